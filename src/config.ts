@@ -138,6 +138,12 @@ const Variables = Type.Object({
     expected: 'on or off',
     default: 'on',
   }),
+  REELGATE_VIEWER_DATA_DAYS: Type.String({
+    description: 'days for which it is kept what viewers watched and where they stopped',
+    expected: 'an integer from 1 to 3650',
+    pattern: '^([1-9]|[1-9][0-9]{1,2}|[12][0-9]{3}|3[0-5][0-9]{2}|36[0-4][0-9]|3650)$',
+    default: '90',
+  }),
   REELGATE_METRICS_PORT: Type.Optional(
     Type.String({
       description: 'port for Prometheus to read GET /metrics from; never the port of the viewers',
@@ -281,6 +287,7 @@ function toConfig(variables: Variables) {
     /** DEVICE:INODE of the output that systemd's journal keeps. */
     journalStream: variables.JOURNAL_STREAM,
     demo: variables.REELGATE_DEMO === 'on',
+    viewerDataDays: Number(variables.REELGATE_VIEWER_DATA_DAYS),
     /** Undefined: no metrics. */
     metrics:
       variables.REELGATE_METRICS_PORT === undefined

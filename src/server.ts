@@ -115,7 +115,16 @@ async function openServer(
   const commands = { accounts, bans, media, rotation, reencrypt, stops: playback, localUrl: () => url, publicUrl, playbackOtps }
   const control = await startControlSocket(
     paths.controlSocket,
-    { ...deletion, ...commands, slowQueryDb, masterKey, nowS, outbound, copy: async () => foundation.restoredCopy },
+    {
+      ...deletion,
+      ...commands,
+      slowQueryDb,
+      masterKey,
+      nowS,
+      outbound,
+      viewings: playback.viewings,
+      copy: async () => foundation.restoredCopy,
+    },
     log,
   )
   opened.defer(() => control.stop())
@@ -124,6 +133,7 @@ async function openServer(
     savePlayback: () => savePlayback(playback),
     ...{ wallNowS, isDiskLow: space.isLow, isSandboxMissing: sandboxAdvice(sandbox) !== undefined },
     findLastBackupS: async () => (await findLastBackup({ db }))?.atS,
+    viewerDataDays: config.viewerDataDays,
     reserve: paths.reserve,
   })
   opened.defer(stopMaintenance)

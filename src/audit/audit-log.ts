@@ -30,6 +30,7 @@ const AUDIT_KINDS = [
   'mp4:requested',
   'otp:reused',
   'session:stopped',
+  'viewer:erased',
   'backup:made',
   'hook:created',
   'hook:enabled',

@@ -267,6 +267,19 @@ const VIDEO: Topic = {
   ],
 }
 
+const VIEWER: Topic = {
+  name: 'viewer',
+  description: 'what is kept about a viewer',
+  commands: [
+    {
+      usage: 'erase <userId>',
+      description: 'stop the sessions of a viewer and remove what is kept about it, through the running server',
+      options: [new Option('--account <name>', 'name or id of the account of the viewer; default: the first one')],
+      run: ({ argument: userId, options: { account, json } }) => runOnServer('viewer erase', { userId, account }, { json }),
+    },
+  ],
+}
+
 const DEMO: Topic = {
   name: 'demo',
   description: 'the demo video of a new installation',
@@ -368,7 +381,7 @@ function createProgram(): Command {
     .version(packageJson.version)
     .exitOverride()
   program.command('serve').description('run the server').addHelpText('after', variablesHelp()).action(serve)
-  for (const { name, alias, description, commands } of [ACCOUNT, KEY, SESSION, ALERT, WEBHOOK, BAN, VIDEO, DEMO]) {
+  for (const { name, alias, description, commands } of [ACCOUNT, KEY, SESSION, ALERT, WEBHOOK, BAN, VIDEO, VIEWER, DEMO]) {
     const topic = program.command(name).description(description)
     if (alias) topic.alias(alias)
     for (const spec of commands) addCommand(topic, spec)

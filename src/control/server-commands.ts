@@ -9,6 +9,9 @@ import { findProgress } from '../encode/progress.ts'
 import type { Encoding } from '../encode/start.ts'
 import { issueUploadPolicy, type PolicyDeps } from '../ingest/upload-policy.ts'
 import { encodePlaybackInfo, issueOtp, type OtpDeps } from '../playback/otp.ts'
+import { stopSessions } from '../playback/stop.ts'
+import { eraseViewer } from '../viewers/viewers.ts'
+import type { Viewings } from '../viewers/viewing.ts'
 import { type TestDeps, testWebhookOfAnyAccount } from '../webhooks/test-event.ts'
 import { type CommandDeps, command } from './commands.ts'
 
@@ -25,6 +28,7 @@ export type ServerDeps = CommandDeps &
     publicUrl(): string
     reencrypt: Encoding['reencrypt']
     playbackOtps: OtpDeps
+    viewings: Pick<Viewings, 'forget'>
   }
 
 const Id = Type.String({ pattern: '^[0-9a-f]{32}$' })
@@ -89,6 +93,17 @@ export const SERVER_COMMANDS = {
   }),
   'hook test': command(Type.Object({ webhookId: Id }), (deps: ServerDeps, { webhookId }) =>
     testWebhookOfAnyAccount(deps, webhookId),
+  ),
+  'viewer erase': command(
+    Type.Object({
+      account: Type.Optional(Type.String({ maxLength: 100 })),
+      userId: Type.String({ minLength: 1, maxLength: 100 }),
+    }),
+    async (deps: ServerDeps, { account, userId }) => {
+      const { id: accountId } = await getAccount(deps, account)
+      const ended = await stopSessions(deps.stops, { accountId, by: 'command-line', target: { userId } })
+      return { stopped: ended, videos: await eraseViewer(deps, { accountId, userId, by: 'command-line' }) }
+    },
   ),
   'demo remove': command(Type.Object({}), async (deps: ServerDeps) => {
     await removeDemo(deps)

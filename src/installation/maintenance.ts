@@ -39,6 +39,7 @@ export type MaintenanceDeps = Pick<OperationsCheckDeps, 'wallNowS' | 'isDiskLow'
   keyUses: KeyUseTracker
   bans: BanPruneDeps
   usage: Usage
+  viewerDataDays: number
   /** The file that holds space for a full disk. */
   reserve: string
   log: Logger
@@ -55,7 +56,7 @@ export function startMaintenance(deps: MaintenanceDeps): { stop(): Promise<void>
 
   async function sweepAll(): Promise<void> {
     const steps = [
-      () => prunePlayback(deps),
+      () => prunePlayback(deps, deps.viewerDataDays),
       () => pruneStoredResponses(deps),
       () => pruneBans(bans),
       () => pruneAuditLog(deps),

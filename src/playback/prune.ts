@@ -9,23 +9,24 @@ import { removeOldPositions } from './watch-position-store.ts'
 const KEEP_SESSIONS_S = 24 * 3600
 const KEEP_KEY_BUDGETS_S = 24 * 3600
 const KEEP_OTPS_S = 7 * 24 * 3600
-const KEEP_POSITIONS_S = 180 * 24 * 3600
 const DAY_S = 24 * 3600
-const KEEP_VIEWINGS_DAYS = 90
 /** Rows in one transaction, so few that other writes are not delayed. */
 const BATCH_SIZE = 500
 
 /**
- * Removes ended sessions and unused key budgets after a day, OTPs a week after they expire, viewers' positions after half
- * a year, and what viewers watched after 90 days.
+ * Removes ended sessions and unused key budgets after a day, OTPs a week after they expire, and what viewers watched, with their
+ * positions, after `viewerDataDays`.
  */
-export async function prunePlayback({ write, nowS }: Pick<PlaybackDeps, 'write' | 'nowS'>): Promise<void> {
+export async function prunePlayback(
+  { write, nowS }: Pick<PlaybackDeps, 'write' | 'nowS'>,
+  viewerDataDays: number,
+): Promise<void> {
   await write((tx) => removeOldSlots(tx, nowS() - KEEP_SESSIONS_S))
   while ((await write((tx) => removeOldSessions(tx, nowS() - KEEP_SESSIONS_S, BATCH_SIZE))) > 0);
   while ((await write((tx) => removeOldKeyBudgets(tx, nowS() - KEEP_KEY_BUDGETS_S, BATCH_SIZE))) > 0);
   while ((await write((tx) => removeOldOtps(tx, nowS() - KEEP_OTPS_S, BATCH_SIZE))) > 0);
-  const firstKeptDay = Math.floor(nowS() / DAY_S) - KEEP_VIEWINGS_DAYS
+  const firstKeptDay = Math.floor(nowS() / DAY_S) - viewerDataDays
   while ((await write((tx) => removeOldViewings(tx, firstKeptDay * DAY_S, BATCH_SIZE))) > 0);
   while ((await write((tx) => removeOldViewingDays(tx, firstKeptDay, BATCH_SIZE))) > 0);
-  while ((await write((tx) => removeOldPositions(tx, nowS() - KEEP_POSITIONS_S, BATCH_SIZE))) > 0);
+  while ((await write((tx) => removeOldPositions(tx, firstKeptDay * DAY_S, BATCH_SIZE))) > 0);
 }

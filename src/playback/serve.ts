@@ -96,7 +96,8 @@ async function recordWatched(deps: PlaybackDeps, { row, watching }: LiveSession,
   const video = userId !== null && (await deps.videos.get(videoId, generation))
   if (userId === null || !video) return
   const spans = countWatched(watching, { ...beat, atS: deps.preciseNowS() }, windowLengthS(video))
-  if (spans.length > 0) await deps.viewings.add({ accountId, userId, videoId }, { spans, positionS: beat.positionS })
+  if (spans.length > 0)
+    await deps.viewings.add({ accountId, userId, videoId }, { spans, positionS: beat.positionS, durationS: video.plan.durationS })
 }
 
 /** The page was closed: its stream slot gets free. The session ends ten minutes later, unless a page of it comes back. */

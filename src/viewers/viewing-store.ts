@@ -101,3 +101,67 @@ export async function removeOldViewingDays(tx: Db, beforeDay: number, limit: num
     (select account_id, day, video_id, user_id from viewing_day where day < ${beforeDay} order by day limit ${limit})`.execute(tx)
   return Number(numAffectedRows ?? 0)
 }
+
+/** Notes that a viewer has watched most of a video. @returns whether that is new */
+export async function markCompleted(tx: Db, { accountId, userId, videoId }: ViewingKey, completedAtS: number): Promise<boolean> {
+  const { numUpdatedRows } = await tx
+    .updateTable('viewing')
+    .set({ completedAtS })
+    .where('accountId', '=', accountId)
+    .where('userId', '=', userId)
+    .where('videoId', '=', videoId)
+    .where('completedAtS', 'is', null)
+    .executeTakeFirst()
+  return numUpdatedRows > 0n
+}
+
+/** A page of a list in the order of `id`, newest first: only rows below that id. */
+export type ViewingPage = { limit: number; below?: number }
+
+export async function listViewingsOfViewer(
+  db: Db,
+  { accountId, userId }: Pick<ViewingKey, 'accountId' | 'userId'>,
+  { limit, below }: ViewingPage,
+): Promise<ViewingRow[]> {
+  let query = db.selectFrom('viewing').selectAll().where('accountId', '=', accountId).where('userId', '=', userId)
+  if (below !== undefined) query = query.where('id', '<', below)
+  return query.orderBy('id', 'desc').limit(limit).execute()
+}
+
+export async function listViewingsOfVideo(db: Db, videoId: string, { limit, below }: ViewingPage): Promise<ViewingRow[]> {
+  let query = db.selectFrom('viewing').selectAll().where('videoId', '=', videoId)
+  if (below !== undefined) query = query.where('id', '<', below)
+  return query.orderBy('id', 'desc').limit(limit).execute()
+}
+
+/** What was watched on the days from `fromDay` to `toDay`, these included, in the order of days. */
+export async function listViewingDays(
+  db: Db,
+  accountId: string,
+  { fromDay, toDay, limit }: { fromDay: number; toDay: number; limit: number },
+): Promise<Pick<ViewingDayRow, 'day' | 'userId' | 'videoId' | 'watchedS'>[]> {
+  return db
+    .selectFrom('viewingDay')
+    .select(['day', 'userId', 'videoId', 'watchedS'])
+    .where('accountId', '=', accountId)
+    .where('day', '>=', fromDay)
+    .where('day', '<=', toDay)
+    .orderBy('day')
+    .orderBy('videoId')
+    .orderBy('userId')
+    .limit(limit)
+    .execute()
+}
+
+/** Removes everything that a viewer has watched. @returns how many viewings */
+export async function removeViewer(tx: Db, { accountId, userId }: Pick<ViewingKey, 'accountId' | 'userId'>): Promise<number> {
+  await tx.deleteFrom('viewingDay').where('accountId', '=', accountId).where('userId', '=', userId).execute()
+  await tx.deleteFrom('watchPosition').where('accountId', '=', accountId).where('userId', '=', userId).execute()
+  await tx.deleteFrom('alert').where('accountId', '=', accountId).where('userId', '=', userId).execute()
+  const { numDeletedRows } = await tx
+    .deleteFrom('viewing')
+    .where('accountId', '=', accountId)
+    .where('userId', '=', userId)
+    .executeTakeFirst()
+  return Number(numDeletedRows)
+}

@@ -1,18 +1,21 @@
 import type { Db } from '../db/database.ts'
 import type { Write } from '../db/write.ts'
+import { addVideoEvents } from '../webhooks/outbox.ts'
 import { addInterval, decodeIntervals, encodeIntervals, type Intervals, sumIntervals } from './intervals.ts'
-import { findViewing, findViewingDay, saveViewing, saveViewingDay, type ViewingKey } from './viewing-store.ts'
+import { findViewing, findViewingDay, markCompleted, saveViewing, saveViewingDay, type ViewingKey } from './viewing-store.ts'
 
 // What each viewer has watched of each video. Merged in memory and saved every few seconds: a beat costs no write.
 
-/** Seconds that were watched, and where the viewer is. */
-export type Watched = { spans: readonly { fromS: number; toS: number }[]; positionS: number }
+/** Seconds that were watched, where the viewer is, and how long the video is. */
+export type Watched = { spans: readonly { fromS: number; toS: number }[]; positionS: number; durationS: number }
 
 export type Viewings = {
   /** Adds seconds that a viewer has watched. */
   add(key: ViewingKey, watched: Watched): Promise<void>
   /** Writes what was added before the call, and drops from memory what was not used for a while. */
   save(): Promise<void>
+  /** Drops a viewer of an account from memory, with what is not saved. */
+  forget(accountId: string, userId: string): void
 }
 
 type Viewing = {
@@ -21,13 +24,17 @@ type Viewing = {
   /** By day, as far as it is not saved; and today's. */
   days: Map<number, Intervals>
   positionS: number
+  durationS: number
   beganAtS: number
   lastAtS: number
   usedAtS: number
+  isCompleted: boolean
   hasChanged: boolean
 }
 
 const DAY_S = 24 * 3600
+/** A viewer who has watched this much of a video has watched it: few watch the credits. */
+const COMPLETED_SHARE = 0.9
 const FORGET_AFTER_S = 300
 /** Viewings saved in one transaction, which delays other writes by a few milliseconds. */
 const SAVE_BATCH_SIZE = 250
@@ -65,9 +72,11 @@ export function createViewings({ db, write, nowS }: { db: Db; write: Write; nowS
       intervals: decodeIntervals(row?.intervals ?? ''),
       days: new Map([[day, decodeIntervals(ofToday?.intervals ?? '')]]),
       positionS: row?.positionS ?? 0,
+      durationS: Number.POSITIVE_INFINITY,
       beganAtS: row?.beganAtS ?? atS,
       lastAtS: atS,
       usedAtS: atS,
+      isCompleted: row !== undefined && row.completedAtS !== null,
       hasChanged: false,
     }
   }
@@ -80,20 +89,28 @@ export function createViewings({ db, write, nowS }: { db: Db; write: Write; nowS
       for (const viewing of batch) viewing.hasChanged = false
       try {
         await write(async (tx) => {
-          for (const { viewing, days } of rows) {
+          for (const { viewing, days, isNowCompleted } of rows) {
             await saveViewing(tx, viewing)
             for (const day of days) await saveViewingDay(tx, day)
+            if (isNowCompleted) await complete(tx, viewing)
           }
         })
+        for (const [index, { isNowCompleted }] of rows.entries())
+          if (isNowCompleted) Object.assign(batch[index] ?? {}, { isCompleted: true })
       } catch (error) {
         for (const viewing of batch) viewing.hasChanged = true // the same again does no harm
         throw error
       }
     }
-    forget()
+    dropUnused()
   }
 
-  function forget(): void {
+  async function complete(tx: Db, { accountId, userId, videoId, watchedS }: ViewingKey & { watchedS: number }): Promise<void> {
+    if (!(await markCompleted(tx, { accountId, userId, videoId }, Math.floor(nowS())))) return
+    await addVideoEvents(tx, 'viewer:completed', [videoId], { userId, watchedS })
+  }
+
+  function dropUnused(): void {
     const day = today()
     for (const [name, { days, usedAtS, hasChanged }] of viewings) {
       if (hasChanged) continue
@@ -103,7 +120,7 @@ export function createViewings({ db, write, nowS }: { db: Db; write: Write; nowS
   }
 
   return {
-    async add(key, { spans, positionS }) {
+    async add(key, { spans, positionS, durationS }) {
       const viewing = await getViewing(key)
       const day = today()
       let ofDay = viewing.days.get(day) ?? []
@@ -112,15 +129,19 @@ export function createViewings({ db, write, nowS }: { db: Db; write: Write; nowS
         ofDay = addInterval(ofDay, fromS, toS)
       }
       viewing.days.set(day, ofDay)
-      Object.assign(viewing, { positionS, lastAtS: Math.floor(nowS()), hasChanged: true })
+      Object.assign(viewing, { positionS, durationS, lastAtS: Math.floor(nowS()), hasChanged: true })
     },
     save,
+    forget(accountId, userId) {
+      for (const [name, { key }] of viewings) if (key.accountId === accountId && key.userId === userId) viewings.delete(name)
+    },
   }
 }
 
-function toRows({ key, intervals, days, positionS, beganAtS, lastAtS }: Viewing) {
+function toRows({ key, intervals, days, positionS, durationS, beganAtS, lastAtS, isCompleted }: Viewing) {
   const columnsOf = (watched: Intervals) => ({ intervals: encodeIntervals(watched), watchedS: sumIntervals(watched) })
   return {
+    isNowCompleted: !isCompleted && sumIntervals(intervals) >= COMPLETED_SHARE * durationS,
     viewing: { ...key, ...columnsOf(intervals), positionS, beganAtS, lastAtS },
     days: [...days].map(([day, watched]) => ({ ...key, day, ...columnsOf(watched) })),
   }

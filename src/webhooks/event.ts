@@ -6,6 +6,7 @@ export const WEBHOOK_EVENTS = [
   'video:deleted',
   'otp:reused',
   'session:suspicious',
+  'viewer:completed',
   'alert',
 ] as const
 export type WebhookEvent = (typeof WEBHOOK_EVENTS)[number]

@@ -48,9 +48,10 @@ test('a backup that is old and a key that is about to end are alerts of a start,
   await reelgate.stop()
   await reelgate.restart()
   await expect.poll(async () => (await list(reelgate)).map(({ count }) => count)).toEqual([2, 2])
-  const told = await receiver.until(2)
-  const causes = told.map(({ event }) => event.payload.cause).filter((cause) => cause !== 'sandbox-missing')
-  expect(causes.sort()).toEqual(['api-key-ends', 'backup-old'])
+  await receiver.until(2)
+  // A stop during a delivery sends it once more, under the same id.
+  const causes = new Map(receiver.received.map(({ headers, event }) => [headers['webhook-id'], event.payload.cause]))
+  expect([...causes.values()].filter((cause) => cause !== 'sandbox-missing').sort()).toEqual(['api-key-ends', 'backup-old'])
 })
 
 test('a video that cannot be encoded is an alert, one a day however many there are', async () => {

@@ -163,6 +163,7 @@ test('L06: every operation and every command that manages something is in the au
       'session:stopped',
       async () => stopped((sessionId) => command('session stop', { account: 'Una', target: { sessionId } })),
     ],
+    ['viewer erase', 'viewer:erased', to('viewer', () => command('viewer erase', { account: 'Una', userId: 'ann' }))],
     ['key create', 'key:created', async () => (await newKey('new')).keyId],
     ['key rotate', 'key:rotated', to(key.keyId, () => command('key rotate', { keyId: key.keyId, overlapS: 60 }))],
     ['backup made', 'backup:made', to('today', () => command('backup made', { name: 'today', atS: 1 }))],

@@ -50,7 +50,7 @@ test.each<[DatabaseKind, DatabaseKind]>([
 )
 
 test('a backup on the same disk is made of hard links, and one on another disk of copies: of new files only', async () => {
-  const reelgate = await startReelgate({ database: 'sqlite', video: await makeVideo() })
+  const reelgate = await startReelgate({ video: await makeVideo() })
   const [here, elsewhere] = [await newFolder(), await newFolder('/dev/shm')]
   const first = await backUp(reelgate, elsewhere)
   expect(first).toMatchObject({ linkedBytes: 0, copiedBytes: first.sizeBytes })
@@ -62,7 +62,7 @@ test('a backup on the same disk is made of hard links, and one on another disk o
 })
 
 test('a folder keeps as many backups as it is asked to, and no file that none of them names', async () => {
-  const reelgate = await startReelgate({ database: 'sqlite', video: await makeVideo() })
+  const reelgate = await startReelgate({ video: await makeVideo() })
   const folder = await newFolder()
   const { name } = await backUp(reelgate, folder)
   await reelgate.owner.call('DELETE', `/api/videos?videos=${reelgate.videoId}`)
@@ -77,7 +77,7 @@ test('a folder keeps as many backups as it is asked to, and no file that none of
 })
 
 test('a video that is deleted while its files are copied is not in the backup, and all others are', async () => {
-  const reelgate = await startReelgate({ database: 'sqlite', video: await makeVideo() })
+  const reelgate = await startReelgate({ video: await makeVideo() })
   const kept = await reelgate.owner.readyVideo(await makeVideo({ seconds: 1 }))
   await untilFinished(reelgate, kept)
   await reelgate.stop()
@@ -90,7 +90,7 @@ test('a video that is deleted while its files are copied is not in the backup, a
     for (const root of [sources, segments, posters, files]) rmSync(join(root, reelgate.videoId), { recursive: true, force: true })
   }
   const folder = await newFolder()
-  const config = readConfig({ REELGATE_DATA: reelgate.dataDir })
+  const config = readConfig(reelgate.env)
   const { manifest } = await makeBackup(config, { folder, keep: 1 }, { signal: new AbortController().signal, progress })
   expect(isDeleted).toBe(true)
   expect(manifest).toMatchObject({ videos: 1, lostCount: 0 })
@@ -99,7 +99,7 @@ test('a video that is deleted while its files are copied is not in the backup, a
 })
 
 test('a file that is lost in the installation is named, and the backup has everything else', async () => {
-  const reelgate = await startReelgate({ database: 'sqlite', video: await makeVideo() })
+  const reelgate = await startReelgate({ video: await makeVideo() })
   const [poster = ''] = (await listFiles(reelgate, 'posters')).filter((name) => name.endsWith('.sealed'))
   await rm(join(reelgate.dataDir, 'posters', poster))
   const folder = await newFolder()
@@ -114,7 +114,7 @@ test('a file that is lost in the installation is named, and the backup has every
 })
 
 test('a stream is a tar archive of a backup: unpacked, it is restored; in the data folder nothing of it is left', async () => {
-  const reelgate = await startReelgate({ database: 'sqlite', video: await makeVideo() })
+  const reelgate = await startReelgate({ video: await makeVideo() })
   const folder = await newFolder()
   await run(
     'sh',
@@ -127,7 +127,7 @@ test('a stream is a tar archive of a backup: unpacked, it is restored; in the da
 })
 
 test('the master key is in no file of a backup, and without it, or with another one, nothing is restored', async () => {
-  const reelgate = await startReelgate({ database: 'sqlite', video: await makeVideo() })
+  const reelgate = await startReelgate({ video: await makeVideo() })
   const folder = await newFolder()
   await backUp(reelgate, folder)
   const key = await readFile(reelgate.masterKeyFile)
@@ -160,7 +160,7 @@ test('the master key is in no file of a backup, and without it, or with another 
 })
 
 test('nothing is restored over anything, from a damaged backup, or from one of a newer version', async () => {
-  const reelgate = await startReelgate({ database: 'sqlite', video: await makeVideo() })
+  const reelgate = await startReelgate({ video: await makeVideo() })
   const folder = await newFolder()
   const { name } = await backUp(reelgate, folder)
   expect((await restoreTo(reelgate, folder)).stderr).toMatch(/A server runs on/)
@@ -217,7 +217,7 @@ test('doctor says how old the last backup is, and the audit log who made it', as
 
 test('F-46: a copy of a running folder that is no backup is named as such at its first start', async () => {
   const reelgate = await startReelgate({ database: 'sqlite' })
-  const place = await newPlace(reelgate)
+  const place = await newPlace(reelgate, { database: 'sqlite' })
   cpSync(reelgate.dataDir, place.dataDir, { recursive: true, filter: (path) => !path.endsWith('.sock') })
   const copy = await startReelgate({ place, copyOf: reelgate })
   expect(copy.output()).toMatch(/is a copy of another one.*may lack rows or files/)
@@ -238,7 +238,7 @@ async function newFolder(within = tmpdir()): Promise<string> {
 }
 
 /** An empty place with the master key of an installation. */
-async function newPlace({ masterKeyFile }: Reelgate, options: PlaceOptions = { database: 'sqlite' }): Promise<Place> {
+async function newPlace({ masterKeyFile }: Reelgate, options: PlaceOptions = {}): Promise<Place> {
   const place = await makePlace(options)
   onTestFinished(() => place.remove())
   await cp(masterKeyFile, place.masterKeyFile)

@@ -189,7 +189,7 @@ describe('rows are kept as long as an answer may need them', () => {
     playback.passS(HOUR_S)
     await outcomeOf(playback.ask(viewer))
     const sweepAndCount = async () => {
-      await prunePlayback(playback)
+      await prunePlayback(playback, 90)
       const count = (table: 'playbackSession' | 'otp' | 'redeemAttempt') =>
         playback.db
           .selectFrom(table)
@@ -218,7 +218,7 @@ describe('rows are kept as long as an answer may need them', () => {
       playback.passS(30 * MINUTE_S)
       await playback.ask(viewer)
     }
-    await prunePlayback(playback)
+    await prunePlayback(playback, 90)
     expect(await outcomeOf(playback.redeemBy(viewer, otp))).toBe('allowed')
   })
 })

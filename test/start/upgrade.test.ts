@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { untilFinished } from '../data-folder.ts'
 import { startReelgate } from '../in-process.ts'
 import { startReelgate as startProcess } from '../reelgate.ts'
 import { changeRows } from '../rows.ts'
@@ -34,14 +35,16 @@ test('F-37: an installation of 0.2.0 is upgraded by a start: its videos play, an
 })
 
 test('F-37: an upgrade backs up the rows first, and says how to go back: by that command the installation is as it was before', async () => {
-  const reelgate = await startProcess({ database: 'sqlite', video: await makeVideo() })
+  const reelgate = await startProcess({ database: 'sqlite' })
+  const videoId = await reelgate.owner.readyVideo(await makeVideo())
+  await untilFinished(reelgate, videoId)
   await reelgate.stop()
   for (const statement of ADDED_SINCE) changeRows(reelgate, statement)
   await reelgate.restart()
   const [, ...command] = /npx reelgate (restore \S+before-upgrade --rows --at [\w.-]+)"/.exec(reelgate.output()) ?? []
   const args = command.join(' ').split(' ')
   expect(args).toHaveLength(5)
-  await reelgate.owner.call('POST', '/api/videos/tags', { body: { videos: [reelgate.videoId], tags: ['after'] } })
+  await reelgate.owner.call('POST', '/api/videos/tags', { body: { videos: [videoId], tags: ['after'] } })
   expect((await reelgate.cli(...args)).stderr).toMatch(/A server runs on/)
   await reelgate.stop()
 
@@ -50,9 +53,9 @@ test('F-37: an upgrade backs up the rows first, and says how to go back: by that
     stdout: expect.stringMatching(/^Restored the rows of .*: 1 videos/),
   })
   await reelgate.restart()
-  expect((await reelgate.owner.list()).rows).toMatchObject([{ id: reelgate.videoId, tags: [] }])
+  expect((await reelgate.owner.list()).rows).toMatchObject([{ id: videoId, tags: [] }])
   expect(reelgate.output()).not.toMatch(/webhook: held|before-upgrade/)
   const viewer = reelgate.newViewer()
-  await viewer.redeem(await reelgate.owner.issueOtp(reelgate.videoId))
+  await viewer.redeem(await reelgate.owner.issueOtp(videoId))
   expect((await viewer.key(0)).status).toBe(200)
 })

@@ -18,6 +18,7 @@ import { tagRoutes } from './tags.ts'
 import { type UploadRoutesDeps, uploadRoutes } from './uploads.ts'
 import { type UsageRoutesDeps, usageRoutes } from './usage.ts'
 import { type VideoRoutesDeps, videoRoutes } from './videos.ts'
+import { type ViewerRoutesDeps, viewerRoutes } from './viewers.ts'
 import { type WebhookRoutesDeps, webhookRoutes } from './webhooks.ts'
 
 export type ApiDeps = LimitDeps & { authenticate: Authenticate } & VideoRoutesDeps &
@@ -29,7 +30,8 @@ export type ApiDeps = LimitDeps & { authenticate: Authenticate } & VideoRoutesDe
   OtpRoutesDeps &
   SessionRoutesDeps &
   AlertRoutesDeps &
-  BanRoutesDeps & { hooks: Omit<WebhookRoutesDeps, 'idempotency'> }
+  BanRoutesDeps &
+  ViewerRoutesDeps & { hooks: Omit<WebhookRoutesDeps, 'idempotency'> }
 
 /** The current interface, `/api`: `Authorization: Apisecret <secret>`, JSON in and out (wire-contract.md, sections 2 and 3). */
 export async function apiInterface(app: App, deps: ApiDeps): Promise<void> {
@@ -62,6 +64,7 @@ export async function apiInterface(app: App, deps: ApiDeps): Promise<void> {
   banRoutes(app, deps)
   sessionRoutes(app, deps)
   alertRoutes(app, deps)
+  viewerRoutes(app, deps)
   fileRoutes(app, deps)
 }
 

@@ -1,0 +1,136 @@
+import type { FastifyReply } from 'fastify'
+import { type Static, Type } from 'typebox'
+import { type CursorDeps, decodeCursor, encodeCursor } from '../../catalogue/cursor.ts'
+import {
+  type ListedViewing,
+  listVideosOfViewer,
+  listViewersOfVideo,
+  listWatchedDays,
+  type ViewersDeps,
+} from '../../viewers/viewers.ts'
+import { EXAMPLE } from '../docs/examples.ts'
+import type { App } from '../server/app-type.ts'
+import { csvDocument } from '../wire/csv.ts'
+import { isoTime } from '../wire/iso-time.ts'
+import { readPaging } from '../wire/paging.ts'
+import { authenticateRequest } from './key.ts'
+
+const PAGE = { default: 100, max: 1000 }
+
+const PageQuery = Type.Object({
+  after: Type.Optional(Type.String({ description: 'from the Link header of the previous page' })),
+  limit: Type.Optional(Type.String({ description: `default ${PAGE.default}; at most ${PAGE.max}` })),
+})
+const UserId = Type.String({ description: 'of the OTPs', examples: ['reader-4711'] })
+const VideoId = Type.String({ description: 'id of the video', examples: [EXAMPLE.videoId] })
+const ViewingBody = Type.Object({
+  userId: UserId,
+  video: VideoId,
+  watchedS: Type.Integer({ description: 'seconds of the video that were watched; those watched again count once' }),
+  intervals: Type.Array(Type.Array(Type.Integer()), { description: 'from and to, in seconds of the video' }),
+  positionS: Type.Number({ description: 'where the viewer is' }),
+  beganAt: Type.String({ description: 'ISO 8601' }),
+  lastAt: Type.String({ description: 'ISO 8601' }),
+  completedAt: Type.Union([Type.String(), Type.Null()], { description: 'when 90 % were watched, ISO 8601; null: not yet' }),
+})
+const ListReply = Type.Object({ rows: Type.Array(ViewingBody) })
+const DaysQuery = Type.Object({
+  from: Type.String({ description: 'the first day in UTC, YYYY-MM-DD', examples: ['2026-11-01'] }),
+  to: Type.String({ description: 'the last day', examples: ['2026-11-21'] }),
+})
+const DaysReply = {
+  200: { description: 'CSV of date, userId, video and watchedS', content: { 'text/csv': { schema: Type.String() } } },
+}
+
+export type ViewerRoutesDeps = CursorDeps & ViewersDeps & { slowQueryDb: ViewersDeps['db']; publicUrl(): string }
+
+/** Who has watched what: docs/videos.md, "What viewers watched". */
+export function viewerRoutes(app: App, deps: ViewerRoutesDeps): void {
+  app.get(
+    '/viewers/:userId',
+    {
+      config: { permission: 'viewer' },
+      schema: {
+        summary: 'List what a viewer watched',
+        description: 'One row for each video, the newest first. Follow the `Link` header (`rel="next"`) for more.',
+        params: Type.Object({ userId: UserId }),
+        querystring: PageQuery,
+        response: { 200: ListReply },
+      },
+    },
+    async (request, reply) => {
+      const { accountId } = authenticateRequest(request)
+      const { userId } = request.params
+      const page = readPage(deps, accountId, request.query)
+      const viewings = await listVideosOfViewer(deps, { accountId, userId }, page)
+      linkNext(reply, deps, { path: `/viewers/${encodeURIComponent(userId)}`, accountId, viewings, limit: page.limit })
+      return { rows: viewings.map(viewingBody) }
+    },
+  )
+
+  app.get(
+    '/videos/:id/viewers',
+    {
+      config: { permission: 'viewer' },
+      schema: {
+        summary: 'List who watched a video',
+        description: 'One row for each viewer, the newest first. Follow the `Link` header (`rel="next"`) for more.',
+        params: Type.Object({ id: VideoId }),
+        querystring: PageQuery,
+        response: { 200: ListReply },
+      },
+    },
+    async (request, reply) => {
+      const { accountId } = authenticateRequest(request)
+      const { id: videoId } = request.params
+      const page = readPage(deps, accountId, request.query)
+      const viewings = await listViewersOfVideo(deps, { accountId, videoId }, page)
+      linkNext(reply, deps, { path: `/videos/${videoId}/viewers`, accountId, viewings, limit: page.limit })
+      return { rows: viewings.map(viewingBody) }
+    },
+  )
+
+  app.get(
+    '/viewers',
+    {
+      config: { permission: 'viewer', described: { response: DaysReply } },
+      schema: {
+        summary: 'Seconds watched on each day',
+        description: 'A CSV file with a row for each day, viewer and video.',
+        querystring: DaysQuery,
+      },
+    },
+    async (request, reply) => {
+      const { from: fromDate, to: toDate } = request.query
+      const { accountId } = authenticateRequest(request)
+      const days = await listWatchedDays({ db: deps.slowQueryDb }, accountId, { fromDate, toDate })
+      const rows = days.map(({ date, userId, videoId, watchedS }) => [date, userId, videoId, watchedS])
+      return reply.type('text/csv; charset=utf-8').send(csvDocument([['date', 'userId', 'video', 'watchedS'], ...rows]))
+    },
+  )
+}
+
+function readPage(deps: ViewerRoutesDeps, accountId: string, query: Static<typeof PageQuery>) {
+  const { limit } = readPaging(query, PAGE)
+  return { limit, below: query.after === undefined ? undefined : decodeCursor(deps, accountId, query.after) }
+}
+
+function linkNext(
+  reply: FastifyReply,
+  deps: ViewerRoutesDeps,
+  { path, accountId, viewings, limit }: { path: string; accountId: string; viewings: readonly ListedViewing[]; limit: number },
+): void {
+  const last = viewings.length === limit ? viewings.at(-1) : undefined
+  if (!last) return
+  const query = new URLSearchParams({ limit: String(limit), after: encodeCursor(deps, accountId, last.id) })
+  reply.header('Link', `<${deps.publicUrl()}/api${path}?${query}>; rel="next"`)
+}
+
+function viewingBody({ userId, videoId, watchedS, intervals, positionS, ...times }: ListedViewing): Static<typeof ViewingBody> {
+  return {
+    ...{ userId, video: videoId, watchedS, intervals, positionS },
+    beganAt: isoTime(times.beganAtS),
+    lastAt: isoTime(times.lastAtS),
+    completedAt: times.completedAtS === null ? null : isoTime(times.completedAtS),
+  }
+}

@@ -1,0 +1,108 @@
+import { type Actor, recordAuditEvent } from '../audit/audit-log.ts'
+import { listExisting } from '../catalogue/video-store.ts'
+import type { Db } from '../db/database.ts'
+import type { Write } from '../db/write.ts'
+import { Failure, videoNotFound } from '../errors.ts'
+import { decodeIntervals, pairsOf } from './intervals.ts'
+import type { Viewings } from './viewing.ts'
+import {
+  listViewingDays,
+  listViewingsOfVideo,
+  listViewingsOfViewer,
+  removeViewer,
+  type ViewingKey,
+  type ViewingPage,
+} from './viewing-store.ts'
+
+// What owners ask about their viewers, and how that is forgotten.
+
+export type ViewersDeps = { db: Db }
+
+const DAY_S = 24 * 3600
+/** Rows of one file, which is made in memory. */
+const MAX_DAY_ROWS = 100_000
+
+/** What a viewer has watched of a video. */
+export type ListedViewing = {
+  id: number
+  userId: string
+  videoId: string
+  /** Seconds, without those watched again. */
+  watchedS: number
+  /** From and to, in seconds of the video, sorted. */
+  intervals: [number, number][]
+  positionS: number
+  beganAtS: number
+  lastAtS: number
+  completedAtS: number | null
+}
+
+export async function listVideosOfViewer(
+  { db }: ViewersDeps,
+  viewer: Pick<ViewingKey, 'accountId' | 'userId'>,
+  page: ViewingPage,
+): Promise<ListedViewing[]> {
+  return (await listViewingsOfViewer(db, viewer, page)).map(toListed)
+}
+
+/** @throws Failure `not-found` when the account has no such video */
+export async function listViewersOfVideo(
+  { db }: ViewersDeps,
+  { accountId, videoId }: Pick<ViewingKey, 'accountId' | 'videoId'>,
+  page: ViewingPage,
+): Promise<ListedViewing[]> {
+  if ((await listExisting(db, accountId, [videoId])).length === 0) throw videoNotFound()
+  return (await listViewingsOfVideo(db, videoId, page)).map(toListed)
+}
+
+function toListed({ intervals, ...row }: Awaited<ReturnType<typeof listViewingsOfViewer>>[number]): ListedViewing {
+  return { ...row, intervals: pairsOf(decodeIntervals(intervals)) }
+}
+
+/**
+ * What was watched on each day by each viewer.
+ * @param fromDate @param toDate days in UTC, YYYY-MM-DD, both included
+ * @throws Failure `invalid` for other texts, `too-large` when there are too many rows for one file
+ */
+export async function listWatchedDays(
+  { db }: ViewersDeps,
+  accountId: string,
+  { fromDate, toDate }: { fromDate: string; toDate: string },
+): Promise<{ date: string; userId: string; videoId: string; watchedS: number }[]> {
+  const [fromDay, toDay] = [parseDay(fromDate), parseDay(toDate)]
+  const rows = await listViewingDays(db, accountId, { fromDay, toDay, limit: MAX_DAY_ROWS + 1 })
+  if (rows.length > MAX_DAY_ROWS)
+    throw new Failure('too-large', `These days have more than ${MAX_DAY_ROWS} rows. Ask for fewer days at a time.`)
+  return rows.map(({ day, ...row }) => ({ date: new Date(day * DAY_S * 1000).toISOString().slice(0, 10), ...row }))
+}
+
+function parseDay(text: string): number {
+  const timeMs = /^\d{4}-\d\d-\d\d$/.test(text) ? Date.parse(`${text}T00:00:00Z`) : Number.NaN
+  if (Number.isNaN(timeMs)) throw new Failure('invalid', 'from and to are days such as 2026-11-21.')
+  return timeMs / 1000 / DAY_S
+}
+
+/**
+ * Removes what is kept about a viewer: what it watched, where it stopped, its alerts. Its sessions and OTPs go by themselves within
+ * days.
+ * @returns of how many videos something was kept
+ */
+export async function eraseViewer(
+  { write, nowS, viewings }: { write: Write; nowS: () => number; viewings: Pick<Viewings, 'forget'> },
+  { accountId, userId, by }: { accountId: string; userId: string; by: Actor },
+): Promise<number> {
+  viewings.forget(accountId, userId)
+  return write(async (tx) => {
+    const count = await removeViewer(tx, { accountId, userId })
+    // The log outlives what is erased, so it does not name the viewer.
+    await recordAuditEvent(tx, {
+      atS: nowS(),
+      accountId,
+      by,
+      kind: 'viewer:erased',
+      subjects: ['viewer'],
+      details: { videos: count },
+    })
+    return count
+  })
+}

@@ -1,0 +1,91 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { addInterval, encodeIntervals } from '../../src/viewers/intervals.ts'
+import { type Reelgate, startReelgate } from '../in-process.ts'
+import { changeRows, readRows } from '../rows.ts'
+import { makeVideo } from '../videos.ts'
+import { hooksOf, type Receivers, startReceivers } from '../webhooks/receiver.ts'
+
+let receivers: Receivers
+beforeAll(async () => {
+  receivers = await startReceivers()
+})
+afterAll(() => receivers.close())
+
+type Row = { userId: string; video: string; watchedS: number; intervals: number[][]; completedAt: string | null }
+
+async function rowsOf({ owner }: Reelgate, path: string): Promise<Row[]> {
+  const response = await owner.call('GET', path)
+  expect(response.status).toBe(200)
+  return ((await response.json()) as { rows: Row[] }).rows
+}
+
+/** As if a viewer had watched the first seconds of the video today. */
+function haveWatched(reelgate: Reelgate, userId: string, seconds: number): void {
+  const [account] = readRows<{ id: string }>(reelgate, 'select id from account')
+  const nowS = Math.floor(Date.now() / 1000)
+  const watched = [encodeIntervals(addInterval([], 0, seconds)), seconds]
+  const key = [account?.id ?? '', userId, reelgate.videoId]
+  const day = Math.floor(nowS / 86_400)
+  changeRows(
+    reelgate,
+    'insert into viewing (account_id, user_id, video_id, intervals, watched_s, position_s, began_at_s, last_at_s) values (?, ?, ?, ?, ?, ?, ?, ?)',
+    ...key,
+    ...watched,
+    seconds,
+    nowS,
+    nowS,
+  )
+  changeRows(
+    reelgate,
+    'insert into viewing_day (account_id, user_id, video_id, intervals, watched_s, day) values (?, ?, ?, ?, ?, ?)',
+    ...key,
+    ...watched,
+    day,
+  )
+}
+
+test('an owner lists what a viewer watched, who watched a video, and the seconds of each day as CSV', async () => {
+  const reelgate = await startReelgate({ video: await makeVideo() })
+  const { videoId } = reelgate
+  for (const userId of ['ann', 'bob', 'cid']) haveWatched(reelgate, userId, 2)
+  expect(await rowsOf(reelgate, '/api/viewers/ann')).toMatchObject([
+    { userId: 'ann', video: videoId, watchedS: 2, intervals: [[0, 2]], completedAt: null },
+  ])
+  expect(await rowsOf(reelgate, '/api/viewers/nobody')).toEqual([])
+  const first = await reelgate.owner.call('GET', `/api/videos/${videoId}/viewers?limit=2`)
+  expect(((await first.json()) as { rows: Row[] }).rows.map(({ userId }) => userId)).toEqual(['cid', 'bob'])
+  const [, next = ''] = /<http:\/\/[^/]+([^>]+)>; rel="next"/.exec(first.headers.get('Link') ?? '') ?? []
+  expect((await rowsOf(reelgate, next)).map(({ userId }) => userId)).toEqual(['ann'])
+  const today = new Date().toISOString().slice(0, 10)
+  const csv = await reelgate.owner.call('GET', `/api/viewers?from=${today}&to=${today}`)
+  expect(csv.headers.get('Content-Type')).toBe('text/csv; charset=utf-8')
+  expect((await csv.text()).split('\r\n').slice(0, 2)).toEqual(['date,userId,video,watchedS', `${today},ann,${videoId},2`])
+  expect((await reelgate.owner.call('GET', '/api/viewers?from=today&to=2026-11-21')).status).toBe(400)
+
+  const other = await reelgate.newOwner('another account')
+  expect((await other.call('GET', `/api/videos/${videoId}/viewers`)).status).toBe(404)
+  expect(await (await other.call('GET', '/api/viewers/ann')).json()).toEqual({ rows: [] })
+})
+
+test('what a viewer played is counted from beats and keys, 90 % of it is an event, and erasing removes it all', async () => {
+  const reelgate = await startReelgate({ video: await makeVideo(), env: { REELGATE_OUTBOUND_ALLOW: receivers.host } })
+  const receiver = receivers.newReceiver()
+  await hooksOf(reelgate.owner).create(receiver.url, 'viewer:completed')
+  haveWatched(reelgate, 'ann', 3)
+  const viewer = reelgate.newViewer()
+  await viewer.redeem(await reelgate.owner.issueOtp(reelgate.videoId, { userId: 'ann' }))
+  expect((await viewer.key(0)).status).toBe(200)
+  const beat = (positionS: number) =>
+    viewer.call('beat', undefined, JSON.stringify({ state: 'playing', positionS, rate: 1, bufferS: 5 }))
+  for (const position of [0, 1.5]) expect((await beat(position)).status).toBe(200)
+  const [{ event } = { event: undefined }] = await receiver.until(1)
+  expect(event).toMatchObject({ event: 'viewer:completed', payload: { id: reelgate.videoId, userId: 'ann', watchedS: 3 } })
+  expect(await rowsOf(reelgate, '/api/viewers/ann')).toMatchObject([{ watchedS: 3, completedAt: expect.any(String) }])
+
+  const erased = await reelgate.cli('viewer', 'erase', 'ann', '--json')
+  expect(JSON.parse(erased.stdout)).toEqual({ stopped: 1, videos: 1 })
+  expect(await rowsOf(reelgate, '/api/viewers/ann')).toEqual([])
+  for (const table of ['viewing', 'viewing_day', 'watch_position'])
+    expect(readRows(reelgate, `select * from ${table} where user_id = 'ann'`)).toEqual([])
+  expect((await viewer.key(0)).status).toBe(403)
+})
