@@ -84,6 +84,29 @@ test('every control has a name that a screen reader can say', async () => {
   expect(names.map(({ role }) => role)).toEqual(expect.arrayContaining(['button', 'slider', 'menuitemradio']))
 })
 
+test('the title shows in the player unless `title=off`, and on lock screens always; keys of headsets seek', async () => {
+  const watchTitle = async (options: string) => {
+    const context = await chromium.newContext({ viewport: { width: 640, height: 360 } })
+    await context.addInitScript(`{
+      window.asked = {}
+      const set = MediaSession.prototype.setActionHandler
+      MediaSession.prototype.setActionHandler = function (name, handler) { window.asked[name] = handler; set.call(this, name, handler) }
+    }`)
+    return openPlayer(context, playerAddress(reelgate.url, await reelgate.owner.issueOtp(video, {}), options))
+  }
+  const shown = await watchTitle('')
+  await shown.shows('ready')
+  expect(await shown.page.locator('.title').textContent()).toBe('Hello')
+  const hidden = await watchTitle('&title=off')
+  await hidden.play()
+  await hidden.playsPast(0.3)
+  expect(await hidden.page.locator('.title').textContent()).toBe('')
+  expect(await hidden.page.evaluate('navigator.mediaSession.metadata.title')).toBe('Hello')
+  await hidden.page.keyboard.press('k')
+  await hidden.page.evaluate("window.asked.seekto({ action: 'seekto', seekTime: 4 })")
+  await hidden.until(({ timeS }) => timeS === 4)
+})
+
 async function watch(options: Record<string, unknown> = {}): Promise<Player> {
   const otp = await reelgate.owner.issueOtp(video, options)
   return openPlayer(

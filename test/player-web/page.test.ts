@@ -64,6 +64,7 @@ test('the address says what plays and how', () => {
     autoplay: true,
     loop: false,
     controls: 'native',
+    showsTitle: true,
   })
 })
 

@@ -18,6 +18,7 @@ export type PlayerOptions = {
   autoplay: boolean
   loop: boolean
   controls: 'on' | 'off' | 'native'
+  showsTitle: boolean
 }
 
 /** @throws Error when the page is not one of ours */
@@ -53,6 +54,7 @@ export function parseOptions(search: string): PlayerOptions {
     autoplay: isOn(query.get('autoplay')),
     loop: isOn(query.get('loop')),
     controls: controls === 'off' || controls === 'native' ? controls : 'on',
+    showsTitle: isOn(query.get('title') ?? 'on'),
   }
 }
 

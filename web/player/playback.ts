@@ -1,4 +1,5 @@
 import { type PlayerElements, showDuration } from './elements.ts'
+import { showMediaSession } from './media-session.ts'
 import { readSettings, rememberPosition } from './memory.ts'
 import type { PlayerOptions } from './options.ts'
 import { posterUrl } from './play-client.ts'
@@ -189,11 +190,12 @@ function listenToVideo({ elements, screen }: PlaybackDeps, listeners: VideoListe
 }
 
 /** Title, duration and poster. */
-async function showVideo({ elements, root }: PlaybackDeps, signer: Signer, answer: SessionAnswer): Promise<void> {
+async function showVideo({ elements, root, options }: PlaybackDeps, signer: Signer, answer: SessionAnswer): Promise<void> {
   const { title, durationS } = answer.video
   showDuration(elements, durationS)
-  elements.title.textContent = title
+  if (options.showsTitle) elements.title.textContent = title
   document.title = title
+  showMediaSession(elements.video, title)
   const url = await posterUrl(signer, root, answer)
   if (url !== undefined) elements.video.poster = url
 }
