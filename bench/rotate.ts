@@ -17,7 +17,7 @@ const BATCH_ROWS = 1_000
 export const ROTATE_ROWS: readonly Row[] = [
   {
     name: 'rotate-100000',
-    what: 'a new master key for 100 000 videos and their sources, beside a running server',
+    what: 'a new master key for 100 000 videos and their sources, with a running server',
     unit: 's',
     aim: { oursAtMost: 10 },
     measure: async (scope) => ({ ours: await measureRotationS(scope) }),

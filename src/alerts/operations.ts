@@ -4,7 +4,7 @@ import { recordAlert } from './alert.ts'
 import { findFirstAccount, listEndingKeys } from './alert-store.ts'
 import type { OperationsCause } from './cause.ts'
 
-// What whoever runs the installation should look at. Each is a row for a day, like an alert of playback.
+// What the operator should look at. Each is a row for a day, like an alert of playback.
 
 const DAY_S = 24 * 3600
 export const KEY_WARNING_S = 14 * DAY_S

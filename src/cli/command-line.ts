@@ -240,7 +240,7 @@ const SESSION: Topic = {
 
 const ALERT: Topic = {
   name: 'alert',
-  description: 'list suspicious playback',
+  description: 'list alerts: suspicious playback, and what the operator should look at',
   commands: [
     {
       usage: 'list <account>',

@@ -387,7 +387,6 @@ type PlaybackSessionTable = {
   keyWindows: Buffer | null
 }
 
-/** One of the concurrent streams that a viewer may have, leased by a session (playback-protocol.md, section 7). */
 /** How much of a video a viewer may be given keys for: playback-protocol.md, section 6. Times are on the playback clock. */
 type KeyBudgetTable = {
   accountId: string
@@ -404,6 +403,7 @@ type KeyBudgetTable = {
   usedAtS: number
 }
 
+/** One of the concurrent streams that a viewer may have, leased by a session (playback-protocol.md, section 7). */
 type StreamSlotTable = {
   accountId: string
   userId: string
@@ -415,7 +415,6 @@ type StreamSlotTable = {
   endsAtS: number
 }
 
-/** The position at which a viewer stopped watching a video. */
 /** What a viewer has watched of a video. Times are on the playback clock. */
 type ViewingTable = {
   id: Generated<number>
@@ -446,6 +445,7 @@ type ViewingDayTable = {
   watchedS: number
 }
 
+/** The position at which a viewer stopped watching a video. */
 type WatchPositionTable = {
   accountId: string
   /** The owner's label of the viewer. */
