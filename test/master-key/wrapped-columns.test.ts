@@ -23,6 +23,7 @@ const NOT_WRAPPED: Readonly<Record<string, string>> = {
   'redeem_attempt.otp_hash': 'a hash',
   'redeem_attempt.key_id': 'a hash',
   'key_budget.released': 'numbers of key windows',
+  'playback_session.key_windows': 'numbers of key windows',
   'watermark_image.url_hash': 'a hash',
   'stored_response.request_hash': 'a hash',
 }
