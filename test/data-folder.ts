@@ -5,6 +5,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { unwrapContentKey } from '../src/crypto/content-key.ts'
 import { type MasterKey, readMasterKeyFile, unwrap } from '../src/crypto/master-key.ts'
 import type { Seal } from '../src/crypto/sealed-file.ts'
+import { CLOCK_PROBE } from '../src/storage/orphan-sweep.ts'
 import { readRows, type Stored } from './rows.ts'
 
 /** The clear bytes of a sealed file, opened in one piece, as no reader of ours does. */
@@ -20,6 +21,7 @@ export type Installed = Stored & { masterKeyFile: string }
 export async function listFiles({ dataDir }: Installed, folder = '.'): Promise<string[]> {
   const entries = await readdir(join(dataDir, folder), { recursive: true, withFileTypes: true })
   return entries
+    .filter(({ name }) => !name.startsWith(CLOCK_PROBE)) // a sweep reads the clock at any moment
     .map((entry) =>
       `${join(entry.parentPath, entry.name)}${entry.isDirectory() ? '/' : ''}`.slice(join(dataDir, folder).length + 1),
     )

@@ -54,12 +54,15 @@ export function createUnfinishedSweep({ tmp }: BlobFolder) {
   return createOrphanSweep({ root: tmp, tmp }, /^[0-9a-f]{32}$/, async () => new Set())
 }
 
+/** How the names of files begin that exist for a moment to read the file system's clock: they are no unfinished blobs. */
+export const CLOCK_PROBE = 'clock-'
+
 /** The time by the file system's clock, which may differ from this machine's: a file's age is measured by it. */
 export function fileSystemNowS({ tmp }: BlobFolder): number {
-  const probe = join(tmp, randomBytes(16).toString('hex'))
+  const probe = join(tmp, `${CLOCK_PROBE}${randomBytes(16).toString('hex')}`)
   const file = openSync(probe, 'wx')
   try {
-    unlinkSync(probe) // immediately, so that it is not taken for an unfinished blob
+    unlinkSync(probe)
     return fstatSync(file).mtimeMs / 1000
   } finally {
     closeSync(file)
