@@ -87,7 +87,7 @@ async function openServer(
   const publicUrl = () => config.publicUrl ?? url
   const keyUses = createKeyUseTracker({ write, nowS })
   opened.defer(() => logErrors(log, 'API keys: saving their last use failed', () => keyUses.save()))
-  const playbackOtps = { write, nowS, outbound, watermarkImages }
+  const playbackOtps = { db, write, nowS, outbound, watermarkImages }
   const demo = isDemoAllowed(config) ? openDemo({ ...receiving, sandbox, playbackOtps }) : undefined
   const metrics = config.metrics && (await import('./http/metrics/metrics.ts')).createMetrics(config.metrics)
   const app = createInterfaces({

@@ -16,15 +16,17 @@ export type AccountChanges = {
   limitFactor?: number
   streamLimit?: number
   whenFull?: 'refuse' | 'stop-oldest'
+  otpDefaultsRemovable?: boolean
 }
 
 export async function updateAccount(tx: Db, accountId: string, changes: AccountChanges): Promise<void> {
-  const { mayUpload, mayImport, whenFull, ...rest } = changes
+  const { mayUpload, mayImport, whenFull, otpDefaultsRemovable, ...rest } = changes
   await tx
     .updateTable('account')
     .set({
       ...rest,
       ...(whenFull === undefined ? {} : { streamLimitPolicy: whenFull }),
+      ...(otpDefaultsRemovable === undefined ? {} : { otpDefaultsRemovable: Number(otpDefaultsRemovable) }),
       ...(mayUpload === undefined ? {} : { mayUpload: Number(mayUpload) }),
       ...(mayImport === undefined ? {} : { mayImport: Number(mayImport) }),
     })
@@ -72,6 +74,7 @@ export async function listAccounts(db: Db) {
       'limitFactor',
       'streamLimit',
       'streamLimitPolicy as whenFull',
+      'otpDefaultsRemovable',
       'videoCount',
     ])
     .orderBy('createdAtS')
@@ -81,5 +84,6 @@ export async function listAccounts(db: Db) {
     mayUpload: row.mayUpload === 1,
     mayImport: row.mayImport === 1,
     disabled: row.disabled === 1,
+    otpDefaultsRemovable: row.otpDefaultsRemovable === 1,
   }))
 }

@@ -29,6 +29,7 @@ const AUDIT_KINDS = [
   'file:downloaded',
   'mp4:requested',
   'otp:reused',
+  'otp-defaults:changed',
   'session:stopped',
   'viewer:erased',
   'backup:made',

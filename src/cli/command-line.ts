@@ -95,11 +95,17 @@ const ACCOUNT: Topic = {
           integer(0, 100),
         ),
         new Option('--when-full <policy>', 'what to do when the stream limit is reached').choices(['refuse', 'stop-oldest']),
+        new Option(
+          '--otp-defaults-removable <on|off>',
+          'whether an OTP with an empty watermark or whitelist goes without the default',
+        ).argParser(onOrOff),
       ],
       async run({ argument: account, options, command }) {
         const { json, upload: mayUpload, import: mayImport, ...changes } = options
         if (Object.keys(options).every((option) => option === 'json'))
-          command.error('expected one of --upload, --import, --limit-factor, --page-max, --stream-limit, --when-full')
+          command.error(
+            'expected one of --upload, --import, --limit-factor, --page-max, --stream-limit, --when-full, --otp-defaults-removable',
+          )
         await runAndPrint('account set', { account, mayUpload, mayImport, ...changes }, { json })
       },
     },

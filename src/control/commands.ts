@@ -87,6 +87,7 @@ export const COMMANDS = {
       pageMax: Type.Optional(Type.Integer({ minimum: 1, maximum: 100 })),
       streamLimit: Type.Optional(Type.Integer({ minimum: 0, maximum: 100 })),
       whenFull: Type.Optional(Type.Union([Type.Literal('refuse'), Type.Literal('stop-oldest')])),
+      otpDefaultsRemovable: Type.Optional(Type.Boolean()),
     }),
     ({ accounts }: CommandDeps, { account, ...changes }) => changeAccount(accounts, account, changes),
   ),

@@ -58,6 +58,10 @@ type AccountTable = {
   streamLimit: Generated<number>
   /** What happens when a viewer is over the limit: the new stream is refused, or the oldest is stopped. */
   streamLimitPolicy: Generated<'refuse' | 'stop-oldest'>
+  /** Options of its OTPs that do not set their own, as JSON. Null: none. */
+  otpDefaults: string | null
+  /** Whether an OTP may remove a default watermark or whitelist. */
+  otpDefaultsRemovable: Generated<number>
   /** Videos not deleted: updated by triggers in the same transaction as `video`, so that a list needs no count. */
   videoCount: Generated<number>
   /** Folders besides the root; maintained by triggers. */
@@ -120,6 +124,8 @@ type VideoTable = {
   generation: Generated<number>
   /** 1 once its source is stored; maintained by a trigger. */
   hasSource: Generated<number>
+  /** Options of its OTPs that do not set their own, as JSON. Null: none. */
+  otpDefaults: string | null
   /** Set when deleted: the row is a tombstone until its files are removed. */
   deletedAtS: number | null
 }

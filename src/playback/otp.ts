@@ -1,4 +1,5 @@
 import { hashSecret, newSecret } from '../crypto/secret.ts'
+import type { Db } from '../db/database.ts'
 import type { AlsoInTransaction, Write } from '../db/write.ts'
 import { videoNotFound } from '../errors.ts'
 import type { OutboundPolicy } from '../outbound/policy.ts'
@@ -9,6 +10,7 @@ import type { Rules } from './rules.ts'
 import { checkWhitelist } from './whitelist.ts'
 
 export type OtpDeps = {
+  db: Db
   write: Write
   nowS: () => number
   outbound: OutboundPolicy

@@ -89,6 +89,15 @@ export function readRules({ whitelisthref, ipGeo, ipGeoRules }: GivenRules): Rul
     ...(isGiven(ipGeo) && readIpGeo(parsed(ipGeo))),
     ...(isGiven(ipGeoRules) && readIpGeoRules(parsed(ipGeoRules))),
   }
+  return checkSize(rules)
+}
+
+/** Each rule that an OTP sets goes before the default of its video, and that before the one of the account. @throws Failure `invalid` when they are too long together */
+export function mergeRules(own: Rules = {}, ofVideo: Rules = {}, ofAccount: Rules = {}): Rules | undefined {
+  return checkSize({ ...ofAccount, ...ofVideo, ...own })
+}
+
+function checkSize(rules: Rules): Rules | undefined {
   if (Object.keys(rules).length === 0) return undefined
   if (Buffer.byteLength(JSON.stringify(rules)) > MAX_BYTES)
     throw new Failure('invalid', `whitelisthref, ipGeo and ipGeoRules together are longer than ${MAX_BYTES} bytes.`)

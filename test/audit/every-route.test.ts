@@ -127,6 +127,12 @@ test('L06: every operation and every command that manages something is in the au
     ],
     ['PUT /api/videos/folders/{id}', 'folder:changed', to(folder.id, () => ask('PUT', folderPath, { name: 'Old' }))],
     ['DELETE /api/videos/folders/{id}', 'folder:deleted', to(folder.id, () => ask('DELETE', folderPath))],
+    ['PUT /api/otp-defaults', 'otp-defaults:changed', to(una.accountId, () => ask('PUT', '/api/otp-defaults', { ttl: 60 }))],
+    [
+      'PUT /api/videos/{id}/otp-defaults',
+      'otp-defaults:changed',
+      to(videoId, () => ask('PUT', `/api/videos/${videoId}/otp-defaults`, { ttl: 60 })),
+    ],
     ['POST /api/videos/{id}/files', 'file:added', () => newFile(SRT, 'de')],
     [
       'POST /api/videos/{id}/files',

@@ -18,6 +18,7 @@ import * as imports from '../../src/ingest/import-store.ts'
 import * as sources from '../../src/ingest/source-store.ts'
 import * as policies from '../../src/ingest/upload-policy-store.ts'
 import * as budgets from '../../src/playback/key-budget-store.ts'
+import * as otpDefaults from '../../src/playback/otp-defaults-store.ts'
 import * as otps from '../../src/playback/otp-store.ts'
 import * as sessions from '../../src/playback/session-store.ts'
 import * as slots from '../../src/playback/stream-slot-store.ts'
@@ -99,6 +100,10 @@ export const ALWAYS: readonly Call[] = [
     120,
     (db) => otps.insertOtp(db, makeOtpRow({ hash: hashOf(0), accountId: large, apiKeyId: idOf(7), videoId: V })),
   ],
+  ['the defaults of an OTP', 30, (db) => otpDefaults.findBothDefaults(db, large, V)],
+  ['the defaults of an account', 30, (db) => otpDefaults.findAccountDefaults(db, large)],
+  ['setting the defaults of an account', 60, (db) => otpDefaults.saveAccountDefaults(db, large, '{}')],
+  ['setting the defaults of a video', 120, (db) => otpDefaults.saveVideoDefaults(db, { accountId: large, videoId: V }, '{}')],
   ['an OTP', 60, (db) => otps.findOtp(db, hashOf(7))],
   ['spending an OTP', 120, (db) => otps.spendOtp(db, hashOf(7), NOW_S)],
   ['recording the reuse of an OTP', 120, (db) => otps.recordReuse(db, hashOf(7), NOW_S)],

@@ -27,6 +27,7 @@ import * as policies from '../../src/ingest/upload-policy-store.ts'
 import { WRAPPED_COLUMNS } from '../../src/installation/wrapped-columns.ts'
 import * as wrapped from '../../src/installation/wrapped-store.ts'
 import * as budgets from '../../src/playback/key-budget-store.ts'
+import * as otpDefaults from '../../src/playback/otp-defaults-store.ts'
 import * as otps from '../../src/playback/otp-store.ts'
 import * as serverKeys from '../../src/playback/server-key-store.ts'
 import * as sessions from '../../src/playback/session-store.ts'
@@ -692,6 +693,18 @@ const STORES: readonly (readonly [store: string, calls: readonly Call[]])[] = [
       ...[3, 1, 2].map((n) => (tx: Db) => serverKeys.insertServerKey(tx, serverKey(n))),
       (tx) => serverKeys.insertServerKey(tx, serverKey(1)),
       (tx) => serverKeys.listServerKeys(tx),
+    ],
+  ],
+  [
+    'defaults of OTPs',
+    [
+      (tx) => otpDefaults.findBothDefaults(tx, A, V1),
+      (tx) => otpDefaults.saveAccountDefaults(tx, A, '{"ttl":60}'),
+      (tx) => otpDefaults.saveVideoDefaults(tx, { accountId: A, videoId: V1 }, '{"ttl":30}'),
+      (tx) => otpDefaults.saveVideoDefaults(tx, { accountId: B, videoId: V1 }, '{"ttl":20}'),
+      (tx) => otpDefaults.findAccountDefaults(tx, A),
+      (tx) => otpDefaults.findBothDefaults(tx, A, V1),
+      (tx) => otpDefaults.findBothDefaults(tx, B, V1),
     ],
   ],
   [

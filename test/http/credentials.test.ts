@@ -57,6 +57,10 @@ const RULES: Record<string, Rule> = {
   },
   'DELETE /api/videos/folders/:id': { opens: 'editor', status: 404, path: `/api/videos/folders/${'0'.repeat(32)}` },
   'POST /api/videos/:id/otp': { opens: 'otpCreator', status: 200, body: {} },
+  'GET /api/otp-defaults': { opens: 'viewer', status: 200 },
+  'PUT /api/otp-defaults': { opens: 'editor', status: 200, body: {} },
+  'GET /api/videos/:id/otp-defaults': { opens: 'viewer', status: 200 },
+  'PUT /api/videos/:id/otp-defaults': { opens: 'editor', status: 200, body: {} },
   'GET /api/videos/:id/files': { opens: 'viewer', status: 200 },
   // No form: the file is asked for only of whom the route opens to.
   'POST /api/videos/:id/files': { opens: 'editor', status: 400 },

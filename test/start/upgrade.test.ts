@@ -7,6 +7,9 @@ import { makeVideo } from '../videos.ts'
 
 /** What the versions after 0.2.0 added to its tables. */
 const ADDED_SINCE = [
+  'alter table account drop column otp_defaults',
+  'alter table account drop column otp_defaults_removable',
+  'alter table video drop column otp_defaults',
   'drop table viewing',
   'drop table viewing_day',
   'alter table playback_session drop column key_windows',

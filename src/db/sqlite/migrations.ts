@@ -5,6 +5,7 @@ import { keyBudgets } from './migrations/0003-key-budgets.ts'
 import { liveSessions } from './migrations/0004-live-sessions.ts'
 import { alerts } from './migrations/0005-alerts.ts'
 import { viewings } from './migrations/0006-viewings.ts'
+import { otpDefaults } from './migrations/0007-otp-defaults.ts'
 
 /** In order; a released one never changes. */
 export const MIGRATIONS: Record<string, Migration> = {
@@ -14,4 +15,5 @@ export const MIGRATIONS: Record<string, Migration> = {
   '0004-live-sessions': liveSessions,
   '0005-alerts': alerts,
   '0006-viewings': viewings,
+  '0007-otp-defaults': otpDefaults,
 }

@@ -13,6 +13,7 @@ import { type ImportRoutesDeps, importRoutes } from './imports.ts'
 import { readApiKey } from './key.ts'
 import { type ListRoutesDeps, listRoutes } from './list.ts'
 import { type OtpRoutesDeps, otpRoutes } from './otp.ts'
+import { type OtpDefaultsRoutesDeps, otpDefaultsRoutes } from './otp-defaults.ts'
 import { type SessionRoutesDeps, sessionRoutes } from './sessions.ts'
 import { tagRoutes } from './tags.ts'
 import { type UploadRoutesDeps, uploadRoutes } from './uploads.ts'
@@ -28,6 +29,7 @@ export type ApiDeps = LimitDeps & { authenticate: Authenticate } & VideoRoutesDe
   UploadRoutesDeps &
   ImportRoutesDeps &
   OtpRoutesDeps &
+  OtpDefaultsRoutesDeps &
   SessionRoutesDeps &
   AlertRoutesDeps &
   BanRoutesDeps &
@@ -59,6 +61,7 @@ export async function apiInterface(app: App, deps: ApiDeps): Promise<void> {
   uploadRoutes(app, deps)
   importRoutes(app, deps)
   otpRoutes(app, deps)
+  otpDefaultsRoutes(app, deps)
   webhookRoutes(app, { ...deps.hooks, idempotency: deps.idempotency })
   usageRoutes(app, deps)
   banRoutes(app, deps)

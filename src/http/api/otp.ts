@@ -30,7 +30,8 @@ export function otpRoutes(app: App, deps: OtpRoutesDeps): void {
     async (request, reply) => {
       const { accountId, apiKeyId } = authenticateRequest(request)
       const videoId = request.params.id
-      const otpRequest = { accountId, apiKeyId, videoId, ...readOtpOptions(deps.playbackOtps, request.body) }
+      const options = await readOtpOptions(deps.playbackOtps, { accountId, videoId }, request.body)
+      const otpRequest = { accountId, apiKeyId, videoId, ...options }
       return sendIdempotent(
         deps,
         { request, reply, accountId },

@@ -1,5 +1,6 @@
 import { type Static, Type } from 'typebox'
 import type { Video } from '../../catalogue/video.ts'
+import { parseDefaults } from '../../playback/otp-defaults.ts'
 import { posterPath } from '../media/posters.ts'
 
 const PosterBody = Type.Object({ width: Type.Integer(), height: Type.Integer(), posterUrl: Type.String() })
@@ -17,8 +18,8 @@ export const VideoBody = Type.Object({
   poster: Type.String({ description: 'URL of the main poster; empty while there is none' }),
   tags: Type.Array(Type.String()),
   public: Type.Integer({ description: '0 or 1: whether posters and meta are served without a playback session' }),
-  ipGeoRules: Type.String(),
-  whitelisthref: Type.String(),
+  ipGeoRules: Type.String({ description: 'the default of its OTPs, as JSON; empty: none' }),
+  whitelisthref: Type.String({ description: 'the default of its OTPs; empty: none' }),
   totalSizeBytes: Type.Integer(),
   folderId: Type.String(),
 })
@@ -29,6 +30,7 @@ export function videoBody(publicUrl: string, video: Video): Static<typeof VideoB
     height: poster.heightPx,
     posterUrl: `${publicUrl}/${posterPath(poster.token)}`,
   }))
+  const { ipGeoRules, whitelisthref } = parseDefaults(video.otpDefaults)
   return {
     id: video.id,
     title: video.title,
@@ -41,9 +43,14 @@ export function videoBody(publicUrl: string, video: Video): Static<typeof VideoB
     poster: posters[0]?.posterUrl ?? '',
     tags: video.tags,
     public: video.public,
-    ipGeoRules: '',
-    whitelisthref: '',
+    ipGeoRules: asText(ipGeoRules),
+    whitelisthref: asText(whitelisthref),
     totalSizeBytes: video.totalSizeBytes,
     folderId: video.folderId,
   }
+}
+
+function asText(option: unknown): string {
+  if (option === undefined) return ''
+  return typeof option === 'string' ? option : JSON.stringify(option)
 }

@@ -40,7 +40,8 @@ export function v2OtpRoutes(app: App, deps: V2OtpDeps): void {
     async (request, reply) => {
       const { accountId, apiKeyId } = await authenticateFromBody(deps, { request, reply }, 'otpCreator')
       const videoId = getQueryText(request, ['video'], 'Name one video in the query: /v2/otp?video=ID.')
-      const otpRequest = { accountId, apiKeyId, videoId, ...readOtpOptions(deps.playbackOtps, request.body) }
+      const options = await readOtpOptions(deps.playbackOtps, { accountId, videoId }, request.body)
+      const otpRequest = { accountId, apiKeyId, videoId, ...options }
       return sendIdempotent(
         deps,
         { request, reply, accountId },

@@ -3,8 +3,10 @@ import { Compile } from 'typebox/compile'
 import { Failure } from '../../errors.ts'
 import { parseJson } from '../../json.ts'
 import type { OtpDeps, OtpRequest } from '../../playback/otp.ts'
-import { isGiven, readRules } from '../../playback/rules.ts'
-import { parseWatermarks } from '../../watermark/watermark.ts'
+import { type DefaultOptions, findOtpDefaults, NO_DEFAULTS, type OtpDefaults } from '../../playback/otp-defaults.ts'
+import { isGiven, mergeRules, readRules } from '../../playback/rules.ts'
+import { checkWhitelist } from '../../playback/whitelist.ts'
+import { parseWatermarks, type Viewer } from '../../watermark/watermark.ts'
 import { refuseMisspelledNames } from './misspelled-names.ts'
 
 // The options of an OTP as both interfaces send them, JSON or form (wire-contract.md, section 5). Unknown keys are ignored.
@@ -98,37 +100,107 @@ const isOtpOptions = Compile(OtpOptions)
 const NAMES = Object.keys(OtpOptions.properties)
 const OPTION_NAMES = Object.keys(OtpBody.properties)
 
-type OtpChoices = Omit<OtpRequest, 'accountId' | 'apiKeyId' | 'videoId'>
+/** The options that an account and a video may have defaults for. The stream limit of an account is a setting of its own. */
+const DEFAULTS_OF_ACCOUNT = ['annotate', 'whitelisthref', 'ipGeo', 'ipGeoRules', 'ttl', 'forcedBitrate'] as const
+const DEFAULTS_OF_VIDEO = [...DEFAULTS_OF_ACCOUNT, 'streamLimit'] as const
+const MAX_DEFAULTS_BYTES = 64 * 1024
 
-/** @throws Failure `invalid` that names the option */
-export function readOtpOptions({ outbound }: Pick<OtpDeps, 'outbound'>, body: unknown): OtpChoices {
+/** The body that sets the defaults of an account. */
+export const AccountDefaultsBody = Type.Pick(OtpBody, [...DEFAULTS_OF_ACCOUNT])
+/** The body that sets the defaults of a video. */
+export const VideoDefaultsBody = Type.Pick(OtpBody, [...DEFAULTS_OF_VIDEO])
+
+type OtpChoices = Omit<OtpRequest, 'accountId' | 'apiKeyId' | 'videoId'>
+type Options = Readonly<Record<string, unknown>>
+
+/**
+ * The options of an OTP, with the defaults of its account and video.
+ * @throws Failure `invalid` that names the option
+ */
+export async function readOtpOptions(
+  { db, outbound }: Pick<OtpDeps, 'db' | 'outbound'>,
+  video: { accountId: string; videoId: string },
+  body: unknown,
+): Promise<OtpChoices> {
   const options = asRecord(body)
   refuseMisspelledNames(Object.keys(options), OPTION_NAMES)
-  const known: Record<string, unknown> = {}
-  for (const name of NAMES) if (isGiven(options[name])) known[name] = parseViewer(name, options[name])
-  if (!isOtpOptions.Check(known)) throw new Failure('invalid', explainFault(known))
-  return choices(outbound, known, options)
-}
-
-function choices(
-  outbound: OtpDeps['outbound'],
-  known: Static<typeof OtpOptions>,
-  options: Readonly<Record<string, unknown>>,
-): OtpChoices {
-  const ttlS = known.ttl === undefined ? DEFAULT_TTL_S : Number(known.ttl)
-  if (ttlS < 1) throw new Failure('invalid', 'ttl must be a whole number of seconds, at least 1.')
+  const known = readKnown(options)
   if (known.streamLimit !== undefined && known.userId === undefined)
     throw new Failure('invalid', 'streamLimit counts the streams of a userId: send userId, too.')
   const userId = known.userId === undefined ? undefined : String(known.userId)
+  const viewer = { ...known.viewer, userId }
+  const own = readChoices(outbound, options, viewer)
+  const defaults = await findOtpDefaults(db, video)
+  const licenseRules = readLicenseRules(options.licenseRules)
+  if (defaults === NO_DEFAULTS) return { ttlS: DEFAULT_TTL_S, watermarks: [], ...own, userId, licenseRules }
+  const ofVideo = readChoices(outbound, keptDefaults(options, defaults.ofVideo, defaults), viewer)
+  const ofAccount = readChoices(outbound, keptDefaults(options, defaults.ofAccount, defaults), viewer)
+  const chosen = { ttlS: DEFAULT_TTL_S, watermarks: [], ...ofAccount, ...ofVideo, ...own }
+  const rules = mergeRules(own.rules, ofVideo.rules, ofAccount.rules)
+  return { ...chosen, userId, streamLimit: userId === undefined ? undefined : chosen.streamLimit, licenseRules, rules }
+}
+
+/** Without those that the OTP removes. */
+function keptDefaults(
+  options: Options,
+  { annotate, whitelisthref, ...others }: DefaultOptions,
+  { areRemovable }: OtpDefaults,
+): Options {
+  const isKept = (name: string) => !(areRemovable && isEmpty(options[name]))
+  return { ...others, ...(isKept('annotate') && { annotate }), ...(isKept('whitelisthref') && { whitelisthref }) }
+}
+
+/** Null is what clients send for an option that is not set. */
+function isEmpty(value: unknown): boolean {
+  return value === '' || value === '[]' || (Array.isArray(value) && value.length === 0)
+}
+
+/**
+ * Reads the defaults of an account or a video.
+ * @returns the options that are given, as they were sent
+ * @throws Failure `invalid` that names the option
+ */
+export async function readDefaultOptions(
+  { outbound }: Pick<OtpDeps, 'outbound'>,
+  of: 'account' | 'video',
+  body: unknown,
+): Promise<DefaultOptions> {
+  const options = asRecord(body)
+  const names: readonly string[] = of === 'account' ? DEFAULTS_OF_ACCOUNT : DEFAULTS_OF_VIDEO
+  const unknown = Object.keys(options).find((name) => !names.includes(name))
+  if (unknown !== undefined)
+    throw new Failure(
+      'invalid',
+      `There is no default "${unknown.slice(0, 40)}" of ${of === 'account' ? 'an account' : 'a video'}. Use ${names.join(', ')}.`,
+    )
+  const given = Object.fromEntries(Object.entries(options).filter(([, value]) => isGiven(value)))
+  if (Buffer.byteLength(JSON.stringify(given)) > MAX_DEFAULTS_BYTES)
+    throw new Failure('invalid', `The defaults may have at most ${MAX_DEFAULTS_BYTES} bytes as JSON.`)
+  const { rules } = readChoices(outbound, given, {})
+  if (rules?.whitelist) await checkWhitelist(rules.whitelist)
+  return given
+}
+
+/** What the options say; what is not given, or empty, is missing. */
+function readChoices(outbound: OtpDeps['outbound'], options: Options, viewer: Viewer) {
+  const { ttl, streamLimit, forcedBitrate } = readKnown(options)
+  if (Number(ttl ?? 1) < 1) throw new Failure('invalid', 'ttl must be a whole number of seconds, at least 1.')
+  const watermarks = parseWatermarks(outbound, options.annotate, viewer)
+  const rules = readRules(options)
   return {
-    ttlS,
-    userId,
-    streamLimit: known.streamLimit === undefined ? undefined : Number(known.streamLimit),
-    watermarks: parseWatermarks(outbound, options.annotate, { ...known.viewer, userId }),
-    forcedBitrateKbps: known.forcedBitrate === undefined ? undefined : Math.min(Number(known.forcedBitrate), 1_000_000),
-    licenseRules: readLicenseRules(options.licenseRules),
-    rules: readRules(options),
+    ...(ttl !== undefined && { ttlS: Number(ttl) }),
+    ...(streamLimit !== undefined && { streamLimit: Number(streamLimit) }),
+    ...(watermarks.length > 0 && { watermarks }),
+    ...(forcedBitrate !== undefined && { forcedBitrateKbps: Math.min(Number(forcedBitrate), 1_000_000) }),
+    ...(rules && { rules }),
   }
+}
+
+function readKnown(options: Options): Static<typeof OtpOptions> {
+  const known: Record<string, unknown> = {}
+  for (const name of NAMES) if (isGiven(options[name])) known[name] = parseViewer(name, options[name])
+  if (!isOtpOptions.Check(known)) throw new Failure('invalid', explainFault(known))
+  return known
 }
 
 const SENTENCES: Record<string, string> = {

@@ -1,0 +1,76 @@
+import { Type } from 'typebox'
+import { getVideo } from '../../catalogue/video.ts'
+import type { OtpDeps } from '../../playback/otp.ts'
+import {
+  getAccountDefaults,
+  type OtpDefaultsDeps,
+  parseDefaults,
+  setAccountDefaults,
+  setVideoDefaults,
+} from '../../playback/otp-defaults.ts'
+import type { App } from '../server/app-type.ts'
+import { AccountDefaultsBody, readDefaultOptions, VideoDefaultsBody } from '../wire/otp-options.ts'
+import { authenticateRequest } from './key.ts'
+import { VideoParams } from './videos.ts'
+
+export type OtpDefaultsRoutesDeps = OtpDefaultsDeps & { playbackOtps: OtpDeps }
+
+const DefaultsReply = Type.Object({}, { additionalProperties: true, description: 'the options as they were sent' })
+const REPLACES = 'Replaces all of them; an empty object removes them. They apply to OTPs that are issued from then on.'
+
+/** Options that OTPs have unless they set their own: docs/embedding.md, "Defaults". */
+export function otpDefaultsRoutes(app: App, deps: OtpDefaultsRoutesDeps): void {
+  app.get(
+    '/otp-defaults',
+    {
+      config: { permission: 'viewer', described: { response: { 200: DefaultsReply } } },
+      schema: { summary: 'The default options of OTPs of your account' },
+    },
+    async (request) => getAccountDefaults(deps, authenticateRequest(request).accountId),
+  )
+
+  app.put(
+    '/otp-defaults',
+    {
+      config: { permission: 'editor', described: { body: AccountDefaultsBody, response: { 200: DefaultsReply } } },
+      schema: { summary: 'Set the default options of OTPs of your account', description: REPLACES },
+    },
+    async (request) => {
+      const holder = authenticateRequest(request)
+      const options = await readDefaultOptions(deps.playbackOtps, 'account', request.body)
+      await setAccountDefaults(deps, { accountId: holder.accountId, by: holder }, options)
+      return options
+    },
+  )
+
+  app.get(
+    '/videos/:id/otp-defaults',
+    {
+      config: { permission: 'viewer', described: { response: { 200: DefaultsReply } } },
+      schema: { summary: 'The default options of OTPs of a video', params: VideoParams },
+    },
+    async (request) => {
+      const video = await getVideo(deps, authenticateRequest(request).accountId, request.params.id)
+      return parseDefaults(video.otpDefaults)
+    },
+  )
+
+  app.put(
+    '/videos/:id/otp-defaults',
+    {
+      config: { permission: 'editor', described: { body: VideoDefaultsBody, response: { 200: DefaultsReply } } },
+      schema: {
+        summary: 'Set the default options of OTPs of a video',
+        description: `They go before those of the account. ${REPLACES}`,
+        params: VideoParams,
+      },
+    },
+    async (request) => {
+      const holder = authenticateRequest(request)
+      const options = await readDefaultOptions(deps.playbackOtps, 'video', request.body)
+      const video = { accountId: holder.accountId, videoId: request.params.id, by: holder }
+      await setVideoDefaults(deps, video, options)
+      return options
+    },
+  )
+}

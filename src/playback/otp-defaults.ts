@@ -1,0 +1,77 @@
+import { type Actor, recordAuditEvent } from '../audit/audit-log.ts'
+import type { Db } from '../db/database.ts'
+import type { Write } from '../db/write.ts'
+import { videoNotFound } from '../errors.ts'
+import { findAccountDefaults, findBothDefaults, saveAccountDefaults, saveVideoDefaults } from './otp-defaults-store.ts'
+
+/** Options of OTPs by name, as their owner sent them; checked when they were saved. */
+export type DefaultOptions = Readonly<Record<string, unknown>>
+
+/** The defaults that apply to an OTP: those of the video go before those of the account. */
+export type OtpDefaults = {
+  ofVideo: DefaultOptions
+  ofAccount: DefaultOptions
+  /** Whether an empty `annotate` or `whitelisthref` of an OTP removes the default. */
+  areRemovable: boolean
+}
+
+export const NO_DEFAULTS: OtpDefaults = { ofVideo: {}, ofAccount: {}, areRemovable: false }
+
+export type OtpDefaultsDeps = { db: Db; write: Write; wallNowS: () => number }
+
+/** Read for each OTP, so that a change applies to the next one on every server. */
+export async function findOtpDefaults(
+  db: Db,
+  { accountId, videoId }: { accountId: string; videoId: string },
+): Promise<OtpDefaults> {
+  const row = await findBothDefaults(db, accountId, videoId)
+  if (!row || (row.ofVideo === null && row.ofAccount === null)) return NO_DEFAULTS
+  return {
+    ofVideo: parseDefaults(row.ofVideo),
+    ofAccount: parseDefaults(row.ofAccount),
+    areRemovable: row.areRemovable === 1,
+  }
+}
+
+export async function getAccountDefaults({ db }: Pick<OtpDefaultsDeps, 'db'>, accountId: string): Promise<DefaultOptions> {
+  return parseDefaults(await findAccountDefaults(db, accountId))
+}
+
+/** Replaces the defaults of an account. @param options checked; without any there are no defaults */
+export async function setAccountDefaults(
+  { write, wallNowS }: OtpDefaultsDeps,
+  { accountId, by }: { accountId: string; by: Actor },
+  options: DefaultOptions,
+): Promise<void> {
+  const atS = wallNowS()
+  await write(async (tx) => {
+    await saveAccountDefaults(tx, accountId, formatDefaults(options))
+    await recordAuditEvent(tx, { ...changed(options), atS, accountId, by, subjects: [accountId] })
+  })
+}
+
+/** Replaces the defaults of a video. @throws Failure `not-found` when the account has no such video */
+export async function setVideoDefaults(
+  { write, wallNowS }: OtpDefaultsDeps,
+  { accountId, videoId, by }: { accountId: string; videoId: string; by: Actor },
+  options: DefaultOptions,
+): Promise<void> {
+  const atS = wallNowS()
+  await write(async (tx) => {
+    if (!(await saveVideoDefaults(tx, { accountId, videoId }, formatDefaults(options)))) throw videoNotFound()
+    await recordAuditEvent(tx, { ...changed(options), atS, accountId, by, subjects: [videoId] })
+  })
+}
+
+/** @param stored null: none */
+export function parseDefaults(stored: string | null): DefaultOptions {
+  return stored === null ? {} : JSON.parse(stored)
+}
+
+function formatDefaults(options: DefaultOptions): string | null {
+  return Object.keys(options).length === 0 ? null : JSON.stringify(options)
+}
+
+function changed(options: DefaultOptions) {
+  return { kind: 'otp-defaults:changed', details: { options: Object.keys(options) } } as const
+}

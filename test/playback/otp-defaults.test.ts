@@ -1,0 +1,185 @@
+import { createHash } from 'node:crypto'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { dataPaths } from '../../src/config.ts'
+import { sendCommand } from '../../src/control/socket.ts'
+import { createOwner, type Owner } from '../client.ts'
+import { type Reelgate, startSharedReelgate } from '../in-process.ts'
+import { readRows } from '../rows.ts'
+import { makeVideo } from '../videos.ts'
+
+// Options that OTPs have unless they set their own (docs/embedding.md, "Defaults").
+
+let reelgate: Reelgate & { remove(): Promise<void> }
+let owner: Owner
+let video: string
+beforeAll(async () => {
+  reelgate = await startSharedReelgate({ video: await makeVideo() })
+  owner = reelgate.owner
+  video = reelgate.videoId
+})
+afterAll(() => reelgate.remove())
+beforeEach(async () => {
+  await setDefaults({})
+  await setDefaults({}, video)
+  await allowRemoval(false)
+})
+
+const pathOf = (videoId?: string) => (videoId === undefined ? '/api/otp-defaults' : `/api/videos/${videoId}/otp-defaults`)
+
+async function setDefaults(options: object, videoId?: string): Promise<void> {
+  const answer = await owner.call('PUT', pathOf(videoId), { body: options })
+  expect([answer.status, await answer.json()]).toEqual([200, options])
+}
+
+async function allowRemoval(otpDefaultsRemovable: boolean): Promise<void> {
+  await command('account set', { account: await firstAccount(), otpDefaultsRemovable })
+}
+
+async function firstAccount(): Promise<string> {
+  const [account] = (await command('account list', {})) as { id: string }[]
+  return account?.id ?? ''
+}
+
+const command = (name: Parameters<typeof sendCommand>[1], args: object) =>
+  sendCommand(dataPaths(reelgate.dataDir).controlSocket, name, args)
+
+/** What an OTP has become: its texts, rules, seconds, kbit/s and streams. */
+async function issued(options: Record<string, unknown> = {}) {
+  const otp = await owner.issueOtp(video, options)
+  type Row = { watermarks: string; rules: string | null; ttl: number; kbps: number | null; streams: number | null }
+  const [row] = readRows<Row>(
+    reelgate,
+    'select watermarks, rules, expires_at_s - issued_at_s as ttl, forced_bitrate_kbps as kbps, stream_limit as streams from otp where hash = ?',
+    createHash('sha256').update(otp).digest(),
+  )
+  if (!row) throw new Error('the OTP has no row')
+  const texts = (JSON.parse(row.watermarks) as { text: string }[]).map(({ text }) => text)
+  return { texts, rules: JSON.parse(row.rules ?? '{}'), ttl: row.ttl, kbps: row.kbps, streams: row.streams }
+}
+
+const text = (words: string) => [{ type: 'rtext', text: words }]
+
+test('without defaults an OTP has what it sets, and nothing else', async () => {
+  expect(await issued()).toEqual({ texts: [], rules: {}, ttl: 21_600, kbps: null, streams: null })
+})
+
+test('an OTP has the defaults of its account, those of its video go before them, and its own before all, each option by itself', async () => {
+  await setDefaults({
+    annotate: JSON.stringify(text('{email} of the account')),
+    whitelisthref: 'account.example',
+    ipGeo: { block: ['KP'] },
+    ttl: 600,
+    forcedBitrate: '800',
+  })
+  expect(await issued({ viewer: { email: 'ann@example.org' } })).toEqual({
+    texts: ['ann@example.org of the account'],
+    rules: { whitelist: { host: 'account.example' }, ipGeo: { block: ['KP'] } },
+    ttl: 600,
+    kbps: 800,
+    streams: null,
+  })
+  await setDefaults({ annotate: text('of the video'), ttl: 300, streamLimit: 2 }, video)
+  expect(await issued({ userId: 'ann', whitelisthref: 'own.example' })).toEqual({
+    texts: ['of the video'],
+    rules: { whitelist: { host: 'own.example' }, ipGeo: { block: ['KP'] } },
+    ttl: 300,
+    kbps: 800,
+    streams: 2,
+  })
+  expect(await issued({ annotate: text('own'), ttl: 5, forcedBitrate: 0 })).toMatchObject({
+    texts: ['own'],
+    ttl: 5,
+    kbps: 0,
+    streams: null,
+  })
+})
+
+test('both interfaces apply them', async () => {
+  await setDefaults({ ttl: 77 })
+  const body = new URLSearchParams({ clientSecretKey: owner.apiKey })
+  const answer = await fetch(`${reelgate.url}/v2/otp?video=${video}`, { method: 'POST', body })
+  const { otp } = (await answer.json()) as { otp: string }
+  const sql = 'select expires_at_s - issued_at_s as ttl from otp where hash = ?'
+  expect(readRows(reelgate, sql, createHash('sha256').update(otp).digest())).toEqual([{ ttl: 77 }])
+})
+
+describe('an empty option', () => {
+  const EMPTY = { annotate: '[]', whitelisthref: '', ipGeo: '{}', ipGeoRules: [], ttl: '' }
+  beforeEach(async () => {
+    await setDefaults({ annotate: text('default'), whitelisthref: 'a.example', ipGeo: { block: ['KP'] }, ttl: 60 })
+  })
+
+  test('does not remove a default', async () => {
+    const expected = { texts: ['default'], rules: { whitelist: { host: 'a.example' }, ipGeo: { block: ['KP'] } }, ttl: 60 }
+    expect(await issued(EMPTY)).toMatchObject(expected)
+    expect(await issued({ annotate: null, whitelisthref: null })).toMatchObject(expected)
+  })
+
+  test('removes watermark and whitelist where the account allows it, and nothing else', async () => {
+    await allowRemoval(true)
+    expect(await issued(EMPTY)).toMatchObject({ texts: [], rules: { ipGeo: { block: ['KP'] } }, ttl: 60 })
+    expect((await issued(EMPTY)).rules).not.toHaveProperty('whitelist')
+    expect(await issued({ annotate: null, whitelisthref: null })).toMatchObject({ texts: ['default'] })
+    await setDefaults({ annotate: text('of the video') }, video)
+    expect(await issued({ annotate: '' })).toMatchObject({ texts: [], rules: { whitelist: { host: 'a.example' } } })
+  })
+})
+
+test('a video says its rules; another one is not affected', async () => {
+  const rules = [{ action: true, ipSet: [], countrySet: ['DE'] }]
+  await setDefaults({ ipGeoRules: rules, whitelisthref: 'v.example' }, video)
+  expect(await owner.video(video)).toMatchObject({ ipGeoRules: JSON.stringify(rules), whitelisthref: 'v.example' })
+  const { videoId } = await owner.credentials('another')
+  expect(await owner.video(videoId)).toMatchObject({ ipGeoRules: '', whitelisthref: '' })
+})
+
+test('they are read as they were sent', async () => {
+  const ofAccount = { annotate: "[{'type':'rtext','text':'{name}'}]", ttl: '60' }
+  await setDefaults(ofAccount)
+  await setDefaults({ streamLimit: 3 }, video)
+  expect(await (await owner.call('GET', pathOf())).json()).toEqual(ofAccount)
+  expect(await (await owner.call('GET', pathOf(video))).json()).toEqual({ streamLimit: 3 })
+})
+
+test.each([
+  ['an option that has no default', undefined, { userId: 'ann' }, /no default "userId" of an account/],
+  ['a stream limit of an account, which is a setting', undefined, { streamLimit: 2 }, /no default "streamLimit" of an account/],
+  ['a misspelled option', 'video', { anotate: [] }, /no default "anotate" of a video/],
+  ['a watermark that cannot be read', undefined, { annotate: '{' }, /annotate is not JSON/],
+  ['an expression that takes exponential time elsewhere', 'video', { whitelisthref: '(?=a)b' }, /linear time/],
+  ['a rule without a country', undefined, { ipGeo: { allow: ['Germany'] } }, /neither a country/],
+  ['no seconds', undefined, { ttl: 0 }, /ttl must be/],
+])('%s is refused, and the defaults stay', async (_, of, options, message) => {
+  const videoId = of === 'video' ? video : undefined
+  await setDefaults({ ttl: 60 }, videoId)
+  const answer = await owner.call('PUT', pathOf(videoId), { body: options })
+  expect([answer.status, await answer.json()]).toEqual([
+    400,
+    expect.objectContaining({ message: expect.stringMatching(message) }),
+  ])
+  expect(await (await owner.call('GET', pathOf(videoId))).json()).toEqual({ ttl: 60 })
+})
+
+test('rules that are too long together are refused with the OTP', async () => {
+  await setDefaults({ ipGeo: { block: Array.from({ length: 1_000 }, (_, n) => `10.0.${n >> 8}.${n & 255}`) } })
+  const ipGeoRules = [{ action: true, ipSet: Array.from({ length: 500 }, (_, n) => `10.1.${n >> 8}.${n & 255}`), countrySet: [] }]
+  const answer = await owner.call('POST', `/api/videos/${video}/otp`, { body: { ipGeoRules } })
+  expect([answer.status, await answer.text()]).toEqual([400, expect.stringContaining('longer than')])
+})
+
+test('another account neither sees nor changes them', async () => {
+  await setDefaults({ ttl: 60 }, video)
+  const other = (await command('account create', { name: 'Other', mayUpload: true, mayImport: true })) as { apiKey: string }
+  const stranger = createOwner(reelgate.url, other.apiKey)
+  expect((await stranger.call('GET', pathOf(video))).status).toBe(404)
+  expect((await stranger.call('PUT', pathOf(video), { body: { ttl: 1 } })).status).toBe(404)
+  expect(await issued()).toMatchObject({ ttl: 60 })
+})
+
+test('a rule by default refuses a viewer at another place', async () => {
+  await setDefaults({ ipGeo: { allow: ['192.0.2.7'] } })
+  const refused = await reelgate.newViewer().redeem(await owner.issueOtp(video))
+  expect(refused).toMatchObject({ status: 403, body: { code: 'place-not-allowed' } })
+  await setDefaults({ ipGeo: { allow: ['127.0.0.1'] } }, video)
+  expect((await reelgate.newViewer().redeem(await owner.issueOtp(video))).playing).toBe(true)
+})
