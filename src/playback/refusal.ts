@@ -8,7 +8,10 @@ export const REFUSALS = {
   'otp-expired': { status: 403, message: 'This link has expired. Reload the page you came from to get a new one.' },
   'otp-unknown': { status: 403, message: 'This link is not known. Reload the page you came from to get a new one.' },
   'site-not-allowed': { status: 403, message: 'This video may not be shown on this site. Watch it on the site it belongs to.' },
-  'place-not-allowed': { status: 403, message: 'This video may not be watched from where you are.' },
+  'place-not-allowed': {
+    status: 403,
+    message: 'This video may not be watched from where you are. If you use a VPN, switch it off, then try again.',
+  },
   'video-not-ready': { status: 409, message: 'The video is being prepared.' },
   'video-gone': { status: 403, message: 'This video was deleted.' },
   'session-ended': { status: 403, message: 'Playback has ended. Reload the page you came from to watch again.' },

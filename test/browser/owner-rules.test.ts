@@ -134,7 +134,9 @@ test('a viewer who leaves the place where the video may be watched is told so, a
   await isAt('198.51.100.1')
   await player.page.goto(playerAddress(reelgate.url, otp))
   await player.shows('refused', 'place-not-allowed')
-  expect(await player.sentence()).toBe('This video may not be watched from where you are.')
+  expect(await player.sentence()).toBe(
+    'This video may not be watched from where you are. If you use a VPN, switch it off, then try again.',
+  )
   await player.screenshot('place-not-allowed')
 
   await isAt('192.0.2.1')

@@ -97,13 +97,17 @@ test('O07: a video deleted while it plays stops within a beat and leaves nothing
   await player.playsPast(1)
   await owner.delete([doomed])
   await player.shows('refused') // told by a beat, a key or a segment, whichever is asked for first
-  expect(await player.sentence()).toBe('This video is no longer available.')
+  expect(await player.sentence()).toBe(
+    'This video is no longer available. Go back to the page you came from, or ask the owner of this site.',
+  )
   await player.screenshot('deleted')
   await expectNoVideo(player)
 
   const late = await openInNewBrowser(playerAddress(reelgate.url, unspent))
   await late.shows('refused', 'video-gone')
-  expect(await late.sentence()).toBe('This video is no longer available.')
+  expect(await late.sentence()).toBe(
+    'This video is no longer available. Go back to the page you came from, or ask the owner of this site.',
+  )
 })
 
 test('a page without https says which address needs it, and does not spend the link', async () => {

@@ -24,7 +24,9 @@ test('a player whose owner stops it says so by itself, and has nothing left to p
   await player.playsPast(1)
   expect((await reelgate.owner.call('DELETE', '/api/sessions?userId=ann')).status).toBe(200)
   await player.shows('refused', 'session-ended.stopped')
-  expect(await player.sentence()).toBe('The owner of this video has stopped playback.')
+  expect(await player.sentence()).toBe(
+    'The owner of this video has stopped playback. Ask the owner of this site if you may watch on.',
+  )
   expect((await player.video()).durationS).toBeNaN()
   await player.screenshot('stopped')
 })

@@ -68,8 +68,9 @@ const SENTENCES = {
   'refusal.otp-expired': 'This link has expired. Reload the page you came from to get a new one.',
   'refusal.otp-unknown': 'This link is not valid. Reload the page you came from to get a new one.',
   'refusal.site-not-allowed': 'This video may not be shown on this site. Watch it on the site it belongs to.',
-  'refusal.place-not-allowed': 'This video may not be watched from where you are.',
-  'refusal.video-gone': 'This video is no longer available.',
+  'refusal.place-not-allowed':
+    'This video may not be watched from where you are. If you use a VPN, switch it off, then try again.',
+  'refusal.video-gone': 'This video is no longer available. Go back to the page you came from, or ask the owner of this site.',
   'refusal.video-failed': 'This video could not be prepared for playing. Please contact the owner of this site.',
   'refusal.page-replaced': 'This video is playing in another tab or window.',
   'refusal.stream-limit': 'You are already watching on as many screens as allowed. Stop one of them, then try again.',
@@ -83,9 +84,10 @@ const SENTENCES = {
   'refusal.ended.viewer-left': 'This video was closed a while ago. Reload the page you came from to continue.',
   'refusal.ended.idle': 'This video was paused for a long time. Reload the page you came from to continue.',
   'refusal.ended.time': 'The time for watching this video is over. Reload the page you came from to watch on.',
-  'refusal.ended.stopped': 'The owner of this video has stopped playback.',
-  'refusal.ended.video-deleted': 'This video is no longer available.',
-  'refusal.ended.account-disabled': 'This video is not available at the moment.',
+  'refusal.ended.stopped': 'The owner of this video has stopped playback. Ask the owner of this site if you may watch on.',
+  'refusal.ended.video-deleted':
+    'This video is no longer available. Go back to the page you came from, or ask the owner of this site.',
+  'refusal.ended.account-disabled': 'This video is not available at the moment. Try again later, or ask the owner of this site.',
   'refusal.ended.video-replaced': 'A new version of this video is ready. Reload the page you came from to watch it.',
   'refusal.ended.otp-reused':
     'This link was opened a second time, so playback was stopped. Reload the page you came from to get a new one.',

@@ -151,7 +151,9 @@ export function testViewersWay(name: string, start: () => Promise<Engine>) {
     await player.playsPast(0.5)
     expect((await reelgate.owner.call('DELETE', `/api/sessions?userId=ann-${name}`)).status).toBe(200)
     await player.shows('refused', 'session-ended.stopped')
-    expect(await player.sentence()).toBe('The owner of this video has stopped playback.')
+    expect(await player.sentence()).toBe(
+      'The owner of this video has stopped playback. Ask the owner of this site if you may watch on.',
+    )
     await player.screenshot(`${name}-stopped`)
   })
 
