@@ -92,11 +92,15 @@ function selectRenditions(renditions: readonly VideoRendition[], forcedBitrateKb
 }
 
 /**
- * The media playlist of one rendition; undefined when the video has none of that id.
+ * The media playlist of one rendition; undefined when the multivariant playlist lists none of that id.
  * @param mediaPath signed beginning of the segments' addresses, such as `media/<exp>/<sig>/<videoId>/<generation>`
  */
-export function mediaPlaylist(video: PlayableVideo, renditionId: number, mediaPath: string): string | undefined {
-  const segments = listSegments(video, renditionId)
+export function mediaPlaylist(
+  video: PlayableVideo,
+  { renditionId, forcedBitrateKbps }: { renditionId: number; forcedBitrateKbps: number | null },
+  mediaPath: string,
+): string | undefined {
+  const segments = listSegments(video, renditionId, forcedBitrateKbps)
   if (!segments) return undefined
   const base = `../../../${mediaPath}/${renditionId}`
   const targetS = Math.max(...segments.map(({ durationS }) => Math.round(durationS)), 1)
@@ -120,7 +124,11 @@ export function mediaPlaylist(video: PlayableVideo, renditionId: number, mediaPa
 
 type PlaylistSegment = { window: number; durationS: number }
 
-function listSegments(video: PlayableVideo, renditionId: number): PlaylistSegment[] | undefined {
+function listSegments(
+  video: PlayableVideo,
+  renditionId: number,
+  forcedBitrateKbps: number | null,
+): PlaylistSegment[] | undefined {
   const { videoTrack, audioTrack } = video.plan
   if (audioTrack?.renditionId === renditionId) {
     return Array.from({ length: audioSegmentCount(audioTrack) }, (_, number) => ({
@@ -128,7 +136,8 @@ function listSegments(video: PlayableVideo, renditionId: number): PlaylistSegmen
       durationS: (sizeOfPart(audioTrack.frameCount, AAC_FRAMES_PER_SEGMENT, number) * AAC_FRAME_SAMPLES) / AAC_RATE_HZ,
     }))
   }
-  if (!videoTrack?.renditions.some(({ id }) => id === renditionId)) return undefined
+  if (!videoTrack || !selectRenditions(videoTrack.renditions, forcedBitrateKbps).some(({ id }) => id === renditionId))
+    return undefined
   return Array.from({ length: videoSegmentCount(videoTrack) }, (_, number) => ({
     window: windowOfVideoSegment(number),
     durationS: (sizeOfPart(videoTrack.frameCount, videoTrack.gopFrames, number) * videoTrack.rateDen) / videoTrack.rateNum,

@@ -20,11 +20,12 @@ import { countWatched, recordWindow } from './watching.ts'
 /** @param name `main`, a rendition's id, or the name of captions */
 export async function buildPlaylist(deps: PlaybackDeps, session: LiveSession, name: string): Promise<string> {
   const video = await getSessionVideo(deps, session)
-  if (name === 'main')
-    return multivariantPlaylist(video, session.row.forcedBitrateKbps, await deps.captions.find(session.row.videoId))
+  const { videoId, forcedBitrateKbps } = session.row
+  if (name === 'main') return multivariantPlaylist(video, forcedBitrateKbps, await deps.captions.find(videoId))
   const captionId = parseCaptionName(name)
   if (captionId !== undefined) return captionPlaylist(video, captionId)
-  const playlist = mediaPlaylist(video, Number(name), signedMediaPath(deps.mediaSecrets(), video, deps.nowS()))
+  const mediaPath = signedMediaPath(deps.mediaSecrets(), video, deps.nowS())
+  const playlist = mediaPlaylist(video, { renditionId: Number(name), forcedBitrateKbps }, mediaPath)
   if (!playlist) throw new PlaybackRefusal('bad-request')
   return playlist
 }

@@ -48,7 +48,7 @@ describe('K16: an account that is disabled', () => {
     expect((await viewer.key(0)).status).toBe(200)
   })
 
-  test('is refused at both interfaces immediately; its viewers get no key, and are told why, also after a restart', async () => {
+  test('O07: is refused at both interfaces immediately; its OTPs open nothing; its viewers get no key, and are told why, also after a restart', async () => {
     const otp = await owner.issueOtp(videoId)
     await command('account disable', { account: accountId })
 

@@ -1,4 +1,5 @@
 import { once } from 'node:events'
+import { readdir } from 'node:fs/promises'
 import { connect, type Socket } from 'node:net'
 import { expect, onTestFinished, test } from 'vitest'
 import { anonymousMiB } from '../memory.ts'
@@ -12,6 +13,7 @@ import { readMediaPlaylist, type Viewer } from '../viewer.ts'
 const SLOW_READERS = rounds(200, 500)
 const IDLE_CONNECTIONS = rounds(2_000, 16_000)
 const LISTS = rounds(200, 1_000)
+const BROKEN_DOWNLOADS = rounds(500, 10_000)
 
 test(`F-21: ${SLOW_READERS} clients that read segments slowly hold no segments in memory, and a viewer continues to play`, async () => {
   const reelgate = await startReelgate({ video: await makeVideo({ seconds: 15, rate: 10, size: '320x240' }) })
@@ -33,6 +35,23 @@ test(`F-21: ${SLOW_READERS} clients that read segments slowly hold no segments i
   const requestedMiB = (SLOW_READERS * 50 * size) / 2 ** 20
   expect(growthMiB).toBeLessThan(Math.min(200, requestedMiB / 4))
   for (const socket of readers) expect(socket.destroyed).toBe(false)
+})
+
+test(`F-22: ${BROKEN_DOWNLOADS} clients that break off a download leave no open file and no connection`, async () => {
+  const reelgate = await startReelgate({ video: await makeVideo({ seconds: 15, rate: 10, size: '320x240' }) })
+  const { path } = await largestSegment(await newPlayingViewer(reelgate))
+  const openFiles = async () => (await readdir(`/proc/${reelgate.pid}/fd`)).length
+  const before = await openFiles()
+  for (let made = 0; made < BROKEN_DOWNLOADS; made += 50)
+    await Promise.all(
+      Array.from({ length: 50 }, async (_, n) => {
+        const socket = await openConnection(reelgate.url)
+        socket.write(`GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`)
+        if (n % 2) await once(socket, 'data') // in the middle of it, or before it begins
+        socket.resetAndDestroy()
+      }),
+    )
+  await expect.poll(openFiles).toBeLessThan(before + 20)
 })
 
 test(`E01: beside ${IDLE_CONNECTIONS} idle connections a viewer continues to play`, async () => {

@@ -197,7 +197,7 @@ describe('O17: a protection that was asked for is never passed over', () => {
   )
 })
 
-test('F12: licenseRules are at most 4 kB, and rentalDuration is not below 0', async () => {
+test('licenseRules are at most 4 kB, and rentalDuration is not below 0', async () => {
   const rules = (licenseRules: object) => askCurrent(`/${videoId}/otp`, JSON.stringify({ licenseRules }))
   expect((await rules({ note: 'x'.repeat(4000), rentalDuration: 0 })).status).toBe(200)
   expect(await expectRefused(rules({ note: 'x'.repeat(4090) }), [400])).toContain('4096 bytes')

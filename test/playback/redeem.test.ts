@@ -175,6 +175,22 @@ describe('O07: an OTP is worthless', () => {
   })
 })
 
+test('P15: nothing that a viewer sends changes the watermark of its OTP', async () => {
+  const otp = await owner.issueOtp(videoId, { userId: 'ann', annotate: [{ type: 'text', text: 'of {id}' }] })
+  const kept = () => readRows(reelgate, 'select watermarks from otp where hash = ?', hashOf(otp))
+  const before = kept()
+  const viewer = reelgate.newViewer()
+  const wanted = { marks: [], watermarks: '[]', annotate: '[]', userId: 'ben', viewer: { name: 'Ben' } }
+  const opened = await viewer.redeem(otp, { body: wanted })
+  expect(opened.body.marks).toMatchObject([{ text: 'of ann' }])
+  const beat = { state: 'playing', positionS: 1, rate: 1, bufferS: 5, ...wanted }
+  expect((await viewer.call('beat', undefined, JSON.stringify(beat))).status).toBe(200)
+  expect((await viewer.call('page', undefined, JSON.stringify(wanted))).status).toBe(200)
+  viewer.newPage()
+  expect((await viewer.reopen()).body.marks).toEqual(opened.body.marks)
+  expect(kept()).toEqual(before)
+})
+
 describe('before its video is ready an OTP is not spent', () => {
   test('the viewer is told to wait, and plays once it is', async () => {
     const upload = await owner.credentials('Soon')
