@@ -1,4 +1,4 @@
-// Builds the server and the player from `src/` and `web/` into `dist/` with Vite. `npm run build` always builds both.
+// Builds the server, the player and the console from `src/` and `web/` into `dist/` with Vite. `npm run build` always builds all.
 import { createHash } from 'node:crypto'
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join, relative } from 'node:path'
@@ -14,11 +14,12 @@ export function isBuildStale() {
 }
 
 export function build() {
-  say('Building the server and the player (vite)')
+  say('Building the server, the player and the console (vite)')
   const builtFrom = hashSources() // before the build, so that a file saved meanwhile makes the next start build again
   rmSync(BUILT_FROM, { force: true })
   viteBuild('vite.config.ts')
   viteBuild('web/vite.config.ts')
+  viteBuild('web/console/vite.config.ts')
   for (const script of ['api', 'player', 'vdo']) viteBuild('web/embed/vite.config.ts', '--mode', script)
   mkdirSync(join(root, 'dist'), { recursive: true })
   writeFileSync(BUILT_FROM, builtFrom)

@@ -1,5 +1,5 @@
 // `npm run package [-- amd64|arm64 …] [-- --to DIR]`: builds Debian packages into `build/`.
-// A package holds the built server and player, the pinned Node and the few npm packages that the build leaves outside.
+// A package holds the built server, player and console, the pinned Node and the few npm packages that the build leaves outside.
 import {
   chmodSync,
   cpSync,
@@ -75,7 +75,8 @@ function installPackages(architecture, folder) {
 
 function layOut(tree, packages, cpu) {
   const home = join(tree, HOME)
-  for (const part of ['bin/main.js', 'dist/server', 'dist/player', 'package.json']) copy(join(root, part), join(home, part))
+  const parts = ['bin/main.js', 'dist/server', 'dist/player', 'dist/console', 'package.json']
+  for (const part of parts) copy(join(root, part), join(home, part))
   for (const external of externalFiles(cpu)) {
     const target = external.to ? join(home, external.to) : join(home, 'node_modules', external.package)
     for (const file of external.files) copy(join(packages, external.package, file), join(target, file))

@@ -8,7 +8,8 @@ const ROOT = join(import.meta.dirname, '../..')
 
 test.each([
   { what: 'types of the server, its tests and benches', program: '.bin/tsc', args: ['--noEmit', '-p', '.'] },
-  { what: 'types in the browser', program: '.bin/tsc', args: ['--noEmit', '-p', 'web'] },
+  { what: 'types of the player', program: '.bin/tsc', args: ['--noEmit', '-p', 'web'] },
+  { what: 'types of the console', program: '.bin/tsc', args: ['--noEmit', '-p', 'web/console'] },
   { what: 'lint and layout', program: `@biomejs/cli-linux-${process.arch}/biome`, args: ['check', '--colors=off'] },
 ])('$what', async ({ program, args }) => {
   const output = await new Promise<string>((resolve) => {

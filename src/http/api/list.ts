@@ -36,6 +36,7 @@ const ListQuery = Type.Object({
 })
 
 const ListReply = Type.Object({ count: Type.Integer(), rows: Type.Array(VideoBody) })
+export type VideoListBody = Static<typeof ListReply>
 
 const DEFAULT_LIMIT = 20
 
@@ -82,7 +83,7 @@ async function readPage(deps: ListRoutesDeps, holder: ApiKeyHolder, query: Stati
     readFilter(query),
     readPageRequest(deps, holder, query),
   )
-  const page: Static<typeof ListReply> = { count, rows: videos.map((video) => videoBody(deps.publicUrl(), video)) }
+  const page: VideoListBody = { count, rows: videos.map((video) => videoBody(deps.publicUrl(), video)) }
   const after = lastPosition === undefined ? undefined : encodeCursor(deps, holder.accountId, lastPosition)
   return { body: Buffer.from(JSON.stringify(page)), link: after && linkTo(deps.publicUrl(), { ...query, after }) }
 }

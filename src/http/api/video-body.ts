@@ -24,7 +24,9 @@ export const VideoBody = Type.Object({
   folderId: Type.String(),
 })
 
-export function videoBody(publicUrl: string, video: Video): Static<typeof VideoBody> {
+export type VideoBody = Static<typeof VideoBody>
+
+export function videoBody(publicUrl: string, video: Video): VideoBody {
   const posters = video.posters.map((poster) => ({
     width: poster.widthPx,
     height: poster.heightPx,

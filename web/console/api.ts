@@ -1,0 +1,57 @@
+import { apiUrl } from './app/place.ts'
+
+/** An answer that is no success, in words for the person who looks at the page. */
+export class ApiFailure extends Error {
+  /** 0: there was no answer. */
+  readonly status: number
+  /** The API's word, such as `not-found`. */
+  readonly code: string
+  readonly retryAfterS: number | undefined
+
+  constructor(message: string, { status, code, retryAfterS }: { status: number; code: string; retryAfterS?: number }) {
+    super(message)
+    this.status = status
+    this.code = code
+    this.retryAfterS = retryAfterS
+  }
+}
+
+export type Query = Readonly<Record<string, string | number | undefined>>
+type Call = { query?: Query; body?: unknown; signal?: AbortSignal }
+
+/**
+ * Calls an operation of the API, such as `callApi<VideoBody>('GET', 'videos/ID')`. Query parameters that are empty or undefined are left out.
+ * @throws ApiFailure
+ */
+export async function callApi<Reply>(method: string, path: string, call: Call = {}): Promise<Reply> {
+  const response = await send(method, path, call)
+  if (!response.ok) throw await readFailure(response)
+  return response.json()
+}
+
+async function send(method: string, path: string, { query = {}, body, signal }: Call): Promise<Response> {
+  const url = apiUrl(path)
+  for (const [name, value] of Object.entries(query))
+    if (value !== undefined && value !== '') url.searchParams.set(name, `${value}`)
+  const headers = {
+    ...(method === 'GET' ? {} : { 'Reelgate-Console': '1' }), // other sites' pages cannot send it
+    ...(body === undefined ? {} : { 'Content-Type': 'application/json' }),
+  }
+  try {
+    return await fetch(url, { method, headers, body: body === undefined ? undefined : JSON.stringify(body), signal })
+  } catch (cause) {
+    if (signal?.aborted) throw cause
+    throw new ApiFailure('The server cannot be reached. Check your connection, and that Reelgate is running.', {
+      status: 0,
+      code: 'unreachable',
+    })
+  }
+}
+
+async function readFailure(response: Response): Promise<ApiFailure> {
+  const { status } = response
+  const retryAfterS = Number(response.headers.get('Retry-After')) || undefined
+  const answer: { message?: string; code?: string } = await response.json().catch(() => ({}))
+  const message = answer.message ?? `The server answered with status ${status}. Its log says why.`
+  return new ApiFailure(message, { status, code: answer.code ?? 'unknown', retryAfterS })
+}

@@ -1,0 +1,51 @@
+import { Button, Title } from '@mantine/core'
+import { Link, useRouter } from '@tanstack/react-router'
+import { ApiFailure } from '../api.ts'
+import styles from './failure.module.css'
+import { ReloadIcon, WarningIcon } from './icons.tsx'
+
+/** What failed, where it happened: the sentence of the API, and a way to try again where that may help. */
+export function FailureNotice({ error, onRetry }: { error: unknown; onRetry?: () => void }) {
+  return (
+    <div role="alert" className={styles.notice}>
+      <WarningIcon size={18} />
+      <p>{sentenceOf(error)}</p>
+      {onRetry && (
+        <Button variant="default" size="xs" leftSection={<ReloadIcon size={14} />} onClick={onRetry}>
+          Try again
+        </Button>
+      )}
+    </div>
+  )
+}
+
+/** Instead of a page whose data could not be read. */
+export function FailurePage({ error }: { error: unknown }) {
+  const router = useRouter()
+  const isMissing = error instanceof ApiFailure && error.status === 404
+  if (isMissing) return <NotFoundPage />
+  return (
+    <div className={styles.page}>
+      <Title order={1}>This page could not be shown</Title>
+      <FailureNotice error={error} onRetry={() => router.invalidate()} />
+    </div>
+  )
+}
+
+export function NotFoundPage() {
+  return (
+    <div className={styles.page}>
+      <Title order={1}>There is nothing at this address</Title>
+      <p>It may have been deleted, or belong to another account.</p>
+      <Button component={Link} to="/videos" variant="default">
+        All videos
+      </Button>
+    </div>
+  )
+}
+
+/** An error of the program itself is logged by the browser; its text would not help here. */
+function sentenceOf(error: unknown): string {
+  if (error instanceof ApiFailure) return error.message
+  return 'This page has an error. Reload it; if that does not help, report what you did and the messages in your browser’s console.'
+}

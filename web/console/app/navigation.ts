@@ -1,0 +1,7 @@
+import type { LinkProps } from '@tanstack/react-router'
+import { VideosIcon } from './icons.tsx'
+
+export type Place = { label: string; to: NonNullable<LinkProps['to']>; Icon: typeof VideosIcon }
+
+/** The places of the side bar, and of the bar at the bottom of a phone. A page is named here when it is finished. */
+export const PLACES: readonly Place[] = [{ label: 'Videos', to: '/videos', Icon: VideosIcon }]

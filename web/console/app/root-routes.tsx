@@ -1,0 +1,24 @@
+import type { QueryClient } from '@tanstack/react-query'
+import { createRootRouteWithContext, createRoute, Outlet, redirect } from '@tanstack/react-router'
+import { signInQuery } from '../sign-in/queries.ts'
+import { FailurePage, NotFoundPage } from './failure.tsx'
+import { Shell } from './shell.tsx'
+
+/** What every page gets. */
+export type PageContext = { queries: QueryClient }
+
+export const rootRoute = createRootRouteWithContext<PageContext>()({ component: Outlet, notFoundComponent: NotFoundPage })
+
+/** Around every page that needs a person: who is not signed in goes to `/sign-in`, and returns to the same address from there. */
+export const signedInRoute = createRoute({
+  getParentRoute: () => rootRoute,
+  id: 'signed-in',
+  async beforeLoad({ context, location }) {
+    const signIn = await context.queries.ensureQueryData(signInQuery)
+    if (!signIn.signedIn) throw redirect({ to: '/sign-in', search: { next: location.href } })
+    return { signIn }
+  },
+  component: Shell,
+  errorComponent: FailurePage,
+  notFoundComponent: NotFoundPage,
+})

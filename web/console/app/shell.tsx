@@ -1,0 +1,108 @@
+import { Menu, UnstyledButton, useMantineColorScheme } from '@mantine/core'
+import { Link, Outlet, useRouterState } from '@tanstack/react-router'
+import { useEffect, useRef } from 'react'
+import { useSignedIn, useSignOut } from '../sign-in/queries.ts'
+import { BookIcon, CheckIcon, ChevronDownIcon, MoonIcon, PersonIcon, ScreenIcon, SignOutIcon, SunIcon } from './icons.tsx'
+import { Mark } from './mark.tsx'
+import { PLACES, type Place } from './navigation.ts'
+import { installationUrl } from './place.ts'
+import styles from './shell.module.css'
+
+/** What is around every page: the places, the account, and the page itself in `main`. */
+export function Shell() {
+  return (
+    <div className={styles.shell}>
+      <a className={styles.skip} href="#main">
+        Skip to the page
+      </a>
+      <header className={styles.side}>
+        <Link to="/videos" className={styles.brand} aria-label="Reelgate, all videos">
+          <Mark size={26} />
+          <span>Reelgate</span>
+        </Link>
+        <nav aria-label="Main" className={styles.places} data-alone={PLACES.length < 2 || undefined}>
+          {PLACES.map((place) => (
+            <PlaceLink key={place.to} place={place} />
+          ))}
+        </nav>
+        <AccountMenu />
+      </header>
+      <Page />
+    </div>
+  )
+}
+
+function PlaceLink({ place: { to, label, Icon } }: { place: Place }) {
+  return (
+    <Link to={to} className={styles.place} activeOptions={{ includeSearch: false }} activeProps={{ 'aria-current': 'page' }}>
+      <Icon size={19} />
+      <span>{label}</span>
+    </Link>
+  )
+}
+
+/** After each change of page the focus is at its start, as after a load: a screen reader begins there. */
+function Page() {
+  const page = useRef<HTMLElement>(null)
+  const pathname = useRouterState({ select: (state) => state.resolvedLocation?.pathname })
+  const first = useRef(pathname)
+  useEffect(() => {
+    if (first.current !== pathname) page.current?.focus({ preventScroll: true })
+    first.current = pathname
+  }, [pathname])
+  return (
+    <main id="main" ref={page} tabIndex={-1} className={styles.page}>
+      <Outlet />
+    </main>
+  )
+}
+
+const SCHEMES = [
+  { value: 'light', label: 'Light', Icon: SunIcon },
+  { value: 'dark', label: 'Dark', Icon: MoonIcon },
+  { value: 'auto', label: 'Like the system', Icon: ScreenIcon },
+] as const
+
+function AccountMenu() {
+  const { name, account } = useSignedIn()
+  const { colorScheme, setColorScheme } = useMantineColorScheme()
+  const signOut = useSignOut()
+  return (
+    <Menu width={220} position="top-start" withinPortal>
+      <Menu.Target>
+        <UnstyledButton className={styles.account} aria-label={`Account menu of ${name}`}>
+          <span className={styles.face}>
+            <PersonIcon size={18} />
+          </span>
+          <span className={styles.who}>
+            <span>{name}</span>
+            <span>{account.name}</span>
+          </span>
+          <ChevronDownIcon size={16} />
+        </UnstyledButton>
+      </Menu.Target>
+      <Menu.Dropdown>
+        <Menu.Label>Appearance</Menu.Label>
+        {SCHEMES.map(({ value, label, Icon }) => (
+          <Menu.Item
+            key={value}
+            role="menuitemradio"
+            aria-checked={colorScheme === value}
+            leftSection={<Icon size={16} />}
+            rightSection={colorScheme === value && <CheckIcon size={16} />}
+            onClick={() => setColorScheme(value)}
+          >
+            {label}
+          </Menu.Item>
+        ))}
+        <Menu.Divider />
+        <Menu.Item component="a" href={installationUrl('docs/api').href} target="_blank" leftSection={<BookIcon size={16} />}>
+          API reference
+        </Menu.Item>
+        <Menu.Item leftSection={<SignOutIcon size={16} />} onClick={() => signOut.mutate()}>
+          Sign out
+        </Menu.Item>
+      </Menu.Dropdown>
+    </Menu>
+  )
+}

@@ -1,0 +1,12 @@
+import { createRoute, lazyRouteComponent } from '@tanstack/react-router'
+import { rootRoute } from '../app/root-routes.tsx'
+
+export const signInRoutes = [
+  createRoute({
+    getParentRoute: () => rootRoute,
+    path: '/sign-in',
+    /** Where the person wanted to go. Only an address of the console's own: a link must not lead elsewhere after the sign-in. */
+    validateSearch: ({ next }): { next?: string } => (typeof next === 'string' && /^\/(?![/\\])/.test(next) ? { next } : {}),
+    component: lazyRouteComponent(() => import('./sign-in-page.tsx'), 'SignInPage'),
+  }),
+] as const

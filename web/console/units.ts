@@ -1,0 +1,43 @@
+// Numbers with their units, as the reader's language writes them.
+
+/** Such as `1.9 GB`, in steps of a thousand. */
+export function formatBytes(bytes: number): string {
+  const step = Math.min(Math.max(Math.floor(Math.log10(Math.max(bytes, 1)) / 3), 0), BYTE_UNITS.length - 1)
+  const value = bytes / 1000 ** step
+  return `${new Intl.NumberFormat(undefined, { maximumFractionDigits: step > 1 && value < 100 ? 1 : 0 }).format(value)} ${BYTE_UNITS[step]}`
+}
+const BYTE_UNITS = ['B', 'kB', 'MB', 'GB', 'TB', 'PB'] as const
+
+/** Such as `42:10` or `1:02:03`. */
+export function formatDuration(seconds: number): string {
+  const whole = Math.round(seconds)
+  const [hours, minutes, rest] = [Math.floor(whole / 3600), Math.floor(whole / 60) % 60, whole % 60]
+  const twoDigits = (part: number) => String(part).padStart(2, '0')
+  return hours > 0 ? `${hours}:${twoDigits(minutes)}:${twoDigits(rest)}` : `${minutes}:${twoDigits(rest)}`
+}
+
+export function formatCount(count: number): string {
+  return new Intl.NumberFormat().format(count)
+}
+
+/** Such as `3 minutes ago`, and the date after a week. */
+export function formatAgo(unixS: number, nowS = Date.now() / 1000): string {
+  const agoS = Math.max(0, nowS - unixS)
+  if (agoS > 7 * 86_400) return formatDay(unixS)
+  const [unit, unitS] = AGO_UNITS.find(([, atLeastS]) => agoS >= atLeastS) ?? ['second', 1]
+  return new Intl.RelativeTimeFormat(undefined, { numeric: 'auto' }).format(-Math.floor(agoS / unitS), unit)
+}
+const AGO_UNITS = [
+  ['day', 86_400],
+  ['hour', 3600],
+  ['minute', 60],
+] as const
+
+export function formatDay(unixS: number): string {
+  return new Intl.DateTimeFormat(undefined, { dateStyle: 'medium' }).format(unixS * 1000)
+}
+
+/** To the second, with the time zone: for a tooltip. */
+export function formatExactTime(unixS: number): string {
+  return new Intl.DateTimeFormat(undefined, { dateStyle: 'full', timeStyle: 'long' }).format(unixS * 1000)
+}
