@@ -79,7 +79,7 @@ describe('P10: a viewer’s limit of streams', () => {
     expect(await beat(waiting, 'stalled')).toEqual(LIMIT)
   })
 
-  test('gives the slot of a closed page to the next one immediately', async () => {
+  test('gives the slot of a page that was closed to the next one immediately, if no new key was given for it', async () => {
     const [first, second] = await newScreens(2, { userId, streamLimit: 1 })
     if (!first || !second) throw new Error('there are two')
     expect(await beat(first)).toEqual([200])
@@ -87,6 +87,16 @@ describe('P10: a viewer’s limit of streams', () => {
     expect((await first.call('leave', undefined, '{}')).status).toBe(200)
     expect(await told(second.key(0))).toEqual([200])
     expect(await beat(first)).toEqual(LIMIT)
+  })
+
+  test('P22: keeps the slot of a page that is closed right after a new key, whatever other session of the viewer asks', async () => {
+    const [first, ...others] = await newScreens(3, { userId, streamLimit: 1 })
+    if (!first) throw new Error('there are three')
+    expect(await told(first.key(0))).toEqual([200])
+    expect((await first.call('leave', undefined, '{}')).status).toBe(200)
+    for (const screen of others)
+      for (const ask of [() => beat(screen), () => told(screen.key(0))]) expect(await ask()).toEqual(LIMIT)
+    expect(slots().map(({ session_id }) => session_id)).toEqual([first.state.session])
   })
 
   test('is this viewer’s alone: other viewers, and who has no limit, play', async () => {

@@ -2,16 +2,16 @@ import { expect, test } from 'vitest'
 import { gridFor } from '../../src/encode/plan.ts'
 import { createKeyPacing } from '../../src/playback/key-pacing.ts'
 import { openOwnDatabase } from '../db/database.ts'
-import { newChance } from '../seeded-random.ts'
+import { newChance, rounds } from '../seeded-random.ts'
 import { planOf } from './playback-deps.ts'
 import { HABITS, type Trace, watch } from './viewer-traces.ts'
 
 // Pacing must not be noticed by people: playback-protocol.md, section 6.
 
 const MINUTES = [4, 10, 20, 30, 60, 120]
-const TRACES = 200
+const TRACES = rounds(200, 40_000)
 
-test('of 200 people who watch in their own ways none waits for a key for more than 3 s; 8 s who watch at 2× throughout and seek in bursts', async () => {
+test(`of ${TRACES} people who watch in their own ways none waits for a key for more than 3 s; 8 s who watch at 2× throughout and seek in bursts`, async () => {
   const chance = newChance('people who watch')
   const { db, write } = await openOwnDatabase()
   const clock = { nowS: 1_800_000_000 }
