@@ -1,8 +1,6 @@
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { promisify } from 'node:util'
-import { gzip } from 'node:zlib'
 import { Type } from 'typebox'
 import { Value } from 'typebox/value'
 import { Failure } from '../../errors.ts'
@@ -18,7 +16,8 @@ export type PlayerAssets = {
 }
 /** `web/embed`: the API for a page that holds the frame, the web component, and `vdo.add` of older embeds. */
 export type EmbedScript = 'api' | 'player' | 'vdo'
-export type Asset = { type: string; bytes: Buffer; etag: string; gzip(): Promise<Buffer> }
+/** A file as it is, and as the build has compressed it. */
+export type Asset = { type: string; etag: string; bytes: Buffer; br: Buffer; gzip: Buffer }
 
 const TYPES: Record<string, string> = { js: 'text/javascript; charset=utf-8', css: 'text/css; charset=utf-8' }
 
@@ -34,7 +33,8 @@ export function readPlayerAssets(manifestFile: string): PlayerAssets {
   const style = entry?.css?.[0]
   if (!entry || !style)
     throw new Failure('unavailable', 'The player is not built. Start Reelgate with npm start, which builds it.')
-  const files = new Map([entry.file, style].map((name) => [name, readAsset(join(folder, name))]))
+  const names = Object.values(manifest).flatMap(({ file, css = [] }) => [file, ...css])
+  const files = new Map(names.map((name) => [name, readAsset(join(folder, name))]))
   const embed = (script: EmbedScript) => readAsset(join(folder, `embed/${script}.js`))
   return { script: entry.file, style, files, embeds: { api: embed('api'), player: embed('player'), vdo: embed('vdo') } }
 }
@@ -50,8 +50,6 @@ function readManifest(file: string): Record<string, { file: string; css?: string
 function readAsset(path: string): Asset {
   const bytes = readFileSync(path)
   const type = TYPES[path.split('.').at(-1) ?? ''] ?? 'application/octet-stream'
-  const etag = `"${createHash('sha256').update(bytes).digest('base64url').slice(0, 22)}"`
-  let compressed: Promise<Buffer> | undefined
-  // At the first request, since compressing takes a tenth of a start.
-  return { type, bytes, etag, gzip: () => (compressed ??= promisify(gzip)(bytes)) }
+  const etag = createHash('sha256').update(bytes).digest('base64url').slice(0, 22)
+  return { type, etag, bytes, br: readFileSync(`${path}.br`), gzip: readFileSync(`${path}.gz`) }
 }

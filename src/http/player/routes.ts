@@ -48,22 +48,26 @@ export async function playerInterface(app: App, deps: PlayerDeps): Promise<void>
   )
 }
 
-async function sendAsset(
-  request: FastifyRequest,
-  reply: FastifyReply,
-  asset: Asset,
-  cacheControl: string,
-): Promise<FastifyReply> {
+function sendAsset(request: FastifyRequest, reply: FastifyReply, asset: Asset, cacheControl: string): FastifyReply {
+  const accepted = request.headers['accept-encoding']?.toString() ?? ''
+  const coding = (['br', 'gzip'] as const).find((name) => acceptsCoding(accepted, name))
   reply.headers({
     // A frame sandboxed without its origin must get the script that says so; without cookies there is nothing to protect.
     'Access-Control-Allow-Origin': '*',
     'Cache-Control': cacheControl,
     'Content-Type': asset.type,
-    ETag: asset.etag,
+    ETag: coding ? `"${asset.etag}-${coding}"` : `"${asset.etag}"`,
     Vary: 'Accept-Encoding',
   })
-  if (!/\bgzip\b/.test(request.headers['accept-encoding']?.toString() ?? '')) return reply.send(asset.bytes)
-  return reply.header('Content-Encoding', 'gzip').send(await asset.gzip())
+  return coding ? reply.header('Content-Encoding', coding).send(asset[coding]) : reply.send(asset.bytes)
+}
+
+/** Whether an `Accept-Encoding` names a coding, with a weight above 0. */
+function acceptsCoding(header: string, coding: string): boolean {
+  return header.split(',').some((entry) => {
+    const [name = '', weight = ''] = entry.toLowerCase().split(';')
+    return name.trim() === coding && !/^\s*q=0(\.0*)?\s*$/.test(weight)
+  })
 }
 
 async function sendPage(deps: PlayerDeps, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
