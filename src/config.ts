@@ -1,4 +1,5 @@
 import { isIP } from 'node:net'
+import { hostname } from 'node:os'
 import { delimiter, isAbsolute, join, resolve } from 'node:path'
 import { type Static, Type } from 'typebox'
 import { Value } from 'typebox/value'
@@ -153,6 +154,29 @@ const Variables = Type.Object({
     }),
   ),
   REELGATE_METRICS_HOST: Type.String({ description: 'address of that port', minLength: 1, default: '127.0.0.1' }),
+  REELGATE_SMTP_URL: Type.Optional(
+    Type.String({
+      description:
+        'mail server that sends alerts, such as smtp://USER:PASSWORD@HOST, with STARTTLS, or smtps://USER:PASSWORD@HOST; smtp://localhost and smtp://HOST?tls=off are without encryption',
+      expected:
+        'a URL such as smtp://USER:PASSWORD@mail.example.org:587 or smtps://…, with %40 for an @ and %2F for a / in user and password, and nothing after it but ?tls=off or ?tls=required',
+      defaultText: 'none: no e-mail',
+    }),
+  ),
+  REELGATE_ALERT_TO: Type.Optional(
+    Type.String({
+      description: 'e-mail addresses that get the alerts, separated by commas',
+      expected: 'addresses such as operator@example.org, separated by commas',
+      defaultText: 'none: no e-mail',
+    }),
+  ),
+  REELGATE_ALERT_FROM: Type.Optional(
+    Type.String({
+      description: 'e-mail address that alerts come from',
+      expected: 'an address such as reelgate@example.org',
+      defaultText: 'the first of REELGATE_ALERT_TO',
+    }),
+  ),
   REELGATE_LOG_LEVEL: Type.Union(
     (['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const).map((level) => Type.Literal(level)),
     {
@@ -293,6 +317,8 @@ function toConfig(variables: Variables) {
       variables.REELGATE_METRICS_PORT === undefined
         ? undefined
         : { host: variables.REELGATE_METRICS_HOST, port: Number(variables.REELGATE_METRICS_PORT) },
+    /** Undefined: alerts are not sent by e-mail. */
+    alertMail: readAlertMail(variables, publicUrl === undefined ? hostname() : new URL(publicUrl).host),
     logLevel: variables.REELGATE_LOG_LEVEL,
   }
 }
@@ -313,6 +339,66 @@ function readCommand(text: string): readonly string[] {
   }
   if (!words[0]) throw invalid('REELGATE_MASTER_KEY_COMMAND')
   return words
+}
+
+/** How alerts are sent by e-mail. */
+export type AlertMailConfig = Readonly<{
+  /** The installation's public host, or this machine's name. */
+  installation: string
+  host: string
+  port: number
+  security: 'tls' | 'starttls' | 'none'
+  /** Never to be logged. */
+  login: { user: string; pass: string } | undefined
+  to: readonly string[]
+  from: string
+}>
+
+function readAlertMail(variables: Variables, installation: string): AlertMailConfig | undefined {
+  const { REELGATE_SMTP_URL: url, REELGATE_ALERT_TO: recipients, REELGATE_ALERT_FROM: sender } = variables
+  if (url === undefined && recipients === undefined) return undefined
+  if (url === undefined || recipients === undefined) {
+    const missing = url === undefined ? 'REELGATE_SMTP_URL, the mail server' : 'REELGATE_ALERT_TO, the addresses that get alerts'
+    throw new Failure('invalid', `Alerts by e-mail need REELGATE_SMTP_URL and REELGATE_ALERT_TO. Set ${missing}.`)
+  }
+  const to = recipients.split(',').map((address) => address.trim())
+  const from = sender ?? to[0] ?? ''
+  if (!to.every(isMailAddress)) throw invalid('REELGATE_ALERT_TO')
+  if (!isMailAddress(from)) throw invalid('REELGATE_ALERT_FROM')
+  return { installation, ...readSmtpUrl(url), to, from }
+}
+
+const SMTP_URL =
+  /^(?<scheme>smtps?):\/\/(?:(?<user>[^:@/?#\s]+):(?<password>[^:@/?#\s]+)@)?(?<host>\[[\da-f:]+\]|[\w.-]+)(?::(?<port>[1-9]\d{0,4}))?\/?(?:\?tls=(?<tls>off|required))?$/i
+const SMTP_PORTS = { tls: 465, starttls: 587, none: 25 } as const
+
+function readSmtpUrl(text: string): Pick<AlertMailConfig, 'host' | 'port' | 'security' | 'login'> {
+  const { scheme, user, password, host: bracketed, port, tls } = SMTP_URL.exec(text)?.groups ?? {}
+  if (scheme === undefined || bracketed === undefined || Number(port ?? 1) > 65_535) throw invalid('REELGATE_SMTP_URL')
+  const host = bracketed.replace(/^\[|\]$/g, '')
+  const login = user && password ? { user: decodePart(user), pass: decodePart(password) } : undefined
+  // A mail server on this machine often has a certificate that nothing trusts, and what it is sent does not leave the machine.
+  const isPlain = tls === undefined ? isLoopback(host) : tls === 'off'
+  const security = scheme.toLowerCase() === 'smtps' ? 'tls' : isPlain ? 'none' : 'starttls'
+  if (security === 'none' && login && !isLoopback(host)) {
+    throw new Failure(
+      'invalid',
+      'REELGATE_SMTP_URL has a password and tls=off, so that others on the network could read it. Leave out tls=off, or user and password.',
+    )
+  }
+  return { host, port: Number(port ?? SMTP_PORTS[security]), security, login }
+}
+
+function decodePart(text: string): string {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    throw invalid('REELGATE_SMTP_URL')
+  }
+}
+
+function isMailAddress(text: string): boolean {
+  return /^[^\s@<>()[\],;:"\\]+@[^\s@<>()[\],;:"\\]+$/.test(text)
 }
 
 function readLimits(text = '{}'): RateLimitConfig | undefined {

@@ -112,7 +112,19 @@ async function openServer(
   const accounts = { db, write, nowS, sessions: sessionsOfAccounts(playback) }
   const media = { db, slowQueryDb, write, reportDamage: repairSegment }
   const rotation = async () => masterKeyRotation
-  const commands = { accounts, bans, media, rotation, reencrypt, stops: playback, localUrl: () => url, publicUrl, playbackOtps }
+  const { alertMail } = config
+  const commands = {
+    accounts,
+    alertMail,
+    bans,
+    media,
+    rotation,
+    reencrypt,
+    stops: playback,
+    localUrl: () => url,
+    publicUrl,
+    playbackOtps,
+  }
   const control = await startControlSocket(
     paths.controlSocket,
     {

@@ -3,6 +3,7 @@ import type { Write } from '../db/write.ts'
 import { addAccountEvent, addVideoEvents } from '../webhooks/outbox.ts'
 import { type AlertFilter, insertAlert, listAlertRows, removeOldAlerts } from './alert-store.ts'
 import { type AlertCause, isAboutPlayback } from './cause.ts'
+import { insertAlertMail, removeOldMails } from './mail-store.ts'
 
 // What an owner should look at: rows that can be listed, each with a webhook event.
 
@@ -28,13 +29,15 @@ const KEEP_ALERTS_S = 90 * DAY_S
 const BATCH_SIZE = 500
 
 /**
- * Records an alert and sends `alert`, and of playback also `session:suspicious`; what occurs again on the same day only raises its count.
+ * Records an alert and sends `alert`, of playback also `session:suspicious`, and the first of its cause on a day as an e-mail; what
+ * occurs again on the same day only raises its count.
  * @param atS the playback clock
  */
 export async function recordAlert(tx: Db, alert: Alert, atS: number): Promise<void> {
   const { accountId, cause, subject, sessionId, userId, videoId, numbers } = alert
   const common = { accountId, cause, subject, sessionId, userId, videoId, atS, day: Math.floor(atS / DAY_S) }
   if (!(await insertAlert(tx, { ...common, numbers: JSON.stringify(numbers) }, MAX_ALERTS_A_DAY))) return
+  await insertAlertMail(tx, { day: common.day, cause, dueAtS: atS })
   const payload = { cause, session: sessionId, userId, numbers }
   if (isAboutPlayback(cause)) await addVideoEvents(tx, 'session:suspicious', [videoId], payload)
   await addAccountEvent(tx, 'alert', accountId, { ...payload, video: videoId || null })
@@ -66,4 +69,5 @@ export async function listAlerts(
 
 export async function pruneAlerts({ write, nowS }: { write: Write; nowS: () => number }): Promise<void> {
   while ((await write((tx) => removeOldAlerts(tx, nowS() - KEEP_ALERTS_S, BATCH_SIZE))) > 0);
+  await write((tx) => removeOldMails(tx, Math.floor((nowS() - KEEP_ALERTS_S) / DAY_S)))
 }

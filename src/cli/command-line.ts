@@ -246,7 +246,7 @@ const SESSION: Topic = {
 
 const ALERT: Topic = {
   name: 'alert',
-  description: 'list alerts: suspicious playback, and what the operator should look at',
+  description: 'alerts: suspicious playback, and what the operator should look at',
   commands: [
     {
       usage: 'list <account>',
@@ -257,6 +257,11 @@ const ALERT: Topic = {
       ],
       run: ({ argument: account, options: { cause, userId, json } }) =>
         runAndPrint('alert list', { account, cause, userId }, { json }),
+    },
+    {
+      usage: 'test',
+      description: 'send a test mail to REELGATE_ALERT_TO, and print what the mail server answered',
+      run: ({ options }) => runAndPrint('alert test', {}, options),
     },
   ],
 }

@@ -32,6 +32,7 @@ async function runOnDataFolder(config: Config, name: CommandName, args: unknown)
     return await COMMANDS[name].run(
       {
         accounts: { ...deps, sessions },
+        alertMail: config.alertMail,
         rotation: () => openRotation({ ...deps, config }),
         copy: () => openRestoredCopy(database, identifyingFiles(config), deps.nowS),
         bans: { ...deps, forget: () => undefined, pardon: () => undefined, banEndsAtS: ({ endsAtS }) => endsAtS },

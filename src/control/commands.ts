@@ -5,7 +5,9 @@ import { findAccountId } from '../accounts/account-id.ts'
 import { type AccountDeps, createApiKey, findApiKeys, revokeKey, rotateKey } from '../accounts/api-key.ts'
 import { PERMISSIONS } from '../accounts/permission.ts'
 import { listAlerts } from '../alerts/alert.ts'
+import { sendTestMail } from '../alerts/mail-test.ts'
 import { listAuditEvents } from '../audit/audit-log.ts'
+import type { AlertMailConfig } from '../config.ts'
 import { beginCheck, type CheckDeps, nextBatch, saveCheck } from '../encode/media-check.ts'
 import { Failure } from '../errors.ts'
 import { recordBackup } from '../installation/backup/last-backup.ts'
@@ -24,6 +26,7 @@ export type CommandDeps = {
   media: CheckDeps
   stops: StopDeps
   copy(): Promise<Pick<RestoredCopy, 'resume'>>
+  alertMail: AlertMailConfig | undefined
   /** Of the master key. */
   rotation(): Promise<Pick<MasterKeyRotation, 'rotate'>>
 }
@@ -140,6 +143,7 @@ export const COMMANDS = {
     async ({ accounts: { db } }: CommandDeps, { account, cause, userId }) =>
       listAlerts({ db }, await findAccountId(db, account), { cause, userId }, { limit: MAX_LISTED_ALERTS }),
   ),
+  'alert test': command(Type.Object({}), ({ alertMail }: CommandDeps) => sendTestMail(alertMail)),
   'session stop': command(
     Type.Object({
       account: Name,

@@ -32,6 +32,7 @@ export type Tables = {
   viewingDay: ViewingDayTable
   redeemAttempt: RedeemAttemptTable
   alert: AlertTable
+  alertMail: AlertMailTable
   watermarkImage: WatermarkImageTable
   setting: SettingTable
   strike: StrikeTable
@@ -482,6 +483,19 @@ type AlertTable = {
   numbers: string
 }
 
+/** One e-mail for each day and cause of alerts, whatever their number. Times are on the playback clock. */
+type AlertMailTable = {
+  day: number
+  cause: string
+  /** When it is to be sent, or tried again. */
+  dueAtS: number
+  attempts: Generated<number>
+  /** Null: not yet. */
+  sentAtS: number | null
+  /** Why the last attempt failed. */
+  problem: string | null
+}
+
 type RedeemAttemptTable = {
   id: Generated<number>
   otpHash: Buffer
@@ -609,6 +623,7 @@ export type ChunkRow = Selectable<ChunkTable>
 export type SegmentRow = Selectable<SegmentTable>
 export type ServerKeyRow = Selectable<ServerKeyTable>
 export type AlertRow = Selectable<AlertTable>
+export type AlertMailRow = Selectable<AlertMailTable>
 export type ViewingRow = Selectable<ViewingTable>
 export type ViewingDayRow = Selectable<ViewingDayTable>
 export type KeyBudgetRow = Selectable<KeyBudgetTable>

@@ -1,5 +1,6 @@
 import { availableParallelism } from 'node:os'
 import type { Logger } from 'pino'
+import { startAlertMailer } from '../alerts/mailer.ts'
 import { alertOfDisabledWebhook } from '../alerts/operations.ts'
 import { startMp4Scheduler } from '../assets/mp4-scheduler.ts'
 import { type DeletionDeps, startRemovals, type VideoSessions } from '../catalogue/deletion.ts'
@@ -71,6 +72,10 @@ export async function startBackgroundWork(
     onDisabled: (tx, webhook, reason) => alertOfDisabledWebhook(tx, webhook, reason, nowS()),
   })
   opened.defer(() => sender.stop())
+  if (config.alertMail) {
+    const mailer = startAlertMailer({ db, write, nowS, log }, config.alertMail)
+    opened.defer(() => mailer.stop())
+  }
 
   async function stopWork(videoIds: readonly string[]): Promise<void> {
     await Promise.all(videoIds.flatMap((id) => [imports, encoding, mp4s].map(({ stopJobs }) => stopJobs(id))))

@@ -1,6 +1,7 @@
 import { access, constants, open, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { KEY_WARNING_S } from '../alerts/operations.ts'
+import { checkMailServer, serverName } from '../alerts/smtp.ts'
 import type { Config } from '../config.ts'
 import { openSandbox, sandboxAdvice } from '../encode/sandbox.ts'
 import { Failure, hostFailure } from '../errors.ts'
@@ -65,7 +66,19 @@ export async function examineInstallation(config: Config): Promise<Check[]> {
     checks.push({ check: 'webhook deliveries', ...(await asFinding(() => examineWebhooks(config))) })
     checks.push({ check: 'API keys', ...(await asFinding(() => examineApiKeys(config, Date.now() / 1000))) })
   }
+  if (config.alertMail) checks.push({ check: 'e-mail', ...(await asFinding(() => examineMail(config))) })
   return [...checks, ...(await examineNetwork(config))]
+}
+
+/** Signs in to the mail server without sending anything, and looks for alerts that it did not take. */
+async function examineMail(config: Config): Promise<Finding> {
+  const { alertMail } = config
+  if (!alertMail) return ok('Alerts are not sent by e-mail.')
+  await checkMailServer(alertMail)
+  const query = 'select problem from alert_mail where sent_at_s is null and problem is not null order by day desc limit 1'
+  const [unsent] = await (await locateDatabase(config)).peekRows<{ problem: string }>('alert_mail', query)
+  if (unsent) return warning(`The last alert by e-mail was not sent: ${unsent.problem} Try it with reelgate alert test.`)
+  return ok(`${serverName(alertMail)} takes mails for ${alertMail.to.join(', ')}.`)
 }
 
 const MAX_NAMED = 3

@@ -1,5 +1,6 @@
 import { findKeyHolder } from '../../src/accounts/api-key-store.ts'
 import * as alerts from '../../src/alerts/alert-store.ts'
+import * as alertMails from '../../src/alerts/mail-store.ts'
 import * as mp4s from '../../src/assets/mp4-store.ts'
 import * as acts from '../../src/audit/audit-store.ts'
 import * as files from '../../src/catalogue/file-store.ts'
@@ -41,8 +42,8 @@ import { ACCOUNTS, hashOf, idOf, NOW_S } from './large.ts'
  */
 export type Call = readonly [what: string, mostPages: number, ask: (db: Db) => Promise<unknown>]
 
-/** These have a row for each owner, each of their endpoints, or each ban that stands; all other tables are large. */
-export const SMALL: ReadonlySet<string> = new Set(['account', 'webhook', 'ban'])
+/** These have a row for each owner, each of their endpoints, each ban, or each day and cause of alerts; all other tables are large. */
+export const SMALL: ReadonlySet<string> = new Set(['account', 'webhook', 'ban', 'alert_mail'])
 
 const { large, small } = ACCOUNTS
 const V = idOf(7)
@@ -57,6 +58,7 @@ const NEW_ALERT = {
   ...{ accountId: large, day: 7, cause: 'keys-drawn', subject: 'user x', atS: NOW_S },
   ...{ sessionId: null, userId: 'x', videoId: V, numbers: '{}' },
 }
+const TODAY = Math.floor(NOW_S / 86_400)
 const viewingOf = (n: number) => ({ accountId: large, userId: `viewer ${n}`, videoId: idOf(n) })
 const budgetOf = (n: number) => ({ accountId: large, viewer: `user viewer ${n}`, videoId: idOf(n), generation: 1 })
 
@@ -285,6 +287,8 @@ export const ONCE_ANALYZED: readonly Call[] = [
     ],
   ),
   ['a new alert', 100, (db) => alerts.insertAlert(db, NEW_ALERT, 1000)],
+  ['the mail that is due', 20, (db) => alertMails.findDueMail(db, TODAY - 1, { nowS: NOW_S, maxAttempts: 7 })],
+  ['the alerts of a mail', 2500, (db) => alertMails.listAlertsOfMail(db, { day: TODAY, cause: 'keys-drawn' }, 21)],
   ['old alerts', 200, (db) => alerts.removeOldAlerts(db, NOW_S - 900, 20)],
   ['old key budgets', 200, (db) => budgets.removeOldKeyBudgets(db, NOW_S - 900, 20)],
   ['old positions', 200, (db) => positions.removeOldPositions(db, NOW_S - 900, 20)],

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import * as accounts from '../../src/accounts/account-store.ts'
 import * as keys from '../../src/accounts/api-key-store.ts'
 import * as alerts from '../../src/alerts/alert-store.ts'
+import * as alertMails from '../../src/alerts/mail-store.ts'
 import * as mp4s from '../../src/assets/mp4-store.ts'
 import * as acts from '../../src/audit/audit-store.ts'
 import * as files from '../../src/catalogue/file-store.ts'
@@ -683,6 +684,26 @@ const STORES: readonly (readonly [store: string, calls: readonly Call[]])[] = [
       (tx) => alerts.countAlertsSince(tx, 2),
       (tx) => alerts.findFirstAccount(tx),
       (tx) => alerts.listEndingKeys(tx, 0, 9),
+      ...[1, 2, 0, 1].map((day) => (tx: Db) => alertMails.insertAlertMail(tx, { day, cause: 'keys-drawn', dueAtS: day })),
+      (tx) => alertMails.insertAlertMail(tx, { day: 1, cause: 'backup-old', dueAtS: 1 }),
+      (tx) => alertMails.beginAttempt(tx, { day: 1, cause: 'keys-drawn', attempts: 1 }, 5),
+      (tx) => alertMails.endAttempt(tx, { day: 1, cause: 'backup-old', attempts: 0 }, { sentAtS: 3, problem: null }),
+      (tx) => alertMails.endAttempt(tx, { day: 2, cause: 'keys-drawn', attempts: 0 }, { sentAtS: null, problem: 'refused' }),
+      ...[
+        [0, 9, 7],
+        [1, 9, 7],
+        [1, 9, 2],
+        [1, 4, 7],
+        [3, 9, 7],
+      ].map(
+        ([day = 0, nowS = 0, maxAttempts = 0]) =>
+          (tx: Db) =>
+            alertMails.findDueMail(tx, day, { nowS, maxAttempts }),
+      ),
+      (tx) => alertMails.listAlertsOfMail(tx, { day: 0, cause: 'keys-drawn' }, 2),
+      (tx) => alertMails.listAlertsOfMail(tx, { day: 1, cause: 'keys-drawn' }, 2),
+      (tx) => alertMails.removeOldMails(tx, 2),
+      (tx) => alertMails.findDueMail(tx, 0, { nowS: 9, maxAttempts: 7 }),
       (tx) => alerts.removeOldAlerts(tx, 3, 1),
       (tx) => alerts.removeOldAlerts(tx, 3, 9),
     ],

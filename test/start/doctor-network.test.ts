@@ -1,12 +1,9 @@
-import { execFileSync } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { createServer as createHttpServer } from 'node:http'
 import { createServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
+import { makeCertificate } from '../certificate.ts'
 import { shiftedClock } from '../faults/faked-clock.ts'
 import { makePlace } from '../installation-folder.ts'
 import { runCli } from '../reelgate.ts'
@@ -27,23 +24,13 @@ async function makeOwnPlace() {
   return place
 }
 
-/** What a proxy in front of Reelgate would serve, with a certificate of ten days. */
+/** What a proxy in front of Reelgate would serve. */
 async function startTlsSite() {
-  const folder = mkdtempSync(join(tmpdir(), 'reelgate-tls-'))
-  const [keyFile, certificateFile] = [join(folder, 'key.pem'), join(folder, 'certificate.pem')]
-  const output = ['-keyout', keyFile, '-out', certificateFile, '-days', '10']
-  const subject = ['-subj', '/CN=localhost', '-addext', 'subjectAltName=IP:127.0.0.1']
-  const key = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes']
-  execFileSync('openssl', ['req', '-x509', ...key, ...output, ...subject], { stdio: 'ignore' })
-  const server = createServer({ key: readFileSync(keyFile), cert: readFileSync(certificateFile) }, (_request, response) =>
-    response.end('{"status":"ok"}'),
-  )
+  const { key, cert, file } = makeCertificate()
+  const server = createServer({ key, cert }, (_request, response) => response.end('{"status":"ok"}'))
   await once(server.listen(0, '127.0.0.1'), 'listening')
-  onTestFinished(() => {
-    server.close()
-    rmSync(folder, { recursive: true })
-  })
-  return { url: `https://127.0.0.1:${(server.address() as AddressInfo).port}`, certificateFile }
+  onTestFinished(() => void server.close())
+  return { url: `https://127.0.0.1:${(server.address() as AddressInfo).port}`, certificateFile: file }
 }
 
 test('the doctor says how long the certificate of the public address is valid, and whether browsers accept it', async () => {

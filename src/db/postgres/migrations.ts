@@ -6,6 +6,7 @@ import { liveSessions } from './migrations/0004-live-sessions.ts'
 import { alerts } from './migrations/0005-alerts.ts'
 import { viewings } from './migrations/0006-viewings.ts'
 import { otpDefaults } from './migrations/0007-otp-defaults.ts'
+import { alertMails } from './migrations/0008-alert-mails.ts'
 
 /** In order; a released one never changes. */
 export const MIGRATIONS: Record<string, Migration> = {
@@ -16,4 +17,5 @@ export const MIGRATIONS: Record<string, Migration> = {
   '0005-alerts': alerts,
   '0006-viewings': viewings,
   '0007-otp-defaults': otpDefaults,
+  '0008-alert-mails': alertMails,
 }

@@ -1,0 +1,89 @@
+import type { Db } from '../db/database.ts'
+import type { AlertMailRow, AlertRow } from '../db/tables.ts'
+
+/** Adds the e-mail of a day and cause, unless there is one already. */
+export async function insertAlertMail(tx: Db, mail: Pick<AlertMailRow, 'day' | 'cause' | 'dueAtS'>): Promise<void> {
+  await tx
+    .insertInto('alertMail')
+    .values(mail)
+    .onConflict((conflict) => conflict.columns(['day', 'cause']).doNothing())
+    .execute()
+}
+
+export type DueMail = Pick<AlertMailRow, 'day' | 'cause' | 'attempts'>
+
+/** @param from.day earlier days are not looked at. @param limits.maxAttempts after so many a mail is given up */
+export async function findDueMail(
+  db: Db,
+  fromDay: number,
+  { nowS, maxAttempts }: { nowS: number; maxAttempts: number },
+): Promise<DueMail | undefined> {
+  return db
+    .selectFrom('alertMail')
+    .select(['day', 'cause', 'attempts'])
+    .where('day', '>=', fromDay)
+    .where('sentAtS', 'is', null)
+    .where('attempts', '<', maxAttempts)
+    .where('dueAtS', '<=', nowS)
+    .orderBy('day')
+    .orderBy('cause')
+    .limit(1)
+    .executeTakeFirst()
+}
+
+/** Counts an attempt before it is made, so that a crash in between does not repeat it immediately. */
+export async function beginAttempt(tx: Db, { day, cause, attempts }: DueMail, nextDueAtS: number): Promise<void> {
+  await tx
+    .updateTable('alertMail')
+    .set({ attempts: attempts + 1, dueAtS: nextDueAtS })
+    .where('day', '=', day)
+    .where('cause', '=', cause)
+    .execute()
+}
+
+export async function endAttempt(
+  tx: Db,
+  { day, cause }: DueMail,
+  result: Pick<AlertMailRow, 'sentAtS' | 'problem'>,
+): Promise<void> {
+  await tx.updateTable('alertMail').set(result).where('day', '=', day).where('cause', '=', cause).execute()
+}
+
+export type MailedAlert = Pick<AlertRow, 'userId' | 'videoId' | 'numbers' | 'occurrenceCount'> & {
+  accountName: string
+  videoTitle: string | null
+}
+
+const DAY_S = 24 * 3600
+
+/** The alerts of a day and cause, of all accounts, the first ones first. */
+export async function listAlertsOfMail(
+  db: Db,
+  { day, cause }: Pick<DueMail, 'day' | 'cause'>,
+  limit: number,
+): Promise<MailedAlert[]> {
+  return db
+    .selectFrom('alert')
+    .innerJoin('account', 'account.id', 'alert.accountId')
+    .leftJoin('video', 'video.id', 'alert.videoId')
+    .select([
+      'account.name as accountName',
+      'alert.userId',
+      'alert.videoId',
+      'video.title as videoTitle',
+      'alert.numbers',
+      'alert.occurrenceCount',
+    ])
+    .where('alert.atS', '>=', day * DAY_S)
+    .where('alert.atS', '<', (day + 1) * DAY_S)
+    .where('alert.cause', '=', cause)
+    .orderBy('alert.atS')
+    .orderBy('alert.id')
+    .limit(limit)
+    .execute()
+}
+
+/** Removes those from before a day. */
+export async function removeOldMails(tx: Db, beforeDay: number): Promise<void> {
+  await tx.deleteFrom('alertMail').where('day', '<', beforeDay).execute()
+}

@@ -1,0 +1,62 @@
+import type { Logger } from 'pino'
+import type { AlertMailConfig } from '../config.ts'
+import type { Db } from '../db/database.ts'
+import type { Write } from '../db/write.ts'
+import { Failure } from '../errors.ts'
+import { type Dispatcher, type Job, startDispatcher } from '../jobs/dispatcher.ts'
+import { beginAttempt, type DueMail, endAttempt, findDueMail, listAlertsOfMail } from './mail-store.ts'
+import { MAX_MAILED, writeAlertMail } from './mail-text.ts'
+import { sendMail } from './smtp.ts'
+
+export type MailerDeps = {
+  db: Db
+  write: Write
+  nowS: () => number
+  log: Logger
+}
+
+const DAY_S = 24 * 3600
+/** After each attempt that failed. The last one is made within a day: later the alert is no news. */
+const RETRY_DELAYS_S = [60, 300, 1_800, 7_200, 21_600, 36_000]
+const MAX_ATTEMPTS = RETRY_DELAYS_S.length + 1
+const POLL_INTERVAL_MS = 2_000
+
+/** Sends the mails of alerts as they become due, one after another. They are rows, so a restart resumes. */
+export function startAlertMailer(deps: MailerDeps, config: AlertMailConfig): Pick<Dispatcher, 'stop'> {
+  async function claim(onlyUrgent: boolean): Promise<Job | undefined> {
+    if (onlyUrgent) return undefined // one is being sent
+    const { db, write, nowS } = deps
+    const yesterday = Math.floor(nowS() / DAY_S) - 1
+    const mail = await findDueMail(db, yesterday, { nowS: nowS(), maxAttempts: MAX_ATTEMPTS })
+    if (!mail) return undefined
+    const delayS = RETRY_DELAYS_S[mail.attempts]
+    await write((tx) => beginAttempt(tx, mail, nowS() + (delayS ?? 0)))
+    return { key: mail.cause, run: (signal) => send(deps, config, { mail, delayS, signal }) }
+  }
+  return startDispatcher({ slots: 1, claim, pollIntervalMs: POLL_INTERVAL_MS, log: deps.log })
+}
+
+async function send(
+  { db, write, nowS, log }: MailerDeps,
+  config: AlertMailConfig,
+  { mail, delayS, signal }: { mail: DueMail; delayS: number | undefined; signal: AbortSignal },
+): Promise<void> {
+  const { day, cause } = mail
+  const alerts = await listAlertsOfMail(db, mail, MAX_MAILED + 1)
+  const text = writeAlertMail(config.installation, cause, alerts)
+  const message = { id: `${config.installation} ${day} ${cause}`, signal }
+  const sent = await sendMail(config, text, message).catch((error: unknown) => {
+    if (error instanceof Failure) return error
+    if (signal.aborted) return undefined
+    throw error
+  })
+  if (!sent) return // the server is stopping, and the next start tries again
+  if (sent instanceof Failure) {
+    await write((tx) => endAttempt(tx, mail, { sentAtS: null, problem: sent.message }))
+    log.warn({ cause, reason: sent.message, retryAfterS: delayS }, 'alert mail: not sent')
+    return
+  }
+  if (sent.rejected.length > 0) log.warn({ cause, rejected: sent.rejected }, 'alert mail: recipients rejected')
+  await write((tx) => endAttempt(tx, mail, { sentAtS: nowS(), problem: null }))
+  log.info({ cause }, 'alert mail: sent')
+}
