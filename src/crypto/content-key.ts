@@ -1,4 +1,4 @@
-import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto'
+import { createCipheriv, createDecipheriv, createHmac, createSecretKey, randomBytes } from 'node:crypto'
 import { deriveKey, type MasterKey, unwrap, wrap } from './master-key.ts'
 
 // The secret of one generation of a video, and what is derived from it: playback-protocol.md, section 5.
@@ -22,7 +22,15 @@ export function contentKeyPurpose(videoId: string, generation: number): string {
 
 /** The 16-byte AES key of one key window (some consecutive segments, crypto/key-window.ts), the same for all renditions, audio included. */
 export function deriveWindowKey(contentKey: Buffer, window: number): Buffer {
-  return deriveKey(contentKey, `reelgate window-key 1 ${window}`, 16)
+  return createWindowKeyDeriver(contentKey)(window)
+}
+
+const HKDF_NO_SALT = Buffer.alloc(32)
+
+/** Gives the key of each window. HKDF whose extraction is done once, so that a key is one HMAC: a third of the time of `hkdfSync`. */
+export function createWindowKeyDeriver(contentKey: Buffer): (window: number) => Buffer {
+  const extracted = createSecretKey(createHmac('sha256', HKDF_NO_SALT).update(contentKey).digest())
+  return (window) => createHmac('sha256', extracted).update(`reelgate window-key 1 ${window}\x01`).digest().subarray(0, 16)
 }
 
 /** Gives the IV of each segment: `AES(ivKey, rendition ‖ segment ‖ 0…)`, so a playlist can name it before the segment exists. */

@@ -46,7 +46,7 @@ type Budget = {
   /** What its row has. */
   saved: Balance | undefined
   usedAtS: number
-  /** When each session last earned. */
+  /** When each session last earned, in that order. */
   watchers: Map<string, number>
 }
 
@@ -62,7 +62,7 @@ export function createKeyPacing({ db, write, nowS }: { db: Db; write: Write; now
   const loading = new Map<string, Promise<Budget>>()
 
   async function getBudget(key: BudgetKey, { startS }: Terms, windows: number): Promise<Budget> {
-    const name = JSON.stringify(Object.values(key))
+    const name = `${key.accountId} ${key.videoId} ${key.generation} ${key.viewer}`
     const budget = budgets.get(name) ?? (await loadOnce(name, () => load(key, startS, windows)))
     budget.usedAtS = nowS()
     return budget
@@ -140,8 +140,12 @@ export function createKeyPacing({ db, write, nowS }: { db: Db; write: Write; now
 
 /** Notes that a session watches. @returns how many do now */
 function countWatchers({ watchers }: Budget, sessionId: string, atS: number): number {
+  watchers.delete(sessionId) // so that the first ones are those that have not earned for the longest time
   watchers.set(sessionId, atS)
-  for (const [id, lastS] of watchers) if (lastS <= atS - LEASE_S) watchers.delete(id)
+  for (const [id, lastS] of watchers) {
+    if (lastS > atS - LEASE_S) break
+    watchers.delete(id)
+  }
   return watchers.size
 }
 

@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache'
-import { createSegmentIvDeriver, unwrapContentKey } from '../crypto/content-key.ts'
+import { createSegmentIvDeriver, createWindowKeyDeriver, unwrapContentKey } from '../crypto/content-key.ts'
 import type { MasterKey } from '../crypto/master-key.ts'
 import type { Db } from '../db/database.ts'
 import { findGeneration } from '../encode/generation-store.ts'
@@ -11,7 +11,7 @@ export type PlayableVideo = {
   generation: number
   plan: Plan
   grid: SegmentGrid
-  contentKey: Buffer
+  windowKey: (window: number) => Buffer
   /** The IV of a segment; segments are numbered from 0. */
   segmentIv: (renditionId: number, segment: number) => Buffer
 }
@@ -49,7 +49,7 @@ export function createPlayableVideos(db: Db, masterKey: MasterKey): PlayableVide
       generation,
       plan: row.plan,
       grid: gridFor(row.plan),
-      contentKey,
+      windowKey: createWindowKeyDeriver(contentKey),
       segmentIv: createSegmentIvDeriver(contentKey),
     }
     cache.set(key, video)

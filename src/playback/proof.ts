@@ -1,4 +1,4 @@
-import { createHash, createHmac, type KeyObject, randomBytes, timingSafeEqual } from 'node:crypto'
+import { createHash, createHmac, type KeyObject, randomBytes } from 'node:crypto'
 import { equalsInConstantTime } from '../crypto/constant-time.ts'
 import { deriveKey, type MasterKey } from '../crypto/master-key.ts'
 import { PlaybackRefusal } from './refusal.ts'
@@ -10,7 +10,7 @@ import { PlaybackRefusal } from './refusal.ts'
 export type Operation = 'redeem' | 'page' | 'playlist' | 'key' | 'file' | 'beat' | 'leave'
 
 /** The header's fields, well formed but not verified. */
-export type Proof = { pageId: string; seq: number; nonce: string; tag: Buffer }
+export type Proof = { pageId: string; seq: number; nonce: string; tag: string }
 
 /**
  * What was signed: typed values after routing, so that a proxy that rewrites addresses does not change it. `session` is empty for a
@@ -24,7 +24,7 @@ const PROOF_PATTERN = /^2\.([\w-]{22})\.([1-9]\d{0,9})\.([\w-]{24})\.([\w-]{43})
 export function readProof(header: string | undefined): Proof {
   const [, pageId, seq, nonce, tag] = PROOF_PATTERN.exec(header ?? '') ?? []
   if (!pageId || !seq || !nonce || !tag) throw new PlaybackRefusal('not-allowed')
-  return { pageId, seq: Number(seq), nonce, tag: Buffer.from(tag, 'base64url') }
+  return { pageId, seq: Number(seq), nonce, tag }
 }
 
 /** Whether the holder of the proof key signed this request. */
@@ -41,7 +41,7 @@ export function isSignedWith(proofKey: KeyObject, proof: Proof, signed: SignedVa
     proof.nonce,
     bodyHash,
   ]
-  return timingSafeEqual(createHmac('sha256', proofKey).update(lines.join('\n')).digest(), proof.tag)
+  return equalsInConstantTime(createHmac('sha256', proofKey).update(lines.join('\n')).digest('base64url'), proof.tag)
 }
 
 /** SHA-256 of a public key, by which rows name it. */

@@ -1,4 +1,3 @@
-import { deriveWindowKey } from '../crypto/content-key.ts'
 import { signedMediaPath } from './media-path.ts'
 import type { PlayableVideo } from './playable-video.ts'
 import {
@@ -61,7 +60,7 @@ export async function releaseKey(deps: PlaybackDeps, session: LiveSession, windo
   deps.suspicions.recordKey(session.row, window, windowDurationS(video, window))
   recordWindow(session.watching, window)
   noteFirstKey(deps, session)
-  return deriveWindowKey(video.contentKey, window)
+  return video.windowKey(window)
 }
 
 /** From here on the viewer can see the picture. */

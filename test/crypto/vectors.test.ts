@@ -27,6 +27,15 @@ describe('the vectors of the playback protocol, section 5', () => {
     expect(deriveWindowKey(CONTENT_KEY, window).toString('hex')).toBe(key)
   })
 
+  test('the key of any window is HKDF-SHA256 without salt', () => {
+    fc.assert(
+      fc.property(fc.uint8Array({ minLength: 32, maxLength: 32 }), fc.nat(999_999_999), (bytes, window) => {
+        const contentKey = Buffer.from(bytes)
+        expect(deriveWindowKey(contentKey, window)).toEqual(deriveKey(contentKey, `reelgate window-key 1 ${window}`, 16))
+      }),
+    )
+  })
+
   test('the key that IVs are made with', () => {
     expect(deriveKey(CONTENT_KEY, 'reelgate iv-key 1', 16).toString('hex')).toBe('9f8dd5427da6b1f4c88ddb7ac8d14d6b')
   })

@@ -149,6 +149,13 @@ describe('a tag', () => {
       expect(isSignedWith(proofKey, { ...proof, ...changed }, signed)).toBe(false)
   })
 
+  test('with any one character changed is false', () => {
+    for (let place = 0; place < tag.length; place++) {
+      const changed = `${tag.slice(0, place)}${tag[place] === 'A' ? 'B' : 'A'}${tag.slice(place + 1)}`
+      expect(isSignedWith(proofKey, { ...proof, tag: changed }, signed)).toBe(false)
+    }
+  })
+
   test('under another key is false', () => {
     expect(isSignedWith(createSecretKey(Buffer.alloc(32, 6)), proof, signed)).toBe(false)
   })
@@ -159,7 +166,7 @@ describe('a tag', () => {
         try {
           const { pageId, seq, nonce, tag } = readProof(header)
           expect(header.startsWith(`2.${pageId}.${seq}.${nonce}.`)).toBe(true)
-          expect([tag.length, seq >= 1, seq <= 9_999_999_999]).toEqual([32, true, true])
+          expect([tag.length, seq >= 1, seq <= 9_999_999_999]).toEqual([43, true, true])
         } catch (error) {
           expect(error).toMatchObject({ code: 'not-allowed' })
         }

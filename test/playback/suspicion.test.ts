@@ -181,7 +181,7 @@ test('P10: of 200 people who watch in their own ways none raises an alert', asyn
       generation: n,
       plan,
       grid: gridFor(plan),
-      contentKey: Buffer.alloc(0),
+      windowKey: () => Buffer.alloc(0),
       segmentIv: () => Buffer.alloc(0),
     }
     const row = { id: `session ${n}`, accountId, userId: `viewer ${n}`, streamLimit: null, videoId }

@@ -25,7 +25,7 @@ test(`of ${TRACES} people who watch in their own ways none waits for a key for m
       generation: 1,
       plan,
       grid: gridFor(plan),
-      contentKey: Buffer.alloc(0),
+      windowKey: () => Buffer.alloc(0),
       segmentIv: () => Buffer.alloc(0),
     }
     const row = { id: `session ${n}`, accountId: 'an account', userId: `viewer ${n}`, streamLimit: null }

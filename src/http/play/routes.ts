@@ -42,7 +42,7 @@ export async function playbackInterface(
     done(null, body),
   )
   refuseViewers(app, deps, ['bad-request', 'not-allowed', 'proof-stale'])
-  app.addHook('onRequest', async (request, reply) => {
+  app.addHook('onRequest', (request, reply, done) => {
     reply.headers({
       'Cache-Control': 'no-store',
       'Reelgate-Nonce': deps.nonces.current(),
@@ -51,6 +51,7 @@ export async function playbackInterface(
     if (request.url.includes('?')) throw new PlaybackRefusal('bad-request')
     const site = request.headers['sec-fetch-site']
     if (site !== undefined && site !== 'same-origin') throw new PlaybackRefusal('not-allowed')
+    done()
   })
 
   app.post('/redeem', { config: { isRedeem: true }, schema: { response: { 200: SessionBody } } }, async (request) => {

@@ -17,9 +17,10 @@ type Result = 'ok' | 'low' | 'failed' | 'held by another server'
 
 /** Refuses all requests except `/healthz` and `/readyz` while another server has the database, even those that could be answered from memory. */
 export function refuseWhileDatabaseInUse(app: App, refusal: () => DatabaseInUse | undefined): void {
-  app.addHook('onRequest', async (request) => {
+  app.addHook('onRequest', (request, _reply, done) => {
     const error = refusal()
     if (error && !PROBE_PATHS.includes(request.routeOptions.url ?? '')) throw error
+    done()
   })
 }
 

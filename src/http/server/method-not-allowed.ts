@@ -16,8 +16,9 @@ declare module 'fastify' {
 export function addMethodNotAllowed(app: App): void {
   app.decorate('knownRoutes', [])
   app.addHook('onRoute', ({ method, url }) => void app.knownRoutes.push({ methods: [method].flat(), url }))
-  app.addHook('preParsing', async (request, reply) => {
+  app.addHook('preParsing', (request, reply, payload, done) => {
     if (request.is404) refuseMethod(app.knownRoutes, request, reply)
+    done(null, payload)
   })
 }
 
