@@ -151,7 +151,6 @@ const TABLES_WITH_VIDEO_ID = [
   'file',
   'uploadPolicy',
   'viewTotal',
-  'watchPosition',
   'viewing',
   'viewingDay',
 ] as const

@@ -27,7 +27,6 @@ export type Tables = {
   playbackSession: PlaybackSessionTable
   keyBudget: KeyBudgetTable
   streamSlot: StreamSlotTable
-  watchPosition: WatchPositionTable
   viewing: ViewingTable
   viewingDay: ViewingDayTable
   redeemAttempt: RedeemAttemptTable
@@ -450,17 +449,6 @@ type ViewingDayTable = {
   userId: string
   intervals: string
   watchedS: number
-}
-
-/** The position at which a viewer stopped watching a video. */
-type WatchPositionTable = {
-  accountId: string
-  /** The owner's label of the viewer. */
-  userId: string
-  videoId: string
-  positionS: number
-  /** On the playback clock. */
-  savedAtS: number
 }
 
 /** What an owner should look at; once a day for each cause and subject. */

@@ -4,7 +4,6 @@ import { removeOldOtps } from './otp-store.ts'
 import type { PlaybackDeps } from './session.ts'
 import { removeOldSessions } from './session-store.ts'
 import { removeOldSlots } from './stream-slot-store.ts'
-import { removeOldPositions } from './watch-position-store.ts'
 
 const KEEP_SESSIONS_S = 24 * 3600
 const KEEP_KEY_BUDGETS_S = 24 * 3600
@@ -14,8 +13,8 @@ const DAY_S = 24 * 3600
 const BATCH_SIZE = 500
 
 /**
- * Removes ended sessions and unused key budgets after a day, OTPs a week after they expire, and what viewers watched, with their
- * positions, after `viewerDataDays`.
+ * Removes ended sessions and unused key budgets after a day, OTPs a week after they expire, and what viewers watched
+ * after `viewerDataDays`.
  */
 export async function prunePlayback(
   { write, nowS }: Pick<PlaybackDeps, 'write' | 'nowS'>,
@@ -28,5 +27,4 @@ export async function prunePlayback(
   const firstKeptDay = Math.floor(nowS() / DAY_S) - viewerDataDays
   while ((await write((tx) => removeOldViewings(tx, firstKeptDay * DAY_S, BATCH_SIZE))) > 0);
   while ((await write((tx) => removeOldViewingDays(tx, firstKeptDay, BATCH_SIZE))) > 0);
-  while ((await write((tx) => removeOldPositions(tx, firstKeptDay * DAY_S, BATCH_SIZE))) > 0);
 }

@@ -70,7 +70,8 @@ function noteFirstKey(deps: PlaybackDeps, session: LiveSession): void {
   deps.recordView(session.row)
 }
 
-export type Beat = { state: 'playing' | 'stalled' | 'paused' | 'ended'; positionS: number; rate: number }
+/** @param leftAtS where it played before a seek, the first one since the beat before */
+export type Beat = { state: 'playing' | 'stalled' | 'paused' | 'ended'; positionS: number; rate: number; leftAtS?: number }
 
 /**
  * The player says that it is there, and where in the video; a page that had said goodbye is back. While it plays it needs its stream
@@ -78,12 +79,16 @@ export type Beat = { state: 'playing' | 'stalled' | 'paused' | 'ended'; position
  * @throws PlaybackRefusal `stream-limit`
  */
 export async function recordBeat(deps: PlaybackDeps, session: LiveSession, beat: Beat): Promise<void> {
-  const { state, positionS } = beat
+  const { state, positionS, leftAtS } = beat
   session.positionS = positionS
   session.leftAtS = null
   if (state === 'playing' || state === 'stalled') await acquireStreamSlot(deps, session)
-  deps.suspicions.recordBeat(session.row, { isPlaying: state === 'playing', positionS })
-  await recordWatched(deps, session, beat)
+  // A seek ends one stretch and begins another: as a pause at the place that it left.
+  const parts: Beat[] = leftAtS === undefined ? [beat] : [{ ...beat, state: 'paused', positionS: leftAtS }, beat]
+  for (const part of parts) {
+    deps.suspicions.recordBeat(session.row, { isPlaying: part.state === 'playing', positionS: part.positionS })
+    await recordWatched(deps, session, part)
+  }
   if (state !== 'playing' && state !== 'stalled') return
   const video = await getSessionVideo(deps, session)
   const budgets = await deps.keyPacing.budgetsOf({ ...session, video })

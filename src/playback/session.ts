@@ -39,7 +39,6 @@ import {
 } from './session-store.ts'
 import type { Suspicions } from './suspicion.ts'
 import type { Tickets } from './ticket.ts'
-import { findPosition, savePosition } from './watch-position-store.ts'
 import { newWatching, type Watching } from './watching.ts'
 
 export type PlaybackDeps = {
@@ -101,8 +100,6 @@ export type LiveSession = {
   leftAtS: number | null
   /** Where the viewer was at the last beat. */
   positionS: number
-  /** The position that is saved, when the OTP names its viewer. */
-  savedPositionS: number
   watching: Watching
   /** When it last asked for a key that its budget had not released before. */
   newKeyAtS: number
@@ -120,8 +117,6 @@ const FORGET_AFTER_S = 300
 
 /** A viewer who left a video this near to its beginning or end starts again at its beginning. */
 const NEAR_AN_END_S = 10
-/** A viewer's position is saved when it has moved this far, and when the page is closed. */
-const POSITION_STEP_S = 15
 
 /** Sessions saved in one transaction, which delays other writes by a few milliseconds. */
 const SAVE_BATCH_SIZE = 250
@@ -279,7 +274,7 @@ export function recordEnd(session: LiveSession, endedAtS: number, endReason: End
 
 /** A session by its id, from memory or its row. */
 async function findLive(
-  deps: Pick<PlaybackDeps, 'db' | 'sessions' | 'nowS' | 'monotonicMs' | 'serverKeys'>,
+  deps: Pick<PlaybackDeps, 'db' | 'viewings' | 'sessions' | 'nowS' | 'monotonicMs' | 'serverKeys'>,
   sessionId: string,
 ): Promise<LiveSession | undefined> {
   const live = deps.sessions.get(sessionId)
@@ -294,21 +289,25 @@ async function findLive(
 
 /** Adds a session to memory, from a row that was read or written just now. */
 export async function bringIntoMemory(
-  deps: Pick<PlaybackDeps, 'db' | 'sessions' | 'nowS' | 'monotonicMs'>,
+  deps: Pick<PlaybackDeps, 'db' | 'viewings' | 'sessions' | 'nowS' | 'monotonicMs'>,
   row: PlaybackSessionRow,
   proofKey: KeyObject,
 ): Promise<LiveSession> {
-  const session = keepLive(deps, row, proofKey, await findStartPosition(deps.db, row))
+  const session = keepLive(deps, row, proofKey, await findStartPosition(deps, row))
   // It may have been ended since: an end notifies only the sessions in memory.
   const current = await findSession(deps.db, row.id)
   if (current && current.endedAtS !== null) recordEnd(session, current.endedAtS, endReasonOf(current))
   return session
 }
 
-/** Where the viewer whom the OTP names left the video, in any session; 0 when it names none. */
-async function findStartPosition(db: Db, { accountId, userId, videoId }: PlaybackSessionRow): Promise<number> {
+/** Where the last second is that the OTP's viewer is known to have watched, in any session; 0 when the OTP names none. */
+async function findStartPosition(
+  { db, viewings }: Pick<PlaybackDeps, 'db' | 'viewings'>,
+  { accountId, userId, videoId }: PlaybackSessionRow,
+): Promise<number> {
   if (userId === null) return 0
-  const positionS = await findPosition(db, { accountId, userId, videoId })
+  // Whole seconds are counted: those of two sessions join.
+  const positionS = Math.floor(await viewings.findPosition({ accountId, userId, videoId }))
   const { durationS = 0 } = (await findVideoDetails(db, videoId)) ?? {}
   return positionS > NEAR_AN_END_S && positionS < durationS - NEAR_AN_END_S ? positionS : 0
 }
@@ -333,7 +332,6 @@ function keepLive(
     leftAtS,
     newKeyAtS: 0,
     positionS,
-    savedPositionS: positionS,
     watching: newWatching(row.keyWindows),
     address: '',
     location: undefined,
@@ -373,33 +371,24 @@ function forgetVideos(
   }
 }
 
-/** Saves when sessions were last seen or left and their position, and drops the inactive ones from memory. */
+/** Saves when sessions were last seen or left and which keys they have, and drops the inactive ones from memory. */
 export async function saveSessions(deps: Pick<PlaybackDeps, 'write' | 'sessions' | 'nowS'>): Promise<void> {
   const changed = [...deps.sessions.values()].filter(
     (session) =>
-      session.lastSeenAtS > session.row.lastSeenAtS ||
-      session.leftAtS !== session.row.leftAtS ||
-      hasMoved(session) ||
-      hasNewWindow(session),
+      session.lastSeenAtS > session.row.lastSeenAtS || session.leftAtS !== session.row.leftAtS || hasNewWindow(session),
   )
   for (let first = 0; first < changed.length; first += SAVE_BATCH_SIZE) {
     const changes = changed
       .slice(first, first + SAVE_BATCH_SIZE)
       .map((session) => ({ session, seen: { id: session.row.id, lastSeenAtS: session.lastSeenAtS, leftAtS: session.leftAtS } }))
-    const moved = changes.flatMap(({ session }) => (hasMoved(session) ? [{ session, positionS: session.positionS }] : []))
     const given = changes.flatMap(({ session }) =>
       hasNewWindow(session) ? [{ session, keyWindows: Buffer.from(session.watching.windows) }] : [],
     )
     await deps.write(async (tx) => {
       for (const { seen } of changes) await saveLastSeen(tx, seen)
       for (const { session, keyWindows } of given) await saveKeyWindows(tx, { id: session.row.id, keyWindows })
-      for (const { session, positionS } of moved) {
-        const { accountId, userId, videoId } = session.row
-        if (userId !== null) await savePosition(tx, { accountId, userId, videoId, positionS, savedAtS: deps.nowS() })
-      }
     })
     for (const { session, seen } of changes) session.row = { ...session.row, ...seen }
-    for (const { session, positionS } of moved) session.savedPositionS = positionS
     for (const { session, keyWindows } of given) {
       session.row = { ...session.row, keyWindows }
       session.watching.hasNewWindow = !session.watching.windows.equals(keyWindows)
@@ -412,9 +401,4 @@ export async function saveSessions(deps: Pick<PlaybackDeps, 'write' | 'sessions'
 /** Only for a viewer who has a name is it counted what was watched. */
 function hasNewWindow({ row, watching }: LiveSession): boolean {
   return row.userId !== null && watching.hasNewWindow
-}
-
-function hasMoved({ row, leftAtS, positionS, savedPositionS }: LiveSession): boolean {
-  const movedS = Math.abs(positionS - savedPositionS)
-  return row.userId !== null && (movedS >= POSITION_STEP_S || (leftAtS !== null && movedS > 0))
 }

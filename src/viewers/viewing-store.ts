@@ -156,7 +156,6 @@ export async function listViewingDays(
 /** Removes everything that a viewer has watched. @returns how many viewings */
 export async function removeViewer(tx: Db, { accountId, userId }: Pick<ViewingKey, 'accountId' | 'userId'>): Promise<number> {
   await tx.deleteFrom('viewingDay').where('accountId', '=', accountId).where('userId', '=', userId).execute()
-  await tx.deleteFrom('watchPosition').where('accountId', '=', accountId).where('userId', '=', userId).execute()
   await tx.deleteFrom('alert').where('accountId', '=', accountId).where('userId', '=', userId).execute()
   const { numDeletedRows } = await tx
     .deleteFrom('viewing')

@@ -12,6 +12,8 @@ export type Watched = { spans: readonly { fromS: number; toS: number }[]; positi
 export type Viewings = {
   /** Adds seconds that a viewer has watched. */
   add(key: ViewingKey, watched: Watched): Promise<void>
+  /** Where the last second is that the viewer watched; 0 for one who has watched nothing. */
+  findPosition(key: ViewingKey): Promise<number>
   /** Writes what was added before the call, and drops from memory what was not used for a while. */
   save(): Promise<void>
   /** Drops a viewer of an account from memory, with what is not saved. */
@@ -47,7 +49,7 @@ export function createViewings({ db, write, nowS }: { db: Db; write: Write; nowS
   const today = () => Math.floor(nowS() / DAY_S)
 
   async function getViewing(key: ViewingKey): Promise<Viewing> {
-    const name = `${key.accountId} ${key.videoId} ${key.userId}`
+    const name = nameOf(key)
     const viewing = viewings.get(name) ?? (await loadOnce(name, key))
     viewing.usedAtS = nowS()
     return viewing
@@ -131,12 +133,18 @@ export function createViewings({ db, write, nowS }: { db: Db; write: Write; nowS
       viewing.days.set(day, ofDay)
       Object.assign(viewing, { positionS, durationS, lastAtS: Math.floor(nowS()), hasChanged: true })
     },
+    async findPosition(key) {
+      const viewing = viewings.get(nameOf(key)) ?? (await findViewing(db, key))
+      return viewing?.positionS ?? 0
+    },
     save,
     forget(accountId, userId) {
       for (const [name, { key }] of viewings) if (key.accountId === accountId && key.userId === userId) viewings.delete(name)
     },
   }
 }
+
+const nameOf = ({ accountId, videoId, userId }: ViewingKey) => `${accountId} ${videoId} ${userId}`
 
 function toRows({ key, intervals, days, positionS, durationS, beganAtS, lastAtS, isCompleted }: Viewing) {
   const columnsOf = (watched: Intervals) => ({ intervals: encodeIntervals(watched), watchedS: sumIntervals(watched) })

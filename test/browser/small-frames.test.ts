@@ -1,13 +1,12 @@
 import type { Browser, BrowserContext } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { startSharedReelgate } from '../in-process.ts'
-import { readRows } from '../rows.ts'
 import { sampleOf } from '../sample.ts'
 import { makeVideo } from '../videos.ts'
 import { startChromium } from './chromium.ts'
 import { lookAtPlayer, openPlayer, openTab, type Player, playerAddress } from './player.ts'
 
-// The player in small frames and on slow lines, and what a browser remembers of its viewer.
+// The player in small frames.
 
 let reelgate: Awaited<ReturnType<typeof startSharedReelgate>>
 let chromium: Browser
@@ -145,58 +144,14 @@ describe('litemode', () => {
   })
 })
 
-describe('a browser remembers', () => {
-  test('where the video was left; t= in the address begins elsewhere', async () => {
-    const browser = await newBrowser(640, 360)
-    const first = await watch(browser)
-    await first.play()
-    await first.playsPast(0.3)
-    await first.seekNear(24)
-    await first.playsPast(24)
-    await first.page.keyboard.press('k')
-    const { timeS } = await first.until(({ paused }) => paused)
-    await first.page.close()
-
-    const second = await watch(browser)
-    await second.play()
-    const { timeS: resumedS } = await second.until((video) => video.timeS > 0 && !video.paused)
-    expect(resumedS).toBeGreaterThan(timeS - 2)
-    const third = await watch(browser, '&t=15')
-    await third.play()
-    const { timeS: startedS } = await third.until((video) => video.timeS > 0 && !video.paused)
-    expect([startedS >= 15, startedS < 20]).toEqual([true, true])
-  })
-
-  test('nothing of a viewer whom the OTP names: they continue in another browser, and another viewer of the same browser starts at the beginning', async () => {
-    const browser = await newBrowser(640, 360)
-    const first = await watch(browser, '', { userId: 'viewer-1' })
-    await first.play()
-    await first.playsPast(0.3)
-    await first.seekNear(24)
-    await first.playsPast(24)
-    await first.page.keyboard.press('k')
-    await expect.poll(() => readRows(reelgate, 'select position_s from watch_position where position_s > 20')).toHaveLength(1)
-    await first.page.close()
-
-    const startOf = async (watching: Promise<Player>) => {
-      const player = await watching
-      await player.play()
-      return (await player.until((video) => video.timeS > 0 && !video.paused)).timeS
-    }
-    expect(await startOf(watch(await newBrowser(640, 360), '', { userId: 'viewer-1' }))).toBeGreaterThan(20)
-    expect(await startOf(watch(browser, '', { userId: 'viewer-2' }))).toBeLessThan(10)
-    expect(await startOf(watch(browser, '&t=15', { userId: 'viewer-1' }))).toBeLessThan(20)
-  })
-
-  test('the speed, for another video too', async () => {
-    const browser = await newBrowser(640, 360)
-    const first = await watch(browser)
-    await first.play()
-    await first.playsPast(0.3)
-    await first.chooseSetting('1.5 ×')
-    await first.page.close()
-    const second = await watch(browser)
-    await second.play()
-    await second.until(({ rate }) => rate === 1.5)
-  })
+test('a browser remembers the speed, for another video too', async () => {
+  const browser = await newBrowser(640, 360)
+  const first = await watch(browser)
+  await first.play()
+  await first.playsPast(0.3)
+  await first.chooseSetting('1.5 ×')
+  await first.page.close()
+  const second = await watch(browser)
+  await second.play()
+  await second.until(({ rate }) => rate === 1.5)
 })

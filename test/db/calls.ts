@@ -23,7 +23,6 @@ import * as otpDefaults from '../../src/playback/otp-defaults-store.ts'
 import * as otps from '../../src/playback/otp-store.ts'
 import * as sessions from '../../src/playback/session-store.ts'
 import * as slots from '../../src/playback/stream-slot-store.ts'
-import * as positions from '../../src/playback/watch-position-store.ts'
 import * as bans from '../../src/rate-limits/ban-store.ts'
 import * as usage from '../../src/usage/usage-store.ts'
 import * as viewings from '../../src/viewers/viewing-store.ts'
@@ -255,11 +254,6 @@ export const ONCE_ANALYZED: readonly Call[] = [
   ['all that are deleted', 20, (db) => videos.listTombstones(db)],
   ['deliveries of a webhook', 40, (db) => deliveries.listDeliveryRows(db, 'h1', { limit: 20, offset: 0 })],
   ['webhooks with an interrupted batch', 20, (db) => deliveries.listInterruptedBatches(db)],
-  [
-    'the position of a viewer',
-    10,
-    (db) => positions.findPosition(db, { accountId: large, userId: 'viewer 1', videoId: idOf(1) }),
-  ],
   ['what a viewer has watched of a video', 10, (db) => viewings.findViewing(db, viewingOf(1))],
   ['the same on a day', 10, (db) => viewings.findViewingDay(db, { ...viewingOf(1), day: 20_000 })],
   [
@@ -291,7 +285,6 @@ export const ONCE_ANALYZED: readonly Call[] = [
   ['the alerts of a mail', 2500, (db) => alertMails.listAlertsOfMail(db, { day: TODAY, cause: 'keys-drawn' }, 21)],
   ['old alerts', 200, (db) => alerts.removeOldAlerts(db, NOW_S - 900, 20)],
   ['old key budgets', 200, (db) => budgets.removeOldKeyBudgets(db, NOW_S - 900, 20)],
-  ['old positions', 200, (db) => positions.removeOldPositions(db, NOW_S - 900, 20)],
   ['old viewings', 200, (db) => viewings.removeOldViewings(db, NOW_S - 900, 20)],
   ['old days of viewings', 200, (db) => viewings.removeOldViewingDays(db, 19_999, 20)],
   ['old slots', 100, (db) => slots.removeOldSlots(db, NOW_S - 900)],

@@ -113,11 +113,6 @@ const FILL: readonly (readonly [into: string, count: number, select: string])[] 
     `'2026-0' || (1 + n % 9) || '-01', ${ownerOf}, id(n), '', 1, 1`,
   ],
   [
-    'watch_position (account_id, user_id, video_id, position_s, saved_at_s)',
-    VIDEOS,
-    `${ownerOf}, 'viewer ' || (n % 1000), id(n), 60, ${NOW_S} - n`,
-  ],
-  [
     'key_budget (account_id, viewer, video_id, generation, level_s, earned_at_s, released, used_at_s)',
     VIDEOS,
     `${ownerOf}, 'user viewer ' || (n % 1000), id(n), 1, 600, ${NOW_S} - n, hash(n), ${NOW_S} - n`,

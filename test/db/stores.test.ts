@@ -33,7 +33,6 @@ import * as otps from '../../src/playback/otp-store.ts'
 import * as serverKeys from '../../src/playback/server-key-store.ts'
 import * as sessions from '../../src/playback/session-store.ts'
 import * as slots from '../../src/playback/stream-slot-store.ts'
-import * as positions from '../../src/playback/watch-position-store.ts'
 import * as bans from '../../src/rate-limits/ban-store.ts'
 import * as usage from '../../src/usage/usage-store.ts'
 import * as viewings from '../../src/viewers/viewing-store.ts'
@@ -100,13 +99,6 @@ const otp = (hash: number, expiresAtS: number) => ({
   userId: 'viewer',
   rules: hash % 2 ? '{}' : null,
   expiresAtS,
-})
-const position = (userId: string, positionS: number, savedAtS: number) => ({
-  accountId: A,
-  userId,
-  videoId: V2,
-  positionS,
-  savedAtS,
 })
 const session = (name: string, hash: number) => ({
   ...makeSessionRow({ id: name, otpHash: bytes(hash), accountId: A, videoId: V2 }),
@@ -779,17 +771,6 @@ const STORES: readonly (readonly [store: string, calls: readonly Call[]])[] = [
       (tx) => sessions.endSessionsOfAccount(tx, A, 41),
       (tx) => sessions.removeOldSessions(tx, 31, 9),
       (tx) => otps.removeOldOtps(tx, 2 ** 31, 9),
-    ],
-  ],
-  [
-    'watch positions',
-    [
-      ...[1, 2, 3].map((n) => (tx: Db) => positions.savePosition(tx, position(`viewer-${n}`, 10 * n, n))),
-      (tx) => positions.savePosition(tx, position('viewer-1', 15.5, 4)),
-      ...[1, 2, 9].map((n) => (tx: Db) => positions.findPosition(tx, position(`viewer-${n}`, 0, 0))),
-      (tx) => positions.removeOldPositions(tx, 4, 1),
-      (tx) => positions.removeOldPositions(tx, 4, 9),
-      (tx) => positions.removeOldPositions(tx, 4, 9),
     ],
   ],
   [

@@ -283,6 +283,48 @@ test('a script that beats without keys has watched nothing, not even what anothe
   expect(await watched('viewer-2')).toBeUndefined()
 })
 
+test('the seconds before and after a seek count, and not those in between', async () => {
+  const { newPlayingViewer, watched, ask, key, deps, passS, save } = await openVideo()
+  const viewer = await newPlayingViewer({ userId: 'viewer-1' })
+  const say = async (positionS: number, leftAtS?: number) =>
+    recordBeat(deps, await ask(viewer), { state: 'playing', positionS, rate: 1, leftAtS })
+  for (const window of [0, 1, 5, 6]) await key(viewer, window)
+  await say(0)
+  passS(3)
+  await say(60, 3)
+  passS(4)
+  await say(64)
+  passS(2)
+  await say(20, 66)
+  passS(1)
+  await say(21)
+  await save()
+  expect(await watched()).toEqual({
+    intervals: [
+      [0, 3],
+      [20, 21],
+      [60, 66],
+    ],
+    watchedS: 10,
+    positionS: 21,
+  })
+})
+
+test('a page that claims to have left a place that it could not have reached has watched nothing of it', async () => {
+  const { newPlayingViewer, watched, ask, key, deps, passS, save } = await openVideo()
+  const viewer = await newPlayingViewer({ userId: 'viewer-1' })
+  for (const window of [0, 1, 2, 3, 4, 5, 6, 7, 8]) await key(viewer, window)
+  const say = async (positionS: number, leftAtS?: number) =>
+    recordBeat(deps, await ask(viewer), { state: 'playing', positionS, rate: 1, leftAtS })
+  await say(0)
+  for (let at = 0; at < 5; at++) {
+    passS(1)
+    await say(0, 100) // a second has passed
+  }
+  await save()
+  expect(await watched()).toBeUndefined()
+})
+
 test('a session that names no viewer leaves no row', async () => {
   const { newPlayingViewer, watch, db, save } = await openVideo()
   await watch(await newPlayingViewer(), { fromS: 0, forS: 60 })

@@ -1,5 +1,4 @@
 import { expect, test } from 'vitest'
-import { isBeatDue } from '../../web/player/beats.ts'
 import { actionForKey, selectRates, stepRate } from '../../web/player/keyboard.ts'
 
 const press = (key: string, held: object = {}) => actionForKey({ key, ctrlKey: false, altKey: false, metaKey: false, ...held })
@@ -44,16 +43,4 @@ test('slower and faster go to the next offered speed and stop at either end', ()
   expect(stepRate(rates, 1.667, -1)).toBe(1.5)
   expect(stepRate(rates, 2, 1)).toBe(2)
   expect(stepRate(rates, 0.5, -1)).toBe(0.5)
-})
-
-test('a beat is due every 6 s while playing, 12 s where keys come meanwhile, and each minute while paused', () => {
-  const due = (state: 'playing' | 'stalled' | 'paused' | 'ended', nowMs: number, keyMs = 0) =>
-    isBeatDue(state, nowMs, { beatMs: 0, keyMs }, 6000)
-  expect([due('playing', 5999), due('playing', 6000), due('stalled', 6000)]).toEqual([false, true, true])
-  expect([due('playing', 8000, 5000), due('playing', 11_999, 11_000), due('playing', 12_000, 11_000)]).toEqual([
-    false,
-    false,
-    true,
-  ])
-  expect([due('paused', 59_999), due('paused', 60_000), due('ended', 60_000)]).toEqual([false, true, true])
 })

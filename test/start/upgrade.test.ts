@@ -11,6 +11,11 @@ const ADDED_SINCE = [
   'alter table account drop column otp_defaults',
   'alter table account drop column otp_defaults_removable',
   'alter table video drop column otp_defaults',
+  `create table watch_position (account_id text not null, user_id text not null, video_id text not null, position_s real not null,
+    saved_at_s integer not null, primary key (account_id, user_id, video_id)) without rowid`,
+  'create index watch_position_of_video on watch_position (video_id)',
+  'create index watch_position_age on watch_position (saved_at_s)',
+  `insert into watch_position select account_id, 'ann', id, 25.5, upload_time_s from video`,
   'drop table viewing',
   'drop table viewing_day',
   'alter table playback_session drop column key_windows',
@@ -22,9 +27,9 @@ const ADDED_SINCE = [
   "delete from kysely_migration where name > '0001-tables'",
 ]
 
-test('F-37: an installation of 0.2.0 is upgraded by a start: its videos play, and an OTP that it issued opens one', async () => {
-  const reelgate = await startReelgate({ video: await makeVideo() })
-  const otp = await reelgate.owner.issueOtp(reelgate.videoId)
+test('F-37: an installation of 0.2.0 is upgraded by a start: its videos play, an OTP that it issued opens one, and its viewers resume', async () => {
+  const reelgate = await startReelgate({ video: await makeVideo({ seconds: 40, size: '320x180' }) })
+  const otp = await reelgate.owner.issueOtp(reelgate.videoId, { userId: 'ann' })
   const before = reelgate.newViewer()
   await before.redeem(await reelgate.owner.issueOtp(reelgate.videoId))
   await reelgate.stop()
@@ -32,7 +37,7 @@ test('F-37: an installation of 0.2.0 is upgraded by a start: its videos play, an
 
   await reelgate.restart()
   const viewer = reelgate.newViewer()
-  expect((await viewer.redeem(otp)).playing).toBe(true)
+  expect(await viewer.redeem(otp)).toMatchObject({ playing: true, body: { resumeAtS: 25 } })
   expect((await viewer.key(0)).status).toBe(200)
   await before.openPage()
   expect((await before.key(0)).status).toBe(403) // its proofs were of another kind: its viewer reloads the owner's page

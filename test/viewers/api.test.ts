@@ -85,7 +85,7 @@ test('what a viewer played is counted from beats and keys, 90 % of it is an even
   const erased = await reelgate.cli('viewer', 'erase', 'ann', '--json')
   expect(JSON.parse(erased.stdout)).toEqual({ stopped: 1, videos: 1 })
   expect(await rowsOf(reelgate, '/api/viewers/ann')).toEqual([])
-  for (const table of ['viewing', 'viewing_day', 'watch_position'])
+  for (const table of ['viewing', 'viewing_day'])
     expect(readRows(reelgate, `select * from ${table} where user_id = 'ann'`)).toEqual([])
   expect((await viewer.key(0)).status).toBe(403)
 })

@@ -8,7 +8,7 @@ import { readPosition } from './memory.ts'
 import { inkOn, type PageValues, type PlayerOptions, parseOptions, parsePageValues, searchOfSession } from './options.ts'
 import { servePage } from './page-api.ts'
 import { openPage, type PlayResult, redeem } from './play-client.ts'
-import { type Playback, startPlayback } from './playback.ts'
+import { type Playback, type Start, startPlayback } from './playback.ts'
 import { agreeProofKey, createSigner, type ProofKey, type Signer } from './proof.ts'
 import { raiseCaptions } from './raised-captions.ts'
 import type { Refusal, Waiting } from './refusals.ts'
@@ -95,7 +95,7 @@ function runPlayer(page: PageValues, options: PlayerOptions, elements: PlayerEle
       { elements, screen, menu, captionStyle, options, root, playHere, streamChanged: pageApi.streamChanged },
       signer,
       answer,
-      atS ?? startPositionS(answer, options),
+      atS === undefined ? findStart(answer, options) : { atS, isResumed: false },
     )
     pageApi.opened(answer)
     if (atS !== undefined) elements.video.play().catch(() => {}) // the viewer has just asked for it
@@ -141,11 +141,12 @@ async function openSession(
   return toOpened(proofKey, signer, answer)
 }
 
-/** Where to begin: after a reload where this session was, else where the address says, or where the viewer or this browser left the video. */
-function startPositionS({ resumeAtS, keepsPosition, video }: SessionAnswer, { session, startAtS }: PlayerOptions): number {
-  if (resumeAtS > 0 && (session !== undefined || startAtS === undefined)) return resumeAtS
-  if (startAtS !== undefined) return Math.min(startAtS, Math.max(0, video.durationS - 1))
-  return keepsPosition ? 0 : (readPosition(video.id) ?? 0)
+/** After a reload where this session was, else where the address says, or where the viewer or this browser left the video. */
+function findStart({ resumeAtS, keepsPosition, video }: SessionAnswer, { session, startAtS }: PlayerOptions): Start {
+  const hasMoved = session !== undefined && resumeAtS > 0
+  if (startAtS !== undefined && !hasMoved) return { atS: Math.min(startAtS, Math.max(0, video.durationS - 1)), isResumed: false }
+  const atS = resumeAtS > 0 || keepsPosition ? resumeAtS : (readPosition(video.id) ?? 0)
+  return { atS, isResumed: atS > 0 }
 }
 
 /** The poster that the page around may show, too; where there is none the player stays dark. */

@@ -4,6 +4,8 @@ import type { Refusal, Waiting } from './refusals.ts'
 import { type Beat, isSessionAnswer, type RedeemBody, type SessionAnswer } from './wire.ts'
 
 const RESPONSE_TIMEOUT_MS = 15_000
+/** Shorter than the lease that it renews: the next one waits for it. */
+const BEAT_TIMEOUT_MS = 6_000
 
 export type PlayResult<T> = { ok: true; value: T } | { ok: false; refusal: Refusal }
 /** Called while a request waits, and with undefined when it waits no more. */
@@ -23,7 +25,7 @@ export function openPage(signer: Signer, root: URL, session: string, onWaiting: 
 export async function sendBeat(signer: Signer, root: URL, session: string, beat: Beat): Promise<Refusal | undefined> {
   const signed: SignedRequest = { operation: 'beat', session, body: JSON.stringify(beat) }
   for (let proofsRefused = 0; ; proofsRefused++) {
-    const refused = await request(signer, new URL(`play/${session}/beat`, root), signed)
+    const refused = await request(signer, new URL(`play/${session}/beat`, root), signed, BEAT_TIMEOUT_MS)
     if ('value' in refused) return undefined
     const next = nextStep(refused, { proofsRefused, failures: 0 })
     if (next.step !== 'sign-again') return next.step === 'stop' && next.refusal.code !== 'network' ? next.refusal : undefined
@@ -107,7 +109,12 @@ async function requestUntilSettled(
   }
 }
 
-async function request(signer: Signer, url: URL, signed: SignedRequest): Promise<FailedResponse | { value: unknown }> {
+async function request(
+  signer: Signer,
+  url: URL,
+  signed: SignedRequest,
+  timeoutMs = RESPONSE_TIMEOUT_MS,
+): Promise<FailedResponse | { value: unknown }> {
   try {
     const answer = await fetch(url, {
       method: 'POST',
@@ -115,7 +122,7 @@ async function request(signer: Signer, url: URL, signed: SignedRequest): Promise
       headers: { 'Content-Type': 'application/json', 'Reelgate-Proof': await signer.sign(signed) },
       cache: 'no-store',
       redirect: 'error',
-      signal: AbortSignal.timeout(RESPONSE_TIMEOUT_MS),
+      signal: AbortSignal.timeout(timeoutMs),
     })
     signer.takeNonce(answer.headers.get('Reelgate-Nonce'))
     const text = await answer.text()

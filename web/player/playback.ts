@@ -6,6 +6,7 @@ import { posterUrl } from './play-client.ts'
 import { createPlaybackSettings, type PlaybackSettings } from './playback-settings.ts'
 import type { Signer } from './proof.ts'
 import { mayResume, type Refusal } from './refusals.ts'
+import { offerBeginning } from './resume-offer.ts'
 import type { Screen } from './screen.ts'
 import { createSessionReports } from './session-reports.ts'
 import type { SettingsMenu, SettingsPage } from './settings-menu.ts'
@@ -36,8 +37,11 @@ export type Playback = Pick<PlaybackSettings, 'rates' | 'offerRates' | 'chooseRa
   readonly stream: Pick<Stream, 'captions' | 'qualities' | 'chosenQuality' | 'shownQuality' | 'chooseQuality'>
 }
 
+/** Where the video starts. `isResumed`: because the viewer left it there. */
+export type Start = { atS: number; isResumed: boolean }
+
 /** Plays one opened session on this page until it ends: stream, beats, watermarks, and what the screen shows meanwhile. */
-export function startPlayback(deps: PlaybackDeps, signer: Signer, answer: SessionAnswer, resumeAtS: number): Playback {
+export function startPlayback(deps: PlaybackDeps, signer: Signer, answer: SessionAnswer, { atS, isResumed }: Start): Playback {
   const { elements, screen, menu, options, root } = deps
   const { video } = elements
   const { session } = answer
@@ -45,6 +49,7 @@ export function startPlayback(deps: PlaybackDeps, signer: Signer, answer: Sessio
   /** The browser's own controls, a media key or a script can ask before the session is open. */
   const wasAskedToPlay = !video.paused
   let hasStarted = false
+  let startAtS = atS
   let removeWatermarks: (() => void) | undefined
 
   const stall = createStallNotice(screen, video, () => hasStarted)
@@ -82,6 +87,7 @@ export function startPlayback(deps: PlaybackDeps, signer: Signer, answer: Sessio
   const stopTicker = startTicker(tick)
   listenToVideo(deps, { signal: life.signal, start, play, tick, stall, settings })
   screen.show({ state: 'ready' })
+  if (isResumed) offerBeginning(elements, atS, startOver, life.signal)
   if (options.autoplay || wasAskedToPlay) play()
   return Object.assign(settings, { stream })
 
@@ -97,13 +103,19 @@ export function startPlayback(deps: PlaybackDeps, signer: Signer, answer: Sessio
 
   /** On every play, not only the first: after a pause another screen may have the slot, and the beat asks for it again. */
   function start() {
-    if (hasStarted) return void reports.beat()
+    if (hasStarted) return reports.beat()
     hasStarted = true
     elements.bigPlay.hidden = true
     if (answer.marks.length > 0) {
       removeWatermarks = showWatermarks(elements.controller, video, answer.marks, () => refused({ code: 'mark-blocked' }))
     }
-    stream.start(video.currentTime > 0 ? video.currentTime : resumeAtS)
+    stream.start(video.currentTime > 0 ? video.currentTime : startAtS)
+  }
+
+  function startOver() {
+    startAtS = 0
+    if (hasStarted) video.currentTime = 0
+    play()
   }
 
   function tick() {
@@ -144,7 +156,7 @@ export function startPlayback(deps: PlaybackDeps, signer: Signer, answer: Sessio
 
   function playOn() {
     screen.show({ state: 'playing' })
-    stream.start(video.currentTime > 0 ? video.currentTime : resumeAtS)
+    stream.start(video.currentTime > 0 ? video.currentTime : startAtS)
     play()
   }
 
@@ -180,6 +192,7 @@ function listenToVideo({ elements, screen }: PlaybackDeps, listeners: VideoListe
   on('playing', () => {
     stall.playing()
     screen.show({ state: 'playing' })
+    tick()
   })
   on('waiting', stall.stalled)
   on('ended', () => screen.show({ state: 'playing', ended: true }))

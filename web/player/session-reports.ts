@@ -1,4 +1,5 @@
 import { isBeatDue } from './beats.ts'
+import { followPlayChanges } from './play-changes.ts'
 import { type Leave, prepareLeave, sendBeat } from './play-client.ts'
 import type { Signer } from './proof.ts'
 import type { Refusal } from './refusals.ts'
@@ -11,10 +12,10 @@ const SILENT_BEFORE_START_MS = 1_000
 
 /** Reports to the server how a session plays: beats, and the leave when the page closes. */
 export type SessionReports = {
-  beat(): Promise<void>
+  beat(): void
   /** A beat as of a video that waits to play. @returns whether the session has its stream slot */
   requestSlot(): Promise<boolean>
-  /** Call about once a second: sends a beat when one is due, and keeps a signed leave ready. */
+  /** Call about once a second, and when playback starts: sends a beat when one is due, and keeps a signed leave ready. */
   tick(): void
   /** A released key renews the stream slot, as a beat does. */
   keyReleased(): void
@@ -35,28 +36,42 @@ export type SessionReportDeps = {
 
 export function createSessionReports(deps: SessionReportDeps): SessionReports {
   const { signer, root, session, video, signal } = deps
-  const last = { beatMs: performance.now(), keyMs: Number.NEGATIVE_INFINITY }
+  const last = { beatMs: performance.now(), keyMs: Number.NEGATIVE_INFINITY, changeMs: Number.NEGATIVE_INFINITY }
+  const changes = followPlayChanges(video, signal)
   let signedLeave: { signedMs: number; leave: Leave } | undefined
   let isSigning = false
+  let sent: Promise<unknown> = Promise.resolve()
+  let isQueued = false
   video.addEventListener('pause', () => !video.ended && beat(), { signal })
-  video.addEventListener('ended', () => void beat(), { signal })
+  video.addEventListener('ended', beat, { signal })
+  // A phone may end a page that it hides.
+  document.addEventListener('visibilitychange', () => document.hidden && !video.paused && beat(), { signal })
   addEventListener('pagehide', () => signedLeave?.leave.send(), { signal })
   // Back from the browser's page cache: the slot was given up when the page was left.
   addEventListener('pageshow', (event) => event.persisted && beat(), { signal })
 
-  async function beat(): Promise<void> {
+  /** One after the other: a beat that overtakes another one would make it report a jump. */
+  function beat(): void {
     if (!deps.hasStarted() && performance.now() - last.beatMs < SILENT_BEFORE_START_MS) return
-    await send(deps.playState())
+    if (isQueued) return
+    isQueued = true
+    sent = sent.then(() => {
+      isQueued = false
+      return signal.aborted ? undefined : send(deps.playState())
+    })
   }
 
   async function send(state: PlayState): Promise<boolean> {
     last.beatMs = performance.now()
+    if (changes.hasChanged) last.changeMs = last.beatMs
+    const { positionS, leftAtS } = changes.take(state === 'playing')
     void signLeave()
     const refusal = await sendBeat(signer, root, session, {
       state,
-      positionS: roundToMs(video.currentTime),
+      positionS: roundToMs(positionS),
       rate: video.playbackRate,
       bufferS: roundToMs(bufferedAheadS(video)),
+      ...(leftAtS !== undefined && { leftAtS: roundToMs(leftAtS) }),
     })
     if (refusal && !signal.aborted) deps.onRefused(refusal)
     return refusal === undefined
@@ -78,7 +93,8 @@ export function createSessionReports(deps: SessionReportDeps): SessionReports {
     requestSlot: () => send('stalled'),
     tick() {
       const nowMs = performance.now()
-      if (isBeatDue(deps.playState(), nowMs, last, deps.beatEveryMs)) void beat()
+      const { hasChanged } = changes
+      if (isBeatDue({ state: deps.playState(), hasChanged }, nowMs, last, deps.beatEveryMs)) beat()
       if (!signedLeave || nowMs - signedLeave.signedMs > LEAVE_VALID_MS) void signLeave()
     },
     keyReleased() {

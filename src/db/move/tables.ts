@@ -30,7 +30,6 @@ export const KEYS = {
   otp: ['hash'],
   server_key: ['id'],
   playback_session: ['id'],
-  watch_position: ['account_id', 'user_id', 'video_id'],
   viewing: ['id'],
   viewing_day: ['account_id', 'day', 'video_id', 'user_id'],
   redeem_attempt: ['id'],

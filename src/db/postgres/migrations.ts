@@ -7,6 +7,7 @@ import { alerts } from './migrations/0005-alerts.ts'
 import { viewings } from './migrations/0006-viewings.ts'
 import { otpDefaults } from './migrations/0007-otp-defaults.ts'
 import { alertMails } from './migrations/0008-alert-mails.ts'
+import { resumePositions } from './migrations/0009-resume-positions.ts'
 
 /** In order; a released one never changes. */
 export const MIGRATIONS: Record<string, Migration> = {
@@ -18,4 +19,5 @@ export const MIGRATIONS: Record<string, Migration> = {
   '0006-viewings': viewings,
   '0007-otp-defaults': otpDefaults,
   '0008-alert-mails': alertMails,
+  '0009-resume-positions': resumePositions,
 }

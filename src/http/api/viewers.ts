@@ -28,7 +28,7 @@ const ViewingBody = Type.Object({
   video: VideoId,
   watchedS: Type.Integer({ description: 'seconds of the video that were watched; those watched again count once' }),
   intervals: Type.Array(Type.Array(Type.Integer()), { description: 'from and to, in seconds of the video' }),
-  positionS: Type.Number({ description: 'where the viewer is' }),
+  positionS: Type.Number({ description: 'behind the last second that was watched; the viewer resumes there' }),
   beganAt: Type.String({ description: 'ISO 8601' }),
   lastAt: Type.String({ description: 'ISO 8601' }),
   completedAt: Type.Union([Type.String(), Type.Null()], { description: 'when 90 % were watched, ISO 8601; null: not yet' }),

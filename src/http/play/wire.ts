@@ -40,6 +40,7 @@ export const SessionBody = Type.Object({
   }),
   playlist: Type.String(),
   marks: Type.Array(WatermarkBody),
+  /** After a reload where the session was; else behind the last second that the OTP's viewer watched. */
   resumeAtS: Type.Number(),
   /** The server keeps where this viewer left the video, for every browser of theirs. */
   keepsPosition: Type.Boolean(),
@@ -67,5 +68,8 @@ export const BeatBody = Type.Object({
   positionS: Type.Number({ minimum: 0 }),
   rate: Type.Number(),
   bufferS: Type.Number(),
+  leftAtS: Type.Optional(
+    Type.Number({ minimum: 0, description: 'where it played before a seek, the first one since the beat before' }),
+  ),
 })
 export type BeatBody = Static<typeof BeatBody>

@@ -169,7 +169,6 @@ async function startFull() {
     const beat = JSON.stringify({ state, positionS, rate: 1, bufferS: 0 })
     expect((await viewer.call('beat', undefined, beat)).status).toBe(200)
   }
-  await expect.poll(() => readRows(reelgate, 'select 1 from watch_position')).toHaveLength(1)
   await expect.poll(() => readRows(reelgate, 'select 1 from viewing')).toHaveLength(1)
   await expect.poll(() => readRows(reelgate, 'select 1 from view_total')).toHaveLength(1)
   await expect.poll(() => readRows(reelgate, 'select 1 from video_usage')).toHaveLength(1)

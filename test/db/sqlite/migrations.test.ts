@@ -111,6 +111,7 @@ test.each([
 test('F-17: a database with any one page overwritten opens or is rejected with a message', async () => {
   const path = await newPath()
   await (await openSqlite(path)).close()
+  using(path, (database) => database.exec('vacuum')) // the pages of a dropped table hold nothing
   const clean = await readFile(path)
   const damaged = await newPath()
   let refused = 0

@@ -1,0 +1,96 @@
+import type { Browser, BrowserContext } from 'playwright-core'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { startSharedReelgate } from '../in-process.ts'
+import { makeVideo } from '../videos.ts'
+import { startChromium } from './chromium.ts'
+import { openPlayer, type Player, playerAddress } from './player.ts'
+
+// Where a video resumes, and that the server knows what was watched before a seek and right after it. The video has 40 s.
+
+let reelgate: Awaited<ReturnType<typeof startSharedReelgate>>
+let chromium: Browser
+
+beforeAll(async () => {
+  reelgate = await startSharedReelgate({ video: await makeVideo({ seconds: 40, size: '320x180' }), title: 'Resumed' })
+  chromium = await startChromium()
+})
+
+afterAll(async () => {
+  await chromium?.close()
+  await reelgate?.remove()
+})
+
+const newBrowser = (): Promise<BrowserContext> => chromium.newContext({ viewport: { width: 640, height: 360 } })
+
+async function watch(browser: BrowserContext, options = '', otpOptions: Record<string, unknown> = {}): Promise<Player> {
+  const otp = await reelgate.owner.issueOtp(reelgate.videoId, otpOptions)
+  return openPlayer(browser, playerAddress(reelgate.url, otp, options))
+}
+
+/** Plays from the beginning, then a little at another place, and closes the page. @returns where it was left */
+async function watchUntil(browser: BrowserContext, placeS: number, otpOptions: Record<string, unknown> = {}): Promise<number> {
+  const player = await watch(browser, '&t=0', otpOptions)
+  await player.play()
+  await player.playsPast(2.2)
+  await player.seekNear(placeS)
+  await player.playsPast(placeS + 2.2)
+  await player.page.keyboard.press('k')
+  const { timeS } = await player.until(({ paused }) => paused)
+  if (otpOptions.userId) await expect.poll(async () => (await watched(otpOptions.userId)).positionS).toBeGreaterThan(placeS)
+  await player.page.close()
+  return timeS
+}
+
+type Viewing = { intervals: [number, number][]; positionS: number }
+
+async function watched(userId: unknown): Promise<Viewing> {
+  const response = await reelgate.owner.call('GET', `/api/viewers/${userId}`)
+  const { rows }: { rows: Viewing[] } = JSON.parse(await response.text())
+  return rows[0] ?? { intervals: [], positionS: 0 }
+}
+
+const startOf = async (player: Player) => (await player.until(({ timeS, paused }) => timeS > 0 && !paused)).timeS
+
+test('the seconds after the start and after a seek count as watched; the viewer whom the OTP names resumes in another browser', async () => {
+  const browser = await newBrowser()
+  await watchUntil(browser, 24, { userId: 'viewer-1' })
+  const { intervals } = await watched('viewer-1')
+  expect(intervals).toHaveLength(2)
+  const [[, startedToS] = [0, 0], [seekedToS] = [0, 0]] = intervals
+  expect([startedToS >= 2, startedToS < 20, seekedToS > 20]).toEqual([true, true, true])
+
+  const resumed = await watch(await newBrowser(), '&autoplay=true', { userId: 'viewer-1' })
+  expect(await startOf(resumed)).toBeGreaterThan(24)
+  const other = await watch(browser, '&autoplay=true', { userId: 'viewer-2' })
+  expect(await startOf(other)).toBeLessThan(10)
+  const elsewhere = await watch(browser, '&autoplay=true&t=15', { userId: 'viewer-1' })
+  expect(await startOf(elsewhere)).toBeLessThan(20)
+})
+
+test('without a name the browser remembers where the video was left: the viewer is told, and may start over before it plays or while it does', async () => {
+  const browser = await newBrowser()
+  const leftAtS = await watchUntil(browser, 24)
+  const offer = ({ page }: Player) => page.getByText('Resumes at')
+  const ready = await watch(browser)
+  await ready.page.getByText(`Resumes at 0:${Math.round(leftAtS)}`).waitFor()
+  await ready.screenshot('resumes')
+  const playing = await watch(browser, '&autoplay=true')
+  expect(await startOf(playing)).toBeGreaterThan(leftAtS - 2)
+  await playing.press('Start over')
+  await playing.until(({ timeS, paused, seeking }) => timeS < 10 && !paused && !seeking)
+  expect(await offer(playing).count()).toBe(0)
+
+  await ready.press('Start over')
+  expect(await startOf(ready)).toBeLessThan(10)
+  expect(await offer(ready).count()).toBe(0)
+})
+
+test('a viewer who goes to another place is no longer offered to start over', async () => {
+  const browser = await newBrowser()
+  await browser.addInitScript(`localStorage.setItem('reelgate-places', '{"${reelgate.videoId}":24}')`)
+  const player = await watch(browser, '&autoplay=true')
+  await player.playsPast(24)
+  await player.page.getByText('Resumes at').waitFor()
+  await player.page.keyboard.press('ArrowLeft')
+  await player.page.getByText('Resumes at').waitFor({ state: 'detached' })
+})
