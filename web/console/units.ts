@@ -41,3 +41,14 @@ export function formatDay(unixS: number): string {
 export function formatExactTime(unixS: number): string {
   return new Intl.DateTimeFormat(undefined, { dateStyle: 'full', timeStyle: 'long' }).format(unixS * 1000)
 }
+
+/** Such as `about 4 minutes left`. */
+export function formatRemaining(seconds: number): string {
+  const [unit, unitS] = REMAINING_UNITS.find(([, atLeastS]) => seconds >= 1.5 * atLeastS) ?? (['second', 1] as const)
+  const amount = Math.max(1, Math.round(seconds / unitS))
+  return `about ${new Intl.NumberFormat(undefined, { style: 'unit', unit, unitDisplay: 'long' }).format(amount)} left`
+}
+const REMAINING_UNITS = [
+  ['hour', 3600],
+  ['minute', 60],
+] as const

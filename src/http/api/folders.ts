@@ -27,6 +27,9 @@ const OpenReply = Type.Object({
   parent: Type.Union([Placed, Type.Null()]),
 })
 
+export type FolderContents = Static<typeof OpenReply>
+export type FolderBody = Static<typeof Counted>
+
 const SearchBody = Type.Object({
   name: Type.String({ description: 'the beginning of a name, case-insensitive; empty: all folders', examples: ['Cour'] }),
   searchExact: Type.Optional({ ...Flag, description: 'true: the whole name, character for character' }),
@@ -54,6 +57,8 @@ const EditBody = Type.Object({
 })
 const EditReply = Type.Object({ message: Type.Literal('Folder has been updated') })
 const DeleteReply = Type.Object({ message: Type.Literal('Folder Deleted') })
+
+export type FolderSearchBody = Static<typeof SearchReply>
 
 /** Folders: list, search, create, rename, move, delete (wire-contract.md, section 3). */
 export function folderRoutes(app: App, deps: CatalogueDeps & ListDeps): void {

@@ -97,3 +97,10 @@ export const KeyIcon = icon(
 export const BookIcon = icon(
   <path d="M5 4.5h10.5A2.5 2.5 0 0 1 18 7v13H7.5A2.5 2.5 0 0 1 5 17.5zM5 17.5A2.5 2.5 0 0 1 7.5 15H18M9 8.5h5" />,
 )
+export const MoreIcon = icon(
+  <>
+    <circle cx="5.5" cy="12" r="0.8" fill="currentColor" />
+    <circle cx="12" cy="12" r="0.8" fill="currentColor" />
+    <circle cx="18.5" cy="12" r="0.8" fill="currentColor" />
+  </>,
+)

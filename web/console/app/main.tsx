@@ -6,13 +6,18 @@ import { createRoot } from 'react-dom/client'
 import './mantine.css'
 import './tokens.css'
 import './base.css'
+import { signInQuery } from '../sign-in/queries.ts'
 import { createQueryClient } from './query-client.ts'
 import { createPages } from './router.tsx'
 import { allowStyleElements, styleNonce } from './style-nonce.ts'
 import { cssVariablesResolver, theme } from './theme.ts'
 
 allowStyleElements()
-const queries = createQueryClient()
+const queries = createQueryClient(() => {
+  if (!queries.getQueryData(signInQuery.queryKey)?.signedIn) return // it was an attempt to sign in
+  queries.removeQueries({ queryKey: signInQuery.queryKey })
+  void pages.invalidate() // leads to the sign-in, and from there back
+})
 const pages = createPages(queries)
 const root = document.querySelector('#root')
 if (!root) throw new Error('The page has no element with the id "root".')

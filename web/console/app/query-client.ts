@@ -1,10 +1,16 @@
-import { QueryClient } from '@tanstack/react-query'
+import { MutationCache, QueryCache, QueryClient } from '@tanstack/react-query'
 import { ApiFailure } from '../api.ts'
 
 const MAX_RETRIES = 3
 
-export function createQueryClient(): QueryClient {
+/** @param onSignedOut when a call was refused because the sign-in is over */
+export function createQueryClient(onSignedOut: () => void): QueryClient {
+  const onError = (error: Error) => {
+    if (error instanceof ApiFailure && error.status === 401) onSignedOut()
+  }
   return new QueryClient({
+    queryCache: new QueryCache({ onError }),
+    mutationCache: new MutationCache({ onError }),
     defaultOptions: {
       queries: { staleTime: 10_000, retry: (count, error) => count < MAX_RETRIES && mayPass(error), retryDelay: delayOf },
     },

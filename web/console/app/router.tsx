@@ -2,18 +2,22 @@ import type { QueryClient } from '@tanstack/react-query'
 import { createRouter } from '@tanstack/react-router'
 import { libraryRoutes } from '../library/routes.ts'
 import { signInRoutes } from '../sign-in/routes.ts'
+import { videoRoutes } from '../video/routes.ts'
 import { FailurePage } from './failure.tsx'
 import { consolePath } from './place.ts'
+import { parseQueryString, toQueryString } from './query-string.ts'
 import { rootRoute, signedInRoute } from './root-routes.tsx'
 
 /** Every page: a feature folder's `routes.ts` names its own. */
-const routeTree = rootRoute.addChildren([...signInRoutes, signedInRoute.addChildren([...libraryRoutes])])
+const routeTree = rootRoute.addChildren([...signInRoutes, signedInRoute.addChildren([...libraryRoutes, ...videoRoutes])])
 
 export function createPages(queries: QueryClient) {
   return createRouter({
     routeTree,
     context: { queries },
     basepath: consolePath || '/',
+    parseSearch: parseQueryString,
+    stringifySearch: toQueryString,
     defaultErrorComponent: FailurePage,
     defaultPreload: 'intent',
     defaultPreloadStaleTime: 0, // the queries know what is fresh

@@ -2,6 +2,10 @@ import { Menu, UnstyledButton, useMantineColorScheme } from '@mantine/core'
 import { Link, Outlet, useRouterState } from '@tanstack/react-router'
 import { useEffect, useRef } from 'react'
 import { useSignedIn, useSignOut } from '../sign-in/queries.ts'
+import { DropTarget } from '../upload/drop-target.tsx'
+import { UploadProvider } from '../upload/upload-provider.tsx'
+import { UploadTray } from '../upload/upload-tray.tsx'
+import { Announcements } from './announcements.tsx'
 import { BookIcon, CheckIcon, ChevronDownIcon, MoonIcon, PersonIcon, ScreenIcon, SignOutIcon, SunIcon } from './icons.tsx'
 import { Mark } from './mark.tsx'
 import { PLACES, type Place } from './navigation.ts'
@@ -10,6 +14,19 @@ import styles from './shell.module.css'
 
 /** What is around every page: the places, the account, and the page itself in `main`. */
 export function Shell() {
+  return (
+    <Announcements>
+      <UploadProvider>
+        <DropTarget>
+          <Frame />
+          <UploadTray />
+        </DropTarget>
+      </UploadProvider>
+    </Announcements>
+  )
+}
+
+function Frame() {
   return (
     <div className={styles.shell}>
       <a className={styles.skip} href="#main">
@@ -64,18 +81,18 @@ const SCHEMES = [
 ] as const
 
 function AccountMenu() {
-  const { name, account } = useSignedIn()
+  const { user, account } = useSignedIn()
   const { colorScheme, setColorScheme } = useMantineColorScheme()
   const signOut = useSignOut()
   return (
     <Menu width={220} position="top-start" withinPortal>
       <Menu.Target>
-        <UnstyledButton className={styles.account} aria-label={`Account menu of ${name}`}>
+        <UnstyledButton className={styles.account} aria-label={`Account menu of ${user.name}`}>
           <span className={styles.face}>
             <PersonIcon size={18} />
           </span>
           <span className={styles.who}>
-            <span>{name}</span>
+            <span>{user.name}</span>
             <span>{account.name}</span>
           </span>
           <ChevronDownIcon size={16} />

@@ -34,12 +34,22 @@ const variantColorResolver: VariantColorsResolver = (input) => {
   const name = input.color ?? input.theme.primaryColor
   const fill = FILLS[name]
   if (input.variant === 'filled' && fill) return { ...colors, color: fill.ink, hoverColor: fill.ink, hover: fill.hover }
-  if (input.variant === 'light') {
+  if (name === 'gray' && input.variant === 'subtle')
+    return { ...colors, background: 'transparent', hover: 'var(--raised)', color: 'var(--ink-soft)' }
+  if (input.variant === 'light' || input.variant === 'subtle') {
     const tint = (percent: number) => `color-mix(in srgb, var(--${name}) ${percent}%, transparent)`
-    return { ...colors, background: tint(12), hover: tint(20), color: `var(--${name})` }
+    return {
+      ...colors,
+      background: input.variant === 'light' ? tint(12) : 'transparent',
+      hover: tint(input.variant === 'light' ? 20 : 10),
+      color: `var(--${name})`,
+    }
   }
   return colors
 }
+
+/** Nearly every field of the console is required: the others say that they are not. */
+const FIELDS = ['TextInput', 'PasswordInput', 'Textarea', 'Select', 'MultiSelect', 'TagsInput', 'NumberInput']
 
 export const theme = createTheme({
   fontFamily: 'system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", sans-serif',
@@ -67,6 +77,7 @@ export const theme = createTheme({
   cursorType: 'pointer',
   respectReducedMotion: true,
   components: {
+    ...Object.fromEntries(FIELDS.map((field) => [field, { defaultProps: { withAsterisk: false } }])),
     Modal: { defaultProps: { centered: true, overlayProps: { backgroundOpacity: 0.5 }, transitionProps: { duration: 120 } } },
     Tooltip: { defaultProps: { openDelay: 400, transitionProps: { duration: 80 } } },
     Menu: { defaultProps: { transitionProps: { duration: 80 }, position: 'bottom-end' } },

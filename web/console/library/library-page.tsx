@@ -1,57 +1,77 @@
-import { Badge, Table, TextInput } from '@mantine/core'
-import { useQuery } from '@tanstack/react-query'
+import { Button } from '@mantine/core'
+import { readLocalStorageValue } from '@mantine/hooks'
 import { getRouteApi } from '@tanstack/react-router'
+import { useState } from 'react'
 import { FailureNotice } from '../app/failure.tsx'
-import { SearchIcon } from '../app/icons.tsx'
 import { Page } from '../app/page.tsx'
-import { formatAgo, formatBytes, formatDuration, formatExactTime } from '../units.ts'
-import { videosPageQuery } from './queries.ts'
-import { lookOf } from './status.ts'
+import { AddVideos } from '../upload/add-videos.tsx'
+import { type BulkAction, BulkActions } from './bulk-actions.tsx'
+import { FolderPath, FolderStrip } from './folders.tsx'
+import styles from './library-page.module.css'
+import { isFiltered, type LibrarySearch } from './library-search.ts'
+import { SearchBox, StateLinks, TagFilter, useChangeSearch, ViewSwitch } from './library-toolbar.tsx'
+import { useSelection } from './use-selection.ts'
+import { useVideoRows } from './use-video-rows.ts'
+import { VideoList } from './video-list.tsx'
 
 const route = getRouteApi('/signed-in/videos')
+const VIEW_KEY = 'reelgate-library-view'
 
 export function LibraryPage() {
   const search = route.useSearch()
-  const navigate = route.useNavigate()
-  const { data, error, refetch } = useQuery(videosPageQuery(search, 1))
+  const change = useChangeSearch()
+  const rows = useVideoRows(search)
+  const selection = useSelection()
+  const [bulkAction, setBulkAction] = useState<BulkAction>()
+  const view = search.view ?? (readLocalStorageValue({ key: VIEW_KEY }) === 'cards' ? 'cards' : 'table')
+
+  function setView(next: 'table' | 'cards') {
+    localStorage.setItem(VIEW_KEY, JSON.stringify(next)) // for the next visit; the address says it for this one
+    change({ view: next })
+  }
+
   return (
     <Page
       title="Videos"
       actions={
-        <TextInput
-          aria-label="Search videos"
-          placeholder="Search title or id"
-          leftSection={<SearchIcon size={16} />}
-          value={search.q ?? ''}
-          onChange={({ target }) => navigate({ search: { ...search, q: target.value || undefined }, replace: true })}
-        />
+        <>
+          <SearchBox />
+          <AddVideos />
+        </>
       }
     >
-      {error && <FailureNotice error={error} onRetry={() => refetch()} />}
-      <Table>
-        <Table.Thead>
-          <Table.Tr>
-            {['Title', 'State', 'Length', 'Size', 'Added'].map((name) => (
-              <Table.Th key={name}>{name}</Table.Th>
-            ))}
-          </Table.Tr>
-        </Table.Thead>
-        <Table.Tbody>
-          {data?.rows.map((video) => (
-            <Table.Tr key={video.id}>
-              <Table.Td>{video.title}</Table.Td>
-              <Table.Td>
-                <Badge variant="light" color={lookOf(video.status).color}>
-                  {lookOf(video.status).label}
-                </Badge>
-              </Table.Td>
-              <Table.Td>{formatDuration(video.length)}</Table.Td>
-              <Table.Td>{formatBytes(video.totalSizeBytes)}</Table.Td>
-              <Table.Td title={formatExactTime(video.upload_time)}>{formatAgo(video.upload_time)}</Table.Td>
-            </Table.Tr>
-          ))}
-        </Table.Tbody>
-      </Table>
+      {search.folder !== undefined && <FolderPath folderId={search.folder} />}
+      <FolderStrip folderId={search.folder} />
+      <div className={styles.filters}>
+        <StateLinks />
+        <TagFilter />
+        <ViewSwitch view={view} onChange={setView} />
+      </div>
+      {rows.error && <FailureNotice error={rows.error} onRetry={rows.retry} />}
+      {rows.count === 0 ? (
+        <NoVideos search={search} />
+      ) : (
+        <VideoList rows={rows} selection={selection} view={view} onDelete={() => setBulkAction('delete')} />
+      )}
+      <BulkActions selection={selection} open={bulkAction} onOpen={setBulkAction} />
     </Page>
+  )
+}
+
+function NoVideos({ search }: { search: LibrarySearch }) {
+  const change = useChangeSearch()
+  if (isFiltered(search))
+    return (
+      <div className={styles.none}>
+        <p>No video matches{search.q === undefined ? ' these filters' : ` “${search.q}”`}.</p>
+        <Button variant="default" onClick={() => change({ q: undefined, tags: undefined, state: undefined })}>
+          Show all videos
+        </Button>
+      </div>
+    )
+  return (
+    <div className={styles.none}>
+      <p>There are no videos here yet.</p>
+    </div>
   )
 }

@@ -1,14 +1,68 @@
-import { queryOptions } from '@tanstack/react-query'
+import { keepPreviousData, type QueryClient, queryOptions } from '@tanstack/react-query'
+import type { FolderContents, FolderSearchBody } from '../../../src/http/api/folders.ts'
 import type { VideoListBody } from '../../../src/http/api/list.ts'
 import { callApi } from '../api.ts'
 import type { LibrarySearch } from './library-search.ts'
+import { isUnderWay, STATES } from './status.ts'
 
 /** Rows of a page: as many as every account may ask for. */
 export const PAGE_SIZE = 40
 
-/** A page of the list, from 1. Its `count` is that of all videos that match. */
-export const videosPageQuery = (search: LibrarySearch, page: number) =>
+const REFRESH_MS = 20_000
+const REFRESH_UNDER_WAY_MS = 2_000
+
+type Filter = Pick<LibrarySearch, 'q' | 'folder' | 'tags' | 'state'>
+
+function listQuery({ q, folder, tags, state }: Filter) {
+  return { q, folderId: folder, tags, status: state && STATES[state].statuses.join(',') }
+}
+
+/** Only what selects videos: a change of the view is no other list. */
+export function filterOf({ q, folder, tags, state }: LibrarySearch): Filter {
+  return { q, folder, tags, state }
+}
+
+/** A page of the list, from 1. Its `count` is that of all videos that match. Unchanged lists are answered from the browser's cache (ETag). */
+export const videosPageQuery = (filter: Filter, page: number) =>
   queryOptions({
-    queryKey: ['videos', 'list', search, page],
-    queryFn: ({ signal }) => callApi<VideoListBody>('GET', 'videos', { query: { q: search.q, page, limit: PAGE_SIZE }, signal }),
+    queryKey: ['videos', 'list', filter, page],
+    queryFn: ({ signal }) =>
+      callApi<VideoListBody>('GET', 'videos', { query: { ...listQuery(filter), page, limit: PAGE_SIZE }, signal }),
+    refetchInterval: ({ state }) =>
+      state.data?.rows.some(({ status }) => isUnderWay(status)) ? REFRESH_UNDER_WAY_MS : REFRESH_MS,
   })
+
+/** How many videos match. */
+export const videoCountQuery = (filter: Filter) =>
+  queryOptions({
+    queryKey: ['videos', 'count', filter],
+    queryFn: ({ signal }) => callApi<VideoListBody>('GET', 'videos', { query: { ...listQuery(filter), limit: 1 }, signal }),
+    select: ({ count }) => count,
+    placeholderData: keepPreviousData,
+    refetchInterval: REFRESH_MS,
+  })
+
+export const folderQuery = (id: string) =>
+  queryOptions({
+    queryKey: ['folders', 'contents', id],
+    queryFn: ({ signal }) => callApi<FolderContents>('GET', `videos/folders/${encodeURIComponent(id)}`, { signal }),
+  })
+
+/** All folders, or those whose names begin with a text, each with the folders around it. */
+export const folderSearchQuery = (name: string) =>
+  queryOptions({
+    queryKey: ['folders', 'search', name],
+    queryFn: ({ signal }) => callApi<FolderSearchBody>('POST', 'videos/folders/search', { body: { name }, signal }),
+    placeholderData: keepPreviousData,
+  })
+
+export const tagsQuery = queryOptions({
+  queryKey: ['videos', 'tags'],
+  queryFn: ({ signal }) => callApi<{ rows: string[] }>('GET', 'videos/tags', { signal }),
+  select: ({ rows }) => rows.toSorted((a, b) => a.localeCompare(b)),
+})
+
+/** After a change of videos, their tags or folders. */
+export async function refreshLibrary(queries: QueryClient): Promise<void> {
+  await Promise.all([queries.invalidateQueries({ queryKey: ['videos'] }), queries.invalidateQueries({ queryKey: ['folders'] })])
+}

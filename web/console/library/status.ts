@@ -1,9 +1,10 @@
 import type { VideoStatus } from '../../../src/catalogue/status.ts'
+import type { StateFilter } from './library-search.ts'
 
 type Look = { label: string; color: 'ok' | 'warn' | 'stop' | 'lamp' | 'gray' }
 
 /** What an owner reads for each state of a video. */
-export const STATUS_LOOKS: Readonly<Record<VideoStatus, Look>> = {
+const LOOKS: Readonly<Record<VideoStatus, Look>> = {
   'PRE-Upload': { label: 'Waiting for its file', color: 'gray' },
   Queued: { label: 'Queued', color: 'lamp' },
   Processing: { label: 'Processing', color: 'lamp' },
@@ -13,10 +14,18 @@ export const STATUS_LOOKS: Readonly<Record<VideoStatus, Look>> = {
 }
 
 export function lookOf(status: string): Look {
-  return Object.entries(STATUS_LOOKS).find(([known]) => known === status)?.[1] ?? { label: status, color: 'gray' }
+  return Object.entries(LOOKS).find(([known]) => known === status)?.[1] ?? { label: status, color: 'gray' }
 }
 
-/** Whether the server still works on it, so that what is shown changes by itself. */
+/** The states behind each filter of the library, and its name. */
+export const STATES: Readonly<Record<StateFilter, { label: string; statuses: readonly VideoStatus[] }>> = {
+  ready: { label: 'Ready', statuses: ['ready'] },
+  processing: { label: 'Processing', statuses: ['Queued', 'Processing'] },
+  failed: { label: 'Failed', statuses: ['Not a media file', 'Encoding error'] },
+  waiting: { label: 'Waiting for a file', statuses: ['PRE-Upload'] },
+}
+
+/** Whether the server works on it, so that what is shown changes by itself. */
 export function isUnderWay(status: string): boolean {
   return status === 'Queued' || status === 'Processing'
 }

@@ -1,19 +1,17 @@
-import { queryOptions, useMutation, useSuspenseQuery } from '@tanstack/react-query'
+import { queryOptions, useMutation, useQueryClient, useSuspenseQuery } from '@tanstack/react-query'
 import { callApi } from '../api.ts'
 import { consolePath } from '../app/place.ts'
 
-/** Who looks at the console, as `GET /sign-in` answers. */
-export type SignInState =
-  | { signedIn: false; methods: readonly string[] }
-  | {
-      signedIn: true
-      name: string
-      role: 'owner' | 'viewer'
-      permissions: readonly string[]
-      account: { id: string; name: string }
-      version: string
-    }
-export type SignedIn = Extract<SignInState, { signedIn: true }>
+/** Whether the browser is signed in, and as whom: the answer of `GET /sign-in`. */
+export type SignInState = SignedIn | { signedIn: false; methods: readonly string[] }
+export type SignedIn = {
+  signedIn: true
+  user: { id: string; name: string; role: 'owner' | 'viewer'; administrator: boolean; hasPassword: boolean }
+  method: 'password' | 'passkey' | 'link'
+  permissions: readonly string[]
+  account: { id: string; name: string; own: boolean }
+  version: string
+}
 
 export const signInQuery = queryOptions({
   queryKey: ['sign-in'],
@@ -28,7 +26,24 @@ export function useSignedIn(): SignedIn {
   return data
 }
 
-/** Signs out and forgets everything that was read, with a load of the page: nothing of the account stays in memory. */
+/** Whether the person may do what needs this permission of the account: what they may not is not offered. */
+export function useMay(permission: 'viewer' | 'editor' | 'uploader' | 'otpCreator'): boolean {
+  return useSignedIn().permissions.includes(permission)
+}
+
+/** A call that signs a person in, such as by password: its answer is who that is. */
+export function useSignIn<Input>(sign: (input: Input) => Promise<SignInState>, onSignedIn: (signedIn: SignedIn) => void) {
+  const queries = useQueryClient()
+  return useMutation({
+    mutationFn: sign,
+    onSuccess(state) {
+      queries.setQueryData(signInQuery.queryKey, state)
+      if (state.signedIn) onSignedIn(state)
+    },
+  })
+}
+
+/** Signs out, and loads the page again: nothing that was read of the account stays in memory. */
 export function useSignOut() {
   return useMutation({
     mutationFn: () => callApi<unknown>('DELETE', 'sign-in'),

@@ -9,4 +9,9 @@ export const signInRoutes = [
     validateSearch: ({ next }): { next?: string } => (typeof next === 'string' && /^\/(?![/\\])/.test(next) ? { next } : {}),
     component: lazyRouteComponent(() => import('./sign-in-page.tsx'), 'SignInPage'),
   }),
+  createRoute({
+    getParentRoute: () => rootRoute,
+    path: '/link',
+    component: lazyRouteComponent(() => import('./link-page.tsx'), 'LinkPage'),
+  }),
 ] as const

@@ -1,0 +1,109 @@
+import { Select, TextInput } from '@mantine/core'
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
+import { getRouteApi } from '@tanstack/react-router'
+import { useState } from 'react'
+import type { FolderBody, FolderContents } from '../../../src/http/api/folders.ts'
+import { callApi } from '../api.ts'
+import { useAnnounce } from '../app/announcements.tsx'
+import { Dialog } from '../app/dialog.tsx'
+import { folderOptions, folderPathOf, ROOT_FOLDER_ID } from './folder-path.ts'
+import { folderSearchQuery, refreshLibrary } from './queries.ts'
+
+const route = getRouteApi('/signed-in/videos')
+
+type Folder = FolderContents['current']
+type DialogState = { isOpen: boolean; onClose(): void }
+
+/** Creates a folder in another one, or renames and moves one. */
+export function EditFolderDialog({ folder, parentId, isOpen, onClose }: DialogState & { folder?: Folder; parentId?: string }) {
+  const queries = useQueryClient()
+  const announce = useAnnounce()
+  const before = { name: folder?.name ?? '', parent: folder?.parent ?? parentId ?? ROOT_FOLDER_ID }
+  const [changes, setChanges] = useState<Partial<typeof before>>({})
+  const { name, parent } = { ...before, ...changes }
+  const save = useMutation({
+    mutationFn: () =>
+      folder
+        ? callApi<unknown>('PUT', `videos/folders/${folder.id}`, { body: { name, parent } })
+        : callApi<FolderBody>('POST', 'videos/folders', { body: { name, parent } }),
+    async onSuccess() {
+      await refreshLibrary(queries)
+      announce(folder ? 'The folder has been changed.' : `The folder ${name} has been created.`)
+      close()
+    },
+  })
+  const close = () => {
+    onClose()
+    setChanges({})
+    save.reset()
+  }
+  return (
+    <Dialog
+      title={folder ? 'Rename or move the folder' : 'New folder'}
+      isOpen={isOpen}
+      onClose={close}
+      action={folder ? 'Save' : 'Create'}
+      isBusy={save.isPending}
+      isDisabled={name.trim() === ''}
+      error={save.error}
+      onSubmit={() => save.mutate()}
+    >
+      <TextInput
+        label="Name"
+        value={name}
+        maxLength={255}
+        data-autofocus
+        onChange={({ target }) => setChanges({ ...changes, name: target.value })}
+      />
+      <FolderSelect label="In" value={parent} without={folder?.id} onChange={(parent) => setChanges({ ...changes, parent })} />
+    </Dialog>
+  )
+}
+
+/** Its videos and folders move to the folder around it. */
+export function DeleteFolderDialog({ folder, isOpen, onClose }: DialogState & { folder: Folder }) {
+  const queries = useQueryClient()
+  const navigate = route.useNavigate()
+  const remove = useMutation({
+    mutationFn: () => callApi<unknown>('DELETE', `videos/folders/${folder.id}`),
+    async onSuccess() {
+      await navigate({ search: (before) => ({ ...before, folder: folder.parent ?? undefined }), replace: true })
+      await refreshLibrary(queries)
+    },
+  })
+  return (
+    <Dialog
+      title={`Delete the folder ${folder.name}?`}
+      isOpen={isOpen}
+      onClose={onClose}
+      action="Delete the folder"
+      color="stop"
+      isBusy={remove.isPending}
+      error={remove.error}
+      onSubmit={() => remove.mutate()}
+    >
+      <p>The videos and folders in it are kept: they move to the folder around it.</p>
+    </Dialog>
+  )
+}
+
+type FolderSelectProps = { label: string; value: string; without?: string; onChange(folderId: string): void }
+
+/** A choice among all folders, by their path; `without` leaves out a folder and what is in it. */
+export function FolderSelect({ label, value, without, onChange }: FolderSelectProps) {
+  const { data } = useQuery(folderSearchQuery(''))
+  const all = data?.folders ?? []
+  const isLeftOut = (id: string) => without !== undefined && folderPathOf(all, id).some((around) => around.id === without)
+  return (
+    <Select
+      label={label}
+      data={[{ value: ROOT_FOLDER_ID, label: 'No folder' }, ...folderOptions(all).filter((option) => !isLeftOut(option.value))]}
+      value={value}
+      onChange={(folderId) => onChange(folderId ?? ROOT_FOLDER_ID)}
+      allowDeselect={false}
+      searchable
+      limit={100}
+      nothingFoundMessage="There is no such folder."
+    />
+  )
+}

@@ -1,0 +1,104 @@
+import { ActionIcon, Button, Menu, UnstyledButton } from '@mantine/core'
+import { useQuery } from '@tanstack/react-query'
+import { getRouteApi, Link } from '@tanstack/react-router'
+import { useState } from 'react'
+import type { FolderBody } from '../../../src/http/api/folders.ts'
+import { ChevronRightIcon, FolderIcon, MoreIcon, PlusIcon } from '../app/icons.tsx'
+import { formatCount } from '../units.ts'
+import { DeleteFolderDialog, EditFolderDialog } from './folder-dialogs.tsx'
+import { folderPathOf, ROOT_FOLDER_ID } from './folder-path.ts'
+import styles from './folders.module.css'
+import { folderQuery, folderSearchQuery } from './queries.ts'
+
+const route = getRouteApi('/signed-in/videos')
+const MAX_SHOWN = 12
+
+/** The way to the open folder, and what can be done with it. */
+export function FolderPath({ folderId }: { folderId: string }) {
+  const search = route.useSearch()
+  const { data: contents } = useQuery(folderQuery(folderId))
+  const { data: found } = useQuery(folderSearchQuery(''))
+  const [dialog, setDialog] = useState<'edit' | 'delete'>()
+  if (!contents) return null
+  const above = folderPathOf(found?.folders ?? [], folderId).slice(0, -1)
+  const close = () => setDialog(undefined)
+  return (
+    <div className={styles.path}>
+      <nav aria-label="Folders around this one">
+        <Link to="/videos" search={{ ...search, folder: undefined }}>
+          All videos
+        </Link>
+        {above.map(({ id, name }) => (
+          <span key={id}>
+            <ChevronRightIcon size={14} />
+            <Link to="/videos" search={{ ...search, folder: id }}>
+              {name}
+            </Link>
+          </span>
+        ))}
+        <span aria-current="page">
+          <ChevronRightIcon size={14} />
+          {contents.current.name}
+        </span>
+      </nav>
+      <Menu position="bottom-start">
+        <Menu.Target>
+          <ActionIcon variant="subtle" color="gray" aria-label={`Change the folder ${contents.current.name}`}>
+            <MoreIcon size={18} />
+          </ActionIcon>
+        </Menu.Target>
+        <Menu.Dropdown>
+          <Menu.Item onClick={() => setDialog('edit')}>Rename or move</Menu.Item>
+          <Menu.Item color="stop" onClick={() => setDialog('delete')}>
+            Delete
+          </Menu.Item>
+        </Menu.Dropdown>
+      </Menu>
+      <EditFolderDialog folder={contents.current} isOpen={dialog === 'edit'} onClose={close} />
+      <DeleteFolderDialog folder={contents.current} isOpen={dialog === 'delete'} onClose={close} />
+    </div>
+  )
+}
+
+/** The folders in the open one, or the outermost, and a new one. */
+export function FolderStrip({ folderId = ROOT_FOLDER_ID }: { folderId?: string }) {
+  const { data: contents } = useQuery(folderQuery(folderId))
+  const [isCreating, setCreating] = useState(false)
+  const [showsAll, setShowsAll] = useState(false)
+  if (!contents) return null
+  const folders = showsAll ? contents.folderList : contents.folderList.slice(0, MAX_SHOWN)
+  const hidden = contents.folderList.length - folders.length
+  return (
+    <nav aria-label="Folders" className={styles.strip}>
+      {folders.map((folder) => (
+        <FolderLink key={folder.id} folder={folder} />
+      ))}
+      {hidden > 0 && (
+        <UnstyledButton className={styles.folder} onClick={() => setShowsAll(true)}>
+          {formatCount(hidden)} more
+        </UnstyledButton>
+      )}
+      <Button
+        variant="subtle"
+        color="gray"
+        size="compact-sm"
+        leftSection={<PlusIcon size={14} />}
+        onClick={() => setCreating(true)}
+      >
+        New folder
+      </Button>
+      <EditFolderDialog parentId={folderId} isOpen={isCreating} onClose={() => setCreating(false)} />
+    </nav>
+  )
+}
+
+function FolderLink({ folder: { id, name, videosCount } }: { folder: FolderBody }) {
+  const search = route.useSearch()
+  return (
+    <Link to="/videos" search={{ ...search, folder: id }} className={styles.folder} activeProps={{}}>
+      <FolderIcon size={16} />
+      <span className={styles.name}>{name}</span>
+      <span className={styles.count}>{formatCount(videosCount)}</span>
+    </Link>
+  )
+}

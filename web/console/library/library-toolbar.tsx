@@ -1,0 +1,150 @@
+import { ActionIcon, Kbd, MultiSelect, SegmentedControl, TextInput, VisuallyHidden } from '@mantine/core'
+import { useQuery } from '@tanstack/react-query'
+import { getRouteApi, Link } from '@tanstack/react-router'
+import { type KeyboardEvent, useEffect, useRef } from 'react'
+import { CardsIcon, CloseIcon, RowsIcon, SearchIcon } from '../app/icons.tsx'
+import { formatCount } from '../units.ts'
+import { type LibrarySearch, STATE_FILTERS, type StateFilter, tagsOf } from './library-search.ts'
+import styles from './library-toolbar.module.css'
+import { tagsQuery, videoCountQuery } from './queries.ts'
+import { STATES } from './status.ts'
+
+const route = getRouteApi('/signed-in/videos')
+
+/** A change of the address, in the place of the one before: "back" leads out of the search, not through its letters. */
+export function useChangeSearch() {
+  const navigate = route.useNavigate()
+  return (changes: Partial<LibrarySearch>) =>
+    void navigate({ search: (before) => ({ ...before, ...changes }), replace: true, resetScroll: false })
+}
+
+export function SearchBox() {
+  const { q = '' } = route.useSearch()
+  const change = useChangeSearch()
+  const input = useRef<HTMLInputElement>(null)
+  useEffect(() => {
+    const focusBySlash = (event: globalThis.KeyboardEvent) => {
+      const isTyping =
+        event.target instanceof HTMLElement && event.target.closest('input, textarea, select, [contenteditable]') !== null
+      const isAsked = (event.key === '/' && !isTyping) || (event.key === 'k' && (event.metaKey || event.ctrlKey))
+      if (!isAsked || document.querySelector('[role="dialog"]')) return
+      event.preventDefault()
+      input.current?.select()
+      input.current?.focus()
+    }
+    document.addEventListener('keydown', focusBySlash)
+    return () => document.removeEventListener('keydown', focusBySlash)
+  }, [])
+  const clearByEscape = (event: KeyboardEvent) => {
+    if (event.key === 'Escape') change({ q: undefined })
+  }
+  return (
+    <TextInput
+      ref={input}
+      type="search"
+      className={styles.search}
+      aria-label="Search videos by title or id"
+      aria-keyshortcuts="/"
+      placeholder="Search title or id"
+      leftSection={<SearchIcon size={16} />}
+      rightSection={
+        q === '' ? (
+          <Kbd size="xs" aria-hidden="true" className={styles.key}>
+            /
+          </Kbd>
+        ) : (
+          <ActionIcon
+            variant="subtle"
+            color="gray"
+            size="sm"
+            aria-label="Clear the search"
+            onClick={() => change({ q: undefined })}
+          >
+            <CloseIcon size={14} />
+          </ActionIcon>
+        )
+      }
+      value={q}
+      onChange={({ target }) => change({ q: target.value || undefined })}
+      onKeyDown={clearByEscape}
+    />
+  )
+}
+
+/** All, ready, processing, failed …, each with its number where that asks for attention. */
+export function StateLinks() {
+  const { state, ...search } = route.useSearch()
+  return (
+    <nav aria-label="States" className={styles.states}>
+      <StateLink search={search} isCurrent={state === undefined} />
+      {STATE_FILTERS.map((filter) => (
+        <StateLink key={filter} search={search} filter={filter} isCurrent={state === filter} />
+      ))}
+    </nav>
+  )
+}
+
+function StateLink({ search, filter, isCurrent }: { search: LibrarySearch; filter?: StateFilter; isCurrent: boolean }) {
+  const { data: count } = useQuery(videoCountQuery({ ...search, state: filter }))
+  if (filter !== undefined && filter !== 'ready' && count === 0 && !isCurrent) return null
+  return (
+    <Link
+      to="/videos"
+      search={{ ...search, state: filter }}
+      replace
+      resetScroll={false}
+      className={styles.state}
+      aria-current={isCurrent ? 'true' : undefined}
+      activeProps={{}}
+    >
+      {filter ? STATES[filter].label : 'All'} {count !== undefined && <span className={styles.count}>{formatCount(count)}</span>}
+    </Link>
+  )
+}
+
+export function TagFilter() {
+  const search = route.useSearch()
+  const change = useChangeSearch()
+  const { data: tags = [] } = useQuery(tagsQuery)
+  const chosen = tagsOf(search)
+  if (tags.length === 0 && chosen.length === 0) return null
+  return (
+    <MultiSelect
+      className={styles.tags}
+      aria-label="Only videos with these tags"
+      placeholder={chosen.length === 0 ? 'Tags' : undefined}
+      data={[...new Set([...tags, ...chosen])].filter((tag) => !tag.includes(','))}
+      value={chosen}
+      onChange={(next) => change({ tags: next.join(',') || undefined })}
+      searchable
+      clearable
+      hidePickedOptions
+      limit={50}
+      nothingFoundMessage="There is no such tag."
+    />
+  )
+}
+
+export function ViewSwitch({ view, onChange }: { view: 'table' | 'cards'; onChange(view: 'table' | 'cards'): void }) {
+  return (
+    <SegmentedControl
+      aria-label="View"
+      className={styles.views}
+      value={view}
+      onChange={(next) => onChange(next === 'cards' ? 'cards' : 'table')}
+      data={[
+        { value: 'table', label: <ViewLabel name="Table" Icon={RowsIcon} /> },
+        { value: 'cards', label: <ViewLabel name="Cards" Icon={CardsIcon} /> },
+      ]}
+    />
+  )
+}
+
+function ViewLabel({ name, Icon }: { name: string; Icon: typeof RowsIcon }) {
+  return (
+    <span className={styles.view} title={name}>
+      <Icon size={16} />
+      <VisuallyHidden>{name}</VisuallyHidden>
+    </span>
+  )
+}

@@ -1,0 +1,51 @@
+import { keepPreviousData, useQueries, useQuery, useQueryClient } from '@tanstack/react-query'
+import { useCallback, useState } from 'react'
+import type { VideoBody } from '../../../src/http/api/video-body.ts'
+import type { LibrarySearch } from './library-search.ts'
+import { filterOf, PAGE_SIZE, videosPageQuery } from './queries.ts'
+
+export type VideoRows = {
+  /** Of all videos that match; undefined until the first page is there. */
+  count: number | undefined
+  error: Error | null
+  retry(): void
+  /** Undefined while its page is loading. */
+  rowAt(index: number): VideoBody | undefined
+  /** What is on the screen, first and last: their pages are read. */
+  show(first: number, last: number): void
+  /** The rows from one to another, read if they have not been yet. */
+  readRange(first: number, last: number): Promise<VideoBody[]>
+}
+
+const pageOf = (index: number) => Math.floor(index / PAGE_SIZE) + 1
+
+/** The list of videos as if it were in memory: of 100 000 rows only the pages that are looked at are read. */
+export function useVideoRows(search: LibrarySearch): VideoRows {
+  const queries = useQueryClient()
+  const filter = filterOf(search)
+  const [shown, setShown] = useState({ firstPage: 1, lastPage: 1 })
+  const first = useQuery({ ...videosPageQuery(filter, 1), placeholderData: keepPreviousData })
+  const pages = Array.from({ length: shown.lastPage - shown.firstPage + 1 }, (_, index) => shown.firstPage + index)
+  const results = useQueries({ queries: pages.map((page) => videosPageQuery(filter, page)) })
+
+  const rowAt = (index: number) => {
+    const page = pageOf(index)
+    const result = page === 1 ? first : results[page - shown.firstPage]
+    return result?.data?.rows[index % PAGE_SIZE]
+  }
+  const show = useCallback((firstIndex: number, lastIndex: number) => {
+    const next = { firstPage: pageOf(firstIndex), lastPage: pageOf(Math.max(firstIndex, lastIndex)) }
+    setShown((now) => (now.firstPage === next.firstPage && now.lastPage === next.lastPage ? now : next))
+  }, [])
+  const readRange = async (firstIndex: number, lastIndex: number) => {
+    const rows: VideoBody[] = []
+    for (let page = pageOf(firstIndex); page <= pageOf(lastIndex); page++) {
+      const { rows: ofPage } = await queries.ensureQueryData(videosPageQuery(filter, page))
+      const offset = (page - 1) * PAGE_SIZE
+      rows.push(...ofPage.filter((_, index) => offset + index >= firstIndex && offset + index <= lastIndex))
+    }
+    return rows
+  }
+  const failed = [first, ...results].find(({ error }) => error !== null)
+  return { count: first.data?.count, error: failed?.error ?? null, retry: () => void failed?.refetch(), rowAt, show, readRange }
+}

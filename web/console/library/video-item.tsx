@@ -1,0 +1,156 @@
+import { Checkbox, Skeleton, VisuallyHidden } from '@mantine/core'
+import { Link } from '@tanstack/react-router'
+import type { MouseEvent } from 'react'
+import type { VideoBody } from '../../../src/http/api/video-body.ts'
+import { formatAgo, formatBytes, formatDuration, formatExactTime } from '../units.ts'
+import { Poster } from './poster.tsx'
+import { isUnderWay, lookOf } from './status.ts'
+import styles from './video-item.module.css'
+
+export type VideoItemProps = {
+  video: VideoBody
+  isSelected: boolean
+  /** Whether any video is selected: then each shows its box. */
+  isSelecting: boolean
+  /** 0 for one video of the list, -1 for all others. */
+  tabIndex: number
+  focusRef(link: HTMLElement | null): void
+  onFocus(): void
+  onToggle(event: MouseEvent): void
+}
+
+/** A video as a line of the table. */
+export function VideoRow(props: VideoItemProps) {
+  const { video, isSelected } = props
+  return (
+    <div className={styles.row} data-selected={isSelected || undefined}>
+      <PickBox {...props} />
+      <div className={styles.still}>
+        <Poster video={video} widthPx={96} />
+      </div>
+      <div className={styles.text}>
+        <Title {...props} />
+        <Below video={video} />
+      </div>
+      <div className={styles.state}>
+        <State video={video} />
+      </div>
+      <div className={styles.number}>
+        <Length video={video} />
+      </div>
+      <div className={styles.number}>
+        <VisuallyHidden>Size </VisuallyHidden>
+        {video.totalSizeBytes > 0 && formatBytes(video.totalSizeBytes)}
+      </div>
+      <Added video={video} />
+    </div>
+  )
+}
+
+/** A video as a card. */
+export function VideoCard(props: VideoItemProps) {
+  const { video, isSelected } = props
+  return (
+    <div className={styles.card} data-selected={isSelected || undefined}>
+      <div className={styles.cardStill}>
+        <Poster video={video} widthPx={320} />
+        {video.length > 0 && (
+          <span className={styles.length}>
+            <Length video={video} />
+          </span>
+        )}
+        <div className={styles.cardPick}>
+          <PickBox {...props} />
+        </div>
+      </div>
+      <Title {...props} />
+      <div className={styles.cardBelow}>
+        <State video={video} />
+        <Added video={video} />
+      </div>
+    </div>
+  )
+}
+
+/** In the place of a video whose page is loading. */
+export function LoadingItem({ view }: { view: 'table' | 'cards' }) {
+  if (view === 'table')
+    return (
+      <div className={styles.row}>
+        <span />
+        <Skeleton width={96} height={54} radius={6} />
+        <Skeleton height={14} width="45%" />
+      </div>
+    )
+  return (
+    <div className={styles.card}>
+      <Skeleton className={styles.cardStill} radius={6} />
+      <Skeleton height={14} width="70%" />
+    </div>
+  )
+}
+
+function PickBox({ video, isSelected, isSelecting, tabIndex, onToggle }: VideoItemProps) {
+  return (
+    <Checkbox
+      aria-label={`Select ${video.title}`}
+      className={styles.box}
+      data-shown={isSelecting || undefined}
+      tabIndex={tabIndex}
+      checked={isSelected}
+      onChange={() => undefined} // by the click, which knows of Shift
+      onClick={onToggle}
+    />
+  )
+}
+
+function Title({ video, tabIndex, focusRef, onFocus }: VideoItemProps) {
+  return (
+    <Link
+      ref={focusRef}
+      to="/videos/$videoId"
+      params={{ videoId: video.id }}
+      className={styles.title}
+      title={video.title}
+      tabIndex={tabIndex}
+      onFocus={onFocus}
+      data-video
+    >
+      {video.title}
+    </Link>
+  )
+}
+
+/** What is missing or went wrong, else the tags. */
+function Below({ video }: { video: VideoBody }) {
+  if (video.statusReason) return <span className={styles.reason}>{video.statusReason}</span>
+  return <span className={styles.tags}>{video.tags.join(' · ')}</span>
+}
+
+function State({ video: { status } }: { video: VideoBody }) {
+  const { label, color } = lookOf(status)
+  return (
+    <span className={styles.status} data-color={color} data-under-way={isUnderWay(status) || undefined}>
+      {label}
+    </span>
+  )
+}
+
+function Length({ video: { length } }: { video: VideoBody }) {
+  if (length === 0) return null
+  return (
+    <>
+      <VisuallyHidden>Length </VisuallyHidden>
+      {formatDuration(length)}
+    </>
+  )
+}
+
+function Added({ video: { upload_time: addedAtS } }: { video: VideoBody }) {
+  return (
+    <span className={styles.added} title={formatExactTime(addedAtS)}>
+      <VisuallyHidden>Added </VisuallyHidden>
+      {formatAgo(addedAtS)}
+    </span>
+  )
+}

@@ -1,0 +1,92 @@
+import { Button, Code, Divider, Loader, PasswordInput } from '@mantine/core'
+import { useNavigate } from '@tanstack/react-router'
+import { type FormEvent, useEffect, useRef, useState } from 'react'
+import { callApi } from '../api.ts'
+import { FailureNotice } from '../app/failure.tsx'
+import { KeyIcon } from '../app/icons.tsx'
+import { addPasskey, canUsePasskeys, PasskeyCancelled } from './passkey.ts'
+import { type SignedIn, type SignInState, useSignIn } from './queries.ts'
+import { SignInFrame } from './sign-in-frame.tsx'
+
+/** Where a one-time link leads: it signs the person in, who then chooses how to do so from now on. */
+export function LinkPage() {
+  const [signedIn, setSignedIn] = useState<SignedIn>()
+  const token = useRef(location.hash.slice(1))
+  const open = useSignIn(() => callApi<SignInState>('POST', 'sign-in/link', { body: { token: token.current } }), setSignedIn)
+  const { mutate, isIdle } = open
+  useEffect(() => {
+    if (!isIdle) return
+    history.replaceState(history.state, '', location.pathname) // the link works once: it has no place in the browser's history
+    mutate()
+  }, [isIdle, mutate])
+  if (signedIn) return <ChooseSignIn signedIn={signedIn} />
+  return (
+    <SignInFrame title={open.error ? 'This link does not work' : 'Opening the link'}>
+      {open.error ? (
+        <>
+          <FailureNotice error={open.error} />
+          <p>
+            An administrator can make a new link; on the server, this command prints one: <Code>reelgate console link</Code>
+          </p>
+        </>
+      ) : (
+        <Loader aria-label="Opening the link" />
+      )}
+    </SignInFrame>
+  )
+}
+
+function ChooseSignIn({ signedIn: { user } }: { signedIn: SignedIn }) {
+  const navigate = useNavigate()
+  const goOn = () => void navigate({ to: '/videos', replace: true })
+  const [password, setPassword] = useState('')
+  const save = useSignIn(() => callApi<SignInState>('PUT', 'sign-in/password', { body: { password } }), goOn)
+  const passkey = useSignIn(async () => {
+    await addPasskey()
+    return callApi<SignInState>('GET', 'sign-in')
+  }, goOn)
+  const submit = (event: FormEvent) => {
+    event.preventDefault()
+    passkey.reset()
+    save.mutate(undefined)
+  }
+  const error = passkey.error instanceof PasskeyCancelled ? save.error : (passkey.error ?? save.error)
+  return (
+    <SignInFrame title="Welcome to Reelgate">
+      <p>
+        You are signed in as <strong>{user.name}</strong>. The link works once: choose how you sign in from now on.
+      </p>
+      <form onSubmit={submit}>
+        <input type="text" autoComplete="username" value={user.name} readOnly hidden />
+        <PasswordInput
+          label={user.hasPassword ? 'New password' : 'Password'}
+          description="10 characters or more. Several words are easy to remember."
+          autoComplete="new-password"
+          autoFocus
+          required
+          minLength={10}
+          value={password}
+          visibilityToggleButtonProps={{ 'aria-label': 'Show the password' }}
+          onChange={({ target }) => setPassword(target.value)}
+        />
+        {error && <FailureNotice error={error} />}
+        <Button type="submit" loading={save.isPending}>
+          Set the password
+        </Button>
+      </form>
+      {canUsePasskeys() && (
+        <>
+          <Divider label="or" />
+          <Button
+            variant="default"
+            leftSection={<KeyIcon size={18} />}
+            loading={passkey.isPending}
+            onClick={() => passkey.mutate(undefined)}
+          >
+            Use a passkey
+          </Button>
+        </>
+      )}
+    </SignInFrame>
+  )
+}

@@ -1,0 +1,36 @@
+import { useQueryClient } from '@tanstack/react-query'
+import { createContext, type ReactNode, use, useEffect, useState, useSyncExternalStore } from 'react'
+import { refreshLibrary } from '../library/queries.ts'
+import { createFolderFinder } from './find-folder.ts'
+import { keepUnfinished } from './interrupted.ts'
+import { createUploads, type Upload, type Uploads } from './uploads.ts'
+
+const UploadContext = createContext<Uploads | undefined>(undefined)
+
+/** Keeps the uploads of this tab while the person goes from page to page, and the tab from closing by mistake. */
+export function UploadProvider({ children }: { children: ReactNode }) {
+  const queries = useQueryClient()
+  const [uploads] = useState(() => createUploads(createFolderFinder(queries), () => void refreshLibrary(queries)))
+  const list = useSyncExternalStore(uploads.subscribe, uploads.list)
+  const unfinished = list.filter(({ state }) => state !== 'sent')
+  const isUnderWay = unfinished.some(({ state }) => state !== 'failed')
+  useEffect(() => keepUnfinished(unfinished.map(({ title }) => title)))
+  useEffect(() => {
+    if (!isUnderWay) return
+    const ask = (event: BeforeUnloadEvent) => event.preventDefault()
+    window.addEventListener('beforeunload', ask)
+    return () => window.removeEventListener('beforeunload', ask)
+  }, [isUnderWay])
+  return <UploadContext value={uploads}>{children}</UploadContext>
+}
+
+export function useUploads(): Uploads {
+  const uploads = use(UploadContext)
+  if (!uploads) throw new Error('Uploads are available inside UploadProvider only.')
+  return uploads
+}
+
+export function useUploadList(): readonly Upload[] {
+  const uploads = useUploads()
+  return useSyncExternalStore(uploads.subscribe, uploads.list)
+}
