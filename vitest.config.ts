@@ -4,10 +4,16 @@ import { SummaryReporter } from './test/summary-reporter.ts'
 /** The file, log and locks of SQLite. */
 const SQLITE_ONLY = 'test/db/sqlite/**'
 
-/** What is promised of every database. The wire contract does not depend on the database, so it is checked on PostgreSQL in long runs alone. */
+/** What is promised of every database, and suites that are long: they are run on PostgreSQL in long runs alone. */
 const ON_POSTGRES_TOO = [
   'test/db/contract/*.test.ts',
-  ...(process.env.REELGATE_LONG === '1' ? ['test/conformance/*.test.ts'] : []),
+  ...(process.env.REELGATE_LONG === '1'
+    ? [
+        'test/conformance/*.test.ts',
+        // What protects playback, as far as rows decide it.
+        'test/playback/{key-pacing,races,replay-matrix,ripper,stream-limit}.test.ts',
+      ]
+    : []),
 ]
 
 const isPostgres = process.env.REELGATE_TEST_DATABASE === 'postgres'

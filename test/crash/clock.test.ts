@@ -1,10 +1,7 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { expect, onTestFinished, test } from 'vitest'
 import { untilFinished } from '../data-folder.ts'
-import { shiftedClock } from '../faults/faked-clock.ts'
+import { newMovableClock } from '../faults/faked-clock.ts'
 import { startLoad } from '../faults/load.ts'
 import { DATABASE } from '../postgres.ts'
 import { type Reelgate, startReelgate } from '../reelgate.ts'
@@ -19,21 +16,9 @@ const DAY_S = 24 * 3600
 
 /** A server whose wall clock is what `set` says, in seconds ahead of the true one. */
 async function startClocked(): Promise<{ reelgate: Reelgate; set(aheadS: number): Promise<void> }> {
-  const folder = await mkdtemp(join(tmpdir(), 'reelgate-clock-'))
-  onTestFinished(() => rm(folder, { recursive: true, force: true }))
-  const offset = join(folder, 'offset')
-  const set = (aheadS: number) => writeFile(offset, `${aheadS < 0 ? '' : '+'}${aheadS}\n`)
-  await set(0)
-  const { LD_PRELOAD = '' } = shiftedClock('+0')
-  const reelgate = await startReelgate({
-    env: {
-      LD_PRELOAD,
-      FAKETIME_TIMESTAMP_FILE: offset,
-      FAKETIME_NO_CACHE: '1',
-      FAKETIME_DONT_FAKE_MONOTONIC: '1',
-    },
-  })
-  return { reelgate, set }
+  const { env, set, remove } = await newMovableClock('wall clock')
+  onTestFinished(remove)
+  return { reelgate: await startReelgate({ env }), set }
 }
 
 /** How far ahead the server believes to be. */

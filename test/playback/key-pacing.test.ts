@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import { prunePlayback } from '../../src/playback/prune.ts'
 import { sampleOf } from '../sample.ts'
 import { createViewer, type Viewer } from '../viewer.ts'
 import { openBarePlayback } from './playback-deps.ts'
@@ -105,6 +106,29 @@ describe('P21: all keys of a video, at the earliest, with several OTPs of one us
     for (let window = 0; window < 50; window++) expect(await playback.key(viewer, window)).toBe(undefined)
   })
 
+  test('a budget is kept for a day after its last use, with what it has released', async () => {
+    const playback = await openBarePlayback({ durationS: minutes(60) })
+    const ask = async (windows: number) => {
+      const viewer = await playback.newPlayingViewer({ userId: 'ann' })
+      const released: number[] = []
+      for (let window = 0; window < windows; window++) if (!(await playback.key(viewer, window))) released.push(window)
+      await playback.save()
+      return released.length
+    }
+    expect(await ask(60)).toBe(50)
+    for (const hours of [23, 24]) {
+      playback.passS(3600 * hours)
+      playback.crash()
+      await prunePlayback(playback, 90)
+      // A lease of silence earns 30 s: two windows, and half of the next.
+      expect(await ask(70)).toBe(hours === 23 ? 52 : 55)
+    }
+    playback.passS(3600 * 24 + 1)
+    playback.crash()
+    await prunePlayback(playback, 90)
+    expect(await ask(60)).toBe(50)
+  })
+
   test('a second video starts with a budget of its own, until the one over all videos is used up', async () => {
     const playback = await openBarePlayback({ durationS: minutes(60) })
     const videoIds = [playback.videoId, await playback.addVideo(), await playback.addVideo()]
@@ -132,6 +156,12 @@ describe('P21: without a userId', () => {
       expect(await rip(playback, viewers, durationS, beatAll)).toBeGreaterThan(atLeastS - 1)
     },
   )
+
+  test.each([20, 30, 120])('%i minutes of video: in a sixth of them', async (length) => {
+    const playback = await openBarePlayback({ durationS: minutes(length) })
+    const viewers = await newViewers(playback, 6, {})
+    expect(await rip(playback, viewers, minutes(length), beatAll)).toBeGreaterThan(minutes(length) / 6 - 1)
+  })
 
   const beatAll: Trick = async (playback, viewers) => {
     for (const viewer of viewers) await playback.beat(viewer)

@@ -85,7 +85,7 @@ test('P10: of screens that redeem, play, ask for keys, leave and come back at th
   const newKeys = new Map<string, number>()
   let window = 0
 
-  for (let round = 0; round < rounds(60, 600); round++) {
+  for (let round = 0; round < rounds(60, 900); round++) {
     await Promise.all([1, 2].map(async () => viewers.push(await playback.newPlayingViewer(options))))
     const screens = viewers.slice(-12)
     const kind = pick(chance, ['play', 'play', 'keys', 'leave', 'restart'] as const)

@@ -1,18 +1,34 @@
 import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { createOwner } from '../client.ts'
+import { type MovableClock, newMovableClock } from '../faults/faked-clock.ts'
 import { type Reelgate, startSharedReelgate } from '../reelgate.ts'
 import { newChance, rounds } from '../seeded-random.ts'
 import { makeVideo } from '../videos.ts'
 import { sendFrom, type Viewer } from '../viewer.ts'
 
-// Everything that somebody who recorded a viewer's requests can do with them over HTTP, over restarts of the server: issue 15. The rules
-// below the routes have a matrix of their own, on a clock that is moved (races.test.ts).
+// Everything that can be done over HTTP with the recorded requests of a viewer, later and over restarts of the server. The rules below
+// the routes have a matrix of their own (races.test.ts).
 
 let reelgate: Reelgate & { remove(): Promise<void> }
+let clock: MovableClock
+let aheadS = 0
 beforeAll(async () => {
-  reelgate = await startSharedReelgate({ video: await makeVideo({ seconds: 15, rate: 10 }) })
+  clock = await newMovableClock('time')
+  reelgate = await startSharedReelgate({ video: await makeVideo({ seconds: 15, rate: 10 }), env: clock.env })
 })
-afterAll(() => reelgate?.remove())
+afterAll(async () => {
+  await reelgate?.remove()
+  await clock?.remove()
+})
+
+/** Connections that are kept open end when time jumps, so each request has its own. */
+const CLOSE = { Connection: 'close' }
+
+async function passS(seconds: number): Promise<void> {
+  aheadS += seconds
+  await clock.set(aheadS)
+}
 
 /** A request of a viewer's browser, as its developer tools write it into a HAR file. */
 type Recorded = {
@@ -24,7 +40,8 @@ type Recorded = {
   operation: string
   argument?: string
 }
-type Victim = { viewer: Viewer; otp: string; har: Recorded[] }
+/** `kept`: what it signed and never sent, with the time at which it did. */
+type Victim = { viewer: Viewer; otp: string; har: Recorded[]; kept: { request: Recorded; atS: number }[] }
 type Sent = { status: number; code: string }
 
 const chance = newChance('replay matrix')
@@ -39,6 +56,7 @@ async function send({ method, path, proof, body }: Pick<Recorded, 'method' | 'pa
     'Reelgate-Proof': proof,
     'User-Agent': 'Mozilla/5.0',
     'Sec-Fetch-Site': 'same-origin',
+    ...CLOSE,
   }
   if (body !== undefined) headers['Content-Type'] = 'application/json'
   const { status, bytes } = await sendFrom(address ?? '127.0.0.1', `${reelgate.url}${path}`, headers, method, body)
@@ -62,11 +80,10 @@ function nextRequest(victim: Victim): Recorded {
 }
 
 async function newVictim(): Promise<Victim> {
-  const viewer = reelgate.newViewer()
-  const otp = await reelgate.owner.issueOtp(reelgate.videoId)
-  await viewer.openPage(`?otp=${otp}`)
+  const viewer = await newBrowser()
+  const otp = await createOwner(reelgate.url, reelgate.owner.apiKey, CLOSE).issueOtp(reelgate.videoId)
   const body = JSON.stringify(viewer.redeemBody(otp))
-  const victim: Victim = { viewer, otp, har: [] }
+  const victim: Victim = { viewer, otp, har: [], kept: [] }
   const proof = viewer.proof({ operation: 'redeem', body })
   victim.har.push({ victim, method: 'POST', path: '/play/redeem', proof, body, operation: 'redeem' })
   const response = await viewer.send('POST', '/play/redeem', proof, body)
@@ -78,20 +95,29 @@ async function newVictim(): Promise<Victim> {
 /** The honest browser continues: what it sends is accepted, whatever others try with its requests. */
 async function playOn(victim: Victim): Promise<void> {
   const { viewer } = victim
-  const request = nextRequest(victim)
-  const response = await viewer.send(request.method, request.path, request.proof, request.body)
+  const say = async () => {
+    const request = nextRequest(victim)
+    return { request, response: await viewer.send(request.method, request.path, request.proof, request.body) }
+  }
+  const first = await say()
+  const { request, response } = first.response.status === 401 ? await say() : first // signed anew where the nonce was too old
   expect([request.operation, response.status, response.ok ? '' : await response.text()]).toEqual([request.operation, 200, ''])
   victim.har.push(request)
+  victim.kept.push({ request: nextRequest(victim), atS: aheadS })
 }
 
 /** A browser with a key of its own and a page of now: another program, another profile, a private window. */
-async function newThief(): Promise<Viewer> {
-  const thief = reelgate.newViewer()
-  await thief.openPage()
-  return thief
+async function newBrowser(): Promise<Viewer> {
+  const browser = reelgate.newViewer()
+  browser.state.headers = CLOSE
+  await browser.openPage('', CLOSE)
+  return browser
 }
 
 const joined = (proof: string, at: number, part: string) => proof.split('.').with(at, part).join('.')
+
+/** A nonce is valid for 120 s at most. */
+const NONCE_LIFE_S = 120
 
 /** One try each: what is sent by somebody who is not the viewer's browser. */
 const TRIES: Record<string, (victim: Victim, victims: readonly Victim[], thief: Viewer) => Promise<Sent[]>> = {
@@ -151,6 +177,13 @@ const TRIES: Record<string, (victim: Victim, victims: readonly Victim[], thief: 
     const request = pick(har.filter(({ body }) => body !== undefined))
     return [await send({ ...request, body: `${request.body} ` })]
   },
+  'a proof that was never sent, minutes later': async ({ kept }) => {
+    const old = kept.filter(({ atS }) => atS <= aheadS - NONCE_LIFE_S)
+    if (old.length === 0) return []
+    const sent = await send(pick(old).request)
+    expect(sent).toEqual({ status: 401, code: 'proof-stale' })
+    return [sent]
+  },
   'two tabs with one request': async (victim) => {
     const request = nextRequest(victim)
     victim.har.push(request)
@@ -160,7 +193,7 @@ const TRIES: Record<string, (victim: Victim, victims: readonly Victim[], thief: 
   },
 }
 
-test(`of ${rounds(400, 12_000)} tries to play with what was recorded of a viewer none succeeds, also over restarts, and the viewers play on`, async () => {
+test(`P01, P04: of ${rounds(400, 12_000)} tries to play with what was recorded of a viewer none succeeds, also later and over restarts, and the viewers play on`, async () => {
   const total = rounds(400, 12_000)
   const restartEvery = total / rounds(2, 20)
   const names = Object.keys(TRIES)
@@ -172,11 +205,13 @@ test(`of ${rounds(400, 12_000)} tries to play with what was recorded of a viewer
   let nextRestart = restartEvery
   const atStart = async () => {
     victims = [...victims.slice(-4), ...(await Promise.all([1, 2, 3, 4].map(newVictim)))]
-    thieves = await Promise.all([1, 2, 3, 4].map(newThief))
+    thieves = await Promise.all([1, 2, 3, 4].map(newBrowser))
   }
   await atStart()
   while (tries < total) {
+    await passS(pick([0, 40, 130]))
     for (const victim of victims) await playOn(victim)
+    for (const thief of thieves) await thief.openPage('', CLOSE)
     await Promise.all(
       victims.map(async (victim) => {
         for (let n = 0; n < 12; n++) {
@@ -196,7 +231,7 @@ test(`of ${rounds(400, 12_000)} tries to play with what was recorded of a viewer
     await reelgate.kill()
     await reelgate.restart()
     for (const { viewer } of victims) {
-      await viewer.openPage()
+      await viewer.openPage('', CLOSE)
       viewer.newPage()
       expect((await viewer.reopen()).status).toBe(200)
     }
