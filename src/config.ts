@@ -115,7 +115,7 @@ const Variables = Type.Object({
     Type.String({
       description: 'requests per minute that differ from the defaults, as JSON such as {"reads":{"ip":1200}}, or off',
       expected:
-        'off, or JSON such as {"reads":{"ip":1200,"key":2400}}: reads, writes, otp, uploads with ip, key, account; redeem, playback, unauthenticated, pages, posters, docs, health with ip; each a positive integer of requests per minute',
+        'off, or JSON such as {"reads":{"ip":1200,"key":2400}}: reads, writes, otp, uploads with ip, key, account; redeem, playback, unauthenticated, signIns, pages, posters, docs, health with ip; each a positive integer of requests per minute',
       defaultText: 'see Limits',
     }),
   ),
@@ -216,6 +216,8 @@ const RateLimitConfig = Type.Object(
     playback: AddressLimit(6000),
     // Owners' calls without a valid key.
     unauthenticated: AddressLimit(60),
+    // Attempts to sign in to the console, by any means.
+    signIns: AddressLimit(30),
     // The player's page and its files, for a school behind one address that opens a lesson.
     pages: AddressLimit(6000),
     posters: AddressLimit(12_000),

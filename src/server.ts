@@ -23,6 +23,9 @@ import { cacheKey, createSegmentCache } from './playback/segment-cache.ts'
 import { sessionsOfAccounts, sessionsOfVideos } from './playback/session.ts'
 import { openRateLimiting } from './rate-limits/open.ts'
 import { openUsage } from './usage/usage.ts'
+import { createFindSignedIn } from './users/authenticate.ts'
+import { createPasswords } from './users/password.ts'
+import { createSignInLimit } from './users/sign-in-limit.ts'
 import { createWatermarkImages } from './watermark/watermark-image.ts'
 
 /** A server that answers. */
@@ -101,6 +104,10 @@ async function openServer(
     },
     uploads: receiving,
     segments: { hotSegments, chunkQueue, segmentEvents, wakeEncoders: encoding.wake, reportDamage },
+    people: {
+      findSignedIn: createFindSignedIn({ db, write, nowS, log }),
+      signIn: { db, write, masterKey, nowS, passwords: createPasswords(), signInLimit: limits && createSignInLimit(nowS) },
+    },
     health: createReadiness(foundation),
     metrics,
   })

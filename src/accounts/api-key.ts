@@ -14,7 +14,7 @@ import {
   revokeApiKey,
   setExpiry,
 } from './api-key-store.ts'
-import type { ApiKeyHolder, Permission } from './permission.ts'
+import type { ApiKeyHolder, Caller, Permission } from './permission.ts'
 
 export type AccountDeps = {
   db: Db
@@ -48,11 +48,12 @@ export function createAuthenticate(
   }
 }
 
-/** @throws Failure `forbidden` when the key lacks the permission */
-export function requirePermission(holder: ApiKeyHolder, permission: Permission): void {
-  if (!holder.permissions.includes(permission)) {
+/** @throws Failure `forbidden` when the caller lacks the permission */
+export function requirePermission(caller: Caller, permission: Permission): void {
+  if (caller.permissions.includes(permission)) return
+  if ('apiKeyId' in caller)
     throw new Failure('forbidden', `This API key lacks the permission "${permission}". Use a key that has it.`)
-  }
+  throw new Failure('forbidden', 'Your role in this account is viewer, which only reads. Ask an owner of the account to do this.')
 }
 
 /** `lifeS` undefined: it is valid until it is revoked. */

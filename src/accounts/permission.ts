@@ -2,10 +2,9 @@
 export const PERMISSIONS = ['viewer', 'downloader', 'otpCreator', 'uploader', 'editor'] as const
 export type Permission = (typeof PERMISSIONS)[number]
 
-/** The account and key that a request is authenticated as. */
-export type ApiKeyHolder = {
+/** The account of a caller, and what the caller may do there. */
+type AccountAccess = {
   accountId: string
-  apiKeyId: string
   permissions: readonly Permission[]
   mayUpload: boolean
   mayImport: boolean
@@ -15,3 +14,11 @@ export type ApiKeyHolder = {
   /** The account's rate limits are multiplied by this. */
   limitFactor: number
 }
+
+/** The account and key that a request is authenticated as. */
+export type ApiKeyHolder = AccountAccess & { apiKeyId: string }
+
+/** The person who is signed in, with the account that is looked at. */
+export type SignedInUser = AccountAccess & { consoleUserId: string; signInId: string; isAdministrator: boolean }
+
+export type Caller = ApiKeyHolder | SignedInUser

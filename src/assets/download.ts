@@ -3,7 +3,7 @@ import { type FileHandle, open, readFile } from 'node:fs/promises'
 import { Readable } from 'node:stream'
 import { requirePermission } from '../accounts/api-key.ts'
 import { findLiveKey } from '../accounts/api-key-store.ts'
-import type { ApiKeyHolder } from '../accounts/permission.ts'
+import type { Caller } from '../accounts/permission.ts'
 import { recordAuditEvent } from '../audit/audit-log.ts'
 import type { VideoFolders } from '../catalogue/deletion.ts'
 import { openFileKey } from '../catalogue/file-key.ts'
@@ -19,6 +19,7 @@ import { Failure } from '../errors.ts'
 import { openSourceSeal } from '../ingest/source.ts'
 import { findSource } from '../ingest/source-store.ts'
 import { type BlobFolder, blobPath } from '../storage/folder.ts'
+import { isLiveSignIn } from '../users/sign-in-store.ts'
 import { assetFolder } from './attachment.ts'
 import { describeFile, getFile } from './video-file.ts'
 
@@ -38,16 +39,17 @@ const PATH_TTL_S = 3600
 /** The types that are a whole video in the clear: they need a permission of their own, and are recorded in the audit log. */
 const CLEAR_VIDEOS: readonly string[] = ['original', 'mp4']
 
-/** The signed part of a download address. `exp`: Unix seconds of the playback clock; `keyId`: the API key that requested it. */
+/** The signed part of a download address. `exp`: Unix seconds of the playback clock; `keyId`: the API key or the sign-in that requested it. */
 type DownloadPath = { exp: number; keyId: string; fileId: number }
 
 /**
- * The short-lived path of a file, relative to the public URL. It needs no key, and is valid only as long as the key that
- * requested it.
+ * The short-lived path of a file, relative to the public URL. It needs no key, and is valid only as long as the key or the sign-in
+ * that requested it.
  * @throws Failure `not-found`; `forbidden` for a type that cannot be downloaded, or that this key may not download
  */
-export async function downloadPath(deps: DownloadDeps, holder: ApiKeyHolder, videoId: string, fileId: number): Promise<string> {
-  const { accountId, apiKeyId: keyId } = holder
+export async function downloadPath(deps: DownloadDeps, holder: Caller, videoId: string, fileId: number): Promise<string> {
+  const { accountId } = holder
+  const keyId = 'apiKeyId' in holder ? holder.apiKeyId : holder.signInId
   const file = await getFile(deps, accountId, videoId, fileId)
   if (!file.isDownloadable)
     throw new Failure('forbidden', 'This file cannot be downloaded: only originals, posters, captions and finished MP4s can.')
@@ -77,13 +79,14 @@ export type Download = {
   read(range: { first: number; last: number }): Promise<Readable>
 }
 
-/** Whether a path was made by `downloadPath` and has not expired, and the key that requested it is still valid. */
+/** Whether a path was made by `downloadPath` and has not expired, and the key or the sign-in that requested it is still valid. */
 export async function mayDownload(
   { db, masterKey, nowS }: Pick<DownloadDeps, 'db' | 'masterKey' | 'nowS'>,
   path: DownloadPath & { sig: string },
 ): Promise<boolean> {
   const isSigned = path.exp > nowS() && equalsInConstantTime(sign(masterKey, path), path.sig)
-  return isSigned && (await findLiveKey(db, path.keyId, nowS())) !== undefined
+  if (!isSigned) return false
+  return (await findLiveKey(db, path.keyId, nowS())) !== undefined || isLiveSignIn(db, path.keyId, nowS())
 }
 
 /** @throws Failure `not-found` when the file, or its video, is deleted, or its account disabled */

@@ -12,6 +12,10 @@ const AUDIT_KINDS = [
   'key:created',
   'key:rotated',
   'key:revoked',
+  'user:created',
+  'user:link-made',
+  'user:signed-in',
+  'user:password-set',
   'master-key:rotated',
   'ban:began',
   'ban:lifted',
@@ -44,8 +48,8 @@ const AUDIT_KINDS = [
 ] as const
 export type AuditKind = (typeof AUDIT_KINDS)[number]
 
-/** Who caused an event: an API key, or one that needs none. */
-export type Actor = { apiKeyId: string } | 'command-line' | 'server' | 'viewer'
+/** Who caused an event: an API key, a person who is signed in, or one that needs neither. */
+export type Actor = { apiKeyId: string } | { consoleUserId: string } | 'command-line' | 'server' | 'viewer'
 
 export type AuditEvent = {
   atS: number
@@ -61,12 +65,17 @@ export type AuditEvent = {
 
 /** Records a management action, in the transaction that performs it. */
 export async function recordAuditEvent(tx: Db, { atS, accountId, by, kind, subjects, details }: AuditEvent): Promise<void> {
-  const actor = typeof by === 'string' ? by : by.apiKeyId
+  const actor = nameActor(by)
   const common = { atS, accountId: accountId ?? null, actor, kind, details: details ? JSON.stringify(details) : null }
   await insertAuditEvents(
     tx,
     subjects.map((subject) => ({ ...common, subject })),
   )
+}
+
+function nameActor(by: Actor): string {
+  if (typeof by === 'string') return by
+  return 'apiKeyId' in by ? by.apiKeyId : `user:${by.consoleUserId}`
 }
 
 /** The newest events first: of one account, or of all. */

@@ -7,6 +7,7 @@ import { dataPaths, describeVariables, isDatabaseUrl, readConfig } from '../conf
 import type { ServerCommandName } from '../control/server-commands.ts'
 import { assertServerRuns, sendCommand } from '../control/socket.ts'
 import { Failure, hostFailure } from '../errors.ts'
+import { printConsoleLink } from './console.ts'
 import type { SendCommand } from './media-check.ts'
 import { durationS, integer, jsonOption, onOrOff, secondsUntil } from './option-parsers.ts'
 import { restoreKey, rotateMasterKey, showPhrase } from './recovery.ts'
@@ -291,6 +292,24 @@ const VIEWER: Topic = {
   ],
 }
 
+const CONSOLE: Topic = {
+  name: 'console',
+  description: 'who may open the console',
+  commands: [
+    {
+      usage: 'link [user]',
+      description:
+        'print a link that signs a person in once, for a lost link or password; default: the oldest administrator, who is added if there is none',
+      run: ({ argument: user, options }) => printConsoleLink(user || undefined, options),
+    },
+    {
+      usage: 'users',
+      description: 'list the people of all accounts',
+      run: ({ options }) => runAndPrint('console users', {}, options),
+    },
+  ],
+}
+
 const DEMO: Topic = {
   name: 'demo',
   description: 'the demo video of a new installation',
@@ -392,7 +411,18 @@ function createProgram(): Command {
     .version(packageJson.version)
     .exitOverride()
   program.command('serve').description('run the server').addHelpText('after', variablesHelp()).action(serve)
-  for (const { name, alias, description, commands } of [ACCOUNT, KEY, SESSION, ALERT, WEBHOOK, BAN, VIDEO, VIEWER, DEMO]) {
+  for (const { name, alias, description, commands } of [
+    ACCOUNT,
+    KEY,
+    CONSOLE,
+    SESSION,
+    ALERT,
+    WEBHOOK,
+    BAN,
+    VIDEO,
+    VIEWER,
+    DEMO,
+  ]) {
     const topic = program.command(name).description(description)
     if (alias) topic.alias(alias)
     for (const spec of commands) addCommand(topic, spec)

@@ -15,6 +15,7 @@ import { findMasterKeyIds } from '../installation/master-key.ts'
 import type { MasterKeyRotation } from '../installation/master-key-rotation.ts'
 import { listSessions, type StopDeps, stopSessions } from '../playback/stop.ts'
 import { type BanAdmin, liftBan, listBans } from '../rate-limits/bans.ts'
+import { findAllUsers } from '../users/user.ts'
 import type { RestoredCopy } from '../webhooks/restored-copy.ts'
 import { listWebhooks } from '../webhooks/webhook.ts'
 import type { Webhook } from '../webhooks/webhook-store.ts'
@@ -101,6 +102,7 @@ export const COMMANDS = {
     setAccountDisabled(accounts, account, false),
   ),
   'account list': command(Type.Object({}), ({ accounts }: CommandDeps) => findAccounts(accounts)),
+  'console users': command(Type.Object({}), ({ accounts }: CommandDeps) => findAllUsers(accounts)),
   'key create': command(
     Type.Object({
       account: Name,

@@ -1,4 +1,4 @@
-import { Type } from 'typebox'
+import { type Static, Type } from 'typebox'
 import { getAccount } from '../accounts/account.ts'
 import { getOtpKey } from '../accounts/api-key.ts'
 import { recordAuditEvent } from '../audit/audit-log.ts'
@@ -10,6 +10,7 @@ import type { Encoding } from '../encode/start.ts'
 import { issueUploadPolicy, type PolicyDeps } from '../ingest/upload-policy.ts'
 import { encodePlaybackInfo, issueOtp, type OtpDeps } from '../playback/otp.ts'
 import { stopSessions } from '../playback/stop.ts'
+import { linkUrl, makeLinkOnServer } from '../users/sign-in-link.ts'
 import { eraseViewer } from '../viewers/viewers.ts'
 import type { Viewings } from '../viewers/viewing.ts'
 import { type TestDeps, testWebhookOfAnyAccount } from '../webhooks/test-event.ts'
@@ -51,6 +52,7 @@ export const TryProgress = Type.Object({
   isWhole: Type.Boolean(),
 })
 export const TryLink = Type.Object({ url: Type.String(), ttlS: Type.Integer() })
+export const ConsoleLink = Type.Object({ url: Type.String(), user: Type.String(), expiresAtS: Type.Integer() })
 export const TryCancellation = Type.Object({ withdrawn: Type.Boolean() })
 
 /** Commands that only a running server can do; `try` is made of four. */
@@ -103,6 +105,13 @@ export const SERVER_COMMANDS = {
       const { id: accountId } = await getAccount(deps, account)
       const ended = await stopSessions(deps.stops, { accountId, by: 'command-line', target: { userId } })
       return { stopped: ended, videos: await eraseViewer(deps, { accountId, userId, by: 'command-line' }) }
+    },
+  ),
+  'console link': command(
+    Type.Object({ user: Type.Optional(Type.String({ minLength: 1, maxLength: 100 })) }),
+    async (deps: ServerDeps, { user }): Promise<Static<typeof ConsoleLink>> => {
+      const { userName, token, expiresAtS } = await makeLinkOnServer(deps, user)
+      return { url: linkUrl(deps.publicUrl(), token), user: userName, expiresAtS }
     },
   ),
   'demo remove': command(Type.Object({}), async (deps: ServerDeps) => {

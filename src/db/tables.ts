@@ -8,6 +8,10 @@ import type { Generated, Insertable, Selectable } from 'kysely'
 export type Tables = {
   account: AccountTable
   apiKey: ApiKeyTable
+  consoleUser: ConsoleUserTable
+  passkey: PasskeyTable
+  signIn: SignInTable
+  signInLink: SignInLinkTable
   auditEvent: AuditEventTable
   video: VideoTable
   folder: FolderTable
@@ -88,13 +92,72 @@ type ApiKeyTable = {
   lastUsedAtS: number | null
 }
 
+/** A person who uses the console; `userId` elsewhere is an owner's name for a viewer. */
+type ConsoleUserTable = {
+  id: string
+  accountId: string
+  name: string
+  /** The name as folded by db/fold-case.ts: unique. */
+  foldedName: string
+  role: 'owner' | 'viewer'
+  /** Whether operations of the whole installation are open to it. */
+  isAdministrator: number
+  /** The PHC string of an argon2id hash, wrapped by the master key: a stolen database allows no guessing. Null: no password. */
+  wrappedPasswordHash: Buffer | null
+  disabled: Generated<number>
+  createdAtS: number
+}
+
+/** A WebAuthn credential. */
+type PasskeyTable = {
+  /** The credential's id in base64url. */
+  id: string
+  consoleUserId: string
+  name: string
+  /** SubjectPublicKeyInfo, DER. */
+  publicKey: Buffer
+  /** Rises with each use where the authenticator counts; 0 where it does not. */
+  signCount: number
+  /** JSON list of the ways in which the browser reaches it. */
+  transports: string
+  createdAtS: number
+  lastUsedAtS: number | null
+}
+
+/** One browser in which a person is signed in. */
+type SignInTable = {
+  id: string
+  /** SHA-256 of the cookie's token. */
+  tokenHash: Buffer
+  consoleUserId: string
+  /** The account that is looked at: the person's own, or for an administrator any. */
+  accountId: string
+  method: 'password' | 'passkey' | 'link'
+  /** Where it began. */
+  address: string
+  userAgent: string
+  createdAtS: number
+  /** Up to ten minutes late. */
+  lastSeenAtS: number
+  expiresAtS: number
+}
+
+/** A link that signs a person in once. */
+type SignInLinkTable = {
+  /** SHA-256 of its token. */
+  hash: Buffer
+  consoleUserId: string
+  createdAtS: number
+  expiresAtS: number
+}
+
 /** A management action and who took it. */
 type AuditEventTable = {
   id: Generated<number>
   atS: number
   /** Null when it concerns no account, such as the ban of an address. */
   accountId: string | null
-  /** The id of an API key, or one of the words in audit/audit-log.ts. */
+  /** The id of an API key, `user:` and the id of a person, or one of the words in audit/audit-log.ts. */
   actor: string
   kind: string
   /** The id of what was changed. */
@@ -551,7 +614,7 @@ type StoredResponseTable = {
 }
 
 /** `ip`: an address that owners' servers send requests from; `viewer`: one that players send them from, counted apart. */
-type LimitScope = 'ip' | 'key' | 'account' | 'viewer'
+type LimitScope = 'ip' | 'key' | 'user' | 'account' | 'viewer'
 
 /** An owner's webhook endpoint. Its times and those of its deliveries are on the playback clock. */
 type WebhookTable = {
@@ -626,5 +689,9 @@ export type FileRow = Selectable<FileTable>
 export type NewFile = Insertable<FileTable>
 export type NewBan = Insertable<BanTable>
 export type NewAuditEvent = Insertable<AuditEventTable>
+export type ConsoleUserRow = Selectable<ConsoleUserTable>
+export type PasskeyRow = Selectable<PasskeyTable>
+export type SignInRow = Selectable<SignInTable>
+export type NewConsoleUser = Insertable<ConsoleUserTable>
 export type NewOtp = Insertable<OtpTable>
 export type NewRedeemAttempt = Insertable<RedeemAttemptTable>

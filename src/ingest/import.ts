@@ -1,4 +1,4 @@
-import type { ApiKeyHolder } from '../accounts/permission.ts'
+import type { Caller } from '../accounts/permission.ts'
 import { getFolder, ROOT_FOLDER_ID } from '../catalogue/folder.ts'
 import { parseTitle } from '../catalogue/title.ts'
 import { insertVideo } from '../catalogue/video-store.ts'
@@ -30,7 +30,7 @@ const MAX_PENDING_PER_ACCOUNT = 5_000
  */
 export async function requestImport(
   deps: ImportDeps,
-  holder: Pick<ApiKeyHolder, 'accountId' | 'mayImport'>,
+  holder: Pick<Caller, 'accountId' | 'mayImport'>,
   request: { url: string; title?: string | undefined; folderId?: string },
   alsoInTransaction?: AlsoInTransaction<RequestedImport>,
 ): Promise<RequestedImport> {

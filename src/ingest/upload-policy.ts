@@ -1,4 +1,4 @@
-import type { ApiKeyHolder } from '../accounts/permission.ts'
+import type { Caller } from '../accounts/permission.ts'
 import type { CatalogueDeps } from '../catalogue/catalogue-deps.ts'
 import { getFolder, ROOT_FOLDER_ID } from '../catalogue/folder.ts'
 import { parseTitle } from '../catalogue/title.ts'
@@ -38,7 +38,7 @@ const UNSIGNED_FIELDS = ['success_action_status', 'success_action_redirect']
  */
 export async function issueUploadPolicy(
   deps: PolicyDeps,
-  holder: Pick<ApiKeyHolder, 'accountId' | 'mayUpload'>,
+  holder: Pick<Caller, 'accountId' | 'mayUpload'>,
   { title, folderId = ROOT_FOLDER_ID }: { title: string; folderId?: string },
   alsoInTransaction?: AlsoInTransaction<IssuedUpload>,
 ): Promise<IssuedUpload> {

@@ -5,6 +5,7 @@ import { storedResponsePurpose } from '../idempotency/idempotency.ts'
 import { importUrlPurpose } from '../ingest/import.ts'
 import { sourceKeyPurpose } from '../ingest/source.ts'
 import { serverKeyPurpose } from '../playback/server-key.ts'
+import { passwordHashPurpose } from '../users/user.ts'
 import { openImage, watermarkImagePurpose } from '../watermark/watermark-image.ts'
 import { webhookSecretPurpose } from '../webhooks/webhook.ts'
 
@@ -60,6 +61,10 @@ export const WRAPPED_COLUMNS: readonly WrappedColumn[] = [
   {
     ...{ table: 'serverKey', column: 'wrappedPrivateKey', key: { id: 'text' } },
     purpose: ({ id }) => serverKeyPurpose(String(id)),
+  },
+  {
+    ...{ table: 'consoleUser', column: 'wrappedPasswordHash', key: { id: 'text' } },
+    purpose: ({ id }) => passwordHashPurpose(String(id)),
   },
   {
     ...{ table: 'storedResponse', column: 'wrappedResponse', key: { accountId: 'text', idempotencyKey: 'text' } },

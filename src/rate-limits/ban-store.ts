@@ -45,7 +45,13 @@ export async function listBanRows(db: Db, nowS: number): Promise<BanRow[]> {
   return db.selectFrom('ban').selectAll().where('endsAtS', '>', nowS).orderBy('endsAtS', 'desc').execute()
 }
 
-/** The current bans of an account and of its keys. */
+/** The account of a person in the console. */
+export async function findAccountOfUser(db: Db, consoleUserId: string): Promise<string | undefined> {
+  const row = await db.selectFrom('consoleUser').select('accountId').where('id', '=', consoleUserId).executeTakeFirst()
+  return row?.accountId
+}
+
+/** The current bans of an account, its keys and its users. */
 export async function listAccountBanRows(db: Db, accountId: string, nowS: number): Promise<BanRow[]> {
   return db
     .selectFrom('ban')
@@ -56,7 +62,7 @@ export async function listAccountBanRows(db: Db, accountId: string, nowS: number
     .execute()
 }
 
-/** Whether the account, or one of its keys, is the subject of a ban. */
+/** Whether the account, one of its keys or one of its users is the subject of a ban. */
 export async function hasAccountBan(db: Db, accountId: string, subject: string): Promise<boolean> {
   const ban = await db
     .selectFrom('ban')
@@ -67,7 +73,7 @@ export async function hasAccountBan(db: Db, accountId: string, subject: string):
   return ban !== undefined
 }
 
-/** Removes the ban of an account, or of one of its keys. False: there is none. */
+/** Removes the ban of an account, of one of its keys or of one of its users. False: there is none. */
 export async function removeAccountBan(tx: Db, accountId: string, subject: string): Promise<boolean> {
   const { numDeletedRows } = await tx
     .deleteFrom('ban')
@@ -83,6 +89,10 @@ function isOfAccount({ and, or, eb }: ExpressionBuilder<Tables, 'ban'>, accountI
     and([
       eb('scope', '=', 'key'),
       eb('subject', 'in', (of) => of.selectFrom('apiKey').select('id').where('accountId', '=', accountId)),
+    ]),
+    and([
+      eb('scope', '=', 'user'),
+      eb('subject', 'in', (of) => of.selectFrom('consoleUser').select('id').where('accountId', '=', accountId)),
     ]),
   ])
 }

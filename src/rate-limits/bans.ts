@@ -8,6 +8,7 @@ import { Failure } from '../errors.ts'
 import { ipRateLimitKey, parseIpAddress } from '../net/ip.ts'
 import {
   countStrikes,
+  findAccountOfUser,
   hasAccountBan,
   insertStrike,
   lengthenBan,
@@ -22,8 +23,8 @@ import {
 
 // A flood is a strike, and a strike bans from the class of calls that was flooded, never from another (wire-contract.md, section 9).
 
-/** Who is limited. A `viewer` is an address that sends requests of a player: its bans never affect an owner behind it. */
-export type Scope = 'ip' | 'key' | 'account' | 'viewer'
+/** Who is limited. A `user` is a person in the console. A `viewer` is an address that sends requests of a player: its bans never affect an owner behind it. */
+export type Scope = 'ip' | 'key' | 'user' | 'account' | 'viewer'
 
 export type BanDeps = {
   db: Db
@@ -177,6 +178,7 @@ export async function openBans({ db, write, nowS, log }: BanDeps & { log: Logger
 /** The account whose audit log records a ban; an address has none. */
 async function findBanAccount(tx: Db, scope: Scope, subject: string): Promise<string | undefined> {
   if (scope === 'key') return findAccountOfKey(tx, subject)
+  if (scope === 'user') return findAccountOfUser(tx, subject)
   return scope === 'account' ? subject : undefined
 }
 

@@ -27,8 +27,8 @@ export type Limiter = {
 /** A limiter with what lifting a ban does to it. */
 type OwnLimiter = Limiter & { pardon(subject: string): void; forget(subject: string): void }
 
-/** Each call of an owner passes three of these: its address's, its key's, its account's. */
-export type OwnerLimits = Readonly<Record<'ip' | 'key' | 'account', Limiter>>
+/** Each call of an owner passes three of these: its address's, its key's or its signed-in user's, its account's. */
+export type OwnerLimits = Readonly<Record<'ip' | 'key' | 'user' | 'account', Limiter>>
 
 export type OwnerBudget = 'reads' | 'writes' | 'otp' | 'uploads'
 
@@ -36,6 +36,8 @@ export type RateLimits = Readonly<
   Record<OwnerBudget, OwnerLimits> & {
     /** Calls without a valid key. They never use up the limits of calls with one from the same address. */
     unauthenticated: Limiter
+    /** Attempts to sign in to the console. */
+    signIns: Limiter
     /** Upload forms: as many as credentials, counted apart, for they come from wherever the file is. */
     forms: Limiter
     redeem: Limiter
@@ -75,15 +77,17 @@ export async function openRateLimits(deps: BanDeps & { log: Logger }, numbers: R
   const ofOwners = (budget: OwnerBudget): OwnerLimits => ({
     ip: ofAddresses('ip', budget, numbers[budget].ip),
     key: limiter(budget, numbers[budget].key, 'key'),
+    user: limiter(budget, numbers[budget].key, 'user'),
     account: limiter(budget, numbers[budget].account, 'account'),
   })
-  const { unauthenticated, uploads, redeem, playback, pages, posters, docs, health } = numbers
+  const { unauthenticated, signIns, uploads, redeem, playback, pages, posters, docs, health } = numbers
   return {
     reads: ofOwners('reads'),
     writes: ofOwners('writes'),
     otp: ofOwners('otp'),
     uploads: ofOwners('uploads'),
     unauthenticated: ofAddresses('ip', 'unauthenticated', unauthenticated.ip),
+    signIns: ofAddresses('ip', 'signIns', signIns.ip),
     forms: ofAddresses('ip', 'forms', uploads.ip),
     redeem: ofAddresses('viewer', 'redeem', redeem.ip),
     spendable: limiter('redeem', Math.ceil(SPENDABLE_PART * redeem.ip)),

@@ -21,6 +21,7 @@ const FEATURES = [
   'usage',
   'viewers',
   'demo',
+  'users',
 ]
 const BELOW = ['crypto', 'db', 'storage', 'jobs', 'outbound', 'net']
 

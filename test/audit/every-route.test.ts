@@ -5,6 +5,7 @@ import { SERVER_COMMANDS, type ServerCommandName } from '../../src/control/serve
 import { sendCommand } from '../../src/control/socket.ts'
 import { addFile, SRT } from '../assets/sample-files.ts'
 import { createOwner } from '../client.ts'
+import { createPerson, makeLink, signIn } from '../console/person.ts'
 import { untilFinished } from '../data-folder.ts'
 import { startReelgate } from '../in-process.ts'
 import { readRows } from '../rows.ts'
@@ -34,6 +35,8 @@ const UNRECORDED: Readonly<Record<string, string>> = {
   'POST /v2/videos': IS_A_QUESTION,
   'POST /v2/files': IS_A_QUESTION,
   'POST /v2/tags/search': IS_A_QUESTION,
+  'DELETE /console/api/sign-in': 'no management: it ends a sign-in of its own',
+  'console users': IS_A_QUESTION,
   'account list': IS_A_QUESTION,
   'key list': IS_A_QUESTION,
   'hook list': IS_A_QUESTION,
@@ -113,6 +116,11 @@ test('L06: every operation and every command that manages something is in the au
   const [demo] = readRows<{ id: string }>(reelgate, "select value as id from setting where name = 'demo-video'")
   const brief = (await owner.credentials('Brief')).videoId
 
+  const person = await signIn(reelgate)
+  const { user } = await person.get<{ user: { id: string } }>('GET', '/sign-in')
+  const password = 'a lamp in the projection room'
+  const asPerson = (method: string, path: string, body: object, by = person) => to(user.id, () => by.get(method, path, body))
+
   const steps: Step[] = [
     ['POST /api/videos/{id}', 'video:edited', to(videoId, () => ask('POST', `/api/videos/${videoId}`, { title: 'New' }))],
     ['POST /api/videos/tags', 'tags:added', to(videoId, () => ask('POST', '/api/videos/tags', tagging))],
@@ -172,6 +180,14 @@ test('L06: every operation and every command that manages something is in the au
     ['viewer erase', 'viewer:erased', to('viewer', () => command('viewer erase', { account: 'Una', userId: 'ann' }))],
     ['key create', 'key:created', async () => (await newKey('new')).keyId],
     ['key rotate', 'key:rotated', to(key.keyId, () => command('key rotate', { keyId: key.keyId, overlapS: 60 }))],
+    [
+      'POST /console/api/sign-in/link',
+      'user:signed-in',
+      asPerson('POST', '/sign-in/link', { token: await makeLink(reelgate) }, createPerson(reelgate.url)),
+    ],
+    ['console link', 'user:link-made', to(user.id, () => makeLink(reelgate))],
+    ['PUT /console/api/sign-in/password', 'user:password-set', asPerson('PUT', '/sign-in/password', { password })],
+    ['POST /console/api/sign-in', 'user:signed-in', asPerson('POST', '/sign-in', { name: 'owner', password })],
     ['backup made', 'backup:made', to('today', () => command('backup made', { name: 'today', atS: 1 }))],
     [
       'key rotate-master',
@@ -196,7 +212,8 @@ test('L06: every operation and every command that manages something is in the au
   for (const [operation, kind, act] of steps) {
     const subject = await act()
     const [newest] = readRows(reelgate, 'select kind, subject, actor from audit_event order by id desc limit 1')
-    const actor = operation.includes('/') ? ofUna?.id : 'command-line'
+    const caller = operation.includes(' /console/') ? `user:${user.id}` : ofUna?.id
+    const actor = operation.includes('/') ? caller : 'command-line'
     expect([operation, newest]).toEqual([operation, { kind, subject, actor }])
   }
 

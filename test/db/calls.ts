@@ -25,6 +25,8 @@ import * as sessions from '../../src/playback/session-store.ts'
 import * as slots from '../../src/playback/stream-slot-store.ts'
 import * as bans from '../../src/rate-limits/ban-store.ts'
 import * as usage from '../../src/usage/usage-store.ts'
+import * as signIns from '../../src/users/sign-in-store.ts'
+import * as users from '../../src/users/user-store.ts'
 import * as viewings from '../../src/viewers/viewing-store.ts'
 import * as deliveries from '../../src/webhooks/delivery-store.ts'
 import * as outbox from '../../src/webhooks/outbox-store.ts'
@@ -41,8 +43,8 @@ import { ACCOUNTS, hashOf, idOf, NOW_S } from './large.ts'
  */
 export type Call = readonly [what: string, mostPages: number, ask: (db: Db) => Promise<unknown>]
 
-/** These have a row for each owner, each of their endpoints, each ban, or each day and cause of alerts; all other tables are large. */
-export const SMALL: ReadonlySet<string> = new Set(['account', 'webhook', 'ban', 'alert_mail'])
+/** These have a row for each owner, each of their endpoints, each ban, each person, or each day and cause of alerts; all other tables are large. */
+export const SMALL: ReadonlySet<string> = new Set(['account', 'webhook', 'ban', 'alert_mail', 'console_user'])
 
 const { large, small } = ACCOUNTS
 const V = idOf(7)
@@ -64,6 +66,13 @@ const budgetOf = (n: number) => ({ accountId: large, viewer: `user viewer ${n}`,
 /** Found well whatever PostgreSQL knows about the tables: what is asked all the time, or by the clock. */
 export const ALWAYS: readonly Call[] = [
   ['the holder of an API key', 60, (db) => findKeyHolder(db, hashOf(7))],
+  ['who is signed in', 60, (db) => signIns.findSignIn(db, hashOf(7))],
+  ['whether a sign-in is live', 60, (db) => signIns.isLiveSignIn(db, idOf(7), NOW_S)],
+  ['whether a person was at an address', 60, (db) => signIns.hasSignedInFrom(db, 'user 7', '192.0.2.1')],
+  ['the end of a sign-in', 60, (db) => signIns.removeSignInByToken(db, hashOf(7))],
+  ['the end of all sign-ins of a person', 200, (db) => signIns.removeSignInsOfUser(db, 'user 7')],
+  ['old sign-ins', 200, (db) => signIns.removeOldSignIns(db, NOW_S - 900, 20)],
+  ['a person by name', 30, (db) => users.findUserByName(db, 'user 7')],
   ['the first page of a list', 400, list({})],
   ['the same of a small account', 400, list({}, 1, small)],
   ['the page after a position', 400, (db) => findVideos({ db, slowQueryDb: db }, large, {}, { below: 9000, limit: 20 })],

@@ -24,6 +24,16 @@ const FILL: readonly (readonly [into: string, count: number, select: string])[] 
     `id(n), ${ownerOf}, hash(n), 'p', 'n', '[]', 1`,
   ],
   [
+    'console_user (id, account_id, name, folded_name, role, is_administrator, created_at_s)',
+    40,
+    `'user ' || n, ${ownerOf}, 'user ' || n, 'user ' || n, 'owner', 0, 1`,
+  ],
+  [
+    'sign_in (id, token_hash, console_user_id, account_id, method, address, user_agent, created_at_s, last_seen_at_s, expires_at_s)',
+    2_000,
+    `id(n), hash(n), 'user ' || (1 + n % 40), ${ownerOf}, 'password', '192.0.2.1', '', 1, 1, ${NOW_S} - n`,
+  ],
+  [
     'folder (account_id, id, parent_id, name, folded_name, created_at_s)',
     2_000,
     `'${A}', 'f' || n, case when n < 40 then 'root' else 'f' || (n / 40) end, 'Folder ' || n, 'folder ' || n, 1`,

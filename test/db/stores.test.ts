@@ -35,6 +35,8 @@ import * as sessions from '../../src/playback/session-store.ts'
 import * as slots from '../../src/playback/stream-slot-store.ts'
 import * as bans from '../../src/rate-limits/ban-store.ts'
 import * as usage from '../../src/usage/usage-store.ts'
+import * as signIns from '../../src/users/sign-in-store.ts'
+import * as users from '../../src/users/user-store.ts'
 import * as viewings from '../../src/viewers/viewing-store.ts'
 import * as watermarkImages from '../../src/watermark/watermark-image-store.ts'
 import * as deliveries from '../../src/webhooks/delivery-store.ts'
@@ -122,6 +124,15 @@ const viewing = (n: number, lastAtS: number) => ({
 const viewingDay = (n: number, day: number) => ({
   ...{ accountId: A, day, videoId: V2, userId: `viewer-${n}`, intervals: '0 60', watchedS: 60 },
 })
+const user = (n: number, name: string) => ({
+  ...{ id: id(`${n}`), accountId: A, name, foldedName: name.toLowerCase(), role: 'owner' as const },
+  ...{ isAdministrator: n % 2, wrappedPasswordHash: null, createdAtS: n },
+})
+const signIn = (n: number, expiresAtS: number) => ({
+  ...{ id: `s${n}`, tokenHash: bytes(n), consoleUserId: id('1'), accountId: A, method: 'password' as const },
+  ...{ address: `192.0.2.${n}`, userAgent: 'browser', createdAtS: n, lastSeenAtS: n, expiresAtS },
+})
+const link = (hash: number, userId: string) => ({ hash: bytes(hash), consoleUserId: userId, createdAtS: 1, expiresAtS: 50 })
 const serverKey = (n: number) => ({ id: `k${n}`, publicKey: bytes(n), wrappedPrivateKey: bytes(n), createdAtS: n })
 const claim = (sessionId: string) => ({ sessionId, accountId: A, userId: 'viewer', limit: 2 })
 const stopping = { accountId: A, endedAtS: 29, endReason: 'stopped' } as const
@@ -211,6 +222,46 @@ const STORES: readonly (readonly [store: string, calls: readonly Call[]])[] = [
       (tx) => keys.setExpiry(tx, id('d'), 60),
       (tx) => keys.revokeApiKey(tx, id('d'), 70),
       (tx) => keys.revokeApiKey(tx, id('d'), 70),
+    ],
+  ],
+  [
+    'users of the console',
+    [
+      (tx) => users.insertUser(tx, user(1, 'Ann')),
+      (tx) => users.insertUser(tx, user(2, 'ANN')),
+      (tx) => users.insertUser(tx, user(2, 'bob')),
+      (tx) => users.isNameTaken(tx, 'bob'),
+      (tx) => users.isNameTaken(tx, 'eve'),
+      (tx) => users.setPasswordHash(tx, id('1'), bytes(7)),
+      (tx) => users.findUser(tx, id('1')),
+      (tx) => users.findUserByName(tx, 'bob'),
+      (tx) => users.findFirstAdministrator(tx),
+      (tx) => users.listAllUsers(tx),
+    ],
+  ],
+  [
+    'sign-ins',
+    [
+      ...[1, 2, 3].map((n) => (tx: Db) => signIns.insertSignIn(tx, signIn(n, 60 * n))),
+      (tx) => signIns.insertSignIn(tx, { ...signIn(4, 60), tokenHash: bytes(1) }),
+      (tx) => signIns.findSignIn(tx, bytes(1)),
+      (tx) => signIns.findSignIn(tx, bytes(9)),
+      (tx) => signIns.saveSignInSeen(tx, 's1', 44),
+      (tx) => signIns.hasSignedInFrom(tx, id('1'), '192.0.2.1'),
+      (tx) => signIns.hasSignedInFrom(tx, id('2'), '192.0.2.1'),
+      (tx) => signIns.isLiveSignIn(tx, 's1', 59),
+      (tx) => signIns.isLiveSignIn(tx, 's1', 60),
+      (tx) => signIns.removeSignInByToken(tx, bytes(1)),
+      (tx) => signIns.removeSignInByToken(tx, bytes(1)),
+      (tx) => signIns.removeOldSignIns(tx, 150, 5),
+      (tx) => signIns.replaceLink(tx, link(1, id('1'))),
+      (tx) => signIns.replaceLink(tx, link(2, id('1'))),
+      (tx) => signIns.replaceLink(tx, link(3, id('2'))),
+      (tx) => signIns.spendLink(tx, bytes(1), 9),
+      (tx) => signIns.spendLink(tx, bytes(2), 50),
+      (tx) => signIns.spendLink(tx, bytes(2), 49),
+      (tx) => signIns.removeOldLinks(tx, 50),
+      (tx) => signIns.removeSignInsOfUser(tx, id('1')),
     ],
   ],
   [
@@ -608,6 +659,7 @@ const STORES: readonly (readonly [store: string, calls: readonly Call[]])[] = [
     'strikes and bans',
     [
       (tx) => bans.insertStrike(tx, { scope: 'key', budget: 'reads', subject: KEY }, 5),
+      (tx) => bans.findAccountOfUser(tx, id('1')),
       (tx) => bans.countStrikes(tx, { scope: 'key', budget: 'reads', subject: KEY }, 4),
       (tx) => bans.countStrikes(tx, { scope: 'key', budget: 'otp', subject: KEY }, 4),
       (tx) => bans.saveBan(tx, { scope: 'key', subject: KEY, budget: 'reads', beganAtS: 5, endsAtS: 10 }),

@@ -5,6 +5,7 @@ import type { ApiDocument, Content, Operation } from '../../src/http/docs/docume
 import { EXAMPLE } from '../../src/http/docs/examples.ts'
 import { readTree } from '../architecture/imports.ts'
 import { uploadForm } from '../client.ts'
+import { makeLink, signIn } from '../console/person.ts'
 import { findFreePort } from '../free-port.ts'
 import { type Reelgate, startSharedReelgate } from '../in-process.ts'
 
@@ -112,7 +113,7 @@ function escaped(part: string | number): string {
 async function sendExample({ path, method, operation }: Place): Promise<Response> {
   if (path === '/upload') return sendForm()
   const { parameters, requestBody } = operation
-  const own = await ownValues()
+  const own = path.startsWith('/console/') ? await ownValuesOfPerson() : await ownValues()
   const exampleFor = (name: string) => String(parameters.find((one) => one.in === 'path' && one.name === name)?.example ?? name)
   const query = parameters.filter((one) => one.in === 'query' && one.example !== undefined)
   const address = own(path.replace(/\{(\w+)\}/g, (_, name: string) => exampleFor(name)))
@@ -122,11 +123,19 @@ async function sendExample({ path, method, operation }: Place): Promise<Response
   return fetch(`${reelgate.url}${address}?${search}`, {
     method: method.toUpperCase(),
     headers: {
+      ...(await consoleHeaders(path, operation)),
       ...(operation.security.some((one) => 'apisecret' in one) ? { Authorization: `Apisecret ${reelgate.owner.apiKey}` } : {}),
       ...(type === undefined || isFile ? {} : { 'Content-Type': type }),
     },
     body: isFile ? imageForm() : media === undefined ? undefined : own(written(type, media.example)),
   })
+}
+
+/** What a page of the console sends, with the cookie of a person. */
+async function consoleHeaders(path: string, { security }: Operation): Promise<Record<string, string>> {
+  if (!path.startsWith('/console/')) return {}
+  const cookie = security.length > 0 ? (await signIn(reelgate)).cookie : undefined
+  return { 'Reelgate-Console': '1', ...(cookie && { Cookie: cookie }) }
 }
 
 function imageForm(): FormData {
@@ -146,6 +155,14 @@ function written(type: string | undefined, example: unknown): string {
 async function sendForm(): Promise<Response> {
   const issued = await reelgate.owner.credentials('For a form')
   return fetch(`${reelgate.url}/upload`, { method: 'POST', body: uploadForm(issued, new Blob(['no video']), 'video.mp4') })
+}
+
+/** The same for what only a person can use. */
+async function ownValuesOfPerson(): Promise<(text: string) => string> {
+  const person = await signIn(reelgate)
+  await person.get('PUT', '/sign-in/password', { password: EXAMPLE.password })
+  const own = Object.entries({ [EXAMPLE.userName]: 'owner', [EXAMPLE.linkToken]: await makeLink(reelgate) })
+  return (text) => own.reduce((said, [example, value]) => said.replaceAll(example, value), text)
 }
 
 /** Makes things of this account's own for one example. @returns what puts them into its text */

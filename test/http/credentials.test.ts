@@ -17,9 +17,9 @@ import { changeRows, listTables, readRows } from '../rows.ts'
 // Every route of the running server × every kind of credential. The routes come from the server itself, so a new one fails here until
 // it has its rule below.
 
-/** Who opens a route: a key with this permission; nobody but a viewer's browser with its proof; anybody. */
+/** Who opens a route: a key with this permission; nobody but a viewer's browser with its proof, or a person with the console's cookie; anybody. */
 type Rule = {
-  opens: Permission | 'proof' | 'anybody'
+  opens: Permission | 'proof' | 'cookie' | 'anybody'
   /** Another permission that opens it. */
   alsoOpens?: Permission
   /** What the right key is answered, or, where no key is asked for, everybody. */
@@ -134,6 +134,14 @@ const RULES: Record<string, Rule> = {
   'GET /vdo.js': { opens: 'anybody', status: 200 },
   'GET /player/assets/:file': { opens: 'anybody', status: 404, path: '/player/assets/none.js' },
   'GET /poster/:file': { opens: 'anybody', status: 404, path: `/poster/${'A'.repeat(22)}.jpg` },
+  'GET /console': { opens: 'anybody', status: 302 },
+  'GET /console/assets/:file': { opens: 'anybody', status: 404, path: '/console/assets/none.js' },
+  'GET /console/api/sign-in': { opens: 'anybody', status: 200 },
+  'POST /console/api/sign-in': { opens: 'cookie', status: 0 },
+  'POST /console/api/sign-in/link': { opens: 'cookie', status: 0 },
+  'DELETE /console/api/sign-in': { opens: 'cookie', status: 0 },
+  'PUT /console/api/sign-in/password': { opens: 'cookie', status: 0 },
+
   'GET /': { opens: 'anybody', status: 302 },
   'GET /docs': { opens: 'anybody', status: 302 },
   'GET /docs/api': { opens: 'anybody', status: 200 },
@@ -145,9 +153,11 @@ const RULES: Record<string, Rule> = {
   'GET /api/site/homepage_video': { opens: 'anybody', status: 404 },
 }
 
-/** A HEAD is answered as its GET is. */
+/** A HEAD is answered as its GET is. The console has every operation of `/api` once more, for its cookie alone. */
 function ruleOf(route: string): Rule | undefined {
-  return RULES[route] ?? RULES[route.replace(/^HEAD /, 'GET ')]
+  const asGet = route.replace(/^HEAD /, 'GET ')
+  const original = RULES[asGet.replace(' /console/api/', ' /api/')]
+  return RULES[route] ?? RULES[asGet] ?? (original && { ...original, opens: 'cookie' })
 }
 
 /** What is sent beside a request. `secret` is put into the body, where v2 looks for it. */
@@ -300,6 +310,8 @@ function ban(scope: 'key' | 'account', subject: string): void {
 
 function placeOf(route: string): string {
   const [, pattern = ''] = route.split(' ')
+  const path = RULES[route.replace(' /console/api/', ' /api/').replace(/^HEAD /, 'GET ')]?.path
+  if (route.includes(' /console/api/') && path) return `/console${path}`
   return ruleOf(route)?.path ?? pattern.replace(':session', 'A'.repeat(22)).replace(/:\w+/g, 'VIDEO')
 }
 
@@ -334,6 +346,8 @@ function expected(route: string, listed: Listed): number | 'as for no video' {
   // The player's own routes take no query at all (playback-protocol.md).
   if (listed.credential.query !== undefined && route.includes(' /play/')) return 400
   if (opens === 'proof' || opens === 'anybody') return status
+  // Who changes something without the console's header is refused before anything is asked of a cookie.
+  if (opens === 'cookie') return /^(GET|HEAD) /.test(route) ? 401 : 403
   const worth = listed[route.includes(' /v2/') ? 'v2' : 'api']
   if ('refused' in worth) return (worth.ofBannedAccount && toBannedAccount) || worth.refused
   if (!worth.may.includes(opens) && !(alsoOpens && worth.may.includes(alsoOpens))) return 403
@@ -362,7 +376,10 @@ test('D12, K05, K11, K15: every route answers every credential by its rule, and 
             const told = expects === 'as for no video' ? withoutId(answer) : answer.status
             const wanted = expects === 'as for no video' ? withoutId(await ask(route, credential, NO_VIDEO)) : expects
             if (told !== wanted) wrong.push(`${route}, ${name}: ${told}, not ${wanted}`)
-            if (/^(\S+ \/api|POST \/v2)\//.test(route) && !/^".+";q=\d+;w=60$/.test(String(answer.headers['ratelimit-policy'])))
+            if (
+              /^(\S+ (\/console)?\/api|POST \/v2)\//.test(route) &&
+              !/^".+";q=\d+;w=60$/.test(String(answer.headers['ratelimit-policy']))
+            )
               wrong.push(`${route}, ${name}: does not tell its limit`)
           }),
       )

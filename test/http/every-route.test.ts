@@ -5,6 +5,7 @@ import { readConfig } from '../../src/config.ts'
 import type { App } from '../../src/http/server/app-type.ts'
 import { type ReelgateServer, startServer } from '../../src/server.ts'
 import { createOwner } from '../client.ts'
+import { type Person, signIn } from '../console/person.ts'
 import { makePlace, type Place } from '../installation-folder.ts'
 
 // What holds for every route of the running server. The routes come from the server itself, so a new one is asked here, too.
@@ -17,6 +18,7 @@ let place: Place
 let server: ReelgateServer
 let apiKey: string
 let videoId: string
+let person: Person | undefined
 const routes: Route[] = []
 
 beforeAll(async () => {
@@ -38,8 +40,13 @@ function collectRoutes(message: unknown): void {
   const { fastify } = message as { fastify: App }
   fastify.addHook('onRoute', ({ method, url, schema = {} }) => {
     const { body = {}, querystring = {}, params = {} } = schema as Record<string, Schema | undefined>
-    for (const one of [method].flat()) routes.push({ method: one, url, body, query: querystring, params })
+    // The console's operations that are those of /api are not asked again.
+    for (const one of [method].flat()) if (!isCopy(one, url)) routes.push({ method: one, url, body, query: querystring, params })
   })
+}
+
+function isCopy(method: string, url: string): boolean {
+  return routes.some((route) => route.method === method && `/console${route.url}` === url)
 }
 
 /** The phrases of Ajv and TypeBox; sentences of ours may say "must have", too. */
@@ -152,8 +159,15 @@ function pathOf({ url }: Route): string {
   return url.replace(/:(id|videoId)\b/, videoId).replace(/:\w+|\*/g, '1')
 }
 
-async function ask({ method, path, body }: Asked, headers: Record<string, string> = { Authorization: `Apisecret ${apiKey}` }) {
+/** For an operation of the console: what its page sends, with a new cookie when the one before was signed out. */
+async function asPerson(headers: Record<string, string>): Promise<Record<string, string>> {
+  if (!person || (await person.ask('GET', '/videos')).status === 401) person = await signIn({ ...place, url: server.url })
+  return { ...headers, Cookie: person.cookie ?? '', 'Reelgate-Console': '1' }
+}
+
+async function ask({ method, path, body }: Asked, given: Record<string, string> = { Authorization: `Apisecret ${apiKey}` }) {
   const sent = path.startsWith('/v2') && isObject(body) ? { clientSecretKey: apiKey, ...body } : body
+  const headers = path.startsWith('/console/api/') ? await asPerson(given) : given
   const response = await fetch(`${server.url}${path}`, {
     method,
     headers: body === undefined ? headers : { ...headers, 'Content-Type': 'application/json' },

@@ -6,6 +6,9 @@ import { snake } from './secrets.ts'
 /** Bytes that no master key wrapped. */
 const NOT_WRAPPED: Readonly<Record<string, string>> = {
   'api_key.hash': 'a hash',
+  'passkey.public_key': 'public',
+  'sign_in.token_hash': 'a hash',
+  'sign_in_link.hash': 'a hash',
   'import.iv': 'goes with the wrapped key',
   'import.received_sha256': 'a hash',
   'source.sha256': 'a hash',

@@ -37,6 +37,7 @@ async function openBareLimits() {
     redeem: { ip: LIMIT },
     playback: { ip: LIMIT },
     unauthenticated: { ip: LIMIT },
+    signIns: { ip: LIMIT },
     pages: { ip: LIMIT },
     posters: { ip: LIMIT },
     docs: { ip: LIMIT },

@@ -8,6 +8,10 @@ import { makeVideo } from '../videos.ts'
 /** What the versions after 0.2.0 added to its tables. */
 const ADDED_SINCE = [
   'drop table alert_mail',
+  'drop table sign_in_link',
+  'drop table sign_in',
+  'drop table passkey',
+  'drop table console_user',
   'alter table account drop column otp_defaults',
   'alter table account drop column otp_defaults_removable',
   'alter table video drop column otp_defaults',

@@ -1,5 +1,6 @@
 import { fileURLToPath } from 'node:url'
 import { defineConfig } from 'vite'
+import { precompress } from '../precompress.ts'
 
 const path = (relative: string) => fileURLToPath(new URL(relative, import.meta.url))
 
@@ -12,6 +13,7 @@ export default defineConfig({
   root: path('.'),
   base: './',
   publicDir: false,
+  plugins: [precompress()],
   html: { cspNonce: 'CSP_NONCE' },
   oxc: { jsx: { runtime: 'automatic' } },
   css: { modules: { localsConvention: 'camelCaseOnly' } },

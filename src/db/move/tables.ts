@@ -13,6 +13,10 @@ export type TableName = Snake<keyof Tables & string>
 export const KEYS = {
   account: ['id'],
   api_key: ['id'],
+  console_user: ['id'],
+  passkey: ['id'],
+  sign_in: ['id'],
+  sign_in_link: ['hash'],
   audit_event: ['id'],
   folder: ['account_id', 'id'],
   video: ['position'],

@@ -8,6 +8,7 @@ import { viewings } from './migrations/0006-viewings.ts'
 import { otpDefaults } from './migrations/0007-otp-defaults.ts'
 import { alertMails } from './migrations/0008-alert-mails.ts'
 import { resumePositions } from './migrations/0009-resume-positions.ts'
+import { consoleUsers } from './migrations/0010-console-users.ts'
 
 /** In order; a released one never changes. */
 export const MIGRATIONS: Record<string, Migration> = {
@@ -20,4 +21,5 @@ export const MIGRATIONS: Record<string, Migration> = {
   '0007-otp-defaults': otpDefaults,
   '0008-alert-mails': alertMails,
   '0009-resume-positions': resumePositions,
+  '0010-console-users': consoleUsers,
 }

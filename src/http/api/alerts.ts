@@ -59,7 +59,7 @@ export function alertRoutes(app: App, deps: AlertRoutesDeps): void {
       const filter = { cause: readCause(query.cause), userId: query.userId || undefined }
       const alerts = await listAlerts(deps, accountId, filter, { limit, below })
       const last = alerts.length === limit ? alerts.at(-1) : undefined
-      if (last) linkNext(reply, deps, { ...query, after: encodeCursor(deps, accountId, last.id) })
+      if (last) linkNext(reply, `${deps.publicUrl()}${app.prefix}`, { ...query, after: encodeCursor(deps, accountId, last.id) })
       return {
         rows: alerts.map(({ cause, sessionId, userId, videoId, atS, occurrenceCount, numbers }) => ({
           ...{ cause, session: sessionId, userId, video: videoId || null, at: isoTime(atS), count: occurrenceCount, numbers },
@@ -69,8 +69,8 @@ export function alertRoutes(app: App, deps: AlertRoutesDeps): void {
   )
 }
 
-function linkNext(reply: FastifyReply, { publicUrl }: AlertRoutesDeps, query: Static<typeof ListQuery>): void {
-  reply.header('Link', `<${publicUrl()}/api/alerts?${new URLSearchParams(query)}>; rel="next"`)
+function linkNext(reply: FastifyReply, interfaceUrl: string, query: Static<typeof ListQuery>): void {
+  reply.header('Link', `<${interfaceUrl}/alerts?${new URLSearchParams(query)}>; rel="next"`)
 }
 
 /** @throws Failure `invalid` */

@@ -1,7 +1,7 @@
 import type { FastifyRequest } from 'fastify'
 import { type Static, Type } from 'typebox'
 import { Value } from 'typebox/value'
-import type { ApiKeyHolder } from '../../accounts/permission.ts'
+import type { Caller } from '../../accounts/permission.ts'
 import { assertVideoExists } from '../../assets/attachment.ts'
 import { addCaption, type CaptionDeps, parseLanguage, receiveCaption } from '../../assets/caption.ts'
 import { type DownloadDeps, downloadPath } from '../../assets/download.ts'
@@ -137,7 +137,7 @@ export function fileRoutes(app: App, deps: FileRoutesDeps): void {
     )
   })
 
-  async function takePoster(request: FastifyRequest, holder: ApiKeyHolder, videoId: string): Promise<Static<typeof PosterReply>> {
+  async function takePoster(request: FastifyRequest, holder: Caller, videoId: string): Promise<Static<typeof PosterReply>> {
     const image = await readUploadForm(request.raw, {
       receive: ({ file, fileName }) => {
         if (/\.(vtt|srt)$/i.test(fileName)) throw missingLanguage()
@@ -158,7 +158,7 @@ export function fileRoutes(app: App, deps: FileRoutesDeps): void {
 
   async function takeCaption(
     request: FastifyRequest,
-    holder: ApiKeyHolder,
+    holder: Caller,
     videoId: string,
     language: string,
   ): Promise<Static<typeof CaptionReply>> {

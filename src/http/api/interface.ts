@@ -1,5 +1,4 @@
 import type { FastifyRequest, RouteOptions } from 'fastify'
-import type { Authenticate } from '../../accounts/api-key.ts'
 import { Failure } from '../../errors.ts'
 import type { App } from '../server/app-type.ts'
 import { refuseMethod } from '../server/method-not-allowed.ts'
@@ -10,7 +9,7 @@ import { type BanRoutesDeps, banRoutes } from './bans.ts'
 import { type FileRoutesDeps, fileRoutes } from './files.ts'
 import { folderRoutes } from './folders.ts'
 import { type ImportRoutesDeps, importRoutes } from './imports.ts'
-import { readApiKey } from './key.ts'
+import type { FindCaller } from './key.ts'
 import { type ListRoutesDeps, listRoutes } from './list.ts'
 import { type OtpRoutesDeps, otpRoutes } from './otp.ts'
 import { type OtpDefaultsRoutesDeps, otpDefaultsRoutes } from './otp-defaults.ts'
@@ -22,7 +21,11 @@ import { type VideoRoutesDeps, videoRoutes } from './videos.ts'
 import { type ViewerRoutesDeps, viewerRoutes } from './viewers.ts'
 import { type WebhookRoutesDeps, webhookRoutes } from './webhooks.ts'
 
-export type ApiDeps = LimitDeps & { authenticate: Authenticate } & VideoRoutesDeps &
+export type ApiDeps = CallerDeps & ApiRoutesDeps
+
+export type CallerDeps = LimitDeps & { findCaller: FindCaller }
+
+export type ApiRoutesDeps = VideoRoutesDeps &
   FileRoutesDeps &
   ListRoutesDeps &
   UsageRoutesDeps &
@@ -37,12 +40,19 @@ export type ApiDeps = LimitDeps & { authenticate: Authenticate } & VideoRoutesDe
 
 /** The current interface, `/api`: `Authorization: Apisecret <secret>`, JSON in and out (wire-contract.md, sections 2 and 3). */
 export async function apiInterface(app: App, deps: ApiDeps): Promise<void> {
+  authenticateCallers(app, deps)
+  apiRoutes(app, deps)
+}
+
+/** Reads bodies, authenticates each request before its route, and answers for unknown routes. */
+export function authenticateCallers(app: App, deps: CallerDeps): void {
   addBodyParsers(app)
   app.addHook('onRoute', assertNamesPermission)
   // Before anything of a body is read.
   app.addHook('onRequest', async (request, reply) => {
-    const { permission = 'viewer' } = request.routeOptions.config
-    const identified = identify(deps, { request, reply }, permission, () => deps.authenticate(readApiKey(request)))
+    const { permission = 'viewer', isPublic } = request.routeOptions.config
+    if (isPublic) return
+    const identified = identify(deps, { request, reply }, permission, () => deps.findCaller(request))
     if (!request.is404) request.holder = await identified
     else await identified.catch(throwLimited) // which routes exist is no secret: 404 needs no key
     if (!isReserved(request.params)) return
@@ -54,6 +64,10 @@ export async function apiInterface(app: App, deps: ApiDeps): Promise<void> {
   app.setNotFoundHandler(async (request) => {
     throw noSuchRoute(request)
   })
+}
+
+/** The operations, for either way of authentication. */
+export function apiRoutes(app: App, deps: ApiRoutesDeps): void {
   listRoutes(app, deps)
   videoRoutes(app, deps)
   tagRoutes(app, deps)
@@ -83,7 +97,8 @@ function throwLimited(error: unknown): void {
 }
 
 function assertNamesPermission(route: RouteOptions): void {
-  if (!route.config?.permission) throw new Error(`the route ${route.method} ${route.url} names no permission`)
+  if (!route.config?.permission && !route.config?.isPublic)
+    throw new Error(`the route ${route.method} ${route.url} names no permission`)
 }
 
 /** The route of this interface whose path is most similar to that of the request. */

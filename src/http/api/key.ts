@@ -1,16 +1,21 @@
 import type { FastifyRequest } from 'fastify'
-import type { ApiKeyHolder, Permission } from '../../accounts/permission.ts'
+import type { Caller, Permission } from '../../accounts/permission.ts'
 import { Failure } from '../../errors.ts'
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** What the key must be allowed to do. A route of the interface without it does not register. */
+    /** What the caller must be allowed to do. A route of the interface with neither this nor `isPublic` does not register. */
     permission?: Permission
+    /** Available without authentication. */
+    isPublic?: true
   }
   interface FastifyRequest {
-    holder?: ApiKeyHolder
+    holder?: Caller
   }
 }
+
+/** Finds who sends a request: by its key below `/api`, by its cookie below `/console/api`. @throws Failure */
+export type FindCaller = (request: FastifyRequest) => Promise<Caller>
 
 /** @throws Failure `unauthenticated` without a header; `invalid` for one not of the one form, or for two */
 export function readApiKey(request: FastifyRequest): string {
@@ -22,8 +27,8 @@ export function readApiKey(request: FastifyRequest): string {
   return secret
 }
 
-/** The holder of the key that the request carries. */
-export function authenticateRequest(request: FastifyRequest): ApiKeyHolder {
-  if (!request.holder) throw new Error('a route was reached without a key')
+/** The holder of the key that the request carries, or the person who is signed in. */
+export function authenticateRequest(request: FastifyRequest): Caller {
+  if (!request.holder) throw new Error('a route was reached without authentication')
   return request.holder
 }

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { type Static, Type } from 'typebox'
-import type { ApiKeyHolder } from '../../accounts/permission.ts'
+import type { Caller } from '../../accounts/permission.ts'
 import type { ListDeps } from '../../catalogue/catalogue-deps.ts'
 import { type CursorDeps, decodeCursor, encodeCursor } from '../../catalogue/cursor.ts'
 import type { VideoFilter } from '../../catalogue/search-store.ts'
@@ -12,11 +12,11 @@ import { Failure } from '../../errors.ts'
 import type { App } from '../server/app-type.ts'
 import { refuseMisspelledNames } from '../wire/misspelled-names.ts'
 import { readPaging } from '../wire/paging.ts'
-import { type CachedResponse, createResponseCache } from '../wire/response-cache.ts'
+import type { CachedResponse, ResponseCache } from '../wire/response-cache.ts'
 import { authenticateRequest } from './key.ts'
 import { VideoBody, videoBody } from './video-body.ts'
 
-export type ListRoutesDeps = ListDeps & CursorDeps & { publicUrl(): string }
+export type ListRoutesDeps = ListDeps & CursorDeps & { publicUrl(): string; pages: ResponseCache }
 
 const ListQuery = Type.Object({
   page: Type.Optional(Type.String({ description: 'from 1' })),
@@ -42,7 +42,6 @@ const DEFAULT_LIMIT = 20
 
 /** `GET /videos`: an account that has not changed since is answered from memory, or by 304 (wire-contract.md, section 3). */
 export function listRoutes(app: App, deps: ListRoutesDeps): void {
-  const pages = createResponseCache()
   // New with each start, which may bring another public URL or another form of the response.
   const start = randomBytes(6).toString('base64url')
 
@@ -67,16 +66,20 @@ export function listRoutes(app: App, deps: ListRoutesDeps): void {
         return reply.code(304).send(null)
       }
       const key = `${holder.accountId} ${holder.pageMax} ${request.url}`
-      const cached = pages.find(key, holder.changeNumber)
+      const cached = deps.pages.find(key, holder.changeNumber)
       if (cached) return sendPage(reply, cached)
-      const page = await readPage(deps, holder, request.query)
-      pages.store(key, holder.changeNumber, page)
+      const page = await readPage({ ...deps, prefix: app.prefix }, holder, request.query)
+      deps.pages.store(key, holder.changeNumber, page)
       return sendPage(reply, page)
     },
   )
 }
 
-async function readPage(deps: ListRoutesDeps, holder: ApiKeyHolder, query: Static<typeof ListQuery>): Promise<CachedResponse> {
+async function readPage(
+  { prefix, ...deps }: ListRoutesDeps & { prefix: string },
+  holder: Caller,
+  query: Static<typeof ListQuery>,
+): Promise<CachedResponse> {
   const { count, videos, lastPosition } = await findVideos(
     deps,
     holder.accountId,
@@ -85,15 +88,11 @@ async function readPage(deps: ListRoutesDeps, holder: ApiKeyHolder, query: Stati
   )
   const page: VideoListBody = { count, rows: videos.map((video) => videoBody(deps.publicUrl(), video)) }
   const after = lastPosition === undefined ? undefined : encodeCursor(deps, holder.accountId, lastPosition)
-  return { body: Buffer.from(JSON.stringify(page)), link: after && linkTo(deps.publicUrl(), { ...query, after }) }
+  return { body: Buffer.from(JSON.stringify(page)), link: after && linkTo(`${deps.publicUrl()}${prefix}`, { ...query, after }) }
 }
 
 /** @throws Failure `invalid` */
-function readPageRequest(
-  deps: ListRoutesDeps,
-  { accountId, pageMax }: ApiKeyHolder,
-  query: Static<typeof ListQuery>,
-): PageRequest {
+function readPageRequest(deps: ListRoutesDeps, { accountId, pageMax }: Caller, query: Static<typeof ListQuery>): PageRequest {
   const paging = readPaging(query, { default: DEFAULT_LIMIT, max: pageMax })
   if (query.after === undefined) return paging
   if (query.page !== undefined) throw new Failure('invalid', 'Send page or after, not both.')
@@ -101,9 +100,9 @@ function readPageRequest(
 }
 
 /** RFC 8288: the page of what is older than this one's last video. */
-function linkTo(publicUrl: string, { page: _, ...query }: Static<typeof ListQuery>): string {
+function linkTo(interfaceUrl: string, { page: _, ...query }: Static<typeof ListQuery>): string {
   const known = Object.entries(query).filter(([name]) => PARAMETERS.includes(name))
-  return `<${publicUrl}/api/videos?${new URLSearchParams(known)}>; rel="next"`
+  return `<${interfaceUrl}/videos?${new URLSearchParams(known)}>; rel="next"`
 }
 
 const PARAMETERS = Object.keys(ListQuery.properties)

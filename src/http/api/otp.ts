@@ -1,4 +1,5 @@
 import { type Static, Type } from 'typebox'
+import { getOtpKey } from '../../accounts/api-key.ts'
 import { encodePlaybackInfo, issueOtp, type OtpDeps } from '../../playback/otp.ts'
 import type { App } from '../server/app-type.ts'
 import { IdempotencyHeaders, type IdempotencyRouteDeps, jsonRepresentation, sendIdempotent } from '../wire/idempotency.ts'
@@ -28,9 +29,12 @@ export function otpRoutes(app: App, deps: OtpRoutesDeps): void {
       },
     },
     async (request, reply) => {
-      const { accountId, apiKeyId } = authenticateRequest(request)
+      const caller = authenticateRequest(request)
+      const { accountId } = caller
       const videoId = request.params.id
       const options = await readOtpOptions(deps.playbackOtps, { accountId, videoId }, request.body)
+      // A person issues it with a key of the account, like the commands of this machine.
+      const apiKeyId = 'apiKeyId' in caller ? caller.apiKeyId : await getOtpKey(deps.playbackOtps, accountId)
       const otpRequest = { accountId, apiKeyId, videoId, ...options }
       return sendIdempotent(
         deps,

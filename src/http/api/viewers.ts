@@ -63,7 +63,12 @@ export function viewerRoutes(app: App, deps: ViewerRoutesDeps): void {
       const { userId } = request.params
       const page = readPage(deps, accountId, request.query)
       const viewings = await listVideosOfViewer(deps, { accountId, userId }, page)
-      linkNext(reply, deps, { path: `/viewers/${encodeURIComponent(userId)}`, accountId, viewings, limit: page.limit })
+      linkNext(reply, deps, {
+        path: `${app.prefix}/viewers/${encodeURIComponent(userId)}`,
+        accountId,
+        viewings,
+        limit: page.limit,
+      })
       return { rows: viewings.map(viewingBody) }
     },
   )
@@ -85,7 +90,7 @@ export function viewerRoutes(app: App, deps: ViewerRoutesDeps): void {
       const { id: videoId } = request.params
       const page = readPage(deps, accountId, request.query)
       const viewings = await listViewersOfVideo(deps, { accountId, videoId }, page)
-      linkNext(reply, deps, { path: `/videos/${videoId}/viewers`, accountId, viewings, limit: page.limit })
+      linkNext(reply, deps, { path: `${app.prefix}/videos/${videoId}/viewers`, accountId, viewings, limit: page.limit })
       return { rows: viewings.map(viewingBody) }
     },
   )
@@ -123,7 +128,7 @@ function linkNext(
   const last = viewings.length === limit ? viewings.at(-1) : undefined
   if (!last) return
   const query = new URLSearchParams({ limit: String(limit), after: encodeCursor(deps, accountId, last.id) })
-  reply.header('Link', `<${deps.publicUrl()}/api${path}?${query}>; rel="next"`)
+  reply.header('Link', `<${deps.publicUrl()}${path}?${query}>; rel="next"`)
 }
 
 function viewingBody({ userId, videoId, watchedS, intervals, positionS, ...times }: ListedViewing): Static<typeof ViewingBody> {

@@ -48,6 +48,8 @@ type Interface = {
   path: string
   tag: string
   about: string
+  /** Who has permissions. */
+  who: 'key' | 'person'
   security: Record<string, string[]>[]
   bodyTypes: readonly string[]
   /** Fields of every body. */
@@ -61,8 +63,20 @@ const INTERFACES: readonly Interface[] = [
     tag: 'Current interface',
     about:
       'JSON in and out; the key goes into the header `Authorization: Apisecret SECRET`. An error is `{"message", "code", "requestId"}`: `message` is for people, `code` for programs.',
+    who: 'key',
     security: [{ apisecret: [] }],
     bodyTypes: ['application/json', 'application/x-www-form-urlencoded', 'multipart/form-data'],
+    fields: {},
+    refusal: { 'application/json': { schema: { $ref: '#/components/schemas/Refusal' } } },
+  },
+  {
+    path: '/console/api/',
+    tag: 'Console',
+    about:
+      'For pages of the console and people who are signed in. Every operation of the current interface exists here, too: `/console/api/videos` is `/api/videos`. A request has the cookie of a sign-in, which a script cannot read, and never a key; neither is accepted in the other place. Requests other than GET need the header `Reelgate-Console: 1` and, from a browser, an `Origin` that is the server’s own. Below are the operations that only a person can use.',
+    who: 'person',
+    security: [{ consoleCookie: [] }],
+    bodyTypes: ['application/json'],
     fields: {},
     refusal: { 'application/json': { schema: { $ref: '#/components/schemas/Refusal' } } },
   },
@@ -71,6 +85,7 @@ const INTERFACES: readonly Interface[] = [
     tag: 'Earlier interface',
     about:
       'POST, with the key as the field `clientSecretKey` of the body; JSON out, or XML with `type=xml`. An error is `{"error"}`; for an unknown video its status is 200, or 404 when the video was to be deleted.',
+    who: 'key',
     security: [{ clientSecretKey: [] }],
     bodyTypes: ['application/x-www-form-urlencoded', 'multipart/form-data', 'application/json'],
     fields: { clientSecretKey: { ...text, description: 'the API secret', examples: ['SECRET'] } },
@@ -81,6 +96,7 @@ const INTERFACES: readonly Interface[] = [
     tag: 'Form upload',
     about:
       'An S3 POST form: the fields of the upload credentials, and the file last. It needs no key, since the credentials are signed; any origin may send it.',
+    who: 'key',
     security: [],
     bodyTypes: ['multipart/form-data'],
     fields: {},
@@ -90,8 +106,8 @@ const INTERFACES: readonly Interface[] = [
 
 const REFUSALS = {
   400: 'The request is malformed; the message says what is wrong.',
-  401: 'The key is missing, unknown or revoked.',
-  403: 'The key lacks the permission, or the feature is off for the account.',
+  401: 'The key is missing, unknown or revoked, or no person is signed in.',
+  403: 'The key or the person lacks the permission, or the feature is off for the account.',
   404: 'The account has nothing with this id.',
   409: 'Not possible in this state, or the Idempotency-Key belongs to another request.',
   413: 'The body is too large.',
@@ -104,7 +120,7 @@ type Refused = keyof typeof REFUSALS
 /** @param limits of the running server; undefined when they are off */
 export function apiDocument(routes: readonly ApiRoute[], publicUrl: string, limits: RateLimitConfig | undefined): ApiDocument {
   const paths: ApiDocument['paths'] = {}
-  for (const route of routes) {
+  for (const route of routes.filter((one) => !isCopy(one, routes))) {
     const path = route.url.replace(/:(\w+)/g, '{$1}').replace(/(?<=.)\/$/, '')
     paths[path] = { ...paths[path], [route.method.toLowerCase()]: describeOperation(route, path, limits) }
   }
@@ -123,6 +139,12 @@ export function apiDocument(routes: readonly ApiRoute[], publicUrl: string, limi
       schemas: { Refusal: REFUSAL, RefusalV2: REFUSAL_V2 },
       securitySchemes: {
         apisecret: { type: 'apiKey', in: 'header', name: 'Authorization', description: 'Apisecret, a space, and the API secret' },
+        consoleCookie: {
+          type: 'apiKey',
+          in: 'cookie',
+          name: '__Host-reelgate-console',
+          description: 'set by a sign-in; on this machine over http its name is reelgate-console',
+        },
         // OpenAPI has no security scheme for a key in a body; the field is in each body's schema, too.
         clientSecretKey: {
           type: 'http',
@@ -134,18 +156,25 @@ export function apiDocument(routes: readonly ApiRoute[], publicUrl: string, limi
   }
 }
 
+/** Whether a route of the console is one of the current interface, under its other address. */
+function isCopy({ method, url }: ApiRoute, routes: readonly ApiRoute[]): boolean {
+  if (!url.startsWith('/console/api/')) return false
+  const original = url.replace('/console', '')
+  return routes.some((route) => route.method === method && route.url === original)
+}
+
 function describeOperation(
   { method, url, permission, budget, schema }: ApiRoute,
   path: string,
   limits: RateLimitConfig | undefined,
 ): Operation {
-  const { tag, security, bodyTypes } = findInterface(url)
+  const { tag, security, bodyTypes, who } = findInterface(url)
   const body = describeBody(url, schema.body)
   return {
     operationId: `${method.toLowerCase()}${path.replace(/[^a-zA-Z0-9]+(.)?/g, (_, next: string = '') => next.toUpperCase())}`,
     tags: [tag],
     summary: schema.summary ?? '',
-    description: [schema.description, aboutKey(permission, budget, limits)].filter(Boolean).join('\n\n'),
+    description: [schema.description, aboutPermission({ permission, budget, who }, limits)].filter(Boolean).join('\n\n'),
     security: permission === undefined ? [] : security,
     parameters: [
       ...describeParameters('path', schema.params),
@@ -189,14 +218,17 @@ function findInterface(url: string): Interface {
   return found
 }
 
-function aboutKey(permission: ApiRoute['permission'], ofRoute: ApiRoute['budget'], limits: RateLimitConfig | undefined): string {
+function aboutPermission(
+  { permission, budget: ofRoute, who }: Pick<ApiRoute, 'permission' | 'budget'> & Pick<Interface, 'who'>,
+  limits: RateLimitConfig | undefined,
+): string {
   if (permission === undefined) return ''
   const budget = ofRoute ?? BUDGETS[permission]
   const { ip, key, account } = limits?.[budget] ?? {}
   const numbers = limits
-    ? `at most ${ip} a minute for an address, ${key} for a key, ${account} for an account`
+    ? `at most ${ip} a minute for an address, ${key} for a ${who}, ${account} for an account`
     : 'rate limits are off here'
-  return `The key needs the permission \`${permission}\`. Counts as one of the \`${budget}\`: ${numbers}.`
+  return `The ${who} needs the permission \`${permission}\`. Counts as one of the \`${budget}\`: ${numbers}.`
 }
 
 function describeParameters(place: Parameter['in'], schema: unknown): Parameter[] {

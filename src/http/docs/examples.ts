@@ -6,5 +6,8 @@ export const EXAMPLE = {
   webhookId: '0f8fad5bd9cb469fa16570867728950e',
   videoUrl: 'https://example.org/video.mp4',
   keyId: '9a3e1c5b7d2f4a608b1c3d5e7f9a0b2c',
+  userName: 'ann@example.org',
+  password: 'a lamp in the projection room',
+  linkToken: 'TOKEN',
   hookUrl: 'https://example.org/hooks',
 } as const

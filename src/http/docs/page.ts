@@ -102,6 +102,8 @@ function curl({ path, method, operation: { parameters, security } }: Endpoint, u
   const parts = [
     `curl -X ${method} ${shellQuote(address)}`,
     ...(security.some((one) => 'apisecret' in one) ? ["-H 'Authorization: Apisecret SECRET'"] : []),
+    ...(security.some((one) => 'consoleCookie' in one) ? ["-H 'Cookie: __Host-reelgate-console=TOKEN'"] : []),
+    ...(path.startsWith('/console/') && method !== 'GET' ? ["-H 'Reelgate-Console: 1'"] : []),
     ...bodyParts(type, body),
   ]
   return parts.join(' \\\n  ')

@@ -1,9 +1,9 @@
-import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { Type } from 'typebox'
 import { Value } from 'typebox/value'
 import { Failure } from '../../errors.ts'
+import { type Asset, readAsset } from '../server/asset.ts'
 
 const Manifest = Type.Record(Type.String(), Type.Object({ file: Type.String(), css: Type.Optional(Type.Array(Type.String())) }))
 
@@ -16,10 +16,6 @@ export type PlayerAssets = {
 }
 /** `web/embed`: the API for a page that holds the frame, the web component, and `vdo.add` of older embeds. */
 export type EmbedScript = 'api' | 'player' | 'vdo'
-/** A file as it is, and as the build has compressed it. */
-export type Asset = { type: string; etag: string; bytes: Buffer; br: Buffer; gzip: Buffer }
-
-const TYPES: Record<string, string> = { js: 'text/javascript; charset=utf-8', css: 'text/css; charset=utf-8' }
 
 /**
  * Reads the player that Vite built.
@@ -45,11 +41,4 @@ function readManifest(file: string): Record<string, { file: string; css?: string
   } catch (cause) {
     throw new Failure('unavailable', 'The player is not built. Start Reelgate with npm start, which builds it.', { cause })
   }
-}
-
-function readAsset(path: string): Asset {
-  const bytes = readFileSync(path)
-  const type = TYPES[path.split('.').at(-1) ?? ''] ?? 'application/octet-stream'
-  const etag = createHash('sha256').update(bytes).digest('base64url').slice(0, 22)
-  return { type, etag, bytes, br: readFileSync(`${path}.br`), gzip: readFileSync(`${path}.gz`) }
 }

@@ -7,8 +7,9 @@ import { REFUSALS } from '../../playback/refusal.ts'
 import type { ServerKeys } from '../../playback/server-key.ts'
 import type { Tickets } from '../../playback/ticket.ts'
 import type { App } from '../server/app-type.ts'
+import { type Asset, sendAsset } from '../server/asset.ts'
 import { countGuess, type LimitDeps, limitByAddress } from '../server/rate-limits.ts'
-import type { Asset, EmbedScript, PlayerAssets } from './assets.ts'
+import type { EmbedScript, PlayerAssets } from './assets.ts'
 import { playerPage, playerPolicy, REFUSAL_POLICY, refusalPage } from './page.ts'
 
 export type PlayerDeps = LimitDeps &
@@ -35,12 +36,12 @@ export async function playerInterface(app: App, deps: PlayerDeps): Promise<void>
 
   app.get('/player/assets/:file', { schema: { params: FileParams } }, async (request, reply) => {
     const asset = files.get(`assets/${request.params.file}`)
-    return asset ? sendAsset(request, reply, asset, 'public, max-age=31536000, immutable') : reply.callNotFound()
+    return asset ? sendPublicAsset(request, reply, asset, 'public, max-age=31536000, immutable') : reply.callNotFound()
   })
 
   // Permanent addresses: caches revalidate after five minutes.
   const sendEmbed = (request: FastifyRequest, reply: FastifyReply, script: EmbedScript) =>
-    sendAsset(request, reply, embeds[script], 'public, max-age=300')
+    sendPublicAsset(request, reply, embeds[script], 'public, max-age=300')
   for (const [path, script] of Object.entries(EMBEDS)) app.get(path, async (request, reply) => sendEmbed(request, reply, script))
   // Older embeds name a version, any of which is ours: `/playerAssets/1.6.10/vdo.js`.
   app.get('/playerAssets/*', { schema: { params: EmbedParams } }, async (request, reply) =>
@@ -48,26 +49,9 @@ export async function playerInterface(app: App, deps: PlayerDeps): Promise<void>
   )
 }
 
-function sendAsset(request: FastifyRequest, reply: FastifyReply, asset: Asset, cacheControl: string): FastifyReply {
-  const accepted = request.headers['accept-encoding']?.toString() ?? ''
-  const coding = (['br', 'gzip'] as const).find((name) => acceptsCoding(accepted, name))
-  reply.headers({
-    // A frame sandboxed without its origin must get the script that says so; without cookies there is nothing to protect.
-    'Access-Control-Allow-Origin': '*',
-    'Cache-Control': cacheControl,
-    'Content-Type': asset.type,
-    ETag: coding ? `"${asset.etag}-${coding}"` : `"${asset.etag}"`,
-    Vary: 'Accept-Encoding',
-  })
-  return coding ? reply.header('Content-Encoding', coding).send(asset[coding]) : reply.send(asset.bytes)
-}
-
-/** Whether an `Accept-Encoding` names a coding, with a weight above 0. */
-function acceptsCoding(header: string, coding: string): boolean {
-  return header.split(',').some((entry) => {
-    const [name = '', weight = ''] = entry.toLowerCase().split(';')
-    return name.trim() === coding && !/^\s*q=0(\.0*)?\s*$/.test(weight)
-  })
+/** A frame sandboxed without its origin must get the script that says so; without cookies there is nothing to protect. */
+function sendPublicAsset(request: FastifyRequest, reply: FastifyReply, asset: Asset, cacheControl: string): FastifyReply {
+  return sendAsset(request, reply.header('Access-Control-Allow-Origin', '*'), asset, cacheControl)
 }
 
 async function sendPage(deps: PlayerDeps, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {

@@ -1,3 +1,4 @@
+import { dirname } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { Logger } from 'pino'
 import { type CaptionDeps, createCaptionParser } from '../../assets/caption.ts'
@@ -12,8 +13,12 @@ import type { PlaybackDeps } from '../../playback/session.ts'
 import { createTrafficMeter } from '../../playback/traffic.ts'
 import type { RateLimits } from '../../rate-limits/rate-limits.ts'
 import type { Usage } from '../../usage/usage.ts'
-import { type ApiDeps, apiInterface } from '../api/interface.ts'
+import { type ApiRoutesDeps, apiInterface } from '../api/interface.ts'
+import { readApiKey } from '../api/key.ts'
 import { metaInterface } from '../api/meta.ts'
+import { consoleApiInterface } from '../console/interface.ts'
+import { consolePages } from '../console/pages.ts'
+import type { SignInRoutesDeps } from '../console/sign-in.ts'
 import { demoInterface } from '../demo/routes.ts'
 import { collectApiRoutes } from '../docs/api-routes.ts'
 import { docsInterface } from '../docs/routes.ts'
@@ -26,6 +31,7 @@ import { readPlayerAssets } from '../player/assets.ts'
 import { playerInterface } from '../player/routes.ts'
 import { uploadInterface } from '../upload/routes.ts'
 import { type V2Deps, v2Interface } from '../v2/interface.ts'
+import { createResponseCache } from '../wire/response-cache.ts'
 import { createApp } from './app.ts'
 import type { App } from './app-type.ts'
 import { clientAddresses, proxiesAmong } from './client-address.ts'
@@ -42,8 +48,9 @@ export type InterfaceDeps = {
   /** The error for every call while another server has the database. */
   refusal(): DatabaseInUse | undefined
   /** For calls with an API key, in either version of the API. */
-  owners: DownloadDeps &
-    Omit<ApiDeps & V2Deps, keyof LimitDeps | keyof ParsingLimits | 'publicUrl' | 'idempotency' | 'hooks' | 'downloads' | 'stops'>
+  owners: DownloadDeps & Omit<ApiRoutesDeps & V2Deps, keyof LimitDeps | keyof ParsingLimits | 'publicUrl' | keyof OwnParts>
+  /** People who sign in to the console. */
+  people: Omit<SignInRoutesDeps, keyof LimitDeps | 'publicUrl'>
   uploads: SourceDeps
   playback: PlaybackDeps
   usage: Usage
@@ -54,7 +61,11 @@ export type InterfaceDeps = {
   metrics: Pick<Metrics, 'countRequests'> | undefined
 }
 
+/** What this file puts together for the calls of owners. */
+type OwnParts = Pick<ApiRoutesDeps, 'idempotency' | 'hooks' | 'downloads' | 'stops' | 'pages'>
 type ParsingLimits = Pick<PosterDeps & CaptionDeps, 'posterRenderer' | 'captionParser'>
+
+const CONSOLE_FOLDER = dirname(fileURLToPath(import.meta.resolve('#console/index.html')))
 
 /** The server with everything that it answers over HTTP; it does not listen yet. */
 export function createInterfaces(deps: InterfaceDeps): App {
@@ -63,7 +74,8 @@ export function createInterfaces(deps: InterfaceDeps): App {
   const limiting = { limits, addressOf: clientAddresses(isProxy) }
   const { masterKey, folders, authenticate } = deps.owners
   const parsing: ParsingLimits = { posterRenderer: createPosterRenderer(), captionParser: createCaptionParser() }
-  const parts = { idempotency: deps.owners, hooks: deps.owners, downloads: deps.owners, stops: playback }
+  const pages = createResponseCache()
+  const parts: OwnParts = { idempotency: deps.owners, hooks: deps.owners, downloads: deps.owners, stops: playback, pages }
   const owners = { ...deps.owners, ...limiting, ...parsing, ...parts, publicUrl }
   const segments = { ...deps.segments, segments: folders.segments }
   const traffic = limits && createTrafficMeter(playback.sessions, playback.nowS)
@@ -74,7 +86,9 @@ export function createInterfaces(deps: InterfaceDeps): App {
   limitConnections(app, isProxy)
   refuseWhileDatabaseInUse(app, deps.refusal)
   const routes = collectApiRoutes(app)
-  app.register(apiInterface, { ...owners, prefix: '/api' })
+  app.register(apiInterface, { ...owners, findCaller: async (request) => authenticate(readApiKey(request)), prefix: '/api' })
+  app.register(consoleApiInterface, { ...owners, ...deps.people, prefix: '/console/api' })
+  app.register(consolePages, { ...limiting, consoleFolder: CONSOLE_FOLDER, prefix: '/console' })
   app.register(metaInterface, { ...limiting, db: playback.db, publicUrl, prefix: '/api/meta' })
   app.register(v2Interface, { ...owners, prefix: '/v2' })
   app.register(uploadInterface, { ...deps.uploads, ...limiting, publicUrl, prefix: '/upload' })

@@ -2,7 +2,7 @@ import { Readable } from 'node:stream'
 import { setImmediate } from 'node:timers/promises'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { requirePermission } from '../../accounts/api-key.ts'
-import type { ApiKeyHolder, Permission } from '../../accounts/permission.ts'
+import type { Caller, Permission } from '../../accounts/permission.ts'
 import { Failure } from '../../errors.ts'
 import { ipRateLimitKey } from '../../net/ip.ts'
 import { PlaybackRefusal, type RefusalCode } from '../../playback/refusal.ts'
@@ -13,9 +13,10 @@ import type { App } from './app-type.ts'
 import type { AddressOf } from './client-address.ts'
 import { closeAfterResponse } from './connections.ts'
 
-// Rate limits of requests. The key is checked first: a call with a valid key counts against its address, key and account; one without
-// counts against its address alone, in a class of its own, so that strangers behind an owner's address cannot use up the owner's limits.
-// Viewers have limits of their own (wire-contract.md, section 9).
+// Rate limits of requests. The key is checked first: a call with a valid key counts against its address, key and account, and that of a
+// person who is signed in against its address, person and account. One without either counts against its address alone, in a class of
+// its own, so that strangers behind an owner's address cannot use up the owner's limits. Viewers have limits of their own
+// (wire-contract.md, section 9).
 
 /** `limits` is undefined when they are off. */
 export type LimitDeps = { limits: RateLimits | undefined; addressOf: AddressOf }
@@ -58,6 +59,7 @@ const CLASSES: Readonly<Record<string, string>> = {
   uploads: 'uploads',
   forms: 'upload forms',
   unauthenticated: 'calls without a valid API key',
+  signIns: 'attempts to sign in',
   playback: 'playback calls',
   redeem: 'redeems',
   pages: 'player pages',
@@ -75,13 +77,13 @@ export type LimitedCall = { request: FastifyRequest; reply: FastifyReply }
  * @param authenticate also called for requests without a key; may throw at once
  * @throws Failure `limited`, `forbidden` when the key lacks the permission, and what `authenticate` throws
  */
-export async function identify(
+export async function identify<Who extends Caller>(
   deps: LimitDeps,
   call: LimitedCall,
   permission: Permission,
-  authenticate: () => Promise<ApiKeyHolder>,
-): Promise<ApiKeyHolder> {
-  let holder: ApiKeyHolder
+  authenticate: () => Promise<Who>,
+): Promise<Who> {
+  let holder: Who
   try {
     holder = await authenticate()
   } catch (error) {
@@ -97,15 +99,17 @@ export async function identify(
 async function limitHolder(
   { limits, addressOf }: LimitDeps & { limits: RateLimits },
   { request, reply }: LimitedCall,
-  holder: ApiKeyHolder,
+  holder: Caller,
   permission: Permission,
 ): Promise<void> {
   const config = request.routeOptions.config
   const budget = (permission === config.permission && config.budget) || BUDGETS[permission]
-  const { ip, key, account } = limits[budget]
+  const { ip, key, user, account } = limits[budget]
   const subjects = [
     { limiter: ip, subject: ipRateLimitKey(addressOf(request)), who: 'address' },
-    { limiter: key, subject: holder.apiKeyId, who: 'API key' },
+    'apiKeyId' in holder
+      ? { limiter: key, subject: holder.apiKeyId, who: 'API key' }
+      : { limiter: user, subject: holder.consoleUserId, who: 'user' },
     { limiter: account, subject: holder.accountId, who: 'account' },
   ]
   const counted: (() => void)[] = []
@@ -145,6 +149,14 @@ export async function countUnauthenticated(
   const taken = limits.unauthenticated.take(ipRateLimitKey(addressOf(request)))
   setLimitHeaders(reply, taken)
   return taken.refused ? createLimitFailure(taken, taken.refused) : error
+}
+
+/** Counts an attempt to sign in against its address. @throws Failure `limited` */
+export async function countSignIn({ limits, addressOf }: LimitDeps, { request, reply }: LimitedCall): Promise<void> {
+  const taken = limits?.signIns.take(ipRateLimitKey(addressOf(request)))
+  if (!taken) return
+  setLimitHeaders(reply, taken)
+  if (taken.refused) throw await createLimitFailure(taken, taken.refused)
 }
 
 /** Counts a request for an unknown address in the interface that it looks like. @returns the error to send */
@@ -314,7 +326,7 @@ async function slowDown(refused: LimitExceeded): Promise<PlaybackRefusal> {
 async function createLimitFailure(
   { budget, quota }: LimitResult,
   { subject, settled, retryAfterS, bannedUntilS }: LimitExceeded,
-  of?: { who: string; holder: ApiKeyHolder },
+  of?: { who: string; holder: Caller },
 ): Promise<Failure> {
   await settled
   const who = of?.who ?? 'address'
@@ -328,7 +340,7 @@ async function createLimitFailure(
   return new Failure('limited', sentences.join(' '), { retryAfterS: retryAfterS() })
 }
 
-function liftingSentence(subject: string, { who, holder }: { who: string; holder: ApiKeyHolder }): string {
+function liftingSentence(subject: string, { who, holder }: { who: string; holder: Caller }): string {
   const { accountId, limitFactor } = holder
   const byApi = who === 'address' ? '' : ` or DELETE /api/bans?subject=${subject}`
   return `Lift the ban with "reelgate ban lift ${subject}"${byApi}; raise the limit with "reelgate account set ${accountId} --limit-factor ${2 * limitFactor}".`

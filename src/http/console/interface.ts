@@ -1,0 +1,26 @@
+import { Failure } from '../../errors.ts'
+import { type ApiRoutesDeps, apiRoutes, authenticateCallers } from '../api/interface.ts'
+import type { App } from '../server/app-type.ts'
+import { countUnauthenticated } from '../server/rate-limits.ts'
+import { readSignInToken } from './cookie.ts'
+import { refuseOtherSites } from './origin.ts'
+import { type SignInRoutesDeps, signInRoutes } from './sign-in.ts'
+
+export type ConsoleApiDeps = ApiRoutesDeps & SignInRoutesDeps
+
+/**
+ * The current interface for the console's own pages, `/console/api`: the same operations, authenticated by the cookie of a person who is
+ * signed in, never by a key; and those that only a person can use.
+ */
+export async function consoleApiInterface(app: App, deps: ConsoleApiDeps): Promise<void> {
+  app.addHook('onRequest', async (request, reply) => {
+    try {
+      refuseOtherSites(request, deps.publicUrl())
+    } catch (error) {
+      throw error instanceof Failure ? await countUnauthenticated(deps, { request, reply }, error) : error
+    }
+  })
+  authenticateCallers(app, { ...deps, findCaller: async (request) => deps.findSignedIn(readSignInToken(request)) })
+  apiRoutes(app, deps)
+  signInRoutes(app, deps)
+}

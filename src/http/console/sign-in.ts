@@ -1,0 +1,207 @@
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { type Static, Type } from 'typebox'
+import packageJson from '../../../package.json' with { type: 'json' }
+import { findAccounts } from '../../accounts/account.ts'
+import { Failure } from '../../errors.ts'
+import type { FindSignedIn, SignedIn } from '../../users/authenticate.ts'
+import {
+  type Browser,
+  type NewSignIn,
+  type SignInDeps,
+  setPassword,
+  signInWithLink,
+  signInWithPassword,
+  signOut,
+} from '../../users/sign-in.ts'
+import { EXAMPLE } from '../docs/examples.ts'
+import type { App } from '../server/app-type.ts'
+import { countSignIn, countUnauthenticated, identify, type LimitDeps } from '../server/rate-limits.ts'
+import { isoTime } from '../wire/iso-time.ts'
+import { clearSignInCookies, readSignInToken, setSignInCookie } from './cookie.ts'
+import { findScheme } from './origin.ts'
+
+const AccountBody = Type.Object({ id: Type.String(), name: Type.String() })
+
+const SignedOutReply = Type.Object({
+  signedIn: Type.Literal(false),
+  methods: Type.Array(Type.Union([Type.Literal('password'), Type.Literal('passkey'), Type.Literal('link')])),
+})
+const SignedInReply = Type.Object({
+  signedIn: Type.Literal(true),
+  user: Type.Object({
+    id: Type.String(),
+    name: Type.String({ description: 'with which the person signs in' }),
+    role: Type.Union([Type.Literal('owner'), Type.Literal('viewer')]),
+    administrator: Type.Boolean({ description: 'whether the operations of the installation are available' }),
+    hasPassword: Type.Boolean(),
+  }),
+  method: Type.Union([Type.Literal('password'), Type.Literal('passkey'), Type.Literal('link')], {
+    description: 'how the person signed in; after a link the password can be set without the current one',
+  }),
+  permissions: Type.Array(Type.String(), { description: 'in the account that is looked at, as those of a key' }),
+  account: Type.Interface([AccountBody], {
+    own: Type.Boolean({ description: 'false: an administrator looks into another one' }),
+  }),
+  accounts: Type.Array(AccountBody, { description: 'the accounts that can be looked at' }),
+  expiresAt: Type.String({ description: 'ISO 8601; after a week without use it ends earlier' }),
+  version: Type.String({ description: 'of Reelgate' }),
+})
+/** Whether the browser is signed in, and as whom. */
+export const SignInReply = Type.Union([SignedInReply, SignedOutReply])
+export type SignInReply = Static<typeof SignInReply>
+
+const Text = (description: string, examples?: readonly string[]) =>
+  Type.String({ description, maxLength: 1_000, ...(examples && { examples }) })
+const PasswordBody = Type.Object({
+  name: Text('in upper or lower case', [EXAMPLE.userName]),
+  password: Text('', [EXAMPLE.password]),
+})
+const LinkBody = Type.Object({ token: Text('what follows the # in the link', [EXAMPLE.linkToken]) })
+const NewPasswordBody = Type.Object({
+  current: Type.Optional(Text('the password so far; not needed when there is none, or after a link')),
+  password: Text('the new one, 10 to 200 characters', [EXAMPLE.password]),
+})
+const SignedOut = Type.Object({ message: Type.Literal('Signed out') })
+
+export type SignInRoutesDeps = LimitDeps & { signIn: SignInDeps; findSignedIn: FindSignedIn; publicUrl(): string }
+
+/** Signing in and out. These operations exist below `/console/api` alone. */
+export function signInRoutes(app: App, deps: SignInRoutesDeps): void {
+  app.get(
+    '/sign-in',
+    {
+      config: { isPublic: true },
+      schema: {
+        summary: 'Who is signed in',
+        description: 'Available to all: without a valid cookie it says how people can sign in.',
+        response: { 200: SignInReply },
+      },
+    },
+    async (request, reply) => {
+      const find = () => deps.findSignedIn(readSignInToken(request))
+      const signedIn = await identify(deps, { request, reply }, 'viewer', find).catch(ifSignedOut)
+      return signedIn ? signedInReply(deps, signedIn) : signedOutReply()
+    },
+  )
+
+  app.post(
+    '/sign-in',
+    {
+      config: { isPublic: true },
+      schema: {
+        summary: 'Sign in with a password',
+        description: 'Sets the cookie. The answer to an unknown name and to a wrong password is the same.',
+        body: PasswordBody,
+        response: { 200: SignInReply },
+      },
+    },
+    async (request, reply) => {
+      await countSignIn(deps, { request, reply })
+      assertSecure(deps, request)
+      return begin(deps, { request, reply }, await signInWithPassword(deps.signIn, request.body, browserOf(deps, request)))
+    },
+  )
+
+  app.post(
+    '/sign-in/link',
+    {
+      config: { isPublic: true },
+      schema: {
+        summary: 'Sign in with a link',
+        description: 'A link works once, and signs in for a day until a password or a passkey is set.',
+        body: LinkBody,
+        response: { 200: SignInReply },
+      },
+    },
+    async (request, reply) => {
+      await countSignIn(deps, { request, reply })
+      assertSecure(deps, request)
+      const { token } = request.body
+      return begin(deps, { request, reply }, await signInWithLink(deps.signIn, token, browserOf(deps, request)))
+    },
+  )
+
+  app.delete(
+    '/sign-in',
+    {
+      config: { isPublic: true },
+      schema: { summary: 'Sign out', response: { 200: SignedOut } },
+    },
+    async (request, reply) => {
+      const token = readSignInToken(request)
+      clearSignInCookies(reply)
+      if (token === undefined || !(await signOut(deps.signIn, token))) {
+        const counted = await countUnauthenticated(deps, { request, reply }, new Failure('unauthenticated', 'Not signed in.'))
+        if (counted instanceof Failure && counted.kind === 'limited') throw counted
+      }
+      return { message: 'Signed out' as const }
+    },
+  )
+
+  app.put(
+    '/sign-in/password',
+    {
+      config: { permission: 'viewer', budget: 'writes' },
+      schema: {
+        summary: 'Set the password',
+        description: 'Of the person who is signed in. All other browsers of the person are signed out.',
+        body: NewPasswordBody,
+        response: { 200: SignInReply },
+      },
+    },
+    async (request, reply) => {
+      await countSignIn(deps, { request, reply })
+      const signedIn = await deps.findSignedIn(readSignInToken(request))
+      return begin(deps, { request, reply }, await setPassword(deps.signIn, signedIn, request.body, browserOf(deps, request)))
+    },
+  )
+}
+
+async function begin(
+  deps: SignInRoutesDeps,
+  { request, reply }: { request: FastifyRequest; reply: FastifyReply },
+  signIn: NewSignIn,
+): Promise<SignInReply> {
+  setSignInCookie(reply, findScheme(request, deps.publicUrl()) ?? 'https', signIn, deps.signIn.nowS())
+  return signedInReply(deps, await deps.findSignedIn(signIn.token))
+}
+
+async function signedInReply({ signIn }: SignInRoutesDeps, person: SignedIn): Promise<SignInReply> {
+  const isOwn = person.accountId === person.ownAccountId
+  const account = { id: person.accountId, name: person.accountName }
+  const accounts = person.isAdministrator ? (await findAccounts(signIn)).map(({ id, name }) => ({ id, name })) : [account]
+  const { userName: name, role, isAdministrator: administrator, hasPassword } = person
+  return {
+    signedIn: true,
+    user: { id: person.consoleUserId, name, role, administrator, hasPassword },
+    method: person.method,
+    permissions: [...person.permissions],
+    account: { ...account, own: isOwn },
+    accounts,
+    expiresAt: isoTime(person.expiresAtS),
+    version: packageJson.version,
+  }
+}
+
+function signedOutReply(): SignInReply {
+  return { signedIn: false, methods: ['password', 'link'] }
+}
+
+function ifSignedOut(error: unknown): undefined {
+  if (error instanceof Failure && error.kind === 'unauthenticated') return undefined
+  throw error
+}
+
+/** A password must not cross a network in the clear. @throws Failure `forbidden` */
+function assertSecure({ publicUrl }: SignInRoutesDeps, request: FastifyRequest): void {
+  if (findScheme(request, publicUrl()) !== undefined) return
+  throw new Failure(
+    'forbidden',
+    'The console needs https. Open it at the URL of REELGATE_PUBLIC_URL, or on the server itself at http://localhost; from elsewhere through "ssh -L 8080:localhost:8080 SERVER".',
+  )
+}
+
+function browserOf({ addressOf }: LimitDeps, request: FastifyRequest): Browser {
+  const userAgent = request.headers['user-agent'] ?? ''
+  return { address: addressOf(request), userAgent, oldToken: readSignInToken(request) }
+}

@@ -1,0 +1,48 @@
+import { createHash } from 'node:crypto'
+import { THEME_CSS } from '../docs/theme.css.ts'
+import { escapeHtml, ICON } from '../player/page.ts'
+
+/** A small page with one sentence, for people. Send it with `MESSAGE_POLICY`. `links`: where they lead, and their text. */
+export function messagePage(title: string, sentence: string, links: readonly { href: string; text: string }[]): string {
+  const list = links.map(({ href, text }) => `<a href="${escapeHtml(href)}">${escapeHtml(text)}</a>`).join(' · ')
+  return `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="robots" content="noindex">
+<title>${escapeHtml(title)} · Reelgate</title>
+<link rel="icon" href="${escapeHtml(ICON)}">
+<style>${STYLE}</style>
+</head>
+<body>
+<main>
+<p class="brand"><img src="${escapeHtml(ICON)}" alt="" width="28" height="28"><span>Reelgate</span></p>
+<h1>${escapeHtml(title)}</h1>
+<p>${escapeHtml(sentence)}</p>
+${list && `<p>${list}</p>`}
+</main>
+</body>
+</html>
+`
+}
+
+const STYLE = `
+${THEME_CSS}* { box-sizing: border-box; }
+body { display: grid; min-height: 100vh; margin: 0; place-items: center; background: var(--paper); color: var(--ink); }
+main { width: min(100%, 560px); padding: 20px; }
+.brand { display: flex; align-items: center; gap: 8px; font-weight: 600; color: var(--ink); }
+h1 { margin: 20px 0 8px; font-size: 28px; line-height: 1.2; font-weight: 600; }
+p { margin: 0 0 12px; color: var(--ink-soft); }
+a { color: var(--lamp); text-underline-offset: 3px; }
+:focus-visible { outline: 2px solid var(--lamp); outline-offset: 2px; border-radius: 3px; }
+`
+
+export const MESSAGE_POLICY = [
+  "default-src 'none'",
+  `style-src 'sha256-${createHash('sha256').update(STYLE).digest('base64')}'`,
+  'img-src data:',
+  "base-uri 'none'",
+  "form-action 'none'",
+  "frame-ancestors 'none'",
+].join('; ')

@@ -1,0 +1,116 @@
+import type { Insertable } from 'kysely'
+import type { Db } from '../db/database.ts'
+import { prepared } from '../db/prepared.ts'
+import type { Tables } from '../db/tables.ts'
+
+export async function insertSignIn(tx: Db, signIn: Insertable<Tables['signIn']>): Promise<void> {
+  await tx.insertInto('signIn').values(signIn).execute()
+}
+
+/** A sign-in with its user and the account that is looked at. */
+export type SignInDetails = NonNullable<Awaited<ReturnType<typeof findSignIn>>>
+
+const selectSignIn = prepared<{ tokenHash: Buffer }>()((db, value) =>
+  db
+    .selectFrom('signIn')
+    .innerJoin('consoleUser', 'consoleUser.id', 'signIn.consoleUserId')
+    .innerJoin('account', 'account.id', 'signIn.accountId')
+    .select([
+      'signIn.id',
+      'signIn.method',
+      'signIn.lastSeenAtS',
+      'signIn.expiresAtS',
+      'consoleUser.id as consoleUserId',
+      'consoleUser.name as userName',
+      'consoleUser.accountId as ownAccountId',
+      'consoleUser.role',
+      'consoleUser.isAdministrator',
+      'consoleUser.wrappedPasswordHash',
+      'consoleUser.disabled as userDisabled',
+      'account.id as accountId',
+      'account.name as accountName',
+      'account.disabled as accountDisabled',
+      'mayUpload',
+      'mayImport',
+      'pageMax',
+      'changeNumber',
+      'limitFactor',
+    ])
+    .where('signIn.tokenHash', '=', value('tokenHash')),
+)
+
+export async function findSignIn(db: Db, tokenHash: Buffer) {
+  const [row] = (await selectSignIn(db, { tokenHash })).rows
+  return row
+}
+
+export async function saveSignInSeen(tx: Db, id: string, lastSeenAtS: number): Promise<void> {
+  await tx.updateTable('signIn').set({ lastSeenAtS }).where('id', '=', id).execute()
+}
+
+/** Whether the person has been signed in from an address lately. */
+export async function hasSignedInFrom(db: Db, consoleUserId: string, address: string): Promise<boolean> {
+  const row = await db
+    .selectFrom('signIn')
+    .select('id')
+    .where('consoleUserId', '=', consoleUserId)
+    .where('address', '=', address)
+    .limit(1)
+    .executeTakeFirst()
+  return row !== undefined
+}
+
+/** Whether a sign-in has not ended, and its person is not disabled. */
+export async function isLiveSignIn(db: Db, id: string, nowS: number): Promise<boolean> {
+  const row = await db
+    .selectFrom('signIn')
+    .innerJoin('consoleUser', 'consoleUser.id', 'signIn.consoleUserId')
+    .select('signIn.id')
+    .where('signIn.id', '=', id)
+    .where('signIn.expiresAtS', '>', nowS)
+    .where('consoleUser.disabled', '=', 0)
+    .executeTakeFirst()
+  return row !== undefined
+}
+
+/** Ends the sign-in of a token. @returns it; undefined: there was none */
+export async function removeSignInByToken(tx: Db, tokenHash: Buffer) {
+  return tx.deleteFrom('signIn').where('tokenHash', '=', tokenHash).returning(['id', 'consoleUserId']).executeTakeFirst()
+}
+
+/** Ends all sign-ins of a person. */
+export async function removeSignInsOfUser(tx: Db, consoleUserId: string): Promise<void> {
+  await tx.deleteFrom('signIn').where('consoleUserId', '=', consoleUserId).execute()
+}
+
+/** Removes up to `limit` sign-ins that ended before then. @returns how many */
+export async function removeOldSignIns(tx: Db, beforeS: number, limit: number): Promise<number> {
+  const { numDeletedRows } = await tx
+    .deleteFrom('signIn')
+    .where('id', 'in', (of) =>
+      of.selectFrom('signIn').select('id').where('expiresAtS', '<', beforeS).orderBy('expiresAtS').limit(limit),
+    )
+    .executeTakeFirst()
+  return Number(numDeletedRows)
+}
+
+/** Makes a link the only one of its user. */
+export async function replaceLink(tx: Db, link: Insertable<Tables['signInLink']>): Promise<void> {
+  await tx.deleteFrom('signInLink').where('consoleUserId', '=', link.consoleUserId).execute()
+  await tx.insertInto('signInLink').values(link).execute()
+}
+
+/** Spends a link: of any number of concurrent calls one gets its user. */
+export async function spendLink(tx: Db, hash: Buffer, nowS: number): Promise<string | undefined> {
+  const spent = await tx
+    .deleteFrom('signInLink')
+    .where('hash', '=', hash)
+    .where('expiresAtS', '>', nowS)
+    .returning('consoleUserId')
+    .executeTakeFirst()
+  return spent?.consoleUserId
+}
+
+export async function removeOldLinks(tx: Db, nowS: number): Promise<void> {
+  await tx.deleteFrom('signInLink').where('expiresAtS', '<=', nowS).execute()
+}

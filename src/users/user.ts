@@ -1,0 +1,62 @@
+import { PERMISSIONS, type Permission } from '../accounts/permission.ts'
+import { type Actor, recordAuditEvent } from '../audit/audit-log.ts'
+import { newId } from '../crypto/secret.ts'
+import type { Db } from '../db/database.ts'
+import { foldCase } from '../db/fold-case.ts'
+import type { ConsoleUserRow } from '../db/tables.ts'
+import { Failure } from '../errors.ts'
+import { insertUser, isNameTaken, listAllUsers } from './user-store.ts'
+
+export const ROLES = ['owner', 'viewer'] as const
+export type Role = (typeof ROLES)[number]
+
+/** An owner may do everything in the account, a viewer read its videos, statistics and alerts. */
+export const ROLE_PERMISSIONS: Readonly<Record<Role, readonly Permission[]>> = { owner: PERMISSIONS, viewer: ['viewer'] }
+
+export const MAX_NAME_LENGTH = 100
+
+/** For which the master key wraps the hash of a person's password. */
+export function passwordHashPurpose(consoleUserId: string): string {
+  return `reelgate console-password 1 ${consoleUserId}`
+}
+
+export type NewUser = { accountId: string; name: string; role: Role; isAdministrator: boolean; by: Actor; createdAtS: number }
+
+/**
+ * Adds a person, who signs in with a link first.
+ * @returns the id
+ * @throws Failure `invalid`, or `conflict` when the name is taken
+ */
+export async function addUser(tx: Db, { by, ...user }: NewUser): Promise<string> {
+  const id = newId()
+  const { accountId, role, isAdministrator, createdAtS } = user
+  const { name, foldedName } = await freeName(tx, user.name)
+  const row = { id, accountId, name, foldedName, role, isAdministrator: Number(isAdministrator), createdAtS }
+  await insertUser(tx, { ...row, wrappedPasswordHash: null })
+  const details = { name, role, isAdministrator }
+  await recordAuditEvent(tx, { atS: createdAtS, accountId, by, kind: 'user:created', subjects: [id], details })
+  return id
+}
+
+/** @throws Failure `invalid`, or `conflict` when it is taken */
+async function freeName(tx: Db, text: string): Promise<Pick<ConsoleUserRow, 'name' | 'foldedName'>> {
+  const name = text.normalize('NFC').trim()
+  if (name === '' || name.length > MAX_NAME_LENGTH || /\p{Cc}/u.test(name))
+    throw new Failure('invalid', `A name has 1 to ${MAX_NAME_LENGTH} characters, such as an e-mail address.`)
+  const foldedName = foldCase(name)
+  if (await isNameTaken(tx, foldedName))
+    throw new Failure(
+      'conflict',
+      'This name is taken, perhaps in another account. Choose another one, such as an e-mail address.',
+    )
+  return { name, foldedName }
+}
+
+/** The users of all accounts, for the operator of the server. */
+export async function findAllUsers({ db }: { db: Db }) {
+  return listAllUsers(db)
+}
+
+export function userDisabled(): Failure {
+  return new Failure('forbidden', 'Your access to the console is switched off. Ask an owner of the account.')
+}
