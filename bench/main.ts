@@ -6,6 +6,7 @@ import { KEY_ROWS } from './key.ts'
 import { LIBRARY_ROWS } from './library.ts'
 import { LIST_ROWS } from './list.ts'
 import { OTP_ROWS } from './otp.ts'
+import { PLAYER_ROWS } from './player.ts'
 import { POSTGRES_ROWS, stopPostgres } from './postgres.ts'
 import { PROCESS_ROWS } from './process.ts'
 import { ROTATE_ROWS } from './rotate.ts'
@@ -22,6 +23,7 @@ const ROWS: readonly Row[] = [
   ...SEGMENT_ROWS,
   ...VIDEO_ROWS,
   ...FIRST_FRAME_ROWS,
+  ...PLAYER_ROWS,
   ...PROCESS_ROWS,
   ...ROTATE_ROWS,
 ]

@@ -6,7 +6,7 @@ export type Row = {
   /** For `--only`. */
   name: string
   what: string
-  unit: 'per s' | 's' | 'ms' | 'MB'
+  unit: 'per s' | 's' | 'ms' | 'MB' | 'kB'
   aim: Aim
   /** Creates what is kept between runs; its time is not measured. */
   prepare?(): Promise<unknown>

@@ -17,6 +17,7 @@ export default defineConfig({
     target: 'es2022',
     assetsInlineLimit: 0,
     reportCompressedSize: false,
+    chunkSizeWarningLimit: 600,
     rolldownOptions: {
       input: fileURLToPath(new URL('player/main.ts', import.meta.url)),
     },

@@ -58,6 +58,7 @@ export function lookAtPlayer(page: Page, frame: Frame = page.mainFrame()) {
   async function openSettings() {
     await page.mouse.move(10, 10) // the bar hides while nothing moves
     await frame.getByRole('button', { name: 'Settings' }).click()
+    await frame.locator('.settings').waitFor() // the first time the menu is loaded
   }
 
   return {
@@ -73,6 +74,8 @@ export function lookAtPlayer(page: Page, frame: Frame = page.mainFrame()) {
     },
     /** The sentence on the screen. */
     sentence: () => frame.locator('.panel .sentence').textContent(),
+    /** The sentence over the video. */
+    note: () => frame.locator('.note').textContent(),
     press: (name: string) => frame.getByRole('button', { name, exact: true }).click(),
     play: () => frame.locator('.big-play').click(),
     /** Presses play and takes the first frame that is shown. */

@@ -6,6 +6,7 @@ import {
   captionCss,
   captionSizeCss,
   changeCaptionStyle,
+  parseCaptionStyle,
   USUAL_CAPTIONS,
 } from './caption-style.ts'
 import { readSettings, rememberSettings } from './memory.ts'
@@ -16,7 +17,7 @@ export function createCaptionStyleSettings(): SettingsPage {
   const sheet = document.createElement('style')
   const sample = document.createElement('div')
   const sampleText = document.createElement('span')
-  let style = readSettings().captionStyle ?? USUAL_CAPTIONS
+  let style = parseCaptionStyle(readSettings().captionStyle ?? {})
   sample.className = 'caption-sample'
   sample.ariaHidden = 'true'
   sampleText.textContent = 'Captions look like this'

@@ -1,9 +1,9 @@
 import './player.css'
-import { createCaptionStyleSettings } from './caption-style-settings.ts'
 import { createElements, type PlayerElements } from './elements.ts'
 import { sha256Base64url } from './encoding.ts'
 import { openKeyStore } from './key-store.ts'
 import { actionForKey, type KeyAction, stepRate } from './keyboard.ts'
+import { loadWhenUsed } from './load-when-used.ts'
 import { readPosition } from './memory.ts'
 import { inkOn, type PageValues, type PlayerOptions, parseOptions, parsePageValues, searchOfSession } from './options.ts'
 import { servePage } from './page-api.ts'
@@ -13,7 +13,7 @@ import { agreeProofKey, createSigner, type ProofKey, type Signer } from './proof
 import { raiseCaptions } from './raised-captions.ts'
 import type { Refusal, Waiting } from './refusals.ts'
 import { createScreen, type Screen } from './screen.ts'
-import { createSettingsMenu } from './settings-menu.ts'
+import { createSettings } from './settings-button.ts'
 import { canPlayStreams } from './stream.ts'
 import type { SessionAnswer } from './wire.ts'
 
@@ -45,8 +45,8 @@ function start() {
 
 function runPlayer(page: PageValues, options: PlayerOptions, elements: PlayerElements, screen: Screen) {
   const root = new URL(page.rootPath, location.href)
-  const menu = createSettingsMenu(elements.settings, elements.settingsButton)
-  const captionStyle = createCaptionStyleSettings()
+  const menu = createSettings(elements)
+  const loadCaptionStyle = loadWhenUsed(async () => (await import('./caption-style-settings.ts')).createCaptionStyleSettings())
   const onWaiting = (waiting: Waiting | undefined) => screen.show(waiting ? { state: 'waiting', waiting } : { state: 'loading' })
   let playback: Playback | undefined
   listenToKeys(elements, menu, () => playback)
@@ -92,7 +92,7 @@ function runPlayer(page: PageValues, options: PlayerOptions, elements: PlayerEle
     const { proofKey, signer, answer } = outcome
     const playHere = (fromS: number) => openHere(proofKey, answer.session, page.proofNonce, fromS)
     playback = startPlayback(
-      { elements, screen, menu, captionStyle, options, root, playHere, streamChanged: pageApi.streamChanged },
+      { elements, screen, menu, loadCaptionStyle, options, root, playHere, streamChanged: pageApi.streamChanged },
       signer,
       answer,
       atS === undefined ? findStart(answer, options) : { atS, isResumed: false },
@@ -109,16 +109,17 @@ async function openSession(
   root: URL,
   onWaiting: (waiting: Waiting | undefined) => void,
 ): Promise<Opened> {
-  const keys = await openKeyStore()
+  const opening = openKeyStore()
   if (options.session) {
+    const keys = await opening
     const proofKey = await keys.find(options.session)
     if (!proofKey) return { ok: false, refusal: { code: keys.lasts ? 'not-allowed' : 'otp-used' } }
     const signer = createSigner(proofKey, page.proofNonce)
     return toOpened(proofKey, signer, await openPage(signer, root, options.session, onWaiting))
   }
   if (!options.otp) return { ok: false, refusal: { code: 'otp-unknown' } }
-  const otpHash = await sha256Base64url(options.otp)
-  const proofKey = (await keys.find(otpHash)) ?? (await keys.storeIfAbsent(otpHash, await agreeProofKey(page)))
+  const [keys, otpHash, newKey] = await Promise.all([opening, sha256Base64url(options.otp), agreeProofKey(page)])
+  const proofKey = await keys.storeIfAbsent(otpHash, newKey)
   const signer = createSigner(proofKey, page.proofNonce)
   const answer = await redeem(
     signer,

@@ -1,5 +1,4 @@
 // What this browser remembers of its viewer, for the next video or the next visit. Where storage is denied, nothing.
-import { type CaptionStyle, parseCaptionStyle } from './caption-style.ts'
 
 const SETTINGS = 'reelgate-settings'
 const POSITIONS = 'reelgate-places'
@@ -7,16 +6,15 @@ const MAX_POSITIONS = 200
 /** Nearer to an end of the video than this is no place to go on from. */
 const MARGIN_S = 10
 
-export type Settings = { rate?: number /** '': off */; captions?: string; captionStyle?: CaptionStyle }
+/** `captionStyle`: as it was stored, for `parseCaptionStyle`. */
+export type Settings = { rate?: number /** '': off */; captions?: string; captionStyle?: Readonly<Record<string, unknown>> }
 
 export function readSettings(): Settings {
   const { rate, captions, captionStyle } = read(SETTINGS)
   return {
     ...(typeof rate === 'number' ? { rate } : {}),
     ...(typeof captions === 'string' ? { captions } : {}),
-    ...(typeof captionStyle === 'object' && captionStyle !== null
-      ? { captionStyle: parseCaptionStyle({ ...captionStyle }) }
-      : {}),
+    ...(typeof captionStyle === 'object' && captionStyle !== null ? { captionStyle: { ...captionStyle } } : {}),
   }
 }
 

@@ -1,7 +1,8 @@
 import { NO_CAPTIONS } from './captions.ts'
 import { selectRates } from './keyboard.ts'
 import { readSettings, rememberSettings } from './memory.ts'
-import type { Setting, SettingsMenu, SettingsPage } from './settings-menu.ts'
+import type { Settings } from './settings-button.ts'
+import type { Setting, SettingsPage } from './settings-menu.ts'
 import { AUTOMATIC, type Stream } from './stream.ts'
 
 const MIN_RATE = 0.25
@@ -24,7 +25,7 @@ export type PlaybackSettings = {
 
 /** @param maxSpeed the most that the server's pace allows */
 export function createPlaybackSettings(
-  { menu, captionStyle }: { menu: SettingsMenu; captionStyle: SettingsPage },
+  { menu, loadCaptionStyle }: { menu: Settings; loadCaptionStyle: () => Promise<SettingsPage> },
   stream: Stream,
   video: HTMLVideoElement,
   maxSpeed: number,
@@ -32,6 +33,7 @@ export function createPlaybackSettings(
   let rates = selectRates(maxSpeed)
   let chosenRate = rates.find((rate) => rate === readSettings().rate) ?? 1
   let maxRate = Number.POSITIVE_INFINITY
+  let captionStyle: SettingsPage | undefined
   useRate(chosenRate)
 
   return {
@@ -77,7 +79,15 @@ export function createPlaybackSettings(
   }
 
   function show() {
+    if (!captionStyle && stream.captions.list().length > 0) void showCaptionStyle()
     menu.show([qualitySetting(stream), speedSetting(), captionsSetting()])
+  }
+
+  async function showCaptionStyle() {
+    const loaded = await loadCaptionStyle().catch(() => undefined) // captions have the browser's own look until the next try
+    if (!loaded || captionStyle) return
+    captionStyle = loaded
+    show()
   }
 
   function speedSetting(): Setting {

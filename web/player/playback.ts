@@ -9,7 +9,8 @@ import { mayResume, type Refusal } from './refusals.ts'
 import { offerBeginning } from './resume-offer.ts'
 import type { Screen } from './screen.ts'
 import { createSessionReports } from './session-reports.ts'
-import type { SettingsMenu, SettingsPage } from './settings-menu.ts'
+import type { Settings } from './settings-button.ts'
+import type { SettingsPage } from './settings-menu.ts'
 import { createSlotWait } from './slot-wait.ts'
 import { createStallNotice, type StallNotice } from './stall-notice.ts'
 import { openStream, type Stream } from './stream.ts'
@@ -22,8 +23,9 @@ const SAVE_POSITION_EVERY_MS = 5_000
 export type PlaybackDeps = {
   elements: PlayerElements
   screen: Screen
-  menu: SettingsMenu
-  captionStyle: SettingsPage
+  menu: Settings
+  /** Also applies what the viewer has chosen before. */
+  loadCaptionStyle: () => Promise<SettingsPage>
   options: PlayerOptions
   root: URL
   /** Called on the viewer's click when this page was replaced by another one. */
@@ -86,6 +88,7 @@ export function startPlayback(deps: PlaybackDeps, signer: Signer, answer: Sessio
   showVideo(deps, signer, answer)
   const stopTicker = startTicker(tick)
   listenToVideo(deps, { signal: life.signal, start, play, tick, stall, settings })
+  playOnAfterPageCache(video, play, life.signal)
   screen.show({ state: 'ready' })
   if (isResumed) offerBeginning(elements, atS, startOver, life.signal)
   if (options.autoplay || wasAskedToPlay) play()
@@ -200,6 +203,16 @@ function listenToVideo({ elements, screen }: PlaybackDeps, listeners: VideoListe
   on('timeupdate', tick)
   on('ratechange', settings.show)
   elements.bigPlay.addEventListener('click', play, { signal })
+}
+
+/** A browser that keeps the page for "back" pauses its video, without playing it again. */
+function playOnAfterPageCache(video: HTMLVideoElement, play: () => void, signal: AbortSignal): void {
+  let wasPlaying = false
+  const notePlaying = () => {
+    wasPlaying = !video.paused
+  }
+  addEventListener('pagehide', notePlaying, { signal })
+  addEventListener('pageshow', ({ persisted }) => persisted && wasPlaying && play(), { signal })
 }
 
 /** Title, duration and poster. */

@@ -19,13 +19,12 @@ export type SettingsPage = {
   actions: readonly { label: string; run: () => void }[]
 }
 
-export type SettingsMenu = { show(settings: readonly Setting[]): void; close(): void; readonly isOpen: boolean }
+export type SettingsMenu = { show(settings: readonly Setting[]): void; toggle(): void; close(): void; readonly isOpen: boolean }
 
-/** The settings button and its menu: a column per setting, arrows to move, Escape to leave. */
+/** The menu of the settings button: a column per setting, arrows to move, Escape to leave. */
 export function createSettingsMenu(menu: HTMLElement, button: HTMLButtonElement): SettingsMenu {
   let offered: readonly Setting[] = []
   let page: SettingsPage | undefined
-  button.addEventListener('click', () => (menu.hidden ? open() : close()))
   menu.addEventListener('keydown', move)
   // A click gives no focus in Safari, and a page that changed may have lost it.
   document.addEventListener('keydown', (event) => {
@@ -37,13 +36,13 @@ export function createSettingsMenu(menu: HTMLElement, button: HTMLButtonElement)
     if (!menu.hidden && !path.includes(menu) && !path.includes(button)) close()
   })
   return {
+    toggle: () => (menu.hidden ? open() : close()),
     close,
     get isOpen() {
       return !menu.hidden
     },
     show(settings) {
-      offered = settings.filter((setting) => setting.choices.length > 1)
-      button.hidden = offered.length === 0
+      offered = settings
       draw()
     },
   }
