@@ -17,16 +17,18 @@ export type AccountChanges = {
   streamLimit?: number
   whenFull?: 'refuse' | 'stop-oldest'
   otpDefaultsRemovable?: boolean
+  deletesToTrash?: boolean
 }
 
 export async function updateAccount(tx: Db, accountId: string, changes: AccountChanges): Promise<void> {
-  const { mayUpload, mayImport, whenFull, otpDefaultsRemovable, ...rest } = changes
+  const { mayUpload, mayImport, whenFull, otpDefaultsRemovable, deletesToTrash, ...rest } = changes
   await tx
     .updateTable('account')
     .set({
       ...rest,
       ...(whenFull === undefined ? {} : { streamLimitPolicy: whenFull }),
       ...(otpDefaultsRemovable === undefined ? {} : { otpDefaultsRemovable: Number(otpDefaultsRemovable) }),
+      ...(deletesToTrash === undefined ? {} : { deletesToTrash: Number(deletesToTrash) }),
       ...(mayUpload === undefined ? {} : { mayUpload: Number(mayUpload) }),
       ...(mayImport === undefined ? {} : { mayImport: Number(mayImport) }),
     })
@@ -75,6 +77,7 @@ export async function listAccounts(db: Db) {
       'streamLimit',
       'streamLimitPolicy as whenFull',
       'otpDefaultsRemovable',
+      'deletesToTrash',
       'videoCount',
     ])
     .orderBy('createdAtS')
@@ -85,5 +88,6 @@ export async function listAccounts(db: Db) {
     mayImport: row.mayImport === 1,
     disabled: row.disabled === 1,
     otpDefaultsRemovable: row.otpDefaultsRemovable === 1,
+    deletesToTrash: row.deletesToTrash === 1,
   }))
 }

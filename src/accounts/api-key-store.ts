@@ -26,6 +26,7 @@ const selectKeyHolder = prepared<{ hash: Buffer }>()((db, value) =>
       'mayUpload',
       'mayImport',
       'pageMax',
+      'deletesToTrash',
       'changeNumber',
       'limitFactor',
     ])
@@ -37,8 +38,9 @@ const selectKeyHolder = prepared<{ hash: Buffer }>()((db, value) =>
 export async function findKeyHolder(db: Db, hash: Buffer): Promise<KeyHolderRow | undefined> {
   const [row] = (await selectKeyHolder(db, { hash })).rows
   if (!row) return undefined
-  const { expiresAtS, disabled, permissions, mayUpload, mayImport, ...others } = row
-  const holder = { ...others, permissions: parsePermissions(permissions), mayUpload: mayUpload === 1, mayImport: mayImport === 1 }
+  const { expiresAtS, disabled, permissions, mayUpload, mayImport, deletesToTrash, ...others } = row
+  const switches = { mayUpload: mayUpload === 1, mayImport: mayImport === 1, deletesToTrash: deletesToTrash === 1 }
+  const holder = { ...others, permissions: parsePermissions(permissions), ...switches }
   return { holder, disabled: disabled === 1, expiresAtS }
 }
 

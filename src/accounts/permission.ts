@@ -9,6 +9,8 @@ type AccountAccess = {
   mayUpload: boolean
   mayImport: boolean
   pageMax: number
+  /** Whether what it deletes goes to the trash. */
+  deletesToTrash: boolean
   /** Unchanged as long as nothing that a list of the account's videos could show has changed. */
   changeNumber: number
   /** The account's rate limits are multiplied by this. */

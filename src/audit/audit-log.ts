@@ -21,6 +21,8 @@ const AUDIT_KINDS = [
   'ban:lifted',
   'video:edited',
   'video:reencrypted',
+  'video:trashed',
+  'video:restored',
   'video:deleted',
   'tags:added',
   'tags:replaced',

@@ -61,7 +61,10 @@ export async function deleteVideos(deps: DeletionDeps, { accountId, by, videoIds
 }
 
 /** Ends sessions and work on deleted videos, and starts the removal of their files. */
-async function cleanUpDeleted({ sessions, stopWork, removeFiles }: DeletionDeps, videoIds: readonly string[]): Promise<void> {
+export async function cleanUpDeleted(
+  { sessions, stopWork, removeFiles }: DeletionDeps,
+  videoIds: readonly string[],
+): Promise<void> {
   if (videoIds.length === 0) return
   sessions.endInMemory(videoIds, 'video-deleted')
   await stopWork(videoIds)

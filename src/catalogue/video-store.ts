@@ -92,6 +92,18 @@ export async function updateVideo(tx: Db, accountId: string, videoId: string, ch
   return updated.numUpdatedRows > 0n
 }
 
+/** Puts the account's videos into one of its folders. @returns how many */
+export async function setFolder(tx: Db, accountId: string, videoIds: readonly string[], folderId: string): Promise<number> {
+  const { numUpdatedRows } = await tx
+    .updateTable('video')
+    .set({ folderId })
+    .where(ACCOUNT_ID_UNINDEXED, '=', accountId)
+    .where('id', 'in', videoIds)
+    .where('deletedAtS', 'is', null)
+    .executeTakeFirst()
+  return Number(numUpdatedRows)
+}
+
 /**
  * The videos that belong to the account and are not deleted.
  * @param onlyStatus when given, only videos in this state
@@ -128,6 +140,21 @@ export async function tombstoneVideos(tx: Db, accountId: string, videoIds: reado
     .execute()
 }
 
+/** The reverse of `tombstoneVideos`. */
+export async function restoreVideos(tx: Db, accountId: string, videoIds: readonly string[]): Promise<void> {
+  await tx
+    .updateTable('video')
+    .set({ deletedAtS: null })
+    .where(ACCOUNT_ID_UNINDEXED, '=', accountId)
+    .where('id', 'in', videoIds)
+    .execute()
+  await tx
+    .updateTable('account')
+    .set((account) => ({ videoCount: account('videoCount', '+', videoIds.length) }))
+    .where('id', '=', accountId)
+    .execute()
+}
+
 /** Removes the keys of deleted videos: from here on their files cannot be decrypted. */
 export async function destroyKeys(tx: Db, videoIds: readonly string[]): Promise<void> {
   await tx.deleteFrom('import').where('videoId', 'in', videoIds).execute() // with its URL, which may be signed
@@ -136,9 +163,16 @@ export async function destroyKeys(tx: Db, videoIds: readonly string[]): Promise<
   await tx.updateTable('generation').set({ wrappedContentKey: null }).where('videoId', 'in', videoIds).execute()
 }
 
-/** Deleted videos whose files may still exist. */
+/** Deleted videos whose files may still exist, without those in the trash. */
 export async function listTombstones(db: Db): Promise<string[]> {
-  const rows = await db.selectFrom('video').select('id').where('deletedAtS', 'is not', null).execute()
+  const rows = await db
+    .selectFrom('video')
+    .select('id')
+    .where('deletedAtS', 'is not', null)
+    .where(({ not, exists, selectFrom }) =>
+      not(exists(selectFrom('trashedVideo').select('videoId').whereRef('trashedVideo.videoId', '=', 'video.id'))),
+    )
+    .execute()
   return rows.map((row) => row.id)
 }
 

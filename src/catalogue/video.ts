@@ -8,7 +8,7 @@ import { listEnabledPosters, type Poster } from './poster-store.ts'
 import { findPositions, isSlowSearch, type VideoFilter } from './search-store.ts'
 import { listTagsOfVideos } from './tag-store.ts'
 import { parseDescription, parseTitle } from './title.ts'
-import { findVideosByPosition, listPositions, updateVideo, type VideoChanges } from './video-store.ts'
+import { findVideosByPosition, listPositions, setFolder, updateVideo, type VideoChanges } from './video-store.ts'
 
 /** A video as its owner sees it. */
 export type Video = VideoRow & { posters: Poster[]; tags: string[] }
@@ -63,6 +63,23 @@ export async function editVideo(
     const details = { changed: Object.keys(changes) }
     await recordAuditEvent(tx, { atS, accountId, by, kind: 'video:edited', subjects: [videoId], details })
   })
+}
+
+/** All or none. @returns how many. @throws Failure `not-found` for an unknown video or folder */
+export async function moveVideos(
+  { write, wallNowS }: Pick<CatalogueDeps, 'write' | 'wallNowS'>,
+  { accountId, by, folderId, ...request }: { accountId: string; by: Actor; videoIds: readonly string[]; folderId: string },
+): Promise<number> {
+  const videoIds = [...new Set(request.videoIds)]
+  if (videoIds.length === 0) return 0
+  const atS = wallNowS()
+  await write(async (tx) => {
+    await getFolder(tx, accountId, folderId)
+    if ((await setFolder(tx, accountId, videoIds, folderId)) < videoIds.length) throw videoNotFound()
+    const details = { changed: ['folderId'] }
+    await recordAuditEvent(tx, { atS, accountId, by, kind: 'video:edited', subjects: videoIds, details })
+  })
+  return videoIds.length
 }
 
 async function readVideos(db: Db, accountId: string, positions: readonly number[]): Promise<Video[]> {

@@ -100,12 +100,15 @@ const ACCOUNT: Topic = {
           '--otp-defaults-removable <on|off>',
           'whether an OTP with an empty watermark or whitelist goes without the default',
         ).argParser(onOrOff),
+        new Option('--deletes-to-trash <on|off>', 'whether deletions through the API can be undone for 7 days').argParser(
+          onOrOff,
+        ),
       ],
       async run({ argument: account, options, command }) {
         const { json, upload: mayUpload, import: mayImport, ...changes } = options
         if (Object.keys(options).every((option) => option === 'json'))
           command.error(
-            'expected one of --upload, --import, --limit-factor, --page-max, --stream-limit, --when-full, --otp-defaults-removable',
+            'expected one of --upload, --import, --limit-factor, --page-max, --stream-limit, --when-full, --otp-defaults-removable, --deletes-to-trash',
           )
         await runAndPrint('account set', { account, mayUpload, mayImport, ...changes }, { json })
       },

@@ -92,6 +92,7 @@ export const COMMANDS = {
       streamLimit: Type.Optional(Type.Integer({ minimum: 0, maximum: 100 })),
       whenFull: Type.Optional(Type.Union([Type.Literal('refuse'), Type.Literal('stop-oldest')])),
       otpDefaultsRemovable: Type.Optional(Type.Boolean()),
+      deletesToTrash: Type.Optional(Type.Boolean()),
     }),
     ({ accounts }: CommandDeps, { account, ...changes }) => changeAccount(accounts, account, changes),
   ),

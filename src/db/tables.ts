@@ -14,6 +14,7 @@ export type Tables = {
   signInLink: SignInLinkTable
   auditEvent: AuditEventTable
   video: VideoTable
+  trashedVideo: TrashedVideoTable
   folder: FolderTable
   tag: TagTable
   videoTag: VideoTagTable
@@ -66,6 +67,8 @@ type AccountTable = {
   otpDefaults: string | null
   /** Whether an OTP may remove a default watermark or whitelist. */
   otpDefaultsRemovable: Generated<number>
+  /** Whether deletions through the API go to the trash, as those of the console do. */
+  deletesToTrash: Generated<number>
   /** Videos not deleted: updated by triggers in the same transaction as `video`, so that a list needs no count. */
   videoCount: Generated<number>
   /** Folders besides the root; maintained by triggers. */
@@ -189,8 +192,19 @@ type VideoTable = {
   hasSource: Generated<number>
   /** Options of its OTPs that do not set their own, as JSON. Null: none. */
   otpDefaults: string | null
-  /** Set when deleted: the row is a tombstone until its files are removed. */
+  /** Set when deleted: the row is a tombstone until its files are removed, or is in the trash (`trashed_video`). */
   deletedAtS: number | null
+}
+
+/** A deleted video that can be restored until `endsAtS`. */
+type TrashedVideoTable = {
+  videoId: string
+  accountId: string
+  trashedAtS: number
+  /** Then it is deleted for good. */
+  endsAtS: number
+  /** JSON list: a deleted video has no tags. */
+  tags: string
 }
 
 /** Each video is in exactly one folder; each account has a root folder, whose id is `root`. */

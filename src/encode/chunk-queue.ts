@@ -11,6 +11,7 @@ import {
   findNextChunk,
   insertChunks,
   listPendingChunks,
+  listPendingChunksOf,
   type PendingChunk,
   reopenChunk,
   resumeInterruptedRuns,
@@ -84,6 +85,11 @@ export async function addChunks(
     tx,
     chunks.map((chunk) => toJob({ ...chunk, videoId, generation, attempt })),
   )
+}
+
+/** Queues the pending chunks of restored videos: their jobs were dropped while the videos were deleted. */
+export async function requeueChunks(tx: Db, queue: ChunkQueue, videoIds: readonly string[]): Promise<void> {
+  await queue.enqueue(tx, (await listPendingChunksOf(tx, videoIds)).map(toJob))
 }
 
 /** Replaces a chunk by others. Its run, if there is one, is fenced off. False: the chunk is no longer in that state. */

@@ -159,6 +159,17 @@ export async function listPendingChunks(tx: Db, after: PendingChunk | undefined,
   return rows.map((row) => ({ ...toVideoChunk(row), position: row.position }))
 }
 
+/** The pending chunks of videos. */
+export async function listPendingChunksOf(tx: Db, videoIds: readonly string[]): Promise<VideoChunk[]> {
+  const rows = await tx
+    .selectFrom('chunk')
+    .selectAll()
+    .where('videoId', 'in', videoIds)
+    .where('state', '=', sql.lit('pending'))
+    .execute()
+  return rows.map(toVideoChunk)
+}
+
 /** Makes chunks pending whose runs a crash interrupted. Only at a start: one process writes to a data folder. */
 export async function resumeInterruptedRuns(tx: Db): Promise<void> {
   await tx.updateTable('chunk').set({ state: 'pending' }).where('state', '=', sql.lit('running')).execute()

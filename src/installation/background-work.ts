@@ -3,9 +3,12 @@ import type { Logger } from 'pino'
 import { startAlertMailer } from '../alerts/mailer.ts'
 import { alertOfDisabledWebhook } from '../alerts/operations.ts'
 import { startMp4Scheduler } from '../assets/mp4-scheduler.ts'
-import { type DeletionDeps, startRemovals, type VideoSessions } from '../catalogue/deletion.ts'
+import { startRemovals, type VideoSessions } from '../catalogue/deletion.ts'
+import type { TrashDeps } from '../catalogue/trash.ts'
 import type { Config } from '../config.ts'
+import type { Db } from '../db/database.ts'
 import { findDemoVideo } from '../demo/demo-store.ts'
+import { requeueChunks } from '../encode/chunk-queue.ts'
 import type { Damage } from '../encode/repair.ts'
 import { type Encoding, startEncoding } from '../encode/start.ts'
 import { Failure } from '../errors.ts'
@@ -33,7 +36,7 @@ export type BackgroundWork = {
   mp4s: Dispatcher
   /** What an upload or an import needs to become a video. */
   receiving: SourceDeps
-  deletion: DeletionDeps
+  deletion: TrashDeps
   masterKeyRotation: MasterKeyRotation
   /** Looks for all work that earlier runs left. */
   wake(): void
@@ -89,13 +92,17 @@ export async function startBackgroundWork(
     stopping.abort(new Failure('unavailable', 'The server is stopping. Its next start continues the rotation.'))
     await rotating
   })
+  const resumeWork = (tx: Db, videoIds: readonly string[]) => requeueChunks(tx, encoding.chunkQueue, videoIds)
+  const wakeWork = () => {
+    for (const work of [encoding, mp4s]) work.wake()
+  }
   return {
     encoding,
     imports,
     mp4s,
     receiving,
     masterKeyRotation,
-    deletion: { db, write, wallNowS, sessions, stopWork, removeFiles: removals.run },
+    deletion: { db, write, wallNowS, sessions, stopWork, removeFiles: removals.run, resumeWork, wakeWork },
     wake() {
       for (const work of [encoding, imports, mp4s]) work.wake()
       removals.run()

@@ -72,6 +72,7 @@ function toSignedIn(found: SignInDetails): SignedIn {
     permissions: ROLE_PERMISSIONS[isElsewhere(found) ? 'owner' : role],
     mayUpload: mayUpload === 1,
     mayImport: mayImport === 1,
+    deletesToTrash: true, // a click is not a program's call: it can be undone
     hasPassword: wrappedPasswordHash !== null,
     ...{ userName: row.userName, method: row.method, ownAccountId: row.ownAccountId, expiresAtS: row.expiresAtS },
     ...{ accountId: row.accountId, accountName: row.accountName, pageMax: row.pageMax },

@@ -12,6 +12,7 @@ import * as posters from '../../src/catalogue/poster-store.ts'
 import * as search from '../../src/catalogue/search-store.ts'
 import { moveStatus, setStatusReason } from '../../src/catalogue/status.ts'
 import * as tags from '../../src/catalogue/tag-store.ts'
+import * as trash from '../../src/catalogue/trash-store.ts'
 import * as videos from '../../src/catalogue/video-store.ts'
 import type { Database, Db } from '../../src/db/database.ts'
 import * as demo from '../../src/demo/demo-store.ts'
@@ -469,6 +470,7 @@ const STORES: readonly (readonly [store: string, calls: readonly Call[]])[] = [
       (tx) => chunks.findNextChunk(tx, { upToPriority: undefined, except: [] }, V2),
       (tx) => chunks.listPendingChunks(tx, undefined, 2),
       async (tx) => chunks.listPendingChunks(tx, (await chunks.listPendingChunks(tx, undefined, 2)).at(-1), 2),
+      (tx) => chunks.listPendingChunksOf(tx, [V1, V2]),
       (tx) => chunks.beginRun(tx, runOf(chunk(0, 0), 0), undefined),
       (tx) => chunks.beginRun(tx, runOf(chunk(0, 0), 0), undefined),
       (tx) => chunks.beginRun(tx, runOf(chunk(0, 0), 0), 1),
@@ -867,6 +869,20 @@ const STORES: readonly (readonly [store: string, calls: readonly Call[]])[] = [
       (tx) => folders.moveContentsBatch(tx, { accountId: A, fromId: 'f1', toId: 'root', limit: 9 }),
       (tx) => folders.removeFolder(tx, A, 'f1'),
       (tx) => generations.removeGeneration(tx, VIDEO),
+      (tx) => videos.setFolder(tx, A, [V1, V3], 'root'),
+      (tx) => trash.listWithSource(tx, [V1, V2, V3]),
+      (tx) => trash.listTagsByVideo(tx, [V1, V2]),
+      (tx) => trash.insertTrashed(tx, [{ videoId: V1, accountId: A, trashedAtS: 40, endsAtS: 45, tags: '["a"]' }]),
+      (tx) => videos.tombstoneVideos(tx, A, [V1], 40),
+      (tx) => videos.listTombstones(tx),
+      (tx) => trash.listTrashRows(tx, A, { limit: 10, offset: 0 }),
+      (tx) => trash.listTrashRows(tx, B, { limit: 10, offset: 0 }),
+      (tx) => trash.listEndedTrash(tx, 44, 10),
+      (tx) => trash.listEndedTrash(tx, 45, 10),
+      (tx) => trash.removeTrashed(tx, B, [V1]),
+      (tx) => trash.removeTrashed(tx, A, [V1, V2]),
+      (tx) => trash.leaveDeletedFolders(tx, [V1]),
+      (tx) => videos.restoreVideos(tx, A, [V1]),
       (tx) => videos.tombstoneVideos(tx, A, [V1, V2], 50),
       (tx) => videos.destroyKeys(tx, [V1, V2]),
       (tx) => videos.listTombstones(tx).then((ids) => ids.sort()),

@@ -88,6 +88,10 @@ const RULES: Record<string, Rule> = {
 
   'GET /api/sessions': { opens: 'viewer', status: 200 },
   'DELETE /api/sessions': { opens: 'editor', status: 200, path: '/api/sessions?userId=nobody' },
+  'GET /api/trash': { opens: 'viewer', status: 200 },
+  'POST /api/trash/restore': { opens: 'editor', status: 200, body: { videos: [] } },
+  'DELETE /api/trash': { opens: 'editor', status: 200, body: { videos: [] } },
+  'POST /api/videos/move': { opens: 'editor', status: 200, body: { videos: [], folderId: 'root' } },
   'GET /api/alerts': { opens: 'viewer', status: 200 },
   'GET /api/bans': { opens: 'editor', status: 200, toBannedAccount: 200 },
   'DELETE /api/bans': { opens: 'editor', status: 404, toBannedAccount: 404, path: '/api/bans?subject=VIDEO' },

@@ -7,6 +7,9 @@ import { makeVideo } from '../videos.ts'
 
 /** What the versions after 0.2.0 added to its tables. */
 const ADDED_SINCE = [
+  'drop trigger video_restored',
+  'drop table trashed_video',
+  'alter table account drop column deletes_to_trash',
   'drop table alert_mail',
   'drop table sign_in_link',
   'drop table sign_in',

@@ -20,6 +20,7 @@ export const KEYS = {
   audit_event: ['id'],
   folder: ['account_id', 'id'],
   video: ['position'],
+  trashed_video: ['video_id'],
   tag: ['account_id', 'name'],
   video_tag: ['account_id', 'name', 'position'],
   video_text: ['rowid'],

@@ -9,6 +9,7 @@ import { otpDefaults } from './migrations/0007-otp-defaults.ts'
 import { alertMails } from './migrations/0008-alert-mails.ts'
 import { resumePositions } from './migrations/0009-resume-positions.ts'
 import { consoleUsers } from './migrations/0010-console-users.ts'
+import { trash } from './migrations/0011-trash.ts'
 
 /** In order; a released one never changes. */
 export const MIGRATIONS: Record<string, Migration> = {
@@ -22,4 +23,5 @@ export const MIGRATIONS: Record<string, Migration> = {
   '0008-alert-mails': alertMails,
   '0009-resume-positions': resumePositions,
   '0010-console-users': consoleUsers,
+  '0011-trash': trash,
 }

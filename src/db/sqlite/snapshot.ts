@@ -59,7 +59,7 @@ const FILES = `(select 'segments' as folder, file as name, size_bytes, sha256, d
   union all select 'sources', file, size_bytes, null, 0, video_id from source
   union all select case type when 'poster' then 'posters' else 'files' end, blob, size_bytes, null, 0, video_id
     from file where blob is not null)
-  join video on video.id = video_id where deleted_at_s is null`
+  join video on video.id = video_id where deleted_at_s is null or video_id in (select video_id from trashed_video)`
 
 export function openSnapshot(path: string): Snapshot {
   const connection = new SqliteDatabase(path, { readonly: true })

@@ -15,6 +15,7 @@ import { type OtpRoutesDeps, otpRoutes } from './otp.ts'
 import { type OtpDefaultsRoutesDeps, otpDefaultsRoutes } from './otp-defaults.ts'
 import { type SessionRoutesDeps, sessionRoutes } from './sessions.ts'
 import { tagRoutes } from './tags.ts'
+import { trashRoutes } from './trash.ts'
 import { type UploadRoutesDeps, uploadRoutes } from './uploads.ts'
 import { type UsageRoutesDeps, usageRoutes } from './usage.ts'
 import { type VideoRoutesDeps, videoRoutes } from './videos.ts'
@@ -71,6 +72,7 @@ export function apiRoutes(app: App, deps: ApiRoutesDeps): void {
   listRoutes(app, deps)
   videoRoutes(app, deps)
   tagRoutes(app, deps)
+  trashRoutes(app, deps)
   folderRoutes(app, deps)
   uploadRoutes(app, deps)
   importRoutes(app, deps)

@@ -1,7 +1,8 @@
 import { type Static, Type } from 'typebox'
-import { type DeletionDeps, deleteVideos } from '../../catalogue/deletion.ts'
+import { deleteVideos } from '../../catalogue/deletion.ts'
 import { ROOT_FOLDER_ID } from '../../catalogue/folder.ts'
-import { editVideo, getVideo } from '../../catalogue/video.ts'
+import { moveToTrash, type TrashDeps } from '../../catalogue/trash.ts'
+import { editVideo, getVideo, moveVideos } from '../../catalogue/video.ts'
 import type { VideoChanges } from '../../catalogue/video-store.ts'
 import { Failure } from '../../errors.ts'
 import { EXAMPLE } from '../docs/examples.ts'
@@ -10,7 +11,7 @@ import { Flag, isOn } from '../wire/flag.ts'
 import { authenticateRequest } from './key.ts'
 import { VideoBody, videoBody } from './video-body.ts'
 
-export type VideoRoutesDeps = DeletionDeps & { publicUrl(): string }
+export type VideoRoutesDeps = TrashDeps & { publicUrl(): string }
 
 export const VideoParams = Type.Object({ id: Type.String({ description: 'id of the video', examples: [EXAMPLE.videoId] }) })
 
@@ -22,8 +23,20 @@ const EditBody = Type.Object({
 })
 const EditReply = Type.Object({ message: Type.Literal('Successfully updated') })
 
+const MAX_MOVED = 1_000
+const MoveBody = Type.Object({
+  videos: Type.Array(Type.String(), {
+    description: `at most ${MAX_MOVED} ids`,
+    maxItems: MAX_MOVED,
+    examples: [[EXAMPLE.videoId]],
+  }),
+  folderId: Type.String({ description: 'id of a folder, or root', examples: ['root'] }),
+})
+const MoveReply = Type.Object({ message: Type.Literal('Moved'), count: Type.Integer({ description: 'how many videos' }) })
+
 const DeleteQuery = Type.Object({
   videos: Type.Optional(Type.String({ description: 'ids, separated by commas', examples: [EXAMPLE.videoId] })),
+  trash: Type.Optional(Flag),
 })
 const MAX_DELETED = 1_000
 const DeleteBody = Type.Union([
@@ -71,13 +84,38 @@ export function videoRoutes(app: App, deps: VideoRoutesDeps): void {
     },
   )
 
+  app.post(
+    '/videos/move',
+    {
+      config: { permission: 'editor' },
+      schema: {
+        summary: 'Move videos into a folder',
+        description: 'All or none: an unknown id is an error.',
+        body: MoveBody,
+        response: { 200: MoveReply },
+      },
+    },
+    async (request) => {
+      const holder = authenticateRequest(request)
+      const { videos: videoIds, folderId } = request.body
+      const count = await moveVideos(deps, {
+        accountId: holder.accountId,
+        by: holder,
+        videoIds,
+        folderId: folderId || ROOT_FOLDER_ID,
+      })
+      return { message: 'Moved' as const, count }
+    },
+  )
+
   app.delete(
     '/videos',
     {
       config: { permission: 'editor' },
       schema: {
         summary: 'Delete videos',
-        description: 'Permanently. The message counts the videos that existed.',
+        description:
+          'Permanently; with `trash=1`, or where the account asks for that, into the trash, from which they can be restored for 7 days. The message counts the videos that existed.',
         querystring: DeleteQuery,
         body: DeleteBody,
         response: { 200: DeleteReply },
@@ -86,14 +124,15 @@ export function videoRoutes(app: App, deps: VideoRoutesDeps): void {
     async (request) => {
       const ids = readIds(request.query.videos, request.body?.videos)
       const holder = authenticateRequest(request)
-      const count = ids.length === 0 ? 0 : await deleteVideos(deps, { accountId: holder.accountId, by: holder, videoIds: ids })
+      const remove = holder.deletesToTrash || isOn(request.query.trash ?? 0) ? moveToTrash : deleteVideos
+      const count = ids.length === 0 ? 0 : await remove(deps, { accountId: holder.accountId, by: holder, videoIds: ids })
       return { code: 200, message: `Successfully deleted ${count} videos` }
     },
   )
 }
 
 /** @throws Failure `invalid` where none are given, or too many */
-function readIds(inQuery: string | undefined, inBody: readonly string[] | undefined): string[] {
+export function readIds(inQuery: string | undefined, inBody: readonly string[] | undefined): string[] {
   if (inQuery === undefined && inBody === undefined)
     throw new Failure('invalid', 'No videos are named. Send DELETE /api/videos?videos=ID,ID, or a body {"videos":["ID"]}.')
   const ids = [...(inQuery?.split(',') ?? []), ...(inBody ?? [])].map((id) => id.trim()).filter((id) => id !== '')

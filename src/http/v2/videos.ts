@@ -1,8 +1,9 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { type Static, Type } from 'typebox'
 import type { ListDeps } from '../../catalogue/catalogue-deps.ts'
-import { type DeletionDeps, deleteVideos } from '../../catalogue/deletion.ts'
+import { deleteVideos } from '../../catalogue/deletion.ts'
 import type { VideoFilter } from '../../catalogue/search-store.ts'
+import { moveToTrash, type TrashDeps } from '../../catalogue/trash.ts'
 import { findVideos, getVideo, type Video } from '../../catalogue/video.ts'
 import { Failure } from '../../errors.ts'
 import { parseJson } from '../../json.ts'
@@ -22,7 +23,7 @@ import {
   v2ResponseSchema,
 } from './response.ts'
 
-export type V2VideoDeps = ListDeps & DeletionDeps & CallerDeps
+export type V2VideoDeps = ListDeps & TrashDeps & CallerDeps
 
 const PAGE_LIMITS = { default: 30, max: 100 }
 
@@ -104,7 +105,8 @@ export function v2VideoRoutes(app: App, deps: V2VideoDeps): void {
 
   async function deleteOne(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
     const holder = await authenticateFromBody(deps, { request, reply }, 'editor')
-    const deleted = await deleteVideos(deps, { accountId: holder.accountId, by: holder, videoIds: [readId(request)] })
+    const remove = holder.deletesToTrash ? moveToTrash : deleteVideos
+    const deleted = await remove(deps, { accountId: holder.accountId, by: holder, videoIds: [readId(request)] })
     // Here 200 means deleted, so the status shows an unknown video.
     if (deleted === 0) return sendV2(request, reply.code(404), NO_VIDEO)
     return sendV2(request, reply, { message: 'Deleted' })
