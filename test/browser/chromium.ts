@@ -16,12 +16,19 @@ const HEADLESS_SHELL = '/usr/bin/chromium-headless-shell'
 /** Of a browser whose size a test does not care about: a software renderer takes twice as long for 1280 × 720. */
 const VIEWPORT = { width: 854, height: 480 }
 
+/** What hangs ends after this, not after playwright's half minute, which a busy machine needs now and then. */
+const TIMEOUT_MS = 120_000
+
 /** Starts Debian's Chromium for the tests of one file, which closes it. Each of its contexts is a browser of its own to a server. */
 export async function startChromium(...args: string[]): Promise<Browser> {
   const browser = await chromium.launch({ ...SETTINGS, executablePath: HEADLESS_SHELL, args: [...SETTINGS.args, ...args] })
   const newContext = browser.newContext.bind(browser)
   return Object.assign(browser, {
-    newContext: (options?: BrowserContextOptions) => newContext({ viewport: VIEWPORT, ...options }),
+    async newContext(options?: BrowserContextOptions) {
+      const context = await newContext({ viewport: VIEWPORT, ...options })
+      context.setDefaultTimeout(TIMEOUT_MS)
+      return context
+    },
   })
 }
 
@@ -38,6 +45,7 @@ export async function startPersonsChromium(...args: string[]): Promise<{ browser
     args: [...SETTINGS.args, '--disable-features=MediaRouter,OptimizationHints', ...args], // of two such lists Chromium takes the last
     ignoreDefaultArgs: ['--disable-back-forward-cache'],
   })
+  browser.setDefaultTimeout(TIMEOUT_MS)
   return {
     browser,
     async remove() {

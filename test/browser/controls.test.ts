@@ -32,6 +32,43 @@ test('an OTP with a forced bitrate holds the rendition nearest to it and offers 
   expect(await player.page.getByRole('menuitemradio', { name: /\d+p|Automatic/ }).count()).toBe(0)
 })
 
+test('the bar hides after a click on the large play button, even if the pointer stays where it is', async () => {
+  const player = await watch()
+  await player.play()
+  await player.frame.waitForSelector('media-controller:not([userinactive])')
+  await player.playsPast(0)
+  await player.frame.waitForSelector('media-controller[userinactive]')
+  expect((await player.video()).paused).toBe(false)
+})
+
+test('while the bar is hidden, a playing video draws nothing else on the page; the spinner is there when it has to wait', async () => {
+  const player = await watch()
+  const spinner = player.page.locator('media-loading-indicator')
+  await player.play()
+  await player.frame.waitForSelector('media-controller[userinactive]')
+  expect(await spinner.isVisible()).toBe(false)
+  const pagesDrawnInTwoSeconds = async () => {
+    await chromium.startTracing(player.page, { categories: ['cc'] })
+    const { framesDecoded } = await player.video()
+    await player.until((video) => video.framesDecoded > framesDecoded + 50)
+    const { traceEvents } = JSON.parse((await chromium.stopTracing()).toString()) as { traceEvents: { name: string }[] }
+    return traceEvents.filter(({ name }) => name === 'ProxyMain::BeginMainFrame').length
+  }
+  // With each of its four time updates a second, at most. An animation draws it sixty times.
+  await expect.poll(pagesDrawnInTwoSeconds).toBeLessThan(40)
+
+  const isSent = Promise.withResolvers<void>()
+  await player.page.route('**/*.m4s', async (route) => {
+    await isSent.promise
+    await route.continue()
+  })
+  await player.chooseSetting('720p')
+  await player.seekNear(1)
+  await spinner.waitFor({ state: 'visible' })
+  isSent.resolve()
+  await spinner.waitFor({ state: 'hidden' })
+})
+
 test('space, arrows, m and f do what viewers know them for', async () => {
   const player = await watch()
   const { keyboard } = player.page

@@ -22,7 +22,7 @@ afterAll(async () => {
   await reelgate?.remove()
 })
 
-const DESKTOP: BrowserContextOptions = { viewport: { width: 1280, height: 720 } }
+const DESKTOP: BrowserContextOptions = {}
 const PHONE: BrowserContextOptions = {
   viewport: { width: 390, height: 844 },
   isMobile: true,
@@ -42,11 +42,12 @@ test.each([
   ['desktop', DESKTOP],
   ['phone', PHONE],
 ])('P10: one screen too many says so (%s), plays nothing, and plays by itself when the other is closed', async (name, screen) => {
-  const first = await openScreen(`ann-${name}`, DESKTOP)
+  const [first, second] = [await openScreen(`ann-${name}`, DESKTOP), await openScreen(`ann-${name}`, screen)]
   await first.play()
   await first.playsPast(0.5)
-
-  const second = await openScreen(`ann-${name}`, screen)
+  // The place is free 18 s from here, which is within the 20 s that the second waits, however late a busy machine closes the first.
+  await first.page.keyboard.press('k')
+  await first.until(({ paused }) => paused)
   await second.play()
   await second.shows('waiting', 'stream-limit')
   expect(await second.sentence()).toBe('Still playing on another screen. It continues here when that one is closed.')

@@ -40,7 +40,7 @@ const PLAYER = `
   <video slot="media" playsinline disablepictureinpicture disableremoteplayback preload="auto"
     controlslist="nodownload nofullscreen noremoteplayback noplaybackrate"></video>
   <div slot="top-chrome" class="title" dir="auto"></div>
-  <media-loading-indicator slot="centered-chrome" loadingdelay="500" noautohide></media-loading-indicator>
+  <media-loading-indicator slot="centered-chrome" noautohide></media-loading-indicator>
   <button type="button" slot="centered-chrome" class="big-play" aria-label="Play" noautohide hidden>
     <svg viewBox="0 0 24 24" aria-hidden="true"><path class="play" d="M8 5.2v13.6a.7.7 0 0 0 1.07.6l10.6-6.8a.7.7 0 0 0 0-1.2L9.07 4.6A.7.7 0 0 0 8 5.2Z"/><path class="again" d="M12 5V1.8L6.9 6 12 10.2V7a5.5 5.5 0 1 1-5.4 6.6H4.5A7.5 7.5 0 1 0 12 5Z"/></svg>
   </button>
@@ -92,6 +92,7 @@ export function createElements(root: HTMLElement, options: PlayerOptions): Playe
     keyList: one('.key-list'),
   }
   seekOnRelease(one('media-time-range'))
+  hideBarAfterClick(elements)
   fitToOptions(elements, options, one('media-control-bar'))
   fillKeyList(one('.key-list dl'))
   return elements
@@ -112,6 +113,16 @@ function fitToOptions({ controller, video }: PlayerElements, options: PlayerOpti
   video.loop = options.loop
   video.muted = options.autoplay
   if (options.autoplay) controller.setAttribute('nomutedpref', '')
+}
+
+/**
+ * media-chrome's bar hides some seconds after a click on its own play button. After a click on ours it would stay, and be drawn sixty
+ * times a second, until the pointer moves: so a click is a movement over the video, which is where the pointer is when they are gone.
+ */
+function hideBarAfterClick({ controller, bigPlay, panelAction }: PlayerElements) {
+  for (const button of [bigPlay, panelAction]) {
+    button.addEventListener('click', () => controller.dispatchEvent(new PointerEvent('pointermove', { pointerType: 'mouse' })))
+  }
 }
 
 /**

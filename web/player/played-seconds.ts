@@ -11,7 +11,8 @@ export function countPlayedSeconds(video: HTMLVideoElement): PlayedSeconds {
   const played: number[] = []
   let totalS = 0
   let lastS: number | undefined
-  for (const type of ['timeupdate', 'pause', 'ended']) video.addEventListener(type, count)
+  // 'play' is where the first stretch begins: the first update of a busy machine comes late.
+  for (const type of ['play', 'timeupdate', 'pause', 'ended']) video.addEventListener(type, count)
   for (const type of ['seeking', 'emptied']) {
     video.addEventListener(type, () => {
       lastS = undefined

@@ -64,9 +64,16 @@ export function testViewersWay(name: string, start: () => Promise<Engine>) {
     await player.click('media-time-range')
     await player.until(({ timeS, seeking }) => Math.abs(timeS - 4) < 1 && !seeking)
     await player.pause()
-    const [likeness] = await compareWithSource([await player.run(copyFrame, null)], footage.movieHello)
-    expect(likeness?.source).toBeGreaterThan(0.85)
-    expect(likeness?.source).toBeGreaterThan(likeness?.neighbour ?? 1)
+    await player.click('media-time-range') // a busy browser pauses at a frame from before its time; a seek shows the right one
+    await expect
+      .poll(async () => {
+        const [{ source, neighbour } = { source: 0, neighbour: 1 }] = await compareWithSource(
+          [await player.run(copyFrame, null)],
+          footage.movieHello,
+        )
+        return source > 0.85 && source > neighbour
+      })
+      .toBe(true)
 
     await player.click('media-play-button')
     for (const heightPx of [240, 480]) {
