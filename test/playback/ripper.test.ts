@@ -1,3 +1,4 @@
+import { setTimeout as pause } from 'node:timers/promises'
 import { expect, onTestFinished, test } from 'vitest'
 import { createOwner } from '../client.ts'
 import { newMovableClock } from '../faults/faked-clock.ts'
@@ -58,7 +59,9 @@ async function startProgram(durationS: number, options: Attack['options']) {
     const viewer = reelgate.newViewer()
     viewer.state.headers = CLOSE
     await viewer.openPage('', CLOSE)
-    expect((await viewer.redeem(await owner.issueOtp(reelgate.videoId, options))).playing).toBe(true)
+    const issued = await answered(() => owner.call('POST', `/api/videos/${reelgate.videoId}/otp`, { body: options }))
+    const { otp } = (await issued.json()) as { otp: string }
+    expect((await answered(() => viewer.redeem(otp))).playing).toBe(true)
     viewers.push(viewer)
   }
 
@@ -66,7 +69,7 @@ async function startProgram(durationS: number, options: Attack['options']) {
   async function requestKey(window: number): Promise<number | undefined> {
     const waits: number[] = []
     for (const viewer of [...viewers]) {
-      const response = await whileStale(() => viewer.key(window))
+      const response = await answered(() => viewer.key(window))
       if (response.status === 200) {
         viewers.unshift(...viewers.splice(viewers.indexOf(viewer), 1)) // it asks first the next time: it has its stream slot
         return undefined
@@ -83,7 +86,7 @@ async function startProgram(durationS: number, options: Attack['options']) {
   }
 
   const beat = (viewer: Viewer, state: string) =>
-    whileStale(() => viewer.call('beat', undefined, JSON.stringify({ state, positionS: 1, rate: 2, bufferS: 5 })))
+    answered(() => viewer.call('beat', undefined, JSON.stringify({ state, positionS: 1, rate: 2, bufferS: 5 })))
 
   async function jump(seconds: number): Promise<void> {
     aheadS += seconds
@@ -109,14 +112,14 @@ async function startProgram(durationS: number, options: Attack['options']) {
   ]
 
   async function leaveAll(): Promise<void> {
-    for (const viewer of viewers) await whileStale(() => viewer.call('leave', undefined, '{}'))
+    for (const viewer of viewers) await answered(() => viewer.call('leave', undefined, '{}'))
   }
 
   async function openNewPage(): Promise<void> {
     const [viewer] = viewers
     if (!viewer) return
     viewer.newPage()
-    expect((await whileStale(() => viewer.call('page', undefined, '{}'))).status).toBe(200)
+    expect((await answered(() => viewer.call('page', undefined, '{}'))).status).toBe(200)
   }
 
   return {
@@ -144,8 +147,14 @@ async function startProgram(durationS: number, options: Attack['options']) {
   }
 }
 
-/** Proofs are signed anew where the time has moved on since the last nonce. */
-async function whileStale(request: () => Promise<Response>): Promise<Response> {
-  const response = await request()
-  return response.status === 401 ? request() : response
+/**
+ * Signed anew where the time has moved on since the last nonce, and requested again where its jump has ended the server's connections
+ * to PostgreSQL.
+ */
+async function answered<Answer extends { status: number }>(request: () => Promise<Answer>): Promise<Answer> {
+  for (;;) {
+    const response = await request()
+    if (response.status !== 401 && response.status !== 503) return response
+    if (response.status === 503) await pause(100)
+  }
 }

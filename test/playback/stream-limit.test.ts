@@ -5,6 +5,7 @@ import { sessionsOfVideos } from '../../src/playback/session.ts'
 import { endSession } from '../../src/playback/session-store.ts'
 import { acquireStreamSlot, restoreStreamSlots } from '../../src/playback/stream-slot.ts'
 import { untilFinished } from '../data-folder.ts'
+import { slowTime } from '../faults/faked-clock.ts'
 import { type Reelgate, startSharedReelgate } from '../reelgate.ts'
 import { readRows } from '../rows.ts'
 import { makeVideo } from '../videos.ts'
@@ -16,7 +17,7 @@ import { openBarePlayback, outcomeOf } from './playback-deps.ts'
 let reelgate: Reelgate & { remove(): Promise<void> }
 let videoId: string
 beforeAll(async () => {
-  reelgate = await startSharedReelgate({ video: await makeVideo() })
+  reelgate = await startSharedReelgate({ video: await makeVideo(), env: slowTime() }) // no lease ends by itself
   videoId = reelgate.videoId
 })
 afterAll(() => reelgate?.remove())
