@@ -60,7 +60,8 @@ export async function makeLinkOnServer(
     const user = name === undefined ? await findFirstAdministrator(tx) : await findUserByName(tx, foldCase(name))
     if (user) return makeLink(tx, { ...options, user })
     if (name !== undefined) throw new Failure('not-found', `No user is named "${name}". See "reelgate console users".`)
-    const [oldest] = await listAccounts(tx)
+    const accounts = await listAccounts(tx)
+    const oldest = accounts.find(({ mayUpload }) => mayUpload) ?? accounts[0] // the demo's account may not upload
     if (!oldest) throw new Failure('not-found', 'There is no account yet. Create one with "reelgate account create NAME".')
     return addFirstUser(tx, { ...options, accountId: oldest.id })
   })

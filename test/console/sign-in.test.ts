@@ -45,6 +45,11 @@ test('a link signs in its person once; then the password does, and the console c
   await browser.get('DELETE', `/videos?videos=${videoId}`)
 })
 
+test('the first person is in the account of the owner, not in that of the demo video', async () => {
+  const withDemo = await startReelgate({ env: { REELGATE_DEMO: 'on' } })
+  expect(await (await signIn(withDemo)).whoIs()).toMatchObject({ account: { name: 'owner', own: true } })
+})
+
 test('a new link of a person replaces the one before, and a link that has expired opens nothing', async () => {
   const old = await makeLink(reelgate)
   const token = await makeLink(reelgate)
