@@ -26,12 +26,13 @@ const MAX_PENDING_PER_ACCOUNT = 5_000
  * Adds a video whose source this server will fetch. Durable when it resolves: the video is `Queued` then, and becomes `ready` or fails
  * with a reason, also after a restart.
  * @param request.title default: the last part of the URL's path
+ * @param request.uploadTimeS when the video was added where it comes from; default: now
  * @throws Failure `forbidden` when the account's imports are off; `invalid` for a URL or title that is not allowed; `not-found` without such a folder; `limited` when too many are pending
  */
 export async function requestImport(
   deps: ImportDeps,
   holder: Pick<Caller, 'accountId' | 'mayImport'>,
-  request: { url: string; title?: string | undefined; folderId?: string },
+  request: { url: string; title?: string | undefined; folderId?: string; uploadTimeS?: number | undefined },
   alsoInTransaction?: AlsoInTransaction<RequestedImport>,
 ): Promise<RequestedImport> {
   if (!holder.mayImport)
@@ -40,7 +41,7 @@ export async function requestImport(
   const fileName = fileNameIn(url)
   const title = parseTitle(request.title || fileName || url.hostname)
   const videoId = newId()
-  const uploadTimeS = deps.wallNowS()
+  const uploadTimeS = parseUploadTime(request.uploadTimeS, deps.wallNowS())
   const folderId = request.folderId ?? ROOT_FOLDER_ID
   await deps.write(async (tx) => {
     if ((await countImports(tx, holder.accountId)) >= MAX_PENDING_PER_ACCOUNT)
@@ -59,6 +60,13 @@ export async function requestImport(
   })
   deps.onImportQueued()
   return { videoId, title }
+}
+
+/** @throws Failure `invalid` for a time in the future */
+function parseUploadTime(uploadTimeS: number | undefined, nowS: number): number {
+  if (uploadTimeS !== undefined && uploadTimeS > nowS)
+    throw new Failure('invalid', 'upload_time is in the future. Send Unix seconds of the past, or leave it out.')
+  return uploadTimeS ?? nowS
 }
 
 /** The URL of an import. It may be signed: use it for the request only, never in a log or an error. */

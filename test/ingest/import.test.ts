@@ -47,6 +47,17 @@ test('a video at an address becomes a video that plays, named after the last par
   expect(await reelgate.newViewer().redeem(otp)).toMatchObject({ status: 200 })
 })
 
+test('a video that is imported from another service keeps its date there; a date in the future is refused', async () => {
+  const host = await newHost((request, response) => sendFile(request, response, video))
+  const { owner } = reelgate
+  const importDated = (upload_time: unknown) =>
+    owner.call('PUT', '/api/videos/importUrl', { body: { url: `${host}/a.mp4`, upload_time } })
+  const { id } = (await (await importDated(1_577_836_800)).json()) as { id: string }
+  expect(await owner.video(id)).toMatchObject({ upload_time: 1_577_836_800 })
+  for (const refused of [Math.floor(Date.now() / 1000) + 86_400, -1, 1.5, 'yesterday'])
+    expect([refused, (await importDated(refused)).status]).toEqual([refused, 400])
+})
+
 test('an import is asked for in a form, too, with a title and in the folder root; another folder is 404', async () => {
   const host = await newHost((request, response) => sendFile(request, response, video))
   const { owner } = reelgate
@@ -56,10 +67,10 @@ test('an import is asked for in a form, too, with a title and in the folder root
       headers: { Authorization: `Apisecret ${owner.apiKey}` },
       body: new URLSearchParams(fields),
     })
-  const answer = await form({ url: `${host}/a.mp4`, title: 'Of a form', folderId: 'root' })
+  const answer = await form({ url: `${host}/a.mp4`, title: 'Of a form', folderId: 'root', upload_time: '1577836800' })
   const { id, ...rest } = (await answer.json()) as { id: string }
   expect(rest).toEqual({ status: 'Queued', title: 'Of a form' })
-  await owner.until(id, 'ready')
+  expect(await owner.until(id, 'ready')).toMatchObject({ upload_time: 1_577_836_800 })
   expect((await form({ url: `${host}/a.mp4`, folderId: 'f'.repeat(32) })).status).toBe(404)
   expect((await form({ title: 'No address' })).status).toBe(400)
 })

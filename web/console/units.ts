@@ -20,6 +20,10 @@ export function formatCount(count: number): string {
   return new Intl.NumberFormat().format(count)
 }
 
+export function countVideos(count: number): string {
+  return count === 1 ? '1 video' : `${formatCount(count)} videos`
+}
+
 /** Such as `3 minutes ago`, and the date after a week. */
 export function formatAgo(unixS: number, nowS = Date.now() / 1000): string {
   const agoS = Math.max(0, nowS - unixS)

@@ -15,6 +15,11 @@ const ImportBody = Type.Object({
   }),
   folderId: Type.Optional(Type.String({ description: 'folder of the video; the root if absent' })),
   title: Type.Optional(Type.String({ description: 'if absent, the last part of the URL' })),
+  upload_time: Type.Optional(
+    Type.Union([Type.Integer({ minimum: 0 }), Type.String({ pattern: '^[0-9]{1,12}$' })], {
+      description: 'Unix seconds: when the video was added where it comes from; now if absent',
+    }),
+  ),
 })
 
 const ImportReply = Type.Object({
@@ -38,13 +43,14 @@ export function importRoutes(app: App, deps: ImportRoutesDeps): void {
       },
     },
     async (request, reply) => {
-      const { url, folderId, title } = request.body
+      const { url, folderId, title, upload_time } = request.body
+      const uploadTimeS = upload_time === undefined ? undefined : Number(upload_time)
       const holder = authenticateRequest(request)
       return sendIdempotent(
         deps,
         { request, reply, accountId: holder.accountId },
         (alsoInTransaction) =>
-          requestImport(deps, holder, { url, title, folderId: folderId || ROOT_FOLDER_ID }, alsoInTransaction),
+          requestImport(deps, holder, { url, title, uploadTimeS, folderId: folderId || ROOT_FOLDER_ID }, alsoInTransaction),
         jsonRepresentation(
           ({ videoId, title }: RequestedImport): Static<typeof ImportReply> => ({ id: videoId, status: 'Queued', title }),
         ),

@@ -1,15 +1,20 @@
 import type { QueryClient } from '@tanstack/react-query'
 import { createRouter } from '@tanstack/react-router'
+import { importRoutes } from '../import/routes.ts'
 import { libraryRoutes } from '../library/routes.ts'
 import { signInRoutes } from '../sign-in/routes.ts'
 import { videoRoutes } from '../video/routes.ts'
+import { welcomeRoutes } from '../welcome/routes.ts'
 import { FailurePage } from './failure.tsx'
 import { consolePath } from './place.ts'
 import { parseQueryString, toQueryString } from './query-string.ts'
 import { rootRoute, signedInRoute } from './root-routes.tsx'
 
 /** Every page: a feature folder's `routes.ts` names its own. */
-const routeTree = rootRoute.addChildren([...signInRoutes, signedInRoute.addChildren([...libraryRoutes, ...videoRoutes])])
+const routeTree = rootRoute.addChildren([
+  ...signInRoutes,
+  signedInRoute.addChildren([...libraryRoutes, ...videoRoutes, ...welcomeRoutes, ...importRoutes]),
+])
 
 export function createPages(queries: QueryClient) {
   return createRouter({

@@ -12,10 +12,10 @@ import { folderSearchQuery, refreshLibrary } from './queries.ts'
 const route = getRouteApi('/signed-in/videos')
 
 type Folder = FolderContents['current']
-type DialogState = { isOpen: boolean; onClose(): void }
+type DialogState = { onClose(): void }
 
 /** Creates a folder in another one, or renames and moves one. */
-export function EditFolderDialog({ folder, parentId, isOpen, onClose }: DialogState & { folder?: Folder; parentId?: string }) {
+export function EditFolderDialog({ folder, parentId, onClose }: DialogState & { folder?: Folder; parentId?: string }) {
   const queries = useQueryClient()
   const announce = useAnnounce()
   const before = { name: folder?.name ?? '', parent: folder?.parent ?? parentId ?? ROOT_FOLDER_ID }
@@ -29,19 +29,14 @@ export function EditFolderDialog({ folder, parentId, isOpen, onClose }: DialogSt
     async onSuccess() {
       await refreshLibrary(queries)
       announce(folder ? 'The folder has been changed.' : `The folder ${name} has been created.`)
-      close()
+      onClose()
     },
   })
-  const close = () => {
-    onClose()
-    setChanges({})
-    save.reset()
-  }
   return (
     <Dialog
       title={folder ? 'Rename or move the folder' : 'New folder'}
-      isOpen={isOpen}
-      onClose={close}
+      isOpen
+      onClose={onClose}
       action={folder ? 'Save' : 'Create'}
       isBusy={save.isPending}
       isDisabled={name.trim() === ''}
@@ -61,7 +56,7 @@ export function EditFolderDialog({ folder, parentId, isOpen, onClose }: DialogSt
 }
 
 /** Its videos and folders move to the folder around it. */
-export function DeleteFolderDialog({ folder, isOpen, onClose }: DialogState & { folder: Folder }) {
+export function DeleteFolderDialog({ folder, onClose }: DialogState & { folder: Folder }) {
   const queries = useQueryClient()
   const navigate = route.useNavigate()
   const remove = useMutation({
@@ -74,7 +69,7 @@ export function DeleteFolderDialog({ folder, isOpen, onClose }: DialogState & { 
   return (
     <Dialog
       title={`Delete the folder ${folder.name}?`}
-      isOpen={isOpen}
+      isOpen
       onClose={onClose}
       action="Delete the folder"
       color="stop"

@@ -1,11 +1,11 @@
 import { ActionIcon, Button, Menu, UnstyledButton } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { getRouteApi, Link } from '@tanstack/react-router'
-import { useState } from 'react'
+import { lazy, Suspense, useState } from 'react'
 import type { FolderBody } from '../../../src/http/api/folders.ts'
 import { ChevronRightIcon, FolderIcon, MoreIcon, PlusIcon } from '../app/icons.tsx'
+import { useMay } from '../sign-in/queries.ts'
 import { formatCount } from '../units.ts'
-import { DeleteFolderDialog, EditFolderDialog } from './folder-dialogs.tsx'
 import { folderPathOf, ROOT_FOLDER_ID } from './folder-path.ts'
 import styles from './folders.module.css'
 import { folderQuery, folderSearchQuery } from './queries.ts'
@@ -13,11 +13,19 @@ import { folderQuery, folderSearchQuery } from './queries.ts'
 const route = getRouteApi('/signed-in/videos')
 const MAX_SHOWN = 12
 
+const EditFolderDialog = lazy(() =>
+  import('./folder-dialogs.tsx').then(({ EditFolderDialog }) => ({ default: EditFolderDialog })),
+)
+const DeleteFolderDialog = lazy(() =>
+  import('./folder-dialogs.tsx').then(({ DeleteFolderDialog }) => ({ default: DeleteFolderDialog })),
+)
+
 /** The way to the open folder, and what can be done with it. */
 export function FolderPath({ folderId }: { folderId: string }) {
   const search = route.useSearch()
   const { data: contents } = useQuery(folderQuery(folderId))
   const { data: found } = useQuery(folderSearchQuery(''))
+  const mayEdit = useMay('editor')
   const [dialog, setDialog] = useState<'edit' | 'delete'>()
   if (!contents) return null
   const above = folderPathOf(found?.folders ?? [], folderId).slice(0, -1)
@@ -41,21 +49,25 @@ export function FolderPath({ folderId }: { folderId: string }) {
           {contents.current.name}
         </span>
       </nav>
-      <Menu position="bottom-start">
-        <Menu.Target>
-          <ActionIcon variant="subtle" color="gray" aria-label={`Change the folder ${contents.current.name}`}>
-            <MoreIcon size={18} />
-          </ActionIcon>
-        </Menu.Target>
-        <Menu.Dropdown>
-          <Menu.Item onClick={() => setDialog('edit')}>Rename or move</Menu.Item>
-          <Menu.Item color="stop" onClick={() => setDialog('delete')}>
-            Delete
-          </Menu.Item>
-        </Menu.Dropdown>
-      </Menu>
-      <EditFolderDialog folder={contents.current} isOpen={dialog === 'edit'} onClose={close} />
-      <DeleteFolderDialog folder={contents.current} isOpen={dialog === 'delete'} onClose={close} />
+      {mayEdit && (
+        <Menu position="bottom-start">
+          <Menu.Target>
+            <ActionIcon variant="subtle" color="gray" aria-label={`Change the folder ${contents.current.name}`}>
+              <MoreIcon size={18} />
+            </ActionIcon>
+          </Menu.Target>
+          <Menu.Dropdown>
+            <Menu.Item onClick={() => setDialog('edit')}>Rename or move</Menu.Item>
+            <Menu.Item color="stop" onClick={() => setDialog('delete')}>
+              Delete
+            </Menu.Item>
+          </Menu.Dropdown>
+        </Menu>
+      )}
+      <Suspense>
+        {dialog === 'edit' && <EditFolderDialog folder={contents.current} onClose={close} />}
+        {dialog === 'delete' && <DeleteFolderDialog folder={contents.current} onClose={close} />}
+      </Suspense>
     </div>
   )
 }
@@ -63,6 +75,7 @@ export function FolderPath({ folderId }: { folderId: string }) {
 /** The folders in the open one, or the outermost, and a new one. */
 export function FolderStrip({ folderId = ROOT_FOLDER_ID }: { folderId?: string }) {
   const { data: contents } = useQuery(folderQuery(folderId))
+  const mayEdit = useMay('editor')
   const [isCreating, setCreating] = useState(false)
   const [showsAll, setShowsAll] = useState(false)
   if (!contents) return null
@@ -78,16 +91,18 @@ export function FolderStrip({ folderId = ROOT_FOLDER_ID }: { folderId?: string }
           {formatCount(hidden)} more
         </UnstyledButton>
       )}
-      <Button
-        variant="subtle"
-        color="gray"
-        size="compact-sm"
-        leftSection={<PlusIcon size={14} />}
-        onClick={() => setCreating(true)}
-      >
-        New folder
-      </Button>
-      <EditFolderDialog parentId={folderId} isOpen={isCreating} onClose={() => setCreating(false)} />
+      {mayEdit && (
+        <Button
+          variant="subtle"
+          color="gray"
+          size="compact-sm"
+          leftSection={<PlusIcon size={14} />}
+          onClick={() => setCreating(true)}
+        >
+          New folder
+        </Button>
+      )}
+      <Suspense>{isCreating && <EditFolderDialog parentId={folderId} onClose={() => setCreating(false)} />}</Suspense>
     </nav>
   )
 }

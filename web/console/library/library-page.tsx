@@ -1,27 +1,32 @@
 import { Button } from '@mantine/core'
 import { readLocalStorageValue } from '@mantine/hooks'
 import { getRouteApi } from '@tanstack/react-router'
-import { useState } from 'react'
+import { lazy, Suspense, useState } from 'react'
 import { FailureNotice } from '../app/failure.tsx'
 import { Page } from '../app/page.tsx'
+import { useMay } from '../sign-in/queries.ts'
 import { AddVideos } from '../upload/add-videos.tsx'
-import { type BulkAction, BulkActions } from './bulk-actions.tsx'
+import { BulkActions } from './bulk-actions.tsx'
+import { EmptyLibrary } from './empty-library.tsx'
 import { FolderPath, FolderStrip } from './folders.tsx'
 import styles from './library-page.module.css'
 import { isFiltered, type LibrarySearch } from './library-search.ts'
-import { SearchBox, StateLinks, TagFilter, useChangeSearch, ViewSwitch } from './library-toolbar.tsx'
-import { useSelection } from './use-selection.ts'
+import { SearchBox, StateLinks, useChangeSearch, ViewSwitch } from './library-toolbar.tsx'
+import { type BulkAction, useSelection } from './use-selection.ts'
 import { useVideoRows } from './use-video-rows.ts'
 import { VideoList } from './video-list.tsx'
 
 const route = getRouteApi('/signed-in/videos')
+// Its select is as large as the rest of the page.
+const TagFilter = lazy(() => import('./tag-filter.tsx').then(({ TagFilter }) => ({ default: TagFilter })))
+
 const VIEW_KEY = 'reelgate-library-view'
 
 export function LibraryPage() {
   const search = route.useSearch()
   const change = useChangeSearch()
   const rows = useVideoRows(search)
-  const selection = useSelection()
+  const selection = useSelection(useMay('editor'))
   const [bulkAction, setBulkAction] = useState<BulkAction>()
   const view = search.view ?? (readLocalStorageValue({ key: VIEW_KEY }) === 'cards' ? 'cards' : 'table')
 
@@ -30,6 +35,13 @@ export function LibraryPage() {
     change({ view: next })
   }
 
+  const isNew = rows.count === 0 && !isFiltered(search) && search.folder === undefined
+  if (isNew)
+    return (
+      <Page title="Videos">
+        <EmptyLibrary />
+      </Page>
+    )
   return (
     <Page
       title="Videos"
@@ -44,7 +56,9 @@ export function LibraryPage() {
       <FolderStrip folderId={search.folder} />
       <div className={styles.filters}>
         <StateLinks />
-        <TagFilter />
+        <Suspense>
+          <TagFilter />
+        </Suspense>
         <ViewSwitch view={view} onChange={setView} />
       </div>
       {rows.error && <FailureNotice error={rows.error} onRetry={rows.retry} />}
@@ -71,7 +85,7 @@ function NoVideos({ search }: { search: LibrarySearch }) {
     )
   return (
     <div className={styles.none}>
-      <p>There are no videos here yet.</p>
+      <p>This folder is empty. Drop videos anywhere on this page to upload them into it.</p>
     </div>
   )
 }

@@ -1,12 +1,12 @@
-import { ActionIcon, Kbd, MultiSelect, SegmentedControl, TextInput, VisuallyHidden } from '@mantine/core'
+import { ActionIcon, Kbd, SegmentedControl, TextInput, VisuallyHidden } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { getRouteApi, Link } from '@tanstack/react-router'
 import { type KeyboardEvent, useEffect, useRef } from 'react'
 import { CardsIcon, CloseIcon, RowsIcon, SearchIcon } from '../app/icons.tsx'
 import { formatCount } from '../units.ts'
-import { type LibrarySearch, STATE_FILTERS, type StateFilter, tagsOf } from './library-search.ts'
+import { type LibrarySearch, STATE_FILTERS, type StateFilter } from './library-search.ts'
 import styles from './library-toolbar.module.css'
-import { tagsQuery, videoCountQuery } from './queries.ts'
+import { videoCountQuery } from './queries.ts'
 import { STATES } from './status.ts'
 
 const route = getRouteApi('/signed-in/videos')
@@ -99,29 +99,6 @@ function StateLink({ search, filter, isCurrent }: { search: LibrarySearch; filte
     >
       {filter ? STATES[filter].label : 'All'} {count !== undefined && <span className={styles.count}>{formatCount(count)}</span>}
     </Link>
-  )
-}
-
-export function TagFilter() {
-  const search = route.useSearch()
-  const change = useChangeSearch()
-  const { data: tags = [] } = useQuery(tagsQuery)
-  const chosen = tagsOf(search)
-  if (tags.length === 0 && chosen.length === 0) return null
-  return (
-    <MultiSelect
-      className={styles.tags}
-      aria-label="Only videos with these tags"
-      placeholder={chosen.length === 0 ? 'Tags' : undefined}
-      data={[...new Set([...tags, ...chosen])].filter((tag) => !tag.includes(','))}
-      value={chosen}
-      onChange={(next) => change({ tags: next.join(',') || undefined })}
-      searchable
-      clearable
-      hidePickedOptions
-      limit={50}
-      nothingFoundMessage="There is no such tag."
-    />
   )
 }
 

@@ -2,6 +2,7 @@ import { Checkbox, Skeleton, VisuallyHidden } from '@mantine/core'
 import { Link } from '@tanstack/react-router'
 import type { MouseEvent } from 'react'
 import type { VideoBody } from '../../../src/http/api/video-body.ts'
+import { useMay } from '../sign-in/queries.ts'
 import { formatAgo, formatBytes, formatDuration, formatExactTime } from '../units.ts'
 import { Poster } from './poster.tsx'
 import { isUnderWay, lookOf } from './status.ts'
@@ -91,6 +92,7 @@ export function LoadingItem({ view }: { view: 'table' | 'cards' }) {
 }
 
 function PickBox({ video, isSelected, isSelecting, tabIndex, onToggle }: VideoItemProps) {
+  if (!useMay('editor')) return <span />
   return (
     <Checkbox
       aria-label={`Select ${video.title}`}

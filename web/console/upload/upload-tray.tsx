@@ -1,9 +1,8 @@
 import { ActionIcon, Progress, UnstyledButton } from '@mantine/core'
-import { Link } from '@tanstack/react-router'
+import { Link, useRouterState } from '@tanstack/react-router'
 import { useState } from 'react'
 import { CheckIcon, ChevronDownIcon, CloseIcon, ReloadIcon, WarningIcon } from '../app/icons.tsx'
-import { countVideos } from '../library/bulk-actions.tsx'
-import { formatBytes, formatCount, formatRemaining } from '../units.ts'
+import { countVideos, formatBytes, formatCount, formatRemaining } from '../units.ts'
 import { useUploadList, useUploads } from './upload-provider.tsx'
 import styles from './upload-tray.module.css'
 import type { Upload } from './uploads.ts'
@@ -14,6 +13,8 @@ export function UploadTray() {
   const list = useUploadList()
   const [isOpen, setOpen] = useState(true)
   const leftOut = uploads.leftOut()
+  const isShownByPage = useRouterState({ select: ({ location }) => location.pathname === '/welcome' }) && list.length === 1
+  if (isShownByPage) return null
   if (list.length === 0 && leftOut.length === 0) return null
   const open = list.filter(({ state }) => state === 'waiting' || state === 'sending')
   return (

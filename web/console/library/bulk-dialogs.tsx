@@ -1,0 +1,114 @@
+import { MultiSelect, TagsInput } from '@mantine/core'
+import { useMutation, useQuery } from '@tanstack/react-query'
+import { useState } from 'react'
+import type { VideoBody } from '../../../src/http/api/video-body.ts'
+import { callApi } from '../api.ts'
+import { Dialog } from '../app/dialog.tsx'
+import { countVideos, formatCount } from '../units.ts'
+import styles from './bulk-dialogs.module.css'
+import { FolderSelect } from './folder-dialogs.tsx'
+import { ROOT_FOLDER_ID } from './folder-path.ts'
+import { tagsQuery } from './queries.ts'
+import type { BulkAction } from './use-selection.ts'
+
+type BulkDialogProps = { videos: readonly VideoBody[]; onClose(): void; onDone(sentence: string): Promise<void> }
+
+/** What is to be done with all selected videos. */
+export function BulkDialog({ action, ...props }: BulkDialogProps & { action: BulkAction }) {
+  if (action === 'tag') return <TagDialog {...props} />
+  return action === 'move' ? <MoveDialog {...props} /> : <DeleteDialog {...props} />
+}
+
+function TagDialog({ videos, onClose, onDone }: BulkDialogProps) {
+  const { data: known = [] } = useQuery(tagsQuery)
+  const [added, setAdded] = useState<string[]>([])
+  const [removed, setRemoved] = useState<string[]>([])
+  const present = [...new Set(videos.flatMap(({ tags }) => tags))].toSorted((a, b) => a.localeCompare(b))
+  const save = useMutation({
+    async mutationFn() {
+      const ids = videos.map(({ id }) => id)
+      if (added.length > 0) await callApi<unknown>('POST', 'videos/tags', { body: { videos: ids, tags: added } })
+      if (removed.length > 0) await callApi<unknown>('DELETE', 'videos/tags', { body: { videos: ids, tags: removed } })
+    },
+    onSuccess: () => onDone(`The tags of ${countVideos(videos.length)} have been changed.`),
+  })
+  return (
+    <Dialog
+      title={`Tag ${countVideos(videos.length)}`}
+      isOpen
+      onClose={onClose}
+      action="Save"
+      isBusy={save.isPending}
+      isDisabled={added.length === 0 && removed.length === 0}
+      error={save.error}
+      onSubmit={() => save.mutate()}
+    >
+      <TagsInput
+        label="Add tags"
+        description="Enter ends a tag."
+        data={known}
+        value={added}
+        onChange={setAdded}
+        limit={50}
+        acceptValueOnBlur
+        data-autofocus
+      />
+      {present.length > 0 && (
+        <MultiSelect label="Remove tags" data={present} value={removed} onChange={setRemoved} hidePickedOptions searchable />
+      )}
+    </Dialog>
+  )
+}
+
+function MoveDialog({ videos, onClose, onDone }: BulkDialogProps) {
+  const [folderId, setFolderId] = useState(ROOT_FOLDER_ID)
+  const move = useMutation({
+    async mutationFn() {
+      for (const { id } of videos) await callApi<unknown>('POST', `videos/${id}`, { body: { folderId } })
+    },
+    onSuccess: () => onDone(`${countVideos(videos.length)} moved.`),
+  })
+  return (
+    <Dialog
+      title={`Move ${countVideos(videos.length)}`}
+      isOpen
+      onClose={onClose}
+      action="Move"
+      isBusy={move.isPending}
+      error={move.error}
+      onSubmit={() => move.mutate()}
+    >
+      <FolderSelect label="To" value={folderId} onChange={setFolderId} />
+    </Dialog>
+  )
+}
+
+const MAX_NAMED = 5
+
+function DeleteDialog({ videos, onClose, onDone }: BulkDialogProps) {
+  const remove = useMutation({
+    mutationFn: () => callApi<unknown>('DELETE', 'videos', { body: { videos: videos.map(({ id }) => id) } }),
+    onSuccess: () => onDone(`${countVideos(videos.length)} deleted.`),
+  })
+  const others = videos.length - MAX_NAMED
+  return (
+    <Dialog
+      title={`Delete ${countVideos(videos.length)}?`}
+      isOpen
+      onClose={onClose}
+      action={`Delete ${countVideos(videos.length)}`}
+      color="stop"
+      isBusy={remove.isPending}
+      error={remove.error}
+      onSubmit={() => remove.mutate()}
+    >
+      <ul className={styles.names}>
+        {videos.slice(0, MAX_NAMED).map(({ id, title }) => (
+          <li key={id}>{title}</li>
+        ))}
+        {others > 0 && <li>and {formatCount(others)} more</li>}
+      </ul>
+      <p>They stop playing everywhere, and their files and keys are destroyed. This cannot be undone.</p>
+    </Dialog>
+  )
+}

@@ -1,0 +1,37 @@
+import { useNavigate } from '@tanstack/react-router'
+import { useEffect } from 'react'
+import { CodeBlock } from '../app/code-block.tsx'
+import { publicUrl } from '../app/place.ts'
+import { useMay } from '../sign-in/queries.ts'
+import { DropZone } from '../upload/drop-zone.tsx'
+import { useUploadList } from '../upload/upload-provider.tsx'
+import styles from './empty-library.module.css'
+
+/** What an account without videos begins with; the first upload leads on to its first steps. */
+export function EmptyLibrary() {
+  const navigate = useNavigate()
+  const isUploading = useUploadList().length > 0
+  useEffect(() => {
+    if (isUploading) void navigate({ to: '/welcome', replace: true })
+  }, [isUploading, navigate])
+  if (!useMay('uploader')) return <p>There are no videos yet.</p>
+  return (
+    <div className={styles.empty}>
+      <p className={styles.lead}>
+        Your library is empty. Add a video: it is encoded for every screen, encrypted, and plays only to the people whom your site
+        lets watch it.
+      </p>
+      <DropZone />
+      <p>From your own server, the same is one call:</p>
+      <CodeBlock name="curl" code={importByCurl(publicUrl())} />
+    </div>
+  )
+}
+
+function importByCurl(serverUrl: string): string {
+  return `curl -X PUT '${serverUrl}/api/videos/importUrl' \\
+  -H "Authorization: Apisecret $REELGATE_SECRET" \\
+  -H 'Content-Type: application/json' \\
+  -d '{"url": "https://example.org/video.mp4"}'
+`
+}

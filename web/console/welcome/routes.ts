@@ -1,0 +1,12 @@
+import { createRoute, lazyRouteComponent } from '@tanstack/react-router'
+import { signedInRoute } from '../app/root-routes.tsx'
+
+export const welcomeRoutes = [
+  createRoute({
+    getParentRoute: () => signedInRoute,
+    path: '/welcome',
+    /** The video of the first steps; absent: the one that is uploaded now, or none yet. */
+    validateSearch: ({ video }): { video?: string } => (typeof video === 'string' && video !== '' ? { video } : {}),
+    component: lazyRouteComponent(() => import('./welcome-page.tsx'), 'WelcomePage'),
+  }),
+] as const
