@@ -1,0 +1,92 @@
+import type { Browser } from 'playwright-core'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { startSharedReelgate } from '../in-process.ts'
+import { told } from '../viewer.ts'
+import { startChromium, startPersonsChromium } from './chromium.ts'
+import { openPlayer, openTab, playerAddress } from './player.ts'
+import { startSite } from './site.ts'
+import { makeSmallVideo } from './videos.ts'
+
+// A video whose connection, page or tab goes away for a while.
+
+let reelgate: Awaited<ReturnType<typeof startSharedReelgate>>
+let chromium: Browser
+let person: Awaited<ReturnType<typeof startPersonsChromium>>
+const school = startSite()
+
+beforeAll(async () => {
+  reelgate = await startSharedReelgate({ video: await makeSmallVideo(), title: 'Small video' })
+  chromium = await startChromium()
+  person = await startPersonsChromium()
+})
+
+afterAll(async () => {
+  await chromium?.close()
+  await person?.remove()
+  await reelgate?.remove()
+  school.close()
+})
+
+test('offline, the video plays from its buffer, then says so; back online it plays on by itself in the same session', async () => {
+  const browser = await chromium.newContext()
+  const player = await openPlayer(browser, playerAddress(reelgate.url, await reelgate.owner.issueOtp(reelgate.videoId)))
+  await player.play()
+  const { timeS } = await player.playsPast(0.5)
+  const session = player.page.url()
+
+  await browser.setOffline(true)
+  await player.playsPast(timeS + 1)
+  await player.seekNear(50)
+  await player.shows('playing', 'offline')
+  expect(await player.note()).toBe('You are offline. Playback continues when the connection is back.')
+  await player.screenshot('offline')
+
+  await browser.setOffline(false)
+  await player.playsPast(50.5)
+  await player.shows('playing', '')
+  expect(player.page.url()).toBe(session)
+})
+
+test('while the server is away the player says so, and plays on by itself in the same session when it is back', async () => {
+  const otp = await reelgate.owner.issueOtp(reelgate.videoId)
+  const player = await openPlayer(await chromium.newContext(), playerAddress(reelgate.url, otp))
+  await player.play()
+  await player.playsPast(0.5)
+  const session = player.page.url()
+
+  await reelgate.stop()
+  await player.seekNear(50)
+  await player.shows('playing', 'network')
+  expect(await player.note()).toBe('The server does not answer. Playback continues when it does.')
+
+  await reelgate.restart()
+  await player.playsPast(50.5)
+  expect(player.page.url()).toBe(session)
+})
+
+test('a page that is left and come back to plays on by itself where it was: same session, same screen, new keys', async () => {
+  const page = await openTab(person.browser)
+  const issueOtp = () => reelgate.owner.issueOtp(reelgate.videoId, { userId: 'back', streamLimit: 1 })
+  const lesson = school.put(`<script src="${reelgate.url}/v2/api.js"></script>
+    <iframe src="${playerAddress(reelgate.url, await issueOtp())}" width="640" height="360" allow="autoplay"></iframe>
+    <script>const player = VdoPlayer.getInstance(document.querySelector('iframe'))
+      addEventListener('pageshow', ({ persisted }) => { globalThis.wasKept = persisted })</script>`)
+  await page.goto(lesson)
+  const inPage = <T>(script: string) => page.evaluate(script) as Promise<T>
+  await inPage('player.video.play()')
+  await expect.poll(() => inPage('player.video.currentTime')).toBeGreaterThan(1)
+  await page.goto('about:blank')
+  await page.goBack({ waitUntil: 'commit' })
+  expect(await inPage('wasKept')).toBe(true)
+
+  const cameBackAtS = await inPage<number>('player.video.currentTime')
+  expect(cameBackAtS).toBeGreaterThan(1)
+  await expect.poll(() => inPage('player.video.currentTime')).toBeGreaterThan(cameBackAtS + 0.5)
+  await inPage('player.video.currentTime = 50') // where none of its keys is from before
+  await expect.poll(() => inPage('player.video.currentTime')).toBeGreaterThan(50.5)
+  const sessions = await reelgate.owner.call('GET', '/api/sessions?userId=back')
+  expect(await sessions.json()).toMatchObject({ rows: [{ userId: 'back' }] })
+  const other = reelgate.newViewer()
+  await other.redeem(await issueOtp())
+  expect(await told(other.key(0))).toEqual([409, 'stream-limit'])
+})
