@@ -1,4 +1,5 @@
 import { defineConfig } from 'vitest/config'
+import { LongestFirst } from './test/longest-first.ts'
 import { SummaryReporter } from './test/summary-reporter.ts'
 
 /** The file, log and locks of SQLite. */
@@ -32,8 +33,9 @@ export default defineConfig({
     // loads the server's modules once, so a file leaves nothing behind that the next one must not find.
     pool: 'forks',
     isolate: false,
-    // More than the 2 cores on which the suite must be quick: tests wait for disks, timers and other processes half of their time.
-    maxWorkers: 4,
+    // More than the 2 cores on which the suite must be quick: tests wait for disks, timers and other processes most of their time.
+    maxWorkers: 6,
+    sequence: { sequencer: LongestFirst },
     // Only to end what hangs. How fast something is, the benches measure.
     testTimeout: 300_000,
     hookTimeout: 300_000,
