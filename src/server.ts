@@ -19,6 +19,7 @@ import { type Overrides, openFoundation } from './installation/open-foundation.t
 import { createReadiness } from './installation/readiness.ts'
 import { readServerState } from './installation/server-state.ts'
 import { openPlayback, savePlayback } from './playback/open.ts'
+import { createOtpDefaultsFinder } from './playback/otp-defaults.ts'
 import { cacheKey, createSegmentCache } from './playback/segment-cache.ts'
 import { sessionsOfAccounts, sessionsOfVideos } from './playback/session.ts'
 import { openRateLimiting } from './rate-limits/open.ts'
@@ -90,7 +91,7 @@ async function openServer(
   const publicUrl = () => config.publicUrl ?? url
   const keyUses = createKeyUseTracker({ write, nowS })
   opened.defer(() => logErrors(log, 'API keys: saving their last use failed', () => keyUses.save()))
-  const playbackOtps = { db, write, nowS, outbound, watermarkImages }
+  const playbackOtps = { db, write, nowS, outbound, watermarkImages, findDefaults: createOtpDefaultsFinder({ db, write }) }
   const demo = isDemoAllowed(config) ? openDemo({ ...receiving, sandbox, playbackOtps }) : undefined
   const metrics = config.metrics && (await import('./http/metrics/metrics.ts')).createMetrics(config.metrics)
   const app = createInterfaces({

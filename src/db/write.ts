@@ -11,13 +11,19 @@ import type { Tables } from './tables.ts'
  */
 export type Write = {
   <T>(change: (tx: Kysely<Tables>) => Promise<T>): Promise<T>
-  /** The same for a change that is one statement: those of a group may be sent concurrently. */
-  one<T>(statement: (tx: Kysely<Tables>) => Promise<T>): Promise<T>
+  /**
+   * The same for one statement that adds rows which no cached read returns, such as an OTP: `commits` does not rise, and those of a
+   * group may be sent concurrently.
+   */
+  append<T>(statement: (tx: Kysely<Tables>) => Promise<T>): Promise<T>
   /** The same for a change that frees space, such as a deletion: on a full disk it may use what is kept in reserve. */
   makingRoom<T>(change: (tx: Kysely<Tables>) => Promise<T>): Promise<T>
   /** Runs a statement that must not be in a transaction, between two groups. */
   outsideTransaction<T>(statement: (db: Kysely<Tables>) => Promise<T>): Promise<T>
-  /** Rises with each group that was committed, or may have been. While it is the same, a repeated read returns the same. */
+  /**
+   * Rises with each group that was committed, or may have been, unless it only appended. While it is the same, a repeated read of
+   * anything but appended rows returns the same.
+   */
   commits(): number
 }
 
@@ -29,7 +35,7 @@ export type AlsoInTransaction<Outcome> = (tx: Kysely<Tables>, outcome: Outcome) 
 
 /** A call of `write` that waits for its group. */
 export type Call = {
-  isOneStatement: boolean
+  isAppend: boolean
   makesRoom: boolean
   run(db: Kysely<Tables>): Promise<void>
   /** Tells the caller that it is durable. */
@@ -76,9 +82,9 @@ export function createGroupCommitter({
   }
 
   type Change<T> = (tx: Kysely<Tables>) => Promise<T>
-  const PLAIN = { isOneStatement: false, makesRoom: false }
+  const PLAIN = { isAppend: false, makesRoom: false }
 
-  function write<T>(change: Change<T>, kind: Pick<Call, 'isOneStatement' | 'makesRoom'> = PLAIN): Promise<T> {
+  function write<T>(change: Change<T>, kind: Pick<Call, 'isAppend' | 'makesRoom'> = PLAIN): Promise<T> {
     return new Promise<T>((resolve, reject) => {
       let result: T
       if (pending.length === 0) enqueue(commitPending)
@@ -114,12 +120,16 @@ export function createGroupCommitter({
   async function commitGroup(group: readonly Call[]): Promise<void> {
     try {
       const durable = await commit(group)
-      commits++
+      countCommit(group)
       for (const call of durable) call.resolve()
     } catch (error) {
-      commits++ // it may have been committed
+      countCommit(group) // it may have been committed
       rejectAll(group, error)
     }
+  }
+
+  function countCommit(group: readonly Call[]): void {
+    if (!group.every(({ isAppend }) => isAppend)) commits++
   }
 
   function takePending(): Call[] {
@@ -144,7 +154,7 @@ export function createGroupCommitter({
   }
 
   return Object.assign(<T>(change: Change<T>) => write(change), {
-    one: <T>(statement: Change<T>) => write(statement, { ...PLAIN, isOneStatement: true }),
+    append: <T>(statement: Change<T>) => write(statement, { ...PLAIN, isAppend: true }),
     makingRoom: <T>(change: Change<T>) => write(change, { ...PLAIN, makesRoom: true }),
     outsideTransaction,
     commits: () => commits,

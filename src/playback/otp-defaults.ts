@@ -1,4 +1,5 @@
 import { type Actor, recordAuditEvent } from '../audit/audit-log.ts'
+import { cachedUntilCommit } from '../db/cache-until-commit.ts'
 import type { Db } from '../db/database.ts'
 import type { Write } from '../db/write.ts'
 import { videoNotFound } from '../errors.ts'
@@ -19,11 +20,14 @@ export const NO_DEFAULTS: OtpDefaults = { ofVideo: {}, ofAccount: {}, areRemovab
 
 export type OtpDefaultsDeps = { db: Db; write: Write; wallNowS: () => number }
 
-/** Read for each OTP, so that a change applies to the next one on every server. */
-export async function findOtpDefaults(
-  db: Db,
-  { accountId, videoId }: { accountId: string; videoId: string },
-): Promise<OtpDefaults> {
+/** The defaults for an OTP of a video. Cached until the next commit, so a change applies to the next OTP. */
+export type FindOtpDefaults = (accountId: string, videoId: string) => Promise<OtpDefaults | undefined> | OtpDefaults
+
+export function createOtpDefaultsFinder({ db, write }: Pick<OtpDefaultsDeps, 'db' | 'write'>): FindOtpDefaults {
+  return cachedUntilCommit(write, (accountId: string, videoId: string) => findOtpDefaults(db, accountId, videoId))
+}
+
+async function findOtpDefaults(db: Db, accountId: string, videoId: string): Promise<OtpDefaults> {
   const row = await findBothDefaults(db, accountId, videoId)
   if (!row || (row.ofVideo === null && row.ofAccount === null)) return NO_DEFAULTS
   return {

@@ -1,5 +1,4 @@
 import { hashSecret, newSecret } from '../crypto/secret.ts'
-import type { Db } from '../db/database.ts'
 import type { AlsoInTransaction, Write } from '../db/write.ts'
 import { videoNotFound } from '../errors.ts'
 import type { OutboundPolicy } from '../outbound/policy.ts'
@@ -10,7 +9,6 @@ import type { Rules } from './rules.ts'
 import { checkWhitelist } from './whitelist.ts'
 
 export type OtpDeps = {
-  db: Db
   write: Write
   nowS: () => number
   outbound: OutboundPolicy
@@ -70,7 +68,7 @@ export async function issueOtp(
         if (isOurs) await alsoInTransaction(tx, otp)
         return isOurs
       })
-    : await write.one((tx) => insertOtp(tx, row))
+    : await write.append((tx) => insertOtp(tx, row))
   if (!issued) throw videoNotFound()
   watermarkImages.request(request.accountId, listImageUrls(request.watermarks))
   return otp

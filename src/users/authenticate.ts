@@ -39,8 +39,7 @@ export function createFindSignedIn({ db, write, nowS, log }: FindSignedInDeps): 
   function saveSeen(id: string): void {
     if (saving.has(id)) return
     saving.add(id)
-    write
-      .one((tx) => saveSignInSeen(tx, id, nowS()))
+    write((tx) => saveSignInSeen(tx, id, nowS()))
       .catch((error) => log[logLevelFor(error, 'error')]({ err: error }, 'sign-in: saving when it was used failed'))
       .finally(() => saving.delete(id))
   }

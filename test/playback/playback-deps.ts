@@ -97,7 +97,7 @@ export async function openBarePlayback({ durationS = 60 } = {}) {
     options: Partial<Pick<OtpRequest, 'videoId' | 'userId' | 'streamLimit' | 'rules' | 'apiKeyId'>> = {},
   ) =>
     issueOtp(
-      { db, write, nowS, outbound: createOutboundPolicy([]), watermarkImages: noWatermarkImages },
+      { write, nowS, outbound: createOutboundPolicy([]), watermarkImages: noWatermarkImages },
       {
         accountId,
         apiKeyId,

@@ -423,7 +423,7 @@ function unanswered(write: Write, isKept: boolean): Write {
     throw new CommitOutcomeUnknown('nobody knows')
   }
   return Object.assign(fails, {
-    one: fails,
+    append: fails,
     makingRoom: fails,
     outsideTransaction: write.outsideTransaction,
     commits: write.commits,

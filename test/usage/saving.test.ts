@@ -100,7 +100,7 @@ function failingOnce(write: Write, number: number, unknown?: { isKept: boolean }
     throw unknown ? new CommitOutcomeUnknown('nobody knows') : new Error('the disk is full')
   }
   return Object.assign(failing, {
-    one: failing,
+    append: failing,
     makingRoom: failing,
     outsideTransaction: write.outsideTransaction,
     commits: write.commits,

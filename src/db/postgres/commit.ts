@@ -119,11 +119,11 @@ function isRetryable(error: unknown): boolean {
   return isConflict(error) || error instanceof LostConnection
 }
 
-/** One after the other, in the order of the calls. Consecutive calls that are single statements are pipelined. */
+/** One after the other, in the order of the calls. Consecutive appends, which are single statements, are pipelined. */
 async function runAll(group: readonly Call[], db: Kysely<Tables>): Promise<void> {
   let sent: Promise<void>[] = []
   for (const call of group) {
-    if (!call.isOneStatement) {
+    if (!call.isAppend) {
       await allSettledOrThrow(sent)
       sent = []
       await call.run(db)

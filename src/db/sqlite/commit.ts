@@ -7,13 +7,13 @@ import { type Call, CommitOutcomeUnknown, type Committer, errorCode } from '../w
  * A connection. `run` is for the statements around a transaction, which every call needs: synchronous,
  * without a promise.
  */
-export type Writer = { db: Kysely<Tables>; run(statement: string): void }
+export type Writer = { db: Kysely<Tables>; run(statement: string): void; isInTransaction(): boolean }
 
 /** Releases a part of the space that is reserved for a full disk. False: nothing is left. */
 export type ReleaseReservePart = () => boolean
 
 /**
- * Commits on SQLite: a savepoint for each call.
+ * Commits on SQLite: a savepoint for each call of more than one statement.
  * @param writer does not wait when the database is locked: SQLite's own wait would block the whole event loop, reads included
  */
 export function createSqliteCommitter(writer: Writer, releaseReservePart: ReleaseReservePart): Committer {
@@ -65,7 +65,7 @@ async function commitGroup(writer: Writer, group: readonly Call[], failed: Set<C
   const durable: Call[] = []
   try {
     for (const call of group) {
-      if (await runInSavepoint(writer, call)) durable.push(call)
+      if (await (call.isAppend ? runAppend(writer, call) : runInSavepoint(writer, call))) durable.push(call)
       else failed.add(call)
     }
     writer.run('commit')
@@ -81,6 +81,18 @@ function rollBack({ run }: Writer): void {
     run('rollback')
   } catch {
     // SQLite has rolled it back by itself
+  }
+}
+
+/** A statement that fails undoes itself, so it needs no savepoint, which is two statements more. */
+async function runAppend({ db, isInTransaction }: Writer, call: Call): Promise<boolean> {
+  try {
+    await call.run(db)
+    return true
+  } catch (error) {
+    if (isDatabaseFull(error) || !isInTransaction()) throw error
+    call.reject(toPublicError(error))
+    return false
   }
 }
 

@@ -212,6 +212,7 @@ function connect(path: string, configure: (connection: SqliteDatabase.Database) 
   return {
     db: createSqliteKysely(executeQuery, async () => void connection.close()),
     run: (statement) => void statements.prepare(statement).run(),
+    isInTransaction: () => connection.inTransaction,
   }
 }
 

@@ -1,13 +1,13 @@
 import { type Static, Type } from 'typebox'
-import { getOtpKey } from '../../accounts/api-key.ts'
+import { type AccountDeps, getOtpKey } from '../../accounts/api-key.ts'
 import { encodePlaybackInfo, issueOtp, type OtpDeps } from '../../playback/otp.ts'
 import type { App } from '../server/app-type.ts'
 import { IdempotencyHeaders, type IdempotencyRouteDeps, jsonRepresentation, sendIdempotent } from '../wire/idempotency.ts'
-import { OtpBody, readOtpOptions } from '../wire/otp-options.ts'
+import { OtpBody, type OtpOptionsDeps, readOtpOptions } from '../wire/otp-options.ts'
 import { authenticateRequest } from './key.ts'
 import { VideoParams } from './videos.ts'
 
-export type OtpRoutesDeps = IdempotencyRouteDeps & { playbackOtps: OtpDeps }
+export type OtpRoutesDeps = IdempotencyRouteDeps & { playbackOtps: OtpDeps & OtpOptionsDeps & Pick<AccountDeps, 'db'> }
 
 const OtpReply = Type.Object({
   otp: Type.String({ description: '64 of [A-Za-z0-9]' }),

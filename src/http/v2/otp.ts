@@ -3,7 +3,7 @@ import { issueOtp, type OtpDeps } from '../../playback/otp.ts'
 import { EXAMPLE } from '../docs/examples.ts'
 import type { App } from '../server/app-type.ts'
 import { IdempotencyHeaders, type IdempotencyRouteDeps, sendIdempotent } from '../wire/idempotency.ts'
-import { OtpBody, readOtpOptions } from '../wire/otp-options.ts'
+import { OtpBody, type OtpOptionsDeps, readOtpOptions } from '../wire/otp-options.ts'
 import {
   authenticateFromBody,
   type CallerDeps,
@@ -14,7 +14,7 @@ import {
   v2ResponseSchema,
 } from './response.ts'
 
-export type V2OtpDeps = IdempotencyRouteDeps & CallerDeps & { playbackOtps: OtpDeps }
+export type V2OtpDeps = IdempotencyRouteDeps & CallerDeps & { playbackOtps: OtpDeps & OtpOptionsDeps }
 
 const OtpQuery = Type.Object({
   video: Type.String({ description: 'id of the video', examples: [EXAMPLE.videoId] }),

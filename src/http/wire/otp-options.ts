@@ -3,13 +3,15 @@ import { Compile } from 'typebox/compile'
 import { Failure } from '../../errors.ts'
 import { parseJson } from '../../json.ts'
 import type { OtpDeps, OtpRequest } from '../../playback/otp.ts'
-import { type DefaultOptions, findOtpDefaults, NO_DEFAULTS, type OtpDefaults } from '../../playback/otp-defaults.ts'
+import { type DefaultOptions, type FindOtpDefaults, NO_DEFAULTS, type OtpDefaults } from '../../playback/otp-defaults.ts'
 import { isGiven, mergeRules, readRules } from '../../playback/rules.ts'
 import { checkWhitelist } from '../../playback/whitelist.ts'
 import { parseWatermarks, type Viewer } from '../../watermark/watermark.ts'
 import { refuseMisspelledNames } from './misspelled-names.ts'
 
 // The options of an OTP as both interfaces send them, JSON or form (wire-contract.md, section 5). Unknown keys are ignored.
+
+export type OtpOptionsDeps = Pick<OtpDeps, 'outbound'> & { findDefaults: FindOtpDefaults }
 
 const DEFAULT_TTL_S = 21_600
 const MAX_LICENSE_RULES_BYTES = 4096
@@ -118,8 +120,8 @@ type Options = Readonly<Record<string, unknown>>
  * @throws Failure `invalid` that names the option
  */
 export async function readOtpOptions(
-  { db, outbound }: Pick<OtpDeps, 'db' | 'outbound'>,
-  video: { accountId: string; videoId: string },
+  { findDefaults, outbound }: OtpOptionsDeps,
+  { accountId, videoId }: { accountId: string; videoId: string },
   body: unknown,
 ): Promise<OtpChoices> {
   const options = asRecord(body)
@@ -130,7 +132,7 @@ export async function readOtpOptions(
   const userId = known.userId === undefined ? undefined : String(known.userId)
   const viewer = { ...known.viewer, userId }
   const own = readChoices(outbound, options, viewer)
-  const defaults = await findOtpDefaults(db, video)
+  const defaults = (await findDefaults(accountId, videoId)) ?? NO_DEFAULTS
   const licenseRules = readLicenseRules(options.licenseRules)
   if (defaults === NO_DEFAULTS) return { ttlS: DEFAULT_TTL_S, watermarks: [], ...own, userId, licenseRules }
   const ofVideo = readChoices(outbound, keptDefaults(options, defaults.ofVideo, defaults), viewer)

@@ -12,6 +12,18 @@ test('a result is read once, and again after the next commit', async () => {
   expect((await db.selectFrom('setting').selectAll().execute()).length).toBe(1)
 })
 
+test('appended rows leave it cached; a group with any other change does not', async () => {
+  const { write, reads, find } = await open()
+  await write((tx) => tx.insertInto('setting').values({ name: 'a', value: '1' }).execute())
+  const append = (name: string) => write.append((tx) => tx.insertInto('setting').values({ name, value: 'x' }).execute())
+  expect(await find('a')).toBe('1')
+  await append('another')
+  expect(await find('a')).toBe('1')
+  expect(reads()).toBe(1)
+  await Promise.all([append('one more'), write((tx) => tx.updateTable('setting').set({ value: '2' }).execute())])
+  expect(await find('a')).toBe('2')
+})
+
 test('a missing value is looked up each time', async () => {
   const { reads, find } = await open()
   expect([await find('b'), await find('b')]).toEqual([undefined, undefined])

@@ -147,7 +147,7 @@ test('changes return how many rows they changed', async () => {
 
 test('a prepared statement uses the values of its own call, with any number of concurrent calls', async () => {
   const id = await newAccount(database)
-  await Promise.all(Array.from({ length: 50 }, (_, i) => database.write.one((tx) => rename(tx, { id, name: `name ${i}` }))))
+  await Promise.all(Array.from({ length: 50 }, (_, i) => database.write.append((tx) => rename(tx, { id, name: `name ${i}` }))))
   const names = await Promise.all(Array.from({ length: 50 }, () => nameOf(database.db, { id })))
   expect(new Set(names.flatMap(({ rows }) => rows.map(({ name }) => name)))).toEqual(new Set(['name 49']))
   const others = await Promise.all(['unknown', id].map((each) => nameOf(database.slowQueryDb, { id: each })))

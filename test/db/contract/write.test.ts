@@ -54,14 +54,14 @@ test('a call that fails rolls back alone and rejects with its reason; the others
   const { write, db } = await openOwnDatabase()
   const outcomes = await Promise.allSettled([
     write((tx) => put(tx, 'a', '1')),
-    write.one((tx) => put(tx, 'b', '1')),
+    write.append((tx) => put(tx, 'b', '1')),
     write(async (tx) => {
       await put(tx, 'c', '1')
       await put(tx, 'd', '1')
       throw new Error('changed its mind')
     }),
-    write.one((tx) => put(tx, 'a', 'twice')), // breaks the primary key
-    write.one((tx) => put(tx, 'e', '1')),
+    write.append((tx) => put(tx, 'a', 'twice')), // breaks the primary key
+    write.append((tx) => put(tx, 'e', '1')),
     write(() => {
       throw new Error('never began')
     }),
@@ -78,7 +78,7 @@ test('a call that fails rolls back alone and rejects with its reason; the others
 test('a call that fails by itself rejects, and the next one succeeds', async () => {
   const { write, db } = await openOwnDatabase()
   await expect(write((tx) => sql`no words of SQL`.execute(tx))).rejects.toThrow(/syntax/)
-  await expect(write.one(() => Promise.reject(new Error('refused')))).rejects.toThrow('refused')
+  await expect(write.append(() => Promise.reject(new Error('refused')))).rejects.toThrow('refused')
   await write((tx) => put(tx, 'a', '1'))
   expect(await names(db)).toEqual(['a'])
 })
@@ -105,7 +105,7 @@ test('calls run in the order in which they were made, and each sees the changes 
       .execute()
   const seen: Promise<string | undefined>[] = []
   for (let i = 0; i < 30; i++) {
-    const appended = i % 3 === 0 ? write(append(`${i} `)) : write.one(append(`${i} `))
+    const appended = i % 3 === 0 ? write(append(`${i} `)) : write.append(append(`${i} `))
     seen.push(write((tx) => value(tx, 'words')))
     if (i % 10 === 9) await appended
   }

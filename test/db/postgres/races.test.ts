@@ -20,7 +20,7 @@ test('O03: of two concurrent redeems of each of hundreds of OTPs, READ COMMITTED
   const database = await openOwnPostgres()
   const video = await addVideo(database)
   const hashes = Array.from({ length: OTPS }, (_, i) => hashOf(i))
-  await Promise.all(hashes.map((hash) => database.write.one((tx) => insertOtp(tx, makeOtpRow({ ...video, hash })))))
+  await Promise.all(hashes.map((hash) => database.write.append((tx) => insertOtp(tx, makeOtpRow({ ...video, hash })))))
 
   const rivals = [connectTo(database.url), connectTo(database.url)]
   const won = rivals.map(() => 0)

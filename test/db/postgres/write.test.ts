@@ -10,7 +10,7 @@ import { connectTo, openOwnPostgres } from './database.ts'
 
 test('the calls of one turn are one transaction', async () => {
   const { write, db } = await openOwnPostgres()
-  await Promise.all(Array.from({ length: 100 }, (_, i) => (i % 2 ? write : write.one)((tx) => put(tx, `s${i}`, i))))
+  await Promise.all(Array.from({ length: 100 }, (_, i) => (i % 2 ? write : write.append)((tx) => put(tx, `s${i}`, i))))
   const { rows } = await sql<{ transactions: number }>`select count(distinct xmin::text) as transactions from setting`.execute(db)
   expect(rows).toEqual([{ transactions: 1 }])
 })
@@ -20,7 +20,7 @@ test('a group that another change rolled back runs again: nothing is lost or don
   const otherProgram = connectTo(url, SERIALIZABLE)
   await write((tx) => put(tx, 'counter', 0))
   let tries = 0
-  const neighbours = [write((tx) => put(tx, 'before', 1)), write.one((tx) => put(tx, 'before too', 1))]
+  const neighbours = [write((tx) => put(tx, 'before', 1)), write.append((tx) => put(tx, 'before too', 1))]
   const counted = write(async (tx) => {
     const read = await numberOf(tx, 'counter')
     if (tries++ < 2) await set(otherProgram, 'counter', 10 * tries)

@@ -32,6 +32,22 @@ test('a write resolves only after its commit, when another connection sees it', 
   expect(otherProgram.prepare('select value from setting').pluck().all()).toEqual(['1'])
 })
 
+test.each(['write', 'append'] as const)(
+  'when a %s makes SQLite roll back the whole transaction, each call of its group rejects',
+  async (kind) => {
+    const { write, names } = await open()
+    await write((tx) => put(tx, 'a', '1'))
+    const rollBack = (tx: Db) => sql`insert or rollback into setting (name, value) values ('a', 'twice')`.execute(tx)
+    const outcomes = await Promise.allSettled([
+      write.append((tx) => put(tx, 'b', '1')),
+      kind === 'write' ? write(rollBack) : write.append(rollBack),
+      write.append((tx) => put(tx, 'c', '1')),
+    ])
+    expect(outcomes.map(({ status }) => status)).toEqual(['rejected', 'rejected', 'rejected'])
+    expect(await names()).toEqual(['a'])
+  },
+)
+
 test('a statement between two groups runs in no transaction', async () => {
   const { write, db } = await open()
   const writes = [
