@@ -1,34 +1,30 @@
 import { hash, randomBytes } from 'node:crypto'
 
-const ALPHABET = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789'
+const ALPHABET = Buffer.from('ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789')
 const SECRET_LENGTH = 64
 // The largest multiple of 62 in a byte: bytes from here on are discarded, so that every character is equally likely.
 const FAIR_BYTES = 248
 /** Random bytes fetched in one call, since a call to the CSPRNG costs as much as writing an OTP. */
 const POOL_BYTES = 4_096
 
-let pool = Buffer.alloc(0)
-let usedBytes = 0
+/** Random characters that are not used yet. */
+let pool: Buffer = Buffer.alloc(0)
 
 /** 64 characters `[A-Za-z0-9]`, 381 bits from the CSPRNG: the form of API secrets and OTPs (wire-contract.md, section 1). */
 export function newSecret(): string {
-  let secret = ''
-  while (secret.length < SECRET_LENGTH) {
-    const byte = drawByte()
-    if (byte < FAIR_BYTES) secret += ALPHABET[byte % ALPHABET.length]
-  }
+  if (pool.length < SECRET_LENGTH) pool = drawCharacters()
+  const characters = pool.subarray(0, SECRET_LENGTH)
+  pool = pool.subarray(SECRET_LENGTH)
+  const secret = characters.toString('latin1')
+  characters.fill(0) // used once, then erased
   return secret
 }
 
-/** Each byte is used once and then erased. */
-function drawByte(): number {
-  if (usedBytes === pool.length) {
-    pool = randomBytes(POOL_BYTES)
-    usedBytes = 0
-  }
-  const byte = pool[usedBytes] ?? 0
-  pool[usedBytes++] = 0
-  return byte
+function drawCharacters(): Buffer {
+  const bytes = randomBytes(POOL_BYTES)
+  let length = 0
+  for (const byte of bytes) if (byte < FAIR_BYTES) bytes[length++] = ALPHABET[byte % ALPHABET.length] ?? 0
+  return bytes.subarray(0, length)
 }
 
 export function isSecret(text: string): boolean {

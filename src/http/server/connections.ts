@@ -11,6 +11,7 @@ import { getPeerAddress } from './client-address.ts'
 const MAX_CONNECTIONS_PER_ADDRESS = 4_096
 /** For bodies that are buffered before their route, at most 256 KiB: only an attacker sends them more slowly (threat U17). Streamed uploads have no such limit. */
 const BODY_TIMEOUT_MS = 30_000
+const BODY_CHECK_MS = 1_000
 
 const TOO_MANY_CONNECTIONS =
   'HTTP/1.1 503 Service Unavailable\r\nRetry-After: 5\r\nConnection: close\r\nContent-Length: 0\r\n\r\n'
@@ -33,38 +34,43 @@ export function limitConnections(app: App, isProxy: (address: string) => boolean
   })
 }
 
-declare module 'fastify' {
-  interface FastifyRequest {
-    /** Ends the connection when the body has not arrived in time. */
-    bodyTimer: NodeJS.Timeout | undefined
-  }
-}
-
 /** Ends the connection after the response: the rest of the body is not read, since reading it would cost this server more than sending costs the client. */
 export function closeAfterResponse({ raw }: FastifyRequest, reply: FastifyReply): FastifyReply {
   reply.raw.once('close', () => raw.destroy()).once('finish', () => raw.destroy())
   return reply.header('Connection', 'close')
 }
 
-/** Refuses a body that arrives too slowly, and ends its connection. */
+/** Refuses a body that arrives too slowly, and ends its connection. One timer for all: one for each request took 2 % of the time of an OTP. */
 export function timeOutSlowBodies(app: App): void {
-  app.decorateRequest('bodyTimer', undefined)
+  /** Requests whose body has not arrived yet. */
+  const arriving = new Map<FastifyRequest, { reply: FastifyReply; endsAtMs: number }>()
+  const timer = setInterval(refuseOverdue, BODY_CHECK_MS).unref()
+  app.addHook('onClose', (_app, done) => {
+    clearInterval(timer)
+    done()
+  })
   app.addHook('preParsing', (request, reply, payload, done) => {
     const { headers } = request
     if (headers['content-length'] !== undefined || headers['transfer-encoding'] !== undefined)
-      request.bodyTimer = setTimeout(() => refuse(reply), BODY_TIMEOUT_MS).unref()
+      arriving.set(request, { reply, endsAtMs: performance.now() + BODY_TIMEOUT_MS })
     done(null, payload)
-
-    function refuse(to: FastifyReply): void {
-      if (to.sent) return // what arrived could not be parsed, so preValidation was skipped
-      closeAfterResponse(request, to).send(
-        new Failure('timeout', `The body did not arrive within ${BODY_TIMEOUT_MS / 1000} seconds. Send it again.`),
-      )
-    }
   })
   // Once the body is parsed; for streamed uploads at once, so that they are not limited.
   app.addHook('preValidation', (request, _reply, done) => {
-    clearTimeout(request.bodyTimer)
+    arriving.delete(request)
     done()
   })
+
+  function refuseOverdue(): void {
+    const nowMs = performance.now()
+    for (const [request, { reply, endsAtMs }] of arriving) {
+      const isAnswered = reply.sent // what arrived could not be parsed, so preValidation was skipped
+      if (!isAnswered && endsAtMs > nowMs) continue
+      arriving.delete(request)
+      if (isAnswered) continue
+      closeAfterResponse(request, reply).send(
+        new Failure('timeout', `The body did not arrive within ${BODY_TIMEOUT_MS / 1000} seconds. Send it again.`),
+      )
+    }
+  }
 }

@@ -26,12 +26,13 @@ export function errorResponse(error: unknown, request: FastifyRequest, reply: Fa
   if (failure) {
     const retryAfterS = failure.retryAfterS ?? (failure.kind === 'unavailable' ? 5 : undefined)
     if (retryAfterS !== undefined) reply.header('Retry-After', String(retryAfterS))
-    if (failure.kind === 'unavailable') request.log[logLevelFor(failure, 'warn')]({ err: failure }, 'request: refused')
+    if (failure.kind === 'unavailable')
+      request.log[logLevelFor(failure, 'warn')]({ reqId: request.id, err: failure }, 'request: refused')
     return { status: STATUS[failure.kind], code: failure.kind, message: failure.message }
   }
   if (isFastifyError(error) && error.validation) return { status: 400, code: 'invalid', message: validationMessage(error) }
   if (isFastifyError(error) && error.statusCode !== undefined && error.statusCode < 500) return errorOfStatus(error.statusCode)
-  request.log.error({ err: error }, 'request: failed')
+  request.log.error({ reqId: request.id, err: error }, 'request: failed')
   return {
     status: 500,
     code: 'internal',

@@ -38,9 +38,8 @@ export async function sendIdempotent<Outcome>(
   return sendText(reply, type, text)
 }
 
-// As bytes, since the framework would serialise a string once more.
 function sendText(reply: FastifyReply, type: string, text: string): FastifyReply {
-  return reply.type(type).send(Buffer.from(text))
+  return reply.type(type).send(text)
 }
 
 /** Of everything but the API key, which may be replaced between a call and its retry. */
