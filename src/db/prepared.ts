@@ -1,4 +1,13 @@
-import { type Compilable, type CompiledQuery, type DialectAdapter, type RawBuilder, sql } from 'kysely'
+import {
+  type Compilable,
+  type CompiledQuery,
+  DeleteQueryNode,
+  type DialectAdapter,
+  InsertQueryNode,
+  type RawBuilder,
+  sql,
+  UpdateQueryNode,
+} from 'kysely'
 import type { Db } from './database.ts'
 
 /**
@@ -12,7 +21,8 @@ export function prepared<Values extends Record<string, unknown>>() {
   ) => {
     const byDialect = new WeakMap<DialectAdapter, CompiledQuery<Row>>()
     return async (db: Db, values: Values) => {
-      const { adapter } = db.getExecutor()
+      const executor = db.getExecutor()
+      const { adapter } = executor
       let compiled = byDialect.get(adapter)
       if (!compiled) {
         compiled = build(db, (name) => sql.val(new Placeholder(name)).$castTo()).compile()
@@ -21,9 +31,18 @@ export function prepared<Values extends Record<string, unknown>>() {
       const parameters = compiled.parameters.map((parameter) =>
         parameter instanceof Placeholder ? values[parameter.name] : parameter,
       )
-      return db.executeQuery<Row>({ ...compiled, parameters })
+      const query = { ...compiled, parameters }
+      // Kysely would pass the result through its plugins, which have nothing to rename in one without rows.
+      if (isChange(compiled)) return executor.provideConnection((connection) => connection.executeQuery<Row>(query))
+      return db.executeQuery<Row>(query)
     }
   }
+}
+
+/** Whether a statement changes rows and returns none. */
+function isChange({ query }: CompiledQuery): boolean {
+  const changes = InsertQueryNode.is(query) || UpdateQueryNode.is(query) || DeleteQueryNode.is(query)
+  return changes && query.returning === undefined
 }
 
 class Placeholder {
