@@ -1,6 +1,7 @@
 import { writeFile } from 'node:fs/promises'
 import { availableParallelism, cpus, loadavg } from 'node:os'
 import { parseArgs } from 'node:util'
+import { BACKUP_ROWS } from './backup.ts'
 import { FIRST_FRAME_ROWS } from './first-frame.ts'
 import { KEY_ROWS } from './key.ts'
 import { LIBRARY_ROWS } from './library.ts'
@@ -26,6 +27,7 @@ const ROWS: readonly Row[] = [
   ...PLAYER_ROWS,
   ...PROCESS_ROWS,
   ...ROTATE_ROWS,
+  ...BACKUP_ROWS,
 ]
 
 /** A row that takes longer fails, so that the bench always ends. */

@@ -20,6 +20,8 @@ const PROGRAMS = [
   { package: 'iproute2', isInstalled: () => isOnPath('ip'), for: ['test'] },
   { package: 'rsync', isInstalled: () => isOnPath('rsync'), for: ['test'] },
   { package: 'systemd', isInstalled: () => existsSync('/usr/lib/systemd/systemd'), for: ['test'] },
+  // The fresh Debian of long tests.
+  { package: 'mmdebstrap', isInstalled: () => isOnPath('mmdebstrap'), for: process.env.REELGATE_LONG === '1' ? ['test'] : [] },
   { package: 'wrk', isInstalled: () => isOnPath('wrk'), for: ['bench'] },
   { package: 'faketime', isInstalled: () => isOnPath('faketime'), for: ['test'] },
   { package: 'postgresql', isInstalled: hasPostgres, for: ['test', 'bench'] },

@@ -4,13 +4,16 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { onTestFinished } from 'vitest'
 
-/** A certificate of ten days for this machine that only its own file vouches for. The files are removed when the test has finished. */
-export function makeCertificate() {
+/**
+ * A certificate of twenty days that only its own file vouches for. The files are removed when the test has finished.
+ * @param names as `DNS:video.example.org`
+ */
+export function makeCertificate(names = 'IP:127.0.0.1,DNS:localhost', days = 20) {
   const folder = mkdtempSync(join(tmpdir(), 'reelgate-tls-'))
   onTestFinished(() => rmSync(folder, { recursive: true }))
   const [keyFile, file] = [join(folder, 'key.pem'), join(folder, 'certificate.pem')]
-  const output = ['-keyout', keyFile, '-out', file, '-days', '10']
-  const subject = ['-subj', '/CN=localhost', '-addext', 'subjectAltName=IP:127.0.0.1,DNS:localhost']
+  const output = ['-keyout', keyFile, '-out', file, '-days', String(days)]
+  const subject = ['-subj', '/CN=localhost', '-addext', `subjectAltName=${names}`]
   const key = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes']
   execFileSync('openssl', ['req', '-x509', ...key, ...output, ...subject], { stdio: 'ignore' })
   return { file, keyFile, key: readFileSync(keyFile), cert: readFileSync(file) }

@@ -132,7 +132,7 @@ export async function restore(config: Config, folder: string, { at, phrase, rows
       json
         ? `${JSON.stringify({ name, time, videos, files: files.count, sizeBytes: files.sizeBytes })}\n`
         : rows
-          ? `Restored the rows of ${name}: ${videos} videos. Start the server, and check the files: reelgate doctor --media.\n`
+          ? `Restored the rows of ${name}: ${videos} videos. To undo an upgrade, install the version before. Then start the server, and check the files: reelgate doctor --media.\n`
           : `Restored ${name} to ${config.dataDir}: ${videos} videos, ${files.count} files, each with the checksum of the backup.
 Start the server. Webhooks wait until you run reelgate hook resume, so that two installations do not call the same site.
 `,

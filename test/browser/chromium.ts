@@ -11,7 +11,7 @@ const SETTINGS = {
 } as const satisfies LaunchOptions
 
 /** The same engine without the browser's own windows, which nobody sees: a sixth less processor time. */
-const HEADLESS_SHELL = '/usr/bin/chromium-headless-shell'
+export const HEADLESS_SHELL = '/usr/bin/chromium-headless-shell'
 
 /** Of a browser whose size a test does not care about: a software renderer takes twice as long for 1280 × 720. */
 const VIEWPORT = { width: 854, height: 480 }
@@ -21,7 +21,12 @@ const TIMEOUT_MS = 120_000
 
 /** Starts Debian's Chromium for the tests of one file, which closes it. Each of its contexts is a browser of its own to a server. */
 export async function startChromium(...args: string[]): Promise<Browser> {
-  const browser = await chromium.launch({ ...SETTINGS, executablePath: HEADLESS_SHELL, args: [...SETTINGS.args, ...args] })
+  return startChromiumAt(HEADLESS_SHELL, ...args)
+}
+
+/** The same with another program that starts it. */
+export async function startChromiumAt(executablePath: string, ...args: string[]): Promise<Browser> {
+  const browser = await chromium.launch({ ...SETTINGS, executablePath, args: [...SETTINGS.args, ...args] })
   const newContext = browser.newContext.bind(browser)
   return Object.assign(browser, {
     async newContext(options?: BrowserContextOptions) {

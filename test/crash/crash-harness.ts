@@ -207,16 +207,15 @@ export async function observe(
 ): Promise<Observation> {
   const { owner } = reelgate
   const { count, videos } = await listAll(owner, '')
-  const answers = await Promise.all(
-    deleted.map(async (id) => ({ id, status: (await owner.call('GET', `/api/videos/${id}`)).status })),
-  )
+  const answers = await inBatches([...new Set(deleted)], async (id) => {
+    const { status } = await owner.call('GET', `/api/videos/${id}`)
+    return { id, status }
+  })
   const answeredFor = answers.filter(({ id, status }) => status !== 404 && !videos.has(id)).map(({ id }) => id)
-  const working = await Promise.all(
-    Object.entries(keys).map(async ([keyId, secret]) => {
-      const { status } = await owner.call('GET', '/api/videos?limit=1', { headers: { Authorization: `Apisecret ${secret}` } })
-      return status === 200 ? [keyId] : []
-    }),
-  )
+  const working = await inBatches(Object.entries(keys), async ([keyId, secret]) => {
+    const { status } = await owner.call('GET', '/api/videos?limit=1', { headers: { Authorization: `Apisecret ${secret}` } })
+    return status === 200 ? [keyId] : []
+  })
   const sources = readRows<{ video_id: string; sha256: Buffer }>(reelgate, 'select video_id, sha256 from source')
   const sessions = readRows<{ id: string; otp_hash: Buffer }>(reelgate, 'select id, otp_hash from playback_session')
   const otps = readRows<{ hash: Buffer }>(reelgate, 'select hash from otp')
@@ -236,4 +235,13 @@ export async function observe(
     windowKeys: new Map(ready.map(({ id }) => [id, deriveWindowKey(getContentKey(reelgate, id), 0).toString('hex')])),
     workingKeys: new Set(working.flat()),
   }
+}
+
+/** Concurrent calls, but never so many that the server closes connections of this address, however long a test has run. */
+const BATCH = 50
+
+async function inBatches<From, To>(all: readonly From[], call: (one: From) => Promise<To>): Promise<To[]> {
+  const results: To[] = []
+  for (let at = 0; at < all.length; at += BATCH) results.push(...(await Promise.all(all.slice(at, at + BATCH).map(call))))
+  return results
 }

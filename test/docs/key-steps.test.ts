@@ -1,11 +1,10 @@
-import { readFile } from 'node:fs/promises'
-import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { getMasterKey } from '../data-folder.ts'
 import { expectOnlyCurrentOpens } from '../master-key/secrets.ts'
 import { type Reelgate, runCli, startReelgate } from '../reelgate.ts'
 import { readRows } from '../rows.ts'
 import { makeVideo } from '../videos.ts'
+import { fillIn, readSteps } from './steps.ts'
 
 // The numbered steps of docs/operations.md about keys, run as they stand there.
 
@@ -36,15 +35,12 @@ test('the steps of "Re-encrypt a video after a leak" stop the leak, and the vide
 
 /** Runs the commands of a section's numbered steps, in order. @returns what each printed */
 async function runSteps(reelgate: Reelgate, section: string, names: Readonly<Record<string, string>>): Promise<string[]> {
-  const page = await readFile(join(import.meta.dirname, '../../docs/operations.md'), 'utf8')
-  const [, text = ''] = page.split(`\n### ${section}\n`)
-  // The first list: up to the first paragraph after it.
-  const [list = ''] = /\n1\. [\s\S]*?\n\n(?! )/.exec(text) ?? []
-  const commands = Array.from(list.matchAll(/`npx reelgate ([^`]+)`/g), ([, command = '']) => command)
-  expect(commands).not.toEqual([])
+  const commands = (await readSteps(section)).flatMap((step) => step.commands)
   const printed: string[] = []
   for (const command of commands) {
-    const args = command.split(/\s+/).map((word) => names[word] ?? word)
+    const args = fillIn(command, names)
+      .replace(/^npx reelgate /, '')
+      .split(' ')
     const { code, stdout, stderr } = await runCli(args, reelgate.env)
     expect({ command, code, stderr }).toEqual({ command, code: 0, stderr: '' })
     printed.push(stdout)

@@ -1,16 +1,17 @@
 #!/bin/sh
-# boot.sh FOLDER: boots this machine's own Debian under systemd, over a layer of its own in FOLDER, in namespaces of its own. Runs until
-# systemd is stopped. Nothing outside FOLDER changes. Programs in it see FOLDER/shared as /mnt.
+# boot.sh FOLDER ROOT: boots the Debian in ROOT, such as this machine's own in /, under systemd, over a layer of its own in FOLDER, in
+# namespaces of its own. Runs until systemd is stopped. Nothing outside FOLDER changes. Programs in it see FOLDER/shared as /mnt.
 set -eu
 folder=$1
-if [ -z "${2-}" ]; then
+lower=$2
+if [ -z "${3-}" ]; then
   mkdir -p "$folder/layer" "$folder/root" "$folder/shared"
-  exec unshare --mount --pid --fork --uts --ipc --net --cgroup --kill-child=SIGKILL sh "$0" "$folder" inside
+  exec unshare --mount --pid --fork --uts --ipc --net --cgroup --kill-child=SIGKILL sh "$0" "$folder" "$lower" inside
 fi
 mount --make-rprivate /
 mount -t tmpfs tmpfs "$folder/layer"
 mkdir "$folder/layer/upper" "$folder/layer/work"
-mount -t overlay overlay -o "lowerdir=/,upperdir=$folder/layer/upper,workdir=$folder/layer/work" "$folder/root"
+mount -t overlay overlay -o "lowerdir=$lower,upperdir=$folder/layer/upper,workdir=$folder/layer/work" "$folder/root"
 cd "$folder/root"
 mount --bind "$folder/shared" mnt
 mount -t proc proc proc

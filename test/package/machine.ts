@@ -1,12 +1,12 @@
 import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdir, mkdtemp, readFile, readlink, rm } from 'node:fs/promises'
+import { mkdir, mkdtemp, readFile, readlink, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import { promisify } from 'node:util'
 import { expect, onTestFinished } from 'vitest'
 
-/** This machine's own Debian, booted under systemd over a layer of its own, with a network of its own. Only its folder changes. */
+/** A Debian, booted under systemd over a layer of its own, with a network of its own. Only its folder changes. */
 export type Machine = {
   /** A folder that programs in the machine see as /mnt. */
   sharedFolder: string
@@ -14,14 +14,19 @@ export type Machine = {
   run(program: string, ...args: string[]): Promise<{ code: number; stdout: string; stderr: string }>
   /** Requests a URL from its network. @returns the body; undefined when there is no connection or an error status */
   get(url: string): Promise<string | undefined>
+  /** Writes a program that starts one of this machine's own in its network, such as a browser. @returns the path */
+  inItsNetwork(program: string): Promise<string>
 }
 
-/** Boots a machine for this test; it is killed when the test has finished. */
-export async function bootMachine(): Promise<Machine> {
+/**
+ * Boots a machine for this test; it is killed when the test has finished.
+ * @param root where its Debian is: this machine's own, or another one
+ */
+export async function bootMachine(root = '/'): Promise<Machine> {
   const folder = await mkdtemp(join(tmpdir(), 'reelgate-machine-'))
   const sharedFolder = join(folder, 'shared')
   await mkdir(sharedFolder)
-  const boot = spawn('sh', [join(import.meta.dirname, 'boot.sh'), folder], { stdio: ['ignore', 'ignore', 'pipe'] })
+  const boot = spawn('sh', [join(import.meta.dirname, 'boot.sh'), folder, root], { stdio: ['ignore', 'ignore', 'pipe'] })
   onTestFinished(async () => {
     boot.kill('SIGKILL') // its namespaces end with it, and all mounts with them
     if (boot.exitCode === null && boot.signalCode === null) await once(boot, 'exit')
@@ -59,7 +64,12 @@ export async function bootMachine(): Promise<Machine> {
     const { stdout } = await runHere('nsenter', args).catch(() => ({ stdout: undefined }))
     return stdout
   }
-  return { sharedFolder, run, get }
+  const inItsNetwork: Machine['inItsNetwork'] = async (program) => {
+    const path = join(folder, basename(program))
+    await writeFile(path, `#!/bin/sh\nexec nsenter --target ${init} --net ${program} "$@"\n`, { mode: 0o755 })
+    return path
+  }
+  return { sharedFolder, run, get, inItsNetwork }
 }
 
 const runHere = promisify(execFile)

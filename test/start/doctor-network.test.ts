@@ -26,7 +26,7 @@ async function makeOwnPlace() {
 
 /** What a proxy in front of Reelgate would serve. */
 async function startTlsSite() {
-  const { key, cert, file } = makeCertificate()
+  const { key, cert, file } = makeCertificate('IP:127.0.0.1', 10)
   const server = createServer({ key, cert }, (_request, response) => response.end('{"status":"ok"}'))
   await once(server.listen(0, '127.0.0.1'), 'listening')
   onTestFinished(() => void server.close())

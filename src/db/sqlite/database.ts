@@ -101,6 +101,16 @@ export async function createTables(path: string, migrations: readonly string[]):
   }
 }
 
+/** Changes rows in one transaction, whatever version made the tables: they stay as they are. */
+export async function changeRowsUnmigrated(path: string, change: (tx: Db) => Promise<void>): Promise<void> {
+  const { db } = await openWriter(path)
+  try {
+    await db.transaction().execute(change)
+  } finally {
+    await db.destroy()
+  }
+}
+
 async function openWriter(path: string): Promise<Writer> {
   try {
     const writer = connect(path, (connection) => {

@@ -22,7 +22,11 @@ export async function backUpBeforeUpgrade(config: Config, location: DatabaseLoca
   const { beforeUpgrade: folder } = dataPaths(config.dataDir)
   try {
     const { name } = await backUpRows(config, { folder, keep: KEPT })
-    return `To go back to the version before, stop the server, install that version and run: ${PROGRAM_NAME} restore ${folder} --rows --at ${name}`
+    const first =
+      config.databaseUrl === undefined
+        ? 'stop the server, run this command, and install that version afterwards'
+        : 'stop the server, install that version, name an empty database in REELGATE_DATABASE_URL, and run this command'
+    return `To go back to the version before, ${first}: ${PROGRAM_NAME} restore ${folder} --rows --at ${name}`
   } catch (cause) {
     if (!isDiskFull(cause) && !isDatabaseFull(cause)) throw cause
     throw new Failure(

@@ -6,7 +6,7 @@ import { type Config, dataPaths } from '../../config.ts'
 import { type MasterKey, writeMasterKey } from '../../crypto/master-key.ts'
 import { keyFromPhrase } from '../../crypto/recovery-phrase.ts'
 import { HIGH_WATER_MARK, saveHighWaterMark } from '../../db/high-water-mark.ts'
-import { openSqlite } from '../../db/sqlite/database.ts'
+import { changeRowsUnmigrated, openSqlite } from '../../db/sqlite/database.ts'
 import { MIGRATIONS } from '../../db/sqlite/migrations.ts'
 import { type ListedFile, MEDIA_FOLDERS, makeSingleFile, openFileList } from '../../db/sqlite/snapshot.ts'
 import { Failure } from '../../errors.ts'
@@ -175,8 +175,9 @@ async function restoreMedia(
 }
 
 /**
- * Replaces the rows of an installation by those of a backup, such as the one that an upgrade made; its files stay. With PostgreSQL
- * the variable names an empty database.
+ * Replaces the rows of an installation by those of a backup, such as the one that an upgrade made; its files stay. In SQLite their
+ * tables stay as the version had them that made the backup, so that it can be installed afterwards. With PostgreSQL the variable names
+ * an empty database, which gets the tables of this version.
  * @throws Failure with what to do
  */
 export async function restoreRowsOnly(config: Config, options: RestoreOptions, listener: RestoreListener): Promise<Backup> {
@@ -211,6 +212,7 @@ async function copyRows(config: Config, { manifest, rowsFile }: Backup, { isCopy
   const copy = join(tmp, 'restored.db')
   for (const ending of ['', '-wal', '-shm']) rmSync(`${copy}${ending}`, { force: true })
   if ((await copyFile(rowsFile, copy))?.toString('hex') !== manifest.rows.sha256) throw damaged(rowsFile)
+  if (isCopy || config.databaseUrl !== undefined) await (await openSqlite(copy)).close() // which migrates it to this version
   await prepareRows(copy, { isCopy })
   return copy
 }
@@ -240,29 +242,24 @@ async function placeRows(
 }
 
 /**
- * Migrates the rows to this version, and takes from them what must not happen a second time.
+ * Takes from the rows what must not happen a second time. They may be of any version from 0.2.0 on.
  * @param isCopy whether another installation may have the same rows
  */
 async function prepareRows(path: string, { isCopy }: { isCopy: boolean }): Promise<void> {
-  const { write, close } = await openSqlite(path)
-  try {
-    await write(async (tx) => {
-      const nowS = sql`(select cast(value as integer) from setting where name = ${HIGH_WATER_MARK})`
-      if (isCopy)
-        await sql`insert into setting (name, value) values (${RESTORED_COPY}, '1') on conflict (name) do nothing`.execute(tx)
-      else await sql`delete from setting where name in ('database-file', 'lock-file')`.execute(tx) // the file is another one now
-      // One of these may have been redeemed after the backup, and would open the video once more.
-      await sql`update otp set expires_at_s = issued_at_s where spent_at_s is null`.execute(tx)
-      await sql`update playback_session set ended_at_s = coalesce(${nowS}, last_seen_at_s), end_reason = 'stopped'
+  await changeRowsUnmigrated(path, async (tx) => {
+    const nowS = sql`(select cast(value as integer) from setting where name = ${HIGH_WATER_MARK})`
+    if (isCopy)
+      await sql`insert into setting (name, value) values (${RESTORED_COPY}, '1') on conflict (name) do nothing`.execute(tx)
+    else await sql`delete from setting where name in ('database-file', 'lock-file')`.execute(tx) // the file is another one now
+    // One of these may have been redeemed after the backup, and would open the video once more.
+    await sql`update otp set expires_at_s = issued_at_s where spent_at_s is null`.execute(tx)
+    await sql`update playback_session set ended_at_s = coalesce(${nowS}, last_seen_at_s), end_reason = 'stopped'
         where ended_at_s is null`.execute(tx)
-      await sql`delete from stream_slot`.execute(tx)
-      // The file of an unfinished import grows, so it is in no backup: the import starts again.
-      await sql`update import set file = null, wrapped_key = null, iv = null, etag = null, received_bytes = 0,
+    await sql`delete from stream_slot`.execute(tx)
+    // The file of an unfinished import grows, so it is in no backup: the import starts again.
+    await sql`update import set file = null, wrapped_key = null, iv = null, etag = null, received_bytes = 0,
         received_sha256 = null, max_received_bytes = 0`.execute(tx)
-    })
-  } finally {
-    await close()
-  }
+  })
   makeSingleFile(path)
 }
 
