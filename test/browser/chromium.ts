@@ -1,4 +1,4 @@
-import { mkdtemp, rm } from 'node:fs/promises'
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type Browser, type BrowserContext, type BrowserContextOptions, chromium, type LaunchOptions } from 'playwright-core'
@@ -41,8 +41,25 @@ export async function startChromiumAt(executablePath: string, ...args: string[])
  * Starts one browser as a person has it: with a profile, a page cache for "back", and storage for frames of other sites.
  * playwright takes the last two away. @see playback facts, section 6, "Test trap"
  */
-export async function startPersonsChromium(...args: string[]): Promise<{ browser: BrowserContext; remove(): Promise<void> }> {
-  const profile = await mkdtemp(join(tmpdir(), 'reelgate-chromium-'))
+export async function startPersonsChromium(...args: string[]): Promise<PersonsChromium> {
+  return startWithProfile(await makeProfile(), args)
+}
+
+/** As `startPersonsChromium`, of a person who lets no site store data. */
+export async function startChromiumWithoutStorage(): Promise<PersonsChromium> {
+  const BLOCK = 2
+  const profile = await makeProfile()
+  await mkdir(join(profile, 'Default'))
+  const preferences = { profile: { default_content_setting_values: { cookies: BLOCK } } }
+  await writeFile(join(profile, 'Default/Preferences'), JSON.stringify(preferences))
+  return startWithProfile(profile, [])
+}
+
+export type PersonsChromium = { browser: BrowserContext; remove(): Promise<void> }
+
+const makeProfile = () => mkdtemp(join(tmpdir(), 'reelgate-chromium-'))
+
+async function startWithProfile(profile: string, args: readonly string[]): Promise<PersonsChromium> {
   const browser = await chromium.launchPersistentContext(profile, {
     ...SETTINGS,
     executablePath: '/usr/bin/chromium',

@@ -56,6 +56,38 @@ test('P15: the player in a frame fills the screen, the viewer’s mark included,
   expect(Math.abs(leftPx - 0.4 * width)).toBeLessThan(10)
 })
 
+test.each([
+  'allow-scripts allow-same-origin',
+  'allow-scripts allow-same-origin allow-forms allow-popups allow-popups-to-escape-sandbox allow-presentation',
+])('in a frame with sandbox="%s" the video plays, fills the screen, and continues after a reload', async (sandbox) => {
+  const page = await openLesson('localhost', `sandbox="${sandbox}" allow="fullscreen"`)
+  const player = framedPlayer(page)
+  await player.play()
+  await player.playsPast(0.5)
+  await page.mouse.move(400, 300)
+  await player.press('enter fullscreen mode')
+  await player.frame.waitForSelector('media-controller:fullscreen')
+  await page.reload()
+  const again = framedPlayer(page)
+  await again.play()
+  await again.playsPast(0.5)
+  expect([...player.complaints, ...again.complaints]).toEqual([])
+})
+
+test.each(['allow-scripts', 'allow-scripts allow-forms allow-popups allow-presentation'])(
+  'in a frame with sandbox="%s" the link is not spent',
+  async (sandbox) => {
+    const otp = await reelgate.owner.issueOtp(video)
+    const page = await openTab(person.browser)
+    const address = playerAddress(reelgate.url, otp)
+    await page.goto(school.put(`<iframe src="${address}" width="640" height="360" sandbox="${sandbox}"></iframe>`))
+    const player = framedPlayer(page)
+    await player.shows('refused', 'sandboxed-frame')
+    await page.goto(address)
+    await lookAtPlayer(page).shows('ready')
+  },
+)
+
 test('when a site sandboxes its frame too strictly, the sentence names the missing permission', async () => {
   const player = framedPlayer(await openLesson('localhost', 'sandbox="allow-scripts"'))
   await player.shows('refused', 'sandboxed-frame')

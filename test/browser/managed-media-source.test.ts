@@ -1,0 +1,58 @@
+import type { Browser } from 'playwright-core'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { startSharedReelgate } from '../in-process.ts'
+import { startChromium } from './chromium.ts'
+import { lookAtPlayer, openTab, playerAddress } from './player.ts'
+import { makeSmallVideo } from './videos.ts'
+
+// Safari on iPhones has ManagedMediaSource in place of MediaSource, and none of our engines has it: this one stands for it in Chromium.
+
+let reelgate: Awaited<ReturnType<typeof startSharedReelgate>>
+let chromium: Browser
+
+beforeAll(async () => {
+  reelgate = await startSharedReelgate({ video: await makeSmallVideo(), title: 'Small video' })
+  chromium = await startChromium()
+})
+
+afterAll(async () => {
+  await chromium?.close()
+  await reelgate?.remove()
+})
+
+const STAND_IN = `{
+  const { MediaSource, SourceBuffer } = globalThis
+  delete globalThis.MediaSource
+  globalThis.ManagedSourceBuffer = SourceBuffer
+  globalThis.ManagedMediaSource = class ManagedMediaSource extends MediaSource {
+    streaming = false
+    constructor() {
+      super()
+      globalThis.source = this
+      this.addEventListener('sourceopen', () => this.stream(true))
+    }
+    stream(isOn) {
+      this.streaming = isOn
+      this.dispatchEvent(new Event(isOn ? 'startstreaming' : 'endstreaming'))
+    }
+  }
+}`
+
+test('a browser with nothing but ManagedMediaSource plays, and loads on when the browser lets it', async () => {
+  const page = await openTab(await chromium.newContext())
+  await page.addInitScript(STAND_IN)
+  const player = lookAtPlayer(page)
+  const redeemed = page.waitForRequest((request) => request.url().endsWith('/play/redeem'))
+  await page.goto(playerAddress(reelgate.url, await reelgate.owner.issueOtp(reelgate.videoId)))
+  expect((await redeemed).postDataJSON().support).toEqual({ mse: false, managed: true })
+  await player.play()
+  await player.playsPast(0.5)
+  expect(await page.evaluate("document.querySelector('video').disableRemotePlayback")).toBe(true) // else Safari opens no such source
+
+  await page.evaluate('source.stream(false)')
+  await player.seekNear(50)
+  await player.until(({ seeking }) => seeking)
+  await page.evaluate('source.stream(true)')
+  await player.playsPast(50.5)
+  expect(player.complaints).toEqual([])
+})
