@@ -24,6 +24,13 @@ export function countVideos(count: number): string {
   return count === 1 ? '1 video' : `${formatCount(count)} videos`
 }
 
+/** Such as `in 6 days`, in whole days or hours. */
+export function formatIn(unixS: number, nowS = Date.now() / 1000): string {
+  const inS = Math.max(0, unixS - nowS)
+  const [unit, unitS] = inS >= 86_400 ? (['day', 86_400] as const) : (['hour', 3600] as const)
+  return new Intl.RelativeTimeFormat(undefined, { numeric: 'always' }).format(Math.round(inS / unitS), unit)
+}
+
 /** Such as `3 minutes ago`, and the date after a week. */
 export function formatAgo(unixS: number, nowS = Date.now() / 1000): string {
   const agoS = Math.max(0, nowS - unixS)
@@ -42,7 +49,7 @@ export function formatDay(unixS: number): string {
 }
 
 /** To the second, with the time zone: for a tooltip. */
-export function formatExactTime(unixS: number): string {
+export function formatMoment(unixS: number): string {
   return new Intl.DateTimeFormat(undefined, { dateStyle: 'full', timeStyle: 'long' }).format(unixS * 1000)
 }
 
@@ -56,3 +63,11 @@ const REMAINING_UNITS = [
   ['hour', 3600],
   ['minute', 60],
 ] as const
+
+const MAX_NAMED = 5
+
+/** The first few names, and how many there are besides. */
+export function listNames(names: readonly string[]): string {
+  const others = names.length - MAX_NAMED
+  return `${names.slice(0, MAX_NAMED).join(', ')}${others > 0 ? ` and ${formatCount(others)} more` : ''}`
+}

@@ -1,4 +1,4 @@
-import { Type } from 'typebox'
+import { type Static, Type } from 'typebox'
 import { deleteFromTrash, listTrash, restoreFromTrash, type TrashDeps } from '../../catalogue/trash.ts'
 import { EXAMPLE } from '../docs/examples.ts'
 import type { App } from '../server/app-type.ts'
@@ -21,6 +21,8 @@ const TrashReply = Type.Object({
   totalSizeBytes: Type.Integer({ description: 'storage that all of them take' }),
   rows: Type.Array(TrashedVideoBody),
 })
+export type TrashBody = Static<typeof TrashReply>
+
 const VideosBody = Type.Object({
   videos: Type.Array(Type.String(), { description: 'ids, at most 1 000', maxItems: 1_000, examples: [[EXAMPLE.videoId]] }),
 })

@@ -3,6 +3,7 @@ import { createRouter } from '@tanstack/react-router'
 import { importRoutes } from '../import/routes.ts'
 import { libraryRoutes } from '../library/routes.ts'
 import { signInRoutes } from '../sign-in/routes.ts'
+import { trashRoutes } from '../trash/routes.ts'
 import { videoRoutes } from '../video/routes.ts'
 import { welcomeRoutes } from '../welcome/routes.ts'
 import { FailurePage } from './failure.tsx'
@@ -13,7 +14,7 @@ import { rootRoute, signedInRoute } from './root-routes.tsx'
 /** Every page: a feature folder's `routes.ts` names its own. */
 const routeTree = rootRoute.addChildren([
   ...signInRoutes,
-  signedInRoute.addChildren([...libraryRoutes, ...videoRoutes, ...welcomeRoutes, ...importRoutes]),
+  signedInRoute.addChildren([...libraryRoutes, ...videoRoutes, ...welcomeRoutes, ...importRoutes, ...trashRoutes]),
 ])
 
 export function createPages(queries: QueryClient) {

@@ -3,6 +3,7 @@ import { Link, Outlet, useRouterState } from '@tanstack/react-router'
 import { useEffect, useRef } from 'react'
 import { useSignedIn, useSignOut } from '../sign-in/queries.ts'
 import { DropTarget } from '../upload/drop-target.tsx'
+import { InterruptedNotice } from '../upload/interrupted-notice.tsx'
 import { UploadProvider } from '../upload/upload-provider.tsx'
 import { UploadTray } from '../upload/upload-tray.tsx'
 import { Announcements } from './announcements.tsx'
@@ -69,6 +70,7 @@ function Page() {
   }, [pathname])
   return (
     <main id="main" ref={page} tabIndex={-1} className={styles.page}>
+      <InterruptedNotice />
       <Outlet />
     </main>
   )

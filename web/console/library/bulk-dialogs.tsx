@@ -26,7 +26,7 @@ function TagDialog({ videos, onClose, onDone }: BulkDialogProps) {
   const present = [...new Set(videos.flatMap(({ tags }) => tags))].toSorted((a, b) => a.localeCompare(b))
   const save = useMutation({
     async mutationFn() {
-      const ids = videos.map(({ id }) => id)
+      const ids = idsOf(videos)
       if (added.length > 0) await callApi<unknown>('POST', 'videos/tags', { body: { videos: ids, tags: added } })
       if (removed.length > 0) await callApi<unknown>('DELETE', 'videos/tags', { body: { videos: ids, tags: removed } })
     },
@@ -63,9 +63,7 @@ function TagDialog({ videos, onClose, onDone }: BulkDialogProps) {
 function MoveDialog({ videos, onClose, onDone }: BulkDialogProps) {
   const [folderId, setFolderId] = useState(ROOT_FOLDER_ID)
   const move = useMutation({
-    async mutationFn() {
-      for (const { id } of videos) await callApi<unknown>('POST', `videos/${id}`, { body: { folderId } })
-    },
+    mutationFn: () => callApi<unknown>('POST', 'videos/move', { body: { videos: idsOf(videos), folderId } }),
     onSuccess: () => onDone(`${countVideos(videos.length)} moved.`),
   })
   return (
@@ -85,10 +83,14 @@ function MoveDialog({ videos, onClose, onDone }: BulkDialogProps) {
 
 const MAX_NAMED = 5
 
+function idsOf(videos: readonly VideoBody[]): string[] {
+  return videos.map(({ id }) => id)
+}
+
 function DeleteDialog({ videos, onClose, onDone }: BulkDialogProps) {
   const remove = useMutation({
-    mutationFn: () => callApi<unknown>('DELETE', 'videos', { body: { videos: videos.map(({ id }) => id) } }),
-    onSuccess: () => onDone(`${countVideos(videos.length)} deleted.`),
+    mutationFn: () => callApi<unknown>('DELETE', 'videos', { query: { trash: 1 }, body: { videos: idsOf(videos) } }),
+    onSuccess: () => onDone(`${countVideos(videos.length)} moved to the trash.`),
   })
   const others = videos.length - MAX_NAMED
   return (
@@ -108,7 +110,10 @@ function DeleteDialog({ videos, onClose, onDone }: BulkDialogProps) {
         ))}
         {others > 0 && <li>and {formatCount(others)} more</li>}
       </ul>
-      <p>They stop playing everywhere, and their files and keys are destroyed. This cannot be undone.</p>
+      <p>
+        {videos.length === 1 ? 'It stops' : 'They stop'} playing everywhere. For 7 days you can restore{' '}
+        {videos.length === 1 ? 'it' : 'them'} from the trash.
+      </p>
     </Dialog>
   )
 }

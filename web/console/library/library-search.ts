@@ -2,6 +2,9 @@
 export const STATE_FILTERS = ['ready', 'processing', 'failed', 'waiting'] as const
 export type StateFilter = (typeof STATE_FILTERS)[number]
 
+export const VIEWS = ['table', 'cards'] as const
+export type View = (typeof VIEWS)[number]
+
 /** What the library shows, as its address says it: everything that a colleague must see when they open the same link. */
 export type LibrarySearch = {
   q?: string
@@ -10,18 +13,20 @@ export type LibrarySearch = {
   /** Names, separated by commas. */
   tags?: string
   state?: StateFilter
-  view?: 'cards' | 'table'
+  view?: View
 }
 
-/** Reads the query of an address, which may be anything: what is not known is left out. */
-export function parseLibrarySearch(query: Record<string, unknown>): LibrarySearch {
-  const { q, folder, tags, state, view } = query
+/**
+ * Reads the query of an address, which may be anything. What is not known is undefined, not left out: the router would pass on what the
+ * address says.
+ */
+export function parseLibrarySearch({ q, folder, tags, state, view }: Record<string, unknown>): LibrarySearch {
   return {
-    ...(isText(q) ? { q: q.slice(0, 500) } : {}),
-    ...(isText(folder) ? { folder } : {}),
-    ...(isText(tags) ? { tags } : {}),
-    ...pick('state', STATE_FILTERS, state),
-    ...pick('view', ['cards', 'table'] as const, view),
+    q: readText(q)?.slice(0, 500),
+    folder: readText(folder),
+    tags: readText(tags),
+    state: STATE_FILTERS.find((known) => known === state),
+    view: VIEWS.find((known) => known === view),
   }
 }
 
@@ -33,15 +38,6 @@ export function isFiltered({ q, tags, state }: LibrarySearch): boolean {
   return q !== undefined || tags !== undefined || state !== undefined
 }
 
-function isText(value: unknown): value is string {
-  return typeof value === 'string' && value !== ''
-}
-
-function pick<Name extends string, Word extends string>(
-  name: Name,
-  words: readonly Word[],
-  value: unknown,
-): { [_ in Name]?: Word } {
-  const word = words.find((known) => known === value)
-  return word === undefined ? {} : ({ [name]: word } as { [_ in Name]?: Word })
+function readText(value: unknown): string | undefined {
+  return typeof value === 'string' && value !== '' ? value : undefined
 }

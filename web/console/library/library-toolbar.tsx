@@ -3,6 +3,7 @@ import { useQuery } from '@tanstack/react-query'
 import { getRouteApi, Link } from '@tanstack/react-router'
 import { type KeyboardEvent, useEffect, useRef } from 'react'
 import { CardsIcon, CloseIcon, RowsIcon, SearchIcon } from '../app/icons.tsx'
+import { trashQuery } from '../trash/queries.ts'
 import { formatCount } from '../units.ts'
 import { type LibrarySearch, STATE_FILTERS, type StateFilter } from './library-search.ts'
 import styles from './library-toolbar.module.css'
@@ -80,7 +81,18 @@ export function StateLinks() {
       {STATE_FILTERS.map((filter) => (
         <StateLink key={filter} search={search} filter={filter} isCurrent={state === filter} />
       ))}
+      <TrashLink />
     </nav>
+  )
+}
+
+function TrashLink() {
+  const { data } = useQuery(trashQuery)
+  if (!data || data.count === 0) return null
+  return (
+    <Link to="/trash" className={styles.state}>
+      Trash <span className={styles.count}>{formatCount(data.count)}</span>
+    </Link>
   )
 }
 

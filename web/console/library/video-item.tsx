@@ -3,7 +3,7 @@ import { Link } from '@tanstack/react-router'
 import type { MouseEvent } from 'react'
 import type { VideoBody } from '../../../src/http/api/video-body.ts'
 import { useMay } from '../sign-in/queries.ts'
-import { formatAgo, formatBytes, formatDuration, formatExactTime } from '../units.ts'
+import { formatAgo, formatBytes, formatDuration, formatMoment } from '../units.ts'
 import { Poster } from './poster.tsx'
 import { isUnderWay, lookOf } from './status.ts'
 import styles from './video-item.module.css'
@@ -150,7 +150,7 @@ function Length({ video: { length } }: { video: VideoBody }) {
 
 function Added({ video: { upload_time: addedAtS } }: { video: VideoBody }) {
   return (
-    <span className={styles.added} title={formatExactTime(addedAtS)}>
+    <span className={styles.added} title={formatMoment(addedAtS)}>
       <VisuallyHidden>Added </VisuallyHidden>
       {formatAgo(addedAtS)}
     </span>

@@ -1,25 +1,32 @@
 import { Button, Code, Divider, Loader, PasswordInput } from '@mantine/core'
 import { useNavigate } from '@tanstack/react-router'
 import { type FormEvent, useEffect, useRef, useState } from 'react'
+import type { SignInReply } from '../../../src/http/console/sign-in.ts'
 import { callApi } from '../api.ts'
 import { FailureNotice } from '../app/failure.tsx'
 import { KeyIcon } from '../app/icons.tsx'
 import { addPasskey, canUsePasskeys, PasskeyCancelled } from './passkey.ts'
-import { type SignedIn, type SignInState, useSignIn } from './queries.ts'
+import { type SignedIn, useSignIn } from './queries.ts'
 import { SignInFrame } from './sign-in-frame.tsx'
 
 /** Where a one-time link leads: it signs the person in, who then chooses how to do so from now on. */
 export function LinkPage() {
   const [signedIn, setSignedIn] = useState<SignedIn>()
   const token = useRef(location.hash.slice(1))
-  const open = useSignIn(() => callApi<SignInState>('POST', 'sign-in/link', { body: { token: token.current } }), setSignedIn)
+  const [methods, setMethods] = useState<readonly string[]>([])
+  const open = useSignIn(async () => {
+    const before = await callApi<SignInReply>('GET', 'sign-in')
+    if (!before.signedIn) setMethods(before.methods)
+    if (before.signedIn && token.current === '') return before // the page was loaded again, and its link is spent
+    return callApi<SignInReply>('POST', 'sign-in/link', { body: { token: token.current } })
+  }, setSignedIn)
   const { mutate, isIdle } = open
   useEffect(() => {
     if (!isIdle) return
     history.replaceState(history.state, '', location.pathname) // the link works once: it has no place in the browser's history
     mutate()
   }, [isIdle, mutate])
-  if (signedIn) return <ChooseSignIn signedIn={signedIn} />
+  if (signedIn) return <ChooseSignIn signedIn={signedIn} hasPasskeys={methods.includes('passkey') && canUsePasskeys()} />
   return (
     <SignInFrame title={open.error ? 'This link does not work' : 'Opening the link'}>
       {open.error ? (
@@ -36,14 +43,14 @@ export function LinkPage() {
   )
 }
 
-function ChooseSignIn({ signedIn: { user } }: { signedIn: SignedIn }) {
+function ChooseSignIn({ signedIn: { user }, hasPasskeys }: { signedIn: SignedIn; hasPasskeys: boolean }) {
   const navigate = useNavigate()
   const goOn = () => void navigate({ to: '/videos', replace: true })
   const [password, setPassword] = useState('')
-  const save = useSignIn(() => callApi<SignInState>('PUT', 'sign-in/password', { body: { password } }), goOn)
+  const save = useSignIn(() => callApi<SignInReply>('PUT', 'sign-in/password', { body: { password } }), goOn)
   const passkey = useSignIn(async () => {
     await addPasskey()
-    return callApi<SignInState>('GET', 'sign-in')
+    return callApi<SignInReply>('GET', 'sign-in')
   }, goOn)
   const submit = (event: FormEvent) => {
     event.preventDefault()
@@ -74,7 +81,7 @@ function ChooseSignIn({ signedIn: { user } }: { signedIn: SignedIn }) {
           Set the password
         </Button>
       </form>
-      {canUsePasskeys() && (
+      {hasPasskeys && (
         <>
           <Divider label="or" />
           <Button

@@ -1,5 +1,5 @@
+import type { SignInReply } from '../../../src/http/console/sign-in.ts'
 import { callApi } from '../api.ts'
-import type { SignInState } from './queries.ts'
 
 /** Whether this browser can have passkeys for this address. They belong to a host name: an address of digits has none. */
 export function canUsePasskeys(): boolean {
@@ -10,12 +10,12 @@ export function canUsePasskeys(): boolean {
 /** The person closed the browser's own dialog, or let it pass: nothing has failed. */
 export class PasskeyCancelled extends Error {}
 
-export async function signInWithPasskey(): Promise<SignInState> {
+export async function signInWithPasskey(): Promise<SignInReply> {
   const options = await callApi<PublicKeyCredentialRequestOptionsJSON>('POST', 'sign-in/passkey/options')
   const credential = await ask(() =>
     navigator.credentials.get({ publicKey: PublicKeyCredential.parseRequestOptionsFromJSON(options) }),
   )
-  return callApi<SignInState>('POST', 'sign-in/passkey', { body: credential.toJSON() })
+  return callApi<SignInReply>('POST', 'sign-in/passkey', { body: credential.toJSON() })
 }
 
 /** Makes a passkey for the person who is signed in. */

@@ -1,21 +1,14 @@
 import { queryOptions, useMutation, useQueryClient, useSuspenseQuery } from '@tanstack/react-query'
+import type { SignInReply } from '../../../src/http/console/sign-in.ts'
 import { callApi } from '../api.ts'
 import { consolePath } from '../app/place.ts'
 
-/** Whether the browser is signed in, and as whom: the answer of `GET /sign-in`. */
-export type SignInState = SignedIn | { signedIn: false; methods: readonly string[] }
-export type SignedIn = {
-  signedIn: true
-  user: { id: string; name: string; role: 'owner' | 'viewer'; administrator: boolean; hasPassword: boolean }
-  method: 'password' | 'passkey' | 'link'
-  permissions: readonly string[]
-  account: { id: string; name: string; own: boolean }
-  version: string
-}
+export type SignedIn = Extract<SignInReply, { signedIn: true }>
 
+/** Whether the browser is signed in, and as whom. */
 export const signInQuery = queryOptions({
   queryKey: ['sign-in'],
-  queryFn: ({ signal }) => callApi<SignInState>('GET', 'sign-in', { signal }),
+  queryFn: ({ signal }) => callApi<SignInReply>('GET', 'sign-in', { signal }),
   staleTime: 60_000,
 })
 
@@ -32,7 +25,7 @@ export function useMay(permission: 'viewer' | 'editor' | 'uploader' | 'otpCreato
 }
 
 /** A call that signs a person in, such as by password: its answer is who that is. */
-export function useSignIn<Input>(sign: (input: Input) => Promise<SignInState>, onSignedIn: (signedIn: SignedIn) => void) {
+export function useSignIn<Input>(sign: (input: Input) => Promise<SignInReply>, onSignedIn: (signedIn: SignedIn) => void) {
   const queries = useQueryClient()
   return useMutation({
     mutationFn: sign,

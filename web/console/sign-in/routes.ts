@@ -6,7 +6,7 @@ export const signInRoutes = [
     getParentRoute: () => rootRoute,
     path: '/sign-in',
     /** Where the person wanted to go. Only an address of the console's own: a link must not lead elsewhere after the sign-in. */
-    validateSearch: ({ next }): { next?: string } => (typeof next === 'string' && /^\/(?![/\\])/.test(next) ? { next } : {}),
+    validateSearch: ({ next }): { next?: string } => ({ next: isOwnAddress(next) ? next : undefined }),
     component: lazyRouteComponent(() => import('./sign-in-page.tsx'), 'SignInPage'),
   }),
   createRoute({
@@ -15,3 +15,7 @@ export const signInRoutes = [
     component: lazyRouteComponent(() => import('./link-page.tsx'), 'LinkPage'),
   }),
 ] as const
+
+function isOwnAddress(next: unknown): next is string {
+  return typeof next === 'string' && /^\/(?![/\\])/.test(next)
+}

@@ -2,12 +2,13 @@ import { Button, Code, Divider, PasswordInput, TextInput } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { getRouteApi, useRouter } from '@tanstack/react-router'
 import { type FormEvent, useState } from 'react'
+import type { SignInReply } from '../../../src/http/console/sign-in.ts'
 import { callApi } from '../api.ts'
 import { FailureNotice } from '../app/failure.tsx'
 import { KeyIcon } from '../app/icons.tsx'
 import { consolePath } from '../app/place.ts'
 import { canUsePasskeys, PasskeyCancelled, signInWithPasskey } from './passkey.ts'
-import { type SignInState, signInQuery, useSignIn } from './queries.ts'
+import { signInQuery, useSignIn } from './queries.ts'
 import styles from './sign-in.module.css'
 import { SignInFrame } from './sign-in-frame.tsx'
 
@@ -19,7 +20,7 @@ export function SignInPage() {
   const { data: state } = useQuery(signInQuery)
   const goOn = () => router.history.replace(`${consolePath}${next ?? '/videos'}`)
   const byPassword = useSignIn(
-    (body: { name: string; password: string }) => callApi<SignInState>('POST', 'sign-in', { body }),
+    (body: { name: string; password: string }) => callApi<SignInReply>('POST', 'sign-in', { body }),
     goOn,
   )
   const byPasskey = useSignIn(signInWithPasskey, goOn)

@@ -2,7 +2,7 @@ import { ActionIcon, Progress, UnstyledButton } from '@mantine/core'
 import { Link, useRouterState } from '@tanstack/react-router'
 import { useState } from 'react'
 import { CheckIcon, ChevronDownIcon, CloseIcon, ReloadIcon, WarningIcon } from '../app/icons.tsx'
-import { countVideos, formatBytes, formatCount, formatRemaining } from '../units.ts'
+import { countVideos, formatBytes, formatRemaining, listNames } from '../units.ts'
 import { useUploadList, useUploads } from './upload-provider.tsx'
 import styles from './upload-tray.module.css'
 import type { Upload } from './uploads.ts'
@@ -35,7 +35,7 @@ export function UploadTray() {
       {open.length > 0 && <Total list={list} bytesPerS={uploads.bytesPerS()} />}
       {leftOut.length > 0 && (
         <p className={styles.leftOut}>
-          Left out, because {leftOut.length === 1 ? 'it is no video' : 'they are no videos'}: {namesOf(leftOut)}
+          Left out, because {leftOut.length === 1 ? 'it is no video' : 'they are no videos'}: {listNames(leftOut)}
         </p>
       )}
       {isOpen && list.length > 0 && (
@@ -47,13 +47,6 @@ export function UploadTray() {
       )}
     </section>
   )
-}
-
-const MAX_NAMED = 5
-
-function namesOf(files: readonly string[]): string {
-  const others = files.length - MAX_NAMED
-  return `${files.slice(0, MAX_NAMED).join(', ')}${others > 0 ? ` and ${formatCount(others)} more` : ''}`
 }
 
 function headline(list: readonly Upload[], open: number): string {

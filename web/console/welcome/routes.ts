@@ -6,7 +6,7 @@ export const welcomeRoutes = [
     getParentRoute: () => signedInRoute,
     path: '/welcome',
     /** The video of the first steps; absent: the one that is uploaded now, or none yet. */
-    validateSearch: ({ video }): { video?: string } => (typeof video === 'string' && video !== '' ? { video } : {}),
+    validateSearch: ({ video }): { video?: string } => ({ video: typeof video === 'string' && video !== '' ? video : undefined }),
     component: lazyRouteComponent(() => import('./welcome-page.tsx'), 'WelcomePage'),
   }),
 ] as const

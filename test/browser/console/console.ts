@@ -1,0 +1,91 @@
+import { mkdir, readFile } from 'node:fs/promises'
+import { createRequire } from 'node:module'
+import { join } from 'node:path'
+import type { Browser, BrowserContext, BrowserContextOptions, Page } from 'playwright-core'
+import { onTestFinished } from 'vitest'
+import { signIn } from '../../console/person.ts'
+import type { Reelgate } from '../../in-process.ts'
+
+// The console as its owner uses it: found by role and name, by mouse or by keyboard.
+
+export const DESKTOP = { width: 1440, height: 900 }
+export const PHONE = { width: 390, height: 844 }
+
+export type OpenOptions = BrowserContextOptions & {
+  /** Where it begins, such as `/videos?state=failed`. */
+  path?: string
+}
+
+/** By name: on this machine a passkey belongs to it, and the address that a start prints has it. */
+export function consoleUrl({ url }: Pick<Reelgate, 'url'>): string {
+  return `${url.replace('127.0.0.1', 'localhost')}/console`
+}
+
+/** A browser in which the owner is signed in already. */
+export async function openConsole(
+  chromium: Browser,
+  reelgate: Reelgate,
+  { path = '/', ...options }: OpenOptions = {},
+): Promise<Page> {
+  const context = await newContext(chromium, options)
+  const person = await signIn(reelgate)
+  const [name = '', value = ''] = person.cookie?.split('=') ?? []
+  await context.addCookies([{ name, value, url: consoleUrl(reelgate), httpOnly: true, sameSite: 'Strict' }])
+  const page = await openTab(context)
+  await page.goto(`${consoleUrl(reelgate)}${path}`)
+  return page
+}
+
+/** A browser that has never been here. It closes with the test. */
+export async function newContext(chromium: Browser, options: BrowserContextOptions = {}): Promise<BrowserContext> {
+  const context = await chromium.newContext({
+    viewport: DESKTOP,
+    locale: 'en-GB',
+    timezoneId: 'UTC',
+    reducedMotion: 'reduce',
+    ...options,
+  })
+  onTestFinished(() => context.close())
+  return context
+}
+
+const complaints = new WeakMap<Page, string[]>()
+
+/** A tab that keeps what the browser complains of: errors of scripts, and breaches of the content security policy. */
+export async function openTab(context: BrowserContext): Promise<Page> {
+  const page = await context.newPage()
+  const found: string[] = []
+  complaints.set(page, found)
+  page.on('pageerror', (error) => found.push(String(error)))
+  page.on('console', (message) => {
+    // A refusal of the server is written by the browser, too; what the page makes of it, the tests look at.
+    const isRefusal = message.text().startsWith('Failed to load resource')
+    if ((message.type() === 'error' || message.type() === 'warning') && !isRefusal) found.push(message.text())
+  })
+  return page
+}
+
+export function complaintsOf(page: Page): string[] {
+  return complaints.get(page) ?? []
+}
+
+declare const axe: { run(root?: string): Promise<{ violations: { id: string; nodes: { html: string }[] }[] }> }
+declare const document: { readonly documentElement: { readonly scrollWidth: number; readonly clientWidth: number } }
+
+/** What axe finds on the page, and what is wider than its screen. */
+export async function findFaults(page: Page): Promise<string[]> {
+  const script = await readFile(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
+  await page.evaluate(script) // past the policy, which allows no script but the console's own
+  const { violations } = await page.evaluate(() => axe.run())
+  const faults = violations.flatMap(({ id, nodes }) => nodes.map(({ html }) => `${id}: ${html.slice(0, 200)}`))
+  const overflowPx = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth)
+  return overflowPx > 0 ? [...faults, `the page is ${overflowPx} px wider than the screen`] : faults
+}
+
+/** Keeps a screenshot for a person to look at, in the folder that REELGATE_TEST_PICTURES names. */
+export async function keepPicture(page: Page, name: string): Promise<void> {
+  const folder = process.env.REELGATE_TEST_PICTURES
+  if (!folder) return
+  await mkdir(folder, { recursive: true })
+  await page.screenshot({ path: join(folder, `console-${name}.png`), fullPage: true })
+}

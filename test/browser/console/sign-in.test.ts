@@ -1,0 +1,93 @@
+import type { Browser } from 'playwright-core'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { makeLink } from '../../console/person.ts'
+import { startSharedReelgate } from '../../in-process.ts'
+import { startChromium } from '../chromium.ts'
+import { complaintsOf, consoleUrl, newContext, openConsole, openTab } from './console.ts'
+
+// How an owner gets into the console.
+
+const PASSWORD = 'a lamp in the projection room'
+
+let reelgate: Awaited<ReturnType<typeof startSharedReelgate>>
+let chromium: Browser
+beforeAll(async () => {
+  reelgate = await startSharedReelgate()
+  chromium = await startChromium()
+})
+afterAll(async () => {
+  await chromium?.close()
+  await reelgate?.remove()
+})
+
+test('a one-time link signs the owner in, who sets a password, and signs in with it from then on', async () => {
+  const page = await openTab(await newContext(chromium))
+  await page.goto(`${consoleUrl(reelgate)}/link#${await makeLink(reelgate)}`)
+  await page.getByText('You are signed in as owner').waitFor()
+  expect(page.url()).toBe(`${consoleUrl(reelgate)}/link`) // the spent link is not kept in the history
+
+  await page.getByLabel('Password', { exact: true }).fill('too short')
+  await page.getByRole('button', { name: 'Set the password' }).click()
+  expect(page.url()).toContain('/link') // the browser itself says how long it must be
+  await page.getByLabel('Password', { exact: true }).fill('owner owner owner')
+  await page.getByRole('button', { name: 'Set the password' }).click()
+  await page.getByRole('alert').getByText('This password is easy to guess.').waitFor()
+  await page.getByLabel('Password', { exact: true }).fill(PASSWORD)
+  await page.getByRole('button', { name: 'Set the password' }).click()
+  await page.getByRole('heading', { name: 'Videos' }).waitFor()
+
+  await page.getByRole('button', { name: 'Account menu of owner' }).click()
+  await page.getByRole('menuitem', { name: 'Sign out' }).click()
+  await page.getByLabel('Name').fill('owner')
+  await page.getByLabel('Password', { exact: true }).fill('not the right one')
+  await page.getByRole('button', { name: 'Sign in', exact: true }).click()
+  await page.getByRole('alert').getByText('The name or the password is wrong.').waitFor()
+  await page.getByLabel('Password', { exact: true }).fill(PASSWORD)
+  await page.keyboard.press('Enter')
+  await page.getByRole('heading', { name: 'Videos' }).waitFor()
+  expect(complaintsOf(page)).toEqual([])
+})
+
+test('a link that was used says so, and names the command that prints a new one', async () => {
+  const token = await makeLink(reelgate)
+  for (const expected of ['Welcome to Reelgate', 'This link does not work']) {
+    const page = await openTab(await newContext(chromium))
+    await page.goto(`${consoleUrl(reelgate)}/link#${token}`)
+    await page.getByRole('heading', { name: expected }).waitFor()
+    if (expected === 'This link does not work')
+      expect(await page.getByRole('main').textContent()).toContain('reelgate console link')
+  }
+})
+
+test('an address of the console leads through the sign-in and then to where it was meant to', async () => {
+  const page = await openTab(await newContext(chromium))
+  await page.goto(`${consoleUrl(reelgate)}/videos?q=light&view=cards`)
+  await page.getByRole('heading', { name: 'Sign in to Reelgate' }).waitFor()
+  await page.getByLabel('Name').fill('Owner')
+  await page.getByLabel('Password', { exact: true }).fill(PASSWORD)
+  await page.getByRole('button', { name: 'Sign in', exact: true }).click()
+  await page.waitForURL('**/console/videos?q=light&view=cards')
+  expect(await page.getByRole('searchbox').inputValue()).toBe('light')
+})
+
+test('an address of another site is not where a sign-in leads', async () => {
+  const page = await openTab(await newContext(chromium))
+  for (const next of ['https://evil.example/', '//evil.example/', '/\\evil.example/']) {
+    await page.goto(`${consoleUrl(reelgate)}/sign-in?next=${encodeURIComponent(next)}`)
+    await page.getByLabel('Name').fill('owner')
+    await page.getByLabel('Password', { exact: true }).fill(PASSWORD)
+    await page.getByRole('button', { name: 'Sign in', exact: true }).click()
+    await page.getByRole('heading', { name: 'Videos' }).waitFor()
+    expect(page.url()).toBe(`${consoleUrl(reelgate)}/videos`)
+    await page.context().clearCookies()
+  }
+})
+
+test('when the sign-in has ended meanwhile, the next step leads to signing in, and back', async () => {
+  const page = await openConsole(chromium, reelgate, { path: '/videos' })
+  await page.getByRole('heading', { name: 'Videos' }).waitFor()
+  await page.context().clearCookies()
+  await page.reload()
+  await page.getByRole('heading', { name: 'Sign in to Reelgate' }).waitFor()
+  expect(page.url()).toMatch(/next=\/videos$/)
+})

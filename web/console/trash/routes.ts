@@ -1,0 +1,12 @@
+import { createRoute, lazyRouteComponent } from '@tanstack/react-router'
+import { signedInRoute } from '../app/root-routes.tsx'
+import { trashQuery } from './queries.ts'
+
+export const trashRoutes = [
+  createRoute({
+    getParentRoute: () => signedInRoute,
+    path: '/trash',
+    loader: ({ context }) => context.queries.ensureQueryData(trashQuery),
+    component: lazyRouteComponent(() => import('./trash-page.tsx'), 'TrashPage'),
+  }),
+] as const
