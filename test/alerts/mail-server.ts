@@ -23,17 +23,17 @@ export type MailServer = {
   received: ReceivedMail[]
   /** What it answers to the next mails instead of accepting them; undefined: it accepts them. */
   refuse(reply?: { responseCode: number; message: string }): void
-  /** How many mails it was sent, refused ones included. */
-  attempts(): number
-  /** Resolves with the mails once there are so many. */
-  until(count: number): Promise<ReceivedMail[]>
+  /** The headers of all mails that it was sent, refused ones included. */
+  offered: string[]
+  /** Resolves with the mails that have these words in their subject once there are so many. */
+  until(subject: string, count: number): Promise<ReceivedMail[]>
 }
 
 /** A mail server on this machine for this test; it knows one user. */
 export async function startMailServer(options: SMTPServerOptions = {}): Promise<MailServer> {
   const received: ReceivedMail[] = []
   let refusal: { responseCode: number; message: string } | undefined
-  let attempts = 0
+  const offered: string[] = []
   const server = new SMTPServer({
     authOptional: true,
     allowInsecureAuth: true,
@@ -45,12 +45,13 @@ export async function startMailServer(options: SMTPServerOptions = {}): Promise<
     },
     async onData(stream, session, done) {
       const raw = Buffer.concat(await Array.fromAsync(stream)).toString()
-      attempts++
+      const [head = '', ...body] = raw.split('\r\n\r\n')
+      const headers = head.replaceAll(/\r\n\s+/g, ' ')
+      offered.push(headers)
       if (refusal) return done(Object.assign(new Error(refusal.message), refusal))
-      const [headers = '', ...body] = raw.split('\r\n\r\n')
       const { mailFrom, rcptTo } = session.envelope
       const from = mailFrom ? mailFrom.address : ''
-      const mail = { headers: headers.replaceAll(/\r\n\s+/g, ' '), text: body.join('\n\n').replaceAll('=\r\n', '') }
+      const mail = { headers, text: body.join('\n\n').replaceAll('=\r\n', '') }
       received.push({ from, to: rcptTo.map(({ address }) => address), isEncrypted: session.secure, user: session.user, ...mail })
       done(null, 'queued as 4711')
     },
@@ -66,10 +67,11 @@ export async function startMailServer(options: SMTPServerOptions = {}): Promise<
     refuse(reply) {
       refusal = reply
     },
-    attempts: () => attempts,
-    async until(count) {
-      await expect.poll(() => received.length).toBeGreaterThanOrEqual(count)
-      return received
+    offered,
+    async until(subject, count) {
+      const isAbout = () => received.filter(({ headers }) => /^Subject: (.*)$/m.exec(headers)?.[1]?.includes(subject))
+      await expect.poll(() => isAbout().length).toBeGreaterThanOrEqual(count)
+      return isAbout()
     },
   }
 }
