@@ -1,6 +1,7 @@
+import { findPackageJSON } from 'node:module'
 import { isIP } from 'node:net'
 import { hostname } from 'node:os'
-import { delimiter, isAbsolute, join, resolve } from 'node:path'
+import { delimiter, dirname, isAbsolute, join, resolve } from 'node:path'
 import { type Static, Type } from 'typebox'
 import { Value } from 'typebox/value'
 import { Failure } from './errors.ts'
@@ -90,6 +91,13 @@ const Variables = Type.Object({
     description: 'folders in which ffmpeg, ffprobe (5.1 or newer), prlimit and bwrap are searched for',
     default: '/usr/local/bin:/usr/bin:/bin',
   }),
+  CACHE_DIRECTORY: Type.Optional(
+    Type.String({
+      description: 'folder for what makes the next start faster and may be deleted; systemd sets it',
+      minLength: 1,
+      defaultText: '`.cache` in the installation',
+    }),
+  ),
   REELGATE_SANDBOX: Type.Union([Type.Literal('required'), Type.Literal('weak')], {
     description:
       'required or weak: whether ffmpeg may open uploads without bubblewrap, with limits only, where that does not run',
@@ -300,6 +308,8 @@ function toConfig(variables: Variables) {
     outboundAllow,
     /** Absolute, in order. */
     toolFolders,
+    /** What makes the next start faster. */
+    cacheDir: variables.CACHE_DIRECTORY ?? join(dirname(findPackageJSON('.', import.meta.url) ?? '.'), '.cache'),
     /** Whether ffmpeg may open uploads where bubblewrap does not run. */
     sandbox: variables.REELGATE_SANDBOX,
     /** Undefined: one per core. */

@@ -8,6 +8,7 @@ import { Readable, Writable } from 'node:stream'
 import { text } from 'node:stream/consumers'
 import { Failure } from '../errors.ts'
 import { limitBytes } from '../limit-bytes.ts'
+import { keepKnownTools, readKnownTools } from './known-tools.ts'
 import { systemCallFilter } from './system-calls.ts'
 import { librariesIn, visiblePaths } from './visible-paths.ts'
 
@@ -29,6 +30,8 @@ export type Sandbox = {
   visible: readonly string[]
   /** Paths that are never visible inside bubblewrap. */
   hidden: readonly string[]
+  /** Where is kept what is known of the tools. */
+  cacheDir?: string
   ffmpegVersion: string
   /** Whether bubblewrap has worked here once: from then on nothing runs without it. */
   bubblewrap: boolean
@@ -47,6 +50,7 @@ export type SandboxConfig = {
   sandbox: 'required' | 'weak'
   dataDir: string
   masterKeyFile: string
+  cacheDir: string
 }
 
 /** Reads one output of the child to its end. When it throws, the child is killed. Slow reading slows the child down. */
@@ -118,6 +122,7 @@ export async function openSandbox(config: Partial<SandboxConfig> = {}): Promise<
     tools: { ffmpeg, ffprobe, prlimit },
     visible: [],
     hidden: hiddenPaths(config),
+    cacheDir: config.cacheDir,
     ffmpegVersion: '',
     bubblewrap: false,
     weak: config.sandbox === 'weak',
@@ -149,16 +154,28 @@ export async function tryBubblewrap(sandbox: Sandbox): Promise<boolean> {
   return true
 }
 
-/** Asks ffmpeg for its version in bubblewrap. @returns why it did not answer, as text, or what is known now */
+/**
+ * Starts ffmpeg in bubblewrap, or where that has worked before a smaller program.
+ * @returns why it did not start, as text, or what is known now
+ */
 async function runTrial(sandbox: Sandbox): Promise<string | Pick<Sandbox, 'visible' | 'ffmpegVersion'>> {
+  const { cacheDir, hidden } = sandbox
   const { bwrap, ffmpeg, ffprobe, prlimit } = sandbox.tools
   if (!bwrap) return 'it is not installed'
   if (!systemCallFilter()) return `Reelgate has no system call filter for ${process.arch}`
-  const libraries = await Promise.all([ffmpeg, ffprobe, prlimit].map(listLibraries))
-  const visible = visiblePaths(libraries.flat(), sandbox.hidden)
-  const { version, end } = await askVersion({ ...sandbox, visible, bubblewrap: true })
+  const programs = [ffmpeg, ffprobe, prlimit]
+  const known = cacheDir === undefined ? undefined : readKnownTools(cacheDir, programs)
+  const libraries = known?.libraries ?? (await Promise.all(programs.map(listLibraries))).flat()
+  const tried = { ...sandbox, visible: visiblePaths(libraries, hidden), bubblewrap: true }
+  const { version, end } = known ? await tryAgain(tried, known.ffmpegVersion) : await askVersion(tried)
   if (version === undefined) return end.stderr.trim().split('\n')[0] || `ffmpeg ended with ${end.exitCode} in it`
-  return { visible, ffmpegVersion: version }
+  if (cacheDir !== undefined && !known) keepKnownTools(cacheDir, programs, { libraries, ffmpegVersion: version })
+  return { visible: tried.visible, ffmpegVersion: version }
+}
+
+async function tryAgain(sandbox: SandboxTools, ffmpegVersion: string): Promise<VersionAnswer> {
+  const end = await runSandboxed(sandbox, { tool: 'prlimit', args: ['--version'], limits: TRIAL_LIMITS })
+  return { version: end.exitCode === 0 ? ffmpegVersion : undefined, end }
 }
 
 /** Whether uploaded files may be opened now. Bubblewrap that has not worked yet is tried again, at most every few seconds. */
@@ -247,7 +264,8 @@ export function collect(maxBytes: number): { reader: Reader; bytes: () => Buffer
 /** An output was longer than the limit of its reader. */
 export class OutputTooLong extends Error {}
 
-type SandboxedRun = Pick<MediaRun, 'tool' | 'stdout' | 'pipes' | 'limits' | 'signal'> & {
+type SandboxedRun = Pick<MediaRun, 'stdout' | 'pipes' | 'limits' | 'signal'> & {
+  tool: MediaRun['tool'] | 'prlimit'
   source?: SealedSource
   args: readonly string[]
 }
@@ -391,7 +409,9 @@ export async function readVersion({ tools }: Pick<Sandbox, 'tools'>): Promise<st
   return version
 }
 
-async function askVersion(sandbox: SandboxTools): Promise<{ version: string | undefined; end: MediaEnd }> {
+type VersionAnswer = { version: string | undefined; end: MediaEnd }
+
+async function askVersion(sandbox: SandboxTools): Promise<VersionAnswer> {
   const output = collect(64 * 1024)
   const end = await runSandboxed(sandbox, { tool: 'ffmpeg', args: ['-version'], stdout: output.reader, limits: TRIAL_LIMITS })
   const [, version] = end.exitCode === 0 ? (/^ffmpeg version (\S+)/.exec(output.bytes().toString('utf8')) ?? []) : []

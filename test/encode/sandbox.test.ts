@@ -51,9 +51,36 @@ test('M30: where there is no bubblewrap nothing is opened, and it says what to d
 
 test('M30: a bubblewrap that fails once when it is tried is tried again', async () => {
   const { folder } = await newBubblewrap('mkdir "$0.failed" 2>/dev/null && exit 1')
-  const sandbox = await openSandbox({ toolFolders: [folder] })
+  const cacheDir = path.join(folder, 'cache')
+  const sandbox = await openSandbox({ toolFolders: [folder], cacheDir })
   expect(sandbox).toMatchObject({ bubblewrap: true, problem: undefined })
   expect(sandboxAdvice(sandbox)).toBeUndefined()
+})
+
+test('a later start tries bubblewrap without starting ffmpeg, as long as ffmpeg is the same file', async () => {
+  const { folder, failing } = await newBubblewrap(
+    `[ -e "$0.failing" ] && { echo "bwrap: not now" >&2; exit 1; }
+    case "$*" in *'ffmpeg -version') mkdir -p "$0.starts/$$";; esac`, // no file can be written
+  )
+  const program = path.join(folder, 'ffmpeg')
+  await rm(program)
+  await copyFile('/usr/bin/ffmpeg', program)
+  const cacheDir = path.join(folder, 'cache')
+  const open = () => openSandbox({ toolFolders: [folder], cacheDir })
+  const ffmpegStarts = async () => (await readdir(path.join(folder, 'bwrap.starts'))).length
+  const first = await open()
+  expect(await ffmpegStarts()).toBe(1)
+  expect(await open()).toMatchObject({ bubblewrap: true, visible: first.visible, ffmpegVersion: first.ffmpegVersion })
+  await writeFile(failing, '')
+  expect(await open()).toMatchObject({ bubblewrap: false, problem: 'bwrap: not now' })
+  await rm(failing)
+  expect(await ffmpegStarts()).toBe(1)
+  await copyFile('/usr/bin/ffmpeg', program)
+  await open()
+  expect(await ffmpegStarts()).toBe(2)
+  await writeFile(path.join(cacheDir, 'ffmpeg.json'), '{"files":')
+  expect(await open()).toMatchObject({ bubblewrap: true, visible: first.visible, ffmpegVersion: first.ffmpegVersion })
+  expect(await ffmpegStarts()).toBe(3)
 })
 
 test('M30: where bubblewrap fails nothing of others is opened until it works; what ffmpeg makes itself it makes', async () => {
@@ -292,15 +319,23 @@ eachSandbox(
   },
 )
 
+let defaultSandbox: Promise<Sandbox> | undefined
+
+/** One for all tests that do not change it: opening it starts ffmpeg. */
+function openDefault(): Promise<Sandbox> {
+  defaultSandbox ??= openSandbox({ sandbox: 'weak' })
+  return defaultSandbox
+}
+
 /** One test with bubblewrap, where this machine has it, and one without. */
 function eachSandbox(name: string, body: (sandbox: Sandbox) => Promise<void>) {
   inBubblewrap(`${name} (bubblewrap)`, body)
-  test(`${name} (without)`, async () => body(withoutBubblewrap(await openSandbox({ sandbox: 'weak' }))))
+  test(`${name} (without)`, async () => body(withoutBubblewrap(await openDefault())))
 }
 
 function inBubblewrap(name: string, body: (sandbox: Sandbox) => Promise<void>) {
   test(name, async ({ skip }) => {
-    const sandbox = await openSandbox()
+    const sandbox = await openDefault()
     if (!sandbox.bubblewrap) skip()
     await body(sandbox)
   })
@@ -331,7 +366,7 @@ async function installIn(parent: string, skip: () => never) {
   onTestFinished(() => rm(firstNew ?? home, { recursive: true }))
   const root = path.join(import.meta.dirname, '../..')
   const names = ['package.json', 'src/errors.ts', 'src/limit-bytes.ts']
-  for (const name of ['sandbox', 'system-calls', 'visible-paths']) names.push(`src/encode/${name}.ts`)
+  for (const name of ['sandbox', 'known-tools', 'system-calls', 'visible-paths']) names.push(`src/encode/${name}.ts`)
   for (const name of names) await cp(path.join(root, name), path.join(home, name))
   const installed: typeof import('../../src/encode/sandbox.ts') = await import(path.join(home, 'src/encode/sandbox.ts'))
   const dataDir = path.join(home, 'data')
