@@ -88,7 +88,9 @@ test('a page that is left and come back to plays on by itself where it was: same
       addEventListener('pageshow', ({ persisted }) => { globalThis.wasKept = persisted })</script>`)
   await page.goto(lesson)
   const inPage = <T>(script: string) => page.evaluate(script) as Promise<T>
-  await inPage('player.video.play()')
+  const frame = page.frames().at(1)
+  if (!frame) throw new Error('The page has no frame')
+  await lookAtPlayer(page, frame).play()
   await expect.poll(() => inPage('player.video.currentTime')).toBeGreaterThan(1)
   await page.goto('about:blank')
   await page.goBack({ waitUntil: 'commit' })
