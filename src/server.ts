@@ -70,7 +70,7 @@ async function openServer(
 
   const watermarkImages = createWatermarkImages({ db, write, nowS, masterKey, sandbox, outbound, tmp: folders.sources.tmp, log })
   opened.defer(() => watermarkImages.stop())
-  const usage = openUsage({ write, wallNowS })
+  const usage = openUsage({ db, write, wallNowS })
   opened.defer(() => logErrors(log, 'usage: saving it failed', usage.save))
   const playing = { db, write, masterKey, folders, clock, recordView: usage.recordView, watermarkImages: watermarkImages, log }
   const playback = await openPlayback({ ...playing, countriesFile: config.countriesFile, isRateLimited: limits !== undefined })
@@ -143,6 +143,8 @@ async function openServer(
       nowS,
       outbound,
       viewings: playback.viewings,
+      savePlayback: () => savePlayback(playback),
+      eraseFromUsage: usage.eraseViewer,
       copy: async () => foundation.restoredCopy,
     },
     log,

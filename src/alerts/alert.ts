@@ -24,7 +24,6 @@ export type Alert = {
 const DAY_S = 24 * 3600
 /** Of one account, so that an attack does not fill the disk and the owner's inbox. */
 const MAX_ALERTS_A_DAY = 1_000
-const KEEP_ALERTS_S = 90 * DAY_S
 /** Rows in one transaction, so few that other writes are not delayed. */
 const BATCH_SIZE = 500
 
@@ -67,7 +66,8 @@ export async function listAlerts(
   }))
 }
 
-export async function pruneAlerts({ write, nowS }: { write: Write; nowS: () => number }): Promise<void> {
-  while ((await write((tx) => removeOldAlerts(tx, nowS() - KEEP_ALERTS_S, BATCH_SIZE))) > 0);
-  await write((tx) => removeOldMails(tx, Math.floor((nowS() - KEEP_ALERTS_S) / DAY_S)))
+/** Removes alerts, and which of them were mailed, after as many days as other data about viewers. */
+export async function pruneAlerts({ write, nowS }: { write: Write; nowS: () => number }, viewerDataDays: number): Promise<void> {
+  while ((await write((tx) => removeOldAlerts(tx, nowS() - viewerDataDays * DAY_S, BATCH_SIZE))) > 0);
+  await write((tx) => removeOldMails(tx, Math.floor(nowS() / DAY_S) - viewerDataDays))
 }

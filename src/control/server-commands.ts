@@ -11,8 +11,7 @@ import { issueUploadPolicy, type PolicyDeps } from '../ingest/upload-policy.ts'
 import { encodePlaybackInfo, issueOtp, type OtpDeps } from '../playback/otp.ts'
 import { stopSessions } from '../playback/stop.ts'
 import { linkUrl, makeLinkOnServer } from '../users/sign-in-link.ts'
-import { eraseViewer } from '../viewers/viewers.ts'
-import type { Viewings } from '../viewers/viewing.ts'
+import { type EraseDeps, eraseViewer } from '../viewers/viewers.ts'
 import { type TestDeps, testWebhookOfAnyAccount } from '../webhooks/test-event.ts'
 import { type CommandDeps, command } from './commands.ts'
 
@@ -29,7 +28,9 @@ export type ServerDeps = CommandDeps &
     publicUrl(): string
     reencrypt: Encoding['reencrypt']
     playbackOtps: OtpDeps
-    viewings: Pick<Viewings, 'forget'>
+    viewings: EraseDeps['viewings']
+    savePlayback: EraseDeps['savePlayback']
+    eraseFromUsage: EraseDeps['eraseFromUsage']
   }
 
 const Id = Type.String({ pattern: '^[0-9a-f]{32}$' })

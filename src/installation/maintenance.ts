@@ -62,9 +62,9 @@ export function startMaintenance(deps: MaintenanceDeps): { stop(): Promise<void>
       () => pruneBans(bans),
       () => pruneAuditLog(deps),
       () => checkOperations(deps),
-      () => pruneAlerts(deps),
+      () => pruneAlerts(deps, deps.viewerDataDays),
       () => pruneDeliveries(deps),
-      () => pruneUsage(deps),
+      () => pruneUsage(deps, deps.viewerDataDays),
       () => deleteExpiredUploads(deletion, nowS()),
       () => deleteEndedTrash(deletion),
       async () => deletion.removeFiles(), // what failed before, such as while the database was unavailable

@@ -53,7 +53,8 @@ export async function stopSessions(
     const ended = await endMatchingSessions(tx, { accountId, filter, endedAtS, endReason: 'stopped' })
     const hasExpired = otpHash !== undefined && (await expireOtp(tx, accountId, otpHash, endedAtS))
     const subjects = ended.length === 0 && hasExpired ? ['an unspent OTP'] : ended
-    const details = otpHash ? undefined : target
+    // Neither an OTP nor a viewer: the audit log is kept longer than what is known of viewers.
+    const details = 'sessionId' in target || 'videoId' in target ? target : undefined
     await recordAuditEvent(tx, { atS: endedAtS, accountId, by, kind: 'session:stopped', subjects, details })
     return ended
   })

@@ -68,6 +68,54 @@ export async function listSentBytes(db: Db, accountId: string, day: string) {
     .execute()
 }
 
+/** A row of the counters. */
+export type UsageKey = Pick<VideoUsage, 'day' | 'videoId' | 'userId'> & { accountId: string }
+
+const KEY_COLUMNS = ['day', 'accountId', 'videoId', 'userId'] as const
+
+/** Reads all days: for a rare command. */
+export async function listUsageOfViewer(
+  db: Db,
+  { accountId, userId }: Pick<UsageKey, 'accountId' | 'userId'>,
+): Promise<UsageKey[]> {
+  return db.selectFrom('videoUsage').select(KEY_COLUMNS).where('accountId', '=', accountId).where('userId', '=', userId).execute()
+}
+
+/** Some of the rows from before that day that name a viewer, the oldest first. */
+export async function listNamedUsageBefore(db: Db, day: string, limit: number): Promise<UsageKey[]> {
+  return db
+    .selectFrom('videoUsage')
+    .select(KEY_COLUMNS)
+    .where('day', '<', day)
+    .where('userId', '<>', sql.lit('')) // a literal, for the partial index
+    .orderBy('day')
+    .limit(limit)
+    .execute()
+}
+
+/** Adds the counters of a row to those without a viewer: the sums stay what they are. */
+export async function unnameUsage(tx: Db, { day, accountId, videoId, userId }: UsageKey): Promise<void> {
+  const counters = await tx
+    .deleteFrom('videoUsage')
+    .where('day', '=', day)
+    .where('accountId', '=', accountId)
+    .where('videoId', '=', videoId)
+    .where('userId', '=', userId)
+    .returning(['sentBytes', 'viewCount'])
+    .executeTakeFirst()
+  if (!counters) return
+  await tx
+    .insertInto('videoUsage')
+    .values({ day, accountId, videoId, userId: '', ...counters })
+    .onConflict((conflict) =>
+      conflict.columns(KEY_COLUMNS).doUpdateSet((row) => ({
+        sentBytes: row('videoUsage.sentBytes', '+', row.ref('excluded.sentBytes')),
+        viewCount: row('videoUsage.viewCount', '+', row.ref('excluded.viewCount')),
+      })),
+    )
+    .execute()
+}
+
 /** Removes some of the rows from before that day, the oldest first. @returns how many */
 export async function removeUsageBefore(tx: Db, day: string, limit: number): Promise<number> {
   const { numAffectedRows } = await sql`delete from video_usage where (day, account_id, video_id, user_id) in

@@ -3,10 +3,21 @@ import type { PlaybackSessionRow } from '../db/tables.ts'
 import { isCommitOutcomeUnknown, type Write } from '../db/write.ts'
 import { Failure } from '../errors.ts'
 import { markViewed } from '../playback/session-store.ts'
-import { addVideoUsage, addViews, listSentBytes, listViewTotals, removeUsageBefore } from './usage-store.ts'
+import {
+  addVideoUsage,
+  addViews,
+  listNamedUsageBefore,
+  listSentBytes,
+  listUsageOfViewer,
+  listViewTotals,
+  removeUsageBefore,
+  type UsageKey,
+  unnameUsage,
+} from './usage-store.ts'
 import { createViewersByAddress } from './viewers-by-address.ts'
 
 export type UsageDeps = {
+  db: Db
   write: Write
   /** Days are the owner's. */
   wallNowS: () => number
@@ -34,13 +45,15 @@ export type Usage = {
    * an owner must not be charged twice.
    */
   save(): Promise<void>
+  /** Removes a viewer from the counters, whose sums stay what they are. */
+  eraseViewer(viewer: Pick<UsageKey, 'accountId' | 'userId'>): Promise<void>
 }
 
 const DAY_S = 24 * 3600
 const MAX_BATCH_SIZE = 250
 
 /** Counts views and bytes in memory; `save` writes them to the database. A crash loses what was counted since. */
-export function openUsage({ write, wallNowS }: UsageDeps): Usage {
+export function openUsage({ db, write, wallNowS }: UsageDeps): Usage {
   const watchers = createViewersByAddress()
   const delivered = new Map<string, Delivered>()
   const unsaved = new Map<string, Part>()
@@ -91,6 +104,11 @@ export function openUsage({ write, wallNowS }: UsageDeps): Usage {
     part.sessionIds.push(...sessionIds)
   }
 
+  function save(): Promise<void> {
+    saving = saving.catch(() => undefined).then(saveAll)
+    return saving
+  }
+
   return {
     recordWatching({ videoId, userId }, address) {
       watchers.note(videoId, address, userId ?? '')
@@ -112,9 +130,11 @@ export function openUsage({ write, wallNowS }: UsageDeps): Usage {
       pendingPart(today(), videoId, userId ?? '').sessionIds.push(id)
     },
 
-    save() {
-      saving = saving.catch(() => undefined).then(saveAll)
-      return saving
+    save,
+
+    async eraseViewer(viewer) {
+      await save() // or it would be written afterwards
+      await unname(write, await listUsageOfViewer(db, viewer))
     },
   }
 }
@@ -153,10 +173,28 @@ export async function getBandwidth({ slowQueryDb }: { slowQueryDb: Db }, account
 const KEPT_DAYS = 400
 const MAX_REMOVED_ROWS = 2_000
 
-/** Removes what is older than thirteen months, by the playback clock: a step of the wall clock makes no day old. */
-export async function pruneUsage({ write, nowS }: { write: Write; nowS: () => number }): Promise<void> {
+/**
+ * Removes what is older than thirteen months, and whom the counters name after `viewerDataDays`. By the playback clock: a step of the
+ * wall clock makes no day old.
+ */
+export async function pruneUsage(
+  { db, write, nowS }: { db: Db; write: Write; nowS: () => number },
+  viewerDataDays: number,
+): Promise<void> {
   const firstKept = utcDay(nowS() - KEPT_DAYS * DAY_S)
   while ((await write((tx) => removeUsageBefore(tx, firstKept, MAX_REMOVED_ROWS))) > 0);
+  const firstNamed = utcDay(nowS() - viewerDataDays * DAY_S)
+  for (let rows: UsageKey[]; ; await unname(write, rows)) {
+    rows = await listNamedUsageBefore(db, firstNamed, MAX_BATCH_SIZE)
+    if (rows.length === 0) return
+  }
+}
+
+async function unname(write: Write, rows: readonly UsageKey[]): Promise<void> {
+  for (let first = 0; first < rows.length; first += MAX_BATCH_SIZE)
+    await write(async (tx) => {
+      for (const row of rows.slice(first, first + MAX_BATCH_SIZE)) await unnameUsage(tx, row)
+    })
 }
 
 function utcDay(atS: number): string {

@@ -6,10 +6,13 @@ import { Failure, videoNotFound } from '../errors.ts'
 import { decodeIntervals, pairsOf } from './intervals.ts'
 import type { Viewings } from './viewing.ts'
 import {
+  listOtpsOfViewer,
   listViewingDays,
   listViewingsOfVideo,
   listViewingsOfViewer,
+  removeOtps,
   removeViewer,
+  type ViewerKey,
   type ViewingKey,
   type ViewingPage,
 } from './viewing-store.ts'
@@ -82,27 +85,38 @@ function parseDay(text: string): number {
   return timeMs / 1000 / DAY_S
 }
 
+export type EraseDeps = {
+  db: Db
+  write: Write
+  nowS: () => number
+  viewings: Pick<Viewings, 'forget'>
+  /** Writes what is in memory about sessions. */
+  savePlayback(): Promise<void>
+  /** Removes a viewer from the counters of views and bytes. */
+  eraseFromUsage(viewer: ViewerKey): Promise<void>
+}
+
+/** OTPs removed in one transaction. */
+const BATCH_SIZE = 500
+
 /**
- * Removes what is kept about a viewer: what it watched, where it stopped, its alerts. Its sessions and OTPs go by themselves within
- * days.
- * @returns of how many videos something was kept
+ * Removes what is stored about a viewer: what was watched, alerts, OTPs and sessions, which must have ended, and the name in usage
+ * counters. Webhook deliveries that name them go by themselves.
+ * @returns of how many videos something was watched
  */
-export async function eraseViewer(
-  { write, nowS, viewings }: { write: Write; nowS: () => number; viewings: Pick<Viewings, 'forget'> },
-  { accountId, userId, by }: { accountId: string; userId: string; by: Actor },
-): Promise<number> {
+export async function eraseViewer(deps: EraseDeps, { accountId, userId, by }: ViewerKey & { by: Actor }): Promise<number> {
+  const { db, write, nowS, viewings } = deps
+  await deps.savePlayback() // or it would be written afterwards
   viewings.forget(accountId, userId)
+  await deps.eraseFromUsage({ accountId, userId })
+  const otps = await listOtpsOfViewer(db, { accountId, userId })
+  for (let first = 0; first < otps.length; first += BATCH_SIZE)
+    await write((tx) => removeOtps(tx, otps.slice(first, first + BATCH_SIZE)))
   return write(async (tx) => {
-    const count = await removeViewer(tx, { accountId, userId })
+    const videos = await removeViewer(tx, { accountId, userId })
     // The log outlives what is erased, so it does not name the viewer.
-    await recordAuditEvent(tx, {
-      atS: nowS(),
-      accountId,
-      by,
-      kind: 'viewer:erased',
-      subjects: ['viewer'],
-      details: { videos: count },
-    })
-    return count
+    const event = { atS: nowS(), accountId, by, kind: 'viewer:erased', subjects: ['viewer'], details: { videos } } as const
+    await recordAuditEvent(tx, event)
+    return videos
   })
 }

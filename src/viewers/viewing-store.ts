@@ -5,6 +5,7 @@ import type { ViewingDayRow, ViewingRow } from '../db/tables.ts'
 
 /** One viewer and one video. */
 export type ViewingKey = Pick<ViewingRow, 'accountId' | 'userId' | 'videoId'>
+export type ViewerKey = Pick<ViewingKey, 'accountId' | 'userId'>
 
 export async function findViewing(db: Db, { accountId, userId, videoId }: ViewingKey): Promise<ViewingRow | undefined> {
   return db
@@ -153,10 +154,24 @@ export async function listViewingDays(
     .execute()
 }
 
-/** Removes everything that a viewer has watched. @returns how many viewings */
-export async function removeViewer(tx: Db, { accountId, userId }: Pick<ViewingKey, 'accountId' | 'userId'>): Promise<number> {
-  await tx.deleteFrom('viewingDay').where('accountId', '=', accountId).where('userId', '=', userId).execute()
-  await tx.deleteFrom('alert').where('accountId', '=', accountId).where('userId', '=', userId).execute()
+/** The hashes of a viewer's OTPs. Reads all OTPs: for a rare command. */
+export async function listOtpsOfViewer(db: Db, { accountId, userId }: ViewerKey): Promise<Buffer[]> {
+  const rows = await db.selectFrom('otp').select('hash').where('accountId', '=', accountId).where('userId', '=', userId).execute()
+  return rows.map(({ hash }) => hash)
+}
+
+/** Removes OTPs with the records of their redeems and their sessions. */
+export async function removeOtps(tx: Db, hashes: readonly Buffer[]): Promise<void> {
+  await tx.deleteFrom('redeemAttempt').where('otpHash', 'in', hashes).execute()
+  await tx.deleteFrom('playbackSession').where('otpHash', 'in', hashes).execute()
+  await tx.deleteFrom('otp').where('hash', 'in', hashes).execute()
+}
+
+/** Removes what a viewer has watched and all else that names them, except OTPs and sessions. @returns how many viewings */
+export async function removeViewer(tx: Db, { accountId, userId }: ViewerKey): Promise<number> {
+  for (const table of ['viewingDay', 'alert', 'streamSlot'] as const)
+    await tx.deleteFrom(table).where('accountId', '=', accountId).where('userId', '=', userId).execute()
+  await tx.deleteFrom('keyBudget').where('accountId', '=', accountId).where('viewer', '=', `user ${userId}`).execute()
   const { numDeletedRows } = await tx
     .deleteFrom('viewing')
     .where('accountId', '=', accountId)

@@ -43,6 +43,7 @@ const UNRECORDED: Readonly<Record<string, string>> = {
   'ban list': IS_A_QUESTION,
   'session list': IS_A_QUESTION,
   'alert list': IS_A_QUESTION,
+  'alert test': 'sends the operator an e-mail, and changes nothing',
   audit: IS_A_QUESTION,
   'master key id': IS_A_QUESTION,
   'try begin': MAKES_A_VIDEO,
@@ -114,7 +115,7 @@ test('L06: every operation and every command that manages something is in the au
   await owner.delete([(await owner.credentials('Told as failed')).videoId])
   const key = await newKey('old')
   const [demo] = readRows<{ id: string }>(reelgate, "select value as id from setting where name = 'demo-video'")
-  const brief = (await owner.credentials('Brief')).videoId
+  const [brief, another] = [(await owner.credentials('Brief')).videoId, (await owner.credentials('Another')).videoId]
 
   const person = await signIn(reelgate)
   const { user } = await person.get<{ user: { id: string } }>('GET', '/sign-in')
@@ -123,6 +124,11 @@ test('L06: every operation and every command that manages something is in the au
 
   const steps: Step[] = [
     ['POST /api/videos/{id}', 'video:edited', to(videoId, () => ask('POST', `/api/videos/${videoId}`, { title: 'New' }))],
+    [
+      'POST /api/videos/move',
+      'video:edited',
+      to(videoId, () => ask('POST', '/api/videos/move', { videos: [videoId], folderId: folder.id })),
+    ],
     ['POST /api/videos/tags', 'tags:added', to(videoId, () => ask('POST', '/api/videos/tags', tagging))],
     ['PUT /api/videos/tags', 'tags:replaced', to(videoId, () => ask('PUT', '/api/videos/tags', tagging))],
     ['DELETE /api/videos/tags', 'tags:removed', to(videoId, () => ask('DELETE', '/api/videos/tags', tagging))],
@@ -202,7 +208,11 @@ test('L06: every operation and every command that manages something is in the au
     ],
     ['demo remove', 'video:deleted', to(demo?.id ?? '', () => command('demo remove', {}))],
     ['video reencrypt', 'video:reencrypted', to(videoId, () => command('video reencrypt', { videoId }))],
-    ['DELETE /api/videos', 'video:deleted', to(videoId, () => ask('DELETE', `/api/videos?videos=${videoId}`))],
+    ['DELETE /api/videos', 'video:trashed', to(videoId, () => ask('DELETE', `/api/videos?trash=1&videos=${videoId}`))],
+    ['POST /api/trash/restore', 'video:restored', to(videoId, () => ask('POST', '/api/trash/restore', { videos: [videoId] }))],
+    ['DELETE /api/videos', 'video:trashed', to(videoId, () => ask('DELETE', `/api/videos?trash=1&videos=${videoId}`))],
+    ['DELETE /api/trash', 'video:deleted', to(videoId, () => ask('DELETE', '/api/trash', { videos: [videoId] }))],
+    ['DELETE /api/videos', 'video:deleted', to(another, () => ask('DELETE', `/api/videos?videos=${another}`))],
     ['POST /v2/video', 'video:deleted', to(brief, () => v2(`/video?id=${brief}`, { action: 'delete' }))],
     ['account create', 'account:created', async () => (await newAccount('Due')).accountId],
     ['account set', 'account:changed', to(una.accountId, () => command('account set', { account: 'Una', pageMax: 100 }))],

@@ -848,6 +848,8 @@ const STORES: readonly (readonly [store: string, calls: readonly Call[]])[] = [
       ...[3, 3].map((beforeS) => (tx: Db) => viewings.removeOldViewings(tx, beforeS, 9)),
       ...[20_000, 20_001].map((day) => (tx: Db) => viewings.removeOldViewingDays(tx, day, 1)),
       (tx) => viewings.removeViewer(tx, viewing(1, 9)),
+      (tx) => viewings.listOtpsOfViewer(tx, viewing(1, 9)),
+      async (tx) => viewings.removeOtps(tx, [...(await viewings.listOtpsOfViewer(tx, viewing(1, 9))), bytes(0)]),
     ],
   ],
   [
@@ -859,6 +861,15 @@ const STORES: readonly (readonly [store: string, calls: readonly Call[]])[] = [
       (tx) => usage.addViews(tx, { videoId: V1, viewCount: 3 }),
       (tx) => usage.listViewTotals(tx, [V1, V2]),
       (tx) => usage.listSentBytes(tx, A, '2026-01-01'),
+      ...['ann', 'ben'].map(
+        (userId) => (tx: Db) => usage.addVideoUsage(tx, { day: '2026-01-01', videoId: V1, userId, sentBytes: 5, viewCount: 1 }),
+      ),
+      (tx) => usage.listUsageOfViewer(tx, { accountId: A, userId: 'ann' }),
+      (tx) => usage.listNamedUsageBefore(tx, '2026-01-02', 9),
+      (tx) => usage.listNamedUsageBefore(tx, '2026-01-01', 9),
+      ...['ann', 'none'].map(
+        (userId) => (tx: Db) => usage.unnameUsage(tx, { day: '2026-01-01', accountId: A, videoId: V1, userId }),
+      ),
       (tx) => usage.removeUsageBefore(tx, '2026-01-02', 9),
     ],
   ],

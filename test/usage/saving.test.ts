@@ -47,8 +47,8 @@ function sessionOf(i: number) {
 }
 
 /** So many viewers were sent their bytes, each with a label and an address of their own. */
-function watchedByMany(write: Write) {
-  const usage = openUsage({ write, wallNowS: () => 1_800_000_000 })
+function watchedByMany({ db, write }: { db: Db; write: Write }) {
+  const usage = openUsage({ db, write, wallNowS: () => 1_800_000_000 })
   for (let i = 0; i < VIEWERS; i++) {
     usage.recordWatching({ videoId: VIDEO, userId: `viewer ${i}` }, `address ${i}`)
     usage.recordSentBytes(VIDEO, `address ${i}`, SENT_BYTES)
@@ -57,8 +57,8 @@ function watchedByMany(write: Write) {
 }
 
 test('what is asked to be written down is written before the video goes, also when an earlier writing is still under way', async () => {
-  const { write, sentBytes } = await openWithVideo()
-  const usage = watchedByMany(write)
+  const { db, write, sentBytes } = await openWithVideo()
+  const usage = watchedByMany({ db, write })
   const everyFiveSeconds = usage.save()
   const beforeRemoval = usage.save().then(() => write((tx) => tx.deleteFrom('video').where('id', '=', VIDEO).execute()))
   await Promise.all([everyFiveSeconds, beforeRemoval])
@@ -66,8 +66,8 @@ test('what is asked to be written down is written before the video goes, also wh
 })
 
 test('a writing that fails in its middle loses nothing and counts nothing twice', async () => {
-  const { write, sentBytes } = await openWithVideo()
-  const usage = watchedByMany(failingOnce(write, 2))
+  const { db, write, sentBytes } = await openWithVideo()
+  const usage = watchedByMany({ db, write: failingOnce(write, 2) })
   await expect(usage.save()).rejects.toThrow('the disk is full')
   const written = await sentBytes()
   expect([written > 0, written < VIEWERS * SENT_BYTES]).toEqual([true, true])
@@ -81,7 +81,7 @@ test.each([
   { became: 'was not kept', isKept: false, written: VIEWERS - 250 },
 ])('F-10: of a writing that nobody knows of, and that $became, no byte is counted twice, and each view once', async (unknown) => {
   const { db, write, sentBytes } = await openWithVideo()
-  const usage = watchedByMany(failingOnce(write, 2, unknown))
+  const usage = watchedByMany({ db, write: failingOnce(write, 2, unknown) })
   await write(async (tx) => {
     for (let i = 0; i < VIEWERS; i++) usage.recordView(await insertSession(tx, sessionOf(i)))
   })

@@ -45,7 +45,7 @@ export function alertRoutes(app: App, deps: AlertRoutesDeps): void {
       schema: {
         summary: 'List alerts',
         description:
-          'Suspicious playback, and what the operator should look at, the newest first; kept for 90 days. One row for each cause, viewer and day. Follow the `Link` header (`rel="next"`) for more.',
+          'Suspicious playback, and what the operator should look at, the newest first; kept for 90 days (`REELGATE_VIEWER_DATA_DAYS`). One row for each cause, viewer and day. Follow the `Link` header (`rel="next"`) for more.',
         querystring: ListQuery,
         response: { 200: ListReply },
       },

@@ -3,11 +3,12 @@ import { expect, onTestFinished } from 'vitest'
 import { KEYS } from '../../../src/db/move/tables.ts'
 import { addFile, listFiles, makeImage, SRT } from '../../assets/sample-files.ts'
 import type { Owner, UploadCredentials } from '../../client.ts'
+import { makeLink, signIn } from '../../console/person.ts'
 import { untilFinished } from '../../data-folder.ts'
 import { makePlace, type Place } from '../../installation-folder.ts'
 import type { DatabaseKind } from '../../postgres.ts'
 import { type Reelgate, startReelgate } from '../../reelgate.ts'
-import { listTables, readRows } from '../../rows.ts'
+import { changeRows, listTables, readRows } from '../../rows.ts'
 import { sampledTests } from '../../sample.ts'
 import { makeVideo } from '../../videos.ts'
 import { hooksOf, startReceivers } from '../../webhooks/receiver.ts'
@@ -151,6 +152,15 @@ async function startFull() {
   await bodyOf(owner, 'POST', '/api/videos/folders', { name: 'below', parent: folder.id })
   await bodyOf(owner, 'PUT', '/api/videos/importUrl', { url: `http://${SILENT}/video.mp4` })
   await owner.credentials('In no folder, and deleted').then(({ videoId }) => owner.delete([videoId]))
+  const { videoId: trashed } = await owner.credentials('In the trash')
+  await bodyOf(owner, 'DELETE', `/api/videos?trash=1&videos=${trashed}`)
+  await signIn(reelgate)
+  await makeLink(reelgate)
+  changeRows(
+    reelgate,
+    `insert into passkey select 'a passkey', id, 'a phone', ?, 0, '[]', 1, null from console_user limit 1`,
+    Buffer.from('a public key'),
+  )
   await bodyOf(owner, 'POST', `/api/videos/${second}`, { folderId: folder.id })
   await bodyOf(owner, 'POST', '/api/videos/tags', { videos: [video, second], tags: ['course', 'Γ'] })
   await bodyOf(owner, 'DELETE', '/api/videos/tags', { videos: [second], tags: ['Γ'] })
