@@ -6,6 +6,7 @@ import { startControlSocket } from './control/socket.ts'
 import { openDemo } from './demo/demo.ts'
 import type { Damage } from './encode/repair.ts'
 import { type SandboxAdvice, sandboxAdvice } from './encode/sandbox.ts'
+import { CONSOLE_FOLDER, isConsoleBuilt } from './http/console/files.ts'
 import { isDemoAllowed } from './http/demo/from-this-machine.ts'
 import { createInterfaces } from './http/server/interfaces.ts'
 import { closeApp, listen } from './http/server/listen.ts'
@@ -25,14 +26,19 @@ import { sessionsOfAccounts, sessionsOfVideos } from './playback/session.ts'
 import { openRateLimiting } from './rate-limits/open.ts'
 import { openUsage } from './usage/usage.ts'
 import { createFindSignedIn } from './users/authenticate.ts'
+import { createChallenges } from './users/passkey.ts'
 import { createPasswords } from './users/password.ts'
 import { createSignInLimit } from './users/sign-in-limit.ts'
+import { consoleUrl } from './users/sign-in-link.ts'
+import { canSignIn } from './users/user.ts'
 import { createWatermarkImages } from './watermark/watermark-image.ts'
 
 /** A server that answers. */
 export type ReelgateServer = {
   url: string
   firstStart: FirstStart | undefined
+  /** Where people open the console, and whether one of them can sign in. Undefined: it was not built. */
+  consoleAccess: { url: string; canSignIn: boolean } | undefined
   /** Where the demo video will play that this start makes. */
   demoUrl: string | undefined
   /** Undefined: bubblewrap runs. */
@@ -107,7 +113,10 @@ async function openServer(
     segments: { hotSegments, chunkQueue, segmentEvents, wakeEncoders: encoding.wake, reportDamage },
     people: {
       findSignedIn: createFindSignedIn({ db, write, nowS, log }),
-      signIn: { db, write, masterKey, nowS, passwords: createPasswords(), signInLimit: limits && createSignInLimit(nowS) },
+      signIn: {
+        ...{ db, write, masterKey, nowS, passwords: createPasswords(), challenges: createChallenges() },
+        signInLimit: limits && createSignInLimit(nowS),
+      },
     },
     health: createReadiness(foundation),
     metrics,
@@ -160,7 +169,8 @@ async function openServer(
   })
   opened.defer(stopMaintenance)
 
-  const has = { hasKeyFile: hasKeyFile(config), hasDemo: demo !== undefined }
+  const hasConsole = isConsoleBuilt(CONSOLE_FOLDER)
+  const has = { hasKeyFile: hasKeyFile(config), hasDemo: demo !== undefined, hasConsole }
   const firstStart = await prepareFirstStart(foundation, has)
   wake()
   const demoUrl = (await demo?.begin()) ? `${url}/demo` : undefined
@@ -168,6 +178,7 @@ async function openServer(
   return {
     url,
     firstStart,
+    consoleAccess: hasConsole ? { url: consoleUrl(publicUrl()), canSignIn: await canSignIn({ db }) } : undefined,
     demoUrl,
     sandboxAdvice: sandboxAdvice(sandbox),
     outdated: ownership.released,

@@ -16,6 +16,8 @@ const AUDIT_KINDS = [
   'user:link-made',
   'user:signed-in',
   'user:password-set',
+  'passkey:added',
+  'passkey:removed',
   'master-key:rotated',
   'ban:began',
   'ban:lifted',

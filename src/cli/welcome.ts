@@ -3,20 +3,31 @@ import type { Config } from '../config.ts'
 import { hasKeyFile } from '../installation/master-key.ts'
 import { PROGRAM_NAME } from '../program-name.ts'
 import type { ReelgateServer } from '../server.ts'
+import { linkUrl } from '../users/sign-in-link.ts'
 import { isKeptByJournal } from './journal.ts'
 import { formatPhrase } from './recovery.ts'
 
 /** The output of a start: one line, and after the first start the secrets to keep and the next steps. */
-export function welcomeText(config: Config, { url, firstStart, demoUrl, sandboxAdvice }: ReelgateServer): string {
+export function welcomeText(config: Config, server: ReelgateServer): string {
+  const { url, firstStart, consoleAccess, demoUrl, sandboxAdvice } = server
   const paragraphs = [`Reelgate ${packageJson.version} serves ${config.publicUrl ?? url} with the data in ${config.dataDir}`]
-  if (firstStart) paragraphs.push(...(isKeptByJournal(config) ? secretCommands(firstStart) : secrets(config, firstStart)))
+  const isKept = isKeptByJournal(config)
+  const token = isKept ? undefined : firstStart?.consoleToken
+  const link = consoleAccess && token && linkUrl(consoleAccess.url, token)
+  if (link) paragraphs.push('Open the console with this link. It signs you in once, within 24 hours:', `  ${link}`)
+  if (firstStart) paragraphs.push(...(isKept ? secretCommands(firstStart) : secrets(config, firstStart)))
   if (sandboxAdvice) paragraphs.push([sandboxAdvice.effect, ...sandboxAdvice.cures.map((cure) => `  - ${cure}`)].join('\n'))
   const next = [
+    ...(consoleAccess && !link ? [`The console      ${wayIn(consoleAccess)}`] : []),
     ...(demoUrl ? [`A demo video     ${demoUrl}  (on this machine only)`] : []),
     ...(firstStart ? [`Your own video   ${PROGRAM_NAME} try video.mp4`] : []),
   ]
   if (next.length > 0) paragraphs.push(next.join('\n'))
   return `${paragraphs.join('\n\n')}\n`
+}
+
+function wayIn({ url, canSignIn }: NonNullable<ReelgateServer['consoleAccess']>): string {
+  return canSignIn ? url : `${PROGRAM_NAME} console link`
 }
 
 type FirstStart = NonNullable<ReelgateServer['firstStart']>

@@ -10,7 +10,7 @@ import type { Encoding } from '../encode/start.ts'
 import { issueUploadPolicy, type PolicyDeps } from '../ingest/upload-policy.ts'
 import { encodePlaybackInfo, issueOtp, type OtpDeps } from '../playback/otp.ts'
 import { stopSessions } from '../playback/stop.ts'
-import { linkUrl, makeLinkOnServer } from '../users/sign-in-link.ts'
+import { consoleUrl, linkUrl, makeLinkOnServer } from '../users/sign-in-link.ts'
 import { type EraseDeps, eraseViewer } from '../viewers/viewers.ts'
 import { type TestDeps, testWebhookOfAnyAccount } from '../webhooks/test-event.ts'
 import { type CommandDeps, command } from './commands.ts'
@@ -112,7 +112,7 @@ export const SERVER_COMMANDS = {
     Type.Object({ user: Type.Optional(Type.String({ minLength: 1, maxLength: 100 })) }),
     async (deps: ServerDeps, { user }): Promise<Static<typeof ConsoleLink>> => {
       const { userName, token, expiresAtS } = await makeLinkOnServer(deps, user)
-      return { url: linkUrl(deps.publicUrl(), token), user: userName, expiresAtS }
+      return { url: linkUrl(consoleUrl(deps.publicUrl()), token), user: userName, expiresAtS }
     },
   ),
   'demo remove': command(Type.Object({}), async (deps: ServerDeps) => {

@@ -19,6 +19,7 @@ import { type BanPruneDeps, pruneBans } from '../rate-limits/bans.ts'
 import { createOrphanSweep, createUnfinishedSweep, fileSystemNowS } from '../storage/orphan-sweep.ts'
 import { refillReserve } from '../storage/reserve.ts'
 import { pruneUsage, type Usage } from '../usage/usage.ts'
+import { pruneSignIns } from '../users/sign-in.ts'
 import { pruneDeliveries } from '../webhooks/batch-jobs.ts'
 
 // What runs by the clock, not for a request.
@@ -61,6 +62,7 @@ export function startMaintenance(deps: MaintenanceDeps): { stop(): Promise<void>
       () => pruneStoredResponses(deps),
       () => pruneBans(bans),
       () => pruneAuditLog(deps),
+      () => pruneSignIns(deps),
       () => checkOperations(deps),
       () => pruneAlerts(deps, deps.viewerDataDays),
       () => pruneDeliveries(deps),

@@ -74,9 +74,9 @@ async function getUser(tx: Db, id: string): Promise<ConsoleUserRow> {
   return user
 }
 
-/** The page of the console that opens a link. The token is in the fragment: browsers send it to no server and no other page. */
-export function linkUrl(publicUrl: string, token: string): string {
-  return `${consoleUrl(publicUrl)}link#${token}`
+/** The page of the console that opens a link; `console` is its URL. The token is in the fragment: browsers send it to no server and no other page. */
+export function linkUrl(console: string, token: string): string {
+  return `${console}link#${token}`
 }
 
 /** Where people open the console. On this machine by name, because a passkey belongs to a name and not to an address. */

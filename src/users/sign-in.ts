@@ -9,7 +9,15 @@ import { Failure } from '../errors.ts'
 import type { SignedIn } from './authenticate.ts'
 import { checkNewPassword, type Passwords } from './password.ts'
 import type { SignInLimit } from './sign-in-limit.ts'
-import { hasSignedInFrom, insertSignIn, removeSignInByToken, removeSignInsOfUser, spendLink } from './sign-in-store.ts'
+import {
+  hasSignedInFrom,
+  insertSignIn,
+  removeOldLinks,
+  removeOldSignIns,
+  removeSignInByToken,
+  removeSignInsOfUser,
+  spendLink,
+} from './sign-in-store.ts'
 import { passwordHashPurpose, userDisabled } from './user.ts'
 import { findUser, findUserByName, setPasswordHash } from './user-store.ts'
 
@@ -104,7 +112,8 @@ export async function openSignIn(tx: Db, opening: Opening, browser: Browser): Pr
   return signIn
 }
 
-async function addSignIn(
+/** The same without a record, for a sign-in that takes the place of one. */
+export async function addSignIn(
   tx: Db,
   { user, accountId = user.accountId, method, nowS }: Opening,
   { address, userAgent, oldToken }: Browser,
@@ -124,6 +133,15 @@ async function addSignIn(
 /** Ends the sign-in of a browser. False: it was not signed in. */
 export async function signOut({ write }: Pick<SignInDeps, 'write'>, token: string): Promise<boolean> {
   return (await write((tx) => removeSignInByToken(tx, hashSecret(token)))) !== undefined
+}
+
+const KEPT_S = 30 * DAY_S
+const BATCH_SIZE = 1_000
+
+/** Removes links that have expired, and sign-ins a month after their end: until then their address counts as known. */
+export async function pruneSignIns({ write, nowS }: Pick<SignInDeps, 'write' | 'nowS'>): Promise<void> {
+  await write((tx) => removeOldLinks(tx, nowS()))
+  while ((await write((tx) => removeOldSignIns(tx, nowS() - KEPT_S, BATCH_SIZE))) > 0);
 }
 
 /**

@@ -62,6 +62,23 @@ export async function listAllUsers(db: Db) {
   }))
 }
 
+/** Whether a person can sign in without a link. */
+export async function hasUserWithCredential(db: Db): Promise<boolean> {
+  const row = await db
+    .selectFrom('consoleUser')
+    .select('id')
+    .where('disabled', '=', 0)
+    .where(({ or, eb, exists, selectFrom }) =>
+      or([
+        eb('wrappedPasswordHash', 'is not', null),
+        exists(selectFrom('passkey').select('passkey.id').whereRef('passkey.consoleUserId', '=', 'consoleUser.id')),
+      ]),
+    )
+    .limit(1)
+    .executeTakeFirst()
+  return row !== undefined
+}
+
 export async function setPasswordHash(tx: Db, id: string, wrappedPasswordHash: Buffer): Promise<void> {
   await tx.updateTable('consoleUser').set({ wrappedPasswordHash }).where('id', '=', id).execute()
 }

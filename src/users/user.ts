@@ -5,7 +5,7 @@ import type { Db } from '../db/database.ts'
 import { foldCase } from '../db/fold-case.ts'
 import type { ConsoleUserRow } from '../db/tables.ts'
 import { Failure } from '../errors.ts'
-import { insertUser, isNameTaken, listAllUsers } from './user-store.ts'
+import { hasUserWithCredential, insertUser, isNameTaken, listAllUsers } from './user-store.ts'
 
 export const ROLES = ['owner', 'viewer'] as const
 export type Role = (typeof ROLES)[number]
@@ -55,6 +55,11 @@ async function freeName(tx: Db, text: string): Promise<Pick<ConsoleUserRow, 'nam
 /** The users of all accounts, for the operator of the server. */
 export async function findAllUsers({ db }: { db: Db }) {
   return listAllUsers(db)
+}
+
+/** Whether a person can sign in without a link. */
+export async function canSignIn({ db }: { db: Db }): Promise<boolean> {
+  return hasUserWithCredential(db)
 }
 
 export function userDisabled(): Failure {

@@ -5,6 +5,7 @@ import { SERVER_COMMANDS, type ServerCommandName } from '../../src/control/serve
 import { sendCommand } from '../../src/control/socket.ts'
 import { addFile, SRT } from '../assets/sample-files.ts'
 import { createOwner } from '../client.ts'
+import { createAuthenticator } from '../console/authenticator.ts'
 import { createPerson, makeLink, signIn } from '../console/person.ts'
 import { untilFinished } from '../data-folder.ts'
 import { startReelgate } from '../in-process.ts'
@@ -36,6 +37,8 @@ const UNRECORDED: Readonly<Record<string, string>> = {
   'POST /v2/files': IS_A_QUESTION,
   'POST /v2/tags/search': IS_A_QUESTION,
   'DELETE /console/api/sign-in': 'no management: it ends a sign-in of its own',
+  'POST /console/api/sign-in/passkey/options': IS_A_QUESTION,
+  'POST /console/api/passkeys/options': IS_A_QUESTION,
   'console users': IS_A_QUESTION,
   'account list': IS_A_QUESTION,
   'key list': IS_A_QUESTION,
@@ -122,6 +125,19 @@ test('L06: every operation and every command that manages something is in the au
   const password = 'a lamp in the projection room'
   const asPerson = (method: string, path: string, body: object, by = person) => to(user.id, () => by.get(method, path, body))
 
+  /** The same person where a passkey is possible. */
+  const atName = createPerson(reelgate.url.replace('127.0.0.1', 'localhost'))
+  const authenticator = createAuthenticator(atName.url)
+  async function addPasskey() {
+    await atName.get('POST', '/sign-in', { name: 'owner', password })
+    const { challenge } = await atName.get<{ challenge: string }>('POST', '/passkeys/options')
+    await atName.get('POST', '/passkeys', authenticator.create(challenge))
+  }
+  async function usePasskey() {
+    const { challenge } = await atName.get<{ challenge: string }>('POST', '/sign-in/passkey/options')
+    await atName.get('POST', '/sign-in/passkey', authenticator.get(challenge))
+  }
+
   const steps: Step[] = [
     ['POST /api/videos/{id}', 'video:edited', to(videoId, () => ask('POST', `/api/videos/${videoId}`, { title: 'New' }))],
     [
@@ -194,6 +210,13 @@ test('L06: every operation and every command that manages something is in the au
     ['console link', 'user:link-made', to(user.id, () => makeLink(reelgate))],
     ['PUT /console/api/sign-in/password', 'user:password-set', asPerson('PUT', '/sign-in/password', { password })],
     ['POST /console/api/sign-in', 'user:signed-in', asPerson('POST', '/sign-in', { name: 'owner', password })],
+    ['POST /console/api/passkeys', 'passkey:added', to(user.id, addPasskey)],
+    ['POST /console/api/sign-in/passkey', 'user:signed-in', to(user.id, usePasskey)],
+    [
+      'DELETE /console/api/passkeys/{id}',
+      'passkey:removed',
+      to(user.id, () => atName.get('DELETE', `/passkeys/${authenticator.id}`)),
+    ],
     ['backup made', 'backup:made', to('today', () => command('backup made', { name: 'today', atS: 1 }))],
     [
       'key rotate-master',

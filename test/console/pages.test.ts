@@ -128,3 +128,40 @@ test('where the console was not built, its addresses say so in words', async () 
   await app.close()
   await rm(folder, { recursive: true })
 })
+
+describe('what a person opens by hand is a page', () => {
+  const asPerson = { Accept: 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8' }
+
+  test('/ leads to the console, programs to the API reference', async () => {
+    expect((await open('/', asPerson)).headers.get('location')).toBe('console/')
+    expect((await open('/')).headers.get('location')).toBe('docs')
+  })
+
+  test.each([
+    '/unknown',
+    '/a/b/c?d=%3Cscript%3E',
+    '/poster/none.jpg',
+    '/player/assets/none.js',
+    '/console/api/videos',
+    '/download/1/2/3/4',
+  ])('%s, which leads nowhere', async (path) => {
+    const response = await open(path, asPerson)
+    expect(response.status).toBeGreaterThanOrEqual(400)
+    expect(response.headers.get('content-type')).toBe('text/html; charset=utf-8')
+    expect(response.headers.get('content-security-policy')).toMatch(/^default-src 'none'; style-src 'sha256-/)
+    const page = await response.text()
+    expect(page).not.toContain('<script')
+    const [, console = ''] = /href="([^"]+)">Console/.exec(page) ?? []
+    expect(new URL(console, `${reelgate.url}${path}`).pathname).toBe('/console/')
+    const forProgram = await open(path)
+    expect([forProgram.status, forProgram.headers.get('content-type')]).toEqual([
+      response.status,
+      'application/json; charset=utf-8',
+    ])
+  })
+
+  test('what only programs call stays JSON', async () => {
+    for (const path of ['/api/videos', '/api/unknown', '/v2/videos'])
+      expect((await open(path, asPerson)).headers.get('content-type')).toBe('application/json; charset=utf-8')
+  })
+})

@@ -25,6 +25,7 @@ import * as sessions from '../../src/playback/session-store.ts'
 import * as slots from '../../src/playback/stream-slot-store.ts'
 import * as bans from '../../src/rate-limits/ban-store.ts'
 import * as usage from '../../src/usage/usage-store.ts'
+import * as passkeys from '../../src/users/passkey-store.ts'
 import * as signIns from '../../src/users/sign-in-store.ts'
 import * as users from '../../src/users/user-store.ts'
 import * as viewings from '../../src/viewers/viewing-store.ts'
@@ -72,6 +73,8 @@ export const ALWAYS: readonly Call[] = [
   ['the end of a sign-in', 60, (db) => signIns.removeSignInByToken(db, hashOf(7))],
   ['the end of all sign-ins of a person', 200, (db) => signIns.removeSignInsOfUser(db, 'user 7')],
   ['old sign-ins', 200, (db) => signIns.removeOldSignIns(db, NOW_S - 900, 20)],
+  ['the passkeys of a person', 60, (db) => passkeys.listPasskeys(db, 'user 7')],
+  ['a passkey', 30, (db) => passkeys.findPasskey(db, idOf(7))],
   ['a person by name', 30, (db) => users.findUserByName(db, 'user 7')],
   ['the first page of a list', 400, list({})],
   ['the same of a small account', 400, list({}, 1, small)],

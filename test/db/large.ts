@@ -29,6 +29,11 @@ const FILL: readonly (readonly [into: string, count: number, select: string])[] 
     `'user ' || n, ${ownerOf}, 'user ' || n, 'user ' || n, 'owner', 0, 1`,
   ],
   [
+    'passkey (id, console_user_id, name, public_key, sign_count, transports, created_at_s)',
+    1_000,
+    `id(n), 'user ' || (1 + n % 40), 'n', hash(n), 0, '[]', 1`,
+  ],
+  [
     'sign_in (id, token_hash, console_user_id, account_id, method, address, user_agent, created_at_s, last_seen_at_s, expires_at_s)',
     2_000,
     `id(n), hash(n), 'user ' || (1 + n % 40), ${ownerOf}, 'password', '192.0.2.1', '', 1, 1, ${NOW_S} - n`,

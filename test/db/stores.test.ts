@@ -36,6 +36,7 @@ import * as sessions from '../../src/playback/session-store.ts'
 import * as slots from '../../src/playback/stream-slot-store.ts'
 import * as bans from '../../src/rate-limits/ban-store.ts'
 import * as usage from '../../src/usage/usage-store.ts'
+import * as passkeys from '../../src/users/passkey-store.ts'
 import * as signIns from '../../src/users/sign-in-store.ts'
 import * as users from '../../src/users/user-store.ts'
 import * as viewings from '../../src/viewers/viewing-store.ts'
@@ -128,6 +129,10 @@ const viewingDay = (n: number, day: number) => ({
 const user = (n: number, name: string) => ({
   ...{ id: id(`${n}`), accountId: A, name, foldedName: name.toLowerCase(), role: 'owner' as const },
   ...{ isAdministrator: n % 2, wrappedPasswordHash: null, createdAtS: n },
+})
+const passkey = (n: number) => ({
+  ...{ id: `p${n}`, consoleUserId: id('1'), name: 'Passkey', publicKey: bytes(n), signCount: 0 },
+  ...{ transports: '["internal"]', createdAtS: n, lastUsedAtS: null },
 })
 const signIn = (n: number, expiresAtS: number) => ({
   ...{ id: `s${n}`, tokenHash: bytes(n), consoleUserId: id('1'), accountId: A, method: 'password' as const },
@@ -237,7 +242,23 @@ const STORES: readonly (readonly [store: string, calls: readonly Call[]])[] = [
       (tx) => users.findUser(tx, id('1')),
       (tx) => users.findUserByName(tx, 'bob'),
       (tx) => users.findFirstAdministrator(tx),
+      (tx) => users.hasUserWithCredential(tx),
       (tx) => users.listAllUsers(tx),
+    ],
+  ],
+  [
+    'passkeys',
+    [
+      ...[1, 2, 2].map((n) => (tx: Db) => passkeys.insertPasskey(tx, passkey(n))),
+      (tx) => passkeys.listPasskeys(tx, id('1')),
+      (tx) => passkeys.findPasskey(tx, 'p2'),
+      (tx) => passkeys.findPasskey(tx, 'p9'),
+      ...[5, 5, 4, 0].map((signCount) => (tx: Db) => passkeys.savePasskeyUse(tx, { id: 'p1', signCount, lastUsedAtS: 9 })),
+      ...[0, 3].map((signCount) => (tx: Db) => passkeys.savePasskeyUse(tx, { id: 'p2', signCount, lastUsedAtS: 9 })),
+      (tx) => users.hasUserWithCredential(tx),
+      (tx) => passkeys.removePasskey(tx, id('2'), 'p1'),
+      (tx) => passkeys.removePasskey(tx, id('1'), 'p1'),
+      (tx) => passkeys.removePasskeysOfUser(tx, id('1')),
     ],
   ],
   [

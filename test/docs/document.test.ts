@@ -79,8 +79,13 @@ test('every example does what it says: it is answered as documented', async () =
   for (const place of places()) await tryExample(place)
 })
 
-/** What an example cannot be given here: nobody is banned. */
-const NOT_TO_BE_HAD: Record<string, number> = { 'DELETE /api/bans': 404 }
+/** What an example cannot be given here: nobody is banned, and there is no authenticator. */
+const NOT_TO_BE_HAD: Record<string, number> = {
+  'DELETE /api/bans': 404,
+  'POST /console/api/sign-in/passkey': 400,
+  'POST /console/api/passkeys': 400,
+  'DELETE /console/api/passkeys/{id}': 404,
+}
 
 async function tryExample(place: Place): Promise<void> {
   const name = `${place.method.toUpperCase()} ${place.path}`
@@ -120,7 +125,8 @@ async function sendExample({ path, method, operation }: Place): Promise<Response
   const search = new URLSearchParams(query.map(({ name, example }): [string, string] => [name, own(String(example))]))
   const [type, media] = Object.entries(requestBody?.content ?? {})[0] ?? []
   const isFile = type === 'multipart/form-data'
-  return fetch(`${reelgate.url}${address}?${search}`, {
+  const url = path.startsWith('/console/') ? consoleUrl() : reelgate.url
+  return fetch(`${url}${address}?${search}`, {
     method: method.toUpperCase(),
     headers: {
       ...(await consoleHeaders(path, operation)),
@@ -131,11 +137,13 @@ async function sendExample({ path, method, operation }: Place): Promise<Response
   })
 }
 
+const consoleUrl = () => reelgate.url.replace('127.0.0.1', 'localhost')
+
 /** What a page of the console sends, with the cookie of a person. */
 async function consoleHeaders(path: string, { security }: Operation): Promise<Record<string, string>> {
   if (!path.startsWith('/console/')) return {}
   const cookie = security.length > 0 ? (await signIn(reelgate)).cookie : undefined
-  return { 'Reelgate-Console': '1', ...(cookie && { Cookie: cookie }) }
+  return { Origin: consoleUrl(), 'Reelgate-Console': '1', ...(cookie && { Cookie: cookie }) }
 }
 
 function imageForm(): FormData {

@@ -145,6 +145,12 @@ const RULES: Record<string, Rule> = {
   'POST /console/api/sign-in/link': { opens: 'cookie', status: 0 },
   'DELETE /console/api/sign-in': { opens: 'cookie', status: 0 },
   'PUT /console/api/sign-in/password': { opens: 'cookie', status: 0 },
+  'POST /console/api/sign-in/passkey/options': { opens: 'cookie', status: 0 },
+  'POST /console/api/sign-in/passkey': { opens: 'cookie', status: 0 },
+  'GET /console/api/passkeys': { opens: 'cookie', status: 0 },
+  'POST /console/api/passkeys/options': { opens: 'cookie', status: 0 },
+  'POST /console/api/passkeys': { opens: 'cookie', status: 0 },
+  'DELETE /console/api/passkeys/:id': { opens: 'cookie', status: 0 },
 
   'GET /': { opens: 'anybody', status: 302 },
   'GET /docs': { opens: 'anybody', status: 302 },

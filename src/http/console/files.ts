@@ -1,5 +1,6 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
-import { join, relative } from 'node:path'
+import { dirname, join, relative } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { type Asset, readAsset } from '../server/asset.ts'
 
 /** What Vite built from `web/console`: one page, and the files that it loads. */
@@ -9,6 +10,9 @@ export type ConsoleFiles = {
   /** A file of the page by its path, such as `assets/main-1a2b3c.js`. */
   find(path: string): Asset | undefined
 }
+
+/** Where `scripts/build.js` builds the console. */
+export const CONSOLE_FOLDER = dirname(fileURLToPath(import.meta.resolve('#console/index.html')))
 
 /** What a browser loads: no manifest, no source map. */
 const SERVED = /\.(js|css|svg|png|webp|woff2|ico|webmanifest)$/

@@ -4,9 +4,10 @@ import type { App } from '../server/app-type.ts'
 import { countUnauthenticated } from '../server/rate-limits.ts'
 import { readSignInToken } from './cookie.ts'
 import { refuseOtherSites } from './origin.ts'
-import { type SignInRoutesDeps, signInRoutes } from './sign-in.ts'
+import { type PasskeyRoutesDeps, passkeyRoutes } from './passkeys.ts'
+import { signInRoutes } from './sign-in.ts'
 
-export type ConsoleApiDeps = ApiRoutesDeps & SignInRoutesDeps
+export type ConsoleApiDeps = ApiRoutesDeps & PasskeyRoutesDeps
 
 /**
  * The current interface for the console's own pages, `/console/api`: the same operations, authenticated by the cookie of a person who is
@@ -23,4 +24,5 @@ export async function consoleApiInterface(app: App, deps: ConsoleApiDeps): Promi
   authenticateCallers(app, { ...deps, findCaller: async (request) => deps.findSignedIn(readSignInToken(request)) })
   apiRoutes(app, deps)
   signInRoutes(app, deps)
+  passkeyRoutes(app, deps)
 }

@@ -4,6 +4,7 @@ import { Type } from 'typebox'
 import { Failure } from '../../errors.ts'
 import type { App } from '../server/app-type.ts'
 import { type Asset, sendAsset } from '../server/asset.ts'
+import { pathToRoot } from '../server/error-page.ts'
 import { MESSAGE_POLICY, messagePage } from '../server/message-page.ts'
 import { type LimitDeps, limitByAddress } from '../server/rate-limits.ts'
 import { type ConsoleFiles, openConsoleFiles } from './files.ts'
@@ -96,11 +97,10 @@ export function consolePolicy(nonce: string): string {
 }
 
 function sendNotBuilt(request: FastifyRequest, reply: FastifyReply): FastifyReply {
-  const root = '../'.repeat(pathBelow(request.url, '').split('/').length - 1)
   const page = messagePage(
     'The console is not built',
     'This server runs without the console. Start it with npm start, or build it with npm run build and restart the server.',
-    [{ href: `${root}docs/api`, text: 'API reference' }],
+    [{ href: `${pathToRoot(request.url)}docs/api`, text: 'API reference' }],
   )
   return reply.code(503).header('Content-Security-Policy', MESSAGE_POLICY).send(page)
 }

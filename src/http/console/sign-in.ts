@@ -97,8 +97,8 @@ export function signInRoutes(app: App, deps: SignInRoutesDeps): void {
     },
     async (request, reply) => {
       await countSignIn(deps, { request, reply })
-      assertSecure(deps, request)
-      return begin(deps, { request, reply }, await signInWithPassword(deps.signIn, request.body, browserOf(deps, request)))
+      requireSecure(deps, request)
+      return beginSignIn(deps, { request, reply }, await signInWithPassword(deps.signIn, request.body, browserOf(deps, request)))
     },
   )
 
@@ -115,9 +115,9 @@ export function signInRoutes(app: App, deps: SignInRoutesDeps): void {
     },
     async (request, reply) => {
       await countSignIn(deps, { request, reply })
-      assertSecure(deps, request)
+      requireSecure(deps, request)
       const { token } = request.body
-      return begin(deps, { request, reply }, await signInWithLink(deps.signIn, token, browserOf(deps, request)))
+      return beginSignIn(deps, { request, reply }, await signInWithLink(deps.signIn, token, browserOf(deps, request)))
     },
   )
 
@@ -152,12 +152,17 @@ export function signInRoutes(app: App, deps: SignInRoutesDeps): void {
     async (request, reply) => {
       await countSignIn(deps, { request, reply })
       const signedIn = await deps.findSignedIn(readSignInToken(request))
-      return begin(deps, { request, reply }, await setPassword(deps.signIn, signedIn, request.body, browserOf(deps, request)))
+      return beginSignIn(
+        deps,
+        { request, reply },
+        await setPassword(deps.signIn, signedIn, request.body, browserOf(deps, request)),
+      )
     },
   )
 }
 
-async function begin(
+/** Sets the cookie of a new sign-in. @returns what `GET /sign-in` says from now on */
+export async function beginSignIn(
   deps: SignInRoutesDeps,
   { request, reply }: { request: FastifyRequest; reply: FastifyReply },
   signIn: NewSignIn,
@@ -184,7 +189,7 @@ async function signedInReply({ signIn }: SignInRoutesDeps, person: SignedIn): Pr
 }
 
 function signedOutReply(): SignInReply {
-  return { signedIn: false, methods: ['password', 'link'] }
+  return { signedIn: false, methods: ['password', 'passkey', 'link'] }
 }
 
 function ifSignedOut(error: unknown): undefined {
@@ -193,7 +198,7 @@ function ifSignedOut(error: unknown): undefined {
 }
 
 /** A password must not cross a network in the clear. @throws Failure `forbidden` */
-function assertSecure({ publicUrl }: SignInRoutesDeps, request: FastifyRequest): void {
+export function requireSecure({ publicUrl }: Pick<SignInRoutesDeps, 'publicUrl'>, request: FastifyRequest): void {
   if (findScheme(request, publicUrl()) !== undefined) return
   throw new Failure(
     'forbidden',
@@ -201,7 +206,7 @@ function assertSecure({ publicUrl }: SignInRoutesDeps, request: FastifyRequest):
   )
 }
 
-function browserOf({ addressOf }: LimitDeps, request: FastifyRequest): Browser {
+export function browserOf({ addressOf }: LimitDeps, request: FastifyRequest): Browser {
   const userAgent = request.headers['user-agent'] ?? ''
   return { address: addressOf(request), userAgent, oldToken: readSignInToken(request) }
 }

@@ -9,5 +9,6 @@ export const EXAMPLE = {
   userName: 'ann@example.org',
   password: 'a lamp in the projection room',
   linkToken: 'TOKEN',
+  passkeyId: 'PASSKEY',
   hookUrl: 'https://example.org/hooks',
 } as const

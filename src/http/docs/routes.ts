@@ -2,15 +2,24 @@ import { createHash } from 'node:crypto'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { RateLimitConfig } from '../../config.ts'
 import type { App } from '../server/app-type.ts'
+import { isForPerson } from '../server/error-page.ts'
 import { type LimitDeps, limitByAddress } from '../server/rate-limits.ts'
 import type { ApiRoute } from './api-routes.ts'
 
-export type DocsDeps = LimitDeps & { routes: readonly ApiRoute[]; publicUrl(): string; limitNumbers: RateLimitConfig | undefined }
+export type DocsDeps = LimitDeps & {
+  routes: readonly ApiRoute[]
+  publicUrl(): string
+  limitNumbers: RateLimitConfig | undefined
+  hasConsole: boolean
+}
 
 type Sheet = { type: string; bytes: Buffer; etag: string }
 
-/** The API reference at `/docs/api`, and the redirect to it from `/`. Public. Nothing of it is loaded before the first request. */
-export async function docsInterface(app: App, { routes, publicUrl, limitNumbers, ...limiting }: DocsDeps): Promise<void> {
+/** The API reference at `/docs/api`, and the redirect from `/` to it, for browsers to the console. Public. Nothing of it is loaded before the first request. */
+export async function docsInterface(
+  app: App,
+  { routes, publicUrl, limitNumbers, hasConsole, ...limiting }: DocsDeps,
+): Promise<void> {
   limitByAddress(app, limiting, 'docs')
   let made: Promise<{ page: Sheet; json: Sheet; policy: string }> | undefined
   const docs = () => (made ??= makeDocs())
@@ -26,7 +35,7 @@ export async function docsInterface(app: App, { routes, publicUrl, limitNumbers,
   }
 
   // Relative, so that they lead below whatever prefix a proxy has put the installation.
-  app.get('/', async (_request, reply) => reply.redirect('docs'))
+  app.get('/', async (request, reply) => reply.redirect(hasConsole && isForPerson(request) ? 'console/' : 'docs'))
   app.get('/docs', async ({ url }, reply) => reply.redirect(/^[^?]*\/(\?|$)/.test(url) ? 'api' : 'docs/api'))
   app.get('/docs/api', async (request, reply) => {
     const { page, policy } = await docs()

@@ -8,6 +8,7 @@ import type { ServerKeys } from '../../playback/server-key.ts'
 import type { Tickets } from '../../playback/ticket.ts'
 import type { App } from '../server/app-type.ts'
 import { type Asset, sendAsset } from '../server/asset.ts'
+import { pathToRoot } from '../server/error-page.ts'
 import { countGuess, type LimitDeps, limitByAddress } from '../server/rate-limits.ts'
 import type { EmbedScript, PlayerAssets } from './assets.ts'
 import { playerPage, playerPolicy, REFUSAL_POLICY, refusalPage } from './page.ts'
@@ -90,10 +91,4 @@ async function sendPage(deps: PlayerDeps, request: FastifyRequest, reply: Fastif
 /** As the player says it. */
 function insecureSentence(host: string): string {
   return `This video plays only on a secure page. Open ${host} with https:// in front.`
-}
-
-/** The way from the page to the installation's root, below whatever prefix a proxy has put it. */
-function pathToRoot(url: string): string {
-  const depth = (url.split('?')[0]?.match(/\//g)?.length ?? 1) - 1
-  return depth === 0 ? './' : '../'.repeat(depth)
 }

@@ -9,6 +9,7 @@ import { errorResponse } from '../wire/errors.ts'
 import { lazySerializer, lazyValidator } from '../wire/schemas.ts'
 import type { App } from './app-type.ts'
 import { timeOutSlowBodies } from './connections.ts'
+import { errorPayload } from './error-page.ts'
 import { addMethodNotAllowed } from './method-not-allowed.ts'
 import { type LimitDeps, limitUnroutedRequest } from './rate-limits.ts'
 
@@ -47,11 +48,11 @@ export function createApp(log: Logger, limiting: LimitDeps): App {
   app.addHook('onRoute', ({ url }) => {
     if (url.startsWith('/v2/')) v2Paths.set(asKey(url), url)
   })
-  app.addHook('onSend', (_request, reply, _payload, done) => {
+  app.addHook('onSend', (request, reply, payload, done) => {
     reply.header('X-Content-Type-Options', 'nosniff')
     // Caches do not look at keys or bodies: a response that may be kept says so.
     if (!reply.hasHeader('Cache-Control')) reply.header('Cache-Control', 'no-store')
-    done()
+    done(null, errorPayload(request, reply, payload))
   })
   app.decorateRequest('isCounted', false)
   app.decorateRequest('isBanned', false)

@@ -1,4 +1,3 @@
-import { dirname } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { Logger } from 'pino'
 import { type CaptionDeps, createCaptionParser } from '../../assets/caption.ts'
@@ -16,9 +15,10 @@ import type { Usage } from '../../usage/usage.ts'
 import { type ApiRoutesDeps, apiInterface } from '../api/interface.ts'
 import { readApiKey } from '../api/key.ts'
 import { metaInterface } from '../api/meta.ts'
+import { CONSOLE_FOLDER, isConsoleBuilt } from '../console/files.ts'
 import { consoleApiInterface } from '../console/interface.ts'
 import { consolePages } from '../console/pages.ts'
-import type { SignInRoutesDeps } from '../console/sign-in.ts'
+import type { PasskeyRoutesDeps } from '../console/passkeys.ts'
 import { demoInterface } from '../demo/routes.ts'
 import { collectApiRoutes } from '../docs/api-routes.ts'
 import { docsInterface } from '../docs/routes.ts'
@@ -50,7 +50,7 @@ export type InterfaceDeps = {
   /** For calls with an API key, in either version of the API. */
   owners: DownloadDeps & Omit<ApiRoutesDeps & V2Deps, keyof LimitDeps | keyof ParsingLimits | 'publicUrl' | keyof OwnParts>
   /** People who sign in to the console. */
-  people: Omit<SignInRoutesDeps, keyof LimitDeps | 'publicUrl'>
+  people: Omit<PasskeyRoutesDeps, keyof LimitDeps | 'publicUrl'>
   uploads: SourceDeps
   playback: PlaybackDeps
   usage: Usage
@@ -64,8 +64,6 @@ export type InterfaceDeps = {
 /** What this file puts together for the calls of owners. */
 type OwnParts = Pick<ApiRoutesDeps, 'idempotency' | 'hooks' | 'downloads' | 'stops' | 'pages'>
 type ParsingLimits = Pick<PosterDeps & CaptionDeps, 'posterRenderer' | 'captionParser'>
-
-const CONSOLE_FOLDER = dirname(fileURLToPath(import.meta.resolve('#console/index.html')))
 
 /** The server with everything that it answers over HTTP; it does not listen yet. */
 export function createInterfaces(deps: InterfaceDeps): App {
@@ -104,7 +102,13 @@ export function createInterfaces(deps: InterfaceDeps): App {
     authenticate,
     prefix: '/poster',
   })
-  app.register(docsInterface, { ...limiting, routes, publicUrl, limitNumbers: config.limits })
+  app.register(docsInterface, {
+    ...limiting,
+    hasConsole: isConsoleBuilt(CONSOLE_FOLDER),
+    routes,
+    publicUrl,
+    limitNumbers: config.limits,
+  })
   app.register(healthInterface, { ...deps.health, ...limiting })
   if (demo) app.register(demoInterface, { ...limiting, demo })
   return app
