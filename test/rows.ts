@@ -1,6 +1,7 @@
 import { join } from 'node:path'
 import { MessageChannel, receiveMessageOnPort, Worker } from 'node:worker_threads'
 import SqliteDatabase from 'better-sqlite3'
+import { foldCase } from '../src/db/fold-case.ts'
 import type { Answer, Bound, Question } from './rows-thread.ts'
 
 /** Where an installation's rows are: in a database of this address, or in its folder. */
@@ -38,6 +39,7 @@ export function changeRows({ dataDir, databaseUrl }: Stored, sql: string, ...val
 
 function withSqlite<T>(dataDir: string, options: SqliteDatabase.Options, work: (database: SqliteDatabase.Database) => T): T {
   const database = new SqliteDatabase(join(dataDir, 'reelgate.db'), options)
+  database.function('fold', { deterministic: true }, (text) => foldCase(String(text))) // triggers call it
   try {
     return work(database)
   } finally {

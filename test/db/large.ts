@@ -51,6 +51,7 @@ const FILL: readonly (readonly [into: string, count: number, select: string])[] 
       case when n % 500 = 0 or n % 501 = 0 then 0 else 1 end, case when n % 501 = 0 then 1 else 0 end, 100,
       case when n % 4 in (1, 2) then 'f' || (n % 2000) else 'root' end`,
   ],
+  ['trashed_video (video_id, account_id, trashed_at_s, ends_at_s, tags)', 2_000, `id(${VIDEOS} + n), ${ownerOf}, n, n, '[]'`],
   [
     'video_tag (account_id, name, position, ordinal)',
     3 * VIDEOS,

@@ -152,7 +152,7 @@ async function startFull() {
   await bodyOf(owner, 'POST', '/api/videos/folders', { name: 'below', parent: folder.id })
   await bodyOf(owner, 'PUT', '/api/videos/importUrl', { url: `http://${SILENT}/video.mp4` })
   await owner.credentials('In no folder, and deleted').then(({ videoId }) => owner.delete([videoId]))
-  const { videoId: trashed } = await owner.credentials('In the trash')
+  const trashed = await owner.readyVideo(await makeVideo({ seconds: 1 }), 'In the trash')
   await bodyOf(owner, 'DELETE', `/api/videos?trash=1&videos=${trashed}`)
   await signIn(reelgate)
   await makeLink(reelgate)
