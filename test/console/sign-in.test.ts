@@ -73,7 +73,7 @@ describe('D01: the cookie', () => {
   test('over http on this machine is out of reach for scripts and other sites', async () => {
     const response = await createPerson(reelgate.url).ask('POST', '/sign-in', { body: { name: 'OWNER', password: PASSWORD } })
     expect(response.headers.getSetCookie()).toEqual([
-      expect.stringMatching(/^reelgate-console=[A-Za-z0-9]{64}; Path=\/; Max-Age=2592000; HttpOnly; SameSite=Strict$/),
+      expect.stringMatching(/^reelgate-console=[A-Za-z0-9]{64}; Path=\/; Max-Age=2(592000|59199\d); HttpOnly; SameSite=Strict$/),
     ])
   })
 
@@ -86,7 +86,7 @@ describe('D01: the cookie', () => {
     const answer = await sendRaw(secure.url, 'POST /console/api/sign-in/link', page, JSON.stringify({ token }), as)
     expect(answer.status).toBe(200)
     const set = answer.headers.get('set-cookie') ?? ''
-    expect(set).toMatch(/^__Host-reelgate-console=\w{64}; Path=\/; Max-Age=86400; HttpOnly; SameSite=Strict; Secure$/)
+    expect(set).toMatch(/^__Host-reelgate-console=\w{64}; Path=\/; Max-Age=86(400|39\d); HttpOnly; SameSite=Strict; Secure$/)
     const [cookie = ''] = set.split(';')
     const ask = (lines: string[]) => sendRaw(secure.url, 'GET /console/api/videos', lines, '', as)
     expect((await ask([`Cookie: ${cookie}`])).status).toBe(200)
