@@ -79,6 +79,7 @@ async function fill(folder: string, videos: number): Promise<void> {
         const json = JSON.stringify(rows)
         for (const statement of INSERTS) await tx.executeQuery(CompiledQuery.raw(statement, [json, accountId]))
       }
+      await tx.deleteFrom('titleChange').execute() // as maintenance would
       await tx.updateTable('account').set({ videoCount: videos }).where('id', '=', accountId).execute()
     })
     await writeFile(join(folder, 'api-key'), apiKey)

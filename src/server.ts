@@ -1,6 +1,7 @@
 import type { Logger } from 'pino'
 import { createAuthenticate } from './accounts/api-key.ts'
 import { createKeyUseTracker } from './accounts/key-use.ts'
+import { createTitleSearch } from './catalogue/title-search.ts'
 import { type Config, dataPaths } from './config.ts'
 import { startControlSocket } from './control/socket.ts'
 import { openDemo } from './demo/demo.ts'
@@ -99,6 +100,7 @@ async function openServer(
     owners: {
       ...{ ...deletion, slowQueryDb, masterKey, nowS, folders, bans, outbound, sandbox, hasRoom: space.hasRoom, playbackOtps },
       authenticate: createAuthenticate({ db, write, nowS }, keyUses.record),
+      titleSearch: createTitleSearch({ db, slowQueryDb }),
       onImportQueued: imports.wake,
       wakeMp4Scheduler: mp4s.wake,
       stopMp4: mp4s.stopJobs,

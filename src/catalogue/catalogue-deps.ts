@@ -1,5 +1,6 @@
 import type { Db } from '../db/database.ts'
 import type { Write } from '../db/write.ts'
+import type { TitleSearch } from './title-search.ts'
 
 export type CatalogueDeps = {
   db: Db
@@ -10,3 +11,5 @@ export type CatalogueDeps = {
 
 /** `slowQueryDb`: slow reads, in their own thread. */
 export type ListDeps = { db: Db; slowQueryDb: Db }
+
+export type SearchDeps = ListDeps & { titleSearch: TitleSearch }

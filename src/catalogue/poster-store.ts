@@ -1,5 +1,7 @@
 import { sql } from 'kysely'
 import type { Db } from '../db/database.ts'
+import { isAmong, listValue } from '../db/dialect.ts'
+import { prepared } from '../db/prepared.ts'
 import { hasPublicFile } from './file-store.ts'
 import type { GenerationKey } from './generation-key.ts'
 
@@ -81,19 +83,22 @@ export async function listExtractedPosterBlobs(db: Db, video: GenerationKey): Pr
   return rows.flatMap(({ blob }) => blob ?? [])
 }
 
-/** The enabled posters of each of the videos, largest first. */
-export async function listEnabledPosters(db: Db, videoIds: readonly string[]): Promise<Map<string, Poster[]>> {
-  if (videoIds.length === 0) return new Map()
-  const rows = await db
+const selectEnabledPosters = prepared<{ videoIds: unknown }>()((db, value) =>
+  db
     .selectFrom('file')
     .select(['id', 'videoId', 'widthPx', 'heightPx', 'token', 'blob', 'sizeBytes'])
-    .where('videoId', 'in', videoIds)
+    .where(isAmong(db, 'videoId', value('videoIds'), 'text'))
     // Literals, because a partial index cannot be used with bound values.
     .where('type', '=', sql.lit('poster'))
     .where('enabled', '=', sql.lit(1))
     .orderBy('widthPx', 'desc')
-    .$narrowType<{ widthPx: number; heightPx: number; token: string; blob: string }>()
-    .execute()
+    .$narrowType<{ widthPx: number; heightPx: number; token: string; blob: string }>(),
+)
+
+/** The enabled posters of each of the videos, largest first. */
+export async function listEnabledPosters(db: Db, videoIds: readonly string[]): Promise<Map<string, Poster[]>> {
+  if (videoIds.length === 0) return new Map()
+  const { rows } = await selectEnabledPosters(db, { videoIds: listValue(db, videoIds) })
   return Map.groupBy(rows, (row) => row.videoId)
 }
 

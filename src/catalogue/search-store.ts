@@ -12,6 +12,7 @@ import {
 import { foldCase } from '../db/fold-case.ts'
 import { findFolder } from './folder-store.ts'
 import type { VideoStatus } from './status.ts'
+import type { TitleTerm } from './title-index.ts'
 
 /** Selects videos of an account that match all given fields. Texts match literally as substrings, compared as in db/fold-case.ts. */
 export type VideoFilter = {
@@ -35,6 +36,19 @@ const MAX_TERM_LENGTH = 2000
 export function isSlowSearch(filter: VideoFilter): boolean {
   const setCount = (filter.tags ?? []).length + (filter.folderId === undefined ? 0 : 1)
   return textTerms(filter).length > 0 || setCount > 1 || filter.statuses !== undefined
+}
+
+/** The terms of a search by nothing but ids and titles; undefined for any other, and for one that finds nothing. */
+export function titleTerms(filter: VideoFilter): readonly TitleTerm[] | undefined {
+  const { tags = [], folderId, statuses, fileName } = filter
+  if (tags.length > 0 || folderId !== undefined || statuses !== undefined || fileName !== undefined) return undefined
+  const terms = textTerms(filter).filter(isTitleTerm)
+  const isPlain = terms.length > 0 && terms.every(({ part }) => part.isWellFormed()) && !matchesNothing(filter)
+  return isPlain ? terms : undefined
+}
+
+function isTitleTerm(term: TextTerm): term is TitleTerm {
+  return !term.columns.includes('file_name')
 }
 
 /**

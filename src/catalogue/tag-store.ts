@@ -1,6 +1,7 @@
 import { sql } from 'kysely'
 import type { Db } from '../db/database.ts'
-import { jsonEntries } from '../db/dialect.ts'
+import { isAmong, jsonEntries, listValue } from '../db/dialect.ts'
+import { prepared } from '../db/prepared.ts'
 import { ACCOUNT_ID_UNINDEXED } from './video-store.ts'
 
 /** Names of all tags of the account's videos, in code point order. */
@@ -9,16 +10,19 @@ export async function listTagRows(db: Db, accountId: string): Promise<string[]> 
   return rows.map((row) => row.name)
 }
 
+const selectTagsOfVideos = prepared<{ positions: unknown }>()((db, value) =>
+  db
+    .selectFrom('videoTag')
+    .select(['position', 'name'])
+    .where(isAmong(db, 'position', value('positions'), 'bigint'))
+    .orderBy('position')
+    .orderBy('ordinal'),
+)
+
 /** The tags of each of the videos, in the order in which they were added. */
 export async function listTagsOfVideos(db: Db, positions: readonly number[]): Promise<Map<number, string[]>> {
   if (positions.length === 0) return new Map()
-  const rows = await db
-    .selectFrom('videoTag')
-    .select(['position', 'name'])
-    .where('position', 'in', positions)
-    .orderBy('position')
-    .orderBy('ordinal')
-    .execute()
+  const { rows } = await selectTagsOfVideos(db, { positions: listValue(db, positions) })
   const byPosition = Map.groupBy(rows, (row) => row.position)
   return new Map([...byPosition].map(([position, tags]) => [position, tags.map((tag) => tag.name)]))
 }

@@ -1,5 +1,7 @@
 import { sql } from 'kysely'
 import type { Db } from '../db/database.ts'
+import { isAmong, listValue } from '../db/dialect.ts'
+import { prepared } from '../db/prepared.ts'
 import type { VideoRow } from '../db/tables.ts'
 import type { VideoStatus } from './status.ts'
 
@@ -52,16 +54,19 @@ export async function findVideo(db: Db, accountId: string, videoId: string): Pro
     .executeTakeFirst()
 }
 
+const selectVideosByPosition = prepared<{ accountId: string; positions: unknown }>()((db, value) =>
+  db
+    .selectFrom('video')
+    .selectAll()
+    .where(ACCOUNT_ID_UNINDEXED, '=', value('accountId'))
+    .where(isAmong(db, 'position', value('positions'), 'bigint'))
+    .orderBy('position', 'desc'),
+)
+
 /** The videos at these positions, newest first; one that was deleted in the meantime is missing. */
 export async function findVideosByPosition(db: Db, accountId: string, positions: readonly number[]): Promise<VideoRow[]> {
   if (positions.length === 0) return []
-  const rows = await db
-    .selectFrom('video')
-    .selectAll()
-    .where(ACCOUNT_ID_UNINDEXED, '=', accountId)
-    .where('position', 'in', positions)
-    .orderBy('position', 'desc')
-    .execute()
+  const { rows } = await selectVideosByPosition(db, { accountId, positions: listValue(db, positions) })
   return rows.filter(({ deletedAtS }) => deletedAtS === null)
 }
 

@@ -2,10 +2,10 @@ import { type Actor, recordAuditEvent } from '../audit/audit-log.ts'
 import type { Db } from '../db/database.ts'
 import type { VideoRow } from '../db/tables.ts'
 import { videoNotFound } from '../errors.ts'
-import type { CatalogueDeps, ListDeps } from './catalogue-deps.ts'
+import type { CatalogueDeps, SearchDeps } from './catalogue-deps.ts'
 import { getFolder } from './folder.ts'
 import { listEnabledPosters, type Poster } from './poster-store.ts'
-import { findPositions, isSlowSearch, type VideoFilter } from './search-store.ts'
+import { findPositions, isSlowSearch, titleTerms, type VideoFilter } from './search-store.ts'
 import { listTagsOfVideos } from './tag-store.ts'
 import { parseDescription, parseTitle } from './title.ts'
 import { findVideosByPosition, listPositions, setFolder, updateVideo, type VideoChanges } from './video-store.ts'
@@ -26,7 +26,7 @@ export type PageRequest = { limit: number } & ({ page: number } | { below: numbe
  * @throws Failure `not-found` when the account has no such folder
  */
 export async function findVideos(
-  { db, slowQueryDb }: ListDeps,
+  { db, slowQueryDb, titleSearch }: SearchDeps,
   accountId: string,
   filter: VideoFilter,
   pageRequest: PageRequest,
@@ -35,8 +35,10 @@ export async function findVideos(
   if (filter.folderId !== undefined) await getFolder(db, accountId, filter.folderId)
   const start = 'page' in pageRequest ? { offset: (pageRequest.page - 1) * limit } : { offset: 0, below: pageRequest.below }
   const reader = isSlowSearch(filter) || start.offset > MAX_QUICK_OFFSET ? slowQueryDb : db
-  // One more than the page, to know whether more follow.
-  const { count, positions: found } = await findPositions(reader, accountId, filter, { limit: limit + 1, ...start })
+  const slice = { limit: limit + 1, ...start } // one more than the page, to know whether more follow
+  const terms = titleTerms(filter)
+  const inMemory = terms && (await titleSearch.find(accountId, terms, slice))
+  const { count, positions: found } = inMemory ?? (await findPositions(reader, accountId, filter, slice))
   const positions = found.slice(0, limit)
   const videos = await readVideos(db, accountId, positions)
   return { count, videos, lastPosition: found.length > limit ? positions.at(-1) : undefined }

@@ -1,4 +1,4 @@
-import { PostgresAdapter, type RawBuilder, sql } from 'kysely'
+import { PostgresAdapter, type RawBuilder, type SqlBool, sql } from 'kysely'
 import type { Db } from './database.ts'
 
 // Statements of features that the two databases need written differently.
@@ -12,6 +12,19 @@ export function jsonEntries(db: Db, list: readonly number[] | readonly string[])
   if (!isPostgres(db)) return sql`(select value, key + 1 as place from json_each(${JSON.stringify(list)}))`
   const type = sql.raw(typeof list[0] === 'number' ? 'bigint' : 'text')
   return sql`(select value, place from unnest(${list}::${type}[]) with ordinality as entry (value, place))`
+}
+
+/**
+ * Whether a column's value is one of a list, for prepared statements: the text of the statement is the same for each length of the list.
+ * @param list a value that `listValue` makes
+ */
+export function isAmong(db: Db, column: string, list: RawBuilder<unknown>, type: 'bigint' | 'text'): RawBuilder<SqlBool> {
+  const name = sql.ref(column)
+  return isPostgres(db) ? sql`${name} = any(${list}::${sql.raw(type)}[])` : sql`${name} in (select value from json_each(${list}))`
+}
+
+export function listValue(db: Db, list: readonly number[] | readonly string[]): unknown {
+  return isPostgres(db) ? list : JSON.stringify(list)
 }
 
 /** Records as a table with a column for each of their properties, which are named and typed by `columns`. */

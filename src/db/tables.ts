@@ -19,6 +19,7 @@ export type Tables = {
   tag: TagTable
   videoTag: VideoTagTable
   videoText: VideoTextTable
+  titleChange: TitleChangeTable
   uploadPolicy: UploadPolicyTable
   import: ImportTable
   source: SourceTable
@@ -243,6 +244,12 @@ type VideoTextTable = {
   title: string
   fileName: string
 }
+
+/**
+ * A video whose title is new, changed, removed or restored. `changeNumber`: at least that of its account at the commit. Maintained by
+ * triggers on `video`; old rows are removed.
+ */
+type TitleChangeTable = { accountId: string; changeNumber: number; position: number }
 
 type UploadPolicyTable = {
   /** The form's `key`. */

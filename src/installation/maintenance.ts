@@ -5,6 +5,7 @@ import { checkOperations, type OperationsCheckDeps } from '../alerts/operations.
 import { pruneAuditLog } from '../audit/audit-log.ts'
 import type { DeletionDeps, VideoFolders } from '../catalogue/deletion.ts'
 import { FILE_BLOB_NAME, listReferencedFileBlobs } from '../catalogue/file-store.ts'
+import { pruneTitleChanges } from '../catalogue/title-search.ts'
 import { deleteEndedTrash } from '../catalogue/trash.ts'
 import type { Db } from '../db/database.ts'
 import type { Write } from '../db/write.ts'
@@ -65,6 +66,7 @@ export function startMaintenance(deps: MaintenanceDeps): { stop(): Promise<void>
       () => pruneAlerts(deps),
       () => pruneDeliveries(deps),
       () => pruneUsage(deps),
+      () => pruneTitleChanges(deps),
       () => deleteExpiredUploads(deletion, nowS()),
       () => deleteEndedTrash(deletion),
       async () => deletion.removeFiles(), // what failed before, such as while the database was unavailable

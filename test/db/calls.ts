@@ -8,6 +8,8 @@ import * as folders from '../../src/catalogue/folder-store.ts'
 import * as posters from '../../src/catalogue/poster-store.ts'
 import type { VideoFilter } from '../../src/catalogue/search-store.ts'
 import * as tags from '../../src/catalogue/tag-store.ts'
+import type { TitleSearch } from '../../src/catalogue/title-search.ts'
+import * as titles from '../../src/catalogue/title-search-store.ts'
 import { findVideos } from '../../src/catalogue/video.ts'
 import * as videos from '../../src/catalogue/video-store.ts'
 import type { Db } from '../../src/db/database.ts'
@@ -49,11 +51,13 @@ export const SMALL: ReadonlySet<string> = new Set(['account', 'webhook', 'ban', 
 const { large, small } = ACCOUNTS
 const V = idOf(7)
 const VIDEO = { videoId: V, generation: 1 }
+/** The database searches for everything. */
+const NO_TITLES: TitleSearch = { find: async () => undefined }
 /** A page of the list. */
 export const list =
   (filter: VideoFilter, page = 1, accountId = large) =>
   (db: Db) =>
-    findVideos({ db, slowQueryDb: db }, accountId, filter, { page, limit: 20 })
+    findVideos({ db, slowQueryDb: db, titleSearch: NO_TITLES }, accountId, filter, { page, limit: 20 })
 
 const NEW_ALERT = {
   ...{ accountId: large, day: 7, cause: 'keys-drawn', subject: 'user x', atS: NOW_S },
@@ -75,7 +79,15 @@ export const ALWAYS: readonly Call[] = [
   ['a person by name', 30, (db) => users.findUserByName(db, 'user 7')],
   ['the first page of a list', 400, list({})],
   ['the same of a small account', 400, list({}, 1, small)],
-  ['the page after a position', 400, (db) => findVideos({ db, slowQueryDb: db }, large, {}, { below: 9000, limit: 20 })],
+  [
+    'the page after a position',
+    400,
+    (db) => findVideos({ db, slowQueryDb: db, titleSearch: NO_TITLES }, large, {}, { below: 9000, limit: 20 }),
+  ],
+  ['the state of an account’s titles', 30, (db) => titles.findTitleState(db, large)],
+  ['the titles of an account, some', 1600, (db) => titles.listTitles(db, large, 100, 100)],
+  ['the changes of an account’s titles', 600, (db) => titles.listTitleChanges(db, large, 9_900, 100)],
+  ['old changes of titles', 3000, (db) => titles.removeOldTitleChanges(db, 1_000, 20)],
   ['a page of a tag', 400, list({ tags: ['all'] })],
   ['a page of a rare tag', 400, list({ tags: ['rare 2'] })],
   ['a page of a folder', 400, list({ folderId: 'f1' })],

@@ -7,6 +7,10 @@ import { makeVideo } from '../videos.ts'
 
 /** What the versions after 0.2.0 added to its tables. */
 const ADDED_SINCE = [
+  'drop trigger title_added',
+  'drop trigger title_changed',
+  'drop trigger title_removed_or_restored',
+  'drop table title_change',
   'drop trigger video_restored',
   'drop table trashed_video',
   'alter table account drop column deletes_to_trash',

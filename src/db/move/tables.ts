@@ -24,6 +24,7 @@ export const KEYS = {
   tag: ['account_id', 'name'],
   video_tag: ['account_id', 'name', 'position'],
   video_text: ['rowid'],
+  title_change: ['account_id', 'change_number', 'position'],
   upload_policy: ['key'],
   import: ['video_id'],
   source: ['video_id'],

@@ -10,6 +10,7 @@ import { alertMails } from './migrations/0008-alert-mails.ts'
 import { resumePositions } from './migrations/0009-resume-positions.ts'
 import { consoleUsers } from './migrations/0010-console-users.ts'
 import { trash } from './migrations/0011-trash.ts'
+import { titleChanges } from './migrations/0012-title-changes.ts'
 
 /** In order; a released one never changes. */
 export const MIGRATIONS: Record<string, Migration> = {
@@ -24,4 +25,5 @@ export const MIGRATIONS: Record<string, Migration> = {
   '0009-resume-positions': resumePositions,
   '0010-console-users': consoleUsers,
   '0011-trash': trash,
+  '0012-title-changes': titleChanges,
 }

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { type Static, Type } from 'typebox'
 import type { Caller } from '../../accounts/permission.ts'
-import type { ListDeps } from '../../catalogue/catalogue-deps.ts'
+import type { SearchDeps } from '../../catalogue/catalogue-deps.ts'
 import { type CursorDeps, decodeCursor, encodeCursor } from '../../catalogue/cursor.ts'
 import type { VideoFilter } from '../../catalogue/search-store.ts'
 import { VIDEO_STATUSES, type VideoStatus } from '../../catalogue/status.ts'
@@ -16,7 +16,7 @@ import type { CachedResponse, ResponseCache } from '../wire/response-cache.ts'
 import { authenticateRequest } from './key.ts'
 import { VideoBody, videoBody } from './video-body.ts'
 
-export type ListRoutesDeps = ListDeps & CursorDeps & { publicUrl(): string; pages: ResponseCache }
+export type ListRoutesDeps = SearchDeps & CursorDeps & { publicUrl(): string; pages: ResponseCache }
 
 const ListQuery = Type.Object({
   page: Type.Optional(Type.String({ description: 'from 1' })),

@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
-import type { ListDeps } from '../../catalogue/catalogue-deps.ts'
+import type { SearchDeps } from '../../catalogue/catalogue-deps.ts'
 import { addTags, parseTagFilter, removeTags, type TagDeps } from '../../catalogue/tag.ts'
 import { Failure } from '../../errors.ts'
 import { EXAMPLE } from '../docs/examples.ts'
@@ -9,7 +9,7 @@ import { readStringList } from '../wire/list-params.ts'
 import { authenticateFromBody, type CallerDeps, NoVideo, sendV2, TypeQuery, V2_TYPE, v2ResponseSchema } from './response.ts'
 import { Entity, PAGE_QUERY, sendVideos } from './videos.ts'
 
-export type V2TagDeps = TagDeps & ListDeps & CallerDeps
+export type V2TagDeps = TagDeps & SearchDeps & CallerDeps
 
 const CHANGES = {
   '/tags/add': { change: addTags, summary: 'Add tags to videos' },

@@ -1,6 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { type Static, Type } from 'typebox'
-import type { ListDeps } from '../../catalogue/catalogue-deps.ts'
+import type { SearchDeps } from '../../catalogue/catalogue-deps.ts'
 import { deleteVideos } from '../../catalogue/deletion.ts'
 import type { VideoFilter } from '../../catalogue/search-store.ts'
 import { moveToTrash, type TrashDeps } from '../../catalogue/trash.ts'
@@ -23,7 +23,7 @@ import {
   v2ResponseSchema,
 } from './response.ts'
 
-export type V2VideoDeps = ListDeps & TrashDeps & CallerDeps
+export type V2VideoDeps = SearchDeps & TrashDeps & CallerDeps
 
 const PAGE_LIMITS = { default: 30, max: 100 }
 
@@ -115,7 +115,7 @@ export function v2VideoRoutes(app: App, deps: V2VideoDeps): void {
 
 /** Sends the page of the query, of the videos that the filter finds. */
 export async function sendVideos(
-  deps: ListDeps,
+  deps: SearchDeps,
   { request, reply, accountId }: { request: FastifyRequest; reply: FastifyReply; accountId: string },
   filter: VideoFilter,
 ): Promise<FastifyReply> {

@@ -9,6 +9,7 @@ import {
   ROOT_FOLDER_ID,
   searchFolders,
 } from '../../../src/catalogue/folder.ts'
+import { createTitleSearch } from '../../../src/catalogue/title-search.ts'
 import { editVideo, findVideos } from '../../../src/catalogue/video.ts'
 import { insertVideo, tombstoneVideos } from '../../../src/catalogue/video-store.ts'
 import { newId } from '../../../src/crypto/secret.ts'
@@ -127,7 +128,7 @@ async function newAccount() {
   await database.write((tx) =>
     tx.insertInto('account').values({ id: accountId, name: 'a', createdAtS: 1, mayUpload: 1, mayImport: 1 }).execute(),
   )
-  return { deps: { ...database, wallNowS: () => 1 }, accountId }
+  return { deps: { ...database, wallNowS: () => 1, titleSearch: createTitleSearch(database) }, accountId }
 }
 
 async function addFolders(accountId: string, parentId: string, count: number): Promise<void> {

@@ -45,14 +45,14 @@ function isAllOfAnOwner(step: string): boolean {
   return table !== '' && !SMALL.has(table)
 }
 
-/** Of a small table, of what is under way, of texts that match, or of what is named by its id, or its video's. */
+/** Of a small table, of what is under way, of texts that match or of one video, or of what is named by its id, or its video's. */
 function isShort(step: string): boolean {
   const [, table = '', index = ''] = /^SCAN (\w+)(?: USING (?:COVERING )?INDEX (\w+))?/.exec(step) ?? []
   return (
     SMALL.has(table) ||
     LISTS.has(table) ||
     UNDER_WAY.has(index) ||
-    / VIRTUAL TABLE INDEX \d+:M/.test(step) ||
+    / VIRTUAL TABLE INDEX \d+:(?:M|=)/.test(step) ||
     /^SEARCH .*\b(?:id|video_id|rowid)=\?\)/.test(step)
   )
 }
