@@ -10,6 +10,7 @@ export async function insertAccount(db: Db, account: NewAccount): Promise<void> 
 }
 
 export type AccountChanges = {
+  name?: string
   mayUpload?: boolean
   mayImport?: boolean
   pageMax?: number
@@ -45,6 +46,11 @@ export async function setDisabled(tx: Db, accountId: string, disabled: boolean):
     .where('disabled', '!=', Number(disabled))
     .executeTakeFirst()
   return numUpdatedRows > 0n
+}
+
+export async function isAccountDisabled(db: Db, accountId: string): Promise<boolean> {
+  const row = await db.selectFrom('account').select('disabled').where('id', '=', accountId).executeTakeFirst()
+  return row?.disabled === 1
 }
 
 /** The ids of the accounts that have this id or name. */

@@ -16,7 +16,7 @@ import { type ApiRoutesDeps, apiInterface } from '../api/interface.ts'
 import { readApiKey } from '../api/key.ts'
 import { metaInterface } from '../api/meta.ts'
 import { CONSOLE_FOLDER, isConsoleBuilt } from '../console/files.ts'
-import { consoleApiInterface } from '../console/interface.ts'
+import { type ConsoleApiDeps, consoleApiInterface } from '../console/interface.ts'
 import { consolePages } from '../console/pages.ts'
 import type { PasskeyRoutesDeps } from '../console/passkeys.ts'
 import { demoInterface } from '../demo/routes.ts'
@@ -50,7 +50,7 @@ export type InterfaceDeps = {
   /** For calls with an API key, in either version of the API. */
   owners: DownloadDeps & Omit<ApiRoutesDeps & V2Deps, keyof LimitDeps | keyof ParsingLimits | 'publicUrl' | keyof OwnParts>
   /** People who sign in to the console. */
-  people: Omit<PasskeyRoutesDeps, keyof LimitDeps | 'publicUrl'>
+  people: Omit<PasskeyRoutesDeps, keyof LimitDeps | 'publicUrl'> & Pick<ConsoleApiDeps, 'accountSessions'>
   uploads: SourceDeps
   playback: PlaybackDeps
   usage: Usage
@@ -62,7 +62,7 @@ export type InterfaceDeps = {
 }
 
 /** What this file puts together for the calls of owners. */
-type OwnParts = Pick<ApiRoutesDeps, 'idempotency' | 'hooks' | 'downloads' | 'stops' | 'pages'>
+type OwnParts = Pick<ApiRoutesDeps, 'idempotency' | 'hooks' | 'downloads' | 'stops' | 'pages' | 'accounts'>
 type ParsingLimits = Pick<PosterDeps & CaptionDeps, 'posterRenderer' | 'captionParser'>
 
 /** The server with everything that it answers over HTTP; it does not listen yet. */
@@ -73,7 +73,14 @@ export function createInterfaces(deps: InterfaceDeps): App {
   const { masterKey, folders, authenticate } = deps.owners
   const parsing: ParsingLimits = { posterRenderer: createPosterRenderer(), captionParser: createCaptionParser() }
   const pages = createResponseCache()
-  const parts: OwnParts = { idempotency: deps.owners, hooks: deps.owners, downloads: deps.owners, stops: playback, pages }
+  const parts: OwnParts = {
+    idempotency: deps.owners,
+    hooks: deps.owners,
+    downloads: deps.owners,
+    stops: playback,
+    pages,
+    accounts: deps.owners,
+  }
   const owners = { ...deps.owners, ...limiting, ...parsing, ...parts, publicUrl }
   const segments = { ...deps.segments, segments: folders.segments }
   const traffic = limits && createTrafficMeter(playback.sessions, playback.nowS)

@@ -1,0 +1,115 @@
+import { type Static, Type } from 'typebox'
+import {
+  type AccountSessions,
+  changeAccount,
+  createEmptyAccount,
+  findAccounts,
+  getAccountById,
+  setAccountDisabled,
+} from '../../accounts/account.ts'
+import type { AccountDeps } from '../../accounts/api-key.ts'
+import { Failure } from '../../errors.ts'
+import { AccountBody, accountBody } from '../api/account.ts'
+import { authenticateRequest } from '../api/key.ts'
+import { EXAMPLE } from '../docs/examples.ts'
+import type { App } from '../server/app-type.ts'
+import { Flag, isOn } from '../wire/flag.ts'
+
+const Name = Type.String({ minLength: 1, maxLength: 100, examples: ['A school'] })
+const ListReply = Type.Object({ rows: Type.Array(AccountBody) })
+const AccountParams = Type.Object({ id: Type.String({ description: 'of the account', examples: [EXAMPLE.accountId] }) })
+const CreateBody = Type.Object({
+  name: Name,
+  mayUpload: Type.Optional({ ...Flag, description: 'default 1' }),
+  mayImport: Type.Optional({ ...Flag, description: 'default 1' }),
+})
+const ChangeBody = Type.Object({
+  name: Type.Optional(Name),
+  disabled: Type.Optional({ ...Flag, description: '1: its keys and people are refused, and its videos stop playing' }),
+  mayUpload: Type.Optional(Flag),
+  mayImport: Type.Optional(Flag),
+  otpDefaultsRemovable: Type.Optional(Flag),
+  deletesToTrash: Type.Optional(Flag),
+  limitFactor: Type.Optional(Type.Integer({ minimum: 1, maximum: 1000 })),
+  pageMax: Type.Optional(Type.Integer({ minimum: 1, maximum: 100 })),
+  streamLimit: Type.Optional(Type.Integer({ minimum: 0, maximum: 100 })),
+  whenFull: Type.Optional(Type.Union([Type.Literal('refuse'), Type.Literal('stop-oldest')])),
+})
+
+export type AccountAdminDeps = { accounts: AccountDeps; accountSessions: AccountSessions }
+
+/** The accounts of the installation, for its administrators. */
+export function accountAdminRoutes(app: App, { accounts, accountSessions: sessions }: AccountAdminDeps): void {
+  const config = { permission: 'editor', isForAdministrators: true } as const
+
+  app.get(
+    '/accounts',
+    {
+      config,
+      schema: { summary: 'List accounts', description: 'For administrators.', response: { 200: ListReply } },
+    },
+    async () => ({ rows: (await findAccounts(accounts)).map(accountBody) }),
+  )
+
+  app.post(
+    '/accounts',
+    {
+      config,
+      schema: {
+        summary: 'Create an account',
+        description: 'For administrators. It has no API key and no people: look into it, and add them.',
+        body: CreateBody,
+        response: { 200: AccountBody },
+      },
+    },
+    async (request) => {
+      const { name, mayUpload = 1, mayImport = 1 } = request.body
+      const settings = { name, mayUpload: isOn(mayUpload), mayImport: isOn(mayImport) }
+      return accountBody(
+        await getAccountById(accounts, await createEmptyAccount(accounts, settings, authenticateRequest(request))),
+      )
+    },
+  )
+
+  app.put(
+    '/accounts/:id',
+    {
+      config,
+      schema: {
+        summary: 'Change an account',
+        description: 'For administrators. What is absent stays as it is.',
+        params: AccountParams,
+        body: ChangeBody,
+        response: { 200: AccountBody },
+      },
+    },
+    async (request) => {
+      const by = authenticateRequest(request)
+      const { id } = await getAccountById(accounts, request.params.id)
+      const { disabled, ...changes } = readChanges(request.body)
+      if (disabled && id === by.accountId)
+        throw new Failure('conflict', 'You are in this account. Look into another one to disable it.')
+      if (Object.keys(changes).length > 0) await changeAccount(accounts, id, changes, by)
+      if (disabled !== undefined) await setAccountDisabled({ ...accounts, sessions }, id, disabled, by)
+      return accountBody(await getAccountById(accounts, id))
+    },
+  )
+}
+
+type Switch = 'disabled' | 'mayUpload' | 'mayImport' | 'otpDefaultsRemovable' | 'deletesToTrash'
+
+/** What the body names, with its switches as booleans. */
+function readChanges({
+  disabled,
+  mayUpload,
+  mayImport,
+  otpDefaultsRemovable,
+  deletesToTrash,
+  ...rest
+}: Static<typeof ChangeBody>) {
+  const given = Object.entries({ disabled, mayUpload, mayImport, otpDefaultsRemovable, deletesToTrash })
+  const switches: Partial<Record<Switch, boolean>> = Object.fromEntries(
+    given.flatMap(([name, flag]) => (flag === undefined ? [] : [[name, isOn(flag)]])),
+  )
+  return { ...rest, ...switches }
+}
