@@ -67,7 +67,7 @@ function toSignedIn(found: SignInDetails): SignedIn {
     consoleUserId,
     role,
     isAdministrator: isAdministrator === 1,
-    // Only an administrator is in another account than its own, and acts there as an owner does.
+    // Only an administrator looks into another account, and has an owner's permissions there.
     permissions: ROLE_PERMISSIONS[isElsewhere(found) ? 'owner' : role],
     mayUpload: mayUpload === 1,
     mayImport: mayImport === 1,

@@ -7,7 +7,6 @@ const path = (relative: string) => fileURLToPath(new URL(relative, import.meta.u
 /**
  * The owner's console, built into `dist/console`. The server sends `index.html` for each of its pages, with a nonce in the place of
  * `CSP_NONCE` and the way to `assets/` in the place of `./`; `manifest.json` names what the first load consists of.
- * `npm run dev:console` serves it with reloading, and passes calls to a running server as the owner of `REELGATE_API_KEY`.
  */
 export default defineConfig({
   root: path('.'),

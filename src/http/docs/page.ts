@@ -1,5 +1,5 @@
-import { createHash } from 'node:crypto'
 import { escapeHtml, ICON } from '../player/page.ts'
+import { scriptlessPagePolicy } from '../server/scriptless-page-policy.ts'
 import type { ApiDocument, Operation, Parameter, ResponseObject } from './document.ts'
 import { describeType, type JsonSchema, listProperties } from './json-schema.ts'
 import { THEME_CSS } from './theme.css.ts'
@@ -185,12 +185,4 @@ pre { margin: 0; padding: 12px 16px; border: 1px solid var(--line); border-radiu
 }
 `
 
-/** Content-Security-Policy: only the page's own style, and its icon, which is a `data:` address. */
-export const apiPageCsp = [
-  "default-src 'none'",
-  `style-src 'sha256-${createHash('sha256').update(STYLE).digest('base64')}'`,
-  'img-src data:',
-  "base-uri 'none'",
-  "form-action 'none'",
-  "frame-ancestors 'none'",
-].join('; ')
+export const apiPageCsp = scriptlessPagePolicy(STYLE)

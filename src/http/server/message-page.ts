@@ -1,6 +1,6 @@
-import { createHash } from 'node:crypto'
 import { THEME_CSS } from '../docs/theme.css.ts'
 import { escapeHtml, ICON } from '../player/page.ts'
+import { scriptlessPagePolicy } from './scriptless-page-policy.ts'
 
 /** A small page with one sentence, for people. Send it with `MESSAGE_POLICY`. `links`: where they lead, and their text. */
 export function messagePage(title: string, sentence: string, links: readonly { href: string; text: string }[]): string {
@@ -38,11 +38,4 @@ a { color: var(--lamp); text-underline-offset: 3px; }
 :focus-visible { outline: 2px solid var(--lamp); outline-offset: 2px; border-radius: 3px; }
 `
 
-export const MESSAGE_POLICY = [
-  "default-src 'none'",
-  `style-src 'sha256-${createHash('sha256').update(STYLE).digest('base64')}'`,
-  'img-src data:',
-  "base-uri 'none'",
-  "form-action 'none'",
-  "frame-ancestors 'none'",
-].join('; ')
+export const MESSAGE_POLICY = scriptlessPagePolicy(STYLE)

@@ -1,4 +1,4 @@
-/** The mark: a film reel whose hub is a keyhole. The same path as mark.svg. */
+/** The logo: a reel whose hub is a keyhole. The same path as mark.svg. */
 export function Mark({ size = 24 }: { size?: number }) {
   return (
     <svg aria-hidden="true" width={size} height={size} viewBox="0 0 32 32" style={{ flex: 'none' }}>

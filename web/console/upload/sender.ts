@@ -21,7 +21,7 @@ export type Sender = {
 }
 
 const FIELDS = ['policy', 'key', 'x-amz-signature', 'x-amz-algorithm', 'x-amz-date', 'x-amz-credential', 'success_action_status']
-/** Without any progress: then the person is told why nothing moves. Nothing is given up. */
+/** After this long without progress the page says why the upload waits. It is not cancelled. */
 const STALLED_AFTER_MS = 20_000
 
 type Meta = { uploadId: string; url: string; relativePath: string; [field: string]: string }
