@@ -18,6 +18,10 @@ const PROGRAMS = [
   { package: 'gstreamer1.0-plugins-bad', isInstalled: () => hasGStreamer('videoparsersbad'), for: ['test'] },
   { package: 'strace', isInstalled: () => isOnPath('strace'), for: ['test'] },
   { package: 'iproute2', isInstalled: () => isOnPath('ip'), for: ['test'] },
+  // The languages of the code that the console gives to owners' sites.
+  { package: 'curl', isInstalled: () => isOnPath('curl'), for: ['test'] },
+  { package: 'php-cli', isInstalled: () => isOnPath('php'), for: ['test'] },
+  { package: 'python3', isInstalled: () => isOnPath('python3'), for: ['test'] },
   { package: 'rsync', isInstalled: () => isOnPath('rsync'), for: ['test'] },
   { package: 'systemd', isInstalled: () => existsSync('/usr/lib/systemd/systemd'), for: ['test'] },
   // The fresh Debian of long tests.

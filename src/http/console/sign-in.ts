@@ -45,6 +45,7 @@ const SignedInReply = Type.Object({
   accounts: Type.Array(AccountBody, { description: 'the accounts that can be looked at' }),
   expiresAt: Type.String({ description: 'ISO 8601; after a week without use it ends earlier' }),
   version: Type.String({ description: 'of Reelgate' }),
+  publicUrl: Type.String({ description: 'URL that viewers and the servers of sites use' }),
 })
 /** Whether the browser is signed in, and as whom. */
 export const SignInReply = Type.Union([SignedInReply, SignedOutReply])
@@ -171,7 +172,7 @@ export async function beginSignIn(
   return signedInReply(deps, await deps.findSignedIn(signIn.token))
 }
 
-async function signedInReply({ signIn }: SignInRoutesDeps, person: SignedIn): Promise<SignInReply> {
+async function signedInReply({ signIn, publicUrl }: SignInRoutesDeps, person: SignedIn): Promise<SignInReply> {
   const isOwn = person.accountId === person.ownAccountId
   const account = { id: person.accountId, name: person.accountName }
   const accounts = person.isAdministrator ? (await findAccounts(signIn)).map(({ id, name }) => ({ id, name })) : [account]
@@ -185,6 +186,7 @@ async function signedInReply({ signIn }: SignInRoutesDeps, person: SignedIn): Pr
     accounts,
     expiresAt: isoTime(person.expiresAtS),
     version: packageJson.version,
+    publicUrl: publicUrl(),
   }
 }
 

@@ -56,6 +56,10 @@ export async function openTab(context: BrowserContext): Promise<Page> {
   const page = await context.newPage()
   const found: string[] = []
   complaints.set(page, found)
+  onTestFinished(async ({ task }) => {
+    if (task.result?.state !== 'fail' || page.isClosed()) return
+    console.error(`${page.url()} shows:\n${await page.locator('body').ariaSnapshot()}`, found)
+  })
   page.on('pageerror', (error) => found.push(String(error)))
   page.on('console', (message) => {
     // A refusal of the server is written by the browser, too; what the page makes of it, the tests look at.

@@ -1,11 +1,11 @@
 import { Button, Modal } from '@mantine/core'
-import type { FormEvent, ReactNode } from 'react'
+import { type FormEvent, type ReactNode, useEffect, useState } from 'react'
 import styles from './dialog.module.css'
 import { FailureNotice } from './failure.tsx'
+import { focusPage } from './focus.ts'
 
 type DialogProps = {
   title: string
-  isOpen: boolean
   onClose(): void
   /** What the button does, such as "Move". */
   action: string
@@ -17,25 +17,18 @@ type DialogProps = {
   children: ReactNode
 }
 
-/** A question with one answer to give: Enter gives it, Escape closes; what failed is said above the buttons, and the input is kept. */
-export function Dialog({
-  title,
-  isOpen,
-  onClose,
-  action,
-  color = 'lamp',
-  isBusy,
-  isDisabled,
-  error,
-  onSubmit,
-  children,
-}: DialogProps) {
+/**
+ * A question with one answer to give, open as long as it is in the page: Enter gives the answer, Escape closes. What failed is said above
+ * the buttons, and the input is kept.
+ */
+export function Dialog({ title, onClose, action, color = 'lamp', isBusy, isDisabled, error, onSubmit, children }: DialogProps) {
+  useFocusReturn()
   const submit = (event: FormEvent) => {
     event.preventDefault()
     onSubmit()
   }
   return (
-    <Modal title={title} opened={isOpen} onClose={onClose} closeButtonProps={{ 'aria-label': 'Close' }}>
+    <Modal title={title} opened returnFocus={false} onClose={onClose} closeButtonProps={{ 'aria-label': 'Close' }}>
       <form className={styles.form} onSubmit={submit}>
         {children}
         {Boolean(error) && <FailureNotice error={error} />}
@@ -49,5 +42,17 @@ export function Dialog({
         </div>
       </form>
     </Modal>
+  )
+}
+
+/** Afterwards the focus is where it was before, or at the start of the page when that is gone. */
+function useFocusReturn() {
+  const [before] = useState(() => document.activeElement)
+  useEffect(
+    () => () => {
+      if (before instanceof HTMLElement && before.isConnected && before !== document.body) before.focus({ preventScroll: true })
+      else focusPage()
+    },
+    [before],
   )
 }

@@ -16,8 +16,3 @@ export function apiUrl(path: string): URL {
 export function installationUrl(path: string): URL {
   return new URL(import.meta.env.DEV ? path : `../${path}`, CONSOLE_URL)
 }
-
-/** The address at which viewers reach this installation, as far as the console knows it: where it is itself. */
-export function publicUrl(): string {
-  return installationUrl('.').href.replace(/\/$/, '')
-}

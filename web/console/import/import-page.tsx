@@ -106,17 +106,17 @@ function Progressing({ run: { isRunning, results }, total }: { run: ImportRun; t
 /** Before the page is left while rows are missing: those would not be added. */
 function StayDialog({ run: { isRunning, stop } }: { run: ImportRun }) {
   const leaving = useBlocker({ shouldBlockFn: () => isRunning, enableBeforeUnload: isRunning, withResolver: true })
+  if (leaving.status !== 'blocked') return null
   return (
     <Dialog
       title="Stop importing?"
-      isOpen={leaving.status === 'blocked'}
-      onClose={() => leaving.reset?.()}
+      onClose={() => leaving.reset()}
       action="Stop and leave"
       color="stop"
       isBusy={false}
       onSubmit={() => {
         stop()
-        leaving.proceed?.()
+        leaving.proceed()
       }}
     >
       <p>The videos that were added stay, and the server fetches them. The other rows are not imported.</p>

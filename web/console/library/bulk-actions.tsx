@@ -2,6 +2,7 @@ import { Button } from '@mantine/core'
 import { useQueryClient } from '@tanstack/react-query'
 import { lazy, Suspense } from 'react'
 import { useAnnounce } from '../app/announcements.tsx'
+import { focusIfLost } from '../app/focus.ts'
 import { CloseIcon, FolderIcon, TagIcon, TrashIcon } from '../app/icons.tsx'
 import { formatCount } from '../units.ts'
 import styles from './bulk-actions.module.css'
@@ -22,6 +23,7 @@ export function BulkActions({ selection, open, onOpen }: BulkActionsProps) {
     selection.clear()
     announce(sentence)
     await refreshLibrary(queries)
+    focusIfLost()
   }
   if (selection.size === 0) return null
   return (

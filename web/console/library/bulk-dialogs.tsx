@@ -35,7 +35,6 @@ function TagDialog({ videos, onClose, onDone }: BulkDialogProps) {
   return (
     <Dialog
       title={`Tag ${countVideos(videos.length)}`}
-      isOpen
       onClose={onClose}
       action="Save"
       isBusy={save.isPending}
@@ -69,7 +68,6 @@ function MoveDialog({ videos, onClose, onDone }: BulkDialogProps) {
   return (
     <Dialog
       title={`Move ${countVideos(videos.length)}`}
-      isOpen
       onClose={onClose}
       action="Move"
       isBusy={move.isPending}
@@ -88,15 +86,16 @@ function idsOf(videos: readonly VideoBody[]): string[] {
 }
 
 function DeleteDialog({ videos, onClose, onDone }: BulkDialogProps) {
+  const withFile = videos.filter(({ status }) => status !== 'PRE-Upload').length
   const remove = useMutation({
     mutationFn: () => callApi<unknown>('DELETE', 'videos', { query: { trash: 1 }, body: { videos: idsOf(videos) } }),
-    onSuccess: () => onDone(`${countVideos(videos.length)} moved to the trash.`),
+    onSuccess: () =>
+      onDone(withFile === 0 ? `${countVideos(videos.length)} deleted.` : `${countVideos(withFile)} moved to the trash.`),
   })
   const others = videos.length - MAX_NAMED
   return (
     <Dialog
       title={`Delete ${countVideos(videos.length)}?`}
-      isOpen
       onClose={onClose}
       action={`Delete ${countVideos(videos.length)}`}
       color="stop"
@@ -110,10 +109,18 @@ function DeleteDialog({ videos, onClose, onDone }: BulkDialogProps) {
         ))}
         {others > 0 && <li>and {formatCount(others)} more</li>}
       </ul>
-      <p>
-        {videos.length === 1 ? 'It stops' : 'They stop'} playing everywhere. For 7 days you can restore{' '}
-        {videos.length === 1 ? 'it' : 'them'} from the trash.
-      </p>
+      <p>{whatDeletingMeans(videos.length, withFile)}</p>
     </Dialog>
   )
+}
+
+/** The trash is for files: a video that waits for its own has nothing to restore. */
+function whatDeletingMeans(all: number, withFile: number): string {
+  const kept =
+    withFile === 1
+      ? 'It stops playing everywhere. For 7 days you can restore it from the trash.'
+      : 'They stop playing everywhere. For 7 days you can restore them from the trash.'
+  if (withFile === all) return kept
+  if (withFile > 0) return `${kept} Those that still wait for a file are deleted for good.`
+  return all === 1 ? 'It has no file yet, and is deleted for good.' : 'They have no file yet, and are deleted for good.'
 }

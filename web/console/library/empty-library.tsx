@@ -1,8 +1,7 @@
 import { useNavigate } from '@tanstack/react-router'
 import { useEffect } from 'react'
 import { CodeBlock } from '../app/code-block.tsx'
-import { publicUrl } from '../app/place.ts'
-import { useMay } from '../sign-in/queries.ts'
+import { useMay, useSignedIn } from '../sign-in/queries.ts'
 import { DropZone } from '../upload/drop-zone.tsx'
 import { useUploadList } from '../upload/upload-provider.tsx'
 import styles from './empty-library.module.css'
@@ -14,6 +13,7 @@ export function EmptyLibrary() {
   useEffect(() => {
     if (isUploading) void navigate({ to: '/welcome', replace: true })
   }, [isUploading, navigate])
+  const { publicUrl } = useSignedIn()
   if (!useMay('uploader')) return <p>There are no videos yet.</p>
   return (
     <div className={styles.empty}>
@@ -23,7 +23,7 @@ export function EmptyLibrary() {
       </p>
       <DropZone />
       <p>From your own server, the same is one call:</p>
-      <CodeBlock name="curl" code={importByCurl(publicUrl())} />
+      <CodeBlock name="curl" code={importByCurl(publicUrl)} />
     </div>
   )
 }

@@ -35,7 +35,6 @@ export function EditFolderDialog({ folder, parentId, onClose }: DialogState & { 
   return (
     <Dialog
       title={folder ? 'Rename or move the folder' : 'New folder'}
-      isOpen
       onClose={onClose}
       action={folder ? 'Save' : 'Create'}
       isBusy={save.isPending}
@@ -69,7 +68,6 @@ export function DeleteFolderDialog({ folder, onClose }: DialogState & { folder: 
   return (
     <Dialog
       title={`Delete the folder ${folder.name}?`}
-      isOpen
       onClose={onClose}
       action="Delete the folder"
       color="stop"

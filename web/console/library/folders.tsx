@@ -8,6 +8,7 @@ import { useMay } from '../sign-in/queries.ts'
 import { formatCount } from '../units.ts'
 import { folderPathOf, ROOT_FOLDER_ID } from './folder-path.ts'
 import styles from './folders.module.css'
+import { EXACTLY } from './library-search.ts'
 import { folderQuery, folderSearchQuery } from './queries.ts'
 
 const route = getRouteApi('/signed-in/videos')
@@ -33,13 +34,13 @@ export function FolderPath({ folderId }: { folderId: string }) {
   return (
     <div className={styles.path}>
       <nav aria-label="Folders around this one">
-        <Link to="/videos" search={{ ...search, folder: undefined }}>
+        <Link to="/videos" search={{ ...search, folder: undefined }} activeOptions={EXACTLY}>
           All videos
         </Link>
         {above.map(({ id, name }) => (
           <span key={id}>
             <ChevronRightIcon size={14} />
-            <Link to="/videos" search={{ ...search, folder: id }}>
+            <Link to="/videos" search={{ ...search, folder: id }} activeOptions={EXACTLY}>
               {name}
             </Link>
           </span>
@@ -110,7 +111,7 @@ export function FolderStrip({ folderId = ROOT_FOLDER_ID }: { folderId?: string }
 function FolderLink({ folder: { id, name, videosCount } }: { folder: FolderBody }) {
   const search = route.useSearch()
   return (
-    <Link to="/videos" search={{ ...search, folder: id }} className={styles.folder} activeProps={{}}>
+    <Link to="/videos" search={{ ...search, folder: id }} className={styles.folder} activeOptions={EXACTLY}>
       <FolderIcon size={16} />
       <span className={styles.name}>{name}</span>
       <span className={styles.count}>{formatCount(videosCount)}</span>

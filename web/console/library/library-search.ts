@@ -30,6 +30,9 @@ export function parseLibrarySearch({ q, folder, tags, state, view }: Record<stri
   }
 }
 
+/** For links: the current one is the one whose whole query is that of the address. */
+export const EXACTLY = { exact: true, includeSearch: true } as const
+
 export function tagsOf({ tags }: LibrarySearch): string[] {
   return tags === undefined ? [] : tags.split(',')
 }

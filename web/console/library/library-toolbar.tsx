@@ -5,7 +5,7 @@ import { type KeyboardEvent, useEffect, useRef } from 'react'
 import { CardsIcon, CloseIcon, RowsIcon, SearchIcon } from '../app/icons.tsx'
 import { trashQuery } from '../trash/queries.ts'
 import { formatCount } from '../units.ts'
-import { type LibrarySearch, STATE_FILTERS, type StateFilter } from './library-search.ts'
+import { EXACTLY, type LibrarySearch, STATE_FILTERS, type StateFilter } from './library-search.ts'
 import styles from './library-toolbar.module.css'
 import { videoCountQuery } from './queries.ts'
 import { STATES } from './status.ts'
@@ -106,8 +106,7 @@ function StateLink({ search, filter, isCurrent }: { search: LibrarySearch; filte
       replace
       resetScroll={false}
       className={styles.state}
-      aria-current={isCurrent ? 'true' : undefined}
-      activeProps={{}}
+      activeOptions={EXACTLY}
     >
       {filter ? STATES[filter].label : 'All'} {count !== undefined && <span className={styles.count}>{formatCount(count)}</span>}
     </Link>

@@ -102,18 +102,19 @@ function TrashActions({ ids, onDone }: { ids: readonly string[]; onDone(): void 
         Delete now
       </Button>
       {restore.error && <FailureNotice error={restore.error} />}
-      <Dialog
-        title={`Delete ${countVideos(ids.length)} for good?`}
-        isOpen={isAsking}
-        onClose={() => setAsking(false)}
-        action="Delete for good"
-        color="stop"
-        isBusy={remove.isPending}
-        error={remove.error}
-        onSubmit={() => remove.mutate()}
-      >
-        <p>Their files are removed and their keys destroyed. This cannot be undone.</p>
-      </Dialog>
+      {isAsking && (
+        <Dialog
+          title={`Delete ${countVideos(ids.length)} for good?`}
+          onClose={() => setAsking(false)}
+          action="Delete for good"
+          color="stop"
+          isBusy={remove.isPending}
+          error={remove.error}
+          onSubmit={() => remove.mutate()}
+        >
+          <p>Their files are removed and their keys destroyed. This cannot be undone.</p>
+        </Dialog>
+      )}
     </>
   )
 }

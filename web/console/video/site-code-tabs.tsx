@@ -3,7 +3,7 @@ import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import { CodeBlock } from '../app/code-block.tsx'
 import { FailureNotice } from '../app/failure.tsx'
-import { publicUrl } from '../app/place.ts'
+import { useSignedIn } from '../sign-in/queries.ts'
 import { testLinkQuery } from './queries.ts'
 import { siteCodes } from './site-code.ts'
 import styles from './site-code-tabs.module.css'
@@ -12,7 +12,8 @@ import styles from './site-code-tabs.module.css'
 export function SiteCodeTabs({ videoId }: { videoId: string }) {
   const [chosen, setChosen] = useState('html')
   const { data: testQuery, error, refetch } = useQuery({ ...testLinkQuery(videoId), enabled: chosen === 'html' })
-  const codes = siteCodes({ serverUrl: publicUrl(), videoId, testQuery })
+  const { publicUrl } = useSignedIn()
+  const codes = siteCodes({ serverUrl: publicUrl, videoId, testQuery })
   return (
     <Tabs value={chosen} onChange={(next) => setChosen(next ?? 'html')} keepMounted={false}>
       <Tabs.List aria-label="Language" className={styles.list}>
@@ -41,7 +42,7 @@ function SecretHint() {
   return (
     <p className={styles.hint}>
       REELGATE_SECRET is an API secret of this account, in the environment of your server: never in a page. The first start has
-      printed one; “reelgate key create” makes another.
+      printed one, and “reelgate key create” makes others.
     </p>
   )
 }

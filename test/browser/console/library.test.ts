@@ -1,0 +1,224 @@
+import type { Browser, Page } from 'playwright-core'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { startSharedReelgate } from '../../in-process.ts'
+import { makeVideo } from '../../videos.ts'
+import { startChromium } from '../chromium.ts'
+import { complaintsOf, openConsole, PHONE } from './console.ts'
+
+// The library of an owner with some hundred videos.
+
+const FILLERS = 250
+
+let reelgate: Awaited<ReturnType<typeof startSharedReelgate>>
+let chromium: Browser
+beforeAll(async () => {
+  chromium = await startChromium()
+  reelgate = await startSharedReelgate({ video: await makeVideo(), title: 'The ready one' })
+  await Promise.all(Array.from({ length: FILLERS }, (_, index) => addVideo(`Lesson ${String(index + 1).padStart(3, '0')}`)))
+})
+afterAll(async () => {
+  await chromium?.close()
+  await reelgate?.remove()
+})
+
+/** A video that waits for its file: enough for a list. @returns its id */
+async function addVideo(title: string): Promise<string> {
+  return (await reelgate.owner.credentials(title)).videoId
+}
+
+/** A video that has failed: only one with a file goes to the trash. */
+async function addWithFile(title: string): Promise<string> {
+  const credentials = await reelgate.owner.credentials(title)
+  await reelgate.owner.send(credentials, new Blob(['no video']))
+  return credentials.videoId
+}
+
+async function titlesOf(ids: readonly string[]): Promise<string[]> {
+  return Promise.all(ids.map(async (id) => (await reelgate.owner.video(id)).title))
+}
+
+const list = (page: Page) => page.getByRole('list', { name: 'Videos' })
+const titles = (page: Page) => list(page).getByRole('link').allTextContents()
+const open = (path: string, options = {}) => openConsole(chromium, reelgate, { path, ...options })
+
+test('what is typed into the search narrows the list letter by letter, and the address says it', async () => {
+  const page = await open('/videos')
+  await page.getByRole('searchbox').pressSequentially('lesson 01')
+  await expect.poll(() => titles(page)).toHaveLength(10)
+  expect(page.url()).toMatch(/\?q=lesson\+01$/)
+  await page.getByRole('searchbox').pressSequentially('7')
+  await expect.poll(() => titles(page)).toEqual(['Lesson 017'])
+  await page.getByRole('searchbox').fill('nothing is called so')
+  await page.getByText('No video matches “nothing is called so”.').waitFor()
+  await page.getByRole('button', { name: 'Show all videos' }).click()
+  await list(page).getByRole('link').first().waitFor()
+  expect(page.url()).not.toContain('?')
+  expect(complaintsOf(page)).toEqual([])
+})
+
+test('a list of hundreds is read as it is looked at: End shows its oldest video, and few pages were asked for', async () => {
+  const page = await open('/videos?q=lesson')
+  const asked: string[] = []
+  page.on('request', (request) => asked.push(request.url()))
+  await list(page).getByRole('link').first().focus()
+  await page.keyboard.press('End')
+  const last = list(page)
+    .getByRole('listitem')
+    .filter({ has: page.locator('[data-video]:focus') })
+  await last.waitFor()
+  expect(await last.getAttribute('aria-posinset')).toBe(String(FILLERS))
+  expect(await last.getAttribute('aria-setsize')).toBe(String(FILLERS))
+  expect(asked.filter((url) => /\bpage=[23]\b/.test(url))).toEqual([])
+})
+
+test('a link to a folder, tags and a state shows a colleague the same videos', async () => {
+  const folder = await createFolder('Courses')
+  const ids = await Promise.all(['Deep A', 'Deep B', 'Deep C'].map(addVideo))
+  const [a, b] = ids
+  await reelgate.owner.call('POST', '/api/videos/move', { body: { videos: ids, folderId: folder } })
+  await reelgate.owner.call('POST', '/api/videos/tags', { body: { videos: [a, b], tags: ['light', 'course'] } })
+  const page = await open(`/videos?folder=${folder}&tags=light,course&state=waiting&view=cards`)
+  await expect.poll(() => titles(page)).toEqual(['Deep B', 'Deep A'])
+  expect(await page.getByRole('navigation', { name: 'Folders around this one' }).textContent()).toContain('Courses')
+  expect(await page.getByRole('radio', { name: 'Cards' }).isChecked()).toBe(true)
+  expect(await page.getByRole('navigation', { name: 'States' }).locator('[aria-current]').textContent()).toMatch(
+    /^Waiting for a file/,
+  )
+})
+
+test('by keyboard alone: search, move, select with Shift, delete, and restore from the trash', async () => {
+  const ids = await Promise.all(['Keys one', 'Keys two', 'Keys three'].map(addWithFile))
+  const page = await open('/videos')
+  await list(page).getByRole('link').first().waitFor()
+  await page.keyboard.press('/')
+  await page.keyboard.type('keys')
+  await expect.poll(() => titles(page)).toHaveLength(3)
+  await tabTo(page, '[data-video]')
+  await page.keyboard.press('ArrowDown')
+  await page.keyboard.press('Space')
+  await page.keyboard.press('Shift+ArrowDown')
+  await page.getByText('2 selected').waitFor()
+  await page.keyboard.press('Delete')
+  await page.getByRole('dialog', { name: 'Delete 2 videos?' }).waitFor()
+  await page.keyboard.press('Escape')
+  await page.getByRole('dialog').waitFor({ state: 'detached' })
+  await page.keyboard.press('Delete') // the focus is back in the list
+  await page.getByRole('dialog', { name: 'Delete 2 videos?' }).waitFor()
+  await page.keyboard.press('Tab') // from Cancel, where it begins
+  await page.keyboard.press('Enter')
+  await page.getByText('2 videos moved to the trash.').waitFor()
+  await expect.poll(() => titles(page)).toHaveLength(1)
+  const remaining = await titles(page)
+
+  await tabTo(page, 'a[href$="/trash"]')
+  await page.keyboard.press('Enter')
+  await page.getByRole('heading', { name: 'Trash' }).waitFor()
+  await tabTo(page, 'input[type=checkbox]') // all
+  await page.keyboard.press('Space')
+  await page.keyboard.press('Tab')
+  await page.keyboard.press('Enter')
+  await page.getByText('The trash is empty.').waitFor()
+  expect((await titlesOf(ids)).filter((title) => !remaining.includes(title))).toHaveLength(2)
+  expect(complaintsOf(page)).toEqual([])
+})
+
+test('selected videos get tags and move to a new folder together', async () => {
+  const ids = await Promise.all(['Bulk one', 'Bulk two'].map(addVideo))
+  const page = await open('/videos')
+  await page.getByRole('button', { name: 'New folder' }).click()
+  await page.getByRole('textbox', { name: 'Name' }).fill('Bulk folder')
+  await page.getByRole('button', { name: 'Create' }).click()
+  await page.getByRole('navigation', { name: 'Folders', exact: true }).getByText('Bulk folder').waitFor()
+
+  await page.getByRole('searchbox').fill('bulk')
+  await expect.poll(() => titles(page)).toHaveLength(2)
+  await page.getByRole('checkbox', { name: 'Select Bulk one' }).click()
+  await page.getByRole('checkbox', { name: 'Select Bulk two' }).click()
+  await page.getByRole('toolbar').getByRole('button', { name: 'Tag' }).click()
+  await page.getByRole('combobox', { name: 'Add tags' }).fill('together')
+  await page.keyboard.press('Enter')
+  await page.getByRole('dialog').getByRole('button', { name: 'Save' }).click()
+  await page.getByText('The tags of 2 videos have been changed.').waitFor()
+
+  await page.getByRole('checkbox', { name: 'Select Bulk one' }).click()
+  await page.getByRole('checkbox', { name: 'Select Bulk two' }).click()
+  await page.getByRole('toolbar').getByRole('button', { name: 'Move' }).click()
+  await page.getByRole('combobox', { name: 'To' }).click()
+  await page.getByRole('option', { name: 'Bulk folder' }).click()
+  await page.getByRole('dialog').getByRole('button', { name: 'Move' }).click()
+  await page.getByText('2 videos moved.').waitFor()
+  const [first, second] = await Promise.all(ids.map((id) => reelgate.owner.video(id)))
+  expect(first?.tags).toEqual(['together'])
+  expect(second).toMatchObject({ tags: ['together'], folderId: first?.folderId })
+  expect(first?.folderId).not.toBe('root')
+})
+
+test('a folder is renamed and deleted; its videos stay, one folder up', async () => {
+  const folder = await createFolder('To be renamed')
+  const id = await addVideo('In a folder')
+  await reelgate.owner.call('POST', '/api/videos/move', { body: { videos: [id], folderId: folder } })
+  const page = await open('/videos')
+  await page.getByRole('link', { name: /^To be renamed/ }).click()
+  await expect.poll(() => titles(page)).toEqual(['In a folder'])
+  await page.getByRole('button', { name: 'Change the folder To be renamed' }).click()
+  await page.getByRole('menuitem', { name: 'Rename or move' }).click()
+  await page.getByRole('textbox', { name: 'Name' }).fill('Renamed')
+  await page.getByRole('button', { name: 'Save' }).click()
+  await page.getByRole('button', { name: 'Change the folder Renamed' }).click()
+  await page.getByRole('menuitem', { name: 'Delete' }).click()
+  await page.getByRole('button', { name: 'Delete the folder' }).click()
+  await page.waitForURL(/\/videos$/)
+  expect((await reelgate.owner.video(id)).folderId).toBe('root')
+})
+
+test('the view of cards is kept for the next visit, and its arrows move in both directions', async () => {
+  const page = await open('/videos?q=lesson+00')
+  await page.getByTitle('Cards').click()
+  await page.waitForURL(/view=cards/)
+  await page.goto(page.url().replace('&view=cards', ''))
+  const first = list(page).getByRole('link').first()
+  await first.focus()
+  const before = await first.boundingBox()
+  for (const key of ['ArrowRight', 'ArrowDown']) await page.keyboard.press(key)
+  const focused = page.locator('[data-video]:focus')
+  const after = await focused.boundingBox()
+  if (!before || !after) throw new Error('A card is not on the screen')
+  expect(after.x).toBeGreaterThan(before.x)
+  expect(after.y).toBeGreaterThan(before.y)
+})
+
+test('on a phone a video is found, opened and plays', async () => {
+  const page = await open('/videos', { viewport: PHONE, hasTouch: true })
+  await page.getByRole('searchbox').fill('the ready one')
+  await list(page).getByRole('link', { name: 'The ready one' }).tap()
+  await page.getByRole('heading', { name: 'The ready one' }).waitFor()
+  const frame = page.frameLocator('iframe[title="Player: The ready one"]')
+  await frame.locator('.big-play').tap()
+  await frame.locator('video').evaluate((video: { readonly paused: boolean }) => !video.paused)
+})
+
+test('while the server is away the list says so and keeps what it has; trying again brings it back', async () => {
+  const page = await open('/videos?q=lesson+00')
+  await expect.poll(() => titles(page)).toHaveLength(9)
+  await page.route('**/api/videos?*', (route) => route.abort())
+  await page.getByRole('searchbox').fill('lesson 01')
+  await page.getByRole('alert').getByText('The server cannot be reached.').waitFor()
+  await page.unroute('**/api/videos?*')
+  await page.getByRole('button', { name: 'Try again' }).click()
+  await expect.poll(() => titles(page)).toHaveLength(10)
+  expect(await page.getByRole('alert').count()).toBe(0)
+})
+
+async function createFolder(name: string): Promise<string> {
+  const created = await reelgate.owner.call('POST', '/api/videos/folders', { body: { name } })
+  return ((await created.json()) as { id: string }).id
+}
+
+/** Presses Tab until what is wanted has the focus. */
+async function tabTo(page: Page, selector: string): Promise<void> {
+  for (let presses = 0; presses < 60; presses++) {
+    await page.keyboard.press('Tab')
+    if ((await page.locator(`${selector}:focus`).count()) > 0) return
+  }
+  throw new Error(`Tab does not reach ${selector}`)
+}

@@ -1,0 +1,132 @@
+import { type ChildProcess, execFile, spawn } from 'node:child_process'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
+import { siteCodes } from '../../web/console/video/site-code.ts'
+import { findFreePort } from '../free-port.ts'
+import { startSharedReelgate } from '../in-process.ts'
+import { makeVideo } from '../videos.ts'
+
+// The code that the console gives for each language, run as it is copied: only the port of its page is another.
+
+let reelgate: Awaited<ReturnType<typeof startSharedReelgate>>
+beforeAll(async () => {
+  reelgate = await startSharedReelgate({ video: await makeVideo() })
+})
+afterAll(() => reelgate?.remove())
+
+test.each([
+  { id: 'node', file: 'page.mjs', command: process.execPath },
+  { id: 'python', file: 'page.py', command: 'python3' },
+])(
+  'the code for $id serves a page with the player, and says why the video cannot be shown to a wrong secret',
+  async ({ id, file, command }) => {
+    const port = await findFreePort()
+    const path = await save(file, codeFor(id).replace('3000', String(port)))
+    for (const secret of [reelgate.owner.apiKey, 'wrong']) {
+      const page = await startPage(command, path, secret)
+      const html = await untilAnswered(`http://127.0.0.1:${port}/`)
+      if (secret === 'wrong') expect(html).toMatch(/^The video cannot be shown: The API key/)
+      else await expectPlays(html)
+      await page.stop()
+    }
+  },
+)
+
+test.each([
+  { id: 'php', more: '' },
+  { id: 'wordpress', more: 'wordpress' },
+])(
+  'the code for $id writes the player into a page, and says why the video cannot be shown to a wrong secret',
+  async ({ id, more }) => {
+    const path = await save('video.php', codeFor(id))
+    const script = more === '' ? path : await save('page.php', wordPressPage(path))
+    const run = async (secret: string) =>
+      (await promisify(execFile)('php', [script], { env: { ...process.env, REELGATE_SECRET: secret } })).stdout
+    await expectPlays(await run(reelgate.owner.apiKey))
+    expect(await run('wrong')).toMatch(/^The video cannot be shown: The API key/)
+  },
+)
+
+test('the code for curl answers with what the address of the player needs', async () => {
+  const { stdout } = await promisify(execFile)('sh', ['-c', codeFor('curl').replace('curl ', 'curl -sS ')], {
+    env: { ...process.env, REELGATE_SECRET: reelgate.owner.apiKey },
+  })
+  const { otp, playbackInfo } = JSON.parse(stdout)
+  await expectPlays(`src="${reelgate.url}/player/?${new URLSearchParams({ otp, playbackInfo })}"`)
+})
+
+test('the line of HTML plays for one viewer', async () => {
+  const query = `?otp=${await reelgate.owner.issueOtp(reelgate.videoId)}`
+  const { code = '' } =
+    siteCodes({ serverUrl: reelgate.url, videoId: reelgate.videoId, testQuery: query }).find(({ id }) => id === 'html') ?? {}
+  await expectPlays(code)
+})
+
+function codeFor(id: string): string {
+  const codes = siteCodes({ serverUrl: reelgate.url, videoId: reelgate.videoId, testQuery: undefined })
+  return codes.find((one) => one.id === id)?.code ?? ''
+}
+
+/** The frame in a page leads to the player, and its OTP opens the video. */
+async function expectPlays(html: string): Promise<void> {
+  const address = /src="([^"]+)"/.exec(html)?.[1]?.replaceAll('&amp;', '&').replaceAll('&#038;', '&') ?? ''
+  expect(address).toMatch(new RegExp(`^${reelgate.url}/player/\\?otp=\\w{64}`))
+  const otp = new URL(address).searchParams.get('otp') ?? ''
+  expect(await reelgate.newViewer().redeem(otp)).toMatchObject({ status: 200 })
+}
+
+async function save(name: string, code: string): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), 'reelgate-code-'))
+  onTestFinished(() => rm(folder, { recursive: true }))
+  const path = join(folder, name)
+  await writeFile(path, code)
+  return path
+}
+
+async function startPage(command: string, path: string, secret: string) {
+  const child: ChildProcess = spawn(command, [path], { env: { ...process.env, REELGATE_SECRET: secret }, stdio: 'ignore' })
+  const ended = new Promise((resolve) => child.once('exit', resolve))
+  const stop = async () => {
+    child.kill()
+    await ended
+  }
+  onTestFinished(stop)
+  return { stop }
+}
+
+/** The page's process takes a moment to listen. */
+async function untilAnswered(url: string): Promise<string> {
+  let html = ''
+  await expect
+    .poll(() =>
+      fetch(url).then(
+        async (response) => (html = await response.text()),
+        () => '',
+      ),
+    )
+    .not.toBe('')
+  return html
+}
+
+/** What WordPress offers to a plugin, as far as this one uses it. */
+function wordPressPage(plugin: string): string {
+  return `<?php
+function add_shortcode($name, $write) { global $shortcodes; $shortcodes[$name] = $write; }
+function wp_json_encode($value) { return json_encode($value); }
+function esc_html($text) { return htmlspecialchars($text); }
+function esc_attr($text) { return htmlspecialchars($text); }
+function is_wp_error($reply) { return $reply === false; }
+function wp_remote_retrieve_body($reply) { return $reply; }
+function wp_remote_post($url, $options) {
+    $headers = array_map(fn ($name, $value) => "$name: $value", array_keys($options['headers']), $options['headers']);
+    return file_get_contents($url, false, stream_context_create(['http' => [
+        'method' => 'POST', 'header' => implode("\\r\\n", $headers), 'content' => $options['body'], 'ignore_errors' => true,
+    ]]));
+}
+require '${plugin}';
+echo $shortcodes['reelgate'](['id' => '${reelgate.videoId}']);
+`
+}
