@@ -30,7 +30,7 @@ afterAll(async () => {
   await world?.end()
 })
 
-test('a video at an address becomes a video that plays, named after the last part of its address; only GET is asked (S26)', async () => {
+test('S26: a video at an address becomes a video that plays, named after the last part of its address; only GET is asked', async () => {
   const asked: string[] = []
   const host = await newHost((request, response) => {
     asked.push(`${request.method} ${request.url} ${request.headers['user-agent']}`)
