@@ -16,6 +16,7 @@ import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import { build, isBuildStale } from './build.js'
+import { hasStalePackages } from './prepare.js'
 import { isMain, root, run, runMain, say } from './run.js'
 
 const ARCHITECTURES = { amd64: 'x64', arm64: 'arm64' }
@@ -50,8 +51,7 @@ function buildPackage(architecture, to, compression) {
   const work = mkdtempSync(join(tmpdir(), 'reelgate-package-'))
   try {
     const tree = join(work, 'tree')
-    installPackages(architecture, join(work, 'npm'))
-    layOut(tree, join(work, 'npm/node_modules'), ARCHITECTURES[architecture])
+    layOut(tree, findPackages(architecture, join(work, 'npm')), ARCHITECTURES[architecture])
     writeControl(tree, { version, architecture })
     const deb = join(to, `reelgate_${version}_${architecture}.deb`)
     // In a folder of its own, so that an interrupted build leaves no half-written package under the final name.
@@ -63,6 +63,13 @@ function buildPackage(architecture, to, compression) {
   }
 }
 
+/** @returns this clone's own packages for this machine's processor, where they are those of the lockfile; else installs them */
+function findPackages(architecture, folder) {
+  if (ARCHITECTURES[architecture] === process.arch && !hasStalePackages('build')) return join(root, 'node_modules')
+  installPackages(architecture, folder)
+  return join(folder, 'node_modules')
+}
+
 /** From the lockfile, so that each file is checked against its hash, for that processor and not this machine's. */
 function installPackages(architecture, folder) {
   mkdirSync(folder)
@@ -70,6 +77,7 @@ function installPackages(architecture, folder) {
     if (existsSync(join(root, file))) cpSync(join(root, file), join(folder, file))
   }
   const args = ['ci', '--omit=dev', '--include=optional', '--ignore-scripts', '--loglevel=error', '--os=linux', '--libc=glibc']
+  args.push('--prefer-offline') // what npm has cached has the hash of the lockfile, or is fetched
   run('npm', [...args, `--cpu=${ARCHITECTURES[architecture]}`], { cwd: folder })
 }
 

@@ -52,7 +52,7 @@ function needsDevelopment(purpose) {
 }
 
 /** Compares the lockfile with npm's record of installed packages, so that `npm ci` or `npm install` by hand count, too. */
-function hasStalePackages(purpose) {
+export function hasStalePackages(purpose) {
   const record = join(root, 'node_modules/.package-lock.json')
   if (!existsSync(record)) return true
   const isNeeded = needsDevelopment(purpose) ? () => true : ([, entry]) => !entry.dev
