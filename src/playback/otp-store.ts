@@ -104,6 +104,11 @@ export async function findRulesOfOtp(db: Db, hash: Buffer): Promise<string | nul
   return row?.rules
 }
 
+/** What the player's page reads of its OTP. */
+export function findPageOptions(db: Db, hash: Buffer) {
+  return db.selectFrom('otp').select(['rules', 'watermarks']).where('hash', '=', hash).executeTakeFirst()
+}
+
 /**
  * Spends the OTP, if it is open and not expired, its video is ready and not deleted, and its key and account are valid. One conditional
  * statement, so exactly one of any number of concurrent calls succeeds. False: not spendable; `findOtp` has the reason.

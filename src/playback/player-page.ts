@@ -1,5 +1,5 @@
 import { hashSecret, isSecret } from '../crypto/secret.ts'
-import { findRulesOfOtp } from './otp-store.ts'
+import { findPageOptions } from './otp-store.ts'
 import type { Rules } from './rules.ts'
 import type { PlaybackDeps } from './session.ts'
 import { findSession } from './session-store.ts'
@@ -9,25 +9,37 @@ export type PlayerPageDeps = Pick<PlaybackDeps, 'db' | 'sessions'>
 /** The OTP or session in the page's address. */
 export type PageTarget = { otp: string | null; session: string | null }
 
-/**
- * Which sites may frame the player's page. Reads only the whitelist of its OTP or session, and writes nothing.
- * @returns `isKnown` false when there is no such OTP or session
- */
-export async function framingOfPage(
-  deps: PlayerPageDeps,
-  target: PageTarget,
-  embedding: Embedding,
-): Promise<{ framing: Framing; isKnown: boolean }> {
-  const rulesJson = await findRules(deps, target)
-  if (!rulesJson) return { framing: 'everyone', isKnown: rulesJson === null }
-  const { whitelist }: Rules = JSON.parse(rulesJson)
-  return { framing: whitelist ? await findFraming(whitelist, embedding) : 'everyone', isKnown: true }
+/** What the page's response says to the browser. */
+export type PageOptions = {
+  framing: Framing
+  /** Whether the video may leave the page for a small window: only where no watermark was asked for. */
+  mayFloat: boolean
+  /** False when there is no such OTP or session. */
+  isKnown: boolean
 }
 
-/** @returns JSON; null without rules; undefined for an unknown OTP or session */
-async function findRules({ db, sessions }: PlayerPageDeps, { otp, session }: PageTarget): Promise<string | null | undefined> {
-  const row = session === null ? undefined : (sessions.get(session)?.row ?? (await findSession(db, session)))
-  if (row?.rules) return row.rules
-  if (otp !== null) return isSecret(otp) ? findRulesOfOtp(db, hashSecret(otp)) : undefined
-  return session === null || row ? null : undefined
+/** Reads only the whitelist and the watermarks of the page's OTP or session, and writes nothing. */
+export async function findPageOptionsOf(deps: PlayerPageDeps, target: PageTarget, embedding: Embedding): Promise<PageOptions> {
+  const found = await findRows(deps, target)
+  const rulesJson = found.find(({ rules }) => rules !== null)?.rules
+  const { whitelist }: Rules = rulesJson ? JSON.parse(rulesJson) : {}
+  return {
+    framing: whitelist ? await findFraming(whitelist, embedding) : 'everyone',
+    mayFloat: !found.some(hasWatermarks),
+    isKnown: found.length > 0,
+  }
+}
+
+type PageRow = { rules: string | null; watermarks: string }
+
+/** The session's before the OTP's. */
+async function findRows({ db, sessions }: PlayerPageDeps, { otp, session }: PageTarget): Promise<PageRow[]> {
+  const ofSession = session === null ? undefined : (sessions.get(session)?.row ?? (await findSession(db, session)))
+  const ofOtp = otp !== null && isSecret(otp) ? await findPageOptions(db, hashSecret(otp)) : undefined
+  return [ofSession, ofOtp].filter((row) => row !== undefined)
+}
+
+/** Whether watermarks were asked for, also those whose image could not be fetched. */
+export function hasWatermarks({ watermarks }: { watermarks: string }): boolean {
+  return watermarks !== '[]'
 }

@@ -102,12 +102,12 @@ sampled('a caption shows once, however often its video goes round and captions a
   await player.play()
   for (let round = 0; round < 3; round++) {
     await player.playsPast(1)
-    await player.chooseSetting('Deutsch')
+    await player.chooseSetting('Captions', 'Deutsch')
     await expect.poll(() => shown(player)).toEqual(['Ein Hallo auf Deutsch'])
     await player.frame.evaluate(`document.querySelector('video').currentTime = 7`)
     await expect.poll(() => player.frame.evaluate(`document.querySelector('video').currentTime < 5`)).toBe(true)
     expect(await shown(player)).toEqual(['Ein Hallo auf Deutsch'])
-    await player.chooseSetting('English')
+    await player.chooseSetting('Captions', 'English')
     await expect.poll(() => shown(player)).toEqual(['A hello in <i>English</i> &lt;script&gt;'])
   }
 })
@@ -199,7 +199,7 @@ test('P15: captions do not cover the viewer’s mark', async () => {
   await player.playsPast(0.5)
   const bare = await findColour(await player.screenshot('mark-alone'), MAGENTA)
   expect(bare.pixels).toBeGreaterThan(200)
-  await player.chooseSetting('Deutsch')
+  await player.chooseSetting('Captions', 'Deutsch')
   await expect.poll(() => shown(player)).toHaveLength(1)
   const captions = await whereCaptionsAre(player, 'mark-over-captions')
   expect(captions.leftPx < bare.leftPx && captions.rightPx > bare.rightPx).toBe(true)

@@ -62,7 +62,7 @@ test('while the bar is hidden, a playing video draws nothing else on the page; t
     await isSent.promise
     await route.continue()
   })
-  await player.chooseSetting('720p')
+  await player.chooseSetting('Quality', '720p')
   await player.seekNear(1)
   await spinner.waitFor({ state: 'visible' })
   isSent.resolve()

@@ -65,6 +65,7 @@ describe('a page with the frame and api.js', () => {
     await player.playsPast(0.5)
     await player.screenshot('plug-in-frame')
     await player.openSettings()
+    await player.openChoices('Speed')
     expect(await player.frame.getByRole('menuitemradio', { name: /×|Normal/ }).allTextContents()).toEqual([
       '0.75 ×',
       'Normal',
@@ -258,6 +259,7 @@ describe('vdo.js', () => {
     await player.playsPast(0.5)
     await player.screenshot('plug-in-vdo-1')
     await player.openSettings()
+    await player.openChoices('Speed')
     expect(await player.frame.getByRole('menuitemradio', { name: /×|Normal/ }).allTextContents()).toEqual(['0.5 ×', 'Normal'])
   })
 

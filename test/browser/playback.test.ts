@@ -84,9 +84,9 @@ sampled('the viewer chooses another picture size in the settings and gets it', a
   const player = await watch(hello, { options: '&loop=true' })
   await player.play()
   await player.playsPast(0.5)
-  await player.chooseSetting('720p')
+  await player.chooseSetting('Quality', '720p')
   await player.until(({ heightPx }) => heightPx === 720)
-  await player.chooseSetting('240p')
+  await player.chooseSetting('Quality', '240p')
   await player.until(({ heightPx }) => heightPx === 240)
 })
 
@@ -125,11 +125,11 @@ sampled.each([
 sampled('a picture size that is chosen at the end of a short video is there when it begins again', async () => {
   const player = await watch(hello, { options: '&loop=true' })
   await player.play()
-  await player.chooseSetting('240p')
+  await player.chooseSetting('Quality', '240p')
   await player.until(({ heightPx, timeS, durationS }) => heightPx === 240 && timeS > durationS - 1)
   await player.until(({ timeS }) => timeS < 1)
   await player.until(({ timeS, durationS }) => timeS > durationS - 1)
-  await player.chooseSetting('720p')
+  await player.chooseSetting('Quality', '720p')
   await player.until(({ heightPx }) => heightPx === 720)
 })
 

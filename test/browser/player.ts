@@ -58,7 +58,12 @@ export function lookAtPlayer(page: Page, frame: Frame = page.mainFrame()) {
   async function openSettings() {
     await page.mouse.move(10, 10) // the bar hides while nothing moves
     await frame.getByRole('button', { name: 'Settings' }).click()
-    await frame.locator('.settings').waitFor() // the first time the menu is loaded
+    await frame.locator('.settings :is(.item, .choice)').last().waitFor() // it is loaded when it is first opened
+  }
+
+  async function openChoices(setting: string) {
+    const entry = frame.locator(`.settings.list [data-item="${setting}"]`)
+    if (await entry.isVisible()) await entry.click()
   }
 
   return {
@@ -103,11 +108,14 @@ export function lookAtPlayer(page: Page, frame: Frame = page.mainFrame()) {
       return (await video()).timeS
     },
     openSettings,
-    async chooseSetting(label: string) {
+    openChoices,
+    /** @param setting such as `Speed`: its choices are a column of the settings or, in a small frame, a page of them */
+    async chooseSetting(setting: string, label: string) {
       await openSettings()
+      await openChoices(setting)
       // Exact: "Automatic (240p)" also holds what "240p" is called.
       await frame.getByRole('menuitemradio', { name: label, exact: true }).click()
-      await page.keyboard.press('Escape')
+      for (const menu = frame.locator('.settings'); await menu.isVisible(); ) await page.keyboard.press('Escape')
     },
     /** A screenshot; kept for a person to look at in the folder that REELGATE_TEST_PICTURES names. */
     async screenshot(name: string): Promise<Buffer> {

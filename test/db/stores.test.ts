@@ -803,6 +803,7 @@ const STORES: readonly (readonly [store: string, calls: readonly Call[]])[] = [
       (tx) => otps.findOtp(tx, bytes(1)),
       (tx) => otps.findRulesOfOtp(tx, bytes(1)),
       (tx) => otps.findRulesOfOtp(tx, bytes(2)),
+      ...[1, 9].map((n) => (tx: Db) => otps.findPageOptions(tx, bytes(n))),
       (tx) => otps.isOpenOtp(tx, bytes(1), 5),
       (tx) => otps.isOpenOtp(tx, bytes(9), 5),
       ...[1, 2, 3, 4, 1].map((hash) => (tx: Db) => otps.spendOtp(tx, bytes(hash), 20)),

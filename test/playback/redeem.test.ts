@@ -53,6 +53,7 @@ test('a redeem opens a session and says what the player needs, and nothing else'
     },
     playlist: `/play/${body.session}/playlist/main`,
     marks: [],
+    mayFloat: true,
     resumeAtS: 0,
     keepsPosition: false,
     beatEveryMs: 6000,

@@ -10,7 +10,7 @@ import {
   USUAL_CAPTIONS,
 } from './caption-style.ts'
 import { readSettings, rememberSettings } from './memory.ts'
-import type { Setting, SettingsPage } from './settings-menu.ts'
+import type { Setting, SettingsPage } from './settings.ts'
 
 /** The page of the settings menu where a viewer chooses how captions look; applied here, and remembered where storage is allowed. */
 export function createCaptionStyleSettings(): SettingsPage {

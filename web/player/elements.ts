@@ -9,7 +9,6 @@ import 'media-chrome/dist/media-time-display.js'
 import 'media-chrome/dist/media-time-range.js'
 import 'media-chrome/dist/media-volume-range.js'
 import type { MediaController } from 'media-chrome/dist/media-controller.js'
-import { KEY_LIST } from './keyboard.ts'
 import type { PlayerOptions } from './options.ts'
 
 export type PlayerElements = {
@@ -26,13 +25,15 @@ export type PlayerElements = {
   panelAction: HTMLButtonElement
   settings: HTMLElement
   settingsButton: HTMLButtonElement
-  keyList: HTMLDialogElement
+  floatButton: HTMLButtonElement
 }
 
 const REEL =
   '<path d="M12 1a11 11 0 1 0 0 22 11 11 0 0 0 0-22Zm0 2.4a2.3 2.3 0 1 1 0 4.6 2.3 2.3 0 0 1 0-4.6ZM5.7 9.6a2.3 2.3 0 1 1 0 4.6 2.3 2.3 0 0 1 0-4.6Zm12.6 0a2.3 2.3 0 1 1 0 4.6 2.3 2.3 0 0 1 0-4.6ZM12 9.4a2.2 2.2 0 0 1 1.1 4.1l.7 3.7h-3.6l.7-3.7A2.2 2.2 0 0 1 12 9.4Z"/>'
 const SLIDERS =
   '<g fill="none" stroke="currentColor" stroke-width="2" stroke-linecap="round"><path d="M4 7.5h7.5m6 0H20M4 16.5h2.5m6 0H20"/><circle cx="14.5" cy="7.5" r="2.8"/><circle cx="9.5" cy="16.5" r="2.8"/></g>'
+const WINDOWS =
+  '<path fill="none" stroke="currentColor" stroke-width="2" d="M11 19H4a1 1 0 0 1-1-1V6a1 1 0 0 1 1-1h16a1 1 0 0 1 1 1v5"/><rect x="13" y="13" width="9" height="7" rx="1"/>'
 
 // Static text only; whatever comes from a server or an address is set as textContent.
 const PLAYER = `
@@ -53,8 +54,11 @@ const PLAYER = `
     <media-mute-button></media-mute-button>
     <media-volume-range></media-volume-range>
     <media-captions-button></media-captions-button>
-    <button type="button" class="settings-button" aria-label="Settings" title="Settings" aria-haspopup="menu" aria-expanded="false">
+    <button type="button" class="bar-button settings-button" aria-label="Settings" title="Settings" aria-haspopup="menu" aria-expanded="false" hidden>
       <svg viewBox="0 0 24 24" aria-hidden="true">${SLIDERS}</svg>
+    </button>
+    <button type="button" class="bar-button float-button" aria-label="Picture in picture" title="Picture in picture" hidden>
+      <svg viewBox="0 0 24 24" aria-hidden="true">${WINDOWS}</svg>
     </button>
     <media-fullscreen-button></media-fullscreen-button>
   </media-control-bar>
@@ -65,8 +69,7 @@ const PLAYER = `
     <progress max="1" hidden></progress>
     <button type="button" class="action" hidden></button>
   </div>
-</media-controller>
-<dialog class="key-list" aria-label="Keys"><h2>Keys</h2><dl></dl><form method="dialog"><button class="action">Close</button></form></dialog>`
+</media-controller>`
 
 /** Builds the player's elements into `root`, as the options of the address say. */
 export function createElements(root: HTMLElement, options: PlayerOptions): PlayerElements {
@@ -89,12 +92,11 @@ export function createElements(root: HTMLElement, options: PlayerOptions): Playe
     panelAction: one('.panel .action'),
     settings: one('.settings'),
     settingsButton: one('.settings-button'),
-    keyList: one('.key-list'),
+    floatButton: one('.float-button'),
   }
   seekOnRelease(one('media-time-range'))
   hideBarAfterClick(elements)
   fitToOptions(elements, options, one('media-control-bar'))
-  fillKeyList(one('.key-list dl'))
   return elements
 }
 
@@ -150,15 +152,5 @@ function seekOnRelease(range: HTMLElement) {
       if (held) range.dispatchEvent(new CustomEvent('mediaseekrequest', { bubbles: true, composed: true, detail: held.detail }))
       held = undefined
     })
-  }
-}
-
-function fillKeyList(list: HTMLElement) {
-  for (const [keys, meaning] of KEY_LIST) {
-    const term = document.createElement('dt')
-    const description = document.createElement('dd')
-    term.textContent = keys
-    description.textContent = meaning
-    list.append(term, description)
   }
 }

@@ -27,20 +27,6 @@ const ACTIONS: Readonly<Record<string, KeyAction>> = {
   '?': { kind: 'show-keys' },
 }
 
-/** The keys as the viewer's list shows them. */
-export const KEY_LIST: readonly (readonly [keys: string, meaning: string])[] = [
-  ['Space, K or Enter', 'Play or pause'],
-  ['← →', '5 seconds back or ahead'],
-  ['J L', '10 seconds back or ahead'],
-  ['0 – 9', 'To a tenth of the video'],
-  ['Home End', 'To the beginning or the end'],
-  ['↑ ↓', 'Louder or quieter'],
-  ['M', 'Sound off or on'],
-  ['C', 'Captions'],
-  ['< >', 'Slower or faster'],
-  ['F', 'Full screen'],
-]
-
 /** The action of a key; undefined for keys of the browser and keys without an action. */
 export function actionForKey(press: KeyPress): KeyAction | undefined {
   if (press.ctrlKey || press.altKey || press.metaKey) return undefined

@@ -1,6 +1,8 @@
 import './player.css'
 import { createElements, type PlayerElements } from './elements.ts'
 import { sha256Base64url } from './encoding.ts'
+import { type Floating, keepInPage } from './floating.ts'
+import { createHelp, type Help } from './help.ts'
 import { openKeyStore } from './key-store.ts'
 import { actionForKey, type KeyAction, stepRate } from './keyboard.ts'
 import { loadWhenUsed } from './load-when-used.ts'
@@ -13,7 +15,7 @@ import { agreeProofKey, createSigner, type ProofKey, type Signer } from './proof
 import { raiseCaptions } from './raised-captions.ts'
 import type { Refusal, Waiting } from './refusals.ts'
 import { createScreen, type Screen } from './screen.ts'
-import { createSettings } from './settings-button.ts'
+import { createSettings, type Settings } from './settings-button.ts'
 import { canPlayStreams } from './stream.ts'
 import type { SessionAnswer } from './wire.ts'
 
@@ -30,7 +32,8 @@ function start() {
   const screen = createScreen(elements)
   screen.show({ state: 'loading' })
   if (options.primaryColor) setColor(options.primaryColor)
-  keepVideoInPage(elements)
+  elements.controller.addEventListener('contextmenu', (event) => event.preventDefault()) // "save video as", and others
+  const floating = keepInPage(elements.video)
   if (!isSecureContext || !globalThis.crypto?.subtle) {
     refuse(screen, { code: 'insecure-page', page: insecurePage() })
   } else if (self.origin === 'null') {
@@ -39,17 +42,20 @@ function start() {
     refuse(screen, { code: 'unsupported-browser' })
   } else {
     const page = parsePageValues(document.querySelector('#reelgate-page')?.textContent ?? '')
-    runPlayer(page, options, elements, screen)
+    runPlayer(page, options, { elements, screen, floating, help: createHelp(place) })
   }
 }
 
-function runPlayer(page: PageValues, options: PlayerOptions, elements: PlayerElements, screen: Screen) {
+type Parts = { elements: PlayerElements; screen: Screen; floating: Floating; help: Help }
+
+function runPlayer(page: PageValues, options: PlayerOptions, parts: Parts) {
+  const { elements, screen, help } = parts
   const root = new URL(page.rootPath, location.href)
-  const menu = createSettings(elements)
+  const settings = createSettings(elements)
   const loadCaptionStyle = loadWhenUsed(async () => (await import('./caption-style-settings.ts')).createCaptionStyleSettings())
   const onWaiting = (waiting: Waiting | undefined) => screen.show(waiting ? { state: 'waiting', waiting } : { state: 'loading' })
   let playback: Playback | undefined
-  listenToKeys(elements, menu, () => playback)
+  listenToKeys({ elements, settings, help, playback: () => playback })
   const pageApi = servePage({ video: elements.video, screen, setColor, playback: () => playback })
   if (options.litemode && options.otp) openOnPlay()
   else openFirst()
@@ -92,7 +98,7 @@ function runPlayer(page: PageValues, options: PlayerOptions, elements: PlayerEle
     const { proofKey, signer, answer } = outcome
     const playHere = (fromS: number) => openHere(proofKey, answer.session, page.proofNonce, fromS)
     playback = startPlayback(
-      { elements, screen, menu, loadCaptionStyle, options, root, playHere, streamChanged: pageApi.streamChanged },
+      { ...parts, menu: settings, loadCaptionStyle, options, root, playHere, streamChanged: pageApi.streamChanged },
       signer,
       answer,
       atS === undefined ? findStart(answer, options) : { atS, isResumed: false },
@@ -193,25 +199,18 @@ function isInsecure(address: string): boolean {
   return address.startsWith('http:') && !/^http:\/\/(([^/:]+\.)?localhost|127\.[\d.]+|\[::1\])(:|\/|$)/.test(address)
 }
 
-/** The picture stays in this page, where the watermark is: no picture-in-picture, no bare full screen, no "save video as". */
-function keepVideoInPage({ controller, video }: PlayerElements) {
-  controller.addEventListener('contextmenu', (event) => event.preventDefault())
-  video.addEventListener('enterpictureinpicture', () => {
-    video.pause()
-    document.exitPictureInPicture().catch(() => {})
-  })
-  video.addEventListener('webkitbeginfullscreen', () => video.pause())
-}
+type KeyTargets = { elements: PlayerElements; settings: Settings; help: Help; playback(): Playback | undefined }
 
-function listenToKeys(elements: PlayerElements, menu: { readonly isOpen: boolean }, playback: () => Playback | undefined) {
+function listenToKeys({ elements, settings, help, playback }: KeyTargets) {
   document.addEventListener('keydown', (event) => {
     const action = actionForKey(event)
-    if (!action || event.defaultPrevented || elements.keyList.open || menu.isOpen) return
+    if (!action || event.defaultPrevented || help.isOpen || settings.isOpen) return
     if (isControlsOwnKey(event)) return
     event.preventDefault()
     // Shows the controls to keyboard users, as moving the pointer does.
     elements.controller.dispatchEvent(new PointerEvent('pointermove', { bubbles: true, pointerType: 'mouse' }))
-    runKeyAction(action, elements, playback())
+    if (action.kind === 'show-keys') help.show()
+    else runKeyAction(action, elements, playback())
   })
 }
 
@@ -223,9 +222,7 @@ function isControlsOwnKey(event: KeyboardEvent): boolean {
   return (event.key === ' ' || event.key === 'Enter') && (target instanceof HTMLButtonElement || target.role === 'button')
 }
 
-function runKeyAction(action: KeyAction, elements: PlayerElements, playback: Playback | undefined) {
-  const { video, controller, keyList } = elements
-  if (action.kind === 'show-keys') return keyList.showModal()
+function runKeyAction(action: KeyAction, { video, controller }: PlayerElements, playback: Playback | undefined) {
   if (action.kind === 'toggle-play' && video.paused) return void video.play().catch(() => {}) // also before there is anything to play
   if (!playback) return
   switch (action.kind) {

@@ -1,8 +1,8 @@
 import { NO_CAPTIONS } from './captions.ts'
 import { selectRates } from './keyboard.ts'
 import { readSettings, rememberSettings } from './memory.ts'
+import type { Action, Setting, SettingsPage } from './settings.ts'
 import type { Settings } from './settings-button.ts'
-import type { Setting, SettingsPage } from './settings-menu.ts'
 import { AUTOMATIC, type Stream } from './stream.ts'
 
 const MIN_RATE = 0.25
@@ -23,9 +23,16 @@ export type PlaybackSettings = {
   show(): void
 }
 
+type SettingsDeps = {
+  menu: Settings
+  loadCaptionStyle(): Promise<SettingsPage>
+  /** What else the menu has, below the settings. */
+  actions(): readonly Action[]
+}
+
 /** @param maxSpeed the most that the server's pace allows */
 export function createPlaybackSettings(
-  { menu, loadCaptionStyle }: { menu: Settings; loadCaptionStyle: () => Promise<SettingsPage> },
+  { menu, loadCaptionStyle, actions }: SettingsDeps,
   stream: Stream,
   video: HTMLVideoElement,
   maxSpeed: number,
@@ -33,7 +40,6 @@ export function createPlaybackSettings(
   let rates = selectRates(maxSpeed)
   let chosenRate = rates.find((rate) => rate === readSettings().rate) ?? 1
   let maxRate = Number.POSITIVE_INFINITY
-  let captionStyle: SettingsPage | undefined
   useRate(chosenRate)
 
   return {
@@ -79,15 +85,7 @@ export function createPlaybackSettings(
   }
 
   function show() {
-    if (!captionStyle && stream.captions.list().length > 0) void showCaptionStyle()
-    menu.show([qualitySetting(stream), speedSetting(), captionsSetting()])
-  }
-
-  async function showCaptionStyle() {
-    const loaded = await loadCaptionStyle().catch(() => undefined) // captions have the browser's own look until the next try
-    if (!loaded || captionStyle) return
-    captionStyle = loaded
-    show()
+    menu.show({ settings: [qualitySetting(stream), speedSetting(), captionsSetting()], actions: actions() })
   }
 
   function speedSetting(): Setting {
@@ -109,7 +107,7 @@ export function createPlaybackSettings(
         stream.captions.choose(index)
         rememberCaptions()
       },
-      page: captionStyle,
+      page: { title: 'Caption style', load: loadCaptionStyle },
     }
   }
 }

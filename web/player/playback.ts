@@ -1,4 +1,7 @@
+import { NO_CAPTIONS } from './captions.ts'
 import { type PlayerElements, showDuration } from './elements.ts'
+import type { Floating } from './floating.ts'
+import type { Help } from './help.ts'
 import { showMediaSession } from './media-session.ts'
 import { readSettings, rememberPosition } from './memory.ts'
 import type { PlayerOptions } from './options.ts'
@@ -9,8 +12,8 @@ import { mayResume, type Refusal } from './refusals.ts'
 import { offerBeginning } from './resume-offer.ts'
 import type { Screen } from './screen.ts'
 import { createSessionReports } from './session-reports.ts'
+import type { SettingsPage } from './settings.ts'
 import type { Settings } from './settings-button.ts'
-import type { SettingsPage } from './settings-menu.ts'
 import { createSlotWait } from './slot-wait.ts'
 import { createStallNotice, type StallNotice } from './stall-notice.ts'
 import { openStream, type Stream } from './stream.ts'
@@ -23,9 +26,10 @@ const SAVE_POSITION_EVERY_MS = 5_000
 export type PlaybackDeps = {
   elements: PlayerElements
   screen: Screen
+  floating: Floating
+  help: Help
   menu: Settings
-  /** Also applies what the viewer has chosen before. */
-  loadCaptionStyle: () => Promise<SettingsPage>
+  loadCaptionStyle(): Promise<SettingsPage>
   options: PlayerOptions
   root: URL
   /** Called on the viewer's click when this page was replaced by another one. */
@@ -76,10 +80,11 @@ export function startPlayback(deps: PlaybackDeps, signer: Signer, answer: Sessio
       keyReleased: reports.keyReleased,
       refused,
       qualityChanged: showSettings,
-      captionsChanged: showSettings,
+      captionsChanged,
     },
   )
-  const settings = createPlaybackSettings(deps, stream, video, answer.maxSpeed)
+  const mayFloat = answer.mayFloat && deps.floating.allow(elements.floatButton)
+  const settings = createPlaybackSettings({ ...deps, actions }, stream, video, answer.maxSpeed)
   const slotWait = createSlotWait(
     (retryInS) => screen.show({ state: 'waiting', waiting: { code: 'stream-limit', retryInS } }),
     () => void takeSlot(),
@@ -97,6 +102,16 @@ export function startPlayback(deps: PlaybackDeps, signer: Signer, answer: Sessio
   function showSettings() {
     settings.show()
     deps.streamChanged()
+  }
+
+  function captionsChanged() {
+    if (stream.captions.chosen() !== NO_CAPTIONS) void deps.loadCaptionStyle().catch(() => {})
+    showSettings()
+  }
+
+  function actions() {
+    const float = { label: 'Picture in picture', run: deps.floating.toggle, isInBar: true }
+    return [...(mayFloat && hasStarted ? [float] : []), { label: 'Keyboard shortcuts', run: deps.help.show }]
   }
 
   function play() {
@@ -137,6 +152,7 @@ export function startPlayback(deps: PlaybackDeps, signer: Signer, answer: Sessio
     if (life.signal.aborted) return
     video.pause()
     menu.close()
+    if (!mayResume(refusal)) deps.floating.end()
     if (document.fullscreenElement && !mayResume(refusal)) document.exitFullscreen().catch(() => {})
     if (refusal.code === 'stream-limit' && slotWait.begin(refusal.waitMs)) return
     const atS = video.currentTime

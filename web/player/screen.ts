@@ -18,7 +18,7 @@ export type Screen = {
 
 /** Puts one state on the screen at a time, and on `<body>` as `data-state` and `data-code`. */
 export function createScreen(elements: PlayerElements): Screen {
-  const { bigPlay, note, panel, panelSentence, panelCountdown, panelProgress, panelAction } = elements
+  const { controller, bigPlay, note, panel, panelSentence, panelCountdown, panelProgress, panelAction } = elements
   const listeners: ((shown: ScreenState) => void)[] = []
   let shown: ScreenState = { state: 'loading' }
   keepOnTop([note, panel])
@@ -30,6 +30,7 @@ export function createScreen(elements: PlayerElements): Screen {
       return shown
     },
     show(next) {
+      const focused = document.activeElement
       shown = next
       document.body.dataset.state = next.state
       document.body.dataset.code = toStateCode(next)
@@ -39,9 +40,17 @@ export function createScreen(elements: PlayerElements): Screen {
       setText(note, next.state === 'playing' && next.note ? waitingSentence(next.note) : '')
       showOnTop(panel, next.state !== 'ready' && next.state !== 'playing')
       showPanel(next)
+      if (focused instanceof HTMLElement && focused !== document.body && !isVisible(focused)) focusControls()
       for (const listener of listeners) listener(next)
     },
     onShow: (listener) => void listeners.push(listener),
+  }
+
+  /** What was pressed has gone: the next Tab or Space continues where the viewer was. */
+  function focusControls() {
+    const play = controller.querySelector<HTMLElement>('media-play-button')
+    const next = play && isVisible(play) ? play : controller
+    next.focus({ preventScroll: true })
   }
 
   function showPanel(next: ScreenState) {
@@ -60,6 +69,10 @@ export function createScreen(elements: PlayerElements): Screen {
     setText(panelAction, action?.label ?? '')
     if (action && document.activeElement === document.body) panelAction.focus({ preventScroll: true })
   }
+}
+
+function isVisible(element: HTMLElement): boolean {
+  return element.checkVisibility({ visibilityProperty: true })
 }
 
 function toStateCode(shown: ScreenState): string {

@@ -1,33 +1,41 @@
 import type { PlayerElements } from './elements.ts'
 import { loadWhenUsed } from './load-when-used.ts'
-import type { Setting, SettingsMenu } from './settings-menu.ts'
+import type { Offer } from './settings.ts'
+import type { SettingsMenu } from './settings-menu.ts'
+import { showOnTop } from './top-layer.ts'
 
-export type Settings = Pick<SettingsMenu, 'show' | 'close' | 'isOpen'>
+export type Settings = { show(offer: Offer): void; close(): void; readonly isOpen: boolean }
 
 /** The settings, whose menu is loaded when the viewer opens it, and at the latest when the video plays: then it also opens offline. */
 export function createSettings({ settings: place, settingsButton: button, video }: PlayerElements): Settings {
-  let offered: readonly Setting[] = []
+  let offer: Offer = { settings: [], actions: [] }
   let menu: SettingsMenu | undefined
   const loadMenu = loadWhenUsed(async () => {
     const { createSettingsMenu } = await import('./settings-menu.ts')
-    menu = createSettingsMenu(place, button)
-    menu.show(offered)
+    menu = createSettingsMenu(place, button, () => offer)
     return menu
   })
   video.addEventListener('playing', () => loadMenu().catch(() => {}), { once: true })
-  button.addEventListener('click', async () => {
-    if (menu) menu.toggle()
-    else (await loadMenu()).toggle()
-  })
+  button.addEventListener('click', () => (menu ? menu.toggle() : loadMenu().then(({ toggle }) => toggle(), apologize)))
+
+  /** No connection, or the server has another version of the player since. */
+  function apologize() {
+    place.textContent = 'The settings could not be loaded. Check your connection, or reload the page.'
+    showOnTop(place, true)
+    for (const type of ['pointerdown', 'keydown']) {
+      document.addEventListener(type, () => menu ?? showOnTop(place, false), { capture: true, once: true })
+    }
+  }
+
   return {
+    show(next) {
+      offer = { ...next, settings: next.settings.filter(({ choices }) => choices.length > 1) }
+      button.hidden = offer.settings.length === 0
+      menu?.draw()
+    },
     close: () => menu?.close(),
     get isOpen() {
-      return menu?.isOpen ?? false
-    },
-    show(settings) {
-      offered = settings.filter(({ choices }) => choices.length > 1)
-      button.hidden = offered.length === 0
-      menu?.show(offered)
+      return !place.hidden
     },
   }
 }

@@ -1,130 +1,186 @@
+import { onCloseRequest } from './close-request.ts'
+import type { Action, Offer, Setting, SettingsPage } from './settings.ts'
 import { showOnTop } from './top-layer.ts'
 
-/** One choice among several: the qualities, the speeds. `chosen` is a value of `choices`. */
-export type Setting = {
-  name: string
-  choices: readonly { value: number; label: string }[]
-  chosen: number
-  choose: (value: number) => void
-  /** A page of its own, which the last entry of the column opens. */
-  page?: SettingsPage
-}
+/** Where columns of choices have no room: an entry for each setting, which opens a page of its choices. */
+const LIST = '(max-width: 560px), (max-height: 440px)'
 
-/** More settings than the menu has room for, in its place. */
-export type SettingsPage = {
-  title: string
-  /** Shows what is chosen. */
-  sample: HTMLElement
-  settings(): readonly Setting[]
-  actions: readonly { label: string; run: () => void }[]
-}
+export type SettingsMenu = { toggle(): void; close(): void; draw(): void }
 
-export type SettingsMenu = { show(settings: readonly Setting[]): void; toggle(): void; close(): void; readonly isOpen: boolean }
+/** Undefined: what it shows is no longer offered. */
+type Page = () => SettingsPage | undefined
 
-/** The menu of the settings button: a column per setting, arrows to move, Escape to leave. */
-export function createSettingsMenu(menu: HTMLElement, button: HTMLButtonElement): SettingsMenu {
-  let offered: readonly Setting[] = []
-  let page: SettingsPage | undefined
+/** The menu: a column per setting, or a list of them; arrows to move, Escape or the back button to leave. */
+export function createSettingsMenu(menu: HTMLElement, button: HTMLButtonElement, offer: () => Offer): SettingsMenu {
+  const list = matchMedia(LIST)
+  /** The open one is the last. */
+  let pages: Page[] = []
+  const closeRequests = onCloseRequest(leave)
   menu.addEventListener('keydown', move)
   // A click gives no focus in Safari, and a page that changed may have lost it.
   document.addEventListener('keydown', (event) => {
-    if (event.key === 'Escape' && !menu.hidden && !event.defaultPrevented) leave()
+    if (event.key !== 'Escape' || menu.hidden || event.defaultPrevented) return
+    event.preventDefault()
+    leave()
   })
   document.addEventListener('fullscreenchange', close)
-  document.addEventListener('pointerdown', (event) => {
-    const path = event.composedPath()
-    if (!menu.hidden && !path.includes(menu) && !path.includes(button)) close()
-  })
-  return {
-    toggle: () => (menu.hidden ? open() : close()),
-    close,
-    get isOpen() {
-      return !menu.hidden
-    },
-    show(settings) {
-      offered = settings
-      draw()
-    },
-  }
+  document.addEventListener('pointerdown', closeFromOutside, { capture: true })
+  list.addEventListener('change', draw)
+  return { toggle: () => (menu.hidden ? open() : close()), close, draw }
 
   function draw() {
-    const focused = menu.contains(document.activeElement) ? focusedChoice() : undefined
-    menu.ariaLabel = page?.title ?? 'Settings'
-    menu.classList.toggle('page', page !== undefined)
-    menu.replaceChildren(...(page ? drawPage(page) : [createHeading('Settings', close), ...offered.map(drawColumn)]))
-    if (focused !== undefined) menu.querySelector<HTMLElement>(`[data-choice="${CSS.escape(focused)}"]`)?.focus()
+    if (menu.hidden) return
+    const focused = menu.contains(document.activeElement) ? focusedItem() : undefined
+    const page = pages.at(-1)?.() ?? rootPage()
+    const { title, sample, settings, actions } = page
+    menu.ariaLabel = title
+    menu.classList.toggle('list', list.matches)
+    menu.replaceChildren(
+      createHeading(title, { close, back: pages.length > 0 ? leave : undefined }),
+      ...(sample ? [sample] : []),
+      ...drawSettings(settings()),
+      ...actions.map(createActionItem),
+    )
+    if (focused !== undefined) findItem(focused)?.focus()
   }
 
-  function drawColumn(setting: Setting): HTMLElement {
-    const column = createColumn(setting)
-    const { page } = setting
-    if (page) column.append(createItem(page.title, () => showPage(page)))
+  function rootPage(): SettingsPage {
+    const { settings, actions } = offer()
+    const listed = actions.filter(({ isInBar }) => !isInBar || list.matches)
+    return { title: 'Settings', settings: () => settings, actions: listed }
+  }
+
+  function drawSettings(settings: readonly Setting[]): HTMLElement[] {
+    if (list.matches && (settings.length > 1 || pages.length === 0)) return settings.flatMap(createEntries)
+    const columns = document.createElement('div')
+    columns.className = 'columns'
+    columns.append(...settings.map(createColumn))
+    return [columns]
+  }
+
+  function createColumn(setting: Setting): HTMLElement {
+    const column = createGroup({
+      ...setting,
+      choose(value) {
+        setting.choose(value)
+        draw()
+      },
+    })
+    if (setting.page) column.append(createPageItem(setting.page))
     return column
   }
 
-  function drawPage({ title, sample, settings, actions }: SettingsPage): HTMLElement[] {
-    const columns = settings().map((setting) =>
-      createColumn({ ...setting, choose: (value) => redraw(() => setting.choose(value)) }),
-    )
-    const items = actions.map(({ label, run }) => createItem(label, () => redraw(run)))
-    return [createHeading(title, close), sample, ...columns, ...items, createItem('Back', () => showPage(undefined))]
+  /** Opens the choices of a setting, and its page. */
+  function createEntries({ name, choices, chosen, page }: Setting): HTMLElement[] {
+    const parent = pages.at(-1) ?? rootPage
+    const entry = createItem(name, () => {
+      showPage(() => {
+        const shown = parent()
+        const setting = shown?.settings().find((offered) => offered.name === name)
+        return setting && { title: name, sample: shown?.sample, settings: () => [{ ...setting, page: undefined }], actions: [] }
+      })
+    })
+    const value = document.createElement('span')
+    value.className = 'value'
+    value.textContent = choices.find((choice) => choice.value === chosen)?.label ?? ''
+    entry.append(value)
+    entry.ariaHasPopup = 'menu'
+    return page ? [entry, createPageItem(page)] : [entry]
   }
 
-  function redraw(change: () => void) {
-    change()
-    draw()
+  function createPageItem(page: NonNullable<Setting['page']>): HTMLElement {
+    const item = createItem(page.title, async () => {
+      const loaded = await page.load()
+      showPage(() => loaded)
+    })
+    item.ariaHasPopup = 'menu'
+    return item
   }
 
-  function showPage(next: SettingsPage | undefined) {
-    const left = page
-    page = next
+  /** Those of a page change what it shows. */
+  function createActionItem({ label, run }: Action): HTMLElement {
+    return createItem(label, () => {
+      if (pages.length === 0) close()
+      run()
+      draw()
+    })
+  }
+
+  function showPage(page: Page) {
+    pages.push(page)
     draw()
-    if (left) menu.querySelector<HTMLElement>(`[data-choice="${CSS.escape(left.title)}"]`)?.focus()
-    else menu.querySelector<HTMLElement>('[aria-checked="true"]')?.focus()
     menu.scrollTop = 0
+    focusChosen()
   }
 
   function leave() {
-    if (page) showPage(undefined)
-    else close()
+    const left = pages.pop()?.()
+    if (!left) return close()
+    draw()
+    findItem(left.title)?.focus()
+    closeRequests.watch()
   }
 
   function open() {
     showOnTop(menu, true)
     button.ariaExpanded = 'true'
-    menu.querySelector<HTMLElement>('[aria-checked="true"]')?.focus()
+    draw()
+    menu.scrollTop = 0
+    focusChosen()
+    closeRequests.watch()
   }
 
   function close() {
     if (menu.hidden) return
     const hadFocus = menu.contains(document.activeElement)
+    closeRequests.end()
     showOnTop(menu, false)
+    menu.replaceChildren()
+    pages = []
     button.ariaExpanded = 'false'
     if (hadFocus) button.focus()
-    if (page) {
-      page = undefined
-      draw()
-    }
   }
 
-  function focusedChoice(): string | undefined {
-    return document.activeElement instanceof HTMLElement ? document.activeElement.dataset.choice : undefined
+  function focusChosen() {
+    const [first] = itemsIn(menu).filter((item) => !item.closest('.heading'))
+    const chosen = menu.querySelector<HTMLElement>('[aria-checked="true"]') ?? first
+    chosen?.focus()
+  }
+
+  function findItem(item: string): HTMLElement | null {
+    return menu.querySelector<HTMLElement>(`[data-item="${CSS.escape(item)}"]`)
+  }
+
+  function focusedItem(): string | undefined {
+    return document.activeElement instanceof HTMLElement ? document.activeElement.dataset.item : undefined
+  }
+
+  /** A tap beside the menu closes it and does nothing else. */
+  function closeFromOutside(event: Event) {
+    const path = event.composedPath()
+    if (menu.hidden || path.includes(menu) || path.includes(button)) return
+    close()
+    const once = { capture: true, once: true }
+    const swallow = (click: Event) => click.stopPropagation()
+    document.addEventListener('click', swallow, once)
+    document.addEventListener('pointerdown', () => document.removeEventListener('click', swallow, once), once)
   }
 
   function move(event: KeyboardEvent) {
-    const columns = [...menu.querySelectorAll<HTMLElement>('[role="group"], .settings > [role="menuitem"]')]
-    const columnAt = columns.findIndex((column) => column.contains(document.activeElement))
-    const items = listChoices(columns[columnAt])
-    const itemAt = items.findIndex((item) => item.matches(':focus'))
+    const columns = [...menu.querySelectorAll<HTMLElement>('[role="group"]')]
+    const current = columns.find((column) => column.contains(document.activeElement)) ?? columns[0]
+    const others = itemsIn(menu).filter((item) => !item.closest('[role="group"]'))
+    const order = current ? [...itemsIn(current), ...others] : others
+    const at = order.findIndex((item) => item.matches(':focus'))
     const sideways = (steps: number) => {
-      const column = listChoices(columns.at((columnAt + steps) % columns.length))
-      return column[Math.min(itemAt, column.length - 1)]
+      const column = current ? itemsIn(columns.at((columns.indexOf(current) + steps) % columns.length)) : []
+      return column[Math.min(at, column.length - 1)]
     }
     const target = {
-      ArrowDown: () => items[(itemAt + 1) % items.length],
-      ArrowUp: () => items.at(itemAt - 1),
-      Home: () => items[0],
-      End: () => items.at(-1),
+      ArrowDown: () => order[(at + 1) % order.length],
+      ArrowUp: () => order.at(at - 1),
+      Home: () => order[0],
+      End: () => order.at(-1),
       ArrowRight: () => sideways(1),
       ArrowLeft: () => sideways(-1),
     }[event.key]
@@ -137,57 +193,60 @@ export function createSettingsMenu(menu: HTMLElement, button: HTMLButtonElement)
   }
 }
 
-/** An entry below the columns is a column of its own. */
-function listChoices(column: HTMLElement | undefined): HTMLElement[] {
-  if (column?.role === 'menuitem') return [column]
-  return [...(column?.querySelectorAll<HTMLElement>('[role^="menuitem"]') ?? [])]
+function itemsIn(part: HTMLElement | undefined): HTMLElement[] {
+  return [...(part?.querySelectorAll<HTMLElement>('[role^="menuitem"]') ?? [])]
 }
 
 /** Where the menu covers the player, its button is not there to close it. */
-function createHeading(title: string, close: () => void): HTMLElement {
+function createHeading(title: string, { close, back }: { close: () => void; back: (() => void) | undefined }): HTMLElement {
   const heading = document.createElement('div')
-  const button = createItem('×', close)
+  const name = document.createElement('span')
   heading.className = 'heading'
-  heading.textContent = title
-  button.className = 'close'
-  button.ariaLabel = 'Close'
-  heading.append(button)
+  name.textContent = title
+  if (back) heading.append(createIcon('Back', 'M14.5 5.5 8 12l6.5 6.5', back))
+  heading.append(name, createIcon('Close', 'm6 6 12 12M18 6 6 18', close))
   return heading
+}
+
+function createIcon(label: string, path: string, run: () => void): HTMLElement {
+  const item = createItem(label, run)
+  item.className = label.toLowerCase()
+  item.ariaLabel = label
+  item.innerHTML = `<svg viewBox="0 0 24 24" aria-hidden="true"><path fill="none" stroke="currentColor" stroke-width="2" d="${path}"/></svg>`
+  return item
 }
 
 function createItem(label: string, run: () => void): HTMLButtonElement {
   const item = document.createElement('button')
   item.type = 'button'
+  item.className = 'item'
   item.role = 'menuitem'
   item.tabIndex = -1
-  item.dataset.choice = label
+  item.dataset.item = label
   item.textContent = label
   item.addEventListener('click', run)
   return item
 }
 
-function createColumn({ name, choices, chosen, choose }: Setting): HTMLElement {
-  const column = document.createElement('div')
+function createGroup({ name, choices, chosen, choose }: Setting): HTMLElement {
+  const group = document.createElement('div')
   const heading = document.createElement('span')
-  column.role = 'group'
-  column.ariaLabel = name
+  group.role = 'group'
+  group.ariaLabel = name
   heading.className = 'name'
   heading.ariaHidden = 'true'
   heading.textContent = name
-  column.append(heading)
+  group.append(heading)
   for (const { value, label } of choices) {
-    const item = document.createElement('button')
-    item.type = 'button'
-    item.role = 'menuitemradio'
-    item.tabIndex = -1
-    item.ariaChecked = String(value === chosen)
-    item.dataset.choice = `${name} ${value}`
-    item.textContent = label
-    item.addEventListener('click', () => {
+    const item = createItem(label, () => {
       item.focus({ preventScroll: true }) // Safari does not
       choose(value)
     })
-    column.append(item)
+    item.role = 'menuitemradio'
+    item.className = 'choice'
+    item.ariaChecked = String(value === chosen)
+    item.dataset.item = `${name} ${value}`
+    group.append(item)
   }
-  return column
+  return group
 }

@@ -3,6 +3,7 @@ import { type Static, type TSchema, Type } from 'typebox'
 import { Value } from 'typebox/value'
 import { parseJson } from '../../json.ts'
 import { MAX_SPEED } from '../../playback/key-budget.ts'
+import { hasWatermarks } from '../../playback/player-page.ts'
 import { type Operation, readProof } from '../../playback/proof.ts'
 import { mayRedeem, redeem } from '../../playback/redeem.ts'
 import { PlaybackRefusal } from '../../playback/refusal.ts'
@@ -132,6 +133,7 @@ async function answerSession(deps: PlaybackDeps, session: LiveSession): Promise<
     },
     playlist: `/play/${id}/playlist/main`,
     marks: watermarks.map(watermarkBody),
+    mayFloat: !hasWatermarks(session.row),
     resumeAtS: session.positionS,
     keepsPosition: session.row.userId !== null,
     beatEveryMs: BEAT_EVERY_MS,

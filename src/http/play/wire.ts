@@ -40,6 +40,8 @@ export const SessionBody = Type.Object({
   }),
   playlist: Type.String(),
   marks: Type.Array(WatermarkBody),
+  /** Whether the video may float in a small window, which shows no watermark: only where none was asked for. */
+  mayFloat: Type.Boolean(),
   /** After a reload where the session was; else behind the last second that the OTP's viewer watched. */
   resumeAtS: Type.Number(),
   /** The server keeps where this viewer left the video, for every browser of theirs. */

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
-import { framingOfPage, type PlayerPageDeps } from '../../playback/player-page.ts'
+import { findPageOptionsOf, type PlayerPageDeps } from '../../playback/player-page.ts'
 import type { Nonces } from '../../playback/proof.ts'
 import { REFUSALS } from '../../playback/refusal.ts'
 import type { ServerKeys } from '../../playback/server-key.ts'
@@ -29,7 +29,7 @@ const EMBEDS: Readonly<Record<string, EmbedScript>> = {
   '/vdo.js': 'vdo',
 }
 
-/** The player's page and its files, and the scripts of embedding pages. Loading the page spends nothing and reads nothing of the OTP but its whitelist. */
+/** The player's page and its files, and the scripts of embedding pages. Loading the page spends nothing and reads nothing of the OTP but its whitelist and whether it has watermarks. */
 export async function playerInterface(app: App, deps: PlayerDeps): Promise<void> {
   const { files, embeds } = deps.player
   limitByAddress(app, deps, 'pages')
@@ -60,7 +60,7 @@ async function sendPage(deps: PlayerDeps, request: FastifyRequest, reply: Fastif
   // Read as the player reads it: all after the first question mark; of two values of a name the first.
   const query = new URL(request.url, 'http://player.invalid').searchParams
   const named = { otp: query.get('otp'), session: query.get('session') }
-  const { framing, isKnown } = await framingOfPage(deps, named, {
+  const { framing, mayFloat, isKnown } = await findPageOptionsOf(deps, named, {
     referer,
     isTop: request.headers['sec-fetch-dest'] === 'document',
   })
@@ -71,7 +71,7 @@ async function sendPage(deps: PlayerDeps, request: FastifyRequest, reply: Fastif
     'Content-Type': 'text/html; charset=utf-8',
     'Cache-Control': 'no-store',
     'Referrer-Policy': 'no-referrer',
-    'Permissions-Policy': 'picture-in-picture=()',
+    'Permissions-Policy': `picture-in-picture=${mayFloat ? '(self)' : '()'}`,
   })
   if (framing === 'refused' || framing === 'insecure') {
     const { status, message } = REFUSALS['site-not-allowed']

@@ -79,9 +79,10 @@ export function testViewersWay(name: string, start: () => Promise<Engine>) {
     for (const heightPx of [240, 480]) {
       await player.moveMouse({ xPx: 20, yPx: 20 })
       await player.click('.settings-button')
+      await player.click('[data-item="Quality"]')
       await player.click('[role="menuitemradio"]', `${heightPx}p`)
       if (heightPx === 480) await player.screenshot(`${name}-settings`)
-      await player.tab.press('Escape')
+      for (const _ of ['the page', 'the menu']) await player.tab.press('Escape')
       await player.until((now) => now.heightPx === heightPx)
     }
   })
@@ -111,18 +112,17 @@ export function testViewersWay(name: string, start: () => Promise<Engine>) {
     await expect.poll(() => player.run(readCaptions, null)).toEqual([BLOCKS])
     await player.pause()
     const look = async (colour: Rgb) => findColour(await player.screenshot(`${name}-caption-style`), colour)
-    const choose = async (label: string) => {
+    const choose = async (...items: string[]) => {
       await player.moveMouse({ xPx: 20, yPx: 20 })
       await player.click('.settings-button')
-      await player.click('[role="menuitem"]', 'Caption style')
-      await player.click('[role="menuitemradio"], [role="menuitem"]', label)
-      await player.tab.press('Escape') // to the settings, then out of them
-      await player.tab.press('Escape')
+      await player.click('[data-item="Caption style"]')
+      for (const item of items) await player.click(`[data-item^="${item}"]`)
+      for (const _ of ['the menu', 'its page', ...items.slice(1)]) await player.tab.press('Escape')
     }
-    await choose('Yellow')
+    await choose('Color', 'Color 1') // yellow
     await expect.poll(async () => (await look(YELLOW)).pixels).toBeGreaterThan(200)
     const normal = await look(YELLOW)
-    await choose('Large')
+    await choose('Size', 'Size 2') // large
     const growth = async () => {
       const large = await look(YELLOW)
       return (large.rightPx - large.leftPx) / (normal.rightPx - normal.leftPx)
