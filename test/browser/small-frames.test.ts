@@ -4,6 +4,7 @@ import { startSharedReelgate } from '../in-process.ts'
 import { sampleOf } from '../sample.ts'
 import { makeVideo } from '../videos.ts'
 import { startChromium } from './chromium.ts'
+import { findColour, type Spot } from './frame-pixels.ts'
 import { lookAtPlayer, openPlayer, openTab, type Player, playerAddress } from './player.ts'
 
 // The player in small frames.
@@ -68,6 +69,21 @@ describe.each(
     await player.until(({ rate }) => rate === 2)
     await player.page.getByRole('menuitem', { name: 'Close' }).click()
     await sheet.waitFor({ state: 'hidden' })
+  })
+})
+
+test('a long text as a watermark leaves the controls of a small frame free, and is legible', async () => {
+  const text = 'reader@example.org, 203.0.113.7, School of Light, for personal use only'
+  const annotate = [{ type: 'text', text, size: 40, color: '0xff80c0', x: '5%', y: '45%' }]
+  const player = await watch(await newBrowser(300, 150), '', { annotate })
+  await player.play()
+  await player.playsPast(0.3)
+  await player.page.keyboard.press('k')
+  await player.until(({ paused }) => paused)
+  const { y: controlsTopPx } = (await player.page.locator('media-time-range').boundingBox()) ?? { y: 0 }
+  const watermark = async () => findColour(await player.screenshot('small-long-watermark'), [255, 128, 192])
+  await expect.poll(watermark).toSatisfy(({ bottomPx, rightPx, pixels }: Spot) => {
+    return bottomPx <= controlsTopPx && rightPx < 300 && pixels > 200
   })
 })
 

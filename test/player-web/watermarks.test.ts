@@ -1,6 +1,13 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { glideMs, pictureBox, type Watermark, watermarkCorner, watermarkTurn } from '../../web/player/watermarks.ts'
+import {
+  glideMs,
+  maxTextHeightPx,
+  pictureBox,
+  type Watermark,
+  watermarkCorner,
+  watermarkTurn,
+} from '../../web/player/watermarks.ts'
 
 const MARK = {
   type: 'rtext',
@@ -28,6 +35,23 @@ test('a moving watermark is inside the picture, never in the black bars, whateve
       expect(topPx + text.heightPx).toBeLessThanOrEqual(picture.topPx + picture.heightPx)
     }),
   )
+})
+
+test('while the controls show, watermarks are above them; moving and fixed ones return to their place afterwards', () => {
+  const picture = { leftPx: 0, topPx: 0, widthPx: 640, heightPx: 360 }
+  const text = { widthPx: 120, heightPx: 20 }
+  const fixed = { ...MARK, type: 'text', x: '5%', y: '95%' } satisfies Watermark
+  for (const watermark of [MARK, fixed]) {
+    const place = { picture, text, chance: [0, 0.999] as const }
+    expect(watermarkCorner(watermark, { ...place, controlsTopPx: 300 }).topPx).toBe(280)
+    expect(watermarkCorner(watermark, place).topPx).toBeGreaterThan(335)
+    expect(watermarkCorner({ ...fixed, y: '10%' }, { ...place, controlsTopPx: 300 }).topPx).toBe(36)
+  }
+})
+
+test('a text takes two fifths of the picture at most, in a small frame what is above the controls', () => {
+  const picture = { leftPx: 0, topPx: 0, widthPx: 300, heightPx: 150 }
+  expect([maxTextHeightPx(picture, undefined), maxTextHeightPx(picture, 55), maxTextHeightPx(picture, 5)]).toEqual([60, 55, 24])
 })
 
 test('the image keeps its aspect ratio and fills one side of its box', () => {

@@ -1,6 +1,8 @@
-import { type Box, glideMs, pictureBox, type Watermark, watermarkCorner, watermarkTurn } from './watermarks.ts'
+import { type Box, glideMs, maxTextHeightPx, pictureBox, type Watermark, watermarkCorner, watermarkTurn } from './watermarks.ts'
 
 const CHECK_EVERY_MS = 500
+/** Smaller letters could not be read. */
+const MIN_TEXT_PX = 9
 const MAX_STRIKES = 20
 const STRIKES_FORGOTTEN_MS = 60_000
 
@@ -109,6 +111,9 @@ type Line = {
   element: HTMLElement
   turn: number
   chance: [number, number]
+  /** The size of its letters, and the size of the picture for which it was found. */
+  sizePx: number
+  fittedTo: string
   /** Its place, as CSS. */
   corner: string
   /** How it got there from the place before. */
@@ -127,7 +132,7 @@ function createOverlay(watermarks: readonly Watermark[]): Overlay {
     const line = watermark.type === 'image' ? createImage(watermark.image) : document.createElement('div')
     if (watermark.type !== 'image') line.textContent = watermark.text
     root.append(line)
-    return { watermark, element: line, turn: -1, chance: [0, 0], corner: '', glideMs: 0, style: '' }
+    return { watermark, element: line, turn: -1, chance: [0, 0], sizePx: 0, fittedTo: '', corner: '', glideMs: 0, style: '' }
   })
   return { element, root, lines }
 }
@@ -144,6 +149,9 @@ function place({ element, lines }: Overlay, video: HTMLVideoElement, elapsedMs: 
     { widthPx: element.clientWidth, heightPx: element.clientHeight },
     { widthPx: video.videoWidth, heightPx: video.videoHeight },
   )
+  const controls = findControls(element)
+  const maxHeightPx = maxTextHeightPx(picture, controls?.topPx)
+  const controlsTopPx = controls?.isShown ? controls.topPx : undefined
   const reducedMotion = matchMedia('(prefers-reduced-motion: reduce)').matches
   const captions = [...video.textTracks].some(({ mode }) => mode === 'showing')
   for (const line of lines) {
@@ -154,8 +162,15 @@ function place({ element, lines }: Overlay, video: HTMLVideoElement, elapsedMs: 
       line.turn = turn
       line.chance = [Math.random(), Math.random()]
     }
+    fitText(line, picture, maxHeightPx)
     const size = { widthPx: line.element.offsetWidth, heightPx: line.element.offsetHeight }
-    const { leftPx, topPx } = watermarkCorner(line.watermark, { picture, text: size, chance: line.chance, captions })
+    const { leftPx, topPx } = watermarkCorner(line.watermark, {
+      picture,
+      text: size,
+      chance: line.chance,
+      captions,
+      controlsTopPx,
+    })
     const corner = `${Math.round(leftPx)}px ${Math.round(topPx)}px`
     // It glides from turn to turn; a picture that changes its size takes its watermarks along immediately.
     if (corner !== line.corner) line.glideMs = turns && !isFirst ? glideMs(line.watermark, reducedMotion) : 0
@@ -168,7 +183,9 @@ function place({ element, lines }: Overlay, video: HTMLVideoElement, elapsedMs: 
       transition: line.glideMs > 0 ? `translate ${line.glideMs}ms ease-in-out` : 'none',
       display: 'block',
       opacity: shown ? String(line.watermark.alpha) : '0',
-      ...(line.watermark.type === 'image' ? imageStyle(line.watermark, picture) : textStyle(line.watermark, picture)),
+      ...(line.watermark.type === 'image'
+        ? imageStyle(line.watermark, picture)
+        : textStyle(line.watermark, picture, line.sizePx)),
     })
     if (style === line.style) continue
     line.style = style
@@ -178,12 +195,39 @@ function place({ element, lines }: Overlay, video: HTMLVideoElement, elapsedMs: 
 
 type WatermarkOf<T extends Watermark['type']> = Extract<Watermark, { type: T }>
 
-function textStyle(watermark: WatermarkOf<'text' | 'rtext'>, picture: Box): Record<string, string> {
+/** The top of the seek bar, the highest of the controls, in the overlay; undefined without controls. */
+function findControls(overlay: HTMLElement): { topPx: number; isShown: boolean } | undefined {
+  const controller = overlay.parentElement
+  const range = controller?.querySelector('media-time-range')
+  if (!controller || !range) return undefined
+  return {
+    topPx: range.getBoundingClientRect().top - overlay.getBoundingClientRect().top,
+    isShown: !controller.hasAttribute('userinactive') || controller.hasAttribute('mediapaused'),
+  }
+}
+
+/** Makes the letters of a long text smaller where the picture is small. */
+function fitText(line: Line, picture: Box, maxHeightPx: number): void {
+  const { watermark, element } = line
+  if (watermark.type === 'image') return
+  const fittedTo = `${picture.widthPx} ${picture.heightPx} ${maxHeightPx}`
+  if (fittedTo === line.fittedTo) return
+  line.fittedTo = fittedTo
+  line.sizePx = watermark.sizePx
+  for (;;) {
+    element.setAttribute('style', important({ display: 'block', ...textStyle(watermark, picture, line.sizePx) }))
+    line.style = ''
+    if (element.offsetHeight <= maxHeightPx || line.sizePx <= MIN_TEXT_PX) return
+    line.sizePx = Math.max(MIN_TEXT_PX, Math.floor(line.sizePx * 0.9))
+  }
+}
+
+function textStyle(watermark: WatermarkOf<'text' | 'rtext'>, picture: Box, sizePx: number): Record<string, string> {
   return {
     width: 'max-content',
     'max-width': `${Math.round(picture.widthPx * 0.9)}px`,
     color: watermark.color,
-    font: `500 ${watermark.sizePx}px/1.25 system-ui, sans-serif`,
+    font: `500 ${sizePx}px/1.25 system-ui, sans-serif`,
     'overflow-wrap': 'anywhere',
     'text-shadow': '0 0 2px rgb(0 0 0 / 45%)', // legible on white without a box
   }

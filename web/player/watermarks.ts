@@ -7,6 +7,9 @@ import type { WatermarkBody } from '../../src/http/play/wire.ts'
 export type Watermark = WatermarkBody
 
 const MAX_GLIDE_MS = 1500
+/** How much of the picture's height a text may take, in lines of a legible size at least. */
+const MAX_TEXT_SHARE = 0.4
+const MIN_TEXT_HEIGHT_PX = 24
 /** Two lines of captions lie below this part of the picture. */
 const CAPTIONS_BEGIN = 0.75
 
@@ -37,9 +40,15 @@ export function glideMs(watermark: Watermark, reducedMotion: boolean): number {
   return Math.min(MAX_GLIDE_MS, watermark.intervalMs / 2)
 }
 
+/** The height that a text may take: in a small frame it is shown smaller, so that it leaves the picture and its controls visible. */
+export function maxTextHeightPx(picture: Box, controlsTopPx: number | undefined): number {
+  const aboveControlsPx = (controlsTopPx ?? Number.POSITIVE_INFINITY) - picture.topPx
+  return Math.max(MIN_TEXT_HEIGHT_PX, Math.min(MAX_TEXT_SHARE * picture.heightPx, aboveControlsPx))
+}
+
 /**
- * The top left corner of a watermark, always so that the whole watermark is inside the picture. `chance`: two numbers of [0, 1) for a moving one,
- * which also stays above the captions while there are any.
+ * The top left corner of a watermark, always so that the whole watermark is inside the picture, and above the controls while they show.
+ * `chance`: two numbers of [0, 1) for a moving one, which also stays above the captions while there are any.
  */
 export function watermarkCorner(
   watermark: Watermark,
@@ -48,7 +57,8 @@ export function watermarkCorner(
     text,
     chance,
     captions = false,
-  }: { picture: Box; text: Size; chance: readonly [number, number]; captions?: boolean },
+    controlsTopPx = Number.POSITIVE_INFINITY,
+  }: { picture: Box; text: Size; chance: readonly [number, number]; captions?: boolean; controlsTopPx?: number },
 ): { leftPx: number; topPx: number } {
   const roomX = Math.max(0, picture.widthPx - text.widthPx)
   const roomY = Math.max(0, picture.heightPx - text.heightPx)
@@ -56,7 +66,8 @@ export function watermarkCorner(
   const aboveCaptionsY = Math.max(0, CAPTIONS_BEGIN * picture.heightPx - text.heightPx)
   const xPx = moves ? chance[0] * roomX : lengthPx(watermark.x, picture.widthPx)
   const yPx = moves ? chance[1] * (captions ? aboveCaptionsY : roomY) : lengthPx(watermark.y, picture.heightPx)
-  return { leftPx: picture.leftPx + clamp(xPx, roomX), topPx: picture.topPx + clamp(yPx, roomY) }
+  const aboveControlsY = Math.max(0, controlsTopPx - picture.topPx - text.heightPx)
+  return { leftPx: picture.leftPx + clamp(xPx, roomX), topPx: picture.topPx + clamp(yPx, Math.min(roomY, aboveControlsY)) }
 }
 
 function lengthPx(length: string | undefined, wholePx: number): number {
