@@ -14,7 +14,7 @@ export type PageOptions = {
   framing: Framing
   /** Whether the video may leave the page for a small window: only where no watermark was asked for. */
   mayFloat: boolean
-  /** False when there is no such OTP or session. */
+  /** False when the address names an OTP or a session that does not exist. */
   isKnown: boolean
 }
 
@@ -26,7 +26,7 @@ export async function findPageOptionsOf(deps: PlayerPageDeps, target: PageTarget
   return {
     framing: whitelist ? await findFraming(whitelist, embedding) : 'everyone',
     mayFloat: !found.some(hasWatermarks),
-    isKnown: found.length > 0,
+    isKnown: found.length > 0 || (target.otp === null && target.session === null),
   }
 }
 
