@@ -22,6 +22,7 @@ export function BulkDialog({ action, ...props }: BulkDialogProps & { action: Bul
 function TagDialog({ videos, onClose, onDone }: BulkDialogProps) {
   const { data: known = [] } = useQuery(tagsQuery)
   const [added, setAdded] = useState<string[]>([])
+  const [typed, setTyped] = useState('')
   const [removed, setRemoved] = useState<string[]>([])
   const present = [...new Set(videos.flatMap(({ tags }) => tags))].toSorted((a, b) => a.localeCompare(b))
   const save = useMutation({
@@ -45,9 +46,11 @@ function TagDialog({ videos, onClose, onDone }: BulkDialogProps) {
       <TagsInput
         label="Add tags"
         description="Enter ends a tag."
-        data={known}
+        data={typed === '' ? [] : known} // a list that is open all the time would cover the buttons
         value={added}
         onChange={setAdded}
+        searchValue={typed}
+        onSearchChange={setTyped}
         limit={50}
         acceptValueOnBlur
         data-autofocus
