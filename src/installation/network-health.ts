@@ -1,6 +1,7 @@
 import { request as requestHttp } from 'node:http'
 import { request as requestHttps } from 'node:https'
 import { BlockList } from 'node:net'
+import { setTimeout as pause } from 'node:timers/promises'
 import { TLSSocket } from 'node:tls'
 import type { Config } from '../config.ts'
 import { type Check, type Finding, failure, ok, warning } from '../health-check.ts'
@@ -20,6 +21,11 @@ export async function examineNetwork({ publicUrl, trustedProxies, outboundAllow 
 
 const TIMEOUT_MS = 10_000
 const MAX_BODY_BYTES = 1000
+/** Long enough for a server that has just been restarted. */
+const PATIENCE_MS = 20_000
+const RETRY_MS = 250
+/** What a proxy answers while the server behind it does not listen. */
+const GATEWAY_STATUSES = [502, 503, 504]
 
 type Answer = { status: number; body: string; date: string | undefined; certificate: Certificate | undefined; atMs: number }
 type Certificate = { endsAt: string; problem: string | undefined }
@@ -27,7 +33,7 @@ type Certificate = { endsAt: string; problem: string | undefined }
 async function examinePublicAddress(publicUrl: string): Promise<Check[]> {
   let answer: Answer
   try {
-    answer = await ask(new URL(`${publicUrl}/healthz`))
+    answer = await askPatiently(new URL(`${publicUrl}/healthz`))
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error)
     const says = `${publicUrl} cannot be reached from here: ${why}. Check that the server runs, its DNS name, the proxy and the firewall.`
@@ -37,6 +43,14 @@ async function examinePublicAddress(publicUrl: string): Promise<Check[]> {
   if (answer.certificate) checks.push({ check: 'certificate', ...judgeCertificate(answer.certificate, answer.atMs) })
   if (answer.date !== undefined) checks.push({ check: 'clock', ...judgeClock(answer.date, answer.atMs) })
   return checks
+}
+
+/** Asks again while a proxy finds nothing behind it: the command before this one is often a restart, which ends before the server listens. */
+async function askPatiently(url: URL): Promise<Answer> {
+  for (const startMs = performance.now(); ; await pause(RETRY_MS)) {
+    const answer = await ask(url)
+    if (!GATEWAY_STATUSES.includes(answer.status) || performance.now() - startMs >= PATIENCE_MS) return answer
+  }
 }
 
 /** Nothing secret is sent: so a certificate that browsers reject is looked at, too. */

@@ -54,6 +54,21 @@ test('the doctor says how long the certificate of the public address is valid, a
   expect(later('clock')).toMatchObject({ state: 'warning', says: expect.stringContaining('Set both by NTP') })
 })
 
+test('the doctor waits for a server that has just been restarted behind its proxy', async () => {
+  const { env } = await makeOwnPlace()
+  let asked = 0
+  const proxy = createHttpServer((_request, response) => {
+    asked += 1
+    response.writeHead(asked > 2 ? 200 : 502).end('{"status":"ok"}')
+  })
+  await once(proxy.listen(0, '127.0.0.1'), 'listening')
+  onTestFinished(() => void proxy.close())
+  const { port } = proxy.address() as AddressInfo
+  const found = await doctor({ ...env, REELGATE_PUBLIC_URL: `http://127.0.0.1:${port}` })
+  expect(found('public address').state).toBe('ok')
+  expect(asked).toBe(3)
+})
+
 test('a public address that leads nowhere or elsewhere is trouble; trusting every proxy and wide outbound ranges are warnings', async () => {
   const { env } = await makeOwnPlace()
   const nowhere = await doctor({ ...env, REELGATE_PUBLIC_URL: 'http://127.0.0.1:1', REELGATE_TRUSTED_PROXIES: '0.0.0.0/0' })
