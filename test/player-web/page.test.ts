@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { playerPage, playerPolicy } from '../../src/http/player/page.ts'
-import { inkOn, parseOptions, parsePageValues, searchOfSession } from '../../web/player/options.ts'
+import { parseOptions, parsePageValues, searchOfSession } from '../../web/player/options.ts'
 
 const VALUES = {
   cspNonce: 'Zm9vYmFy',
@@ -58,7 +58,7 @@ test('the address says what plays and how', () => {
     otp,
     videoId,
     session: undefined,
-    primaryColor: '#ff22aa',
+    theme: { primaryColor: '#ff22aa' },
     captionLanguage: 'pt-BR',
     litemode: false,
     autoplay: true,
@@ -70,11 +70,6 @@ test('the address says what plays and how', () => {
 
 test('what has not its form counts as absent', () => {
   const options = parseOptions('?otp=short&playbackInfo=%%%&primaryColor=red;}&session=../x&controls=maybe&loop=false')
-  expect(options).toMatchObject({ otp: undefined, videoId: undefined, primaryColor: undefined, session: undefined })
+  expect(options).toMatchObject({ otp: undefined, videoId: undefined, theme: {}, session: undefined })
   expect(options).toMatchObject({ controls: 'on', loop: false })
-})
-
-test('the play button stays legible on any colour an owner chooses', () => {
-  expect(['#f2a93b', '#ffffff', '#00ff00'].map(inkOn)).toEqual(['#111214', '#111214', '#111214'])
-  expect(['#000000', '#0000ff', '#7a1f1f'].map(inkOn)).toEqual(['#ffffff', '#ffffff', '#ffffff'])
 })

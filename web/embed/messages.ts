@@ -7,6 +7,10 @@
  */
 export type Greeting = { reelgate: 'hello' } | { reelgate: 'ready'; pageLoad: string } | { reelgate: 'connect' }
 
+/** How the player looks, as far as the page decides; also options of the player's address. The player checks each value. */
+export const THEME_OPTIONS = ['primaryColor', 'surfaceColor', 'borderRadius', 'fontFamily'] as const
+export type ThemeOption = (typeof THEME_OPTIONS)[number]
+
 export type TimeRange = readonly [startS: number, endS: number]
 
 /** Events of `video`: those of a video element. */

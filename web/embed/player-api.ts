@@ -1,5 +1,14 @@
 import type { Connection } from './connection.ts'
-import type { ApiEvent, ApiEvents, CaptionLanguages, MetaData, PlayerMethod, VideoQualities } from './messages.ts'
+import {
+  type ApiEvent,
+  type ApiEvents,
+  type CaptionLanguages,
+  type MetaData,
+  type PlayerMethod,
+  THEME_OPTIONS,
+  type ThemeOption,
+  type VideoQualities,
+} from './messages.ts'
 
 type Events = ApiEvents & { fullscreenChange: boolean }
 type EventName = keyof Events
@@ -9,6 +18,9 @@ export const API_EVENTS = [
   ...(['fullscreenChange', 'videoAdaptivenessChange', 'videoQualityChange'] as const),
   ...(['statusChange', 'captionVisibilityChange', 'captionLanguageChange'] as const),
 ] as const satisfies readonly EventName[]
+
+/** `playbackSpeedOptions`: the speeds that the viewer may choose from, such as `[0.75, 1, 1.5]`. */
+export type PlayerConfig = { playbackSpeedOptions?: number[] } & { [Option in ThemeOption]?: string }
 
 /** What a page can do with a player that a video element cannot. Every call rejects with a `NotAllowedError` if the viewer may not watch. */
 export type PlayerApi = {
@@ -34,11 +46,8 @@ export type PlayerApi = {
   setFullscreen(fullscreen: boolean): Promise<boolean>
   /** Replaces the video in this frame. Resolves when the new one can be played. @throws TypeError without an OTP */
   loadVideo(video: { otp: string; playbackInfo?: string }): Promise<void>
-  /**
-   * @param config `playbackSpeedOptions`: the speeds that the viewer may choose from, such as `[0.75, 1, 1.5]`; `primaryColor` such as
-   * `ffaa33` or `orange`
-   */
-  updatePlayerConfig(config: { playbackSpeedOptions?: number[]; primaryColor?: string }): Promise<void>
+  /** Changes what `config` contains. An empty text: the player's own color, radius or font. */
+  updatePlayerConfig(config: PlayerConfig): Promise<void>
   /**
    * A listener of `statusChange` also gets the status at that time.
    * @returns a function that removes the listener
@@ -53,6 +62,8 @@ export function createPlayerApi(frame: HTMLIFrameElement, connection: Connection
   const listeners = new Map<EventName, Set<Listener>>(API_EVENTS.map((name) => [name, new Set<Listener>()]))
   let status: ApiEvents['statusChange'] | undefined
   let isFullscreen = false
+  /** As it was last changed, for the next video in the frame. */
+  const theme = new Map<ThemeOption, string>()
   const life = new AbortController()
   // Also fired when the player enters full screen by its own button: then its frame is this document's full-screen element.
   document.addEventListener('fullscreenchange', reportFullscreen, { signal: life.signal })
@@ -72,12 +83,15 @@ export function createPlayerApi(frame: HTMLIFrameElement, connection: Connection
     setFullscreen,
     async loadVideo({ otp, playbackInfo }) {
       if (typeof otp !== 'string' || otp === '') throw new TypeError('loadVideo needs an otp.')
-      connection.load(addressOf(frame, otp, playbackInfo))
+      connection.load(addressOf(frame, { otp, playbackInfo, ...Object.fromEntries(theme) }))
       status = undefined
       beforeLoad()
       await call('untilReady')
     },
-    updatePlayerConfig: (config) => call('updatePlayerConfig', config),
+    updatePlayerConfig(config) {
+      for (const name of THEME_OPTIONS) if (typeof config?.[name] === 'string') theme.set(name, config[name])
+      return call('updatePlayerConfig', config)
+    },
     addEventListener(name, listener) {
       // Listeners are kept by name, so each is only called with its event's value.
       const added = listener as Listener
@@ -132,11 +146,13 @@ export function createPlayerApi(frame: HTMLIFrameElement, connection: Connection
   }
 }
 
-/** The frame's own address with another OTP, and from the beginning of its video. */
-function addressOf({ src }: HTMLIFrameElement, otp: string, playbackInfo: string | undefined): string {
+/** The frame's own address with another OTP and other options, and from the beginning of its video. */
+function addressOf({ src }: HTMLIFrameElement, options: Readonly<Record<string, string | undefined>>): string {
   const address = new URL(src)
   for (const name of ['session', 't', 'playbackInfo']) address.searchParams.delete(name)
-  address.searchParams.set('otp', otp)
-  if (playbackInfo) address.searchParams.set('playbackInfo', playbackInfo)
+  for (const [name, value] of Object.entries(options)) {
+    if (value) address.searchParams.set(name, value)
+    else address.searchParams.delete(name)
+  }
   return address.href
 }

@@ -1,8 +1,9 @@
 // `player.js`: the element `<reelgate-player otp playbackInfo …>`, also as `<vdocipher-player>` (wire-contract.md, section 8).
 
-import { VIDEO_EVENTS } from './messages.ts'
+import { THEME_OPTIONS, VIDEO_EVENTS } from './messages.ts'
 import { API_EVENTS } from './player-api.ts'
 import { createPlayerFrame, fitToVideo, OPTIONS, rootOfScript } from './player-frame.ts'
+import { createThemeProbe, type ThemeProbe } from './theme-probe.ts'
 import { VdoPlayer } from './vdo-player.ts'
 
 const root = rootOfScript(document.currentScript, /(player\/)?(v2\/)?player\.js$/)
@@ -10,6 +11,7 @@ const root = rootOfScript(document.currentScript, /(player\/)?(v2\/)?player\.js$
 class ReelgatePlayer extends HTMLElement {
   static observedAttributes = ['otp', 'playbackinfo']
   #player: VdoPlayer | undefined
+  #probe: ThemeProbe | undefined
   #shown: string | undefined
   #resolve: (player: VdoPlayer) => void = () => {}
   #next = this.#expectPlayer()
@@ -43,11 +45,17 @@ class ReelgatePlayer extends HTMLElement {
     this.#shown = otp
     // The frame shows why the viewer may not watch.
     if (this.#player) return void this.#player.api.loadVideo({ otp, playbackInfo }).catch(() => {})
-    const frame = createPlayerFrame(root, otp, Object.fromEntries(OPTIONS.map((name) => [name, this.getAttribute(name)])))
-    const style = document.createElement('style')
-    style.textContent = ':host{display:block}:host([hidden]){display:none}'
-    this.shadowRoot.replaceChildren(style, frame)
+    const probe = createThemeProbe(this, this.shadowRoot)
+    const options = Object.fromEntries(OPTIONS.map((name) => [name, this.getAttribute(name)]))
+    for (const name of THEME_OPTIONS) options[name] ??= probe.read()[name] || null
+    const frame = createPlayerFrame(root, otp, options)
+    this.shadowRoot.append(frame)
     const player = new VdoPlayer(frame)
+    probe.onChange((theme) => {
+      const changeable = THEME_OPTIONS.filter((name) => !this.hasAttribute(name)).map((name) => [name, theme[name]])
+      player.api.updatePlayerConfig(Object.fromEntries(changeable)).catch(() => {})
+    })
+    this.#probe = probe
     this.#player = player
     fitToVideo(frame, player)
     for (const name of VIDEO_EVENTS) player.video.addEventListener(name, () => this.dispatchEvent(new Event(name)))
@@ -64,6 +72,7 @@ class ReelgatePlayer extends HTMLElement {
 
   #remove() {
     this.#player?.close()
+    this.#probe?.end()
     this.#player = undefined
     this.#shown = undefined
     this.#next = this.#expectPlayer()

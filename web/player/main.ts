@@ -7,7 +7,7 @@ import { openKeyStore } from './key-store.ts'
 import { actionForKey, type KeyAction, stepRate } from './keyboard.ts'
 import { loadWhenUsed } from './load-when-used.ts'
 import { readPosition } from './memory.ts'
-import { inkOn, type PageValues, type PlayerOptions, parseOptions, parsePageValues, searchOfSession } from './options.ts'
+import { type PageValues, type PlayerOptions, parseOptions, parsePageValues, searchOfSession } from './options.ts'
 import { servePage } from './page-api.ts'
 import { openPage, type PlayResult, redeem } from './play-client.ts'
 import { type Playback, type Start, startPlayback } from './playback.ts'
@@ -17,6 +17,7 @@ import type { Refusal, Waiting } from './refusals.ts'
 import { createScreen, type Screen } from './screen.ts'
 import { createSettings, type Settings } from './settings-button.ts'
 import { canPlayStreams } from './stream.ts'
+import { type Theme, themeProperties } from './theme.ts'
 import type { SessionAnswer } from './wire.ts'
 
 type Opened = { ok: true; proofKey: ProofKey; signer: Signer; answer: SessionAnswer } | { ok: false; refusal: Refusal }
@@ -31,7 +32,8 @@ function start() {
   raiseCaptions(elements.controller, elements.video)
   const screen = createScreen(elements)
   screen.show({ state: 'loading' })
-  if (options.primaryColor) setColor(options.primaryColor)
+  const setTheme = createThemeSetter()
+  setTheme(options.theme)
   elements.controller.addEventListener('contextmenu', (event) => event.preventDefault()) // "save video as", and others
   const floating = keepInPage(elements.video)
   if (!isSecureContext || !globalThis.crypto?.subtle) {
@@ -42,21 +44,21 @@ function start() {
     refuse(screen, { code: 'unsupported-browser' })
   } else {
     const page = parsePageValues(document.querySelector('#reelgate-page')?.textContent ?? '')
-    runPlayer(page, options, { elements, screen, floating, help: createHelp(place) })
+    runPlayer(page, options, { elements, screen, floating, help: createHelp(place), setTheme })
   }
 }
 
-type Parts = { elements: PlayerElements; screen: Screen; floating: Floating; help: Help }
+type Parts = { elements: PlayerElements; screen: Screen; floating: Floating; help: Help; setTheme(changed: Theme): void }
 
 function runPlayer(page: PageValues, options: PlayerOptions, parts: Parts) {
-  const { elements, screen, help } = parts
+  const { elements, screen, help, setTheme } = parts
   const root = new URL(page.rootPath, location.href)
   const settings = createSettings(elements)
   const loadCaptionStyle = loadWhenUsed(async () => (await import('./caption-style-settings.ts')).createCaptionStyleSettings())
   const onWaiting = (waiting: Waiting | undefined) => screen.show(waiting ? { state: 'waiting', waiting } : { state: 'loading' })
   let playback: Playback | undefined
   listenToKeys({ elements, settings, help, playback: () => playback })
-  const pageApi = servePage({ video: elements.video, screen, setColor, playback: () => playback })
+  const pageApi = servePage({ video: elements.video, screen, setTheme, playback: () => playback })
   if (options.litemode && options.otp) openOnPlay()
   else openFirst()
 
@@ -173,11 +175,17 @@ function refuse(screen: Screen, refusal: Refusal) {
   screen.show({ state: 'refused', refusal, onAction: () => location.reload() })
 }
 
-function setColor(requested: string) {
-  const color = toHexColor(requested)
-  if (color === undefined) return
-  document.documentElement.style.setProperty('--lamp', color)
-  document.documentElement.style.setProperty('--lamp-ink', inkOn(color))
+/** Changes those of the options that it is called with. */
+function createThemeSetter(): (changed: Theme) => void {
+  let theme: Theme = {}
+  return (changed) => {
+    theme = { ...theme, ...changed }
+    const { style } = document.documentElement
+    for (const [name, value] of Object.entries(themeProperties(theme, toHexColor))) {
+      if (value === undefined) style.removeProperty(name)
+      else style.setProperty(name, value)
+    }
+  }
 }
 
 /** A colour of CSS as `#rrggbb`; undefined for one that is not opaque, and for no colour. */

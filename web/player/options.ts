@@ -1,4 +1,5 @@
 import type { ServerKey } from './proof.ts'
+import { readTheme, type Theme } from './theme.ts'
 
 /** What the server wrote into the page. `rootPath` leads from the page to the installation's root: `../` or `../../`. */
 export type PageValues = ServerKey & { proofNonce: string; ticket: string; rootPath: string }
@@ -9,8 +10,7 @@ export type PlayerOptions = {
   /** From `playbackInfo`: 32 lower-case hex. */
   videoId?: string
   session?: string
-  /** `#rrggbb`, or the name of a colour as CSS has it. */
-  primaryColor?: string
+  theme: Theme
   captionLanguage?: string
   /** Seconds, from `t`. */
   startAtS?: number
@@ -47,7 +47,7 @@ export function parseOptions(search: string): PlayerOptions {
     otp: matching(query.get('otp'), /^[A-Za-z0-9]{64}$/),
     videoId: readVideoId(query.get('playbackInfo')),
     session: matching(query.get('session'), /^[A-Za-z0-9_-]{22}$/),
-    primaryColor: readColor(query.get('primaryColor')),
+    theme: readTheme(Object.fromEntries(query)),
     captionLanguage: matching(query.get('ccLanguage'), /^[A-Za-z0-9-]{2,35}$/),
     startAtS: readSeconds(query.get('t')),
     litemode: isOn(query.get('litemode')),
@@ -73,28 +73,12 @@ export function searchOfSession(search: string, session: string): string {
   return `?${new URLSearchParams([['session', session], ...query])}`
 }
 
-/** The ink that stays legible on a colour: relative luminance as in WCAG 2.2, the border where both inks read equally well. */
-export function inkOn(color: string): '#111214' | '#ffffff' {
-  const [red, green, blue] = [1, 3, 5].map((at) => {
-    const channel = Number.parseInt(color.slice(at, at + 2), 16) / 255
-    return channel <= 0.04045 ? channel / 12.92 : ((channel + 0.055) / 1.055) ** 2.4
-  })
-  return 0.2126 * (red ?? 0) + 0.7152 * (green ?? 0) + 0.0722 * (blue ?? 0) > 0.18 ? '#111214' : '#ffffff'
-}
-
 function isOn(value: string | null): boolean {
   return value !== null && value !== 'false' && value !== '0' && value !== 'off'
 }
 
 function matching(value: string | null, form: RegExp): string | undefined {
   return value !== null && form.test(value) ? value : undefined
-}
-
-/** `fa3`, `#ffaa33` or `ffaa33` (embedders forget to encode `#`) as `#rrggbb`; a name as it is. */
-export function readColor(value: string | null): string | undefined {
-  const hex = /^#?([0-9a-f]{3}|[0-9a-f]{6})$/i.exec(value ?? '')?.[1]?.toLowerCase()
-  if (hex === undefined) return matching(value?.toLowerCase() ?? null, /^[a-z]{3,20}$/)
-  return `#${hex.length === 3 ? hex.replace(/./g, '$&$&') : hex}`
 }
 
 function readVideoId(playbackInfo: string | null): string | undefined {

@@ -18,6 +18,7 @@ import type { Playback } from './playback.ts'
 import { needsNewOtp, type Refusal, refusalSentence } from './refusals.ts'
 import type { Screen, ScreenState } from './screen.ts'
 import { AUTOMATIC } from './stream.ts'
+import type { Theme } from './theme.ts'
 import type { SessionAnswer } from './wire.ts'
 
 /** The video element's own come much later, and are not reported. */
@@ -42,13 +43,13 @@ export type PageApi = {
 }
 
 /** @param playback undefined until the session is open */
-type Controlled = { video: HTMLVideoElement; screen: Screen; setColor(color: string): void; playback(): Playback | undefined }
+type Controlled = { video: HTMLVideoElement; screen: Screen; setTheme(changed: Theme): void; playback(): Playback | undefined }
 
 /**
  * Lets the page around the player control it, and reports to it what the video element does (wire-contract.md, section 8).
  * Accepts messages only from the window that holds this frame.
  */
-export function servePage({ video, screen, setColor, playback }: Controlled): PageApi {
+export function servePage({ video, screen, setTheme, playback }: Controlled): PageApi {
   const ports: MessagePort[] = []
   const pageLoad = crypto.randomUUID()
   const loaded: string[] = []
@@ -57,7 +58,7 @@ export function servePage({ video, screen, setColor, playback }: Controlled): Pa
   const reported = new Map<ApiEvent['name'], ApiEvent>()
   let metaData: MetaData | undefined
   const methods = createPageMethods({
-    ...{ video, setColor, opened, openedStream, refused: session.refused, untilReady },
+    ...{ video, setTheme, opened, openedStream, refused: session.refused, untilReady },
   })
 
   if (parent !== window) {

@@ -1,13 +1,13 @@
 import type { CaptionLanguages, MetaData, PlayerMethod, VideoQualities } from '../embed/messages.ts'
 import { NO_CAPTIONS } from './captions.ts'
-import { readColor } from './options.ts'
 import type { Playback } from './playback.ts'
 import { countPlayedSeconds } from './played-seconds.ts'
 import { AUTOMATIC } from './stream.ts'
+import { readTheme, type Theme } from './theme.ts'
 
 export type PageMethodDeps = {
   video: HTMLVideoElement
-  setColor(color: string): void
+  setTheme(changed: Theme): void
   /** Resolves when the session is open. @throws DOMException with the sentence that the viewer reads instead of the video */
   opened(): Promise<{ metaData: MetaData; playback: Playback }>
   /** Never resolves. @throws as `opened` does */
@@ -70,12 +70,10 @@ export function createPageMethods(deps: PageMethodDeps): PageMethods {
     },
     enableAdaptiveVideo: async () => (await openedStream()).chooseQuality(AUTOMATIC),
     async updatePlayerConfig(config) {
-      const { playback } = await opened()
       if (!isObject(config)) throw new TypeError('The configuration is not an object.')
-      const { primaryColor, playbackSpeedOptions } = config
-      const color = typeof primaryColor === 'string' ? readColor(primaryColor) : undefined
-      if (color !== undefined) deps.setColor(color)
-      if (playbackSpeedOptions !== undefined) playback.offerRates(readRates(playbackSpeedOptions))
+      deps.setTheme(readTheme(config)) // also of a player that refuses
+      const { playbackSpeedOptions } = config
+      if (playbackSpeedOptions !== undefined) (await opened()).playback.offerRates(readRates(playbackSpeedOptions))
     },
   }
 }

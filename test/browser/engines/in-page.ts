@@ -16,6 +16,7 @@ type Canvas = {
   toDataURL(type: 'image/png'): string
 }
 declare const document: {
+  readonly documentElement: { readonly classList: { add(name: string): void } }
   adoptedStyleSheets: StyleSheet[]
   querySelector(selector: 'video'): Video
   querySelector(selector: 'iframe'): PageElement
@@ -65,6 +66,9 @@ export function colourCaptions(colour: string): void {
   sheet.replaceSync(`::cue { color: ${colour} !important }`)
   document.adoptedStyleSheets = [sheet]
 }
+
+/** As a page's own switch between light and dark does. */
+export const addPageClass = (name: string): void => document.documentElement.classList.add(name)
 
 export function readText(selector: string): string {
   const [element] = document.querySelectorAll(selector)

@@ -7,7 +7,7 @@ import { readCaptions, tryStoredKeys } from '../in-page.ts'
 import { playerAddress } from '../player.ts'
 import { startSite } from '../site.ts'
 import { type Engine, type Tab, VIEWPORT } from './engine.ts'
-import { colourCaptions, copyFrame, readSearch, useVdoPlayer } from './in-page.ts'
+import { addPageClass, colourCaptions, copyFrame, readSearch, useVdoPlayer } from './in-page.ts'
 import { testPageApi } from './page-api.ts'
 import { lookAt } from './player.ts'
 
@@ -205,6 +205,19 @@ export function testViewersWay(name: string, start: () => Promise<Engine>) {
     expect(report.events).toEqual(['loadedmetadata', 'pause', 'play', 'playing', 'seeked', 'timeupdate'])
     const { timeS, paused } = await lookAt(viewer, 'frame').video()
     expect({ timeS, paused }).toEqual({ timeS: report.pausedAtS, paused: true })
+  })
+
+  test('the element takes the colors of the page around it, and follows when they change', async () => {
+    const otp = await reelgate.owner.issueOtp(reelgate.videoId, SMALLEST)
+    await viewer.goto(
+      school.put(`<style>html { --reelgate-primary-color: rgb(255 0 255) } html.dark { --reelgate-primary-color: yellow }</style>
+        <script src="${reelgate.url}/v2/player.js"></script><reelgate-player otp="${otp}"></reelgate-player>`),
+    )
+    const pixels = async (color: Rgb) => (await findColour(await viewer.screenshot(), color)).pixels
+    await expect.poll(() => pixels(MAGENTA)).toBeGreaterThan(1000) // the large play button
+    await viewer.run('page', addPageClass, 'dark')
+    await expect.poll(() => pixels(YELLOW)).toBeGreaterThan(1000)
+    expect(await pixels(MAGENTA)).toBe(0)
   })
 
   testPageApi('Hello', () => ({
