@@ -405,6 +405,7 @@ type OtpTable = {
   /** SHA-256 of the OTP's text. */
   hash: Buffer
   accountId: string
+  /** Of the key that issued it, or of the person in the console: it can be spent only while that is valid. */
   apiKeyId: string
   videoId: string
   userId: string | null

@@ -51,11 +51,12 @@ export async function insertOtp(tx: Db, otp: OtpToIssue): Promise<boolean> {
   return Number(numAffectedRows) > 0
 }
 
-/** An OTP with its video, key and account, as redeeming needs them. */
+/** An OTP with its video, its account, and the key or the person that issued it, as redeeming needs them. */
 const selectOtp = (db: Db, hash: Buffer) =>
   db
     .selectFrom('otp')
-    .innerJoin('apiKey', 'apiKey.id', 'otp.apiKeyId')
+    .leftJoin('apiKey', 'apiKey.id', 'otp.apiKeyId')
+    .leftJoin('consoleUser', 'consoleUser.id', 'otp.apiKeyId')
     .innerJoin('account', 'account.id', 'otp.accountId')
     .leftJoin('video', 'video.id', 'otp.videoId')
     .select([
@@ -69,8 +70,10 @@ const selectOtp = (db: Db, hash: Buffer) =>
       'otp.rules',
       'otp.expiresAtS',
       'otp.spentAtS',
+      'apiKey.id as keyId',
       'apiKey.revokedAtS as keyRevokedAtS',
       'apiKey.expiresAtS as keyExpiresAtS',
+      'consoleUser.disabled as userDisabled',
       'account.disabled as accountDisabled',
       'video.status',
       'video.generation',
@@ -110,7 +113,7 @@ export function findPageOptions(db: Db, hash: Buffer) {
 }
 
 /**
- * Spends the OTP, if it is open and not expired, its video is ready and not deleted, and its key and account are valid. One conditional
+ * Spends the OTP, if it is open and not expired, its video is ready and not deleted, and its account and the key or person that issued it are valid. One conditional
  * statement, so exactly one of any number of concurrent calls succeeds. False: not spendable; `findOtp` has the reason.
  */
 export async function spendOtp(tx: Db, hash: Buffer, nowS: number): Promise<boolean> {
@@ -133,14 +136,30 @@ export async function spendOtp(tx: Db, hash: Buffer, nowS: number): Promise<bool
     .where((where) =>
       where.exists(
         where
-          .selectFrom('apiKey')
-          .innerJoin('account', 'account.id', 'apiKey.accountId')
-          .select('apiKey.id')
-          .whereRef('apiKey.id', '=', 'otp.apiKeyId')
-          .where('apiKey.revokedAtS', 'is', null)
-          .where(({ eb, or }) => or([eb('apiKey.expiresAtS', 'is', null), eb('apiKey.expiresAtS', '>', nowS)]))
+          .selectFrom('account')
+          .select('account.id')
+          .whereRef('account.id', '=', 'otp.accountId')
           .where('account.disabled', '=', 0),
       ),
+    )
+    .where((where) =>
+      where.or([
+        where.exists(
+          where
+            .selectFrom('apiKey')
+            .select('apiKey.id')
+            .whereRef('apiKey.id', '=', 'otp.apiKeyId')
+            .where('apiKey.revokedAtS', 'is', null)
+            .where(({ eb, or }) => or([eb('apiKey.expiresAtS', 'is', null), eb('apiKey.expiresAtS', '>', nowS)])),
+        ),
+        where.exists(
+          where
+            .selectFrom('consoleUser')
+            .select('consoleUser.id')
+            .whereRef('consoleUser.id', '=', 'otp.apiKeyId')
+            .where('consoleUser.disabled', '=', 0),
+        ),
+      ]),
     )
     .executeTakeFirst()
   return spent.numUpdatedRows > 0n

@@ -17,6 +17,7 @@ export type OtpDeps = {
 
 export type OtpRequest = {
   accountId: string
+  /** Of the key that issues it, or of the person in the console: it becomes invalid with that. */
   apiKeyId: string
   videoId: string
   ttlS: number

@@ -202,8 +202,7 @@ function sessionRules(rulesJson: string | null, ticketHost: string | undefined):
 async function resumeSession(tx: Db, { deps, otpHash, keyId, brokenRule }: RedeemContext, otp: FoundOtp): Promise<Outcome> {
   const row = await findSessionOfOtp(tx, otpHash)
   if (row?.keyId.equals(keyId)) return brokenRule ?? { row, isNew: false }
-  const hasKeyExpired = otp.keyExpiresAtS !== null && otp.keyExpiresAtS <= deps.nowS()
-  if (otp.keyRevokedAtS !== null || hasKeyExpired || otp.accountDisabled === 1) return reject('otp-unknown')
+  if (!isIssuerValid(otp, deps.nowS()) || otp.accountDisabled === 1) return reject('otp-unknown')
   if (otp.spentAtS !== null) return reject('otp-used')
   if (otp.expiresAtS <= deps.nowS()) return reject('otp-expired')
   if (otp.status === null || otp.deletedAtS !== null) return reject('video-gone')
@@ -218,4 +217,10 @@ const NOT_STARTED_RETRY_MS = 15_000
 
 function reject(...refusal: ConstructorParameters<typeof PlaybackRefusal>): Outcome {
   return { refusal: new PlaybackRefusal(...refusal) }
+}
+
+/** Whether the API key, or the person in the console, that issued an OTP still may. */
+function isIssuerValid({ keyId, keyRevokedAtS, keyExpiresAtS, userDisabled }: FoundOtp, nowS: number): boolean {
+  if (keyId === null) return userDisabled === 0
+  return keyRevokedAtS === null && (keyExpiresAtS === null || keyExpiresAtS > nowS)
 }

@@ -1,5 +1,4 @@
 import { type Static, Type } from 'typebox'
-import { type AccountDeps, getOtpKey } from '../../accounts/api-key.ts'
 import { encodePlaybackInfo, issueOtp, type OtpDeps } from '../../playback/otp.ts'
 import type { App } from '../server/app-type.ts'
 import { IdempotencyHeaders, type IdempotencyRouteDeps, jsonRepresentation, sendIdempotent } from '../wire/idempotency.ts'
@@ -7,7 +6,7 @@ import { OtpBody, type OtpOptionsDeps, readOtpOptions } from '../wire/otp-option
 import { authenticateRequest } from './key.ts'
 import { VideoParams } from './videos.ts'
 
-export type OtpRoutesDeps = IdempotencyRouteDeps & { playbackOtps: OtpDeps & OtpOptionsDeps & Pick<AccountDeps, 'db'> }
+export type OtpRoutesDeps = IdempotencyRouteDeps & { playbackOtps: OtpDeps & OtpOptionsDeps }
 
 const OtpReply = Type.Object({
   otp: Type.String({ description: '64 of [A-Za-z0-9]' }),
@@ -33,8 +32,7 @@ export function otpRoutes(app: App, deps: OtpRoutesDeps): void {
       const { accountId } = caller
       const videoId = request.params.id
       const options = await readOtpOptions(deps.playbackOtps, { accountId, videoId }, request.body)
-      // A person issues it with a key of the account, like the commands of this machine.
-      const apiKeyId = 'apiKeyId' in caller ? caller.apiKeyId : await getOtpKey(deps.playbackOtps, accountId)
+      const apiKeyId = 'apiKeyId' in caller ? caller.apiKeyId : caller.consoleUserId
       const otpRequest = { accountId, apiKeyId, videoId, ...options }
       return sendIdempotent(
         deps,
