@@ -10,6 +10,7 @@ export async function insertAccount(db: Db, account: NewAccount): Promise<void> 
 }
 
 export type AccountChanges = {
+  name?: string
   mayUpload?: boolean
   mayImport?: boolean
   pageMax?: number
@@ -20,20 +21,23 @@ export type AccountChanges = {
   deletesToTrash?: boolean
 }
 
+/** Writes the named settings alone, whatever else the object has. */
 export async function updateAccount(tx: Db, accountId: string, changes: AccountChanges): Promise<void> {
-  const { mayUpload, mayImport, whenFull, otpDefaultsRemovable, deletesToTrash, ...rest } = changes
+  const { name, pageMax, limitFactor, streamLimit, whenFull, ...flags } = changes
+  const { mayUpload, mayImport, otpDefaultsRemovable, deletesToTrash } = flags
   await tx
     .updateTable('account')
     .set({
-      ...rest,
-      ...(whenFull === undefined ? {} : { streamLimitPolicy: whenFull }),
-      ...(otpDefaultsRemovable === undefined ? {} : { otpDefaultsRemovable: Number(otpDefaultsRemovable) }),
-      ...(deletesToTrash === undefined ? {} : { deletesToTrash: Number(deletesToTrash) }),
-      ...(mayUpload === undefined ? {} : { mayUpload: Number(mayUpload) }),
-      ...(mayImport === undefined ? {} : { mayImport: Number(mayImport) }),
+      ...{ name, pageMax, limitFactor, streamLimit, streamLimitPolicy: whenFull },
+      ...{ mayUpload: numberOf(mayUpload), mayImport: numberOf(mayImport) },
+      ...{ otpDefaultsRemovable: numberOf(otpDefaultsRemovable), deletesToTrash: numberOf(deletesToTrash) },
     })
     .where('id', '=', accountId)
     .execute()
+}
+
+function numberOf(flag: boolean | undefined): number | undefined {
+  return flag === undefined ? undefined : Number(flag)
 }
 
 /** False: it already was. */
@@ -45,6 +49,11 @@ export async function setDisabled(tx: Db, accountId: string, disabled: boolean):
     .where('disabled', '!=', Number(disabled))
     .executeTakeFirst()
   return numUpdatedRows > 0n
+}
+
+export async function isAccountDisabled(db: Db, accountId: string): Promise<boolean> {
+  const row = await db.selectFrom('account').select('disabled').where('id', '=', accountId).executeTakeFirst()
+  return row?.disabled === 1
 }
 
 /** The ids of the accounts that have this id or name. */
@@ -62,8 +71,19 @@ export async function countAccounts(db: Db): Promise<number> {
   return Number(row.count)
 }
 
+/** The oldest first. */
 export async function listAccounts(db: Db) {
-  const rows = await db
+  const rows = await selectAccounts(db).orderBy('createdAtS').execute()
+  return rows.map((row) => withFlags(row))
+}
+
+export async function findAccountById(db: Db, id: string) {
+  const row = await selectAccounts(db).where('id', '=', id).executeTakeFirst()
+  return row && withFlags(row)
+}
+
+function selectAccounts(db: Db) {
+  return db
     .selectFrom('account')
     .select([
       'id',
@@ -80,14 +100,17 @@ export async function listAccounts(db: Db) {
       'deletesToTrash',
       'videoCount',
     ])
-    .orderBy('createdAtS')
-    .execute()
-  return rows.map((row) => ({
+}
+
+type AccountRow = Awaited<ReturnType<ReturnType<typeof selectAccounts>['execute']>>[number]
+
+function withFlags(row: AccountRow) {
+  return {
     ...row,
     mayUpload: row.mayUpload === 1,
     mayImport: row.mayImport === 1,
     disabled: row.disabled === 1,
     otpDefaultsRemovable: row.otpDefaultsRemovable === 1,
     deletesToTrash: row.deletesToTrash === 1,
-  }))
+  }
 }

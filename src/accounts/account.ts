@@ -4,7 +4,15 @@ import type { Db } from '../db/database.ts'
 import { isCommitOutcomeUnknown } from '../db/write.ts'
 import { Failure } from '../errors.ts'
 import { findAccountId } from './account-id.ts'
-import { type AccountChanges, countAccounts, insertAccount, listAccounts, setDisabled, updateAccount } from './account-store.ts'
+import {
+  type AccountChanges,
+  countAccounts,
+  findAccountById,
+  insertAccount,
+  listAccounts,
+  setDisabled,
+  updateAccount,
+} from './account-store.ts'
 import { type AccountDeps, addApiKey } from './api-key.ts'
 import { PERMISSIONS } from './permission.ts'
 
@@ -20,25 +28,46 @@ export type AccountSettings = { mayUpload: boolean; mayImport: boolean }
 
 export type NewAccount = AccountSettings & { name: string; createdAtS: number; by: Actor }
 
-/** Creates an account within a larger transaction. */
-export async function addAccount(tx: Db, { by, ...account }: NewAccount) {
+/** Creates an account with one API key, within a larger transaction. */
+export async function addAccount(tx: Db, account: NewAccount) {
+  const accountId = await addEmptyAccount(tx, account)
+  const { apiKey } = await addApiKey(tx, accountId, { name: 'first key', permissions: PERMISSIONS }, account.createdAtS)
+  return { accountId, apiKey }
+}
+
+/** Creates an account without an API key: its people make their own. @returns its id */
+export async function createEmptyAccount(
+  { write, nowS }: AccountDeps,
+  account: AccountSettings & { name: string },
+  by: Actor,
+): Promise<string> {
+  return write((tx) => addEmptyAccount(tx, { ...account, by, createdAtS: nowS() }))
+}
+
+/** The same within a larger transaction. */
+async function addEmptyAccount(tx: Db, { by, ...account }: NewAccount): Promise<string> {
   const accountId = newId()
   const { createdAtS, ...details } = account
   await insertAccount(tx, { id: accountId, ...account })
-  const { apiKey } = await addApiKey(tx, accountId, { name: 'first key', permissions: PERMISSIONS }, createdAtS)
   await recordAuditEvent(tx, { atS: createdAtS, accountId, by, kind: 'account:created', subjects: [accountId], details })
-  return { accountId, apiKey }
+  return accountId
 }
 
 /**
  * Changes the settings of an account. They apply from its next request on.
  * @throws Failure as `findAccountId`
  */
-export async function changeAccount({ write, nowS }: AccountDeps, idOrName: string, changes: AccountChanges) {
+export async function changeAccount(
+  { write, nowS }: AccountDeps,
+  idOrName: string,
+  changes: AccountChanges,
+  by: Actor = 'command-line',
+) {
   return write(async (tx) => {
     const accountId = await findAccountId(tx, idOrName)
+    if (Object.values(changes).every((value) => value === undefined)) return { accountId }
     await updateAccount(tx, accountId, changes)
-    const event = { accountId, by: 'command-line', kind: 'account:changed', subjects: [accountId], details: changes } as const
+    const event = { accountId, by, kind: 'account:changed', subjects: [accountId], details: changes } as const
     await recordAuditEvent(tx, { atS: nowS(), ...event })
     return { accountId, ...changes }
   })
@@ -57,7 +86,12 @@ export type AccountSessions = {
  * no more content keys, its OTPs cannot be redeemed until it is enabled. Its videos remain, and running encodes are finished.
  * @throws Failure as `findAccountId`
  */
-export async function setAccountDisabled(deps: AccountDeps & { sessions: AccountSessions }, idOrName: string, disabled: boolean) {
+export async function setAccountDisabled(
+  deps: AccountDeps & { sessions: AccountSessions },
+  idOrName: string,
+  disabled: boolean,
+  by: Actor = 'command-line',
+) {
   const accountId = await findAccountId(deps.db, idOrName)
   const endSessionsInMemory = () => disabled && deps.sessions.endInMemory(accountId)
   await deps
@@ -65,7 +99,7 @@ export async function setAccountDisabled(deps: AccountDeps & { sessions: Account
       if (!(await setDisabled(tx, accountId, disabled))) return
       if (disabled) await deps.sessions.end(tx, accountId)
       const kind = disabled ? 'account:disabled' : 'account:enabled'
-      await recordAuditEvent(tx, { atS: deps.nowS(), accountId, by: 'command-line', kind, subjects: [accountId] })
+      await recordAuditEvent(tx, { atS: deps.nowS(), accountId, by, kind, subjects: [accountId] })
     })
     .catch((error) => {
       if (isCommitOutcomeUnknown(error)) endSessionsInMemory() // if it was committed, no viewer may continue
@@ -73,6 +107,13 @@ export async function setAccountDisabled(deps: AccountDeps & { sessions: Account
     })
   endSessionsInMemory()
   return { accountId, disabled }
+}
+
+/** An account with its settings. @throws Failure `not-found` */
+export async function getAccountById({ db }: Pick<AccountDeps, 'db'>, accountId: string) {
+  const account = await findAccountById(db, accountId)
+  if (!account) throw new Failure('not-found', 'There is no such account.')
+  return account
 }
 
 /** True until the first account exists. */

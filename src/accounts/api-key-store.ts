@@ -54,6 +54,13 @@ export async function listApiKeys(db: Db, accountId: string) {
   return rows.map((row) => ({ ...row, permissions: parsePermissions(row.permissions) }))
 }
 
+/** The names of keys, by their ids. */
+export async function listKeyNames(db: Db, ids: readonly string[]): Promise<Map<string, string>> {
+  if (ids.length === 0) return new Map()
+  const rows = await db.selectFrom('apiKey').select(['id', 'name']).where('id', 'in', ids).execute()
+  return new Map(rows.map(({ id, name }) => [id, name]))
+}
+
 /** A key that is neither revoked nor expired. */
 export async function findLiveKey(db: Db, keyId: string, nowS: number) {
   return db

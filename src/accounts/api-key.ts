@@ -6,6 +6,7 @@ import type { Write } from '../db/write.ts'
 import { Failure } from '../errors.ts'
 import { findAccountId } from './account-id.ts'
 import {
+  findAccountOfKey,
   findKeyHolder,
   findLiveKey,
   insertApiKey,
@@ -59,25 +60,46 @@ export function requirePermission(caller: Caller, permission: Permission): void 
 /** `lifeS` undefined: it is valid until it is revoked. */
 export type NewKey = { name: string; permissions: readonly Permission[]; lifeS?: number }
 
+/** For whom a key is managed: a caller in its own account, or the command line in any. */
+type KeyManager = Caller | 'command-line'
+
 /**
  * @returns the key's secret, the only copy
  * @throws Failure as `findAccountId`
  */
 export async function createApiKey({ write, nowS }: AccountDeps, idOrName: string, key: NewKey) {
-  return write(async (tx) => {
-    const accountId = await findAccountId(tx, idOrName)
-    const created = await addApiKey(tx, accountId, key, nowS())
-    const details = { name: key.name, permissions: key.permissions, expiresAtS: created.expiresAtS }
-    await recordAuditEvent(tx, {
-      atS: nowS(),
-      accountId,
-      by: 'command-line',
-      kind: 'key:created',
-      subjects: [created.keyId],
-      details,
-    })
-    return created
-  })
+  return write(async (tx) =>
+    addRecordedKey(tx, { ...key, accountId: await findAccountId(tx, idOrName), by: 'command-line', atS: nowS() }),
+  )
+}
+
+/** What `createApiKey` and `rotateKey` return: the secret is the only copy. */
+export type CreatedKey = Awaited<ReturnType<typeof addApiKey>>
+
+/**
+ * Creates a key in the account of a caller.
+ * @throws Failure `forbidden` when the caller lacks one of its permissions
+ */
+export async function createOwnApiKey({ write, nowS }: AccountDeps, caller: Caller, key: NewKey): Promise<CreatedKey> {
+  assertMayGrant(caller, key.permissions)
+  return write((tx) => addRecordedKey(tx, { ...key, accountId: caller.accountId, by: caller, atS: nowS() }))
+}
+
+async function addRecordedKey(
+  tx: Db,
+  { accountId, by, atS, ...key }: NewKey & { accountId: string; by: KeyManager; atS: number },
+): Promise<CreatedKey> {
+  const created = await addApiKey(tx, accountId, key, atS)
+  const details = { name: key.name, permissions: key.permissions, expiresAtS: created.expiresAtS }
+  await recordAuditEvent(tx, { atS, accountId, by, kind: 'key:created', subjects: [created.keyId], details })
+  return created
+}
+
+/** A key must not make one that may do more than itself. @throws Failure `forbidden` */
+function assertMayGrant(caller: Caller, permissions: readonly Permission[]): void {
+  const missing = permissions.filter((permission) => !caller.permissions.includes(permission))
+  if (missing.length > 0)
+    throw new Failure('forbidden', `This key lacks ${missing.join(', ')} itself, so it cannot give that to another one.`)
 }
 
 /** Creates a key within a larger transaction. @returns the secret as `apiKey` */
@@ -93,22 +115,38 @@ export async function addApiKey(tx: Db, accountId: string, { name, permissions, 
 
 /**
  * Replaces a key by a new one with the same name, permissions and lifetime. The old one stays valid for `overlapS`, then it expires.
- * @throws Failure `not-found` when there is no such key, or it is revoked or expired
+ * @throws Failure `not-found` when there is no such key, or it is revoked or expired; `forbidden` when it may do more than the caller
  */
-export async function rotateKey({ write, nowS }: AccountDeps, oldKeyId: string, overlapS: number) {
+export async function rotateKey(
+  { write, nowS }: AccountDeps,
+  oldKeyId: string,
+  overlapS: number,
+  by: KeyManager = 'command-line',
+) {
   return write(async (tx) => {
     const atS = nowS()
     const old = await findLiveKey(tx, oldKeyId, atS)
-    if (!old) throw keyNotFound(oldKeyId)
+    if (!old || !mayManage(by, old.accountId)) throw keyNotFound(oldKeyId)
     const { accountId, name, createdAtS, expiresAtS } = old
+    const permissions = parsePermissions(old.permissions)
+    if (by !== 'command-line') assertMayGrant(by, permissions)
     const lifeS = expiresAtS === null ? undefined : expiresAtS - createdAtS
-    const created = await addApiKey(tx, accountId, { name, permissions: parsePermissions(old.permissions), lifeS }, atS)
+    const created = await addApiKey(tx, accountId, { name, permissions, lifeS }, atS)
     const oldExpiresAtS = Math.min(expiresAtS ?? Number.MAX_SAFE_INTEGER, atS + overlapS)
     await setExpiry(tx, oldKeyId, oldExpiresAtS)
     const details = { newKeyId: created.keyId, oldExpiresAtS }
-    await recordAuditEvent(tx, { atS, accountId, by: 'command-line', kind: 'key:rotated', subjects: [oldKeyId], details })
+    await recordAuditEvent(tx, { atS, accountId, by, kind: 'key:rotated', subjects: [oldKeyId], details })
     return { ...created, oldExpiresAtS }
   })
+}
+
+function mayManage(by: KeyManager, accountId: string | undefined): boolean {
+  return by === 'command-line' || by.accountId === accountId
+}
+
+/** The keys of the account with this id, those that were revoked, too. */
+export async function findOwnApiKeys({ db }: Pick<AccountDeps, 'db'>, accountId: string) {
+  return listApiKeys(db, accountId)
 }
 
 /** The keys of an account. @throws Failure as `findAccountId` */
@@ -137,14 +175,18 @@ export async function getOtpKey({ db, nowS }: Pick<AccountDeps, 'db' | 'nowS'>, 
  * Durable when it resolves: the next request with the key, on any connection, is rejected.
  * @throws Failure `not-found` when there is no such key, or it was already revoked
  */
-export async function revokeKey({ write, nowS }: AccountDeps, keyId: string): Promise<void> {
+export async function revokeKey({ write, nowS }: AccountDeps, keyId: string, by: KeyManager = 'command-line'): Promise<void> {
   await write(async (tx) => {
+    if (!mayManage(by, await findAccountOfKey(tx, keyId))) throw keyNotFound(keyId)
     const accountId = await revokeApiKey(tx, keyId, nowS())
     if (accountId === undefined) throw keyNotFound(keyId)
-    await recordAuditEvent(tx, { atS: nowS(), accountId, by: 'command-line', kind: 'key:revoked', subjects: [keyId] })
+    await recordAuditEvent(tx, { atS: nowS(), accountId, by, kind: 'key:revoked', subjects: [keyId] })
   })
 }
 
 function keyNotFound(keyId: string): Failure {
-  return new Failure('not-found', `There is no live API key ${keyId}. See "reelgate key list".`)
+  return new Failure(
+    'not-found',
+    `There is no live API key ${keyId}. GET /api/keys and "reelgate key list" show those that there are.`,
+  )
 }

@@ -15,7 +15,11 @@ const AUDIT_KINDS = [
   'user:created',
   'user:link-made',
   'user:signed-in',
+  'user:changed',
+  'user:deleted',
   'user:password-set',
+  'sign-in:ended',
+  'account:looked-at',
   'passkey:added',
   'passkey:removed',
   'master-key:rotated',
@@ -82,9 +86,9 @@ function nameActor(by: Actor): string {
   return 'apiKeyId' in by ? by.apiKeyId : `user:${by.consoleUserId}`
 }
 
-/** The newest events first: of one account, or of all. */
-export async function listAuditEvents(db: Db, accountId: string | undefined, limit: number) {
-  const rows = await listAuditRows(db, accountId, limit)
+/** The newest events first: of one account, or of all. @param below lists only those with a lower id */
+export async function listAuditEvents(db: Db, accountId: string | undefined, limit: number, below?: number) {
+  const rows = await listAuditRows(db, accountId, { limit, below })
   return rows.map(({ details, ...row }) => ({ ...row, details: details === null ? null : JSON.parse(details) }))
 }
 

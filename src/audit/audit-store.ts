@@ -13,11 +13,12 @@ export async function insertAuditEvents(tx: Db, events: readonly NewAuditEvent[]
   }
 }
 
-export async function listAuditRows(db: Db, accountId: string | undefined, limit: number) {
+export async function listAuditRows(db: Db, accountId: string | undefined, { limit, below }: { limit: number; below?: number }) {
   return db
     .selectFrom('auditEvent')
-    .select(['atS', 'kind', 'subject', 'actor', 'accountId', 'details'])
+    .select(['id', 'atS', 'kind', 'subject', 'actor', 'accountId', 'details'])
     .$if(accountId !== undefined, (events) => events.where('accountId', '=', accountId ?? ''))
+    .$if(below !== undefined, (events) => events.where('id', '<', below ?? 0))
     .orderBy('id', 'desc')
     .limit(limit)
     .execute()

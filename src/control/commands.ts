@@ -124,8 +124,10 @@ export const COMMANDS = {
   }),
   audit: command(
     Type.Object({ account: Type.Optional(Name), limit: Type.Integer({ minimum: 1, maximum: 1_000_000 }) }),
-    async ({ accounts: { db } }: CommandDeps, { account, limit }) =>
-      listAuditEvents(db, account === undefined ? undefined : await findAccountId(db, account), limit),
+    async ({ accounts: { db } }: CommandDeps, { account, limit }) => {
+      const events = await listAuditEvents(db, account === undefined ? undefined : await findAccountId(db, account), limit)
+      return events.map(({ id: _, ...event }) => event)
+    },
   ),
   'hook list': command(Type.Object({ account: Name }), async ({ accounts: { db } }: CommandDeps, { account }) =>
     (await listWebhooks({ db }, await findAccountId(db, account))).map(formatWebhook),

@@ -5,21 +5,14 @@ export async function insertUser(tx: Db, user: NewConsoleUser): Promise<void> {
   await tx.insertInto('consoleUser').values(user).execute()
 }
 
-/** Whether a name is taken, in any account. */
-export async function isNameTaken(db: Db, foldedName: string): Promise<boolean> {
+/** Whether a name is taken by another person, in any account. */
+export async function isNameTaken(db: Db, foldedName: string, ownId?: string): Promise<boolean> {
   const row = await db.selectFrom('consoleUser').select('id').where('foldedName', '=', foldedName).executeTakeFirst()
-  return row !== undefined
+  return row !== undefined && row.id !== ownId
 }
 
-/** The user of a name, with whether the account is disabled. */
-export async function findUserByName(db: Db, foldedName: string) {
-  return db
-    .selectFrom('consoleUser')
-    .innerJoin('account', 'account.id', 'consoleUser.accountId')
-    .selectAll('consoleUser')
-    .select('account.disabled as accountDisabled')
-    .where('foldedName', '=', foldedName)
-    .executeTakeFirst()
+export async function findUserByName(db: Db, foldedName: string): Promise<ConsoleUserRow | undefined> {
+  return db.selectFrom('consoleUser').selectAll().where('foldedName', '=', foldedName).executeTakeFirst()
 }
 
 export async function findUser(db: Db, id: string): Promise<ConsoleUserRow | undefined> {
@@ -37,6 +30,41 @@ export async function findFirstAdministrator(db: Db): Promise<ConsoleUserRow | u
     .orderBy('id')
     .limit(1)
     .executeTakeFirst()
+}
+
+/** The users of an account, the oldest first, with how and when they sign in. */
+export async function listUsers(db: Db, accountId: string) {
+  const rows = await db
+    .selectFrom('consoleUser')
+    .select(['id', 'name', 'role', 'isAdministrator', 'disabled', 'createdAtS', 'wrappedPasswordHash'])
+    .select(({ selectFrom }) => [
+      selectFrom('passkey')
+        .select(({ fn }) => fn.countAll<number>().as('count'))
+        .whereRef('passkey.consoleUserId', '=', 'consoleUser.id')
+        .as('passkeyCount'),
+      selectFrom('signIn')
+        .select(({ fn }) => fn.max('signIn.lastSeenAtS').as('lastSeenAtS'))
+        .whereRef('signIn.consoleUserId', '=', 'consoleUser.id')
+        .as('lastSeenAtS'),
+    ])
+    .where('accountId', '=', accountId)
+    .orderBy('createdAtS')
+    .orderBy('id')
+    .execute()
+  return rows.map(({ wrappedPasswordHash, isAdministrator, disabled, passkeyCount, ...row }) => ({
+    ...row,
+    isAdministrator: isAdministrator === 1,
+    disabled: disabled === 1,
+    hasPassword: wrappedPasswordHash !== null,
+    passkeyCount: Number(passkeyCount),
+  }))
+}
+
+/** The names of users, by their ids. */
+export async function listUserNames(db: Db, ids: readonly string[]): Promise<Map<string, string>> {
+  if (ids.length === 0) return new Map()
+  const rows = await db.selectFrom('consoleUser').select(['id', 'name']).where('id', 'in', ids).execute()
+  return new Map(rows.map(({ id, name }) => [id, name]))
 }
 
 /** The users of all accounts, the oldest first. */
@@ -81,4 +109,21 @@ export async function hasUserWithCredential(db: Db): Promise<boolean> {
 
 export async function setPasswordHash(tx: Db, id: string, wrappedPasswordHash: Buffer): Promise<void> {
   await tx.updateTable('consoleUser').set({ wrappedPasswordHash }).where('id', '=', id).execute()
+}
+
+export type UserChanges = Partial<Pick<ConsoleUserRow, 'name' | 'foldedName' | 'role' | 'isAdministrator' | 'disabled'>>
+
+export async function updateUser(tx: Db, id: string, changes: UserChanges): Promise<void> {
+  await tx.updateTable('consoleUser').set(changes).where('id', '=', id).execute()
+}
+
+/** Whether an account has an owner who may sign in. */
+export async function hasOwner(db: Db, accountId: string): Promise<boolean> {
+  const owners = db.selectFrom('consoleUser').select('id').where('accountId', '=', accountId)
+  return (await owners.where('role', '=', 'owner').where('disabled', '=', 0).limit(1).executeTakeFirst()) !== undefined
+}
+
+/** Removes a user that has neither sign-ins, passkeys nor links. */
+export async function removeUser(tx: Db, id: string): Promise<void> {
+  await tx.deleteFrom('consoleUser').where('id', '=', id).execute()
 }

@@ -38,13 +38,13 @@ export async function addUser(tx: Db, { by, ...user }: NewUser): Promise<string>
   return id
 }
 
-/** @throws Failure `invalid`, or `conflict` when it is taken */
-async function freeName(tx: Db, text: string): Promise<Pick<ConsoleUserRow, 'name' | 'foldedName'>> {
+/** A name that another person has not. @param ownId of the person who may keep it @throws Failure `invalid`, or `conflict` when it is taken */
+export async function freeName(tx: Db, text: string, ownId?: string): Promise<Pick<ConsoleUserRow, 'name' | 'foldedName'>> {
   const name = text.normalize('NFC').trim()
   if (name === '' || name.length > MAX_NAME_LENGTH || /\p{Cc}/u.test(name))
     throw new Failure('invalid', `A name has 1 to ${MAX_NAME_LENGTH} characters, such as an e-mail address.`)
   const foldedName = foldCase(name)
-  if (await isNameTaken(tx, foldedName))
+  if (await isNameTaken(tx, foldedName, ownId))
     throw new Failure(
       'conflict',
       'This name is taken, perhaps in another account. Choose another one, such as an e-mail address.',
@@ -64,4 +64,8 @@ export async function canSignIn({ db }: { db: Db }): Promise<boolean> {
 
 export function userDisabled(): Failure {
   return new Failure('forbidden', 'Your access to the console is switched off. Ask an owner of the account.')
+}
+
+export function accountDisabled(): Failure {
+  return new Failure('forbidden', 'This account is disabled. Ask the server’s administrator to enable it.')
 }

@@ -1,15 +1,19 @@
 import type { FastifyRequest, RouteOptions } from 'fastify'
+import type { Caller } from '../../accounts/permission.ts'
 import { Failure } from '../../errors.ts'
 import type { App } from '../server/app-type.ts'
 import { refuseMethod } from '../server/method-not-allowed.ts'
 import { identify, type LimitDeps } from '../server/rate-limits.ts'
 import { addBodyParsers } from '../wire/bodies.ts'
+import { type AccountRoutesDeps, accountRoutes } from './account.ts'
 import { type AlertRoutesDeps, alertRoutes } from './alerts.ts'
+import { type AuditRoutesDeps, auditRoutes } from './audit-log.ts'
 import { type BanRoutesDeps, banRoutes } from './bans.ts'
 import { type FileRoutesDeps, fileRoutes } from './files.ts'
 import { folderRoutes } from './folders.ts'
 import { type ImportRoutesDeps, importRoutes } from './imports.ts'
 import type { FindCaller } from './key.ts'
+import { type KeyRoutesDeps, keyRoutes } from './keys.ts'
 import { type ListRoutesDeps, listRoutes } from './list.ts'
 import { type OtpRoutesDeps, otpRoutes } from './otp.ts'
 import { type OtpDefaultsRoutesDeps, otpDefaultsRoutes } from './otp-defaults.ts'
@@ -37,6 +41,9 @@ export type ApiRoutesDeps = VideoRoutesDeps &
   SessionRoutesDeps &
   AlertRoutesDeps &
   BanRoutesDeps &
+  KeyRoutesDeps &
+  AccountRoutesDeps &
+  AuditRoutesDeps &
   ViewerRoutesDeps & { hooks: Omit<WebhookRoutesDeps, 'idempotency'> }
 
 /** The current interface, `/api`: `Authorization: Apisecret <secret>`, JSON in and out (wire-contract.md, sections 2 and 3). */
@@ -51,11 +58,15 @@ export function authenticateCallers(app: App, deps: CallerDeps): void {
   app.addHook('onRoute', assertNamesPermission)
   // Before anything of a body is read.
   app.addHook('onRequest', async (request, reply) => {
-    const { permission = 'viewer', isPublic } = request.routeOptions.config
+    const { permission = 'viewer', isPublic, isForAdministrators } = request.routeOptions.config
     if (isPublic) return
     const identified = identify(deps, { request, reply }, permission, () => deps.findCaller(request))
-    if (!request.is404) request.holder = await identified
-    else await identified.catch(throwLimited) // which routes exist is no secret: 404 needs no key
+    if (request.is404) {
+      await identified.catch(throwLimited) // which routes exist is no secret: 404 needs no key
+    } else {
+      request.holder = await identified
+      if (isForAdministrators) requireAdministrator(request.holder)
+    }
     if (!isReserved(request.params)) return
     refuseMethod(request.server.knownRoutes, request, reply)
     throw noSuchRoute(request)
@@ -81,6 +92,9 @@ export function apiRoutes(app: App, deps: ApiRoutesDeps): void {
   webhookRoutes(app, { ...deps.hooks, idempotency: deps.idempotency })
   usageRoutes(app, deps)
   banRoutes(app, deps)
+  keyRoutes(app, deps)
+  accountRoutes(app, deps)
+  auditRoutes(app, deps)
   sessionRoutes(app, deps)
   alertRoutes(app, deps)
   viewerRoutes(app, deps)
@@ -92,6 +106,12 @@ const RESERVED = /^(folders|tags|importurl)$/i
 
 function isReserved(params: unknown): boolean {
   return typeof params === 'object' && params !== null && 'id' in params && RESERVED.test(String(params.id))
+}
+
+/** @throws Failure `forbidden` */
+function requireAdministrator(caller: Caller): void {
+  if ('isAdministrator' in caller && caller.isAdministrator) return
+  throw new Failure('forbidden', 'Only an administrator of this installation may do this.')
 }
 
 function throwLimited(error: unknown): void {

@@ -6,6 +6,8 @@ declare module 'fastify' {
   interface FastifyContextConfig {
     /** What the caller must be allowed to do. A route of the interface with neither this nor `isPublic` does not register. */
     permission?: Permission
+    /** Only for people who administrate the installation. */
+    isForAdministrators?: true
     /** Available without authentication. */
     isPublic?: true
   }

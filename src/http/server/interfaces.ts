@@ -62,7 +62,7 @@ export type InterfaceDeps = {
 }
 
 /** What this file puts together for the calls of owners. */
-type OwnParts = Pick<ApiRoutesDeps, 'idempotency' | 'hooks' | 'downloads' | 'stops' | 'pages'>
+type OwnParts = Pick<ApiRoutesDeps, 'idempotency' | 'hooks' | 'downloads' | 'stops' | 'pages' | 'accounts'>
 type ParsingLimits = Pick<PosterDeps & CaptionDeps, 'posterRenderer' | 'captionParser'>
 
 /** The server with everything that it answers over HTTP; it does not listen yet. */
@@ -73,7 +73,14 @@ export function createInterfaces(deps: InterfaceDeps): App {
   const { masterKey, folders, authenticate } = deps.owners
   const parsing: ParsingLimits = { posterRenderer: createPosterRenderer(), captionParser: createCaptionParser() }
   const pages = createResponseCache()
-  const parts: OwnParts = { idempotency: deps.owners, hooks: deps.owners, downloads: deps.owners, stops: playback, pages }
+  const parts: OwnParts = {
+    idempotency: deps.owners,
+    hooks: deps.owners,
+    downloads: deps.owners,
+    stops: playback,
+    pages,
+    accounts: deps.owners,
+  }
   const owners = { ...deps.owners, ...limiting, ...parsing, ...parts, publicUrl }
   const segments = { ...deps.segments, segments: folders.segments }
   const traffic = limits && createTrafficMeter(playback.sessions, playback.nowS)

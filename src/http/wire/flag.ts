@@ -14,3 +14,8 @@ export const Flag = Type.Union([
 export function isOn(flag: Static<typeof Flag>): boolean {
   return ['1', 'true'].includes(String(flag))
 }
+
+/** The same of a field that may be absent. */
+export function isOnIfGiven(flag: Static<typeof Flag> | undefined): boolean | undefined {
+  return flag === undefined ? undefined : isOn(flag)
+}

@@ -2,3 +2,7 @@
 export function isoTime(atS: number): string {
   return new Date(atS * 1000).toISOString()
 }
+
+export function isoTimeOrNull(atS: number | null): string | null {
+  return atS === null ? null : isoTime(atS)
+}

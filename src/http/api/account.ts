@@ -1,0 +1,75 @@
+import { type Static, Type } from 'typebox'
+import { changeAccount, getAccountById } from '../../accounts/account.ts'
+import type { AccountDeps } from '../../accounts/api-key.ts'
+import type { App } from '../server/app-type.ts'
+import { Flag, isOnIfGiven } from '../wire/flag.ts'
+import { isoTime } from '../wire/iso-time.ts'
+import { authenticateRequest } from './key.ts'
+
+const WhenFull = Type.Union([Type.Literal('refuse'), Type.Literal('stop-oldest')])
+
+export const AccountBody = Type.Object({
+  id: Type.String(),
+  name: Type.String(),
+  createdAt: Type.String({ description: 'ISO 8601' }),
+  disabled: Type.Boolean(),
+  mayUpload: Type.Boolean(),
+  mayImport: Type.Boolean(),
+  pageMax: Type.Integer({ description: 'maximum page size of lists' }),
+  limitFactor: Type.Integer({ description: 'its rate limits are multiplied by this' }),
+  streamLimit: Type.Integer({ description: 'concurrent streams of one viewer, unless its OTP says otherwise; 0: no limit' }),
+  whenFull: Type.Union([WhenFull, Type.String()], { description: 'what happens at that limit: refuse or stop-oldest' }),
+  otpDefaultsRemovable: Type.Boolean({ description: 'whether an OTP may remove a default watermark or whitelist' }),
+  deletesToTrash: Type.Boolean({ description: 'whether deletions over the API go to the trash' }),
+  videosCount: Type.Integer(),
+})
+export type AccountBody = Static<typeof AccountBody>
+
+const ChangeBody = Type.Object({
+  streamLimit: Type.Optional(Type.Integer({ minimum: 0, maximum: 100, description: '0: no limit', examples: [2] })),
+  whenFull: Type.Optional(WhenFull),
+  deletesToTrash: Type.Optional(Flag),
+})
+
+export type AccountRoutesDeps = { accounts: AccountDeps }
+
+/** The settings of the account; those that its owners may change. */
+export function accountRoutes(app: App, { accounts }: AccountRoutesDeps): void {
+  app.get(
+    '/account',
+    {
+      config: { permission: 'viewer' },
+      schema: { summary: 'Settings of the account', response: { 200: AccountBody } },
+    },
+    async (request) => accountBody(await getAccountById(accounts, authenticateRequest(request).accountId)),
+  )
+
+  app.put(
+    '/account',
+    {
+      config: { permission: 'editor' },
+      schema: {
+        summary: 'Change settings of the account',
+        description: 'What is absent stays as it is. Its permissions and limits are the administrator’s to change.',
+        body: ChangeBody,
+        response: { 200: AccountBody },
+      },
+    },
+    async (request) => {
+      const caller = authenticateRequest(request)
+      const { streamLimit, whenFull, deletesToTrash } = request.body
+      // Named one by one: what only an administrator may change is not taken from here.
+      await changeAccount(
+        accounts,
+        caller.accountId,
+        { streamLimit, whenFull, deletesToTrash: isOnIfGiven(deletesToTrash) },
+        caller,
+      )
+      return accountBody(await getAccountById(accounts, caller.accountId))
+    },
+  )
+}
+
+export function accountBody({ createdAtS, videoCount, ...account }: Awaited<ReturnType<typeof getAccountById>>): AccountBody {
+  return { ...account, createdAt: isoTime(createdAtS), videosCount: videoCount }
+}
