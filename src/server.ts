@@ -112,6 +112,7 @@ async function openServer(
     uploads: receiving,
     segments: { hotSegments, chunkQueue, segmentEvents, wakeEncoders: encoding.wake, reportDamage },
     people: {
+      accountSessions: sessionsOfAccounts(playback),
       findSignedIn: createFindSignedIn({ db, write, nowS, log }),
       signIn: {
         ...{ db, write, masterKey, nowS, passwords: createPasswords(), challenges: createChallenges() },

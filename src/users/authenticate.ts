@@ -7,7 +7,7 @@ import type { SignInRow } from '../db/tables.ts'
 import type { Write } from '../db/write.ts'
 import { Failure, logLevelFor } from '../errors.ts'
 import { findSignIn, type SignInDetails, saveSignInSeen } from './sign-in-store.ts'
-import { ROLE_PERMISSIONS, type Role, userDisabled } from './user.ts'
+import { accountDisabled, ROLE_PERMISSIONS, type Role, userDisabled } from './user.ts'
 
 /** The person who is signed in, with what the console shows of it. */
 export type SignedIn = SignedInUser & {
@@ -27,7 +27,8 @@ export type SignedIn = SignedInUser & {
  */
 export type FindSignedIn = (token: string | undefined) => Promise<SignedIn>
 
-const IDLE_S = 7 * 24 * 3600
+/** A sign-in that is not used for so long has ended. */
+export const IDLE_S = 7 * 24 * 3600
 /** How late it is saved that a person was there. */
 const SEEN_EVERY_S = 600
 
@@ -51,8 +52,7 @@ export function createFindSignedIn({ db, write, nowS, log }: FindSignedInDeps): 
     if (isOver || (isElsewhere(found) && !found.isAdministrator))
       throw new Failure('unauthenticated', 'You are not signed in, or no longer. Sign in again.')
     if (found.userDisabled) throw userDisabled()
-    if (found.accountDisabled && !found.isAdministrator)
-      throw new Failure('forbidden', 'This account is disabled. Ask the server’s administrator to enable it.')
+    if (found.accountDisabled && !found.isAdministrator) throw accountDisabled()
     if (found.lastSeenAtS + SEEN_EVERY_S <= atS) saveSeen(found.id)
     return toSignedIn(found)
   }

@@ -78,6 +78,49 @@ export async function removeSignInByToken(tx: Db, tokenHash: Buffer) {
   return tx.deleteFrom('signIn').where('tokenHash', '=', tokenHash).returning(['id', 'consoleUserId']).executeTakeFirst()
 }
 
+/** The sign-ins of a person that have not ended, the newest first. */
+export async function listSignIns(db: Db, consoleUserId: string, seenAfterS: number, nowS: number) {
+  const rows = await db
+    .selectFrom('signIn')
+    .select(['id', 'method', 'address', 'userAgent', 'createdAtS', 'lastSeenAtS', 'expiresAtS'])
+    .where('consoleUserId', '=', consoleUserId)
+    .where('expiresAtS', '>', nowS)
+    .where('lastSeenAtS', '>', seenAfterS)
+    .execute()
+  return rows.toSorted((a, b) => b.createdAtS - a.createdAtS)
+}
+
+/** Ends one sign-in of a person. False: there is none. */
+export async function removeSignIn(tx: Db, consoleUserId: string, id: string): Promise<boolean> {
+  const { numDeletedRows } = await tx
+    .deleteFrom('signIn')
+    .where('id', '=', id)
+    .where('consoleUserId', '=', consoleUserId)
+    .executeTakeFirst()
+  return numDeletedRows > 0n
+}
+
+/** Ends all sign-ins of a person but one. @returns how many */
+export async function removeOtherSignIns(tx: Db, consoleUserId: string, exceptId: string): Promise<number> {
+  const { numDeletedRows } = await tx
+    .deleteFrom('signIn')
+    .where('consoleUserId', '=', consoleUserId)
+    .where('id', '!=', exceptId)
+    .executeTakeFirst()
+  return Number(numDeletedRows)
+}
+
+/** Sets the account that is looked at. False: the sign-in has ended, or there is no such account. */
+export async function setLookedAtAccount(tx: Db, id: string, accountId: string): Promise<boolean> {
+  const { numUpdatedRows } = await tx
+    .updateTable('signIn')
+    .set({ accountId })
+    .where('id', '=', id)
+    .where(({ exists, selectFrom }) => exists(selectFrom('account').select('account.id').where('account.id', '=', accountId)))
+    .executeTakeFirst()
+  return numUpdatedRows > 0n
+}
+
 /** Ends all sign-ins of a person. */
 export async function removeSignInsOfUser(tx: Db, consoleUserId: string): Promise<void> {
   await tx.deleteFrom('signIn').where('consoleUserId', '=', consoleUserId).execute()
@@ -96,8 +139,12 @@ export async function removeOldSignIns(tx: Db, beforeS: number, limit: number): 
 
 /** Makes a link the only one of its user. */
 export async function replaceLink(tx: Db, link: Insertable<Tables['signInLink']>): Promise<void> {
-  await tx.deleteFrom('signInLink').where('consoleUserId', '=', link.consoleUserId).execute()
+  await removeLinkOfUser(tx, link.consoleUserId)
   await tx.insertInto('signInLink').values(link).execute()
+}
+
+export async function removeLinkOfUser(tx: Db, consoleUserId: string): Promise<void> {
+  await tx.deleteFrom('signInLink').where('consoleUserId', '=', consoleUserId).execute()
 }
 
 /** Spends a link: of any number of concurrent calls one gets its user. */

@@ -1,3 +1,4 @@
+import { isAccountDisabled } from '../accounts/account-store.ts'
 import { recordAuditEvent } from '../audit/audit-log.ts'
 import { type MasterKey, unwrap, wrap } from '../crypto/master-key.ts'
 import { hashSecret, isSecret, newId, newSecret } from '../crypto/secret.ts'
@@ -18,7 +19,7 @@ import {
   removeSignInsOfUser,
   spendLink,
 } from './sign-in-store.ts'
-import { passwordHashPurpose, userDisabled } from './user.ts'
+import { accountDisabled, passwordHashPurpose, userDisabled } from './user.ts'
 import { findUser, findUserByName, setPasswordHash } from './user-store.ts'
 
 export type SignInDeps = {
@@ -119,6 +120,7 @@ export async function addSignIn(
   { address, userAgent, oldToken }: Browser,
 ): Promise<NewSignIn> {
   if (user.disabled) throw userDisabled()
+  if (!user.isAdministrator && (await isAccountDisabled(tx, user.accountId))) throw accountDisabled()
   if (oldToken !== undefined) await removeSignInByToken(tx, hashSecret(oldToken))
   const token = newSecret()
   const expiresAtS = nowS + (method === 'link' ? LINK_LIFE_S : LIFE_S)

@@ -138,6 +138,13 @@ test('L06: every operation and every command that manages something is in the au
     await atName.get('POST', '/sign-in/passkey', authenticator.get(challenge))
   }
 
+  const rotated = await newKey('to be rotated over the API')
+  let invitedId = ''
+  async function onInvited(method: string, path: string, body?: object): Promise<string> {
+    await person.get(method, `/users/${invitedId}${path}`, body)
+    return invitedId
+  }
+
   const steps: Step[] = [
     ['POST /api/videos/{id}', 'video:edited', to(videoId, () => ask('POST', `/api/videos/${videoId}`, { title: 'New' }))],
     [
@@ -217,6 +224,46 @@ test('L06: every operation and every command that manages something is in the au
       'passkey:removed',
       to(user.id, () => atName.get('DELETE', `/passkeys/${authenticator.id}`)),
     ],
+    [
+      'POST /console/api/users',
+      'user:link-made',
+      async () => {
+        invitedId = (await person.get<{ id: string }>('POST', '/users', { name: 'Ben', role: 'viewer' })).id
+        return invitedId
+      },
+    ],
+    ['PUT /console/api/users/{id}', 'user:changed', () => onInvited('PUT', '', { role: 'owner' })],
+    ['POST /console/api/users/{id}/link', 'user:link-made', () => onInvited('POST', '/link')],
+    ['DELETE /console/api/users/{id}', 'user:deleted', () => onInvited('DELETE', '')],
+    ['DELETE /console/api/sign-ins', 'sign-in:ended', to(user.id, () => person.get('DELETE', '/sign-ins'))],
+    [
+      'DELETE /console/api/sign-ins/{id}',
+      'sign-in:ended',
+      to(user.id, async () => {
+        await signIn(reelgate)
+        const { rows } = await person.get<{ rows: { id: string; current: boolean }[] }>('GET', '/sign-ins')
+        await person.get('DELETE', `/sign-ins/${rows.find(({ current }) => !current)?.id}`)
+      }),
+    ],
+    [
+      'POST /console/api/accounts',
+      'account:created',
+      async () => (await person.get<{ id: string }>('POST', '/accounts', { name: 'Tre' })).id,
+    ],
+    [
+      'PUT /console/api/accounts/{id}',
+      'account:changed',
+      to(una.accountId, () => person.get('PUT', `/accounts/${una.accountId}`, { pageMax: 50 })),
+    ],
+    ['PUT /console/api/sign-in/account', 'account:looked-at', asPerson('PUT', '/sign-in/account', { account: una.accountId })],
+    [
+      'POST /api/keys',
+      'key:created',
+      async () => (await ask<{ id: string }>('POST', '/api/keys', { name: 'new', permissions: ['viewer'] })).id,
+    ],
+    ['POST /api/keys/{id}/rotate', 'key:rotated', to(rotated.keyId, () => ask('POST', `/api/keys/${rotated.keyId}/rotate`))],
+    ['DELETE /api/keys/{id}', 'key:revoked', to(rotated.keyId, () => ask('DELETE', `/api/keys/${rotated.keyId}`))],
+    ['PUT /api/account', 'account:changed', to(una.accountId, () => ask('PUT', '/api/account', { deletesToTrash: 0 }))],
     ['backup made', 'backup:made', to('today', () => command('backup made', { name: 'today', atS: 1 }))],
     [
       'key rotate-master',

@@ -165,11 +165,21 @@ async function sendForm(): Promise<Response> {
   return fetch(`${reelgate.url}/upload`, { method: 'POST', body: uploadForm(issued, new Blob(['no video']), 'video.mp4') })
 }
 
+let invitedCount = 1
+
 /** The same for what only a person can use. */
 async function ownValuesOfPerson(): Promise<(text: string) => string> {
   const person = await signIn(reelgate)
   await person.get('PUT', '/sign-in/password', { password: EXAMPLE.password })
-  const own = Object.entries({ [EXAMPLE.userName]: 'owner', [EXAMPLE.linkToken]: await makeLink(reelgate) })
+  const invited = await person.get<{ id: string }>('POST', '/users', { name: `Invited ${invitedCount++}`, role: 'viewer' })
+  const { rows } = await person.get<{ rows: { id: string }[] }>('GET', '/sign-ins')
+  const own = Object.entries({
+    [EXAMPLE.userName]: 'owner',
+    [EXAMPLE.linkToken]: await makeLink(reelgate),
+    [EXAMPLE.userId]: invited.id,
+    [EXAMPLE.signInId]: rows[0]?.id ?? '',
+    [EXAMPLE.accountId]: (await ask<{ id: string }>('GET', '/api/account')).id,
+  })
   return (text) => own.reduce((said, [example, value]) => said.replaceAll(example, value), text)
 }
 
@@ -187,7 +197,9 @@ async function ownValues(): Promise<(text: string) => string> {
   const headers = { Authorization: `Apisecret ${owner.apiKey}` }
   const added = await fetch(`${reelgate.url}/api/videos/${videoId}/files`, { method: 'POST', headers, body: imageForm() })
   const [poster] = (await added.json()) as { id: number }[]
+  const key = await ask<{ id: string }>('POST', '/api/keys', { name: 'For an example', permissions: ['viewer'] })
   const own = Object.entries({
+    [EXAMPLE.keyId]: key.id,
     [EXAMPLE.videoId]: videoId,
     [EXAMPLE.folderId]: folder.id,
     [EXAMPLE.fileId]: String(poster?.id),

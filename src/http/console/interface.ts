@@ -2,12 +2,15 @@ import { Failure } from '../../errors.ts'
 import { type ApiRoutesDeps, apiRoutes, authenticateCallers } from '../api/interface.ts'
 import type { App } from '../server/app-type.ts'
 import { countUnauthenticated } from '../server/rate-limits.ts'
+import { type AccountAdminDeps, accountAdminRoutes } from './accounts.ts'
 import { readSignInToken } from './cookie.ts'
 import { refuseOtherSites } from './origin.ts'
 import { type PasskeyRoutesDeps, passkeyRoutes } from './passkeys.ts'
 import { signInRoutes } from './sign-in.ts'
+import { signInsRoutes } from './sign-ins.ts'
+import { userRoutes } from './users.ts'
 
-export type ConsoleApiDeps = ApiRoutesDeps & PasskeyRoutesDeps
+export type ConsoleApiDeps = ApiRoutesDeps & PasskeyRoutesDeps & AccountAdminDeps
 
 /**
  * The current interface for the console's own pages, `/console/api`: the same operations, authenticated by the cookie of a person who is
@@ -25,4 +28,7 @@ export async function consoleApiInterface(app: App, deps: ConsoleApiDeps): Promi
   apiRoutes(app, deps)
   signInRoutes(app, deps)
   passkeyRoutes(app, deps)
+  signInsRoutes(app, deps)
+  userRoutes(app, deps)
+  accountAdminRoutes(app, deps)
 }

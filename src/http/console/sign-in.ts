@@ -26,6 +26,9 @@ const SignedOutReply = Type.Object({
   signedIn: Type.Literal(false),
   methods: Type.Array(Type.Union([Type.Literal('password'), Type.Literal('passkey'), Type.Literal('link')])),
 })
+/** How a person signed in. */
+export const Method = Type.Union([Type.Literal('password'), Type.Literal('passkey'), Type.Literal('link')])
+
 const SignedInReply = Type.Object({
   signedIn: Type.Literal(true),
   user: Type.Object({
@@ -172,7 +175,8 @@ export async function beginSignIn(
   return signedInReply(deps, await deps.findSignedIn(signIn.token))
 }
 
-async function signedInReply({ signIn, publicUrl }: SignInRoutesDeps, person: SignedIn): Promise<SignInReply> {
+/** What `GET /sign-in` says of a person. */
+export async function signedInReply({ signIn, publicUrl }: SignInRoutesDeps, person: SignedIn): Promise<SignInReply> {
   const isOwn = person.accountId === person.ownAccountId
   const account = { id: person.accountId, name: person.accountName }
   const accounts = person.isAdministrator ? (await findAccounts(signIn)).map(({ id, name }) => ({ id, name })) : [account]

@@ -16,7 +16,7 @@ import { type ApiRoutesDeps, apiInterface } from '../api/interface.ts'
 import { readApiKey } from '../api/key.ts'
 import { metaInterface } from '../api/meta.ts'
 import { CONSOLE_FOLDER, isConsoleBuilt } from '../console/files.ts'
-import { consoleApiInterface } from '../console/interface.ts'
+import { type ConsoleApiDeps, consoleApiInterface } from '../console/interface.ts'
 import { consolePages } from '../console/pages.ts'
 import type { PasskeyRoutesDeps } from '../console/passkeys.ts'
 import { demoInterface } from '../demo/routes.ts'
@@ -50,7 +50,7 @@ export type InterfaceDeps = {
   /** For calls with an API key, in either version of the API. */
   owners: DownloadDeps & Omit<ApiRoutesDeps & V2Deps, keyof LimitDeps | keyof ParsingLimits | 'publicUrl' | keyof OwnParts>
   /** People who sign in to the console. */
-  people: Omit<PasskeyRoutesDeps, keyof LimitDeps | 'publicUrl'>
+  people: Omit<PasskeyRoutesDeps, keyof LimitDeps | 'publicUrl'> & Pick<ConsoleApiDeps, 'accountSessions'>
   uploads: SourceDeps
   playback: PlaybackDeps
   usage: Usage

@@ -1,0 +1,109 @@
+import { type Static, Type } from 'typebox'
+import {
+  type AccountSessions,
+  changeAccount,
+  createEmptyAccount,
+  findAccounts,
+  getAccountById,
+  setAccountDisabled,
+} from '../../accounts/account.ts'
+import type { AccountChanges } from '../../accounts/account-store.ts'
+import type { AccountDeps } from '../../accounts/api-key.ts'
+import { Failure } from '../../errors.ts'
+import { AccountBody, accountBody } from '../api/account.ts'
+import { authenticateRequest } from '../api/key.ts'
+import { EXAMPLE } from '../docs/examples.ts'
+import type { App } from '../server/app-type.ts'
+import { Flag, isOn, isOnIfGiven } from '../wire/flag.ts'
+
+const Name = Type.String({ minLength: 1, maxLength: 100, examples: ['A school'] })
+const ListReply = Type.Object({ rows: Type.Array(AccountBody) })
+const AccountParams = Type.Object({ id: Type.String({ description: 'of the account', examples: [EXAMPLE.accountId] }) })
+const CreateBody = Type.Object({
+  name: Name,
+  mayUpload: Type.Optional({ ...Flag, description: 'default 1' }),
+  mayImport: Type.Optional({ ...Flag, description: 'default 1' }),
+})
+const ChangeBody = Type.Object({
+  name: Type.Optional(Name),
+  disabled: Type.Optional({ ...Flag, description: '1: its keys and people are refused, and its videos stop playing' }),
+  mayUpload: Type.Optional(Flag),
+  mayImport: Type.Optional(Flag),
+  otpDefaultsRemovable: Type.Optional(Flag),
+  deletesToTrash: Type.Optional(Flag),
+  limitFactor: Type.Optional(Type.Integer({ minimum: 1, maximum: 1000 })),
+  pageMax: Type.Optional(Type.Integer({ minimum: 1, maximum: 100 })),
+  streamLimit: Type.Optional(Type.Integer({ minimum: 0, maximum: 100 })),
+  whenFull: Type.Optional(Type.Union([Type.Literal('refuse'), Type.Literal('stop-oldest')])),
+})
+
+export type AccountAdminDeps = { accounts: AccountDeps; accountSessions: AccountSessions }
+
+/** The accounts of the installation, for its administrators. */
+export function accountAdminRoutes(app: App, { accounts, accountSessions: sessions }: AccountAdminDeps): void {
+  const config = { permission: 'editor', isForAdministrators: true } as const
+
+  app.get(
+    '/accounts',
+    {
+      config,
+      schema: { summary: 'List accounts', description: 'For administrators.', response: { 200: ListReply } },
+    },
+    async () => ({ rows: (await findAccounts(accounts)).map(accountBody) }),
+  )
+
+  app.post(
+    '/accounts',
+    {
+      config,
+      schema: {
+        summary: 'Create an account',
+        description: 'For administrators. It has no API key and no people: look into it, and add them.',
+        body: CreateBody,
+        response: { 200: AccountBody },
+      },
+    },
+    async (request) => {
+      const { name, mayUpload = 1, mayImport = 1 } = request.body
+      const settings = { name, mayUpload: isOn(mayUpload), mayImport: isOn(mayImport) }
+      return accountBody(
+        await getAccountById(accounts, await createEmptyAccount(accounts, settings, authenticateRequest(request))),
+      )
+    },
+  )
+
+  app.put(
+    '/accounts/:id',
+    {
+      config,
+      schema: {
+        summary: 'Change an account',
+        description: 'For administrators. What is absent stays as it is.',
+        params: AccountParams,
+        body: ChangeBody,
+        response: { 200: AccountBody },
+      },
+    },
+    async (request) => {
+      const by = authenticateRequest(request)
+      const { id } = await getAccountById(accounts, request.params.id)
+      const disabled = isOnIfGiven(request.body.disabled)
+      if (disabled && id === by.accountId)
+        throw new Failure('conflict', 'You are in this account. Look into another one to disable it.')
+      await changeAccount(accounts, id, readChanges(request.body), by)
+      if (disabled !== undefined) await setAccountDisabled({ ...accounts, sessions }, id, disabled, by)
+      return accountBody(await getAccountById(accounts, id))
+    },
+  )
+}
+
+/** The settings that the body names. */
+function readChanges(body: Static<typeof ChangeBody>): AccountChanges {
+  const { name, limitFactor, pageMax, streamLimit, whenFull } = body
+  return {
+    ...{ name, limitFactor, pageMax, streamLimit, whenFull },
+    ...{ mayUpload: isOnIfGiven(body.mayUpload), mayImport: isOnIfGiven(body.mayImport) },
+    otpDefaultsRemovable: isOnIfGiven(body.otpDefaultsRemovable),
+    deletesToTrash: isOnIfGiven(body.deletesToTrash),
+  }
+}

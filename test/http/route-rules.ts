@@ -1,0 +1,176 @@
+import type { Permission } from '../../src/accounts/permission.ts'
+
+// Who opens each route of the running server, for the tests that ask all of them.
+
+/** Who opens a route: a key with this permission; nobody but a viewer's browser with its proof, or a person with the console's cookie; anybody. */
+export type Rule = {
+  opens: Permission | 'proof' | 'cookie' | 'anybody'
+  /** Another permission that opens it. */
+  alsoOpens?: Permission
+  /** What the right key is answered, or, where no key is asked for, everybody. */
+  status: number
+  /** Where even the key of a banned account is answered so. */
+  toBannedAccount?: number
+  /** Where it differs from the route: VIDEO stands for the id of a video of the account. */
+  path?: string
+  body?: object
+}
+
+const DOWNLOAD = `/download/9999999999/${'A'.repeat(43)}/${'0'.repeat(32)}/1`
+
+export const RULES: Record<string, Rule> = {
+  'GET /api/videos': { opens: 'viewer', status: 200 },
+  'GET /api/videos/:id': { opens: 'viewer', status: 200 },
+  'POST /api/videos/:id': { opens: 'editor', status: 200, body: { description: 'by its owner' } },
+  'PUT /api/videos': { opens: 'uploader', status: 200, path: '/api/videos?title=x' },
+  // Asked for an address that is refused as it stands, so that nothing is fetched.
+  'PUT /api/videos/importUrl': { opens: 'uploader', status: 400, body: { url: 'http://127.0.0.1/' } },
+  'DELETE /api/videos': { opens: 'editor', status: 200, path: '/api/videos?videos=none' },
+  'GET /api/videos/tags': { opens: 'viewer', status: 200 },
+  'POST /api/videos/tags': { opens: 'editor', status: 200, body: { videos: ['VIDEO'], tags: ['a'] } },
+  'PUT /api/videos/tags': { opens: 'editor', status: 200, body: { videos: ['VIDEO'], tags: ['a'] } },
+  'DELETE /api/videos/tags': { opens: 'editor', status: 200, body: { videos: ['VIDEO'], tags: ['a'] } },
+  'GET /api/videos/folders/:id': { opens: 'viewer', status: 200, path: '/api/videos/folders/root' },
+  'POST /api/videos/folders/search': { opens: 'viewer', status: 200, body: { name: 'x' } },
+  'POST /api/videos/folders': { opens: 'editor', status: 200, body: { name: 'x' } },
+  // No folder that each asker could rename and delete: whom it opens to, it tells that there is none.
+  'PUT /api/videos/folders/:id': {
+    opens: 'editor',
+    status: 404,
+    path: `/api/videos/folders/${'0'.repeat(32)}`,
+    body: { name: 'x' },
+  },
+  'DELETE /api/videos/folders/:id': { opens: 'editor', status: 404, path: `/api/videos/folders/${'0'.repeat(32)}` },
+  'POST /api/videos/:id/otp': { opens: 'otpCreator', status: 200, body: {} },
+  'GET /api/otp-defaults': { opens: 'viewer', status: 200 },
+  'PUT /api/otp-defaults': { opens: 'editor', status: 200, body: {} },
+  'GET /api/videos/:id/otp-defaults': { opens: 'viewer', status: 200 },
+  'PUT /api/videos/:id/otp-defaults': { opens: 'editor', status: 200, body: {} },
+  'GET /api/videos/:id/files': { opens: 'viewer', status: 200 },
+  // No form: the file is asked for only of whom the route opens to.
+  'POST /api/videos/:id/files': { opens: 'editor', status: 400 },
+  'GET /api/videos/:id/files/:fileId': {
+    opens: 'viewer',
+    alsoOpens: 'downloader',
+    status: 404,
+    path: '/api/videos/VIDEO/files/1',
+  },
+  'DELETE /api/videos/:id/files/:fileId': { opens: 'editor', status: 404, path: '/api/videos/VIDEO/files/1' },
+  'POST /api/account/video-usage': { opens: 'viewer', status: 200, body: { date: '2026-02-28' } },
+
+  'GET /api/keys': { opens: 'editor', status: 200 },
+  'POST /api/keys': { opens: 'editor', status: 200, body: { name: 'x', permissions: ['editor'] } },
+  'POST /api/keys/:id/rotate': { opens: 'editor', status: 404, path: `/api/keys/${'0'.repeat(32)}/rotate` },
+  'DELETE /api/keys/:id': { opens: 'editor', status: 404, path: `/api/keys/${'0'.repeat(32)}` },
+  'GET /api/account': { opens: 'viewer', status: 200 },
+  'PUT /api/account': { opens: 'editor', status: 200, body: { streamLimit: 0 } },
+  'GET /api/audit-log': { opens: 'editor', status: 200 },
+
+  'GET /api/hooks': { opens: 'viewer', status: 200 },
+  'POST /api/hooks': { opens: 'editor', status: 200, body: { value: 'https://1.1.1.1/', status: 0 } },
+  'DELETE /api/hooks': { opens: 'editor', status: 404, body: { uuid: 'VIDEO' } },
+  'PUT /api/hooks/:uuid': { opens: 'editor', status: 404, body: { status: 0 } },
+  'POST /api/hooks/:uuid/secret': { opens: 'editor', status: 404 },
+  'GET /api/viewers': { opens: 'viewer', status: 400 },
+  'GET /api/viewers/:userId': { opens: 'viewer', status: 200 },
+  'GET /api/videos/:id/viewers': { opens: 'viewer', status: 200 },
+  'POST /api/hooks/:uuid/test': { opens: 'editor', status: 404 },
+  'GET /api/hooks/:uuid/deliveries': { opens: 'viewer', status: 404 },
+  'POST /api/hooks/:uuid/deliveries/replay': { opens: 'editor', status: 404 },
+  'POST /api/hooks/:uuid/deliveries/:id/replay': { opens: 'editor', status: 404 },
+
+  'GET /api/sessions': { opens: 'viewer', status: 200 },
+  'DELETE /api/sessions': { opens: 'editor', status: 200, path: '/api/sessions?userId=nobody' },
+  'GET /api/trash': { opens: 'viewer', status: 200 },
+  'POST /api/trash/restore': { opens: 'editor', status: 200, body: { videos: [] } },
+  'DELETE /api/trash': { opens: 'editor', status: 200, body: { videos: [] } },
+  'POST /api/videos/move': { opens: 'editor', status: 200, body: { videos: [], folderId: 'root' } },
+  'GET /api/alerts': { opens: 'viewer', status: 200 },
+  'GET /api/bans': { opens: 'editor', status: 200, toBannedAccount: 200 },
+  'DELETE /api/bans': { opens: 'editor', status: 404, toBannedAccount: 404, path: '/api/bans?subject=VIDEO' },
+
+  'POST /v2/otp': { opens: 'otpCreator', status: 200, path: '/v2/otp?video=VIDEO' },
+  'POST /v2/files': { opens: 'viewer', status: 200, path: '/v2/files?video=VIDEO' },
+  'POST /v2/importUrl': { opens: 'uploader', status: 400, path: '/v2/importUrl?url=http://127.0.0.1/' },
+  'POST /v2/videos': { opens: 'viewer', status: 200 },
+  'POST /v2/tags/add': { opens: 'editor', status: 200, body: { videos: ['VIDEO'], tags: ['a'] } },
+  'POST /v2/tags/remove': { opens: 'editor', status: 200, body: { videos: ['VIDEO'], tags: ['b'] } },
+  'POST /v2/tags/search': { opens: 'viewer', status: 200, body: { tags: ['a'] } },
+  'POST /v2/uploadPolicy': { opens: 'uploader', status: 200, body: { title: 'x' } },
+  'POST /v2/video': { opens: 'viewer', status: 200, path: '/v2/video?id=VIDEO' },
+
+  'POST /play/redeem': { opens: 'proof', status: 403 },
+  'POST /play/:session/page': { opens: 'proof', status: 403 },
+  'GET /play/:session/playlist/:name': { opens: 'proof', status: 403, path: `/play/${'A'.repeat(22)}/playlist/main` },
+  'GET /play/:session/key/:window': { opens: 'proof', status: 403, path: `/play/${'A'.repeat(22)}/key/0` },
+  'GET /play/:session/file/:name': { opens: 'proof', status: 403, path: `/play/${'A'.repeat(22)}/file/caption-1` },
+  'POST /play/:session/beat': { opens: 'proof', status: 403, body: { state: 'playing', positionS: 0 } },
+  'POST /play/:session/leave': { opens: 'proof', status: 403 },
+  // Its address is signed for a session.
+  'GET /media/:exp/:sig/:videoId/:generation/:rendition/:file': {
+    opens: 'proof',
+    status: 403,
+    path: `/media/9999999999/${'A'.repeat(22)}/VIDEO/1/1/0.m4s`,
+  },
+  // Its address is signed for a key.
+  'GET /download/:exp/:sig/:keyId/:fileId': { opens: 'proof', status: 403, path: DOWNLOAD },
+  'HEAD /download/:exp/:sig/:keyId/:fileId': { opens: 'proof', status: 403, path: DOWNLOAD },
+  // The form carries its own proof: the policy that an uploader's key was given.
+  'POST /upload': { opens: 'proof', status: 415 },
+
+  'GET /api/meta/:id': { opens: 'anybody', status: 200 },
+  'OPTIONS /upload': { opens: 'anybody', status: 204 },
+  'GET /player': { opens: 'anybody', status: 200 },
+  'GET /player/v2': { opens: 'anybody', status: 200 },
+  'GET /playerAssets/*': { opens: 'anybody', status: 200, path: '/playerAssets/1.6.10/vdo.js' },
+  'GET /v2': { opens: 'anybody', status: 200 },
+  'GET /v2/api.js': { opens: 'anybody', status: 200 },
+  'GET /v2/player.js': { opens: 'anybody', status: 200 },
+  'GET /player/v2/api.js': { opens: 'anybody', status: 200 },
+  'GET /player/v2/player.js': { opens: 'anybody', status: 200 },
+  'GET /vdo.js': { opens: 'anybody', status: 200 },
+  'GET /player/assets/:file': { opens: 'anybody', status: 404, path: '/player/assets/none.js' },
+  'GET /poster/:file': { opens: 'anybody', status: 404, path: `/poster/${'A'.repeat(22)}.jpg` },
+  'GET /console': { opens: 'anybody', status: 302 },
+  'GET /console/assets/:file': { opens: 'anybody', status: 404, path: '/console/assets/none.js' },
+  'GET /console/api/sign-in': { opens: 'anybody', status: 200 },
+  'POST /console/api/sign-in': { opens: 'cookie', status: 0 },
+  'POST /console/api/sign-in/link': { opens: 'cookie', status: 0 },
+  'DELETE /console/api/sign-in': { opens: 'cookie', status: 0 },
+  'PUT /console/api/sign-in/password': { opens: 'cookie', status: 0 },
+  'POST /console/api/sign-in/passkey/options': { opens: 'cookie', status: 0 },
+  'POST /console/api/sign-in/passkey': { opens: 'cookie', status: 0 },
+  'PUT /console/api/sign-in/account': { opens: 'cookie', status: 0 },
+  'GET /console/api/sign-ins': { opens: 'cookie', status: 0 },
+  'DELETE /console/api/sign-ins': { opens: 'cookie', status: 0 },
+  'DELETE /console/api/sign-ins/:id': { opens: 'cookie', status: 0 },
+  'GET /console/api/users': { opens: 'cookie', status: 0 },
+  'POST /console/api/users': { opens: 'cookie', status: 0 },
+  'PUT /console/api/users/:id': { opens: 'cookie', status: 0 },
+  'DELETE /console/api/users/:id': { opens: 'cookie', status: 0 },
+  'POST /console/api/users/:id/link': { opens: 'cookie', status: 0 },
+  'GET /console/api/accounts': { opens: 'cookie', status: 0 },
+  'POST /console/api/accounts': { opens: 'cookie', status: 0 },
+  'PUT /console/api/accounts/:id': { opens: 'cookie', status: 0 },
+  'GET /console/api/passkeys': { opens: 'cookie', status: 0 },
+  'POST /console/api/passkeys/options': { opens: 'cookie', status: 0 },
+  'POST /console/api/passkeys': { opens: 'cookie', status: 0 },
+  'DELETE /console/api/passkeys/:id': { opens: 'cookie', status: 0 },
+
+  'GET /': { opens: 'anybody', status: 302 },
+  'GET /docs': { opens: 'anybody', status: 302 },
+  'GET /docs/api': { opens: 'anybody', status: 200 },
+  'GET /docs/api/openapi.json': { opens: 'anybody', status: 200 },
+  'GET /healthz': { opens: 'anybody', status: 200 },
+  'GET /readyz': { opens: 'anybody', status: 200 },
+  // Here without a demo video; with one they answer this machine alone: see test/start/demo.test.ts.
+  'GET /demo': { opens: 'anybody', status: 404 },
+  'GET /api/site/homepage_video': { opens: 'anybody', status: 404 },
+}
+
+/** A HEAD is answered as its GET is. The console has every operation of `/api` once more, for its cookie alone. */
+export function ruleOf(route: string): Rule | undefined {
+  const asGet = route.replace(/^HEAD /, 'GET ')
+  const original = RULES[asGet.replace(' /console/api/', ' /api/')]
+  return RULES[route] ?? RULES[asGet] ?? (original && { ...original, opens: 'cookie' })
+}
