@@ -20,6 +20,7 @@ afterAll(async () => {
   await reelgate?.remove()
 })
 
+/** It lets the player load until each of its buffers has something, then only when the test says so. */
 const STAND_IN = `{
   const { MediaSource, SourceBuffer } = globalThis
   delete globalThis.MediaSource
@@ -30,6 +31,15 @@ const STAND_IN = `{
       super()
       globalThis.source = this
       this.addEventListener('sourceopen', () => this.stream(true))
+    }
+    addSourceBuffer(type) {
+      const buffer = super.addSourceBuffer(type)
+      buffer.addEventListener('updateend', () => {
+        if (this.hasBegun || [...this.sourceBuffers].some(({ buffered }) => buffered.length === 0)) return
+        this.hasBegun = true
+        this.stream(false)
+      })
+      return buffer
     }
     stream(isOn) {
       this.streaming = isOn
@@ -49,7 +59,7 @@ test('a browser with nothing but ManagedMediaSource plays, and loads on when the
   await player.playsPast(0.5)
   expect(await page.evaluate("document.querySelector('video').disableRemotePlayback")).toBe(true) // else Safari opens no such source
 
-  await page.evaluate('source.stream(false)')
+  expect(await page.evaluate('source.streaming')).toBe(false)
   await player.seekNear(50)
   await player.until(({ seeking }) => seeking)
   await page.evaluate('source.stream(true)')
