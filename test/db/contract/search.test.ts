@@ -59,8 +59,9 @@ const compared = (text: string) => text.normalize('NFC').toLowerCase().replace(/
 
 test('every filter finds and counts the same videos as a comparison of each, newest first', async () => {
   await fc.assert(
-    fc.asyncProperty(videos, sought, tagNames, fc.boolean(), async (made, part, tags, byText) => {
+    fc.asyncProperty(videos, sought, tagNames, fc.boolean(), fc.boolean(), async (made, part, tags, byText, isAlone) => {
       const accountId = newId()
+      if (isAlone) await deleteAllVideos()
       const kept = await fill(accountId, made)
       const filter: VideoFilter = { tags, ...(byText ? { text: part } : {}) }
       const wanted = kept
@@ -82,6 +83,20 @@ test('every filter finds and counts the same videos as a comparison of each, new
     { numRuns: 60 },
   )
 })
+
+/** Most installations have one account with videos: its searches are planned differently. */
+async function deleteAllVideos() {
+  await database.write(async (tx) => {
+    const rows = await tx.selectFrom('video').select(['accountId', 'id']).where('deletedAtS', 'is', null).execute()
+    for (const [accountId, found] of Map.groupBy(rows, (row) => row.accountId))
+      await tombstoneVideos(
+        tx,
+        accountId,
+        found.map(({ id }) => id),
+        1,
+      )
+  })
+}
 
 async function fill(accountId: string, made: readonly { title: string; tags: readonly string[]; fate: string }[]) {
   return database.write(async (tx) => {
