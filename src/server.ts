@@ -100,6 +100,11 @@ async function openServer(
   const playbackOtps = { db, write, nowS, outbound, watermarkImages, findDefaults: createOtpDefaultsFinder({ db, write }) }
   const demo = isDemoAllowed(config) ? openDemo({ ...receiving, sandbox, playbackOtps }) : undefined
   const metrics = config.metrics && (await import('./http/metrics/metrics.ts')).createMetrics(config.metrics)
+  const erasing = {
+    viewings: playback.viewings,
+    savePlayback: () => savePlayback(playback),
+    eraseFromUsage: usage.eraseViewer,
+  }
   const app = createInterfaces({
     ...{ config, limits, publicUrl, refusal: ownership.refusal, playback, usage, demo, log },
     owners: {
@@ -108,6 +113,7 @@ async function openServer(
       onImportQueued: imports.wake,
       wakeMp4Scheduler: mp4s.wake,
       stopMp4: mp4s.stopJobs,
+      ...erasing,
     },
     uploads: receiving,
     segments: { hotSegments, chunkQueue, segmentEvents, wakeEncoders: encoding.wake, reportDamage },
@@ -152,9 +158,7 @@ async function openServer(
       masterKey,
       nowS,
       outbound,
-      viewings: playback.viewings,
-      savePlayback: () => savePlayback(playback),
-      eraseFromUsage: usage.eraseViewer,
+      ...erasing,
       copy: async () => foundation.restoredCopy,
     },
     log,

@@ -65,6 +65,29 @@ export async function listAlertRows(
   return query.orderBy('id', 'desc').limit(limit).execute()
 }
 
+/** Up to which alert they have been seen; 0: none. */
+export async function findSeenAlertId(db: Db, accountId: string): Promise<number> {
+  const account = await db.selectFrom('account').select('alertsSeenId').where('id', '=', accountId).executeTakeFirst()
+  return account?.alertsSeenId ?? 0
+}
+
+/** Marks the account's alerts up to an id as seen. */
+export async function markAlertsSeen(tx: Db, accountId: string, upToId: number): Promise<void> {
+  const { newest } = await tx
+    .selectFrom('alert')
+    .select(({ fn }) => fn.max('id').as('newest'))
+    .where('accountId', '=', accountId)
+    .where('id', '<=', upToId)
+    .executeTakeFirstOrThrow()
+  const seenId = Number(newest ?? 0)
+  await tx
+    .updateTable('account')
+    .set({ alertsSeenId: seenId })
+    .where('id', '=', accountId)
+    .where('alertsSeenId', '<', seenId)
+    .execute()
+}
+
 /** The oldest account, which gets what concerns the whole installation. */
 export async function findFirstAccount(db: Db) {
   return db

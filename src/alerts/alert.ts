@@ -1,7 +1,7 @@
 import type { Db } from '../db/database.ts'
 import type { Write } from '../db/write.ts'
 import { addAccountEvent, addVideoEvents } from '../webhooks/outbox.ts'
-import { type AlertFilter, insertAlert, listAlertRows, removeOldAlerts } from './alert-store.ts'
+import { type AlertFilter, findSeenAlertId, insertAlert, listAlertRows, markAlertsSeen, removeOldAlerts } from './alert-store.ts'
 import { type AlertCause, isAboutPlayback } from './cause.ts'
 import { insertAlertMail, removeOldMails } from './mail-store.ts'
 
@@ -50,6 +50,8 @@ export type ListedAlert = Omit<Alert, 'accountId' | 'subject' | 'cause'> & {
   cause: string
   atS: number
   occurrenceCount: number
+  /** Whether an owner has marked it, or a newer one, as seen. */
+  isSeen: boolean
 }
 
 /** The account's alerts, the newest first. @param page.below only alerts with a lower id */
@@ -60,10 +62,19 @@ export async function listAlerts(
   page: { limit: number; below?: number },
 ): Promise<ListedAlert[]> {
   const rows = await listAlertRows(db, accountId, filter, page)
+  const seenId = await findSeenAlertId(db, accountId)
   return rows.map(({ id, cause, sessionId, userId, videoId, numbers, atS, occurrenceCount }) => ({
     ...{ id, cause, sessionId, userId, videoId, atS, occurrenceCount },
     numbers: JSON.parse(numbers),
+    isSeen: id <= seenId,
   }))
+}
+
+export type SeenDeps = { write: Write }
+
+/** Marks alerts up to an id as seen. */
+export async function markSeen({ write }: SeenDeps, accountId: string, upToId: number): Promise<void> {
+  await write((tx) => markAlertsSeen(tx, accountId, upToId))
 }
 
 /** Removes alerts, and which of them were mailed, after as many days as other data about viewers. */

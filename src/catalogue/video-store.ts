@@ -125,6 +125,20 @@ export async function listExisting(
   return rows.map((row) => row.id)
 }
 
+/** What names a video in lists of other things. */
+export type VideoSummary = Pick<VideoRow, 'id' | 'title' | 'durationS'>
+
+/** Those of the videos that exist. */
+export async function listSummaries(db: Db, accountId: string, videoIds: readonly string[]): Promise<VideoSummary[]> {
+  return db
+    .selectFrom('video')
+    .select(['id', 'title', 'durationS'])
+    .where(ACCOUNT_ID_UNINDEXED, '=', accountId)
+    .where('id', 'in', videoIds)
+    .where('deletedAtS', 'is', null)
+    .execute()
+}
+
 /** Marks existing videos of the account as deleted, and subtracts them from its count. */
 export async function tombstoneVideos(tx: Db, accountId: string, videoIds: readonly string[], nowS: number): Promise<void> {
   await tx

@@ -8,7 +8,15 @@ import { listEnabledPosters, type Poster } from './poster-store.ts'
 import { findPositions, isSlowSearch, type VideoFilter } from './search-store.ts'
 import { listTagsOfVideos } from './tag-store.ts'
 import { parseDescription, parseTitle } from './title.ts'
-import { findVideosByPosition, listPositions, setFolder, updateVideo, type VideoChanges } from './video-store.ts'
+import {
+  findVideosByPosition,
+  listPositions,
+  listSummaries,
+  setFolder,
+  updateVideo,
+  type VideoChanges,
+  type VideoSummary,
+} from './video-store.ts'
 
 /** A video as its owner sees it. */
 export type Video = VideoRow & { posters: Poster[]; tags: string[] }
@@ -47,6 +55,17 @@ export async function getVideo({ db }: Pick<CatalogueDeps, 'db'>, accountId: str
   const [video] = await readVideos(db, accountId, await listPositions(db, accountId, [videoId]))
   if (!video) throw videoNotFound()
   return video
+}
+
+/** Those of the videos that exist, by their id. */
+export async function findSummaries(
+  { db }: Pick<CatalogueDeps, 'db'>,
+  accountId: string,
+  videoIds: readonly string[],
+): Promise<ReadonlyMap<string, VideoSummary>> {
+  const ids = [...new Set(videoIds)].filter((id) => id !== '')
+  const rows = ids.length === 0 ? [] : await listSummaries(db, accountId, ids)
+  return new Map(rows.map((row) => [row.id, row]))
 }
 
 /** Changes only the given fields. @throws Failure `not-found`, also for the folder; `invalid` for an invalid text */

@@ -6,6 +6,7 @@ import { reportDamage } from '../encode/repair.ts'
 import { identifyingFiles, openDatabase } from '../installation/database.ts'
 import { lockDataFolder } from '../installation/lock.ts'
 import { openRotation } from '../installation/master-key-rotation.ts'
+import { openCountries } from '../playback/countries.ts'
 import { sessionsOfAccounts } from '../playback/session.ts'
 import { openRestoredCopy } from '../webhooks/restored-copy.ts'
 import { openLog } from './log.ts'
@@ -36,7 +37,10 @@ async function runOnDataFolder(config: Config, name: CommandName, args: unknown)
         rotation: () => openRotation({ ...deps, config }),
         copy: () => openRestoredCopy(database, identifyingFiles(config), deps.nowS),
         bans: { ...deps, forget: () => undefined, pardon: () => undefined, banEndsAtS: ({ endsAtS }) => endsAtS },
-        stops: { ...deps, sessions: new Map(), suspicions: { progressOf: () => undefined } },
+        stops: {
+          ...{ ...deps, sessions: new Map(), suspicions: { progressOf: () => undefined } },
+          countries: openCountries(config.countriesFile),
+        },
         // No server encodes now: the rows wait for the next start.
         media: {
           ...deps,

@@ -69,6 +69,8 @@ type AccountTable = {
   otpDefaultsRemovable: Generated<number>
   /** Whether deletions through the API go to the trash, as those of the console do. */
   deletesToTrash: Generated<number>
+  /** The owners have seen its alerts up to this id. */
+  alertsSeenId: Generated<number>
   /** Videos not deleted: updated by triggers in the same transaction as `video`, so that a list needs no count. */
   videoCount: Generated<number>
   /** Folders besides the root; maintained by triggers. */

@@ -2,6 +2,7 @@ import { type Actor, recordAuditEvent } from '../audit/audit-log.ts'
 import { hashSecret } from '../crypto/secret.ts'
 import type { Db } from '../db/database.ts'
 import type { Write } from '../db/write.ts'
+import type { Countries } from './countries.ts'
 import { expireOtp } from './otp-store.ts'
 import { type LiveSessions, MAX_IDLE_S, recordEnd } from './session.ts'
 import { endMatchingSessions, type LiveSessionRow, listLiveSessions, type SessionFilter } from './session-store.ts'
@@ -15,27 +16,39 @@ export type StopDeps = {
   nowS: () => number
   sessions: LiveSessions
   suspicions: Pick<Suspicions, 'progressOf'>
+  countries: Countries
 }
 
 /** Whom to stop. An OTP that is not spent yet opens nothing any more. */
 export type StopTarget = { sessionId: string } | { userId: string } | { videoId: string } | { otp: string }
 
 /** With what its keys allow to be played and its beats report as played; null after a restart, and when it has not been active for an hour. */
-export type ListedSession = LiveSessionRow & { [Seconds in keyof Progress]: number | null }
+export type ListedSession = LiveSessionRow & { [Seconds in keyof Progress]: number | null } & {
+  /** Where its OTP was redeemed; null: not known. */
+  country: string | null
+}
 
 /** The account's sessions that may play now, the newest first. */
 export async function listSessions(
-  { db, nowS, suspicions }: Pick<StopDeps, 'db' | 'nowS' | 'suspicions'>,
+  { db, nowS, suspicions, countries }: Pick<StopDeps, 'db' | 'nowS' | 'suspicions' | 'countries'>,
   accountId: string,
   filter: Pick<SessionFilter, 'userId' | 'videoId'>,
   limit: number,
 ): Promise<ListedSession[]> {
   const rows = await listLiveSessions(db, accountId, filter, { seenSinceS: nowS() - MAX_IDLE_S, limit })
-  return rows.map((row) => {
-    const progress = suspicions.progressOf(row.id)
-    const [drawnS, playedS] = progress ? [Math.round(progress.drawnS), Math.round(progress.playedS)] : [null, null]
-    return { ...row, drawnS, playedS }
-  })
+  return Promise.all(
+    rows.map(async (row) => {
+      const progress = suspicions.progressOf(row.id)
+      const [drawnS, playedS] = progress ? [Math.round(progress.drawnS), Math.round(progress.playedS)] : [null, null]
+      return { ...row, drawnS, playedS, country: await findCountry(countries, row.address) }
+    }),
+  )
+}
+
+/** The list is worth having without countries, too, where their database cannot be read. */
+async function findCountry(countries: Countries, address: string | null): Promise<string | null> {
+  if (address === null) return null
+  return (await countries.find(address).catch(() => undefined)) ?? null
 }
 
 /**

@@ -91,6 +91,7 @@ export const ALWAYS: readonly Call[] = [
   ['a new video', 250, (db) => videos.insertVideo(db, large, { id: 'x', title: 'X', uploadTimeS: 1 })],
   ['moving a video', 300, (db) => videos.updateVideo(db, large, V, { folderId: 'f9' })],
   ['existing videos', 30, (db) => videos.listExisting(db, large, [V, idOf(9)])],
+  ['summaries of videos', 30, (db) => videos.listSummaries(db, large, [V, idOf(9)])],
   ['positions of videos', 30, (db) => videos.listPositions(db, large, [V, idOf(9)])],
   ['adding tags to a video', 250, (db) => tags.insertTags(db, large, [7], ['new', 'all'])],
   ['removing the tags of a video', 300, (db) => tags.removeVideoTags(db, large, [7])],

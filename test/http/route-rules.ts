@@ -42,6 +42,8 @@ export const RULES: Record<string, Rule> = {
   },
   'DELETE /api/videos/folders/:id': { opens: 'editor', status: 404, path: `/api/videos/folders/${'0'.repeat(32)}` },
   'POST /api/videos/:id/otp': { opens: 'otpCreator', status: 200, body: {} },
+  'PUT /api/alerts/seen': { opens: 'editor', status: 200, body: { upTo: 1 } },
+  'DELETE /api/viewers/:userId': { opens: 'editor', status: 200, path: '/api/viewers/no-one' },
   'GET /api/otp-defaults': { opens: 'viewer', status: 200 },
   'PUT /api/otp-defaults': { opens: 'editor', status: 200, body: {} },
   'GET /api/videos/:id/otp-defaults': { opens: 'viewer', status: 200 },

@@ -35,7 +35,16 @@ afterAll(async () => {
   await rm(folder, { recursive: true })
 })
 
-type Alert = { cause: string; session: string | null; userId: string | null; video: string; count: number; numbers: object }
+type Alert = {
+  id: number
+  seen: boolean
+  cause: string
+  session: string | null
+  userId: string | null
+  video: string
+  count: number
+  numbers: object
+}
 type Page = { rows: Alert[] }
 
 async function list(filter: Record<string, string> = {}, owner = reelgate.owner): Promise<Alert[]> {
@@ -70,7 +79,8 @@ test('P10: keys that are drawn and not played, and requests that come too early,
   ] as const)
     for (let window = 0; window < windows; window++) expect((await viewer.key(window)).status).toBe(200)
   const alert = { cause: 'keys-drawn', session: second.state.session, userId: 'ann', numbers: { drawnS: 912, playedS: 0 } }
-  const listed = { ...alert, video: reelgate.videoId, count: 1, at: expect.stringMatching(/^20\d\d-.*Z$/) }
+  const video = { video: reelgate.videoId, title: expect.any(String) }
+  const listed = { id: expect.any(Number), ...alert, ...video, count: 1, at: expect.stringMatching(/^20\d\d-.*Z$/), seen: false }
   await expect.poll(() => list({ userId: 'ann' }), SAVED).toEqual([listed])
 
   let window = 50
@@ -175,4 +185,19 @@ test('the command line lists alerts, too', async () => {
   const listed = await reelgate.cli('alert', 'list', 'owner', '--user-id', 'ben', '--cause', 'otp-reused', '--json')
   expect(JSON.parse(listed.stdout)).toMatchObject([{ cause: 'otp-reused', userId: 'ben', occurrenceCount: 1 }])
   expect((await reelgate.cli('alert', 'list', 'owner', '--cause', 'nothing')).code).toBe(2)
+})
+
+test('an alert that was marked as seen is, with all older ones; newer ones and those of other accounts are not', async () => {
+  for (const userId of ['ida', 'jon', 'kim']) {
+    const viewer = await newViewer({ userId })
+    expect((await viewerAt('80.1.1.1').redeem(viewer.otp)).body).toMatchObject({ code: 'otp-used' })
+  }
+  const idOf = async (userId: string) => (await list({ userId }))[0]?.id
+  const other = await reelgate.newOwner('the other account')
+  const mark = async (owner: Owner) => (await owner.call('PUT', '/api/alerts/seen', { body: { upTo: await idOf('jon') } })).status
+  expect(await mark(other)).toBe(200)
+  expect((await list({ userId: 'jon' }))[0]?.seen).toBe(false)
+  expect(await mark(reelgate.owner)).toBe(200)
+  const seen = await Promise.all(['ida', 'jon', 'kim'].map(async (userId) => (await list({ userId }))[0]?.seen))
+  expect(seen).toEqual([true, true, false])
 })

@@ -7,6 +7,7 @@ import { makeVideo } from '../videos.ts'
 
 /** What the versions after 0.2.0 added to its tables. */
 const ADDED_SINCE = [
+  'alter table account drop column alerts_seen_id',
   'drop index video_usage_named',
   'drop trigger video_restored',
   'drop table trashed_video',

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { addInterval, encodeIntervals } from '../../src/viewers/intervals.ts'
 import { type Reelgate, startReelgate } from '../in-process.ts'
-import { changeRows, listTables, readRows } from '../rows.ts'
+import { listTables, readRows } from '../rows.ts'
 import { makeVideo } from '../videos.ts'
 import { hooksOf, type Receivers, startReceivers } from '../webhooks/receiver.ts'
+import { haveWatched } from './watched.ts'
 
 let receivers: Receivers
 beforeAll(async () => {
@@ -19,37 +19,19 @@ async function rowsOf({ owner }: Reelgate, path: string): Promise<Row[]> {
   return ((await response.json()) as { rows: Row[] }).rows
 }
 
-/** As if a viewer had watched the first seconds of the video today. */
-function haveWatched(reelgate: Reelgate, userId: string, seconds: number): void {
-  const [account] = readRows<{ id: string }>(reelgate, 'select id from account')
-  const nowS = Math.floor(Date.now() / 1000)
-  const watched = [encodeIntervals(addInterval([], 0, seconds)), seconds]
-  const key = [account?.id ?? '', userId, reelgate.videoId]
-  const day = Math.floor(nowS / 86_400)
-  changeRows(
-    reelgate,
-    'insert into viewing (account_id, user_id, video_id, intervals, watched_s, position_s, began_at_s, last_at_s) values (?, ?, ?, ?, ?, ?, ?, ?)',
-    ...key,
-    ...watched,
-    seconds,
-    nowS,
-    nowS,
-  )
-  changeRows(
-    reelgate,
-    'insert into viewing_day (account_id, user_id, video_id, intervals, watched_s, day) values (?, ?, ?, ?, ?, ?)',
-    ...key,
-    ...watched,
-    day,
-  )
-}
-
 test('an owner lists what a viewer watched, who watched a video, and the seconds of each day as CSV', async () => {
   const reelgate = await startReelgate({ video: await makeVideo() })
   const { videoId } = reelgate
   for (const userId of ['ann', 'bob', 'cid']) haveWatched(reelgate, userId, 2)
   expect(await rowsOf(reelgate, '/api/viewers/ann')).toMatchObject([
-    { userId: 'ann', video: videoId, watchedS: 2, intervals: [[0, 2]], completedAt: null },
+    {
+      userId: 'ann',
+      video: videoId,
+      title: (await reelgate.owner.video(videoId)).title,
+      watchedS: 2,
+      intervals: [[0, 2]],
+      completedAt: null,
+    },
   ])
   expect(await rowsOf(reelgate, '/api/viewers/nobody')).toEqual([])
   const first = await reelgate.owner.call('GET', `/api/videos/${videoId}/viewers?limit=2`)
@@ -82,8 +64,10 @@ test('what a viewer played is counted from beats and keys, 90 % of it is an even
   expect(event).toMatchObject({ event: 'viewer:completed', payload: { id: reelgate.videoId, userId: 'ann', watchedS: 3 } })
   expect(await rowsOf(reelgate, '/api/viewers/ann')).toMatchObject([{ watchedS: 3, completedAt: expect.any(String) }])
 
-  const erased = await reelgate.cli('viewer', 'erase', 'ann', '--json')
-  expect(JSON.parse(erased.stdout)).toEqual({ stopped: 1, videos: 1 })
+  const other = await reelgate.newOwner('another account')
+  expect(await (await other.call('DELETE', '/api/viewers/ann')).json()).toEqual({ message: 'Erased', videos: 0, sessions: 0 })
+  const erased = await reelgate.owner.call('DELETE', '/api/viewers/ann')
+  expect(await erased.json()).toEqual({ message: 'Erased', videos: 1, sessions: 1 })
   expect(await rowsOf(reelgate, '/api/viewers/ann')).toEqual([])
   expect((await viewer.key(0)).status).toBe(403)
 })

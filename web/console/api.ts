@@ -29,6 +29,13 @@ export async function callApi<Reply>(method: string, path: string, call: Call = 
   return response.json()
 }
 
+/** The same for an operation that answers with a file of text, such as CSV. @throws ApiFailure */
+export async function callApiForText(method: string, path: string, call: Call = {}): Promise<string> {
+  const response = await send(method, path, call)
+  if (!response.ok) throw await readFailure(response)
+  return response.text()
+}
+
 async function send(method: string, path: string, { query = {}, body, signal }: Call): Promise<Response> {
   const url = apiUrl(path)
   for (const [name, value] of Object.entries(query))

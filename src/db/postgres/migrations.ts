@@ -11,6 +11,7 @@ import { resumePositions } from './migrations/0009-resume-positions.ts'
 import { consoleUsers } from './migrations/0010-console-users.ts'
 import { trash } from './migrations/0011-trash.ts'
 import { namedUsage } from './migrations/0012-named-usage.ts'
+import { seenAlerts } from './migrations/0013-seen-alerts.ts'
 
 /** In order; a released one never changes. */
 export const MIGRATIONS: Record<string, Migration> = {
@@ -26,4 +27,5 @@ export const MIGRATIONS: Record<string, Migration> = {
   '0010-console-users': consoleUsers,
   '0011-trash': trash,
   '0012-named-usage': namedUsage,
+  '0013-seen-alerts': seenAlerts,
 }

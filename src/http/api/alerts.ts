@@ -1,8 +1,9 @@
 import type { FastifyReply } from 'fastify'
 import { type Static, Type } from 'typebox'
-import { type AlertDeps, listAlerts } from '../../alerts/alert.ts'
+import { type AlertDeps, listAlerts, markSeen, type SeenDeps } from '../../alerts/alert.ts'
 import { ALERT_CAUSES, type AlertCause } from '../../alerts/cause.ts'
 import { type CursorDeps, decodeCursor, encodeCursor } from '../../catalogue/cursor.ts'
+import { findSummaries } from '../../catalogue/video.ts'
 import { Failure } from '../../errors.ts'
 import { EXAMPLE } from '../docs/examples.ts'
 import type { App } from '../server/app-type.ts'
@@ -20,21 +21,30 @@ const ListQuery = Type.Object({
   limit: Type.Optional(Type.String({ description: `default ${PAGE.default}; at most ${PAGE.max}` })),
 })
 const AlertBody = Type.Object({
+  id: Type.Integer({ description: 'rises with each alert' }),
   cause: Type.String({ description: ALERT_CAUSES.join(', ') }),
   session: Type.Union([Type.String(), Type.Null()], { description: 'with which it can be stopped' }),
   userId: Type.Union([Type.String(), Type.Null()]),
   video: Type.Union([Type.String({ examples: [EXAMPLE.videoId] }), Type.Null()], {
     description: 'id of the video; null: it is about none',
   }),
+  title: Type.Union([Type.String(), Type.Null()], { description: 'of the video; null: it was deleted, or there is none' }),
   at: Type.String({ description: 'the first time on its day, ISO 8601' }),
   count: Type.Integer({ description: 'how often on that day (UTC)' }),
   numbers: Type.Record(Type.String(), Type.Union([Type.Number(), Type.String()]), {
     description: 'what was measured the first time; they depend on the cause',
   }),
+  seen: Type.Boolean({ description: 'whether it was marked as seen' }),
 })
 const ListReply = Type.Object({ rows: Type.Array(AlertBody) })
+export type AlertListBody = Static<typeof ListReply>
 
-export type AlertRoutesDeps = AlertDeps & CursorDeps & { publicUrl(): string }
+const SeenBody = Type.Object({
+  upTo: Type.Integer({ description: 'id of the newest alert that was seen', minimum: 1, examples: [12] }),
+})
+const SeenReply = Type.Object({ message: Type.Literal('Seen') })
+
+export type AlertRoutesDeps = AlertDeps & SeenDeps & CursorDeps & { publicUrl(): string }
 
 /** What the account should look at. */
 export function alertRoutes(app: App, deps: AlertRoutesDeps): void {
@@ -60,11 +70,34 @@ export function alertRoutes(app: App, deps: AlertRoutesDeps): void {
       const alerts = await listAlerts(deps, accountId, filter, { limit, below })
       const last = alerts.length === limit ? alerts.at(-1) : undefined
       if (last) linkNext(reply, `${deps.publicUrl()}${app.prefix}`, { ...query, after: encodeCursor(deps, accountId, last.id) })
+      const summaries = await findSummaries(
+        deps,
+        accountId,
+        alerts.map(({ videoId }) => videoId),
+      )
       return {
-        rows: alerts.map(({ cause, sessionId, userId, videoId, atS, occurrenceCount, numbers }) => ({
-          ...{ cause, session: sessionId, userId, video: videoId || null, at: isoTime(atS), count: occurrenceCount, numbers },
+        rows: alerts.map(({ id, cause, sessionId, userId, videoId, atS, occurrenceCount, numbers, isSeen }) => ({
+          ...{ id, cause, session: sessionId, userId, video: videoId || null, title: summaries.get(videoId)?.title ?? null },
+          ...{ at: isoTime(atS), count: occurrenceCount, numbers, seen: isSeen },
         })),
       }
+    },
+  )
+
+  app.put(
+    '/alerts/seen',
+    {
+      config: { permission: 'editor' },
+      schema: {
+        summary: 'Mark alerts as seen',
+        description: 'An alert and all older ones: the console shows them on every page until then.',
+        body: SeenBody,
+        response: { 200: SeenReply },
+      },
+    },
+    async (request) => {
+      await markSeen(deps, authenticateRequest(request).accountId, request.body.upTo)
+      return { message: 'Seen' as const }
     },
   )
 }

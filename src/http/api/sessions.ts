@@ -1,4 +1,5 @@
-import { Type } from 'typebox'
+import { type Static, Type } from 'typebox'
+import { findSummaries } from '../../catalogue/video.ts'
 import { Failure } from '../../errors.ts'
 import { listSessions, type StopDeps, type StopTarget, stopSessions } from '../../playback/stop.ts'
 import { EXAMPLE } from '../docs/examples.ts'
@@ -16,9 +17,11 @@ const SessionBody = Type.Object({
   session: Type.String({ description: 'its id, with which it can be stopped' }),
   userId: Type.Union([Type.String(), Type.Null()]),
   video: VideoId,
+  title: Type.Union([Type.String(), Type.Null()], { description: 'of the video; null: it was deleted' }),
   startedAt: Type.String({ description: 'when its OTP was redeemed, ISO 8601' }),
   lastSeenAt: Type.String({ description: 'its last request, ISO 8601; a few seconds late' }),
   address: Type.Union([Type.String(), Type.Null()], { description: 'where its OTP was redeemed' }),
+  country: Type.Union([Type.String(), Type.Null()], { description: 'of the address, ISO 3166-1 alpha-2; null: not known' }),
   userAgent: Type.Union([Type.String(), Type.Null()]),
   drawnS: Type.Union([Type.Integer(), Type.Null()], {
     description: 'seconds of video for which it got keys; null after a restart of the server',
@@ -26,6 +29,7 @@ const SessionBody = Type.Object({
   playedS: Type.Union([Type.Integer(), Type.Null()], { description: 'seconds of video that its player reports as played' }),
 })
 const ListReply = Type.Object({ rows: Type.Array(SessionBody) })
+export type SessionListBody = Static<typeof ListReply>
 
 const Target = Type.Object({
   session: Type.Optional(Type.String({ description: 'a session, by its id' })),
@@ -52,11 +56,18 @@ export function sessionRoutes(app: App, { stops }: SessionRoutesDeps): void {
     },
     async (request) => {
       const { userId, video: videoId } = request.query
-      const sessions = await listSessions(stops, authenticateRequest(request).accountId, { userId, videoId }, MAX_ROWS)
+      const { accountId } = authenticateRequest(request)
+      const sessions = await listSessions(stops, accountId, { userId, videoId }, MAX_ROWS)
+      const summaries = await findSummaries(
+        stops,
+        accountId,
+        sessions.map(({ videoId }) => videoId),
+      )
       return {
         rows: sessions.map(({ id, videoId, startedAtS, lastSeenAtS, ...session }) => ({
           session: id,
           video: videoId,
+          title: summaries.get(videoId)?.title ?? null,
           startedAt: isoTime(startedAtS),
           lastSeenAt: isoTime(lastSeenAtS),
           ...session,

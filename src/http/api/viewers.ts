@@ -1,7 +1,12 @@
 import type { FastifyReply } from 'fastify'
 import { type Static, Type } from 'typebox'
 import { type CursorDeps, decodeCursor, encodeCursor } from '../../catalogue/cursor.ts'
+import { findSummaries } from '../../catalogue/video.ts'
+import type { VideoSummary } from '../../catalogue/video-store.ts'
+import { type StopDeps, stopSessions } from '../../playback/stop.ts'
 import {
+  type EraseDeps,
+  eraseViewer,
   type ListedViewing,
   listVideosOfViewer,
   listViewersOfVideo,
@@ -26,6 +31,8 @@ const VideoId = Type.String({ description: 'id of the video', examples: [EXAMPLE
 const ViewingBody = Type.Object({
   userId: UserId,
   video: VideoId,
+  title: Type.Union([Type.String(), Type.Null()], { description: 'of the video; null: it was deleted' }),
+  lengthS: Type.Union([Type.Integer(), Type.Null()], { description: 'of the video, in seconds; null: it was deleted' }),
   watchedS: Type.Integer({ description: 'seconds of the video that were watched; those watched again count once' }),
   intervals: Type.Array(Type.Array(Type.Integer()), { description: 'from and to, in seconds of the video' }),
   positionS: Type.Number({ description: 'behind the last second that was watched; the viewer resumes there' }),
@@ -34,6 +41,7 @@ const ViewingBody = Type.Object({
   completedAt: Type.Union([Type.String(), Type.Null()], { description: 'when 90 % were watched, ISO 8601; null: not yet' }),
 })
 const ListReply = Type.Object({ rows: Type.Array(ViewingBody) })
+export type ViewingListBody = Static<typeof ListReply>
 const DaysQuery = Type.Object({
   from: Type.String({ description: 'the first day in UTC, YYYY-MM-DD', examples: ['2026-11-01'] }),
   to: Type.String({ description: 'the last day', examples: ['2026-11-21'] }),
@@ -42,7 +50,15 @@ const DaysReply = {
   200: { description: 'CSV of date, userId, video and watchedS', content: { 'text/csv': { schema: Type.String() } } },
 }
 
-export type ViewerRoutesDeps = CursorDeps & ViewersDeps & { slowQueryDb: ViewersDeps['db']; publicUrl(): string }
+const EraseReply = Type.Object({
+  message: Type.Literal('Erased'),
+  videos: Type.Integer({ description: 'of how many videos something was watched' }),
+  sessions: Type.Integer({ description: 'how many were stopped' }),
+})
+
+export type ViewerRoutesDeps = CursorDeps &
+  ViewersDeps &
+  Omit<EraseDeps, 'db'> & { slowQueryDb: ViewersDeps['db']; stops: StopDeps; publicUrl(): string }
 
 /** Who has watched what: docs/videos.md, "What viewers watched". */
 export function viewerRoutes(app: App, deps: ViewerRoutesDeps): void {
@@ -69,7 +85,28 @@ export function viewerRoutes(app: App, deps: ViewerRoutesDeps): void {
         viewings,
         limit: page.limit,
       })
-      return { rows: viewings.map(viewingBody) }
+      return { rows: await viewingBodies(deps, accountId, viewings) }
+    },
+  )
+
+  app.delete(
+    '/viewers/:userId',
+    {
+      config: { permission: 'editor' },
+      schema: {
+        summary: 'Erase a viewer',
+        description:
+          'Stops the sessions of the viewer, and removes everything that names the viewer, except webhook deliveries, which go by themselves.',
+        params: Type.Object({ userId: UserId }),
+        response: { 200: EraseReply },
+      },
+    },
+    async (request) => {
+      const by = authenticateRequest(request)
+      const { userId } = request.params
+      const sessions = await stopSessions(deps.stops, { accountId: by.accountId, by, target: { userId } })
+      const videos = await eraseViewer(deps, { accountId: by.accountId, userId, by })
+      return { message: 'Erased' as const, videos, sessions }
     },
   )
 
@@ -91,7 +128,7 @@ export function viewerRoutes(app: App, deps: ViewerRoutesDeps): void {
       const page = readPage(deps, accountId, request.query)
       const viewings = await listViewersOfVideo(deps, { accountId, videoId }, page)
       linkNext(reply, deps, { path: `${app.prefix}/videos/${videoId}/viewers`, accountId, viewings, limit: page.limit })
-      return { rows: viewings.map(viewingBody) }
+      return { rows: await viewingBodies(deps, accountId, viewings) }
     },
   )
 
@@ -131,9 +168,33 @@ function linkNext(
   reply.header('Link', `<${deps.publicUrl()}${path}?${query}>; rel="next"`)
 }
 
-function viewingBody({ userId, videoId, watchedS, intervals, positionS, ...times }: ListedViewing): Static<typeof ViewingBody> {
+async function viewingBodies(
+  deps: ViewersDeps,
+  accountId: string,
+  viewings: readonly ListedViewing[],
+): Promise<Static<typeof ViewingBody>[]> {
+  const summaries = await findSummaries(
+    deps,
+    accountId,
+    viewings.map(({ videoId }) => videoId),
+  )
+  return viewings.map((viewing) => viewingBody(viewing, summaries.get(viewing.videoId)))
+}
+
+function viewingBody(
+  { userId, videoId, watchedS, intervals, positionS, ...times }: ListedViewing,
+  video: VideoSummary | undefined,
+): Static<typeof ViewingBody> {
   return {
-    ...{ userId, video: videoId, watchedS, intervals, positionS },
+    ...{
+      userId,
+      video: videoId,
+      title: video?.title ?? null,
+      lengthS: video ? Math.round(video.durationS) : null,
+      watchedS,
+      intervals,
+      positionS,
+    },
     beganAt: isoTime(times.beganAtS),
     lastAt: isoTime(times.lastAtS),
     completedAt: times.completedAtS === null ? null : isoTime(times.completedAtS),

@@ -93,3 +93,12 @@ export async function keepPicture(page: Page, name: string): Promise<void> {
   await mkdir(folder, { recursive: true })
   await page.screenshot({ path: join(folder, `console-${name}.png`), fullPage: true })
 }
+
+/** Presses Tab until what is wanted has the focus. */
+export async function tabTo(page: Page, selector: string): Promise<void> {
+  for (let presses = 0; presses < 60; presses++) {
+    await page.keyboard.press('Tab')
+    if ((await page.locator(`${selector}:focus`).count()) > 0) return
+  }
+  throw new Error(`Tab does not reach ${selector}`)
+}

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { startSharedReelgate } from '../../in-process.ts'
 import { makeVideo } from '../../videos.ts'
 import { startChromium } from '../chromium.ts'
-import { complaintsOf, openConsole, PHONE } from './console.ts'
+import { complaintsOf, openConsole, PHONE, tabTo } from './console.ts'
 
 // The library of an owner with some hundred videos.
 
@@ -212,13 +212,4 @@ test('while the server is away the list says so and keeps what it has; trying ag
 async function createFolder(name: string): Promise<string> {
   const created = await reelgate.owner.call('POST', '/api/videos/folders', { body: { name } })
   return ((await created.json()) as { id: string }).id
-}
-
-/** Presses Tab until what is wanted has the focus. */
-async function tabTo(page: Page, selector: string): Promise<void> {
-  for (let presses = 0; presses < 60; presses++) {
-    await page.keyboard.press('Tab')
-    if ((await page.locator(`${selector}:focus`).count()) > 0) return
-  }
-  throw new Error(`Tab does not reach ${selector}`)
 }

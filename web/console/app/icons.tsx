@@ -77,6 +77,21 @@ export const PersonIcon = icon(
     <path d="M4.5 20c.8-3.8 3.7-5.8 7.5-5.8s6.7 2 7.5 5.8" />
   </>,
 )
+export const ViewersIcon = icon(
+  <>
+    <circle cx="9" cy="8.5" r="3.3" />
+    <path d="M2.8 19c.6-3.3 3-5.2 6.2-5.2s5.6 1.9 6.2 5.2M15.5 5.6a3.3 3.3 0 0 1 0 5.8M17.6 14.4c2 .7 3.2 2.3 3.6 4.6" />
+  </>,
+)
+export const ActivityIcon = icon(<path d="M3 12.5h3.5L9.5 5l5 14 3-6.5H21" />)
+export const DevelopIcon = icon(<path d="m8.5 7-5 5 5 5M15.5 7l5 5-5 5" />)
+export const SystemIcon = icon(
+  <>
+    <rect x="4" y="4.5" width="16" height="6" rx="1.5" />
+    <rect x="4" y="13.5" width="16" height="6" rx="1.5" />
+    <path d="M7.5 7.5v.1M7.5 16.5v.1M11 7.5h5.5M11 16.5h5.5" />
+  </>,
+)
 export const SunIcon = icon(
   <>
     <circle cx="12" cy="12" r="3.8" />

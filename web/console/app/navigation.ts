@@ -1,7 +1,10 @@
 import type { LinkProps } from '@tanstack/react-router'
-import { VideosIcon } from './icons.tsx'
+import { VideosIcon, ViewersIcon } from './icons.tsx'
 
 export type Place = { label: string; to: NonNullable<LinkProps['to']>; Icon: typeof VideosIcon }
 
 /** The places of the side bar, and of the bar at the bottom of a phone. A page is named here when it is finished. */
-export const PLACES: readonly Place[] = [{ label: 'Videos', to: '/videos', Icon: VideosIcon }]
+export const PLACES: readonly Place[] = [
+  { label: 'Videos', to: '/videos', Icon: VideosIcon },
+  { label: 'Viewers', to: '/viewers', Icon: ViewersIcon },
+]

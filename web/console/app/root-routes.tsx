@@ -7,7 +7,14 @@ import { Shell } from './shell.tsx'
 /** What every page gets. */
 export type PageContext = { queries: QueryClient }
 
-export const rootRoute = createRootRouteWithContext<PageContext>()({ component: Outlet, notFoundComponent: NotFoundPage })
+export const rootRoute = createRootRouteWithContext<PageContext>()({
+  component: Outlet,
+  notFoundComponent: () => (
+    <main>
+      <NotFoundPage />
+    </main>
+  ),
+})
 
 /** Around every page that needs a person: who is not signed in goes to `/sign-in`, and returns to the same address from there. */
 export const signedInRoute = createRoute({

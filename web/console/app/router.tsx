@@ -1,10 +1,12 @@
 import type { QueryClient } from '@tanstack/react-query'
 import { createRouter } from '@tanstack/react-router'
+import { alertRoutes } from '../alerts/routes.ts'
 import { importRoutes } from '../import/routes.ts'
 import { libraryRoutes } from '../library/routes.ts'
 import { signInRoutes } from '../sign-in/routes.ts'
 import { trashRoutes } from '../trash/routes.ts'
 import { videoRoutes } from '../video/routes.ts'
+import { viewerRoutes } from '../viewers/routes.ts'
 import { welcomeRoutes } from '../welcome/routes.ts'
 import { FailurePage } from './failure.tsx'
 import { consolePath } from './place.ts'
@@ -14,7 +16,15 @@ import { rootRoute, signedInRoute } from './root-routes.tsx'
 /** Every page: a feature folder's `routes.ts` names its own. */
 const routeTree = rootRoute.addChildren([
   ...signInRoutes,
-  signedInRoute.addChildren([...libraryRoutes, ...videoRoutes, ...welcomeRoutes, ...importRoutes, ...trashRoutes]),
+  signedInRoute.addChildren([
+    ...libraryRoutes,
+    ...videoRoutes,
+    ...welcomeRoutes,
+    ...importRoutes,
+    ...trashRoutes,
+    ...alertRoutes,
+    ...viewerRoutes,
+  ]),
 ])
 
 export function createPages(queries: QueryClient) {

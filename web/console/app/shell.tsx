@@ -1,6 +1,7 @@
-import { Menu, UnstyledButton, useMantineColorScheme } from '@mantine/core'
+import { Menu, UnstyledButton, useMantineColorScheme, VisuallyHidden } from '@mantine/core'
 import { Link, Outlet, useRouterState } from '@tanstack/react-router'
 import { useEffect, useRef } from 'react'
+import { AlertNotice } from '../alerts/alert-notice.tsx'
 import { useSignedIn, useSignOut } from '../sign-in/queries.ts'
 import { DropTarget } from '../upload/drop-target.tsx'
 import { InterruptedNotice } from '../upload/interrupted-notice.tsx'
@@ -70,6 +71,7 @@ function Page() {
   }, [pathname])
   return (
     <main id="main" ref={page} tabIndex={-1} className={styles.page}>
+      <AlertNotice />
       <InterruptedNotice />
       <Outlet />
     </main>
@@ -89,13 +91,13 @@ function AccountMenu() {
   return (
     <Menu width={220} position="top-start" withinPortal>
       <Menu.Target>
-        <UnstyledButton className={styles.account} aria-label={`Account menu of ${user.name}`}>
+        <UnstyledButton className={styles.account}>
+          <VisuallyHidden>Account menu of </VisuallyHidden>
           <span className={styles.face}>
             <PersonIcon size={18} />
           </span>
           <span className={styles.who}>
-            <span>{user.name}</span>
-            <span>{account.name}</span>
+            <span>{user.name}</span> <span>{account.name}</span>
           </span>
           <ChevronDownIcon size={16} />
         </UnstyledButton>

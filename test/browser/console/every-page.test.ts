@@ -1,0 +1,68 @@
+import type { Browser, Page } from 'playwright-core'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { startSharedReelgate } from '../../in-process.ts'
+import { makeVideo } from '../../videos.ts'
+import { haveWatched } from '../../viewers/watched.ts'
+import { startChromium } from '../chromium.ts'
+import { complaintsOf, consoleUrl, DESKTOP, findFaults, keepPicture, openConsole, PHONE } from './console.ts'
+
+// Every page of the console in an account where much has happened: what axe finds, what is too wide, what the browser complains of.
+
+let reelgate: Awaited<ReturnType<typeof startSharedReelgate>>
+let chromium: Browser
+beforeAll(async () => {
+  chromium = await startChromium()
+  reelgate = await startSharedReelgate({ video: await makeVideo(), title: 'Lesson 12 – Light' })
+  const viewer = reelgate.newViewer()
+  const otp = await reelgate.owner.issueOtp(reelgate.videoId, { userId: 'reader-4711' })
+  await viewer.redeem(otp)
+  await viewer.key(0)
+  await reelgate.newViewer().redeem(otp) // refused, and an alert
+  haveWatched(reelgate, 'reader-4711', 2)
+  await reelgate.owner.credentials('Lesson 13 – Shadow')
+})
+afterAll(async () => {
+  await chromium?.close()
+  await reelgate?.remove()
+})
+
+type PageToVisit = {
+  name: string
+  path: string | (() => string)
+  /** What is on it when it is complete. */
+  shows: (page: Page) => Promise<void>
+}
+
+const heading = (name: string) => (page: Page) => page.getByRole('heading', { name, level: 1 }).waitFor()
+
+const PAGES: readonly PageToVisit[] = [
+  { name: 'videos', path: '/videos', shows: (page) => page.getByRole('link', { name: 'Lesson 12 – Light' }).waitFor() },
+  { name: 'trash', path: '/trash', shows: heading('Trash') },
+  { name: 'import', path: '/videos/import', shows: (page) => page.getByRole('heading', { level: 1 }).waitFor() },
+  { name: 'welcome', path: '/welcome', shows: heading('Your first video') },
+  { name: 'alerts', path: '/alerts', shows: (page) => page.getByText('A second browser tried a link of reader-4711').waitFor() },
+  { name: 'viewers', path: '/viewers', shows: (page) => page.getByRole('link', { name: 'reader-4711' }).waitFor() },
+  { name: 'watched', path: '/viewers/watched', shows: (page) => page.getByRole('link', { name: 'reader-4711' }).waitFor() },
+  { name: 'viewer', path: '/viewers/reader-4711', shows: (page) => page.getByRole('img', { name: '0:00 to 0:02' }).waitFor() },
+  { name: 'not-found', path: '/nothing-here', shows: heading('There is nothing at this address') },
+]
+
+test.each([
+  ['light', 'dark', DESKTOP],
+  ['dark', 'light', PHONE],
+] as const)('every page is accessible, and as wide as its screen, in %s and %s', async (first, second, viewport) => {
+  const page = await openConsole(chromium, reelgate, { viewport, colorScheme: first })
+  const faults: string[] = []
+  for (const { name, path, shows } of PAGES) {
+    await page.goto(`${consoleUrl(reelgate)}${typeof path === 'string' ? path : path()}`)
+    await shows(page)
+    for (const colorScheme of [first, second]) {
+      await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' })
+      await page.locator(`html[data-mantine-color-scheme=${colorScheme}]`).waitFor()
+      await keepPicture(page, `${name}-${viewport.width}-${colorScheme}`)
+      for (const fault of await findFaults(page)) faults.push(`${name}, ${viewport.width} px, ${colorScheme}: ${fault}`)
+    }
+  }
+  expect(faults).toEqual([])
+  expect(complaintsOf(page)).toEqual([])
+})

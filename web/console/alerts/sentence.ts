@@ -1,0 +1,68 @@
+import { formatDuration } from '../units.ts'
+import type { Alert } from './queries.ts'
+
+type Explain = (alert: Alert) => { title: string; advice: string }
+
+/** What each cause means for an owner, and what can be done. */
+const CAUSES: Readonly<Record<string, Explain>> = {
+  'keys-drawn': (alert) => ({
+    title: `${viewerOf(alert)} got keys for more video than was played`,
+    advice: `${seconds(alert, 'drawnS')} of video for ${seconds(alert, 'playedS')} played, within an hour: somewhat like a download. Look at the sessions, and stop them if no one watches.`,
+  }),
+  'key-pace-ignored': (alert) => ({
+    title: `${viewerOf(alert)} asked for keys faster than allowed`,
+    advice: 'The player waits between keys; a program that records does not. No key was given early.',
+  }),
+  'many-places': (alert) => ({
+    title: `${viewerOf(alert)} watched from many places`,
+    advice: `${number(alert, 'prefixes')} networks in ${number(alert, 'countries')} countries within an hour: the access may be shared. A stream limit keeps it to one screen.`,
+  }),
+  'otp-reused': (alert) => ({
+    title: `A second browser tried a link of ${viewerOf(alert)}`,
+    advice: `It was refused. First used at ${alert.numbers.firstAddress ?? 'an address'}, then tried at ${alert.numbers.secondAddress ?? 'another one'}.`,
+  }),
+  'rule-refused': (alert) => ({
+    title: `A rule refused ${viewerOf(alert)}`,
+    advice: `The rule ${alert.numbers.rule ?? ''} of the video, its site or country. If it was meant to be allowed, change the rule.`,
+  }),
+  'disk-nearly-full': () => ({
+    title: 'The disk is nearly full',
+    advice: 'Uploads are refused until there is space again: delete videos for good, or give the server a larger disk.',
+  }),
+  'encode-failed': (alert) => ({
+    title: 'A video could not be encoded',
+    advice: `${alert.numbers.reason ?? 'The video’s page says why.'}`,
+  }),
+  'webhook-disabled': (alert) => ({
+    title: 'A webhook was switched off',
+    advice: `${alert.numbers.reason ?? 'It failed for too long.'} Mend the endpoint, then switch it on again under Develop.`,
+  }),
+  'api-key-ends': (alert) => ({
+    title: `The API key ${alert.numbers.prefix ?? ''}… ends soon`,
+    advice: `In ${number(alert, 'daysLeft')} days. Rotate it, and give your site the new secret before that.`,
+  }),
+  'backup-old': (alert) => ({
+    title: `The last backup is ${number(alert, 'ageDays')} days old`,
+    advice: 'What was uploaded since then would be lost with this disk. On the server: reelgate backup FOLDER',
+  }),
+  'sandbox-missing': () => ({
+    title: 'Videos are decoded without a sandbox',
+    advice: 'bubblewrap does not run on the server. Install it: a crafted video could otherwise reach the server’s files.',
+  }),
+}
+
+export function explain(alert: Alert): { title: string; advice: string } {
+  return CAUSES[alert.cause]?.(alert) ?? { title: alert.cause, advice: JSON.stringify(alert.numbers) }
+}
+
+function viewerOf({ userId }: Alert): string {
+  return userId ?? 'a viewer without an id'
+}
+
+function number({ numbers }: Alert, name: string): string {
+  return String(numbers[name] ?? 'several')
+}
+
+function seconds({ numbers }: Alert, name: string): string {
+  return formatDuration(Number(numbers[name] ?? 0))
+}

@@ -1,0 +1,56 @@
+import { queryOptions } from '@tanstack/react-query'
+import type { SessionListBody } from '../../../src/http/api/sessions.ts'
+import type { ViewingListBody } from '../../../src/http/api/viewers.ts'
+import { callApi, callApiForText } from '../api.ts'
+import { summarizeDays } from './watched-days.ts'
+
+export type Session = SessionListBody['rows'][number]
+export type Viewing = ViewingListBody['rows'][number]
+export type SessionFilter = { userId?: string; video?: string }
+
+const REFRESH_MS = 5_000
+/** As many as the API lists at once. */
+export const MAX_VIEWINGS = 1_000
+
+export const sessionsQuery = (filter: SessionFilter = {}) =>
+  queryOptions({
+    queryKey: ['sessions', filter],
+    queryFn: ({ signal }) => callApi<SessionListBody>('GET', 'sessions', { query: filter, signal }),
+    select: ({ rows }) => rows,
+    refetchInterval: REFRESH_MS,
+  })
+
+export const viewingsOfViewerQuery = (userId: string) =>
+  queryOptions({
+    queryKey: ['viewings', 'viewer', userId],
+    queryFn: ({ signal }) =>
+      callApi<ViewingListBody>('GET', `viewers/${encodeURIComponent(userId)}`, { query: { limit: MAX_VIEWINGS }, signal }),
+    select: ({ rows }) => rows,
+  })
+
+export const viewingsOfVideoQuery = (videoId: string) =>
+  queryOptions({
+    queryKey: ['viewings', 'video', videoId],
+    queryFn: ({ signal }) =>
+      callApi<ViewingListBody>('GET', `videos/${videoId}/viewers`, { query: { limit: MAX_VIEWINGS }, signal }),
+    select: ({ rows }) => rows,
+  })
+
+const DAY_MS = 24 * 3600 * 1000
+
+/** Who watched in the last days, by viewer, those who watched most first. */
+export const watchedQuery = (days: number) =>
+  queryOptions({
+    queryKey: ['viewings', 'days', days],
+    queryFn: ({ signal }) =>
+      callApiForText('GET', 'viewers', {
+        query: { from: dateOf(Date.now() - (days - 1) * DAY_MS), to: dateOf(Date.now()) },
+        signal,
+      }),
+    select: summarizeDays,
+  })
+
+/** A day in UTC, as the API counts them. */
+export function dateOf(timeMs: number): string {
+  return new Date(timeMs).toISOString().slice(0, 10)
+}

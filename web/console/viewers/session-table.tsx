@@ -1,0 +1,99 @@
+import { Button } from '@mantine/core'
+import { useQuery } from '@tanstack/react-query'
+import { Link } from '@tanstack/react-router'
+import { useState } from 'react'
+import { alertsQuery } from '../alerts/queries.ts'
+import { Ago } from '../app/ago.tsx'
+import { type Column, DataTable } from '../app/data-table.tsx'
+import { WarningIcon } from '../app/icons.tsx'
+import { useMay } from '../sign-in/queries.ts'
+import { formatDuration } from '../units.ts'
+import { countryName, describeDevice } from './device.ts'
+import type { Session } from './queries.ts'
+import styles from './session-table.module.css'
+import { StopDialog } from './stop-dialog.tsx'
+
+type SessionTableProps = {
+  sessions: readonly Session[]
+  /** On the page of a viewer or a video their own column says nothing. */
+  without?: 'viewer' | 'video'
+  empty: string
+}
+
+/** Who watches now, and a way to stop each of them. */
+export function SessionTable({ sessions, without, empty }: SessionTableProps) {
+  const [stopping, setStopping] = useState<Session>()
+  const mayStop = useMay('editor')
+  const { data: alerts = [] } = useQuery(alertsQuery)
+  const suspicious = new Set(alerts.filter(({ cause }) => cause === 'keys-drawn').map(({ session }) => session))
+  const columns: Column<Session>[] = [
+    ...(without === 'viewer' ? [] : [{ name: 'Viewer', kind: 'title' as const, cell: viewerCell }]),
+    ...(without === 'video' ? [] : [{ name: 'Video', cell: videoCell }]),
+    { name: 'Place', cell: ({ country, address }) => (country === null ? address : `${countryName(country)}, ${address}`) },
+    { name: 'Device', cell: ({ userAgent }) => userAgent && <span title={userAgent}>{describeDevice(userAgent)}</span> },
+    { name: 'Since', cell: ({ startedAt }) => <Ago at={startedAt} /> },
+    { name: 'Played', cell: (session) => <Played session={session} isSuspicious={suspicious.has(session.session)} /> },
+    ...(mayStop
+      ? [
+          {
+            name: 'Stop',
+            kind: 'actions' as const,
+            cell: (session: Session) => (
+              <Button
+                variant="default"
+                size="xs"
+                aria-label={`Stop ${session.userId ?? 'this viewer'}, ${session.title ?? session.video}`}
+                onClick={() => setStopping(session)}
+              >
+                Stop
+              </Button>
+            ),
+          },
+        ]
+      : []),
+  ]
+  return (
+    <>
+      <DataTable
+        label="Who watches now"
+        columns={columns}
+        rows={sessions}
+        keyOf={({ session }) => session}
+        empty={<p>{empty}</p>}
+      />
+      {stopping && <StopDialog session={stopping} sessions={sessions} onClose={() => setStopping(undefined)} />}
+    </>
+  )
+}
+
+function viewerCell({ userId }: Session) {
+  if (userId === null) return <span className={styles.soft}>Without an id</span>
+  return (
+    <Link to="/viewers/$userId" params={{ userId }}>
+      {userId}
+    </Link>
+  )
+}
+
+function videoCell({ video, title }: Session) {
+  if (title === null) return <span className={styles.soft}>Deleted video</span>
+  return (
+    <Link to="/videos/$videoId" params={{ videoId: video }}>
+      {title}
+    </Link>
+  )
+}
+
+function Played({ session: { playedS, drawnS }, isSuspicious }: { session: Session; isSuspicious: boolean }) {
+  if (playedS === null || drawnS === null) return null
+  return (
+    <span className={styles.played} title={`It got keys for ${formatDuration(drawnS)} of video.`}>
+      {formatDuration(playedS)}
+      {isSuspicious && (
+        <span className={styles.suspicious}>
+          <WarningIcon size={14} /> keys for {formatDuration(drawnS)}
+        </span>
+      )}
+    </span>
+  )
+}

@@ -1,0 +1,110 @@
+import { Button } from '@mantine/core'
+import { useMutation, useQueryClient, useSuspenseQuery } from '@tanstack/react-query'
+import { getRouteApi, Link } from '@tanstack/react-router'
+import { useState } from 'react'
+import { callApi } from '../api.ts'
+import { Ago } from '../app/ago.tsx'
+import { useAnnounce } from '../app/announcements.tsx'
+import { type Column, DataTable } from '../app/data-table.tsx'
+import { Dialog } from '../app/dialog.tsx'
+import { Page } from '../app/page.tsx'
+import { Section } from '../app/section.tsx'
+import { useMay } from '../sign-in/queries.ts'
+import { formatDuration } from '../units.ts'
+import { sessionsQuery, type Viewing, viewingsOfViewerQuery } from './queries.ts'
+import { SessionTable } from './session-table.tsx'
+import { WatchedBar } from './watched-bar.tsx'
+
+const route = getRouteApi('/signed-in/viewers/$userId')
+
+/** What one viewer watches and has watched. */
+export function ViewerPage() {
+  const { userId } = route.useParams()
+  const { data: sessions } = useSuspenseQuery(sessionsQuery({ userId }))
+  const { data: viewings } = useSuspenseQuery(viewingsOfViewerQuery(userId))
+  const mayErase = useMay('editor')
+  return (
+    <Page title={userId} above={<Link to="/viewers">← Viewers</Link>}>
+      <Section title="Watching now">
+        <SessionTable sessions={sessions} without="viewer" empty={`${userId} is not watching right now.`} />
+      </Section>
+      <Section title="Watched" lead="The filled part of each bar was watched, from the beginning of the video to its end.">
+        <DataTable
+          label="Watched videos"
+          columns={COLUMNS}
+          rows={viewings}
+          keyOf={({ video }) => video}
+          empty={<p>Nothing is stored about what {userId} watched.</p>}
+        />
+      </Section>
+      {mayErase && <EraseSection userId={userId} />}
+    </Page>
+  )
+}
+
+const COLUMNS: Column<Viewing>[] = [
+  {
+    name: 'Video',
+    kind: 'title',
+    cell: ({ video, title }) =>
+      title === null ? (
+        'Deleted video'
+      ) : (
+        <Link to="/videos/$videoId" params={{ videoId: video }}>
+          {title}
+        </Link>
+      ),
+  },
+  { name: 'Parts', cell: (viewing) => <WatchedBar viewing={viewing} /> },
+  {
+    name: 'Watched',
+    kind: 'number',
+    cell: ({ watchedS, lengthS }) =>
+      lengthS ? `${formatDuration(watchedS)} of ${formatDuration(lengthS)}` : formatDuration(watchedS),
+  },
+  { name: 'Finished', cell: ({ completedAt }) => completedAt !== null && <Ago at={completedAt} /> },
+  { name: 'Last', cell: ({ lastAt }) => <Ago at={lastAt} /> },
+]
+
+function EraseSection({ userId }: { userId: string }) {
+  const queries = useQueryClient()
+  const navigate = route.useNavigate()
+  const announce = useAnnounce()
+  const [isAsking, setAsking] = useState(false)
+  const erase = useMutation({
+    mutationFn: () => callApi<unknown>('DELETE', `viewers/${encodeURIComponent(userId)}`),
+    async onSuccess() {
+      announce(`${userId} has been erased.`)
+      await navigate({ to: '/viewers/watched' })
+      await queries.invalidateQueries()
+    },
+  })
+  return (
+    <Section
+      title="Erase this viewer"
+      lead="Removes everything that names the viewer: what was watched, alerts, sessions, and the name in usage counters. The counters stay."
+    >
+      <div>
+        <Button variant="default" onClick={() => setAsking(true)}>
+          Erase the viewer
+        </Button>
+      </div>
+      {isAsking && (
+        <Dialog
+          title={`Erase ${userId}?`}
+          onClose={() => setAsking(false)}
+          action="Erase"
+          color="stop"
+          isBusy={erase.isPending}
+          error={erase.error}
+          onSubmit={() => erase.mutate()}
+        >
+          <p>
+            Sessions of the viewer stop now. This cannot be undone; webhook deliveries and backups that name the viewer go by
+            themselves.
+          </p>
+        </Dialog>
+      )}
+    </Section>
+  )
+}

@@ -1,0 +1,15 @@
+import { PartLinks } from '../app/part-links.tsx'
+
+/** The parts of the place Viewers. */
+export function ViewerParts() {
+  return (
+    <PartLinks
+      label="Viewers"
+      parts={[
+        { label: 'Watching now', to: '/viewers' },
+        { label: 'Who watched', to: '/viewers/watched' },
+        { label: 'Alerts', to: '/alerts' },
+      ]}
+    />
+  )
+}
