@@ -13,7 +13,7 @@ import { type ReelgateServer, startServer } from '../../src/server.ts'
 import { createOwner } from '../client.ts'
 import { makePlace, type Place } from '../installation-folder.ts'
 import { changeRows, listTables, readRows } from '../rows.ts'
-import { RULES, type Rule, ruleOf } from './route-rules.ts'
+import { pathOf, RULES, type Rule, ruleOf } from './route-rules.ts'
 
 // Every route of the running server × every kind of credential. The routes come from the server itself, so a new one fails here until
 // it has its rule below.
@@ -166,15 +166,8 @@ function ban(scope: 'key' | 'account', subject: string): void {
   for (const budget of ['reads', 'writes', 'otp', 'uploads']) changeRows(place, sql, scope, subject, budget, nowS, nowS + 3600)
 }
 
-function placeOf(route: string): string {
-  const [, pattern = ''] = route.split(' ')
-  const path = RULES[route.replace(' /console/api/', ' /api/').replace(/^HEAD /, 'GET ')]?.path
-  if (route.includes(' /console/api/') && path) return `/console${path}`
-  return ruleOf(route)?.path ?? pattern.replace(':session', 'A'.repeat(22)).replace(/:\w+/g, 'VIDEO')
-}
-
 /** Whether it is about a video, which is its account's. */
-const isOfVideo = (route: string) => (placeOf(route) + JSON.stringify(ruleOf(route)?.body)).includes('VIDEO')
+const isOfVideo = (route: string) => (pathOf(route) + JSON.stringify(ruleOf(route)?.body)).includes('VIDEO')
 
 type Answer = { status: number; text: string; headers: IncomingMessage['headers'] }
 
@@ -182,7 +175,7 @@ type Answer = { status: number; text: string; headers: IncomingMessage['headers'
 async function ask(route: string, { headers, secret, query }: Credential, video: string): Promise<Answer> {
   const [method = ''] = route.split(' ')
   const body = ruleOf(route)?.body
-  const place = placeOf(route).replace('VIDEO', video)
+  const place = pathOf(route).replace('VIDEO', video)
   const address = `${server.url}${place}${query === undefined ? '' : `${place.includes('?') ? '&' : '?'}${query}`}`
   const fields = { ...body, ...(secret === undefined ? {} : { clientSecretKey: secret }) }
   const text = ['OPTIONS', 'HEAD'].includes(method) ? '' : JSON.stringify(fields).replaceAll('VIDEO', video)

@@ -14,6 +14,8 @@ export type Rule = {
   /** Where it differs from the route: VIDEO stands for the id of a video of the account. */
   path?: string
   body?: object
+  /** Where only a cookie opens it: whose. Signing in itself needs none. */
+  role?: 'anybody' | 'viewer' | 'owner' | 'administrator'
 }
 
 const DOWNLOAD = `/download/9999999999/${'A'.repeat(43)}/${'0'.repeat(32)}/1`
@@ -136,28 +138,28 @@ export const RULES: Record<string, Rule> = {
   'GET /console': { opens: 'anybody', status: 302 },
   'GET /console/assets/:file': { opens: 'anybody', status: 404, path: '/console/assets/none.js' },
   'GET /console/api/sign-in': { opens: 'anybody', status: 200 },
-  'POST /console/api/sign-in': { opens: 'cookie', status: 0 },
-  'POST /console/api/sign-in/link': { opens: 'cookie', status: 0 },
-  'DELETE /console/api/sign-in': { opens: 'cookie', status: 0 },
-  'PUT /console/api/sign-in/password': { opens: 'cookie', status: 0 },
-  'POST /console/api/sign-in/passkey/options': { opens: 'cookie', status: 0 },
-  'POST /console/api/sign-in/passkey': { opens: 'cookie', status: 0 },
-  'PUT /console/api/sign-in/account': { opens: 'cookie', status: 0 },
-  'GET /console/api/sign-ins': { opens: 'cookie', status: 0 },
-  'DELETE /console/api/sign-ins': { opens: 'cookie', status: 0 },
-  'DELETE /console/api/sign-ins/:id': { opens: 'cookie', status: 0 },
-  'GET /console/api/users': { opens: 'cookie', status: 0 },
-  'POST /console/api/users': { opens: 'cookie', status: 0 },
-  'PUT /console/api/users/:id': { opens: 'cookie', status: 0 },
-  'DELETE /console/api/users/:id': { opens: 'cookie', status: 0 },
-  'POST /console/api/users/:id/link': { opens: 'cookie', status: 0 },
-  'GET /console/api/accounts': { opens: 'cookie', status: 0 },
-  'POST /console/api/accounts': { opens: 'cookie', status: 0 },
-  'PUT /console/api/accounts/:id': { opens: 'cookie', status: 0 },
-  'GET /console/api/passkeys': { opens: 'cookie', status: 0 },
-  'POST /console/api/passkeys/options': { opens: 'cookie', status: 0 },
-  'POST /console/api/passkeys': { opens: 'cookie', status: 0 },
-  'DELETE /console/api/passkeys/:id': { opens: 'cookie', status: 0 },
+  'POST /console/api/sign-in': { opens: 'cookie', status: 0, role: 'anybody' },
+  'POST /console/api/sign-in/link': { opens: 'cookie', status: 0, role: 'anybody' },
+  'DELETE /console/api/sign-in': { opens: 'cookie', status: 0, role: 'anybody' },
+  'PUT /console/api/sign-in/password': { opens: 'cookie', status: 0, role: 'viewer' },
+  'POST /console/api/sign-in/passkey/options': { opens: 'cookie', status: 0, role: 'anybody' },
+  'POST /console/api/sign-in/passkey': { opens: 'cookie', status: 0, role: 'anybody' },
+  'PUT /console/api/sign-in/account': { opens: 'cookie', status: 0, role: 'administrator', body: { account: '0'.repeat(32) } },
+  'GET /console/api/sign-ins': { opens: 'cookie', status: 0, role: 'viewer' },
+  'DELETE /console/api/sign-ins': { opens: 'cookie', status: 0, role: 'viewer' },
+  'DELETE /console/api/sign-ins/:id': { opens: 'cookie', status: 0, role: 'viewer' },
+  'GET /console/api/users': { opens: 'cookie', status: 0, role: 'owner' },
+  'POST /console/api/users': { opens: 'cookie', status: 0, role: 'owner', body: { name: 'x', role: 'viewer' } },
+  'PUT /console/api/users/:id': { opens: 'cookie', status: 0, role: 'owner', body: { role: 'viewer' } },
+  'DELETE /console/api/users/:id': { opens: 'cookie', status: 0, role: 'owner' },
+  'POST /console/api/users/:id/link': { opens: 'cookie', status: 0, role: 'owner' },
+  'GET /console/api/accounts': { opens: 'cookie', status: 0, role: 'administrator' },
+  'POST /console/api/accounts': { opens: 'cookie', status: 0, role: 'administrator', body: { name: 'x' } },
+  'PUT /console/api/accounts/:id': { opens: 'cookie', status: 0, role: 'administrator', body: { pageMax: 40 } },
+  'GET /console/api/passkeys': { opens: 'cookie', status: 0, role: 'viewer' },
+  'POST /console/api/passkeys/options': { opens: 'cookie', status: 0, role: 'viewer' },
+  'POST /console/api/passkeys': { opens: 'cookie', status: 0, role: 'viewer' },
+  'DELETE /console/api/passkeys/:id': { opens: 'cookie', status: 0, role: 'viewer' },
 
   'GET /': { opens: 'anybody', status: 302 },
   'GET /docs': { opens: 'anybody', status: 302 },
@@ -175,4 +177,12 @@ export function ruleOf(route: string): Rule | undefined {
   const asGet = route.replace(/^HEAD /, 'GET ')
   const original = RULES[asGet.replace(' /console/api/', ' /api/')]
   return RULES[route] ?? RULES[asGet] ?? (original && { ...original, opens: 'cookie' })
+}
+
+/** What is asked for at a route: its path, with VIDEO for the id of a video. */
+export function pathOf(route: string): string {
+  const [, pattern = ''] = route.split(' ')
+  const path = RULES[route.replace(' /console/api/', ' /api/').replace(/^HEAD /, 'GET ')]?.path
+  if (route.includes(' /console/api/') && path) return `/console${path}`
+  return ruleOf(route)?.path ?? pattern.replace(':session', 'A'.repeat(22)).replace(/:\w+/g, 'VIDEO')
 }
