@@ -92,10 +92,11 @@ export async function listAuditEvents(db: Db, accountId: string | undefined, lim
   return rows.map(({ details, ...row }) => ({ ...row, details: details === null ? null : JSON.parse(details) }))
 }
 
-const RETENTION_S = 366 * 24 * 3600
+/** How long events are kept. */
+export const AUDIT_LOG_S = 366 * 24 * 3600
 const BATCH_SIZE = 1_000
 
 /** Removes events that are more than a year old. */
 export async function pruneAuditLog({ write, nowS }: { write: Write; nowS: () => number }): Promise<void> {
-  while ((await write((tx) => removeAuditEventsBefore(tx, nowS() - RETENTION_S, BATCH_SIZE))) > 0);
+  while ((await write((tx) => removeAuditEventsBefore(tx, nowS() - AUDIT_LOG_S, BATCH_SIZE))) > 0);
 }

@@ -24,6 +24,18 @@ export async function listAuditRows(db: Db, accountId: string | undefined, { lim
     .execute()
 }
 
+/** What the account did to one thing, the newest first. */
+export async function listAuditRowsOf(db: Db, accountId: string, subject: string, limit: number) {
+  return db
+    .selectFrom('auditEvent')
+    .select(['atS', 'kind', 'actor', 'details'])
+    .where('accountId', '=', accountId)
+    .where('subject', '=', subject)
+    .orderBy('id', 'desc')
+    .limit(limit)
+    .execute()
+}
+
 /** Removes up to `limit` events of before then, the oldest first. @returns how many */
 export async function removeAuditEventsBefore(tx: Db, beforeS: number, limit: number): Promise<number> {
   const { numDeletedRows } = await tx

@@ -1,6 +1,7 @@
-import { sql } from 'kysely'
+import { type ExpressionBuilder, sql } from 'kysely'
 import type { Db } from '../db/database.ts'
 import { prepared } from '../db/prepared.ts'
+import type { Tables } from '../db/tables.ts'
 
 export type VideoUsage = { day: string; videoId: string; userId: string; sentBytes: number; viewCount: number }
 
@@ -66,6 +67,66 @@ export async function listSentBytes(db: Db, accountId: string, day: string) {
     .having((row) => row(row.fn.sum<number>('sentBytes'), '>', 0))
     .orderBy('videoId')
     .execute()
+}
+
+/** Days are few, and named one by one: the primary key begins with them. */
+export type UsagePeriod = { days: readonly string[]; videoId?: string }
+
+/** The sums of each day that has any, of the account or of one of its videos. */
+export async function listUsageOfDays(db: Db, accountId: string, { days, videoId }: UsagePeriod) {
+  const rows = await db
+    .selectFrom('videoUsage')
+    .select(({ fn }) => ['day', fn.sum<number>('sentBytes').as('sentBytes'), fn.sum<number>('viewCount').as('viewCount')])
+    .where('day', 'in', days)
+    .where('accountId', '=', accountId)
+    .$if(videoId !== undefined, (usage) => usage.where('videoId', '=', videoId ?? ''))
+    .groupBy('day')
+    .execute()
+  return rows.map(toNumbers)
+}
+
+/** The videos with the most views in these days; without a title where a video is deleted. */
+export async function listMostViewed(db: Db, accountId: string, days: readonly string[], limit: number) {
+  const rows = await db
+    .selectFrom('videoUsage')
+    .leftJoin('video', (join) => join.onRef('video.id', '=', 'videoUsage.videoId').on('video.deletedAtS', 'is', null))
+    .select(({ fn }) => [
+      'videoUsage.videoId',
+      fn.max('video.title').as('title'),
+      fn.sum<number>('sentBytes').as('sentBytes'),
+      fn.sum<number>('viewCount').as('viewCount'),
+    ])
+    .where('day', 'in', days)
+    .where('videoUsage.accountId', '=', accountId)
+    .groupBy('videoUsage.videoId')
+    .orderBy('viewCount', 'desc')
+    .orderBy('sentBytes', 'desc')
+    .orderBy('videoUsage.videoId')
+    .limit(limit)
+    .execute()
+  return rows.map(toNumbers)
+}
+
+/** PostgreSQL returns sums as texts. */
+function toNumbers<Row extends { sentBytes: number; viewCount: number }>(row: Row): Row {
+  return { ...row, sentBytes: Number(row.sentBytes), viewCount: Number(row.viewCount) }
+}
+
+/** What the videos of an account take on the disk, those in the trash apart. */
+export async function sumStorage(db: Db, accountId: string): Promise<{ storedBytes: number; trashedBytes: number }> {
+  const sum = ({ fn }: ExpressionBuilder<Tables, 'video'>) => fn.sum<number | null>('totalSizeBytes').as('bytes')
+  const stored = await db
+    .selectFrom('video')
+    .select(sum)
+    .where('accountId', '=', accountId)
+    .where('deletedAtS', 'is', null)
+    .executeTakeFirst()
+  const trashed = await db
+    .selectFrom('video')
+    .select(sum)
+    .where('id', 'in', (of) => of.selectFrom('trashedVideo').select('videoId').where('trashedVideo.accountId', '=', accountId))
+    .executeTakeFirst()
+  return { storedBytes: Number(stored?.bytes ?? 0), trashedBytes: Number(trashed?.bytes ?? 0) }
 }
 
 /** A row of the counters. */

@@ -170,7 +170,8 @@ export async function getBandwidth({ slowQueryDb }: { slowQueryDb: Db }, account
   return listSentBytes(slowQueryDb, accountId, day)
 }
 
-const KEPT_DAYS = 400
+/** Views and bytes of each day are kept for so long. */
+export const KEPT_DAYS = 400
 const MAX_REMOVED_ROWS = 2_000
 
 /**
@@ -197,11 +198,11 @@ async function unname(write: Write, rows: readonly UsageKey[]): Promise<void> {
     })
 }
 
-function utcDay(atS: number): string {
+export function utcDay(atS: number): string {
   return new Date(atS * 1000).toISOString().slice(0, 10)
 }
 
-function isDay(text: string): boolean {
+export function isDay(text: string): boolean {
   if (!/^\d{4}-\d\d-\d\d$/.test(text)) return false
   const day = new Date(`${text}T00:00:00Z`)
   return !Number.isNaN(day.getTime()) && day.toISOString().startsWith(text)

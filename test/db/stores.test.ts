@@ -16,12 +16,14 @@ import * as trash from '../../src/catalogue/trash-store.ts'
 import * as videos from '../../src/catalogue/video-store.ts'
 import type { Database, Db } from '../../src/db/database.ts'
 import * as demo from '../../src/demo/demo-store.ts'
+import * as accountQueue from '../../src/encode/account-queue-store.ts'
 import type { Chunk } from '../../src/encode/chunk-plan.ts'
 import * as chunks from '../../src/encode/chunk-store.ts'
 import * as damage from '../../src/encode/damage-store.ts'
 import * as generations from '../../src/encode/generation-store.ts'
 import type { Plan } from '../../src/encode/plan.ts'
 import * as progress from '../../src/encode/progress-store.ts'
+import * as history from '../../src/encode/video-history-store.ts'
 import * as answers from '../../src/idempotency/idempotency-store.ts'
 import * as imports from '../../src/ingest/import-store.ts'
 import * as sources from '../../src/ingest/source-store.ts'
@@ -329,6 +331,7 @@ const STORES: readonly (readonly [store: string, calls: readonly Call[]])[] = [
         ),
       (tx) => acts.listAuditRows(tx, A, { limit: 3, below: 900 }),
       (tx) => acts.listAuditRows(tx, undefined, { limit: 3 }),
+      (tx) => acts.listAuditRowsOf(tx, A, 'none', 3),
       (tx) => acts.removeAuditEventsBefore(tx, 990, 1000),
     ],
   ],
@@ -920,6 +923,15 @@ const STORES: readonly (readonly [store: string, calls: readonly Call[]])[] = [
       ...['ann', 'none'].map(
         (userId) => (tx: Db) => usage.unnameUsage(tx, { day: '2026-01-01', accountId: A, videoId: V1, userId }),
       ),
+      (tx) => usage.listUsageOfDays(tx, A, { days: ['2026-01-01', '2026-01-02'] }),
+      (tx) => usage.listUsageOfDays(tx, A, { days: ['2026-01-01'], videoId: V2 }),
+      (tx) => usage.listMostViewed(tx, A, ['2026-01-01'], 5),
+      (tx) => usage.sumStorage(tx, A),
+      (tx) => accountQueue.listWaitingVideos(tx, A, 5),
+      (tx) => accountQueue.listEncodingVideos(tx, A, 5),
+      (tx) => accountQueue.listImportingVideos(tx, A, 5),
+      (tx) => history.listGenerations(tx, V1),
+      (tx) => history.listAddedFiles(tx, V1),
       (tx) => usage.removeUsageBefore(tx, '2026-01-02', 9),
     ],
   ],

@@ -68,6 +68,10 @@ export const RULES: Record<string, Rule> = {
   'DELETE /api/keys/:id': { opens: 'editor', status: 404, path: `/api/keys/${'0'.repeat(32)}` },
   'GET /api/account': { opens: 'viewer', status: 200 },
   'PUT /api/account': { opens: 'editor', status: 200, body: { streamLimit: 0 } },
+  'GET /api/queue': { opens: 'viewer', status: 200 },
+  'GET /api/videos/:id/history': { opens: 'viewer', status: 200 },
+  'GET /api/videos/:id/retention': { opens: 'viewer', status: 200 },
+  'GET /api/statistics': { opens: 'viewer', status: 200, path: '/api/statistics?from=2026-11-01&to=2026-11-02' },
   'GET /api/audit-log': { opens: 'editor', status: 200 },
 
   'GET /api/hooks': { opens: 'viewer', status: 200 },

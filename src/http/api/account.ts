@@ -1,10 +1,16 @@
 import { type Static, Type } from 'typebox'
 import { changeAccount, getAccountById } from '../../accounts/account.ts'
 import type { AccountDeps } from '../../accounts/api-key.ts'
+import { AUDIT_LOG_S } from '../../audit/audit-log.ts'
+import { TRASH_S } from '../../catalogue/trash.ts'
+import { getStorage, type StatisticsDeps } from '../../usage/statistics.ts'
+import { KEPT_DAYS } from '../../usage/usage.ts'
 import type { App } from '../server/app-type.ts'
 import { Flag, isOnIfGiven } from '../wire/flag.ts'
 import { isoTime } from '../wire/iso-time.ts'
 import { authenticateRequest } from './key.ts'
+
+const DAY_S = 24 * 3600
 
 const WhenFull = Type.Union([Type.Literal('refuse'), Type.Literal('stop-oldest')])
 
@@ -25,23 +31,47 @@ export const AccountBody = Type.Object({
 })
 export type AccountBody = Static<typeof AccountBody>
 
+const Days = (description: string) => Type.Integer({ description: `days for which ${description} kept` })
+const OwnAccountBody = Type.Interface([AccountBody], {
+  usage: Type.Object({
+    storedBytes: Type.Integer({ description: 'of its videos, those in the trash apart; a video counts once it is encoded' }),
+    trashedBytes: Type.Integer({ description: 'of the videos in the trash' }),
+  }),
+  retention: Type.Object({
+    trashDays: Days('a video in the trash is'),
+    auditLogDays: Days('events of the audit log are'),
+    viewerDataDays: Days('what viewers watched, alerts, and the names of viewers in statistics are'),
+    statisticsDays: Days('views and bytes of each day are'),
+  }),
+})
+
 const ChangeBody = Type.Object({
   streamLimit: Type.Optional(Type.Integer({ minimum: 0, maximum: 100, description: '0: no limit', examples: [2] })),
   whenFull: Type.Optional(WhenFull),
   deletesToTrash: Type.Optional(Flag),
 })
 
-export type AccountRoutesDeps = { accounts: AccountDeps }
+export type AccountRoutesDeps = StatisticsDeps & { accounts: AccountDeps; viewerDataDays: number }
 
 /** The settings of the account; those that its owners may change. */
-export function accountRoutes(app: App, { accounts }: AccountRoutesDeps): void {
+export function accountRoutes(app: App, { accounts, slowQueryDb, viewerDataDays }: AccountRoutesDeps): void {
+  async function ownAccountBody(accountId: string): Promise<Static<typeof OwnAccountBody>> {
+    const account = accountBody(await getAccountById(accounts, accountId))
+    const retention = { trashDays: TRASH_S / DAY_S, auditLogDays: AUDIT_LOG_S / DAY_S, viewerDataDays, statisticsDays: KEPT_DAYS }
+    return { ...account, usage: await getStorage({ slowQueryDb }, accountId), retention }
+  }
+
   app.get(
     '/account',
     {
       config: { permission: 'viewer' },
-      schema: { summary: 'Settings of the account', response: { 200: AccountBody } },
+      schema: {
+        summary: 'Settings of the account',
+        description: 'With what its videos take on the disk, and for how long data is kept.',
+        response: { 200: OwnAccountBody },
+      },
     },
-    async (request) => accountBody(await getAccountById(accounts, authenticateRequest(request).accountId)),
+    async (request) => ownAccountBody(authenticateRequest(request).accountId),
   )
 
   app.put(
@@ -52,7 +82,7 @@ export function accountRoutes(app: App, { accounts }: AccountRoutesDeps): void {
         summary: 'Change settings of the account',
         description: 'What is absent stays as it is. Its permissions and limits are the administrator’s to change.',
         body: ChangeBody,
-        response: { 200: AccountBody },
+        response: { 200: OwnAccountBody },
       },
     },
     async (request) => {
@@ -65,7 +95,7 @@ export function accountRoutes(app: App, { accounts }: AccountRoutesDeps): void {
         { streamLimit, whenFull, deletesToTrash: isOnIfGiven(deletesToTrash) },
         caller,
       )
-      return accountBody(await getAccountById(accounts, caller.accountId))
+      return ownAccountBody(caller.accountId)
     },
   )
 }

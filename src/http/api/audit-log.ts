@@ -15,22 +15,24 @@ const ListQuery = Type.Object({
   after: Type.Optional(Type.String({ description: 'from the Link header of the previous page' })),
   limit: Type.Optional(Type.String({ description: `default ${PAGE.default}; at most ${PAGE.max}` })),
 })
+/** Who did something. */
+export const ActorBody = Type.Object({
+  type: Type.Union([
+    Type.Literal('key'),
+    Type.Literal('user'),
+    Type.Literal('command-line'),
+    Type.Literal('server'),
+    Type.Literal('viewer'),
+  ]),
+  id: Type.Union([Type.String(), Type.Null()], { description: 'of the key or the person' }),
+  name: Type.Union([Type.String(), Type.Null()], { description: 'of the key or the person; null: deleted' }),
+})
 const EventBody = Type.Object({
   id: Type.Integer(),
   at: Type.String({ description: 'ISO 8601' }),
   kind: Type.String({ examples: ['key:created'] }),
   subject: Type.String({ description: 'the id of what was changed', examples: [EXAMPLE.videoId] }),
-  actor: Type.Object({
-    type: Type.Union([
-      Type.Literal('key'),
-      Type.Literal('user'),
-      Type.Literal('command-line'),
-      Type.Literal('server'),
-      Type.Literal('viewer'),
-    ]),
-    id: Type.Union([Type.String(), Type.Null()], { description: 'of the key or the person' }),
-    name: Type.Union([Type.String(), Type.Null()], { description: 'of the key or the person; null: deleted' }),
-  }),
+  actor: ActorBody,
   details: Type.Union([Type.Record(Type.String(), Type.Unknown()), Type.Null()]),
 })
 const ListReply = Type.Object({ rows: Type.Array(EventBody) })
@@ -76,7 +78,7 @@ export function auditRoutes(app: App, deps: AuditRoutesDeps): void {
   )
 }
 
-function actorBody(actor: string, names: ActorNames): Static<typeof EventBody>['actor'] {
+export function actorBody(actor: string, names: ActorNames): Static<typeof ActorBody> {
   if (actor === 'command-line' || actor === 'server' || actor === 'viewer') return { type: actor, id: null, name: null }
   const [, userId] = /^user:(.+)$/.exec(actor) ?? []
   return { type: userId === undefined ? 'key' : 'user', id: userId ?? actor, name: names.get(actor) ?? null }

@@ -17,7 +17,9 @@ import { type KeyRoutesDeps, keyRoutes } from './keys.ts'
 import { type ListRoutesDeps, listRoutes } from './list.ts'
 import { type OtpRoutesDeps, otpRoutes } from './otp.ts'
 import { type OtpDefaultsRoutesDeps, otpDefaultsRoutes } from './otp-defaults.ts'
+import { type QueueRoutesDeps, queueRoutes } from './queue.ts'
 import { type SessionRoutesDeps, sessionRoutes } from './sessions.ts'
+import { type StatisticsRoutesDeps, statisticsRoutes } from './statistics.ts'
 import { tagRoutes } from './tags.ts'
 import { trashRoutes } from './trash.ts'
 import { type UploadRoutesDeps, uploadRoutes } from './uploads.ts'
@@ -44,6 +46,8 @@ export type ApiRoutesDeps = VideoRoutesDeps &
   KeyRoutesDeps &
   AccountRoutesDeps &
   AuditRoutesDeps &
+  QueueRoutesDeps &
+  StatisticsRoutesDeps &
   ViewerRoutesDeps & { hooks: Omit<WebhookRoutesDeps, 'idempotency'> }
 
 /** The current interface, `/api`: `Authorization: Apisecret <secret>`, JSON in and out (wire-contract.md, sections 2 and 3). */
@@ -95,6 +99,8 @@ export function apiRoutes(app: App, deps: ApiRoutesDeps): void {
   keyRoutes(app, deps)
   accountRoutes(app, deps)
   auditRoutes(app, deps)
+  queueRoutes(app, deps)
+  statisticsRoutes(app, deps)
   sessionRoutes(app, deps)
   alertRoutes(app, deps)
   viewerRoutes(app, deps)

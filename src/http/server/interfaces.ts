@@ -41,7 +41,7 @@ import type { LimitDeps } from './rate-limits.ts'
 
 /** What the interfaces need of the features. */
 export type InterfaceDeps = {
-  config: Pick<Config, 'trustedProxies' | 'limits'>
+  config: Pick<Config, 'trustedProxies' | 'limits' | 'viewerDataDays'>
   log: Logger
   limits: RateLimits | undefined
   publicUrl(): string
@@ -62,7 +62,7 @@ export type InterfaceDeps = {
 }
 
 /** What this file puts together for the calls of owners. */
-type OwnParts = Pick<ApiRoutesDeps, 'idempotency' | 'hooks' | 'downloads' | 'stops' | 'pages' | 'accounts'>
+type OwnParts = Pick<ApiRoutesDeps, 'idempotency' | 'hooks' | 'downloads' | 'stops' | 'pages' | 'accounts' | 'viewerDataDays'>
 type ParsingLimits = Pick<PosterDeps & CaptionDeps, 'posterRenderer' | 'captionParser'>
 
 /** The server with everything that it answers over HTTP; it does not listen yet. */
@@ -80,6 +80,7 @@ export function createInterfaces(deps: InterfaceDeps): App {
     stops: playback,
     pages,
     accounts: deps.owners,
+    viewerDataDays: config.viewerDataDays,
   }
   const owners = { ...deps.owners, ...limiting, ...parsing, ...parts, publicUrl }
   const segments = { ...deps.segments, segments: folders.segments }

@@ -1,0 +1,54 @@
+import type { Db } from '../db/database.ts'
+import { listEncodingVideos, listImportingVideos, listWaitingVideos } from './account-queue-store.ts'
+import { countSegments } from './generation-store.ts'
+import { plannedSegmentCount } from './plan.ts'
+import { countChunks } from './progress-store.ts'
+
+/** Work on a video that is not finished. */
+export type QueuedVideo = {
+  videoId: string
+  title: string
+  status: string
+  state: 'importing' | 'waiting' | 'encoding'
+  /** Of an import: what has arrived. */
+  receivedBytes: number | null
+  /** Of an encode: published segments divided by planned segments, 0 to 1. */
+  part: number | null
+  chunks: { done: number; all: number } | null
+  /** Of an encode: seconds of video encoded in a second, since it began. */
+  speed: number | null
+}
+
+/** Of each state. */
+const MAX_ROWS = 50
+
+export type AccountQueueDeps = { slowQueryDb: Db; wallNowS: () => number }
+
+/** What the server does, or has yet to do, with the account's videos: encodes first, then what waits, then imports. */
+export async function listQueue({ slowQueryDb: db, wallNowS }: AccountQueueDeps, accountId: string): Promise<QueuedVideo[]> {
+  const encoding = await Promise.all(
+    (await listEncodingVideos(db, accountId, MAX_ROWS)).map(async ({ id, generation, plan, createdAtS, ...video }) => {
+      const published = await countSegments(db, { videoId: id, generation })
+      const part = Math.min(1, published / Math.max(1, plannedSegmentCount(plan)))
+      const elapsedS = Math.max(1, wallNowS() - createdAtS)
+      const speed = Math.round((100 * part * plan.durationS) / elapsedS) / 100
+      const chunks = await countChunks(db, { videoId: id, generation })
+      return { ...toQueued(id, video, 'encoding'), part, chunks, speed }
+    }),
+  )
+  const waiting = await listWaitingVideos(db, accountId, MAX_ROWS)
+  const importing = await listImportingVideos(db, accountId, MAX_ROWS)
+  return [
+    ...encoding,
+    ...waiting.map(({ id, ...video }) => toQueued(id, video, 'waiting')),
+    ...importing.map(({ id, receivedBytes, ...video }) => ({ ...toQueued(id, video, 'importing'), receivedBytes })),
+  ]
+}
+
+function toQueued(
+  videoId: string,
+  { title, status }: { title: string; status: string },
+  state: QueuedVideo['state'],
+): QueuedVideo {
+  return { videoId, title, status, state, receivedBytes: null, part: null, chunks: null, speed: null }
+}

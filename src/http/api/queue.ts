@@ -1,0 +1,92 @@
+import { type Static, Type } from 'typebox'
+import { type AccountQueueDeps, listQueue } from '../../encode/account-queue.ts'
+import { type HistoryDeps, listVideoHistory } from '../../encode/video-history.ts'
+import { findActorNames } from '../../users/actor-names.ts'
+import { EXAMPLE } from '../docs/examples.ts'
+import type { App } from '../server/app-type.ts'
+import { isoTime } from '../wire/iso-time.ts'
+import { ActorBody, actorBody } from './audit-log.ts'
+import { authenticateRequest } from './key.ts'
+import { VideoParams } from './videos.ts'
+
+const OrNull = <Schema extends Type.TSchema>(schema: Schema) => Type.Union([schema, Type.Null()])
+
+const QueueReply = Type.Object({
+  rows: Type.Array(
+    Type.Object({
+      video: Type.String({ description: 'its id', examples: [EXAMPLE.videoId] }),
+      title: Type.String(),
+      status: Type.String({ description: 'of the video: it can be ready while the rest of it is encoded' }),
+      state: Type.Union([Type.Literal('importing'), Type.Literal('waiting'), Type.Literal('encoding')], {
+        description: 'waiting: for its file to be examined; importing: or waiting for its turn to be imported',
+      }),
+      receivedBytes: OrNull(Type.Integer({ description: 'of an import' })),
+      part: OrNull(Type.Number({ description: 'of an encode: how much of it is done, 0 to 1' })),
+      chunks: OrNull(Type.Object({ done: Type.Integer(), all: Type.Integer() }, { description: 'of an encode' })),
+      speed: OrNull(Type.Number({ description: 'of an encode: seconds of video in a second, since it began' })),
+    }),
+    { description: 'at most 50 of each state' },
+  ),
+})
+const HistoryReply = Type.Object({
+  status: Type.String(),
+  statusReason: Type.Optional(Type.String({ description: 'why the video failed, or what is missing from one that plays' })),
+  rows: Type.Array(
+    Type.Object({
+      at: Type.String({ description: 'ISO 8601' }),
+      kind: Type.String({
+        description:
+          'video:created, encode:began, posters:extracted, encode:finished, poster:added, caption:added, mp4:added, or the kind of an audit event',
+      }),
+      actor: OrNull(ActorBody),
+      details: OrNull(Type.Record(Type.String(), Type.Unknown())),
+    }),
+  ),
+})
+
+export type QueueRoutesDeps = AccountQueueDeps & HistoryDeps
+
+/** What the server does with the account's videos. */
+export function queueRoutes(app: App, deps: QueueRoutesDeps): void {
+  app.get(
+    '/queue',
+    {
+      config: { permission: 'viewer' },
+      schema: {
+        summary: 'List work on videos',
+        description: 'What is encoded, what waits, and what is imported, in this order and the oldest of each first.',
+        response: { 200: QueueReply },
+      },
+    },
+    async (request): Promise<Static<typeof QueueReply>> => {
+      const queued = await listQueue(deps, authenticateRequest(request).accountId)
+      return { rows: queued.map(({ videoId, ...row }) => ({ video: videoId, ...row })) }
+    },
+  )
+
+  app.get(
+    '/videos/:id/history',
+    {
+      config: { permission: 'viewer' },
+      schema: {
+        summary: 'History of a video',
+        description: 'How it came, was encoded and was changed, the newest first. Changes are kept for a year.',
+        params: VideoParams,
+        response: { 200: HistoryReply },
+      },
+    },
+    async (request): Promise<Static<typeof HistoryReply>> => {
+      const { video, events } = await listVideoHistory(deps, authenticateRequest(request).accountId, request.params.id)
+      const actors = events.flatMap(({ actor }) => (actor === null ? [] : [actor]))
+      const names = await findActorNames(deps, actors)
+      return {
+        status: video.status,
+        ...(video.statusReason === null ? {} : { statusReason: video.statusReason }),
+        rows: events.map(({ atS, kind, actor, details }) => ({
+          ...{ at: isoTime(atS), kind, details },
+          actor: actor === null ? null : actorBody(actor, names),
+        })),
+      }
+    },
+  )
+}

@@ -1,0 +1,90 @@
+import { type Static, Type } from 'typebox'
+import { getStatistics, type StatisticsDeps } from '../../usage/statistics.ts'
+import { getRetention, type RetentionDeps } from '../../viewers/retention.ts'
+import { EXAMPLE } from '../docs/examples.ts'
+import type { App } from '../server/app-type.ts'
+import { refuseMisspelledNames } from '../wire/misspelled-names.ts'
+import { authenticateRequest } from './key.ts'
+import { VideoParams } from './videos.ts'
+
+const StatisticsQuery = Type.Object({
+  from: Type.String({ description: 'the first day in UTC, YYYY-MM-DD', examples: ['2026-11-01'] }),
+  to: Type.String({ description: 'the last day', examples: ['2026-11-21'] }),
+  video: Type.Optional(Type.String({ description: 'id of a video: only of this one' })),
+})
+const Views = Type.Integer({ description: 'playback sessions that were given a first key' })
+const SentBytes = Type.Integer({ description: 'bytes of video that were sent' })
+const StatisticsReply = Type.Object({
+  days: Type.Array(Type.Object({ day: Type.String({ description: 'YYYY-MM-DD, UTC' }), views: Views, sentBytes: SentBytes }), {
+    description: 'each day of the period',
+  }),
+  videos: Type.Array(
+    Type.Object({
+      video: Type.String({ description: 'its id', examples: [EXAMPLE.videoId] }),
+      title: Type.Union([Type.String(), Type.Null()], { description: 'null: it was deleted' }),
+      views: Views,
+      sentBytes: SentBytes,
+    }),
+    { description: 'the 20 with the most views in the period; empty where one video was asked for' },
+  ),
+})
+const RetentionReply = Type.Object({
+  lengthS: Type.Number({ description: 'of the video; 0 before the probe' }),
+  viewers: Type.Integer({ description: 'who watched any of it, by the userId of their OTPs; at most the newest 20 000' }),
+  completed: Type.Integer({ description: 'who watched 90 % of it' }),
+  averageWatchedS: Type.Number({ description: 'of one viewer; seconds that were watched again count once' }),
+  parts: Type.Array(
+    Type.Object({
+      fromS: Type.Integer(),
+      toS: Type.Integer(),
+      viewers: Type.Number({ description: 'who watched this part, on average over its seconds' }),
+    }),
+    { description: 'up to 100 equal parts of the video' },
+  ),
+})
+
+export type StatisticsRoutesDeps = StatisticsDeps & RetentionDeps
+
+/** What the charts of the console show. */
+export function statisticsRoutes(app: App, deps: StatisticsRoutesDeps): void {
+  app.get(
+    '/statistics',
+    {
+      config: { permission: 'viewer' },
+      schema: {
+        summary: 'Views and bandwidth by day',
+        description: 'Of the account, or of one video; kept for 400 days. Counted a few seconds late.',
+        querystring: StatisticsQuery,
+        response: { 200: StatisticsReply },
+      },
+    },
+    async (request): Promise<Static<typeof StatisticsReply>> => {
+      refuseMisspelledNames(Object.keys(request.query), Object.keys(StatisticsQuery.properties))
+      const { from, to, video } = request.query
+      const { accountId } = authenticateRequest(request)
+      const { days, videos } = await getStatistics(deps, accountId, { from, to, videoId: video || undefined })
+      return {
+        days: days.map(({ day, viewCount: views, sentBytes }) => ({ day, views, sentBytes })),
+        videos: videos.map(({ videoId, title, viewCount: views, sentBytes }) => ({ video: videoId, title, views, sentBytes })),
+      }
+    },
+  )
+
+  app.get(
+    '/videos/:id/retention',
+    {
+      config: { permission: 'viewer' },
+      schema: {
+        summary: 'How much of a video was watched',
+        description: 'How many viewers watched each part of it. Viewers are known where their OTPs have a `userId`.',
+        params: VideoParams,
+        response: { 200: RetentionReply },
+      },
+    },
+    async (request): Promise<Static<typeof RetentionReply>> => {
+      const found = await getRetention(deps, authenticateRequest(request).accountId, request.params.id)
+      const { viewerCount: viewers, completedCount: completed, parts, ...rest } = found
+      return { ...rest, viewers, completed, parts: parts.map(({ viewerCount, ...part }) => ({ ...part, viewers: viewerCount })) }
+    },
+  )
+}

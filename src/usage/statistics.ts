@@ -1,0 +1,43 @@
+import type { Db } from '../db/database.ts'
+import { Failure } from '../errors.ts'
+import { isDay, KEPT_DAYS, utcDay } from './usage.ts'
+import { listMostViewed, listUsageOfDays, sumStorage } from './usage-store.ts'
+
+// What an owner's charts show, from the counters of views and bytes.
+
+const DAY_S = 24 * 3600
+const MOST_VIEWED = 20
+
+export type StatisticsDeps = { slowQueryDb: Db }
+
+export type Period = { from: string; to: string; videoId?: string }
+export type DayStatistics = { day: string; viewCount: number; sentBytes: number }
+
+/**
+ * Views and sent bytes of each day in UTC, those without any included; and the most viewed videos, unless one is named.
+ * @throws Failure `invalid` for what is no day, or too many
+ */
+export async function getStatistics(
+  { slowQueryDb }: StatisticsDeps,
+  accountId: string,
+  { videoId, ...period }: Period,
+): Promise<{ days: DayStatistics[]; videos: Awaited<ReturnType<typeof listMostViewed>> }> {
+  const days = listDays(period)
+  const found = new Map((await listUsageOfDays(slowQueryDb, accountId, { days, videoId })).map((row) => [row.day, row]))
+  const videos = videoId === undefined ? await listMostViewed(slowQueryDb, accountId, days, MOST_VIEWED) : []
+  return { days: days.map((day) => found.get(day) ?? { day, viewCount: 0, sentBytes: 0 }), videos }
+}
+
+/** The bytes that an account's videos take now. */
+export async function getStorage({ slowQueryDb }: StatisticsDeps, accountId: string) {
+  return sumStorage(slowQueryDb, accountId)
+}
+
+function listDays({ from, to }: { from: string; to: string }): string[] {
+  if (!isDay(from) || !isDay(to)) throw new Failure('invalid', 'from and to are days of the calendar, as in 2026-02-28.')
+  const [firstS, lastS] = [Date.parse(from) / 1000, Date.parse(to) / 1000]
+  const count = (lastS - firstS) / DAY_S + 1
+  if (count < 1) throw new Failure('invalid', 'from is after to.')
+  if (count > KEPT_DAYS) throw new Failure('invalid', `Ask for at most ${KEPT_DAYS} days: older ones are not kept.`)
+  return Array.from({ length: count }, (_, n) => utcDay(firstS + n * DAY_S))
+}

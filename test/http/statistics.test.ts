@@ -1,0 +1,123 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type { Owner } from '../client.ts'
+import { type Reelgate, startSharedReelgate } from '../in-process.ts'
+import { changeRows, readRows } from '../rows.ts'
+import { makeVideo } from '../videos.ts'
+
+// What the charts of an account show: views and bytes by day, and how much of a video was watched.
+
+let reelgate: Reelgate & { remove(): Promise<void> }
+let owner: Owner
+let videoId: string
+beforeAll(async () => {
+  reelgate = await startSharedReelgate({ video: await makeVideo() })
+  owner = reelgate.owner
+  videoId = reelgate.videoId
+})
+afterAll(() => reelgate?.remove())
+
+const accountId = () =>
+  readRows<{ id: string }>(reelgate, 'select account_id as id from video where id = ?', videoId)[0]?.id ?? ''
+
+async function ask<Reply>(path: string, by = owner): Promise<Reply> {
+  const response = await by.call('GET', path)
+  expect([path, response.status]).toEqual([path, 200])
+  return (await response.json()) as Reply
+}
+
+describe('views and bytes', () => {
+  type Statistics = { days: { day: string; views: number; sentBytes: number }[]; videos: unknown[] }
+
+  function record(day: string, video: string, userId: string, sentBytes: number, views: number): void {
+    const sql = 'insert into video_usage (day, account_id, video_id, user_id, sent_bytes, view_count) values (?, ?, ?, ?, ?, ?)'
+    changeRows(reelgate, sql, day, accountId(), video, userId, sentBytes, views)
+  }
+
+  test('are summed over viewers for each day of a period, days without any included, and for the most viewed videos', async () => {
+    const gone = 'f'.repeat(32)
+    record('2026-03-01', videoId, 'ann', 5_000_000_000, 1)
+    record('2026-03-01', videoId, '', 7, 2)
+    record('2026-03-03', videoId, '', 3, 1)
+    record('2026-03-03', gone, '', 1, 9)
+    record('2026-03-09', videoId, '', 1_000, 50)
+    const statistics = await ask<Statistics>('/api/statistics?from=2026-03-01&to=2026-03-03')
+    expect(statistics).toEqual({
+      days: [
+        { day: '2026-03-01', views: 3, sentBytes: 5_000_000_007 },
+        { day: '2026-03-02', views: 0, sentBytes: 0 },
+        { day: '2026-03-03', views: 10, sentBytes: 4 },
+      ],
+      videos: [
+        { video: gone, title: null, views: 9, sentBytes: 1 },
+        { video: videoId, title: 'A video', views: 4, sentBytes: 5_000_000_010 },
+      ],
+    })
+    const ofOne = await ask<Statistics>(`/api/statistics?from=2026-03-03&to=2026-03-03&video=${videoId}`)
+    expect(ofOne).toEqual({ days: [{ day: '2026-03-03', views: 1, sentBytes: 3 }], videos: [] })
+  })
+
+  test('of another account are not in them', async () => {
+    const other = await reelgate.newOwner('Another')
+    const { days } = await ask<Statistics>(`/api/statistics?from=2026-03-01&to=2026-03-09&video=${videoId}`, other)
+    expect(days.every(({ views, sentBytes }) => views === 0 && sentBytes === 0)).toBe(true)
+  })
+
+  test.each([
+    'from=2026-02-30&to=2026-03-01',
+    'from=2026-03-02&to=2026-03-01',
+    'from=2020-01-01&to=2026-01-01',
+    'from=x&to=y',
+    '',
+  ])('of "%s", which is no period, are refused', async (query) => {
+    expect((await owner.call('GET', `/api/statistics?${query}`)).status).toBe(400)
+  })
+})
+
+describe('retention', () => {
+  type Retention = {
+    lengthS: number
+    viewers: number
+    completed: number
+    averageWatchedS: number
+    parts: { fromS: number; toS: number; viewers: number }[]
+  }
+
+  function watched(userId: string, intervals: string, watchedS: number, completedAtS: number | null): void {
+    const columns = 'account_id, user_id, video_id, intervals, watched_s, position_s, began_at_s, last_at_s, completed_at_s'
+    const values = [accountId(), userId, videoId, intervals, watchedS, 0, 1, 1, completedAtS]
+    changeRows(reelgate, `insert into viewing (${columns}) values (?, ?, ?, ?, ?, ?, ?, ?, ?)`, ...values)
+  }
+
+  test('is how many viewers watched each part of the video, whatever they skipped', async () => {
+    const path = `/api/videos/${videoId}/retention`
+    const before = await ask<Retention>(path)
+    expect(before).toMatchObject({ viewers: 0, averageWatchedS: 0 })
+    const seconds = Math.ceil(before.lengthS)
+    expect(seconds).toBeGreaterThanOrEqual(2)
+    watched('ann', `0 ${seconds}`, seconds, 1)
+    watched('bob', '0 1', 1, null)
+    watched('cid', `1 ${seconds + 5}`, seconds - 1, null) // the length is rounded, and may have been measured anew
+    const after = await ask<Retention>(path)
+    expect(after).toMatchObject({ viewers: 3, completed: 1, averageWatchedS: Math.round((20 * seconds) / 3) / 10 })
+    expect(after.parts).toHaveLength(seconds)
+    expect(after.parts.map(({ viewers }) => viewers)).toEqual([2, ...Array(seconds - 1).fill(2)])
+    expect(after.parts.at(-1)?.toS).toBe(seconds)
+  })
+
+  test('of another account’s video does not exist', async () => {
+    const other = await reelgate.newOwner('A third')
+    expect((await other.call('GET', `/api/videos/${videoId}/retention`)).status).toBe(404)
+    expect((await other.call('GET', `/api/videos/${videoId}/history`)).status).toBe(404)
+  })
+})
+
+test('the account says what its videos take on the disk, in the trash and not', async () => {
+  type Account = { usage: { storedBytes: number; trashedBytes: number }; retention: Record<string, number> }
+  const { totalSizeBytes } = await owner.video(videoId)
+  const before = await ask<Account>('/api/account')
+  expect(before.usage).toEqual({ storedBytes: totalSizeBytes, trashedBytes: 0 })
+  expect(before.retention).toEqual({ trashDays: 7, auditLogDays: 366, viewerDataDays: 90, statisticsDays: 400 })
+  await owner.call('DELETE', `/api/videos?videos=${videoId}&trash=1`)
+  expect((await ask<Account>('/api/account')).usage).toEqual({ storedBytes: 0, trashedBytes: totalSizeBytes })
+  await owner.call('POST', '/api/trash/restore', { body: { videos: [videoId] } })
+})
