@@ -199,22 +199,39 @@ export async function findInit(db: Db, video: GenerationKey, renditionId: number
   return row?.init ?? undefined
 }
 
-/** The oldest video whose source waits to be examined, other than those excepted. */
-export async function findUnplanned(tx: Db, except: readonly string[], only?: string): Promise<string | undefined> {
-  const row = await tx
-    .selectFrom('video')
-    .select('id')
-    // Literals, for the partial index: many imports have no source yet.
-    .where('hasSource', '=', sql.lit(1))
-    .where('generation', '=', sql.lit(0))
-    .where('status', 'in', [sql.lit('Queued'), sql.lit('Processing')])
-    .where('deletedAtS', 'is', null)
-    .where('id', 'not in', [...except])
-    .$if(only !== undefined, (video) => video.where('id', '=', only ?? ''))
-    .orderBy('position')
-    .limit(1)
-    .executeTakeFirst()
-  return row?.id
+export type UnplannedVideo = { id: string; accountId: string }
+
+/** Which of the videos whose source waits to be examined. */
+export type UnplannedFilter = {
+  except: readonly string[]
+  /** The video must be this one. */
+  only?: string | undefined
+  /** The account whose turn was last. */
+  lastAccountId: string
+}
+
+/** The oldest video whose source waits to be examined, of the next account that has one: accounts take turns, in the order of their ids. */
+export async function findUnplanned(tx: Db, filter: UnplannedFilter): Promise<UnplannedVideo | undefined> {
+  const later = unplannedVideos(tx, filter).where('accountId', '>', filter.lastAccountId)
+  return (await later.executeTakeFirst()) ?? (await unplannedVideos(tx, filter).executeTakeFirst())
+}
+
+function unplannedVideos(tx: Db, { except, only }: UnplannedFilter) {
+  return (
+    tx
+      .selectFrom('video')
+      .select(['id', 'accountId'])
+      // Literals, for the partial index: many imports have no source yet.
+      .where('hasSource', '=', sql.lit(1))
+      .where('generation', '=', sql.lit(0))
+      .where('status', 'in', [sql.lit('Queued'), sql.lit('Processing')])
+      .where('deletedAtS', 'is', null)
+      .where('id', 'not in', [...except])
+      .$if(only !== undefined, (video) => video.where('id', '=', only ?? ''))
+      .orderBy('accountId')
+      .orderBy('position')
+      .limit(1)
+  )
 }
 
 /** A video whose chunks are all done and that is not marked finished yet. */

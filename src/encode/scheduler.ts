@@ -42,6 +42,8 @@ export function createEncodeScheduler(deps: EncodeDeps, wake: () => void) {
   const urgentRuns = new Set<VideoChunk>()
   const findPermitted = createSandboxCheck(deps)
   let isCheckingRoom = false
+  /** Whose source was examined last. */
+  let lastAccountId = ''
 
   async function claim(urgentOnly: boolean): Promise<Job | undefined> {
     if (!(await deps.hasRoom())) {
@@ -64,8 +66,10 @@ export function createEncodeScheduler(deps: EncodeDeps, wake: () => void) {
   }
 
   async function claimSource({ deps, only }: Permitted): Promise<Job | undefined> {
-    const videoId = await findUnplanned(deps.db, [...inProgress, ...failures.backingOff], only)
-    return videoId === undefined ? undefined : videoJob(videoId, (signal) => examineSource(deps, videoId, signal))
+    const video = await findUnplanned(deps.db, { except: [...inProgress, ...failures.backingOff], only, lastAccountId })
+    if (!video) return undefined
+    lastAccountId = video.accountId
+    return videoJob(video.id, (signal) => examineSource(deps, video.id, signal))
   }
 
   async function claimFinish({ deps, only }: Permitted): Promise<Job | undefined> {

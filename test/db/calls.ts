@@ -179,8 +179,12 @@ export const ALWAYS: readonly Call[] = [
   ['the chunk of a segment', 40, (db) => damage.findFinishedChunk(db, { ...VIDEO, renditionId: 1, number: 0 })],
   ['published segments', 20, (db) => generations.listPublishedNumbers(db, VIDEO, 1, 0)],
   ['how many are published', 20, (db) => generations.countSegments(db, VIDEO)],
-  ['a video to be planned', 20, (db) => generations.findUnplanned(db, [])],
-  ['whether one video is to be planned', 60, (db) => generations.findUnplanned(db, [], V)],
+  ['a video to be planned', 20, (db) => generations.findUnplanned(db, { except: [], lastAccountId: large })],
+  [
+    'whether one video is to be planned',
+    60,
+    (db) => generations.findUnplanned(db, { except: [], only: V, lastAccountId: large }),
+  ],
   ['whether a chunk waits', 20, (db) => chunks.hasPendingChunks(db)],
   [
     'a run of a chunk',

@@ -503,10 +503,10 @@ const STORES: readonly (readonly [store: string, calls: readonly Call[]])[] = [
     'generations, chunks and segments',
     [
       (tx) => moveStatus(tx, V1, 'Queued'),
-      (tx) => generations.findUnplanned(tx, []),
-      (tx) => generations.findUnplanned(tx, [V1]),
-      (tx) => generations.findUnplanned(tx, [], V1),
-      (tx) => generations.findUnplanned(tx, [], V2),
+      (tx) => generations.findUnplanned(tx, { except: [], lastAccountId: '' }),
+      (tx) => generations.findUnplanned(tx, { except: [V1], lastAccountId: '' }),
+      (tx) => generations.findUnplanned(tx, { except: [], only: V1, lastAccountId: '' }),
+      (tx) => generations.findUnplanned(tx, { except: [], only: V2, lastAccountId: '' }),
       (tx) => moveStatus(tx, V1, 'Processing'),
       (tx) => setStatusReason(tx, V1, 'It breaks off.'),
       (tx) =>

@@ -1,6 +1,8 @@
 import { expect, test } from 'vitest'
 import { newId } from '../../src/crypto/secret.ts'
+import type { Write } from '../../src/db/write.ts'
 import { addChunks, claimChunk, rowQueue } from '../../src/encode/chunk-queue.ts'
+import { findUnplanned } from '../../src/encode/generation-store.ts'
 import { openOwnDatabase } from '../db/database.ts'
 
 const VIDEOS = 100
@@ -31,12 +33,7 @@ test('E06: with 100 000 chunks waiting, another account’s new video is next, a
     })
     return id
   }
-  const addAccount = async (name: string) => {
-    const id = newId()
-    const account = { id, name, createdAtS: 0, mayUpload: 1, mayImport: 1 } as const
-    await write((tx) => tx.insertInto('account').values(account).execute())
-    return id
-  }
+  const addAccount = (name: string) => insertAccount(write, name)
   const claim = async () => (await claimChunk(write, rowQueue, () => ({ upToPriority: undefined, except: [] })))?.run
 
   const school = await addAccount('a school with many videos')
@@ -49,3 +46,45 @@ test('E06: with 100 000 chunks waiting, another account’s new video is next, a
   expect(new Set(next).size).toBe(VIDEOS + 1)
   expect(next).toContain(newVideo)
 })
+
+test('E06: sources are examined in turn by account: a new upload waits for one of another account, not for its many', async () => {
+  const { write, db } = await openOwnDatabase()
+  const school = await insertAccount(write, 'a school with many videos')
+  const uploads = await Promise.all(Array.from({ length: 20 }, () => insertUpload(write, school)))
+  const teacher = await insertAccount(write, 'a teacher with one')
+  const newVideo = await insertUpload(write, teacher)
+
+  const examined: string[] = []
+  for (let lastAccountId = ''; ; ) {
+    const next = await findUnplanned(db, { except: examined, lastAccountId })
+    if (!next) break
+    examined.push(next.id)
+    lastAccountId = next.accountId
+  }
+  expect(examined.indexOf(newVideo)).toBeLessThan(2)
+  expect(examined.filter((id) => id !== newVideo)).toEqual(uploads)
+})
+
+async function insertAccount(write: Write, name: string): Promise<string> {
+  const id = newId()
+  const account = { id, name, createdAtS: 0, mayUpload: 1, mayImport: 1 } as const
+  await write((tx) => tx.insertInto('account').values(account).execute())
+  return id
+}
+
+/** A video whose file has arrived. */
+async function insertUpload(write: Write, accountId: string): Promise<string> {
+  const id = newId()
+  const video = {
+    id,
+    accountId,
+    title: '',
+    description: '',
+    fileName: '',
+    uploadTimeS: 0,
+    status: 'Queued',
+    hasSource: 1,
+  } as const
+  await write((tx) => tx.insertInto('video').values(video).execute())
+  return id
+}

@@ -12,6 +12,7 @@ import { consoleUsers } from './migrations/0010-console-users.ts'
 import { trash } from './migrations/0011-trash.ts'
 import { namedUsage } from './migrations/0012-named-usage.ts'
 import { seenAlerts } from './migrations/0013-seen-alerts.ts'
+import { unplannedByAccount } from './migrations/0014-unplanned-by-account.ts'
 
 /** In order; a released one never changes. */
 export const MIGRATIONS: Record<string, Migration> = {
@@ -28,4 +29,5 @@ export const MIGRATIONS: Record<string, Migration> = {
   '0011-trash': trash,
   '0012-named-usage': namedUsage,
   '0013-seen-alerts': seenAlerts,
+  '0014-unplanned-by-account': unplannedByAccount,
 }

@@ -6,6 +6,9 @@ import type { App } from './app-type.ts'
 /** How long responses in flight may take at a stop before their connections are closed. */
 const STOP_GRACE_MS = 6_000
 
+/** Connections that wait to be accepted: a class of viewers opens its pages in the same second. Linux allows 4096 unless it is set otherwise. */
+const BACKLOG = 4096
+
 /**
  * Starts to accept connections.
  * @returns the URL for clients on this machine
@@ -13,7 +16,7 @@ const STOP_GRACE_MS = 6_000
  */
 export async function listen(app: App, { host, port }: Pick<Config, 'host' | 'port'>): Promise<string> {
   try {
-    await app.listen({ host, port })
+    await app.listen({ host, port, backlog: BACKLOG })
   } catch (cause) {
     const isTaken = cause instanceof Error && 'code' in cause && cause.code === 'EADDRINUSE'
     const sentence = isTaken
