@@ -14,6 +14,7 @@ import { ROTATE_ROWS } from './rotate.ts'
 import { formatAim, isMet, type Measured, type Row, removeLeftovers, withScope } from './row.ts'
 import { SEGMENT_ROWS } from './segment.ts'
 import { VIDEO_ROWS } from './video.ts'
+import { VIEWER_ROWS } from './viewers.ts'
 
 const ROWS: readonly Row[] = [
   ...LIST_ROWS,
@@ -21,6 +22,7 @@ const ROWS: readonly Row[] = [
   ...OTP_ROWS,
   ...POSTGRES_ROWS,
   ...KEY_ROWS,
+  ...VIEWER_ROWS,
   ...SEGMENT_ROWS,
   ...VIDEO_ROWS,
   ...FIRST_FRAME_ROWS,
