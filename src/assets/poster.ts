@@ -1,12 +1,16 @@
 import { Readable } from 'node:stream'
 import type { Actor } from '../audit/audit-log.ts'
 import { newToken } from '../crypto/secret.ts'
+import { findSealedSource } from '../encode/encode-deps.ts'
+import { extractPostersAt, type Poster } from '../encode/extract-posters.ts'
+import { findGeneration, findPlayedGeneration } from '../encode/generation-store.ts'
 import { removeImage, renderPosterSizes, type SealedImage, sealImage } from '../encode/image.ts'
+import { MediaFailure } from '../encode/media-failure.ts'
 import type { Sandbox } from '../encode/sandbox.ts'
 import { Failure } from '../errors.ts'
 import { createFairSemaphore, type FairSemaphore } from '../jobs/fair-semaphore.ts'
 import { limitBytes } from '../limit-bytes.ts'
-import { type AttachmentDeps, storeAttachment, uploadTooLarge } from './attachment.ts'
+import { type AttachmentDeps, assertVideoExists, storeAttachment, uploadTooLarge } from './attachment.ts'
 
 export type PosterDeps = AttachmentDeps & {
   sandbox: Sandbox
@@ -52,16 +56,58 @@ export type StoredPoster = { id: number; createdAtS: number; widthPx: number; he
  */
 export async function addPoster(deps: PosterDeps, { accountId, by, videoId, image }: NewPoster): Promise<StoredPoster[]> {
   try {
-    const sizes = await deps.posterRenderer(accountId, () => renderPosterSizes(deps.sandbox, image))
-    const files = sizes.map(({ jpeg, ...size }) => ({ ...size, bytes: jpeg, token: newToken() }))
-    const stored = await storeAttachment(deps, { accountId, by, slot: { videoId, type: 'poster', language: null }, files })
-    return stored.map((file, index) => ({
-      ...file,
-      widthPx: sizes[index]?.widthPx ?? 0,
-      heightPx: sizes[index]?.heightPx ?? 0,
-      sizeBytes: sizes[index]?.jpeg.length ?? 0,
-    }))
+    return await storePoster(
+      deps,
+      { accountId, by, videoId },
+      await deps.posterRenderer(accountId, () => renderPosterSizes(deps.sandbox, image)),
+    )
   } finally {
     await discardPoster(image)
   }
+}
+
+/**
+ * Makes a frame of the video its poster.
+ * @throws Failure `not-found` when the account has no such video; `conflict` when it is not examined yet or has no picture; `invalid`
+ *   for a time outside it
+ */
+export async function addPosterAt(
+  deps: PosterDeps,
+  { timeS, ...request }: Omit<NewPoster, 'image'> & { timeS: number },
+): Promise<StoredPoster[]> {
+  const { accountId, videoId } = request
+  await assertVideoExists(deps, accountId, videoId)
+  const played = await findPlayedGeneration(deps.db, videoId)
+  const generation = played && (await findGeneration(deps.db, { videoId, generation: played.generation }))
+  const source = await findSealedSource(deps, videoId)
+  if (!generation || !source)
+    throw new Failure('conflict', 'The file of this video was not examined yet. Choose a frame once the video is being encoded.')
+  const { plan } = generation
+  if (!plan.videoTrack) throw new Failure('conflict', 'This file has audio only. Upload an image as its poster.')
+  if (!(timeS >= 0 && timeS < plan.durationS))
+    throw new Failure(
+      'invalid',
+      `time is a number of seconds from 0 to below ${plan.durationS.toFixed(1)}, the length of the video.`,
+    )
+  const sizes = await deps.posterRenderer(accountId, () => extractPostersAt(deps.sandbox, source, { plan, timeS }).catch(noFrame))
+  return storePoster(deps, request, sizes)
+}
+
+function noFrame(error: unknown): never {
+  throw error instanceof MediaFailure ? new Failure('conflict', error.message, { cause: error }) : error
+}
+
+async function storePoster(
+  deps: PosterDeps,
+  { accountId, by, videoId }: Omit<NewPoster, 'image'>,
+  sizes: readonly Poster[],
+): Promise<StoredPoster[]> {
+  const files = sizes.map(({ jpeg, ...size }) => ({ ...size, bytes: jpeg, token: newToken() }))
+  const stored = await storeAttachment(deps, { accountId, by, slot: { videoId, type: 'poster', language: null }, files })
+  return stored.map((file, index) => ({
+    ...file,
+    widthPx: sizes[index]?.widthPx ?? 0,
+    heightPx: sizes[index]?.heightPx ?? 0,
+    sizeBytes: sizes[index]?.jpeg.length ?? 0,
+  }))
 }

@@ -52,6 +52,24 @@ export async function extractPosters(
   throw new MediaFailure('Encoding error', 'No frame of the video could be read: the file is damaged. Upload it again.')
 }
 
+/**
+ * Extracts the frame that is shown at a time, in the same two sizes.
+ * @throws MediaFailure `Encoding error` when there is none; the signal's reason
+ */
+export async function extractPostersAt(
+  sandbox: Sandbox,
+  source: SealedSource,
+  { plan, timeS, signal }: { plan: Plan; timeS: number; signal?: AbortSignal },
+): Promise<Poster[]> {
+  const { videoTrack } = plan
+  if (!videoTrack) throw new MediaFailure('Encoding error', 'The file has audio only.')
+  const inputArgs = [...videoInputArgs(plan), '-threads', '1', '-ss', timeS.toFixed(3), '-t', '20']
+  const search: Search = { inputArgs, filters: [], mayHaveErrors: true }
+  const posters = await extract({ sandbox, source, videoTrack, search, signal }, 'null')
+  if (!posters) throw new MediaFailure('Encoding error', 'There is no frame at this time. Choose one a little earlier.')
+  return posters
+}
+
 type Pass = { sandbox: Sandbox; source: SealedSource; videoTrack: VideoTrackPlan; search: Search; signal?: AbortSignal }
 
 /** Key frames are quick to search. Where a seek is not clean or not possible, the first 20 s are decoded instead. */

@@ -6,7 +6,7 @@ import { assertVideoExists } from '../../assets/attachment.ts'
 import { addCaption, type CaptionDeps, parseLanguage, receiveCaption } from '../../assets/caption.ts'
 import { type DownloadDeps, downloadPath } from '../../assets/download.ts'
 import { type Mp4Deps, requestMp4 } from '../../assets/mp4.ts'
-import { addPoster, discardPoster, type PosterDeps, receivePoster } from '../../assets/poster.ts'
+import { addPoster, addPosterAt, discardPoster, type PosterDeps, receivePoster, type StoredPoster } from '../../assets/poster.ts'
 import { deleteFile, type FileDeps, listFiles, type VideoFile } from '../../assets/video-file.ts'
 import { Failure } from '../../errors.ts'
 import { EXAMPLE } from '../docs/examples.ts'
@@ -49,6 +49,11 @@ const FileForm = Type.Object({
   file: Type.String({ format: 'binary', description: 'the image or the captions', examples: ['@poster.png'] }),
 })
 const Mp4Body = Type.Object({ type: Type.Literal('mp4', { description: 'makes one MP4 of the whole video' }) })
+const FrameBody = Type.Object({
+  type: Type.Literal('poster', { description: 'makes a frame of the video its poster' }),
+  time: Type.Number({ description: 'seconds from the start of the video' }),
+})
+const FrameForm = Type.Object({ type: Type.Literal('poster'), time: Type.String({ pattern: '^\\d{1,7}(\\.\\d{1,6})?$' }) })
 const FilesQuery = Type.Object({
   language: Type.Optional(
     Type.String({ description: 'language of captions, such as en or pt-BR; without it the file is a poster' }),
@@ -77,7 +82,7 @@ const DeletedReply = Type.Object({ message: Type.Literal('Deleted') })
 function missingFile(): Failure {
   return new Failure(
     'invalid',
-    'Send the file as the field "file" of a multipart/form-data form, or request an MP4 with {"type":"mp4"}.',
+    'Send the file as the field "file" of a multipart/form-data form, or request an MP4 with {"type":"mp4"}, or a frame as the poster with {"type":"poster","time":10}.',
   )
 }
 
@@ -105,11 +110,11 @@ export function fileRoutes(app: App, deps: FileRoutesDeps): void {
     forms.post(
       '/videos/:id/files',
       {
-        config: { permission: 'editor', described: { body: Type.Union([FileForm, Mp4Body]) } },
+        config: { permission: 'editor', described: { body: Type.Union([FileForm, Mp4Body, FrameBody]) } },
         schema: {
           summary: 'Add a poster or captions, or make an MP4',
           description:
-            'As a form: an image (PNG, JPEG, WebP), which becomes one poster for each size; or, with `language`, captions (WebVTT, SRT). As `{"type":"mp4"}`: makes one MP4 of the best video rendition and the audio of a finished video, in the background. It can be downloaded when `isDownloadable` is 1; a repeated request returns the same file. `enabled` 0 means that it could not be made, and `error` says why: send the request again.',
+            'As a form: an image (PNG, JPEG, WebP), which becomes one poster for each size; or, with `language`, captions (WebVTT, SRT). As `{"type":"poster","time":10}`: makes the frame at that second the poster. As `{"type":"mp4"}`: makes one MP4 of the best video rendition and the audio of a finished video, in the background. It can be downloaded when `isDownloadable` is 1; a repeated request returns the same file. `enabled` 0 means that it could not be made, and `error` says why: send the request again.',
           params: VideoParams,
           querystring: FilesQuery,
           response: { 200: Type.Union([PosterReply, CaptionReply, FileReply]) },
@@ -122,6 +127,9 @@ export function fileRoutes(app: App, deps: FileRoutesDeps): void {
         const { language } = request.query
         try {
           if (!/^multipart\/form-data/i.test(request.headers['content-type'] ?? '')) {
+            const timeS = readFrameTime(request.body)
+            if (timeS !== undefined)
+              return (await addPosterAt(deps, { accountId, by: holder, videoId, timeS })).map(toPosterReply)
             if (!Value.Check(Mp4Body, request.body)) throw missingFile()
             return toFileReply(await requestMp4(deps, accountId, holder, videoId))
           }
@@ -146,14 +154,7 @@ export function fileRoutes(app: App, deps: FileRoutesDeps): void {
       discard: discardPoster,
     })
     const sizes = await addPoster(deps, { accountId: holder.accountId, by: holder, videoId, image })
-    return sizes.map(({ id, widthPx, heightPx, createdAtS, sizeBytes }) => ({
-      id,
-      format: 'jpeg',
-      video_height: heightPx,
-      video_width: widthPx,
-      time: isoTime(createdAtS),
-      size: sizeBytes,
-    }))
+    return sizes.map(toPosterReply)
   }
 
   async function takeCaption(
@@ -203,6 +204,19 @@ export function fileRoutes(app: App, deps: FileRoutesDeps): void {
       return { message: 'Deleted' as const }
     },
   )
+}
+
+/** The time of the frame that is to become the poster; a form has it as text. Undefined: something else is asked for. */
+function readFrameTime(body: unknown): number | undefined {
+  if (Value.Check(FrameBody, body)) return body.time
+  return Value.Check(FrameForm, body) ? Number(body.time) : undefined
+}
+
+function toPosterReply({ id, widthPx, heightPx, createdAtS, sizeBytes }: StoredPoster): Static<typeof PosterReply>[number] {
+  return {
+    ...{ id, format: 'jpeg', video_height: heightPx, video_width: widthPx },
+    ...{ time: isoTime(createdAtS), size: sizeBytes },
+  }
 }
 
 /** A malformed id gets the same response as an unknown one. 15 digits are exact as a number. @throws Failure `not-found` */

@@ -201,7 +201,10 @@ function describeBody(url: string, schema: unknown): JsonSchema | undefined {
 
 /** A file comes as a form; what else the operation takes, in any other way that is read. */
 function requestContent(types: readonly string[], body: JsonSchema): Content {
-  const [file, other] = [true, false].map((isFile) => (body.anyOf ?? [body]).find((one) => holdsFile(one) === isFile))
+  const bodies = body.anyOf ?? [body]
+  const file = bodies.find(holdsFile)
+  const others = bodies.filter((one) => !holdsFile(one))
+  const other = others.length > 1 ? { anyOf: others } : others[0]
   const otherTypes = types.filter((type) => !file || type !== FILE_TYPE)
   return { ...(file && describeContent([FILE_TYPE], file)), ...(other && describeContent(otherTypes, other)) }
 }
