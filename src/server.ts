@@ -19,6 +19,7 @@ import { hasKeyFile } from './installation/master-key.ts'
 import { type Overrides, openFoundation } from './installation/open-foundation.ts'
 import { createReadiness } from './installation/readiness.ts'
 import { readServerState } from './installation/server-state.ts'
+import { createSystem } from './installation/system.ts'
 import { openPlayback, savePlayback } from './playback/open.ts'
 import { createOtpDefaultsFinder } from './playback/otp-defaults.ts'
 import { cacheKey, createSegmentCache } from './playback/segment-cache.ts'
@@ -119,6 +120,7 @@ async function openServer(
     segments: { hotSegments, chunkQueue, segmentEvents, wakeEncoders: encoding.wake, reportDamage },
     people: {
       accountSessions: sessionsOfAccounts(playback),
+      system: createSystem({ config, db, slowQueryDb, sandbox, wallNowS, databaseProblem: () => ownership.damage() }),
       findSignedIn: createFindSignedIn({ db, write, nowS, log }),
       signIn: {
         ...{ db, write, masterKey, nowS, passwords: createPasswords(), challenges: createChallenges() },

@@ -48,11 +48,17 @@ const HOST_CHECKS: Readonly<Record<string, (config: Config) => Promise<Finding>>
   },
 }
 
-/** Checks everything that an installation needs; a server may be running. Nothing is changed. */
-export async function examineInstallation(config: Config): Promise<Check[]> {
+/**
+ * Checks everything that an installation needs; a server may be running. Nothing is changed.
+ * @param checkDatabase by default the whole file is read, which a running server has no time for
+ */
+export async function examineInstallation(
+  config: Config,
+  checkDatabase: (config: Config) => Promise<Check[]> = examineDatabase,
+): Promise<Check[]> {
   const checks: Check[] = []
   for (const [check, run] of Object.entries(HOST_CHECKS)) checks.push({ check, ...(await asFinding(() => run(config))) })
-  checks.push(...(await examineDatabase(config)))
+  checks.push(...(await checkDatabase(config)))
   // The database knows which key belongs to it, and which installation is the original.
   if (checks.every(({ check, state }) => check !== 'database' || state !== 'trouble')) {
     checks.push({ check: 'master key', ...(await asFinding(() => examineMasterKey(config))) })

@@ -8,9 +8,10 @@ import { refuseOtherSites } from './origin.ts'
 import { type PasskeyRoutesDeps, passkeyRoutes } from './passkeys.ts'
 import { signInRoutes } from './sign-in.ts'
 import { signInsRoutes } from './sign-ins.ts'
+import { type SystemRoutesDeps, systemRoutes } from './system.ts'
 import { userRoutes } from './users.ts'
 
-export type ConsoleApiDeps = ApiRoutesDeps & PasskeyRoutesDeps & AccountAdminDeps
+export type ConsoleApiDeps = ApiRoutesDeps & PasskeyRoutesDeps & AccountAdminDeps & SystemRoutesDeps
 
 /**
  * The current interface for the console's own pages, `/console/api`: the same operations, authenticated by the cookie of a person who is
@@ -31,4 +32,5 @@ export async function consoleApiInterface(app: App, deps: ConsoleApiDeps): Promi
   signInsRoutes(app, deps)
   userRoutes(app, deps)
   accountAdminRoutes(app, deps)
+  systemRoutes(app, deps)
 }

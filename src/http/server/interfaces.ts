@@ -50,7 +50,7 @@ export type InterfaceDeps = {
   /** For calls with an API key, in either version of the API. */
   owners: DownloadDeps & Omit<ApiRoutesDeps & V2Deps, keyof LimitDeps | keyof ParsingLimits | 'publicUrl' | keyof OwnParts>
   /** People who sign in to the console. */
-  people: Omit<PasskeyRoutesDeps, keyof LimitDeps | 'publicUrl'> & Pick<ConsoleApiDeps, 'accountSessions'>
+  people: Omit<PasskeyRoutesDeps, keyof LimitDeps | 'publicUrl'> & Pick<ConsoleApiDeps, 'accountSessions' | 'system'>
   uploads: SourceDeps
   playback: PlaybackDeps
   usage: Usage

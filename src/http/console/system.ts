@@ -1,0 +1,73 @@
+import { type Static, Type } from 'typebox'
+import type { Check } from '../../health-check.ts'
+import type { App } from '../server/app-type.ts'
+import { isoTime } from '../wire/iso-time.ts'
+
+const ChecksReply = Type.Object({
+  rows: Type.Array(
+    Type.Object({
+      check: Type.String({ description: 'what was checked' }),
+      state: Type.Union([Type.Literal('ok'), Type.Literal('warning'), Type.Literal('trouble')]),
+      says: Type.String({ description: 'what was found and, where it is not ok, what to do' }),
+    }),
+  ),
+})
+const StatusReply = Type.Object({
+  version: Type.String({ description: 'of Reelgate' }),
+  node: Type.String({ description: 'version of Node' }),
+  ffmpeg: Type.String({ description: 'version of ffmpeg' }),
+  sandbox: Type.Boolean({ description: 'whether uploads are opened in the sandbox' }),
+  startedAt: Type.String({ description: 'ISO 8601' }),
+  dataFolder: Type.String(),
+  database: Type.Union([Type.Literal('SQLite'), Type.Literal('PostgreSQL')]),
+  disk: Type.Object({ freeBytes: Type.Integer(), sizeBytes: Type.Integer() }, { description: 'of the data folder' }),
+  encoders: Type.Integer({ description: 'how many chunks are encoded concurrently' }),
+  chunks: Type.Object({ pending: Type.Integer(), running: Type.Integer() }, { description: 'of the videos of all accounts' }),
+  deliveries: Type.Integer({ description: 'of webhooks, not delivered yet' }),
+  accounts: Type.Integer({ description: 'how many' }),
+  lastBackup: Type.Union([Type.Object({ name: Type.String(), at: Type.String({ description: 'ISO 8601' }) }), Type.Null()]),
+})
+
+type SystemStatus = Omit<Static<typeof StatusReply>, 'startedAt' | 'lastBackup'> & {
+  startedAtS: number
+  lastBackup: { name: string; atS: number } | undefined
+}
+export type SystemRoutesDeps = { system: { check(): Promise<Check[]>; readStatus(): Promise<SystemStatus> } }
+
+/** What an administrator sees of the installation. */
+export function systemRoutes(app: App, { system }: SystemRoutesDeps): void {
+  const config = { permission: 'viewer', isForAdministrators: true } as const
+
+  app.get(
+    '/system/checks',
+    {
+      config,
+      schema: {
+        summary: 'Check the system',
+        description: 'For administrators: what `reelgate doctor` checks, at most ten seconds old.',
+        response: { 200: ChecksReply },
+      },
+    },
+    async (): Promise<Static<typeof ChecksReply>> => ({ rows: await system.check() }),
+  )
+
+  app.get(
+    '/system/status',
+    {
+      config,
+      schema: {
+        summary: 'State of the system',
+        description: 'For administrators.',
+        response: { 200: StatusReply },
+      },
+    },
+    async (): Promise<Static<typeof StatusReply>> => {
+      const { startedAtS, lastBackup, ...status } = await system.readStatus()
+      return {
+        ...status,
+        startedAt: isoTime(startedAtS),
+        lastBackup: lastBackup ? { name: lastBackup.name, at: isoTime(lastBackup.atS) } : null,
+      }
+    },
+  )
+}

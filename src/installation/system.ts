@@ -1,0 +1,76 @@
+import { statfs } from 'node:fs/promises'
+import { availableParallelism } from 'node:os'
+import { sql } from 'kysely'
+import packageJson from '../../package.json' with { type: 'json' }
+import { countAccounts } from '../accounts/account-store.ts'
+import type { Config } from '../config.ts'
+import type { Db } from '../db/database.ts'
+import { countOpenChunks } from '../encode/progress-store.ts'
+import { type Sandbox, sandboxAdvice } from '../encode/sandbox.ts'
+import { type Check, failure, ok } from '../health-check.ts'
+import { countOpenDeliveries } from '../webhooks/delivery-store.ts'
+import { findLastBackup } from './backup/last-backup.ts'
+import { examineInstallation } from './doctor.ts'
+
+// What an administrator sees of the installation in the console.
+
+export type SystemDeps = {
+  config: Config
+  db: Db
+  slowQueryDb: Db
+  sandbox: Sandbox
+  /** Why the database cannot be used. */
+  databaseProblem(): string | undefined
+  wallNowS: () => number
+}
+
+/** How long results are kept: the checks start processes and ask the public address. */
+const CHECKS_KEPT_MS = 10_000
+
+export function createSystem({ config, db, slowQueryDb, sandbox, databaseProblem, wallNowS }: SystemDeps) {
+  const startedAtS = wallNowS()
+  let latest: { atMs: number; checks: Promise<Check[]> } | undefined
+
+  /** The running server answers for its database: a check of the whole file would stop everything else. */
+  async function checkDatabase(): Promise<Check[]> {
+    const finding = await sql`select 1`.execute(db).then(
+      () => databaseProblem(),
+      (error: unknown) => (error instanceof Error ? error.message : String(error)),
+    )
+    const name = nameOf(config)
+    const answers = `${name} answers. Stop the server, and reelgate doctor checks all of its rows.`
+    return [{ check: 'database', ...(finding === undefined ? ok(answers) : failure(finding)) }]
+  }
+
+  return {
+    /** The checks of `reelgate doctor`, at most a few seconds old. */
+    async check(): Promise<Check[]> {
+      if (!latest || performance.now() - latest.atMs > CHECKS_KEPT_MS)
+        latest = { atMs: performance.now(), checks: examineInstallation(config, checkDatabase) }
+      return latest.checks
+    },
+
+    async readStatus() {
+      const { bavail, blocks, bsize } = await statfs(config.dataDir)
+      return {
+        version: packageJson.version,
+        node: process.versions.node,
+        ffmpeg: sandbox.ffmpegVersion,
+        sandbox: sandboxAdvice(sandbox) === undefined,
+        startedAtS,
+        dataFolder: config.dataDir,
+        database: nameOf(config),
+        disk: { freeBytes: bavail * bsize, sizeBytes: blocks * bsize },
+        encoders: config.encoders ?? availableParallelism(),
+        chunks: await countOpenChunks(slowQueryDb),
+        deliveries: await countOpenDeliveries(slowQueryDb),
+        accounts: await countAccounts(db),
+        lastBackup: await findLastBackup({ db }),
+      }
+    },
+  }
+}
+
+function nameOf({ databaseUrl }: Config): 'SQLite' | 'PostgreSQL' {
+  return databaseUrl === undefined ? 'SQLite' : 'PostgreSQL'
+}

@@ -1,0 +1,40 @@
+import { expect, test } from 'vitest'
+import packageJson from '../../package.json' with { type: 'json' }
+import { startReelgate } from '../in-process.ts'
+import { signIn } from './person.ts'
+
+// What an administrator sees of the installation.
+
+type Checks = { rows: { check: string; state: string; says: string }[] }
+
+test('an administrator reads the checks of the doctor in words, while the server runs', async () => {
+  const reelgate = await startReelgate()
+  const { rows } = await (await signIn(reelgate)).get<Checks>('GET', '/system/checks')
+  const names = rows.map(({ check }) => check)
+  for (const check of ['data folder', 'free space', 'disk', 'ffmpeg', 'database', 'master key', 'backup', 'API keys'])
+    expect(names).toContain(check)
+  expect(rows.find(({ check }) => check === 'database')).toMatchObject({ state: 'ok' })
+  expect(rows.find(({ check }) => check === 'backup')).toMatchObject({
+    state: 'warning',
+    says: expect.stringContaining('no backup'),
+  })
+  for (const { says } of rows) expect(says).toMatch(/^[A-Z0-9/f].*\.$/s)
+})
+
+test('an administrator sees the version, the disk and what waits', async () => {
+  const reelgate = await startReelgate()
+  const status = await (await signIn(reelgate)).get<Record<string, unknown>>('GET', '/system/status')
+  expect(status).toMatchObject({
+    version: packageJson.version,
+    node: process.versions.node,
+    dataFolder: reelgate.env.REELGATE_DATA,
+    database: reelgate.databaseUrl === undefined ? 'SQLite' : 'PostgreSQL',
+    chunks: { pending: 0, running: 0 },
+    deliveries: 0,
+    accounts: 1,
+    lastBackup: null,
+  })
+  const { freeBytes, sizeBytes } = status.disk as { freeBytes: number; sizeBytes: number }
+  expect(freeBytes).toBeGreaterThan(0)
+  expect(sizeBytes).toBeGreaterThan(freeBytes)
+})
