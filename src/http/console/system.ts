@@ -1,5 +1,4 @@
 import { type Static, Type } from 'typebox'
-import type { Check } from '../../health-check.ts'
 import type { App } from '../server/app-type.ts'
 import { isoTime } from '../wire/iso-time.ts'
 
@@ -32,7 +31,9 @@ type SystemStatus = Omit<Static<typeof StatusReply>, 'startedAt' | 'lastBackup'>
   startedAtS: number
   lastBackup: { name: string; atS: number } | undefined
 }
-export type SystemRoutesDeps = { system: { check(): Promise<Check[]>; readStatus(): Promise<SystemStatus> } }
+export type SystemRoutesDeps = {
+  system: { check(): Promise<Static<typeof ChecksReply>['rows']>; readStatus(): Promise<SystemStatus> }
+}
 
 /** What an administrator sees of the installation. */
 export function systemRoutes(app: App, { system }: SystemRoutesDeps): void {
