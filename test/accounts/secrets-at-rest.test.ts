@@ -1,20 +1,29 @@
 import { openAsBlob } from 'node:fs'
-import { readdir, readFile } from 'node:fs/promises'
-import { setTimeout as pause } from 'node:timers/promises'
+import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest'
 import { readAtRest } from '../at-rest.ts'
 import { getContentKey, getMasterKey, getServerPrivateKey, getStoredSource, untilFinished } from '../data-folder.ts'
-import { type Reelgate, startSharedReelgate } from '../in-process.ts'
 import { sendRaw } from '../raw-http.ts'
+import { type Reelgate, startSharedReelgate } from '../reelgate.ts'
 import { makeVideo } from '../videos.ts'
 
 // What a thief of the data folder, or a reader of the log, holds in the hand.
 
 let reelgate: Reelgate & { remove(): Promise<void> }
 let startedWith: string
+let argumentsFile: string
 beforeAll(async () => {
-  reelgate = await startSharedReelgate({ env: { REELGATE_LOG_LEVEL: 'trace' } })
+  const recordings = await mkdtemp(join(tmpdir(), 'reelgate-arguments-'))
+  argumentsFile = join(recordings, 'started.jsonl')
+  const NODE_OPTIONS = `--import=${join(import.meta.dirname, 'record-arguments.ts')}`
+  // A process of its own: what is recorded is then what it starts and nothing that the test does.
+  reelgate = await startSharedReelgate({
+    env: { REELGATE_LOG_LEVEL: 'trace', NODE_OPTIONS, RECORD_ARGUMENTS: argumentsFile },
+  })
   startedWith = reelgate.output()
+  return () => rm(recordings, { recursive: true, force: true })
 })
 afterAll(() => reelgate.remove())
 
@@ -93,10 +102,8 @@ test('L01: of all secrets of a day none is in the log, the folder, a process’s
   const owner = await reelgate.newOwner('an owner of a day')
   const startedWith = reelgate.output()
   const upload = await owner.credentials('A video of a day')
-  const args = watchArguments(reelgate.dataDir)
   expect((await owner.send(upload, await openAsBlob(await makeVideo({ seconds: 15, rate: 10 })))).status).toBe(201)
   await untilFinished(reelgate, upload.videoId)
-  const seen = await args.end()
 
   const otps = await Promise.all([1, 2, 3].map(() => owner.issueOtp(upload.videoId, { userId: 'ann', ttl: 300 })))
   const [otp = '', second = ''] = otps
@@ -155,9 +162,10 @@ test('L01: of all secrets of a day none is in the log, the folder, a process’s
   const sessionIds = { 'a session’s id': Buffer.from(session) }
   for (const secret of Object.values(secrets)) expect(secret.length).toBeGreaterThanOrEqual(16)
 
+  const started = await readRecordedArguments()
   // docs/security.md admits two: ffmpeg is told the key of the one source it reads, and the database names its sessions.
-  expect(findSecrets(seen, { 'the source’s key': source })).not.toEqual([])
-  expect(findSecrets(seen, { ...secrets, ...sessionIds })).toEqual([])
+  expect(findSecrets(started, { 'the source’s key': source })).not.toEqual([])
+  expect(findSecrets(started, { ...secrets, ...sessionIds })).toEqual([])
 
   expect(refusals.size).toBeGreaterThan(30)
   expect(findSecrets(refusals, { ...secrets, ...sessionIds, 'the source’s key': source })).toEqual([])
@@ -188,26 +196,8 @@ function keepRefusals(): Map<string, Buffer> {
   return kept
 }
 
-/** Reads the arguments of every process that names the folder, again and again, until it is told to end. */
-function watchArguments(dataDir: string) {
-  const seen = new Map<string, Buffer>()
-  let isOver = false
-  async function look() {
-    while (!isOver) {
-      const pids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name))
-      for (const pid of pids) {
-        const line = await readFile(`/proc/${pid}/cmdline`).catch(() => Buffer.alloc(0)) // it has ended meanwhile
-        if (line.includes(dataDir)) seen.set(`the arguments of ${pid}`, line)
-      }
-      await pause(20) // a video's encoders live for tenths of a second
-    }
-  }
-  const looking = look()
-  return {
-    async end() {
-      isOver = true
-      await looking
-      return seen
-    },
-  }
+/** The arguments and the environment of each process that the server has started until now. */
+async function readRecordedArguments(): Promise<Map<string, Buffer>> {
+  const lines = (await readFile(argumentsFile, 'utf8')).trimEnd().split('\n')
+  return new Map(lines.map((line, i) => [`process ${i}: ${line}`, Buffer.from(line)]))
 }
