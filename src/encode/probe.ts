@@ -1,19 +1,7 @@
 import { createInterface } from 'node:readline'
 import type { Readable } from 'node:stream'
-import Type, { type Static } from 'typebox'
-import Value from 'typebox/value'
 import { MediaFailure } from './media-failure.ts'
-import {
-  collect,
-  MAX_PIXELS,
-  type MediaEnd,
-  OutputTooLong,
-  runMedia,
-  type Sandbox,
-  type SealedSource,
-  SIGKILL_EXIT,
-  wasKilled,
-} from './sandbox.ts'
+import { MAX_PIXELS, type MediaEnd, runMedia, type Sandbox, type SealedSource, SIGKILL_EXIT, wasKilled } from './sandbox.ts'
 
 /** What a source is, as far as planning needs it. Times count from the video's start: the earliest stream's first moment. */
 export type Probe = {
@@ -52,40 +40,14 @@ const PROBE_LIMITS = { cpuS: 30, wallS: 60 }
 const READ_COMPLETELY = ['ogg']
 /** From the last key frame on. */
 const LAST_PACKETS = ['-read_intervals', '99999%']
-const OUTPUT_LIMIT_BYTES = 1024 * 1024
+/** One for each stream. */
+const MAX_REPORT_LINES = 4_000
 // Above this a sample aspect ratio is taken for a mistake.
 const MAX_ASPECT_RATIO = 20
 
-const Rational = Type.String()
-const Stream = Type.Object({
-  index: Type.Number(),
-  codec_type: Type.Optional(Type.String()),
-  codec_name: Type.Optional(Type.String()),
-  width: Type.Optional(Type.Number()),
-  height: Type.Optional(Type.Number()),
-  sample_aspect_ratio: Type.Optional(Rational),
-  r_frame_rate: Type.Optional(Rational),
-  avg_frame_rate: Type.Optional(Rational),
-  has_b_frames: Type.Optional(Type.Number()),
-  field_order: Type.Optional(Type.String()),
-  color_transfer: Type.Optional(Type.String()),
-  sample_rate: Type.Optional(Type.String()),
-  channels: Type.Optional(Type.Number()),
-  duration: Type.Optional(Type.String()),
-  nb_frames: Type.Optional(Type.String()),
-  disposition: Type.Optional(Type.Object({ attached_pic: Type.Optional(Type.Number()) })),
-  side_data_list: Type.Optional(Type.Array(Type.Object({ rotation: Type.Optional(Type.Number()) }))),
-})
-type Stream = Static<typeof Stream>
-const Report = Type.Object({
-  streams: Type.Array(Stream),
-  format: Type.Object({
-    format_name: Type.String(),
-    start_time: Type.Optional(Type.String()),
-    duration: Type.Optional(Type.String()),
-  }),
-})
-type Report = Static<typeof Report>
+/** Values as ffprobe writes them; without those that it does not know. */
+type Entries = { [name: string]: string | undefined }
+type Report = { streams: readonly Entries[]; format: Entries }
 const REPORTED = [
   'format=format_name,start_time,duration',
   'stream=index,codec_type,codec_name,width,height,sample_aspect_ratio,r_frame_rate,avg_frame_rate,has_b_frames,field_order,color_transfer,sample_rate,channels,duration,nb_frames',
@@ -99,24 +61,15 @@ const REPORTED = [
  */
 export async function probeSource(sandbox: Sandbox, source: SealedSource, signal?: AbortSignal): Promise<Probe> {
   if (source.sizeBytes < 16) throw notMedia('The file is empty or only a few bytes long: upload it again.')
-  const stop = new AbortController()
-  const file = { sandbox, source, signal: AbortSignal.any([stop.signal, ...(signal ? [signal] : [])]) }
-  // At the same time as the report: ffprobe takes longer to start than to read either of them.
-  const lastPackets = readPackets(file, LAST_PACKETS)
-  lastPackets.catch(() => undefined) // thrown below, unless something else is wrong first
-  try {
-    return await describeSource(file, lastPackets)
-  } finally {
-    stop.abort()
-    await Promise.allSettled([lastPackets])
-  }
+  const file = { sandbox, source, signal }
+  const { report, ...lastPackets } = await readPackets(file, LAST_PACKETS)
+  return describeSource(file, report ?? (await readReport(file)), lastPackets)
 }
 
-type SourceFile = { sandbox: Sandbox; source: SealedSource; signal: AbortSignal }
+type SourceFile = { sandbox: Sandbox; source: SealedSource; signal: AbortSignal | undefined }
 
-async function describeSource(file: SourceFile, lastPackets: Promise<PacketReading>): Promise<Probe> {
-  const report = await readReport(file)
-  const videoTrack = report.streams.find((stream) => stream.codec_type === 'video' && stream.disposition?.attached_pic !== 1)
+async function describeSource(file: SourceFile, report: Report, lastPackets: PacketReading): Promise<Probe> {
+  const videoTrack = report.streams.find((stream) => stream.codec_type === 'video' && stream['disposition:attached_pic'] !== '1')
   const audioTrack = report.streams.find((stream) => stream.codec_type === 'audio')
   if (!videoTrack && !audioTrack) throw notMedia('The file contains neither video nor audio.')
   if (videoTrack) assertSupportedVideo(videoTrack)
@@ -125,12 +78,13 @@ async function describeSource(file: SourceFile, lastPackets: Promise<PacketReadi
   // A stream with a lost end is taken to be as long as the file.
   const lostS = isDamaged ? (number(report.format.duration) ?? 0) : 0
   const startS = number(report.format.start_time) ?? 0
-  const [container = ''] = report.format.format_name.split(',')
-  const getDurationS = (stream: Stream) => {
+  const { format_name: formatName = '' } = report.format
+  const [container = ''] = formatName.split(',')
+  const getDurationS = (stream: Entries) => {
     const endS = ends.get(stream.index)?.endS
     // AVI knows decoding times only: with B-frames everything is shown that much later.
     const delayS =
-      container === 'avi' ? (stream.has_b_frames ?? 0) / (ratio(stream.avg_frame_rate) ?? Number.POSITIVE_INFINITY) : 0
+      container === 'avi' ? (number(stream.has_b_frames) ?? 0) / (ratio(stream.avg_frame_rate) ?? Number.POSITIVE_INFINITY) : 0
     const durationS = endS !== undefined ? endS - startS + delayS : (number(stream.duration) ?? number(report.format.duration))
     if (durationS === undefined || !(durationS > 0))
       throw notMedia('The file does not say how long it is, and its end could not be read.')
@@ -140,7 +94,7 @@ async function describeSource(file: SourceFile, lastPackets: Promise<PacketReadi
     return durationS
   }
   return {
-    formatName: report.format.format_name,
+    formatName,
     isSeekable: SEEKABLE.includes(container),
     videoTrack: videoTrack && {
       ...{ ...describeShape(videoTrack), ...readRates(videoTrack), ...describeScan(videoTrack) },
@@ -153,34 +107,30 @@ async function describeSource(file: SourceFile, lastPackets: Promise<PacketReadi
         : undefined,
   }
 
-  function describeAudio(stream: Stream): NonNullable<Probe['audioTrack']> {
+  function describeAudio(stream: Entries): NonNullable<Probe['audioTrack']> {
     const durationS = getDurationS(stream)
     const announcedS = Math.max(durationS, number(stream.duration) ?? 0, lostS)
     return { durationS, announcedS, hasEmptyPackets: container === 'ogg' && ends.get(stream.index)?.hasEmptyPackets }
   }
 }
 
+/** Reads the tables alone, and says what is wrong with a file whose packets could not be read. */
 async function readReport({ sandbox, source, signal }: SourceFile): Promise<Report> {
-  const output = collect(OUTPUT_LIMIT_BYTES)
-  const outputArgs = ['-of', 'json', '-show_entries', REPORTED]
+  const lines: string[] = []
   const end = await runMedia(sandbox, {
     tool: 'ffprobe',
     source,
-    outputArgs,
-    stdout: output.reader,
+    outputArgs: ['-of', 'compact', '-show_entries', REPORTED],
+    stdout: (bytes) => readLines(bytes, (line) => keepLine(lines, line)),
     limits: PROBE_LIMITS,
     signal,
-  }).catch((error: unknown) => {
-    if (error instanceof OutputTooLong) throw notMedia(TOO_MANY_STREAMS)
-    throw error
   })
   const size = /Picture size (\d+)x(\d+)/.exec(end.stderr)
   if (size) throw tooManyPixels(Number(size[1]), Number(size[2]))
   throwIfCrashed(end)
   if (end.exitCode !== 0) throw notMedia(whyUnreadable(end))
-  const report: unknown = JSON.parse(output.bytes().toString('utf8'))
-  if (!Value.Check(Report, report)) throw notMedia('The file could not be read as a video.')
-  return report
+  if (lines.length > MAX_REPORT_LINES) throw notMedia(TOO_MANY_STREAMS)
+  return toReport(lines)
 }
 
 /** A crash is no finding about the file: the machine may be short of memory. */
@@ -188,8 +138,8 @@ function throwIfCrashed(end: MediaEnd) {
   if (wasKilled(end) && !end.outOfTime) throw new Error(`ffprobe crashed or was killed, with exit code ${end.exitCode}`)
 }
 
-function assertSupportedVideo(videoTrack: Stream) {
-  const { width = 0, height = 0 } = videoTrack
+function assertSupportedVideo(videoTrack: Entries) {
+  const [width = 0, height = 0] = [number(videoTrack.width), number(videoTrack.height)]
   if (width * height > MAX_PIXELS) throw tooManyPixels(width, height)
   if (!isDecodable(videoTrack) || width < 1 || height < 1) {
     throw notMedia('The video is in a format that this server cannot read: convert it to H.264 and upload it again.')
@@ -204,12 +154,12 @@ function assertSupportedVideo(videoTrack: Stream) {
 async function readEnds(
   file: SourceFile,
   report: Report,
-  lastPackets: Promise<PacketReading>,
+  lastPackets: PacketReading,
 ): Promise<{ ends: StreamEnds; isDamaged: boolean }> {
-  const [container = ''] = report.format.format_name.split(',')
+  const [container = ''] = (report.format.format_name ?? '').split(',')
   const isMov = container === 'mov'
   const isReadWhole = READ_COMPLETELY.includes(container)
-  let { end, ends } = isReadWhole ? await readPackets(file, []) : await lastPackets
+  let { end, ends } = isReadWhole ? await readPackets(file, []) : lastPackets
   // A file that was cut off or recorded live can send the seek nowhere: there is nothing, or its first packets pass for its last.
   if ((end.errorLines > 0 || ends.size === 0) && !isMov) ({ end, ends } = await readPackets(file, []))
   // A read that a time limit ended did not reach the end. The limit of processor time ends it with SIGKILL.
@@ -225,56 +175,85 @@ async function readEnds(
 }
 
 /** By the streams' numbers. */
-type StreamEnds = Map<number, { endS: number; hasEmptyPackets: boolean }>
+type StreamEnds = Map<string | undefined, { endS: number; hasEmptyPackets: boolean }>
 type PacketReading = { end: MediaEnd; ends: StreamEnds }
 
-async function readPackets({ sandbox, source, signal }: SourceFile, inputArgs: readonly string[]): Promise<PacketReading> {
+/** @returns the report as well, unless something was wrong: ffprobe takes longer to start than to read either of them. */
+async function readPackets(
+  { sandbox, source, signal }: SourceFile,
+  inputArgs: readonly string[],
+): Promise<PacketReading & { report: Report | undefined }> {
   const ends: StreamEnds = new Map()
+  const lines: string[] = []
   const end = await runMedia(sandbox, {
     tool: 'ffprobe',
     source,
     inputArgs,
-    outputArgs: ['-of', 'csv=p=0', '-show_entries', 'packet=stream_index,pts_time,dts_time,duration_time,size,flags'],
-    stdout: (bytes) => keepEnds(bytes, ends),
+    outputArgs: ['-of', 'compact', '-show_entries', `packet=stream_index,pts_time,dts_time,duration_time,size,flags:${REPORTED}`],
+    stdout: (bytes) => readLines(bytes, (line) => (line.startsWith('packet|') ? keepEnd(line, ends) : keepLine(lines, line))),
     limits: PROBE_LIMITS,
     signal,
   })
-  return { end, ends }
+  const isReport = end.exitCode === 0 && end.errorLines === 0 && lines.length <= MAX_REPORT_LINES
+  return { end, ends, report: isReport ? toReport(lines) : undefined }
 }
 
-async function keepEnds(bytes: Readable, ends: StreamEnds) {
-  for await (const line of createInterface({ input: bytes })) {
-    const [index, pts, dts, duration, size, flags = ''] = line.split(',')
-    if (flags.includes('D')) continue // outside the edit list: decoded, never shown
-    const packetEndS = (number(pts) ?? number(dts) ?? Number.NaN) + (number(duration) ?? 0)
-    if (Number.isNaN(packetEndS)) continue
-    const known = ends.get(Number(index))
-    const endS = Math.max(packetEndS, known?.endS ?? Number.NEGATIVE_INFINITY)
-    ends.set(Number(index), { endS, hasEmptyPackets: size === '0' || known?.hasEmptyPackets === true })
+async function readLines(bytes: Readable, keep: (line: string) => void) {
+  for await (const line of createInterface({ input: bytes })) keep(line)
+}
+
+/** One more than are allowed, by which it shows. */
+function keepLine(lines: string[], line: string) {
+  if (lines.length <= MAX_REPORT_LINES) lines.push(line)
+}
+
+function keepEnd(line: string, ends: StreamEnds) {
+  const { stream_index, pts_time, dts_time, duration_time, size, flags = '' } = entriesOf(line)
+  if (flags.includes('D')) return // outside the edit list: decoded, never shown
+  const packetEndS = (number(pts_time) ?? number(dts_time) ?? Number.NaN) + (number(duration_time) ?? 0)
+  if (Number.isNaN(packetEndS)) return
+  const known = ends.get(stream_index)
+  const endS = Math.max(packetEndS, known?.endS ?? Number.NEGATIVE_INFINITY)
+  ends.set(stream_index, { endS, hasEmptyPackets: size === '0' || known?.hasEmptyPackets === true })
+}
+
+function toReport(lines: readonly string[]): Report {
+  const inSection = (section: string) => lines.filter((line) => line.startsWith(`${section}|`)).map(entriesOf)
+  return { streams: inSection('stream'), format: inSection('format')[0] ?? {} }
+}
+
+/** Reads a line such as `stream|index=0|codec_name=h264|disposition:attached_pic=0|side_data|rotation=90`. */
+function entriesOf(line: string): Entries {
+  const entries: Entries = {}
+  for (const field of line.split('|')) {
+    const at = field.indexOf('=')
+    if (at > 0 && !field.endsWith('=N/A')) entries[field.slice(0, at)] = field.slice(at + 1)
   }
+  return entries
 }
 
-function describeShape({ width = 1, height = 1, sample_aspect_ratio, side_data_list }: Stream) {
+function describeShape({ sample_aspect_ratio, rotation, ...stream }: Entries) {
+  const [width = 1, height = 1] = [number(stream.width), number(stream.height)]
   const displayWidth = width * (ratio(sample_aspect_ratio?.replace(':', '/')) ?? 1)
   const shown = Math.max(displayWidth / height, height / displayWidth) <= MAX_ASPECT_RATIO ? displayWidth : width
-  const quarterTurns = Math.round((side_data_list?.find((data) => data.rotation !== undefined)?.rotation ?? 0) / 90)
+  const quarterTurns = Math.round((number(rotation) ?? 0) / 90)
   return quarterTurns % 2 === 0
     ? { widthPx: shown, heightPx: height, storedPx: { widthPx: width, heightPx: height } }
     : { widthPx: height, heightPx: shown, storedPx: { widthPx: height, heightPx: width } }
 }
 
-function readRates({ r_frame_rate, avg_frame_rate }: Stream) {
+function readRates({ r_frame_rate, avg_frame_rate }: Entries) {
   return { baseRateHz: ratio(r_frame_rate), averageRateHz: ratio(avg_frame_rate) }
 }
 
-function describeScan({ field_order = '', color_transfer = '' }: Stream) {
+function describeScan({ field_order = '', color_transfer = '' }: Entries) {
   return {
     interlaced: ['tt', 'bb', 'tb', 'bt'].includes(field_order),
     hdr: ['smpte2084', 'arib-std-b67'].includes(color_transfer),
   }
 }
 
-function isDecodable({ codec_name }: Stream): boolean {
+function isDecodable({ codec_name }: Entries): boolean {
   return codec_name !== undefined && codec_name !== 'unknown'
 }
 

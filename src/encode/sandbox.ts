@@ -255,14 +255,12 @@ export function collect(maxBytes: number): { reader: Reader; bytes: () => Buffer
   const parts: Buffer[] = []
   return {
     reader: async (bytes) => {
-      for await (const part of limitBytes(bytes, maxBytes, () => new OutputTooLong())) parts.push(part)
+      for await (const part of limitBytes(bytes, maxBytes, () => new Error('the output is longer than expected')))
+        parts.push(part)
     },
     bytes: () => Buffer.concat(parts),
   }
 }
-
-/** An output was longer than the limit of its reader. */
-export class OutputTooLong extends Error {}
 
 type SandboxedRun = Pick<MediaRun, 'stdout' | 'pipes' | 'limits' | 'signal'> & {
   tool: MediaRun['tool'] | 'prlimit'
