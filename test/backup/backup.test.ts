@@ -13,17 +13,20 @@ import { makePlace, type Place, type PlaceOptions } from '../installation-folder
 import type { DatabaseKind } from '../postgres.ts'
 import { type Reelgate, runCli, startReelgate } from '../reelgate.ts'
 import { changeRows, readRows } from '../rows.ts'
+import { sampleOf } from '../sample.ts'
 import { makeVideo } from '../videos.ts'
 
 const run = promisify(execFile)
 const MAIN = join(import.meta.dirname, '../../bin/main.js')
 
-test.each<[DatabaseKind, DatabaseKind]>([
+const DATABASES: readonly [from: DatabaseKind, to: DatabaseKind][] = [
   ['sqlite', 'sqlite'],
   ['postgres', 'postgres'],
   ['postgres', 'sqlite'],
   ['sqlite', 'postgres'],
-])(
+]
+
+test.each(sampleOf('databases of backups', DATABASES, 2))(
   'a running server is backed up from %s and restored to %s: its videos play, and nothing is called or played twice',
   async (from, to) => {
     const reelgate = await startReelgate({ database: from })

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { addFile } from '../assets/sample-files.ts'
 import { footage } from '../footage.ts'
 import { startSharedReelgate } from '../in-process.ts'
+import { sampleOf } from '../sample.ts'
 import { startPersonsChromium } from './chromium.ts'
 import { lookAtPlayer, openTab } from './player.ts'
 import { startSite } from './site.ts'
@@ -94,7 +95,7 @@ describe('<reelgate-player>', () => {
     <script>const element = document.querySelector('${name}')
     for (const name of ['loadedmetadata', 'playing', 'statusChange']) element.addEventListener(name, ({ type }) => heard.push(type))</script>`
 
-  test.each(['reelgate-player', 'vdocipher-player'])(
+  test.each(sampleOf('elements of the player', ['reelgate-player', 'vdocipher-player'], 1))(
     '<%s> passes its options, and dispatches the video’s events itself',
     async (name) => {
       const { page, player } = await open(element(await newOtp(), name))

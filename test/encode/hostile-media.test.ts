@@ -4,12 +4,21 @@ import { crc32, deflateSync } from 'node:zlib'
 import { expect } from 'vitest'
 import { reencodeImage } from '../../src/encode/image.ts'
 import { MediaFailure } from '../../src/encode/media-failure.ts'
-import { openSandbox } from '../../src/encode/sandbox.ts'
 import { encodeBox, parseBoxes, u32 } from '../../src/mp4/boxes.ts'
 import { sampledTests } from '../sample.ts'
 import { newChance, rounds } from '../seeded-random.ts'
 import { openCanary } from './canary.ts'
-import { count, type EncodedVideo, encodeVideo, ffmpeg, joinRendition, newFolder, openVideo, readShape } from './videos.ts'
+import {
+  count,
+  type EncodedVideo,
+  encodeVideo,
+  ffmpeg,
+  joinRendition,
+  newFolder,
+  openDefaultSandbox,
+  openVideo,
+  readShape,
+} from './videos.ts'
 
 const { test, draw } = sampledTests('hostile media', 5)
 
@@ -54,7 +63,7 @@ test.each([15_000, 16_000, 16_383, 30_000])(
   async (sidePx) => {
     const png = blackPng(sidePx)
     expect(png.length).toBeLessThan(200_000)
-    await expect(reencodeImage(await openSandbox({ sandbox: 'weak' }), await newFolder(), png)).rejects.toMatchObject({
+    await expect(reencodeImage(await openDefaultSandbox(), await newFolder(), png)).rejects.toMatchObject({
       kind: 'invalid',
       message: expect.stringContaining('too many pixels'),
     })

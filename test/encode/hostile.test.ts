@@ -1,14 +1,22 @@
-import { readFile, writeFile } from 'node:fs/promises'
+import { copyFile, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
 import path from 'node:path'
-import { expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { MediaFailure } from '../../src/encode/media-failure.ts'
 import { probeSource } from '../../src/encode/probe.ts'
-import { openSandbox } from '../../src/encode/sandbox.ts'
 import { encodeBox, parseBoxes, u16, u32 } from '../../src/mp4/boxes.ts'
 import { openCanary } from './canary.ts'
-import { ffmpeg, newFolder, openVideo, seal, withoutBubblewrap } from './videos.ts'
+import { ffmpeg, newFolder, openDefaultSandbox, openVideo, seal, withoutBubblewrap } from './videos.ts'
 
 const SIBLING = 'sibling.ts'
+let sibling: string
+beforeAll(async () => {
+  const folder = await mkdtemp(path.join(tmpdir(), 'reelgate-sibling-'))
+  sibling = path.join(folder, SIBLING)
+  await ffmpeg('-f', 'lavfi', '-i', 'color=red:s=160x90:d=5', sibling)
+  return () => rm(folder, { recursive: true })
+})
+
 const hls = (...lines: string[]) =>
   ['#EXTM3U', '#EXT-X-VERSION:7', '#EXT-X-TARGETDURATION:5', ...lines, '#EXT-X-ENDLIST', ''].join('\n')
 
@@ -45,11 +53,11 @@ test.each([
 ])('%s is refused with a reason, and nothing is opened', async (_, text) => {
   const canary = await openCanary()
   const folder = await newFolder()
-  await ffmpeg('-f', 'lavfi', '-i', 'color=red:s=160x90:d=5', path.join(folder, SIBLING))
+  await copyFile(sibling, path.join(folder, SIBLING))
   const file = path.join(folder, 'video.mp4')
   await writeFile(file, text.replaceAll('CANARYPORT', String(canary.port)).replaceAll('CANARY', `127.0.0.1:${canary.port}`))
   const source = await seal(file)
-  const sandbox = await openSandbox({ sandbox: 'weak' })
+  const sandbox = await openDefaultSandbox()
   for (const means of [sandbox, withoutBubblewrap(sandbox)]) {
     const probed = probeSource(means, source)
     await expect(probed).rejects.toBeInstanceOf(MediaFailure)
@@ -85,7 +93,7 @@ test('M11: an image of more than 40 megapixels is rejected before it is decoded'
     'ultrafast',
     file,
   )
-  const sandbox = await openSandbox({ sandbox: 'weak' })
+  const sandbox = await openDefaultSandbox()
   // One decoded picture would be 72 MB more.
   await expect(probeSource(sandbox, await seal(file))).rejects.toThrow(
     'The video is 8000×6000 pixels; at most 40 megapixels are accepted.',

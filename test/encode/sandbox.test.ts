@@ -17,9 +17,11 @@ import { collect, openSandbox, runMedia, runMediaToFiles, type Sandbox, sandboxA
 import { BLOCKED_CALLS } from '../../src/encode/system-calls.ts'
 import { librariesIn, visiblePaths } from '../../src/encode/visible-paths.ts'
 import { processesWith } from '../processes.ts'
-import { sampleOf } from '../sample.ts'
+import { sampledTests, sampleOf } from '../sample.ts'
 import { makeVideo as makeLongVideo } from '../videos.ts'
-import { ffmpeg, newFolder, openVideo, seal, withoutBubblewrap } from './videos.ts'
+import { ffmpeg, newFolder, openDefaultSandbox, openVideo, seal, withoutBubblewrap } from './videos.ts'
+
+const { test: withoutIt, draw } = sampledTests('without bubblewrap', 3)
 
 const LIMITS = { cpuS: 20, wallS: 60 }
 
@@ -319,23 +321,17 @@ eachSandbox(
   },
 )
 
-let defaultSandbox: Promise<Sandbox> | undefined
+draw()
 
-/** One for all tests that do not change it: opening it starts ffmpeg. */
-function openDefault(): Promise<Sandbox> {
-  defaultSandbox ??= openSandbox({ sandbox: 'weak' })
-  return defaultSandbox
-}
-
-/** One test with bubblewrap, where this machine has it, and one without. */
+/** One test with bubblewrap, where this machine has it, and one without, of which a short run has a sample. */
 function eachSandbox(name: string, body: (sandbox: Sandbox) => Promise<void>) {
   inBubblewrap(`${name} (bubblewrap)`, body)
-  test(`${name} (without)`, async () => body(withoutBubblewrap(await openDefault())))
+  withoutIt(`${name} (without)`, async () => body(withoutBubblewrap(await openDefaultSandbox())))
 }
 
 function inBubblewrap(name: string, body: (sandbox: Sandbox) => Promise<void>) {
   test(name, async ({ skip }) => {
-    const sandbox = await openDefault()
+    const sandbox = await openDefaultSandbox()
     if (!sandbox.bubblewrap) skip()
     await body(sandbox)
   })

@@ -8,11 +8,11 @@ import { newId } from '../../src/crypto/secret.ts'
 import { addChunks, rowQueue } from '../../src/encode/chunk-queue.ts'
 import type { EncodeDeps } from '../../src/encode/encode-deps.ts'
 import { createSegmentEvents } from '../../src/encode/publication.ts'
-import { openSandbox } from '../../src/encode/sandbox.ts'
 import { createEncodeScheduler } from '../../src/encode/scheduler.ts'
 import type { Job } from '../../src/jobs/dispatcher.ts'
 import { openBlobFolder } from '../../src/storage/folder.ts'
 import { openOwnDatabase } from '../db/database.ts'
+import { openDefaultSandbox } from './videos.ts'
 
 // An ffmpeg that chooses its threads itself keeps about four cores busy.
 const VIDEOS_FOR_ALL_CORES = Math.ceil(availableParallelism() / 4)
@@ -78,7 +78,7 @@ async function openEncodeDeps(): Promise<EncodeDeps> {
     write,
     wallNowS: () => 0,
     masterKey: parseMasterKey(Buffer.alloc(32, 7)),
-    sandbox: await openSandbox({ sandbox: 'weak' }),
+    sandbox: await openDefaultSandbox(),
     folders: { sources: folder, segments: folder, posters: folder, files: folder },
     chunkQueue: rowQueue,
     segmentEvents: createSegmentEvents(),

@@ -25,6 +25,14 @@ export async function newFolder(): Promise<string> {
   return folder
 }
 
+let defaultSandbox: Promise<Sandbox> | undefined
+
+/** One for all tests of a process that do not change it: opening it starts ffmpeg four times. */
+export function openDefaultSandbox(): Promise<Sandbox> {
+  defaultSandbox ??= openSandbox({ sandbox: 'weak' })
+  return defaultSandbox
+}
+
 /** ffmpeg outside the sandbox, to make videos and to look at what came out. */
 export async function ffmpeg(...args: string[]): Promise<Buffer> {
   const options = { encoding: 'buffer', maxBuffer: 2 ** 30 } as const
@@ -162,7 +170,7 @@ export function withoutBubblewrap(sandbox: Sandbox): Sandbox {
 }
 
 export async function openVideo(file: string): Promise<{ sandbox: Sandbox; source: SealedSource; plan: Plan }> {
-  const sandbox = await openSandbox({ sandbox: 'weak' })
+  const sandbox = await openDefaultSandbox()
   const source = await seal(file)
   return { sandbox, source, plan: planVideo(await probeSource(sandbox, source)) }
 }

@@ -16,24 +16,34 @@ import { newChance, rounds } from '../seeded-random.ts'
 const ON = { env: { REELGATE_DEMO: 'on' } }
 const HOMEPAGE = '/api/site/homepage_video'
 
+/** A stopped installation with a finished demo, which tests copy, and what its first start said. */
+let withDemo: Reelgate & { remove(): Promise<void> }
+let firstStart: { output: string; page: Response; html: string }
+beforeAll(async () => {
+  withDemo = await startSharedReelgate(ON)
+  const page = await fetch(`${withDemo.url}/demo`)
+  firstStart = { output: withDemo.output(), page, html: await page.text() }
+  const { videoId } = await untilPlayable(withDemo)
+  await untilFinished(withDemo, videoId)
+  await withDemo.stop()
+})
+afterAll(() => withDemo.remove())
+
 describe('a first start with a demo video', () => {
   let reelgate: Awaited<ReturnType<typeof startSharedReelgate>>
   beforeAll(async () => {
-    reelgate = await startSharedReelgate(ON)
+    reelgate = await startSharedReelgate({ ...ON, copyOf: withDemo })
   })
   afterAll(() => reelgate.remove())
 
-  test('says where it plays, and its page says immediately that the video is being made, or shows it', async () => {
-    expect(reelgate.output()).toContain(`A demo video     ${reelgate.url}/demo  (on this machine only)`)
-    const page = await fetch(`${reelgate.url}/demo`)
-    expect(page.status).toBe(200)
-    expect(page.headers.get('cache-control')).toBe('no-store')
-    expect(await page.text()).toMatch(/The demo video is being made|<iframe src="\/player\/\?otp=/)
+  test('says where it plays, and its page says immediately that the video is being made, or shows it', () => {
+    expect(firstStart.output).toContain(`A demo video     ${withDemo.url}/demo  (on this machine only)`)
+    expect(firstStart.page.status).toBe(200)
+    expect(firstStart.page.headers.get('cache-control')).toBe('no-store')
+    expect(firstStart.html).toMatch(/The demo video is being made|<iframe src="\/player\/\?otp=/)
   })
 
   test('has it soon, in an account of its own: twenty seconds of 240p with audio', async () => {
-    const { videoId } = await untilPlayable(reelgate)
-    await untilFinished(reelgate, videoId)
     const [video] = readRows(
       reelgate,
       'select name, duration_s, plan from video join account on account.id = account_id join generation on video_id = video.id',
@@ -135,15 +145,6 @@ test.each(sampleOf('starts without a demo', WITHOUT, 1))(
     expect(readRows(first, 'select id from video')).toEqual([])
   },
 )
-
-/** A stopped installation with a playable demo, which each test copies. */
-let withDemo: Reelgate & { remove(): Promise<void> }
-beforeAll(async () => {
-  withDemo = await startSharedReelgate(ON)
-  await untilPlayable(withDemo)
-  await withDemo.stop()
-})
-afterAll(() => withDemo.remove())
 
 test('REELGATE_DEMO=off hides an existing demo, and on shows it again; the start no longer mentions it', async () => {
   const reelgate = await startReelgate({ ...ON, copyOf: withDemo })
