@@ -1,4 +1,5 @@
-import { execFile } from 'node:child_process'
+import { execFile, spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { realpathSync } from 'node:fs'
 import { copyFile, cp, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -31,7 +32,7 @@ const OWN = 'this machine’s own Debian'
 const FRESH = 'a fresh Debian that has only what the package depends on'
 
 test.each(isLong ? [OWN, FRESH] : [OWN])(
-  'F-37: the steps of docs/operations.md, followed on %s, install, serve over TLS, back up, upgrade, roll back and restore; a purge leaves the data',
+  'F-37: the steps of docs/operations.md, followed on %s, install, serve over TLS, send alerts, back up, upgrade, roll back and restore; a purge leaves the data',
   async (kind) => {
     const machine = await bootMachine(kind === FRESH ? await freshDebian(deb, 'nginx') : '/')
     const operator = await newOperator(machine)
@@ -67,6 +68,11 @@ test.each(isLong ? [OWN, FRESH] : [OWN])(
       'reelgate 600 /var/lib/reelgate/data.key',
       'root 640 /etc/default/reelgate',
     ])
+
+    const mails = await operator.startMailServer()
+    expect(await follow(await readSteps('Alerts by e-mail'))).toContain('queued as 4711')
+    await expect.poll(mails).toMatch(/^To: operator@example\.org\r?$/m)
+    await expect.poll(ready).toContain('"status":"ready"')
 
     await follow(await readSteps('Back up and restore', 'To back up'))
     await succeed('cp', '/var/lib/reelgate/data.key', '/mnt/data.key')
@@ -154,7 +160,8 @@ async function newOperator(machine: Machine) {
   }
 
   await append('APT::Get::Assume-Yes "true";\n', '/etc/apt/apt.conf.d/99yes')
-  await append('127.0.0.1 video.example.org\n', '/etc/hosts')
+  await append('127.0.0.1 video.example.org mail.example.org\n', '/etc/hosts')
+  const { key, cert, ...files } = makeCertificate('DNS:video.example.org,DNS:mail.example.org')
   await succeed('mkdir', '--parents', '/backup')
   const node = `NODE_EXTRA_CA_CERTS=${CERTIFICATE} /usr/lib/reelgate/node/bin/node`
   const request = (method: string, path: string) => shell(`${node} --eval '${REQUEST}' ${method} ${SITE}${path} ${names.SECRET}`)
@@ -176,7 +183,6 @@ async function newOperator(machine: Machine) {
     },
     /** Its certificate, and nginx where there is none. */
     async prepareTls() {
-      const { key, cert } = makeCertificate('DNS:video.example.org')
       await writeFile(join(machine.sharedFolder, 'key.pem'), key)
       await writeFile(join(machine.sharedFolder, 'certificate.pem'), cert)
       await succeed('install', '-D', '/mnt/key.pem', '/etc/ssl/private/video.example.org.key')
@@ -190,6 +196,18 @@ async function newOperator(machine: Machine) {
       const unit = 'Type=forking\nExecStart=/usr/sbin/nginx\nExecReload=/usr/sbin/nginx -s reload'
       await append(`[Service]\n${unit}\n`, '/etc/systemd/system/nginx.service')
       await succeed('systemctl', 'start', 'nginx')
+    },
+    /** Starts the mail server of the steps. @returns the mails that it has got */
+    async startMailServer() {
+      const program = await machine.inItsNetwork(process.execPath)
+      const server = spawn(program, [join(import.meta.dirname, 'mail-server.ts'), files.keyFile, files.file])
+      onTestFinished(() => void server.kill())
+      let printed = ''
+      server.stdout.setEncoding('utf8').on('data', (text: string) => {
+        printed += text
+      })
+      await once(server.stdout, 'data')
+      return () => printed
     },
     /** Opens the page of a video, in the long run in Chromium, which plays the video to its end. */
     async watch(url: string) {
