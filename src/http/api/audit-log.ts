@@ -36,6 +36,7 @@ const EventBody = Type.Object({
   details: Type.Union([Type.Record(Type.String(), Type.Unknown()), Type.Null()]),
 })
 const ListReply = Type.Object({ rows: Type.Array(EventBody) })
+export type AuditLogBody = Static<typeof ListReply>
 
 export type AuditRoutesDeps = CursorDeps & Parameters<typeof findActorNames>[0] & { publicUrl(): string }
 

@@ -1,4 +1,4 @@
-import { Type } from 'typebox'
+import { type Static, Type } from 'typebox'
 import { Failure } from '../../errors.ts'
 import { type BanAdmin, liftAccountBan, listAccountBans } from '../../rate-limits/bans.ts'
 import { EXAMPLE } from '../docs/examples.ts'
@@ -13,6 +13,7 @@ const BanBody = Type.Object({
   endsAt: Type.String({ description: 'when it ends, ISO 8601' }),
 })
 const ListReply = Type.Object({ rows: Type.Array(BanBody) })
+export type BanListBody = Static<typeof ListReply>
 
 const Subject = Type.Object({
   subject: Type.Optional(

@@ -1,4 +1,4 @@
-import { Type } from 'typebox'
+import { type Static, Type } from 'typebox'
 import {
   type AccountDeps,
   type CreatedKey,
@@ -35,6 +35,7 @@ const KeyBody = Type.Object({
   revokedAt: Time('null: it is valid unless it has expired'),
 })
 const ListReply = Type.Object({ rows: Type.Array(KeyBody) })
+export type KeyListBody = Static<typeof ListReply>
 const KeyParams = Type.Object({ id: Type.String({ description: 'of the key', examples: [EXAMPLE.keyId] }) })
 
 const CreateBody = Type.Object({
@@ -47,6 +48,7 @@ const CreateReply = Type.Object({
   secret: Type.String({ description: '64 of [A-Za-z0-9]; shown only once' }),
   expiresAt: Time('null: never'),
 })
+export type CreatedKeyBody = Static<typeof CreateReply>
 const RotateBody = Type.Union([
   Type.Object({
     overlap: Type.Optional(

@@ -51,7 +51,9 @@ const CreateBody = Type.Object({
   status: Type.Optional(Status),
 })
 const CreateReply = Type.Interface([HookBody], { secret: Secret })
+export type CreatedWebhookBody = Static<typeof CreateReply>
 const ListReply = Type.Object({ rows: Type.Array(HookBody) })
+export type WebhookListBody = Static<typeof ListReply>
 const DeletedReply = Type.Object({ message: Type.Literal('Deleted') })
 
 const DeliveryBody = Type.Object({
@@ -71,12 +73,14 @@ const DeliveryBody = Type.Object({
 })
 const DeliveriesQuery = Type.Object(pagingQuery(PAGE_LIMITS))
 const DeliveriesReply = Type.Object({ count: Type.Integer(), rows: Type.Array(DeliveryBody) })
+export type DeliveryListBody = Static<typeof DeliveriesReply>
 const ReplayReply = Type.Object({ message: Type.String(), count: Type.Integer() })
 
 const TestReply = Type.Object({
   status: Type.Union([Type.Integer(), Type.Null()], { description: 'what the endpoint answered; null: nothing' }),
   problem: Type.Union([Type.String(), Type.Null()], { description: 'why it did not accept the event; null: it did' }),
 })
+export type WebhookTestBody = Static<typeof TestReply>
 
 export type WebhookRoutesDeps = DeliveryLogDeps & IdempotencyRouteDeps & TestDeps
 

@@ -18,6 +18,7 @@ import { Flag, isOn, isOnIfGiven } from '../wire/flag.ts'
 
 const Name = Type.String({ minLength: 1, maxLength: 100, examples: ['A school'] })
 const ListReply = Type.Object({ rows: Type.Array(AccountBody) })
+export type AccountListBody = Static<typeof ListReply>
 const AccountParams = Type.Object({ id: Type.String({ description: 'of the account', examples: [EXAMPLE.accountId] }) })
 const CreateBody = Type.Object({
   name: Name,

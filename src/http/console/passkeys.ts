@@ -85,6 +85,7 @@ const PasskeyBody = Type.Object({
   lastUsedAt: Type.Union([Type.String(), Type.Null()], { description: 'ISO 8601' }),
 })
 const ListReply = Type.Object({ rows: Type.Array(PasskeyBody) })
+export type PasskeyListBody = Static<typeof ListReply>
 const PasskeyParams = Type.Object({ id: Type.String({ description: 'of the passkey', examples: [EXAMPLE.passkeyId] }) })
 const AddedReply = Type.Object({ message: Type.Literal('Added') })
 const DeletedReply = Type.Object({ message: Type.Literal('Deleted') })

@@ -18,6 +18,7 @@ const SignInBody = Type.Object({
   current: Type.Boolean({ description: 'whether it is the one that asks' }),
 })
 const ListReply = Type.Object({ rows: Type.Array(SignInBody) })
+export type SignInListBody = Static<typeof ListReply>
 const SignInParams = Type.Object({ id: Type.String({ description: 'of the sign-in', examples: [EXAMPLE.signInId] }) })
 const EndedReply = Type.Object({ message: Type.Literal('Signed out') })
 const AllEndedReply = Type.Interface([EndedReply], { count: Type.Integer({ description: 'how many browsers' }) })

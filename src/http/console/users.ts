@@ -26,6 +26,7 @@ const UserBody = Type.Object({
   lastSeenAt: Type.Union([Type.String(), Type.Null()], { description: 'ISO 8601; null: not in the last weeks' }),
 })
 const ListReply = Type.Object({ rows: Type.Array(UserBody) })
+export type UserListBody = Static<typeof ListReply>
 const UserParams = Type.Object({ id: Type.String({ description: 'of the person', examples: [EXAMPLE.userId] }) })
 
 const InviteBody = Type.Object({
@@ -44,6 +45,7 @@ const Link = Type.Object({
   expiresAt: Type.String({ description: 'ISO 8601' }),
 })
 const InviteReply = Type.Object({ id: Type.String(), link: Link })
+export type InvitationBody = Static<typeof InviteReply>
 const LinkReply = Type.Object({ link: Link })
 const ChangedReply = Type.Object({ message: Type.Literal('Changed') })
 const DeletedReply = Type.Object({ message: Type.Literal('Deleted') })

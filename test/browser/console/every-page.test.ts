@@ -3,6 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { startSharedReelgate } from '../../in-process.ts'
 import { makeVideo } from '../../videos.ts'
 import { haveWatched } from '../../viewers/watched.ts'
+import { hooksOf, type Receivers, startReceivers } from '../../webhooks/receiver.ts'
 import { startChromium } from '../chromium.ts'
 import { complaintsOf, consoleUrl, DESKTOP, findFaults, keepPicture, openConsole, PHONE } from './console.ts'
 
@@ -10,9 +11,17 @@ import { complaintsOf, consoleUrl, DESKTOP, findFaults, keepPicture, openConsole
 
 let reelgate: Awaited<ReturnType<typeof startSharedReelgate>>
 let chromium: Browser
+let receivers: Receivers
+let webhookId: string
 beforeAll(async () => {
   chromium = await startChromium()
-  reelgate = await startSharedReelgate({ video: await makeVideo(), title: 'Lesson 12 – Light' })
+  receivers = await startReceivers()
+  reelgate = await startSharedReelgate({
+    ...{ video: await makeVideo(), title: 'Lesson 12 – Light' },
+    env: { REELGATE_OUTBOUND_ALLOW: receivers.host },
+  })
+  const receiver = receivers.newReceiver()
+  webhookId = (await hooksOf(reelgate.owner).create(receiver.url, '*')).uuid
   const viewer = reelgate.newViewer()
   const otp = await reelgate.owner.issueOtp(reelgate.videoId, { userId: 'reader-4711' })
   await viewer.redeem(otp)
@@ -24,6 +33,7 @@ beforeAll(async () => {
 afterAll(async () => {
   await chromium?.close()
   await reelgate?.remove()
+  await receivers?.close()
 })
 
 type PageToVisit = {
@@ -44,6 +54,15 @@ const PAGES: readonly PageToVisit[] = [
   { name: 'viewers', path: '/viewers', shows: (page) => page.getByRole('link', { name: 'reader-4711' }).waitFor() },
   { name: 'watched', path: '/viewers/watched', shows: (page) => page.getByRole('link', { name: 'reader-4711' }).waitFor() },
   { name: 'viewer', path: '/viewers/reader-4711', shows: (page) => page.getByRole('img', { name: '0:00 to 0:02' }).waitFor() },
+  { name: 'code', path: '/develop', shows: (page) => page.getByRole('group', { name: 'HTML code' }).waitFor() },
+  { name: 'keys', path: '/develop/keys', shows: (page) => page.getByRole('button', { name: 'Create a key' }).waitFor() },
+  { name: 'webhooks', path: '/develop/webhooks', shows: (page) => page.getByRole('table', { name: 'Webhooks' }).waitFor() },
+  {
+    name: 'webhook',
+    path: () => `/develop/webhooks/${webhookId}`,
+    shows: (page) => page.getByRole('table', { name: 'Deliveries' }).waitFor(),
+  },
+  { name: 'limits', path: '/develop/limits', shows: (page) => page.getByText('Nothing is banned.').waitFor() },
   { name: 'not-found', path: '/nothing-here', shows: heading('There is nothing at this address') },
 ]
 

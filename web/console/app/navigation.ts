@@ -1,5 +1,5 @@
 import type { LinkProps } from '@tanstack/react-router'
-import { VideosIcon, ViewersIcon } from './icons.tsx'
+import { DevelopIcon, VideosIcon, ViewersIcon } from './icons.tsx'
 
 export type Place = { label: string; to: NonNullable<LinkProps['to']>; Icon: typeof VideosIcon }
 
@@ -7,4 +7,5 @@ export type Place = { label: string; to: NonNullable<LinkProps['to']>; Icon: typ
 export const PLACES: readonly Place[] = [
   { label: 'Videos', to: '/videos', Icon: VideosIcon },
   { label: 'Viewers', to: '/viewers', Icon: ViewersIcon },
+  { label: 'Develop', to: '/develop', Icon: DevelopIcon },
 ]

@@ -1,6 +1,7 @@
 import type { QueryClient } from '@tanstack/react-query'
 import { createRouter } from '@tanstack/react-router'
 import { alertRoutes } from '../alerts/routes.ts'
+import { developRoutes } from '../develop/routes.ts'
 import { importRoutes } from '../import/routes.ts'
 import { libraryRoutes } from '../library/routes.ts'
 import { signInRoutes } from '../sign-in/routes.ts'
@@ -24,6 +25,7 @@ const routeTree = rootRoute.addChildren([
     ...trashRoutes,
     ...alertRoutes,
     ...viewerRoutes,
+    ...developRoutes,
   ]),
 ])
 

@@ -1,5 +1,6 @@
 import { Tabs } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
+import { Link } from '@tanstack/react-router'
 import { useState } from 'react'
 import { CodeBlock } from '../app/code-block.tsx'
 import { FailureNotice } from '../app/failure.tsx'
@@ -42,7 +43,7 @@ function SecretHint() {
   return (
     <p className={styles.hint}>
       REELGATE_SECRET is an API secret of this account, in the environment of your server: never in a page. The first start has
-      printed one, and “reelgate key create” makes others.
+      printed one, and <Link to="/develop/keys">API keys</Link> makes others.
     </p>
   )
 }

@@ -1,0 +1,110 @@
+import type { Browser } from 'playwright-core'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { createOwner } from '../../client.ts'
+import { type Reelgate, startSharedReelgate } from '../../in-process.ts'
+import { type Receivers, startReceivers, verify } from '../../webhooks/receiver.ts'
+import { startChromium } from '../chromium.ts'
+import { complaintsOf, openConsole, PHONE, tabTo } from './console.ts'
+
+// An owner connects a site: its keys and its webhooks.
+
+let reelgate: Reelgate & { remove(): Promise<void> }
+let receivers: Receivers
+let chromium: Browser
+beforeAll(async () => {
+  chromium = await startChromium()
+  receivers = await startReceivers()
+  reelgate = await startSharedReelgate({ env: { REELGATE_OUTBOUND_ALLOW: receivers.host } })
+})
+afterAll(async () => {
+  await chromium?.close()
+  await reelgate?.remove()
+  await receivers?.close()
+})
+
+const open = (path: string, options = {}) => openConsole(chromium, reelgate, { path, ...options })
+
+/** What the API answers to a key. */
+async function statusWith(apiKey: string): Promise<number> {
+  return (await createOwner(reelgate.url, apiKey).call('GET', '/api/videos')).status
+}
+
+test('by keyboard alone: a key is created with what it may do, works, is rotated, and is refused after it was revoked', async () => {
+  const page = await open('/develop/keys')
+  const secret = () => page.getByRole('group', { name: 'API secret' }).textContent()
+  await tabTo(page, 'button:has-text("Create a key")')
+  await page.keyboard.press('Enter')
+  await page.getByRole('textbox', { name: 'What it is for' }).waitFor()
+  await page.keyboard.type('The site')
+  await tabTo(page, 'input[value="viewer"]')
+  await page.keyboard.press('Space')
+  await page.keyboard.press('Enter')
+  await page.getByRole('dialog', { name: 'The secret of the key' }).waitFor()
+  const first = (await secret()) ?? ''
+  expect(await statusWith(first)).toBe(200)
+  await page.keyboard.press('Escape') // does not lose it
+  expect(await secret()).toBe(first)
+  await tabTo(page, 'button:has-text("Close")')
+  await page.keyboard.press('Enter')
+
+  await tabTo(page, 'button[aria-label="Rotate The site"]')
+  await page.keyboard.press('Enter')
+  await page.getByRole('dialog', { name: 'Rotate The site?' }).waitFor()
+  await tabTo(page, 'button[type=submit]')
+  await page.keyboard.press('Enter')
+  await page.getByRole('dialog', { name: 'The secret of the key' }).waitFor()
+  const second = (await secret()) ?? ''
+  expect(await Promise.all([first, second].map(statusWith))).toEqual([200, 200])
+  await tabTo(page, 'button:has-text("Close")')
+  await page.keyboard.press('Enter')
+
+  for (let left = 2; left > 0; left--) {
+    await expect.poll(() => page.getByRole('button', { name: 'Revoke The site' }).count()).toBe(left)
+    await tabTo(page, 'button[aria-label="Revoke The site"]')
+    await page.keyboard.press('Enter')
+    await page.getByRole('dialog', { name: 'Revoke The site?' }).waitFor()
+    await tabTo(page, 'button[type=submit]')
+    await page.keyboard.press('Enter')
+    await page.getByRole('dialog').waitFor({ state: 'detached' })
+  }
+  await page.getByRole('table', { name: 'Keys that are no longer valid' }).getByText('The site').nth(1).waitFor()
+  expect(await Promise.all([first, second].map(statusWith))).toEqual([401, 401])
+  expect(complaintsOf(page)).toEqual([])
+})
+
+test('on a phone a webhook is added, tested with the secret that was shown, replayed, switched off and deleted', async () => {
+  const receiver = receivers.newReceiver()
+  const page = await open('/develop/webhooks', { viewport: PHONE, hasTouch: true })
+  await page.getByRole('button', { name: 'Add a webhook' }).tap()
+  await page.getByRole('textbox', { name: 'Address' }).fill(receiver.url)
+  await page.getByRole('button', { name: 'Add', exact: true }).tap()
+  await page.getByRole('dialog', { name: 'The secret of the webhook' }).waitFor()
+  const secret = (await page.getByRole('group', { name: 'Signing secret' }).textContent()) ?? ''
+  await page.getByRole('button', { name: 'Close' }).tap()
+
+  await page.getByRole('link', { name: receiver.url }).tap()
+  await page.getByRole('button', { name: 'Send a test event' }).tap()
+  await page.getByText('Your server accepted the test event, with status').waitFor()
+  const [sent] = await receiver.until(1)
+  if (!sent) throw new Error('No event')
+  expect(verify(secret, sent)).toMatchObject({ event: 'test' })
+
+  const { videoId } = await reelgate.owner.credentials('To be deleted')
+  await reelgate.owner.call('DELETE', `/api/videos?videos=${videoId}`)
+  await receiver.until(2)
+  await page.reload()
+  const deliveries = page.getByRole('table', { name: 'Deliveries' })
+  await deliveries.getByText('Delivered').waitFor()
+  await deliveries.getByRole('button', { name: 'Show delivery 1' }).tap()
+  expect(await page.getByRole('group', { name: 'Body' }).textContent()).toContain(videoId)
+  await page.getByRole('button', { name: 'Close' }).tap()
+  await deliveries.getByRole('button', { name: 'Send again: delivery 1' }).tap()
+  await receiver.until(3)
+
+  await page.getByRole('button', { name: 'Switch off' }).tap()
+  await page.getByRole('button', { name: 'Switch on' }).waitFor()
+  await page.getByRole('button', { name: 'Delete' }).tap()
+  await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).tap()
+  await page.getByText('No webhooks.').waitFor()
+  expect(complaintsOf(page)).toEqual([])
+})

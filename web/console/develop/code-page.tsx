@@ -1,0 +1,61 @@
+import { Button } from '@mantine/core'
+import { useSuspenseQuery } from '@tanstack/react-query'
+import { Link } from '@tanstack/react-router'
+import { BookIcon } from '../app/icons.tsx'
+import { Page } from '../app/page.tsx'
+import { installationUrl } from '../app/place.ts'
+import { Section } from '../app/section.tsx'
+import { videosPageQuery } from '../library/queries.ts'
+import { SiteCodeTabs } from '../video/site-code-tabs.tsx'
+import { DevelopParts } from './develop-parts.tsx'
+
+/** How a site shows a video, with the newest one as the example. */
+export function CodePage() {
+  const { data } = useSuspenseQuery(videosPageQuery({ state: 'ready' }, 1))
+  const [newest] = data.rows
+  return (
+    <Page title="Develop">
+      <DevelopParts />
+      <Section
+        title="Code for your site"
+        lead={
+          newest ? (
+            <>
+              Your server asks for a one-time password for each viewer, and puts the player into the page. The example is your
+              newest video,{' '}
+              <Link to="/videos/$videoId" params={{ videoId: newest.id }}>
+                {newest.title}
+              </Link>
+              ; each video’s page has its own code.
+            </>
+          ) : (
+            'Add a video first: the code is made for it.'
+          )
+        }
+      >
+        {newest ? (
+          <SiteCodeTabs videoId={newest.id} />
+        ) : (
+          <div>
+            <Button component={Link} to="/welcome">
+              Add a video
+            </Button>
+          </div>
+        )}
+      </Section>
+      <Section title="API reference" lead="Every operation with its parameters, answers and an example that works as copied.">
+        <div>
+          <Button
+            component="a"
+            href={installationUrl('docs/api').href}
+            target="_blank"
+            variant="default"
+            leftSection={<BookIcon size={16} />}
+          >
+            Open the API reference
+          </Button>
+        </div>
+      </Section>
+    </Page>
+  )
+}

@@ -1,0 +1,18 @@
+import { PartLinks } from '../app/part-links.tsx'
+import { useMay } from '../sign-in/queries.ts'
+
+/** The parts of the place Develop. */
+export function DevelopParts() {
+  const mayEdit = useMay('editor')
+  return (
+    <PartLinks
+      label="Develop"
+      parts={[
+        { label: 'Code for your site', to: '/develop/code' },
+        ...(mayEdit ? [{ label: 'API keys', to: '/develop/keys' } as const] : []),
+        { label: 'Webhooks', to: '/develop/webhooks' },
+        ...(mayEdit ? [{ label: 'Limits', to: '/develop/limits' } as const] : []),
+      ]}
+    />
+  )
+}

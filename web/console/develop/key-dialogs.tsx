@@ -1,0 +1,130 @@
+import { Checkbox, Select, TextInput } from '@mantine/core'
+import { useMutation, useQueryClient } from '@tanstack/react-query'
+import { useState } from 'react'
+import type { CreatedKeyBody } from '../../../src/http/api/keys.ts'
+import { callApi } from '../api.ts'
+import { useAnnounce } from '../app/announcements.tsx'
+import { Dialog } from '../app/dialog.tsx'
+import styles from './keys-page.module.css'
+import { PERMISSION_NAMES, PERMISSIONS } from './permissions.ts'
+import { type Key, keysQuery } from './queries.ts'
+
+const DAY_S = 86_400
+const LIVES = [
+  { value: '', label: 'Never' },
+  { value: String(30 * DAY_S), label: 'In 30 days' },
+  { value: String(90 * DAY_S), label: 'In 90 days' },
+  { value: String(365 * DAY_S), label: 'In a year' },
+]
+const OVERLAPS = [
+  { value: '0', label: 'Ends now' },
+  { value: String(3600), label: 'Stays valid for an hour' },
+  { value: String(DAY_S), label: 'Stays valid for a day' },
+  { value: String(7 * DAY_S), label: 'Stays valid for a week' },
+]
+
+type DialogState = { onClose(): void }
+type CreatingState = DialogState & { onCreated(key: CreatedKeyBody): void }
+
+export function CreateKeyDialog({ onClose, onCreated }: CreatingState) {
+  const queries = useQueryClient()
+  const [name, setName] = useState('')
+  const [permissions, setPermissions] = useState<string[]>(['otpCreator'])
+  const [lifeS, setLifeS] = useState('')
+  const create = useMutation({
+    mutationFn: () =>
+      callApi<CreatedKeyBody>('POST', 'keys', { body: { name, permissions, ...(lifeS !== '' && { ttl: Number(lifeS) }) } }),
+    async onSuccess(created) {
+      onCreated(created)
+      await queries.invalidateQueries({ queryKey: keysQuery.queryKey })
+    },
+  })
+  return (
+    <Dialog
+      title="Create an API key"
+      onClose={onClose}
+      action="Create"
+      isBusy={create.isPending}
+      isDisabled={name.trim() === '' || permissions.length === 0}
+      error={create.error}
+      onSubmit={() => create.mutate()}
+    >
+      <TextInput
+        label="What it is for"
+        placeholder="The site"
+        maxLength={100}
+        data-autofocus
+        value={name}
+        onChange={({ target }) => setName(target.value)}
+      />
+      <Checkbox.Group label="What it may do" value={permissions} onChange={setPermissions}>
+        <div className={styles.checks}>
+          {PERMISSION_NAMES.map((name) => (
+            <Checkbox key={name} value={name} label={PERMISSIONS[name].label} description={PERMISSIONS[name].allows} />
+          ))}
+        </div>
+      </Checkbox.Group>
+      <Select label="Ends" data={LIVES} value={lifeS} onChange={(next) => setLifeS(next ?? '')} allowDeselect={false} />
+    </Dialog>
+  )
+}
+
+export function RotateKeyDialog({ apiKey, onClose, onCreated }: CreatingState & { apiKey: Key }) {
+  const queries = useQueryClient()
+  const [overlapS, setOverlapS] = useState(String(DAY_S))
+  const rotate = useMutation({
+    mutationFn: () => callApi<CreatedKeyBody>('POST', `keys/${apiKey.id}/rotate`, { body: { overlap: Number(overlapS) } }),
+    async onSuccess(created) {
+      onCreated(created)
+      await queries.invalidateQueries({ queryKey: keysQuery.queryKey })
+    },
+  })
+  return (
+    <Dialog
+      title={`Rotate ${apiKey.name}?`}
+      onClose={onClose}
+      action="Rotate"
+      isBusy={rotate.isPending}
+      error={rotate.error}
+      onSubmit={() => rotate.mutate()}
+    >
+      <p>You get a new secret with the same permissions. Give it to your program before the old one ends.</p>
+      <Select
+        label="The old secret"
+        data={OVERLAPS}
+        value={overlapS}
+        onChange={(next) => setOverlapS(next ?? String(DAY_S))}
+        allowDeselect={false}
+      />
+    </Dialog>
+  )
+}
+
+export function RevokeKeyDialog({ apiKey, onClose }: DialogState & { apiKey: Key }) {
+  const queries = useQueryClient()
+  const announce = useAnnounce()
+  const revoke = useMutation({
+    mutationFn: () => callApi<unknown>('DELETE', `keys/${apiKey.id}`),
+    async onSuccess() {
+      onClose()
+      announce(`The key ${apiKey.name} has been revoked.`)
+      await queries.invalidateQueries({ queryKey: keysQuery.queryKey })
+    },
+  })
+  return (
+    <Dialog
+      title={`Revoke ${apiKey.name}?`}
+      onClose={onClose}
+      action="Revoke"
+      color="stop"
+      isBusy={revoke.isPending}
+      error={revoke.error}
+      onSubmit={() => revoke.mutate()}
+    >
+      <p>
+        Programs that use it are refused from their next call on, and OTPs that it issued open nothing any more. This cannot be
+        undone.
+      </p>
+    </Dialog>
+  )
+}

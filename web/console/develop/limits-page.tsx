@@ -1,0 +1,79 @@
+import { Button } from '@mantine/core'
+import { useMutation, useQueryClient, useSuspenseQuery } from '@tanstack/react-query'
+import { callApi } from '../api.ts'
+import { useAnnounce } from '../app/announcements.tsx'
+import { type Column, DataTable } from '../app/data-table.tsx'
+import { FactList } from '../app/fact-list.tsx'
+import { FailureNotice } from '../app/failure.tsx'
+import { Page } from '../app/page.tsx'
+import { Section } from '../app/section.tsx'
+import { formatIn } from '../units.ts'
+import { DevelopParts } from './develop-parts.tsx'
+import { accountQuery, type Ban, bansQuery, keysQuery } from './queries.ts'
+
+/** The account's limits, and what is banned because it went over them. */
+export function LimitsPage() {
+  const { data: account } = useSuspenseQuery(accountQuery)
+  const { data: bans } = useSuspenseQuery(bansQuery)
+  const { data: keys } = useSuspenseQuery(keysQuery)
+  const queries = useQueryClient()
+  const announce = useAnnounce()
+  const lift = useMutation({
+    mutationFn: ({ subject }: Ban) => callApi<unknown>('DELETE', 'bans', { query: { subject } }),
+    async onSuccess() {
+      announce('The ban has been lifted.')
+      await queries.invalidateQueries({ queryKey: bansQuery.queryKey })
+    },
+  })
+  const nameOf = ({ scope, subject }: Ban) =>
+    scope === 'account' ? 'The whole account' : `The key ${keys.find(({ id }) => id === subject)?.name ?? subject}`
+  const columns: Column<Ban>[] = [
+    { name: 'Who', kind: 'title', cell: nameOf },
+    { name: 'Calls', cell: ({ budget }) => BUDGETS[budget] ?? budget },
+    { name: 'Ends', cell: ({ endsAt }) => formatIn(Date.parse(endsAt) / 1000) },
+    {
+      name: 'Actions',
+      kind: 'actions',
+      cell: (ban) => (
+        <Button variant="default" size="xs" aria-label={`Lift the ban of ${nameOf(ban)}`} onClick={() => lift.mutate(ban)}>
+          Lift
+        </Button>
+      ),
+    },
+  ]
+  return (
+    <Page title="Develop">
+      <DevelopParts />
+      <Section
+        title="Bans"
+        lead="A program that keeps calling over its limit is banned for some minutes, so that others are served. Correct it before you lift its ban."
+      >
+        {lift.error && <FailureNotice error={lift.error} />}
+        <DataTable
+          label="Bans"
+          columns={columns}
+          rows={bans}
+          keyOf={({ subject, budget }) => `${subject} ${budget}`}
+          empty={<p>Nothing is banned.</p>}
+        />
+      </Section>
+      <Section title="Limits of the account">
+        <FactList
+          facts={[
+            ['Rate limits', account.limitFactor === 1 ? 'The usual ones' : `${account.limitFactor} times the usual ones`],
+            ['Rows on a page of a list', `at most ${account.pageMax}`],
+            ['Uploads', account.mayUpload ? 'Allowed' : 'Not allowed'],
+            ['Imports from addresses', account.mayImport ? 'Allowed' : 'Not allowed'],
+          ]}
+        />
+      </Section>
+    </Page>
+  )
+}
+
+const BUDGETS: Readonly<Record<string, string>> = {
+  reads: 'Reading',
+  writes: 'Changing',
+  otp: 'Issuing OTPs',
+  uploads: 'Uploading',
+}

@@ -1,0 +1,48 @@
+import { queryOptions } from '@tanstack/react-query'
+import type { AccountBody } from '../../../src/http/api/account.ts'
+import type { BanListBody } from '../../../src/http/api/bans.ts'
+import type { KeyListBody } from '../../../src/http/api/keys.ts'
+import type { DeliveryListBody, WebhookListBody } from '../../../src/http/api/webhooks.ts'
+import { callApi } from '../api.ts'
+
+export type Key = KeyListBody['rows'][number]
+export type Permission = Key['permissions'][number]
+export type Webhook = WebhookListBody['rows'][number]
+export type Delivery = DeliveryListBody['rows'][number]
+export type Ban = BanListBody['rows'][number]
+
+export const DELIVERIES_ON_PAGE = 20
+
+export const keysQuery = queryOptions({
+  queryKey: ['keys'],
+  queryFn: ({ signal }) => callApi<KeyListBody>('GET', 'keys', { signal }),
+  select: ({ rows }) => rows,
+})
+
+export const webhooksQuery = queryOptions({
+  queryKey: ['webhooks', 'list'],
+  queryFn: ({ signal }) => callApi<WebhookListBody>('GET', 'hooks', { signal }),
+  select: ({ rows }) => rows,
+})
+
+export const deliveriesQuery = (webhookId: string, page: number) =>
+  queryOptions({
+    queryKey: ['webhooks', 'deliveries', webhookId, page],
+    queryFn: ({ signal }) =>
+      callApi<DeliveryListBody>('GET', `hooks/${encodeURIComponent(webhookId)}/deliveries`, {
+        query: { page, limit: DELIVERIES_ON_PAGE },
+        signal,
+      }),
+    refetchInterval: 10_000,
+  })
+
+export const bansQuery = queryOptions({
+  queryKey: ['bans'],
+  queryFn: ({ signal }) => callApi<BanListBody>('GET', 'bans', { signal }),
+  select: ({ rows }) => rows,
+})
+
+export const accountQuery = queryOptions({
+  queryKey: ['account'],
+  queryFn: ({ signal }) => callApi<AccountBody>('GET', 'account', { signal }),
+})

@@ -1,0 +1,49 @@
+import { createRoute, lazyRouteComponent, redirect } from '@tanstack/react-router'
+import { signedInRoute } from '../app/root-routes.tsx'
+import { videosPageQuery } from '../library/queries.ts'
+import { accountQuery, bansQuery, keysQuery, webhooksQuery } from './queries.ts'
+
+export const developRoutes = [
+  createRoute({
+    getParentRoute: () => signedInRoute,
+    path: '/develop',
+    beforeLoad: () => {
+      throw redirect({ to: '/develop/code', replace: true })
+    },
+  }),
+  createRoute({
+    getParentRoute: () => signedInRoute,
+    path: '/develop/code',
+    loader: ({ context }) => context.queries.ensureQueryData(videosPageQuery({ state: 'ready' }, 1)),
+    component: lazyRouteComponent(() => import('./code-page.tsx'), 'CodePage'),
+  }),
+  createRoute({
+    getParentRoute: () => signedInRoute,
+    path: '/develop/keys',
+    loader: ({ context }) => context.queries.ensureQueryData(keysQuery),
+    component: lazyRouteComponent(() => import('./keys-page.tsx'), 'KeysPage'),
+  }),
+  createRoute({
+    getParentRoute: () => signedInRoute,
+    path: '/develop/webhooks',
+    loader: ({ context }) => context.queries.ensureQueryData(webhooksQuery),
+    component: lazyRouteComponent(() => import('./webhooks-page.tsx'), 'WebhooksPage'),
+  }),
+  createRoute({
+    getParentRoute: () => signedInRoute,
+    path: '/develop/webhooks/$webhookId',
+    loader: ({ context }) => context.queries.ensureQueryData(webhooksQuery),
+    component: lazyRouteComponent(() => import('./webhook-page.tsx'), 'WebhookPage'),
+  }),
+  createRoute({
+    getParentRoute: () => signedInRoute,
+    path: '/develop/limits',
+    loader: ({ context: { queries } }) =>
+      Promise.all([
+        queries.ensureQueryData(accountQuery),
+        queries.ensureQueryData(bansQuery),
+        queries.ensureQueryData(keysQuery),
+      ]),
+    component: lazyRouteComponent(() => import('./limits-page.tsx'), 'LimitsPage'),
+  }),
+] as const

@@ -1,0 +1,20 @@
+import type { WebhookEvent } from '../../../src/webhooks/event.ts'
+
+/** What an owner reads for each event. */
+export const EVENTS: Readonly<Record<WebhookEvent, string>> = {
+  'video:ready': 'A video can be played',
+  'video:readyall': 'A video is encoded whole',
+  'video:failed': 'A video could not be encoded',
+  'video:deleted': 'A video was deleted',
+  'otp:reused': 'An OTP was used a second time',
+  'session:suspicious': 'Suspicious playback',
+  'viewer:completed': 'A viewer watched 90 % of a video',
+  alert: 'Every alert',
+}
+
+export const ALL_EVENTS = '*'
+
+export function describeEvent(event: string): string {
+  if (event === ALL_EVENTS) return 'All but alerts'
+  return Object.entries(EVENTS).find(([name]) => name === event)?.[1] ?? event
+}

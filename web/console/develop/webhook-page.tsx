@@ -1,0 +1,135 @@
+import { Button } from '@mantine/core'
+import { useMutation, useQueryClient, useSuspenseQuery } from '@tanstack/react-query'
+import { getRouteApi, Link } from '@tanstack/react-router'
+import { useState } from 'react'
+import type { WebhookTestBody } from '../../../src/http/api/webhooks.ts'
+import { ApiFailure, callApi } from '../api.ts'
+import { useAnnounce } from '../app/announcements.tsx'
+import { Dialog } from '../app/dialog.tsx'
+import { FactList } from '../app/fact-list.tsx'
+import { FailureNotice } from '../app/failure.tsx'
+import { Page } from '../app/page.tsx'
+import { SecretDialog } from '../app/secret-dialog.tsx'
+import { StateWord } from '../app/state-word.tsx'
+import { useMay } from '../sign-in/queries.ts'
+import { formatDay } from '../units.ts'
+import { DeliverySection } from './delivery-section.tsx'
+import { type Webhook, webhooksQuery } from './queries.ts'
+import { describeEvent } from './webhook-events.ts'
+import styles from './webhook-page.module.css'
+import { WebhookState } from './webhook-state.tsx'
+
+const route = getRouteApi('/signed-in/develop/webhooks/$webhookId')
+
+/** One webhook, and what was sent to it. */
+export function WebhookPage() {
+  const { webhookId } = route.useParams()
+  const { data: webhooks } = useSuspenseQuery(webhooksQuery)
+  const webhook = webhooks.find(({ uuid }) => uuid === webhookId)
+  const mayEdit = useMay('editor')
+  if (!webhook) throw new ApiFailure('There is no such webhook.', { status: 404, code: 'not-found' })
+  return (
+    <Page title="Webhook" above={<Link to="/develop/webhooks">← Webhooks</Link>}>
+      <FactList
+        facts={[
+          ['Address', webhook.value],
+          ['Events', describeEvent(webhook.event)],
+          ['State', <WebhookState key="state" webhook={webhook} />],
+          ['Added', formatDay(Date.parse(webhook.createdAt) / 1000)],
+        ]}
+      />
+      {mayEdit && <WebhookActions webhook={webhook} />}
+      <DeliverySection webhookId={webhookId} />
+    </Page>
+  )
+}
+
+function WebhookActions({ webhook: { uuid, value, status } }: { webhook: Webhook }) {
+  const queries = useQueryClient()
+  const announce = useAnnounce()
+  const navigate = route.useNavigate()
+  const [asking, setAsking] = useState<'rotate' | 'delete'>()
+  const refresh = () => queries.invalidateQueries({ queryKey: ['webhooks'] })
+  const test = useMutation({ mutationFn: () => callApi<WebhookTestBody>('POST', `hooks/${uuid}/test`) })
+  const toggle = useMutation({
+    mutationFn: () => callApi<unknown>('PUT', `hooks/${uuid}`, { body: { status: status === 1 ? 0 : 1 } }),
+    async onSuccess() {
+      announce(status === 1 ? 'The webhook is off: events are listed as failed.' : 'The webhook is on.')
+      await refresh()
+    },
+  })
+  const rotate = useMutation({
+    mutationFn: () => callApi<{ secret: string }>('POST', `hooks/${uuid}/secret`),
+    onSuccess: () => setAsking(undefined),
+  })
+  const remove = useMutation({
+    mutationFn: () => callApi<unknown>('DELETE', 'hooks', { body: { uuid } }),
+    async onSuccess() {
+      announce('The webhook has been deleted.')
+      await navigate({ to: '/develop/webhooks' })
+      await refresh()
+    },
+  })
+  return (
+    <>
+      <div className={styles.actions}>
+        <Button loading={test.isPending} onClick={() => test.mutate()}>
+          Send a test event
+        </Button>
+        <Button variant="default" loading={toggle.isPending} onClick={() => toggle.mutate()}>
+          {status === 1 ? 'Switch off' : 'Switch on'}
+        </Button>
+        <Button variant="default" onClick={() => setAsking('rotate')}>
+          New secret
+        </Button>
+        <Button variant="default" onClick={() => setAsking('delete')}>
+          Delete
+        </Button>
+      </div>
+      {test.data && <TestResult result={test.data} />}
+      {(test.error ?? toggle.error) && <FailureNotice error={test.error ?? toggle.error} />}
+      {asking === 'rotate' && (
+        <Dialog
+          title="Make a new secret?"
+          onClose={() => setAsking(undefined)}
+          action="Make a new secret"
+          isBusy={rotate.isPending}
+          error={rotate.error}
+          onSubmit={() => rotate.mutate()}
+        >
+          <p>For a day, events are signed with the old secret, too: give your server the new one meanwhile.</p>
+        </Dialog>
+      )}
+      {rotate.data && (
+        <SecretDialog title="The new secret" name="Signing secret" secret={rotate.data.secret} onClose={() => rotate.reset()}>
+          <p>Copy it now: it is shown only this once.</p>
+        </SecretDialog>
+      )}
+      {asking === 'delete' && (
+        <Dialog
+          title="Delete the webhook?"
+          onClose={() => setAsking(undefined)}
+          action="Delete"
+          color="stop"
+          isBusy={remove.isPending}
+          error={remove.error}
+          onSubmit={() => remove.mutate()}
+        >
+          <p>{value} is called no more, and its deliveries are removed. This cannot be undone.</p>
+        </Dialog>
+      )}
+    </>
+  )
+}
+
+function TestResult({ result: { status, problem } }: { result: WebhookTestBody }) {
+  return (
+    <output className={styles.result}>
+      <StateWord color={problem === null ? 'ok' : 'stop'}>
+        {problem === null
+          ? `Your server accepted the test event, with status ${status}.`
+          : `The test event was not accepted: ${problem}`}
+      </StateWord>
+    </output>
+  )
+}
