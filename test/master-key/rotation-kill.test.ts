@@ -18,7 +18,7 @@ import { addVideoKeys, expectOnlyCurrentOpens, masterKeysOf } from './secrets.ts
 
 // A rotation of the master key that is cut off: kill -9 before one of the system calls that it makes.
 
-const VIDEOS = 2_000
+const VIDEOS = rounds(2_000, 100_000)
 const MAX_TRIES = 100
 
 test('F-39: after kill -9 at any moment of a rotation the next start plays at once, and finishes it', async () => {
@@ -54,8 +54,9 @@ test('F-39: after kill -9 at any moment of a rotation the next start plays at on
     expect(await plays(reelgate), moment).toBe(true)
     const current = getMasterKey(reelgate)
     if (!current.bytes.equals(key.bytes)) earlier.push(key)
-    expectOnlyCurrentOpens(reelgate, earlier)
+    expectOnlyCurrentOpens(reelgate, earlier.slice(-1))
   }
+  expectOnlyCurrentOpens(reelgate, earlier)
   process.stderr.write(`${places.length} places, ${tries} tried, ${kills} kills\n`)
   expect(kills).toBe(rounds(3, 30))
   expect(earlier.length).toBeGreaterThan(1)
