@@ -6,6 +6,7 @@ import { startControlSocket } from './control/socket.ts'
 import { openDemo } from './demo/demo.ts'
 import type { Damage } from './encode/repair.ts'
 import { type SandboxAdvice, sandboxAdvice } from './encode/sandbox.ts'
+import { createAccountEvents } from './events/account-events.ts'
 import { CONSOLE_FOLDER, isConsoleBuilt } from './http/console/files.ts'
 import { isDemoAllowed } from './http/demo/from-this-machine.ts'
 import { createInterfaces } from './http/server/interfaces.ts'
@@ -106,10 +107,13 @@ async function openServer(
     savePlayback: () => savePlayback(playback),
     eraseFromUsage: usage.eraseViewer,
   }
+  const events = createAccountEvents({ db, slowQueryDb, write, sessions: playback.sessions, nowS, wallNowS, log })
+  opened.defer(() => events.stop())
   const app = createInterfaces({
     ...{ config, limits, publicUrl, refusal: ownership.refusal, playback, usage, demo, log },
     owners: {
       ...{ ...deletion, slowQueryDb, masterKey, nowS, folders, bans, outbound, sandbox, hasRoom: space.hasRoom, playbackOtps },
+      events,
       authenticate: createAuthenticate({ db, write, nowS }, keyUses.record),
       onImportQueued: imports.wake,
       wakeMp4Scheduler: mp4s.wake,

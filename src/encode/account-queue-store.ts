@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import { ACCOUNT_ID_UNINDEXED, NOT_DELETED_UNINDEXED } from '../catalogue/video-store.ts'
+import { NOT_DELETED_UNINDEXED } from '../catalogue/video-store.ts'
 import type { Db } from '../db/database.ts'
 import type { Plan } from './plan.ts'
 
@@ -16,7 +16,7 @@ export async function listWaitingVideos(db: Db, accountId: string, limit: number
       .where('generation', '=', sql.lit(0))
       .where('status', 'in', [sql.lit('Queued'), sql.lit('Processing')])
       .where('deletedAtS', 'is', null)
-      .where(ACCOUNT_ID_UNINDEXED, '=', accountId)
+      .where('accountId', '=', accountId)
       .orderBy('position')
       .limit(limit)
       .execute()

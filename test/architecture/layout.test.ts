@@ -22,6 +22,7 @@ const FEATURES = [
   'viewers',
   'demo',
   'users',
+  'events',
 ]
 const BELOW = ['crypto', 'db', 'storage', 'jobs', 'outbound', 'net']
 

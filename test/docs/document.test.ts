@@ -6,6 +6,7 @@ import { EXAMPLE } from '../../src/http/docs/examples.ts'
 import { readTree } from '../architecture/imports.ts'
 import { uploadForm } from '../client.ts'
 import { makeLink, signIn } from '../console/person.ts'
+import { readText } from '../event-stream.ts'
 import { findFreePort } from '../free-port.ts'
 import { type Reelgate, startSharedReelgate } from '../in-process.ts'
 
@@ -90,7 +91,7 @@ const NOT_TO_BE_HAD: Record<string, number> = {
 async function tryExample(place: Place): Promise<void> {
   const name = `${place.method.toUpperCase()} ${place.path}`
   const response = await sendExample(place)
-  const text = await response.text()
+  const text = await readText(response)
   const isAsWanted = NOT_TO_BE_HAD[name] === undefined ? response.ok : response.status === NOT_TO_BE_HAD[name]
   expect({ name, isAsWanted, text: isAsWanted ? '' : text }).toEqual({ name, isAsWanted: true, text: '' })
   const reply = place.operation.responses[response.status]

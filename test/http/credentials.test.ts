@@ -178,17 +178,20 @@ async function ask(route: string, { headers, secret, query }: Credential, video:
   const place = pathOf(route).replace('VIDEO', video)
   const address = `${server.url}${place}${query === undefined ? '' : `${place.includes('?') ? '&' : '?'}${query}`}`
   const fields = { ...body, ...(secret === undefined ? {} : { clientSecretKey: secret }) }
-  const text = ['OPTIONS', 'HEAD'].includes(method) ? '' : JSON.stringify(fields).replaceAll('VIDEO', video)
+  const sentText = ['OPTIONS', 'HEAD'].includes(method) ? '' : JSON.stringify(fields).replaceAll('VIDEO', video)
   const sent = request(address, {
     method,
     headers: {
-      ...(text === '' ? {} : { 'Content-Type': 'application/json', 'Content-Length': Buffer.byteLength(text) }),
+      ...(sentText === '' ? {} : { 'Content-Type': 'application/json', 'Content-Length': Buffer.byteLength(sentText) }),
       ...headers,
     },
-  }).end(text)
+  }).end(sentText)
   const [answer]: IncomingMessage[] = await once(sent, 'response')
   if (!answer) throw new Error('no answer')
-  return { status: answer.statusCode ?? 0, headers: answer.headers, text: (await answer.toArray()).join('') }
+  const isEndless = answer.headers['content-type']?.startsWith('text/event-stream')
+  if (isEndless) answer.destroy()
+  const text = isEndless ? '' : (await answer.toArray()).join('')
+  return { status: answer.statusCode ?? 0, headers: answer.headers, text }
 }
 
 /** By the rules alone: what the credential is answered at the route, or that it is answered as if the video did not exist. */

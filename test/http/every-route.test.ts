@@ -6,6 +6,7 @@ import type { App } from '../../src/http/server/app-type.ts'
 import { type ReelgateServer, startServer } from '../../src/server.ts'
 import { createOwner } from '../client.ts'
 import { type Person, signIn } from '../console/person.ts'
+import { readText } from '../event-stream.ts'
 import { makePlace, type Place } from '../installation-folder.ts'
 
 // What holds for every route of the running server. The routes come from the server itself, so a new one is asked here, too.
@@ -173,5 +174,5 @@ async function ask({ method, path, body }: Asked, given: Record<string, string> 
     headers: body === undefined ? headers : { ...headers, 'Content-Type': 'application/json' },
     body: body === undefined ? undefined : JSON.stringify(sent),
   })
-  return { status: response.status, type: response.headers.get('Content-Type'), text: await response.text() }
+  return { status: response.status, type: response.headers.get('Content-Type'), text: await readText(response) }
 }

@@ -68,6 +68,7 @@ export const RULES: Record<string, Rule> = {
   'DELETE /api/keys/:id': { opens: 'editor', status: 404, path: `/api/keys/${'0'.repeat(32)}` },
   'GET /api/account': { opens: 'viewer', status: 200 },
   'PUT /api/account': { opens: 'editor', status: 200, body: { streamLimit: 0 } },
+  'GET /api/events': { opens: 'viewer', status: 200 },
   'GET /api/queue': { opens: 'viewer', status: 200 },
   'GET /api/videos/:id/history': { opens: 'viewer', status: 200 },
   'GET /api/videos/:id/retention': { opens: 'viewer', status: 200 },

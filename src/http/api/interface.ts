@@ -9,6 +9,7 @@ import { type AccountRoutesDeps, accountRoutes } from './account.ts'
 import { type AlertRoutesDeps, alertRoutes } from './alerts.ts'
 import { type AuditRoutesDeps, auditRoutes } from './audit-log.ts'
 import { type BanRoutesDeps, banRoutes } from './bans.ts'
+import { type EventRoutesDeps, eventRoutes } from './events.ts'
 import { type FileRoutesDeps, fileRoutes } from './files.ts'
 import { folderRoutes } from './folders.ts'
 import { type ImportRoutesDeps, importRoutes } from './imports.ts'
@@ -47,6 +48,7 @@ export type ApiRoutesDeps = VideoRoutesDeps &
   AccountRoutesDeps &
   AuditRoutesDeps &
   QueueRoutesDeps &
+  EventRoutesDeps &
   StatisticsRoutesDeps &
   ViewerRoutesDeps & { hooks: Omit<WebhookRoutesDeps, 'idempotency'> }
 
@@ -54,6 +56,7 @@ export type ApiRoutesDeps = VideoRoutesDeps &
 export async function apiInterface(app: App, deps: ApiDeps): Promise<void> {
   authenticateCallers(app, deps)
   apiRoutes(app, deps)
+  eventRoutes(app, deps)
 }
 
 /** Reads bodies, authenticates each request before its route, and answers for unknown routes. */

@@ -1,5 +1,7 @@
 import { Failure } from '../../errors.ts'
+import { eventRoutes } from '../api/events.ts'
 import { type ApiRoutesDeps, apiRoutes, authenticateCallers } from '../api/interface.ts'
+import type { FindCaller } from '../api/key.ts'
 import type { App } from '../server/app-type.ts'
 import { countUnauthenticated } from '../server/rate-limits.ts'
 import { type AccountAdminDeps, accountAdminRoutes } from './accounts.ts'
@@ -25,8 +27,10 @@ export async function consoleApiInterface(app: App, deps: ConsoleApiDeps): Promi
       throw error instanceof Failure ? await countUnauthenticated(deps, { request, reply }, error) : error
     }
   })
-  authenticateCallers(app, { ...deps, findCaller: async (request) => deps.findSignedIn(readSignInToken(request)) })
+  const findCaller: FindCaller = async (request) => deps.findSignedIn(readSignInToken(request))
+  authenticateCallers(app, { ...deps, findCaller })
   apiRoutes(app, deps)
+  eventRoutes(app, { ...deps, findCaller })
   signInRoutes(app, deps)
   passkeyRoutes(app, deps)
   signInsRoutes(app, deps)

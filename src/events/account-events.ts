@@ -1,0 +1,121 @@
+import type { Logger } from 'pino'
+import { listAlertRows } from '../alerts/alert-store.ts'
+import type { Db } from '../db/database.ts'
+import type { Write } from '../db/write.ts'
+import { type AccountQueueDeps, listQueue } from '../encode/account-queue.ts'
+import { Failure, logLevelFor } from '../errors.ts'
+import type { LiveSession } from '../playback/session.ts'
+import { findChangeNumber } from './change-number-store.ts'
+import { type AccountEvent, type AccountState, describeChanges, type Session } from './changes.ts'
+
+// What happens in an account, for pages that show it while it happens. Nothing announces it: as long as someone listens, the state of that
+// account is compared with what it was a second ago. So no other feature knows of it, and what is missed is read again from the lists.
+
+export type AccountEventsDeps = AccountQueueDeps & {
+  db: Db
+  write: Pick<Write, 'commits'>
+  sessions: ReadonlyMap<string, LiveSession>
+  /** The playback clock. */
+  nowS: () => number
+  log: Logger
+}
+
+export type AccountEvents = {
+  /**
+   * Calls `listener` with what happens in an account, in this order, and about once a second with nothing. What happens after it
+   * resolves is not missed.
+   * @returns what ends that
+   * @throws Failure `limited` when too many listen
+   */
+  listen(accountId: string, listener: Listener): Promise<() => void>
+  stop(): void
+}
+export type Listener = (events: readonly AccountEvent[]) => void
+
+type Watched = { listeners: Set<Listener>; state: AccountState | undefined; atCommit: number }
+
+const INTERVAL_MS = 1_000
+const MAX_LISTENERS_PER_ACCOUNT = 200
+const MAX_LISTENERS = 2_000
+/** A session without a request for so long has left, whatever its row says. */
+const ACTIVE_S = 60
+const MAX_ALERTS = 20
+
+export function createAccountEvents(deps: AccountEventsDeps): AccountEvents {
+  const { write, log } = deps
+  const accounts = new Map<string, Watched>()
+  let timer: NodeJS.Timeout | undefined
+  let isComparing = false
+
+  async function compareAll(): Promise<void> {
+    if (isComparing) return // a slow database is not asked twice
+    isComparing = true
+    const sessions = activeSessions()
+    for (const [accountId, watched] of accounts)
+      await compare(accountId, watched, sessions.get(accountId) ?? new Map()).catch((error) =>
+        log[logLevelFor(error, 'warn')]({ err: error }, 'events: reading the state of an account failed'),
+      )
+    isComparing = false
+  }
+
+  async function compare(accountId: string, watched: Watched, sessions: AccountState['sessions']): Promise<void> {
+    const atCommit = write.commits()
+    const before = watched.state
+    const isRead = before !== undefined && atCommit === watched.atCommit
+    const state = isRead ? { ...before, sessions } : { ...(await readState(accountId)), sessions }
+    Object.assign(watched, { state, atCommit })
+    const events = before === undefined ? [] : describeChanges(before, state)
+    for (const listener of watched.listeners) listener(events)
+  }
+
+  async function readState(accountId: string): Promise<Omit<AccountState, 'sessions'>> {
+    return {
+      changeNumber: await findChangeNumber(deps.db, accountId),
+      alerts: await listAlertRows(deps.db, accountId, {}, { limit: MAX_ALERTS }),
+      queue: await listQueue(deps, accountId),
+    }
+  }
+
+  /** By account, as far as anyone listens to it. */
+  function activeSessions(): Map<string, AccountState['sessions']> {
+    const found = new Map([...accounts.keys()].map((id): [string, Map<string, Session>] => [id, new Map()]))
+    const sinceS = deps.nowS() - ACTIVE_S
+    for (const { row, leftAtS, lastSeenAtS } of deps.sessions.values())
+      if (row.endedAtS === null && leftAtS === null && lastSeenAtS >= sinceS) found.get(row.accountId)?.set(row.id, row)
+    return found
+  }
+
+  function countListeners(): number {
+    return [...accounts.values()].reduce((sum, { listeners }) => sum + listeners.size, 0)
+  }
+
+  return {
+    async listen(accountId, listener) {
+      const watched: Watched = accounts.get(accountId) ?? { listeners: new Set(), state: undefined, atCommit: -1 }
+      if (watched.listeners.size >= MAX_LISTENERS_PER_ACCOUNT || countListeners() >= MAX_LISTENERS)
+        throw new Failure('limited', 'Too many pages follow what happens here. Close some of them.', { retryAfterS: 60 })
+      watched.listeners.add(listener)
+      accounts.set(accountId, watched)
+      timer ??= setInterval(compareAll, INTERVAL_MS).unref()
+      function stopListening(): void {
+        watched.listeners.delete(listener)
+        if (watched.listeners.size === 0) accounts.delete(accountId)
+        if (accounts.size > 0) return
+        clearInterval(timer)
+        timer = undefined
+      }
+      try {
+        // What the listener reads from now on is compared with this.
+        if (!watched.state) await compare(accountId, watched, activeSessions().get(accountId) ?? new Map())
+      } catch (error) {
+        stopListening()
+        throw error
+      }
+      return stopListening
+    },
+    stop() {
+      clearInterval(timer)
+      accounts.clear()
+    },
+  }
+}

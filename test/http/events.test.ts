@@ -1,0 +1,112 @@
+import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest'
+import { createPerson, makeLink, type Person, signIn } from '../console/person.ts'
+import { openStream, type StreamEvent } from '../event-stream.ts'
+import { type Reelgate, startReelgate, startSharedReelgate } from '../in-process.ts'
+import { changeRows } from '../rows.ts'
+import { makeVideo } from '../videos.ts'
+
+// What happens in an account, as a page of the console follows it.
+
+let reelgate: Reelgate & { remove(): Promise<void> }
+beforeAll(async () => {
+  reelgate = await startSharedReelgate()
+})
+afterAll(() => reelgate?.remove())
+
+async function follow(url: string, headers: Record<string, string>) {
+  const stream = await openStream(url, headers)
+  onTestFinished(() => stream.close())
+  await stream.until(({ event }) => event === 'ready')
+  return stream
+}
+const followAs = (person: Person) => follow(`${person.url}/console/api/events`, { Cookie: person.cookie ?? '' })
+const followWith = (apiKey: string) => follow(`${reelgate.url}/api/events`, { Authorization: `Apisecret ${apiKey}` })
+
+test('a page sees a video come, being encoded, and its viewer start and leave; a page of another account sees nothing', async () => {
+  const { owner } = reelgate
+  const stranger = await followWith((await reelgate.newOwner('Another')).apiKey)
+  const page = await followAs(await signIn(reelgate))
+  expect(page.headers.get('content-type')).toBe('text/event-stream; charset=utf-8')
+  expect(page.headers.get('cache-control')).toBe('no-store')
+
+  const videoId = await owner.readyVideo(await makeVideo({ seconds: 8 }))
+  await page.until(({ event }) => event === 'videos')
+  const ofVideo = ({ event, data }: StreamEvent) => event === 'progress' && data.video === videoId
+  await page.until((event) => ofVideo(event) && event.data.state === null)
+  const parts = page.received.filter(ofVideo).flatMap(({ data }) => (typeof data.part === 'number' ? [data.part] : []))
+  expect(parts).toEqual(parts.toSorted((a, b) => a - b))
+
+  const viewer = reelgate.newViewer()
+  expect(await viewer.redeem(await owner.issueOtp(videoId, { userId: 'ann' }))).toMatchObject({ playing: true })
+  const { session } = viewer.state
+  const ofSession = (state: string) => (event: StreamEvent) => event.event === 'session' && event.data.state === state
+  expect((await page.until(ofSession('started'))).data).toEqual({ session, video: videoId, userId: 'ann', state: 'started' })
+  await owner.call('DELETE', `/api/sessions?session=${session}`)
+  expect((await page.until(ofSession('ended'))).data).toMatchObject({ session })
+  expect(stranger.received.map(({ event }) => event)).toEqual(['ready'])
+})
+
+test('an alert reaches the page of its account', async () => {
+  const page = await followWith(reelgate.owner.apiKey)
+  const columns = 'account_id, day, cause, subject, at_s, occurrence_count, user_id, video_id, numbers'
+  changeRows(
+    reelgate,
+    `insert into alert (${columns}) select id, 1, 'keys-drawn', 'user ann', 1, 1, 'ann', '', '{}' from account where name = 'owner'`,
+  )
+  await reelgate.owner.credentials('So that the server commits something')
+  const { data } = await page.until(({ event }) => event === 'alert')
+  expect(data).toEqual({ cause: 'keys-drawn', video: null, userId: 'ann', session: null })
+})
+
+test('D04: a stream ends when its person signs out, is disabled, or looks into another account', async () => {
+  const admin = await signIn(reelgate)
+  await admin.get('POST', '/users', { name: 'With a page', role: 'viewer' })
+  const { rows } = await admin.get<{ rows: { id: string; name: string }[] }>('GET', '/users')
+  const id = rows.find(({ name }) => name === 'With a page')?.id
+  const come = async () => {
+    const person = createPerson(reelgate.url)
+    await person.get('POST', '/sign-in/link', { token: await makeLink(reelgate, 'With a page') })
+    return person
+  }
+  const leaving = await come()
+  const first = await followAs(leaving)
+  await leaving.get('DELETE', '/sign-in')
+  await first.ended
+
+  const second = await followAs(await come())
+  await admin.get('PUT', `/users/${id}`, { disabled: 1 })
+  await second.ended
+
+  const third = await followAs(admin)
+  const { id: account } = await admin.get<{ id: string }>('POST', '/accounts', { name: 'Elsewhere' })
+  await admin.get('PUT', '/sign-in/account', { account })
+  await third.ended
+})
+
+test('a stream ends when its key is revoked', async () => {
+  const body = { name: 'For a page', permissions: ['viewer'] }
+  const { id, secret } = (await (await reelgate.owner.call('POST', '/api/keys', { body })).json()) as {
+    id: string
+    secret: string
+  }
+  const page = await followWith(secret)
+  await reelgate.owner.call('DELETE', `/api/keys/${id}`)
+  await page.ended
+})
+
+test('a person has at most 20 streams, and another one after a page is closed', async () => {
+  const person = await signIn(reelgate)
+  const pages = await Promise.all(Array.from({ length: 20 }, () => followAs(person)))
+  const refused = await person.ask('GET', '/events')
+  expect([refused.status, refused.headers.get('retry-after')]).toEqual([429, '60'])
+  pages[0]?.close()
+  await vi.waitFor(() => followAs(person), { timeout: 60_000 })
+})
+
+test('a server that stops ends its streams instead of waiting for them', async () => {
+  const stopped = await startReelgate()
+  const page = await follow(`${stopped.url}/api/events`, { Authorization: `Apisecret ${stopped.owner.apiKey}` })
+  await stopped.stop()
+  await page.ended
+  expect(page.wasCutOff()).toBe(false)
+})
