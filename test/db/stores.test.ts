@@ -24,6 +24,7 @@ import * as generations from '../../src/encode/generation-store.ts'
 import type { Plan } from '../../src/encode/plan.ts'
 import * as progress from '../../src/encode/progress-store.ts'
 import * as history from '../../src/encode/video-history-store.ts'
+import * as changeNumbers from '../../src/events/change-number-store.ts'
 import * as answers from '../../src/idempotency/idempotency-store.ts'
 import * as imports from '../../src/ingest/import-store.ts'
 import * as sources from '../../src/ingest/source-store.ts'
@@ -33,6 +34,7 @@ import * as wrapped from '../../src/installation/wrapped-store.ts'
 import * as budgets from '../../src/playback/key-budget-store.ts'
 import * as otpDefaults from '../../src/playback/otp-defaults-store.ts'
 import * as otps from '../../src/playback/otp-store.ts'
+import * as refusals from '../../src/playback/refusal-store.ts'
 import * as serverKeys from '../../src/playback/server-key-store.ts'
 import * as sessions from '../../src/playback/session-store.ts'
 import * as slots from '../../src/playback/stream-slot-store.ts'
@@ -185,6 +187,7 @@ const STORES: readonly (readonly [store: string, calls: readonly Call[]])[] = [
       (tx) => accounts.listAccounts(tx),
       (tx) => accounts.findAccountById(tx, B),
       (tx) => accounts.findAccountById(tx, 'none'),
+      ...[A, 'none'].map((account) => (tx: Db) => changeNumbers.findChangeNumber(tx, account)),
     ],
   ],
   [
@@ -852,6 +855,8 @@ const STORES: readonly (readonly [store: string, calls: readonly Call[]])[] = [
       (tx) => sessions.recordAttempt(tx, attempt('opened')),
       ...Array.from({ length: 22 }, () => (tx: Db) => sessions.recordAttempt(tx, attempt('otp-used'))),
       (tx) => sessions.findOpenAttempt(tx, bytes(1)),
+      (tx) => refusals.listRefusedAttempts(tx, A, { limit: 3 }),
+      (tx) => refusals.listRefusedAttempts(tx, A, { limit: 3, below: 3, videoId: V1 }),
       ...['s1', 's2', 's3', 's1'].map((each) => (tx: Db) => slots.takeSlot(tx, claim(each), 20, 38)),
       (tx) => slots.takeOldestSlot(tx, claim('s3'), 21, 39),
       (tx) => accounts.updateAccount(tx, A, { whenFull: 'stop-oldest', limitFactor: 2, streamLimit: 2 }),

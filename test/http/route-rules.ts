@@ -69,6 +69,7 @@ export const RULES: Record<string, Rule> = {
   'GET /api/account': { opens: 'viewer', status: 200 },
   'PUT /api/account': { opens: 'editor', status: 200, body: { streamLimit: 0 } },
   'GET /api/events': { opens: 'viewer', status: 200 },
+  'GET /api/refusals': { opens: 'viewer', status: 200 },
   'GET /api/queue': { opens: 'viewer', status: 200 },
   'GET /api/videos/:id/history': { opens: 'viewer', status: 200 },
   'GET /api/videos/:id/retention': { opens: 'viewer', status: 200 },

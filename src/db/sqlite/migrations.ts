@@ -13,6 +13,7 @@ import { trash } from './migrations/0011-trash.ts'
 import { namedUsage } from './migrations/0012-named-usage.ts'
 import { seenAlerts } from './migrations/0013-seen-alerts.ts'
 import { unplannedByAccount } from './migrations/0014-unplanned-by-account.ts'
+import { refusals } from './migrations/0015-refusals.ts'
 
 /** In order; a released one never changes. */
 export const MIGRATIONS: Record<string, Migration> = {
@@ -30,4 +31,5 @@ export const MIGRATIONS: Record<string, Migration> = {
   '0012-named-usage': namedUsage,
   '0013-seen-alerts': seenAlerts,
   '0014-unplanned-by-account': unplannedByAccount,
+  '0015-refusals': refusals,
 }

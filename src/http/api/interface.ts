@@ -19,6 +19,7 @@ import { type ListRoutesDeps, listRoutes } from './list.ts'
 import { type OtpRoutesDeps, otpRoutes } from './otp.ts'
 import { type OtpDefaultsRoutesDeps, otpDefaultsRoutes } from './otp-defaults.ts'
 import { type QueueRoutesDeps, queueRoutes } from './queue.ts'
+import { type RefusalRoutesDeps, refusalRoutes } from './refusals.ts'
 import { type SessionRoutesDeps, sessionRoutes } from './sessions.ts'
 import { type StatisticsRoutesDeps, statisticsRoutes } from './statistics.ts'
 import { tagRoutes } from './tags.ts'
@@ -48,6 +49,7 @@ export type ApiRoutesDeps = VideoRoutesDeps &
   AccountRoutesDeps &
   AuditRoutesDeps &
   QueueRoutesDeps &
+  RefusalRoutesDeps &
   EventRoutesDeps &
   StatisticsRoutesDeps &
   ViewerRoutesDeps & { hooks: Omit<WebhookRoutesDeps, 'idempotency'> }
@@ -103,6 +105,7 @@ export function apiRoutes(app: App, deps: ApiRoutesDeps): void {
   accountRoutes(app, deps)
   auditRoutes(app, deps)
   queueRoutes(app, deps)
+  refusalRoutes(app, deps)
   statisticsRoutes(app, deps)
   sessionRoutes(app, deps)
   alertRoutes(app, deps)

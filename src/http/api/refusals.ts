@@ -1,0 +1,76 @@
+import { type Static, Type } from 'typebox'
+import { type CursorDeps, decodeCursor, encodeCursor } from '../../catalogue/cursor.ts'
+import { REFUSALS } from '../../playback/refusal.ts'
+import { listRefusedAttempts, type RefusedAttempt } from '../../playback/refusal-store.ts'
+import { EXAMPLE } from '../docs/examples.ts'
+import type { App } from '../server/app-type.ts'
+import { isoTime } from '../wire/iso-time.ts'
+import { refuseMisspelledNames } from '../wire/misspelled-names.ts'
+import { readPaging } from '../wire/paging.ts'
+import { authenticateRequest } from './key.ts'
+
+const PAGE = { default: 100, max: 1000 }
+
+const ListQuery = Type.Object({
+  video: Type.Optional(Type.String({ description: 'id of a video: only of this one' })),
+  after: Type.Optional(Type.String({ description: 'from the Link header of the previous page' })),
+  limit: Type.Optional(Type.String({ description: `default ${PAGE.default}; at most ${PAGE.max}` })),
+})
+const RefusalBody = Type.Object({
+  at: Type.String({ description: 'ISO 8601' }),
+  video: Type.String({ description: 'its id', examples: [EXAMPLE.videoId] }),
+  title: Type.Union([Type.String(), Type.Null()], { description: 'of the video; null: it was deleted' }),
+  userId: Type.Union([Type.String(), Type.Null()], { description: 'of the OTP' }),
+  reason: Type.String({
+    description: 'otp-used, otp-expired, otp-unknown, site-not-allowed, place-not-allowed, video-gone or session-ended',
+  }),
+  message: Type.String({ description: 'what the viewer was shown' }),
+  rule: Type.Union([Type.String(), Type.Null()], { description: 'the rule of the OTP that refused the viewer' }),
+  address: Type.String(),
+  userAgent: Type.String(),
+  site: Type.Union([Type.String(), Type.Null()], { description: 'host of the page around the player, where it is known' }),
+  count: Type.Integer({ description: 'more than 1 for the last one stored of an OTP: later ones are only counted' }),
+})
+const ListReply = Type.Object({ rows: Type.Array(RefusalBody) })
+
+export type RefusalRoutesDeps = CursorDeps & { slowQueryDb: Parameters<typeof listRefusedAttempts>[0]; publicUrl(): string }
+
+/** Viewers who were refused at the start of a video, and why. */
+export function refusalRoutes(app: App, deps: RefusalRoutesDeps): void {
+  app.get(
+    '/refusals',
+    {
+      config: { permission: 'viewer' },
+      schema: {
+        summary: 'List refused viewers',
+        description:
+          'OTPs that were not accepted, with the reason, the newest first; kept for a week after the OTP was used or expired. The first twenty of each OTP. Follow the `Link` header (`rel="next"`) for more.',
+        querystring: ListQuery,
+        response: { 200: ListReply },
+      },
+    },
+    async (request, reply): Promise<Static<typeof ListReply>> => {
+      const { accountId } = authenticateRequest(request)
+      const { query } = request
+      refuseMisspelledNames(Object.keys(query), Object.keys(ListQuery.properties))
+      const { limit } = readPaging(query, PAGE)
+      const below = query.after === undefined ? undefined : decodeCursor(deps, accountId, query.after)
+      const rows = await listRefusedAttempts(deps.slowQueryDb, accountId, { videoId: query.video || undefined, limit, below })
+      const last = rows.length === limit ? rows.at(-1) : undefined
+      if (last) {
+        const next = new URLSearchParams({ ...query, after: encodeCursor(deps, accountId, last.id) })
+        reply.header('Link', `<${deps.publicUrl()}${app.prefix}/refusals?${next}>; rel="next"`)
+      }
+      return { rows: rows.map(refusalBody) }
+    },
+  )
+}
+
+function refusalBody({ atS, videoId, outcome, embeddingHost, attemptCount, ...row }: RefusedAttempt): Static<typeof RefusalBody> {
+  const { title, userId, rule, address, userAgent } = row
+  const known = Object.entries(REFUSALS).find(([code]) => code === outcome)
+  return {
+    ...{ at: isoTime(atS), video: videoId, title, userId, reason: outcome, message: known?.[1].message ?? '' },
+    ...{ rule, address, userAgent, site: embeddingHost === '-' ? null : embeddingHost, count: attemptCount },
+  }
+}
