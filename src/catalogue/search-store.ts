@@ -4,6 +4,7 @@ import {
   type Counted,
   countAndSlice,
   type IndexScan,
+  isPostgres,
   type Slice,
   sliceInOrder,
   type TextTerm,
@@ -49,6 +50,43 @@ export async function findPositions(db: Db, accountId: string, filter: VideoFilt
   const count = sets[0]?.videoCount ?? (await countVideos(db, accountId))
   return { count, positions: slice.offset < count ? await sliceInOrder(db, scan, slice) : [] }
 }
+
+/** Another order of a list than newest first. Videos that are equal in it are in the order in which they came, or for `descending` the other. */
+export type VideoOrder = { by: 'title' | 'uploadTime' | 'length' | 'size' | 'views'; descending: boolean }
+
+/**
+ * The same in another order. Without a filter an index has it, except that of views; with one, all matches are sorted.
+ * @param slice.offset how many to skip: there is no position to read on from
+ */
+export async function findSortedPositions(
+  db: Db,
+  accountId: string,
+  { filter, order }: { filter: VideoFilter; order: VideoOrder },
+  { limit, offset }: Pick<Slice, 'limit' | 'offset'>,
+): Promise<Counted> {
+  const { count } = await findPositions(db, accountId, filter, { limit: 1, offset: 0 })
+  const sets = offset < count ? await findIndexedSets(db, accountId, filter) : undefined
+  if (sets === undefined) return { count, positions: [] }
+  const { position, from } = planScan(db, accountId, filter, sets)
+  const isFiltered = sets.length > 0 || textTerms(filter).length > 0 || filter.statuses !== undefined
+  const direction = sql.raw(order.descending ? 'desc' : 'asc')
+  const { rows } = await sql<{ position: number }>`
+    select video.position as position from video
+    ${order.by === 'views' ? sql`left join view_total on view_total.video_id = video.id` : sql``}
+    where video.account_id = ${accountId} and video.deleted_at_s is null
+    ${isFiltered ? sql`and video.position in (select ${position} ${from})` : sql``}
+    order by ${sortKey(db, order.by)} ${direction}, video.position ${direction} limit ${limit} offset ${offset}`.execute(db)
+  return { count, positions: rows.map((row) => row.position) }
+}
+
+/** As the indexes have it. Titles without regard to the case of A to Z, the same on both databases. */
+function sortKey(db: Db, by: VideoOrder['by']): RawBuilder<unknown> {
+  if (by === 'title') return isPostgres(db) ? sql`lower(video.title collate "C") collate "C"` : sql`video.title collate nocase`
+  return { uploadTime: sql`video.upload_time_s`, length: sql`video.duration_s`, size: sql`video.total_size_bytes`, views: VIEWS }[
+    by
+  ]
+}
+const VIEWS = sql`coalesce(view_total.view_count, 0)`
 
 /** The account's videos with a tag, or in a folder, as entries of an index in list order, with their number. */
 type IndexedSet = IndexScan & { videoCount: number; holds(position: RawBuilder<number>): RawBuilder<unknown> }

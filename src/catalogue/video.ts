@@ -5,7 +5,7 @@ import { videoNotFound } from '../errors.ts'
 import type { CatalogueDeps, ListDeps } from './catalogue-deps.ts'
 import { getFolder } from './folder.ts'
 import { listEnabledPosters, type Poster } from './poster-store.ts'
-import { findPositions, isSlowSearch, type VideoFilter } from './search-store.ts'
+import { findPositions, findSortedPositions, isSlowSearch, type VideoFilter, type VideoOrder } from './search-store.ts'
 import { listTagsOfVideos } from './tag-store.ts'
 import { parseDescription, parseTitle } from './title.ts'
 import {
@@ -48,6 +48,26 @@ export async function findVideos(
   const positions = found.slice(0, limit)
   const videos = await readVideos(db, accountId, positions)
   return { count, videos, lastPosition: found.length > limit ? positions.at(-1) : undefined }
+}
+
+/**
+ * A page of the same in another order.
+ * @returns `hasMore` where a page follows
+ * @throws Failure `not-found` when the account has no such folder
+ */
+export async function findSortedVideos(
+  { db, slowQueryDb }: ListDeps,
+  accountId: string,
+  search: { filter: VideoFilter; order: VideoOrder },
+  { page, limit }: { page: number; limit: number },
+): Promise<{ count: number; videos: Video[]; hasMore: boolean }> {
+  const { folderId } = search.filter
+  if (folderId !== undefined) await getFolder(db, accountId, folderId)
+  const offset = Math.min((page - 1) * limit, Number.MAX_SAFE_INTEGER)
+  const { count, positions } = await findSortedPositions(slowQueryDb, accountId, search, { limit, offset })
+  const videos = new Map((await readVideos(db, accountId, positions)).map((video) => [video.position, video]))
+  const sorted = positions.map((position) => videos.get(position)).filter((video) => video !== undefined)
+  return { count, videos: sorted, hasMore: offset + limit < count }
 }
 
 /** @throws Failure `not-found`, the same for an id that does not exist and for another account's */

@@ -444,6 +444,12 @@ const STORES: readonly (readonly [store: string, calls: readonly Call[]])[] = [
           { limit: 3, offset: 1, below: 3 },
         ].map((slice) => (tx: Db) => search.findPositions(tx, A, filter, slice)),
       ),
+      ...(['title', 'uploadTime', 'length', 'size', 'views'] as const).flatMap((by) =>
+        [{}, { tags: ['a'] }, { text: 'video' }].map(
+          (filter) => (tx: Db) =>
+            search.findSortedPositions(tx, A, { filter, order: { by, descending: by !== 'title' } }, { limit: 3, offset: 1 }),
+        ),
+      ),
     ],
   ],
   [

@@ -7,6 +7,12 @@ import { makeVideo } from '../videos.ts'
 
 /** What the versions after 0.2.0 added to its tables. */
 const ADDED_SINCE = [
+  'drop index video_by_title',
+  'drop index video_by_upload_time',
+  'drop index video_by_length',
+  'drop index video_by_size',
+  'drop index redeem_attempt_refused',
+  'drop index audit_event_of_subject',
   'alter table account drop column alerts_seen_id',
   'drop index video_usage_named',
   'drop trigger video_restored',

@@ -14,6 +14,7 @@ import { namedUsage } from './migrations/0012-named-usage.ts'
 import { seenAlerts } from './migrations/0013-seen-alerts.ts'
 import { unplannedByAccount } from './migrations/0014-unplanned-by-account.ts'
 import { refusals } from './migrations/0015-refusals.ts'
+import { videoOrders } from './migrations/0016-video-orders.ts'
 
 /** In order; a released one never changes. */
 export const MIGRATIONS: Record<string, Migration> = {
@@ -32,4 +33,5 @@ export const MIGRATIONS: Record<string, Migration> = {
   '0013-seen-alerts': seenAlerts,
   '0014-unplanned-by-account': unplannedByAccount,
   '0015-refusals': refusals,
+  '0016-video-orders': videoOrders,
 }

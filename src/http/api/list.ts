@@ -4,10 +4,10 @@ import { type Static, Type } from 'typebox'
 import type { Caller } from '../../accounts/permission.ts'
 import type { ListDeps } from '../../catalogue/catalogue-deps.ts'
 import { type CursorDeps, decodeCursor, encodeCursor } from '../../catalogue/cursor.ts'
-import type { VideoFilter } from '../../catalogue/search-store.ts'
+import type { VideoFilter, VideoOrder } from '../../catalogue/search-store.ts'
 import { VIDEO_STATUSES, type VideoStatus } from '../../catalogue/status.ts'
 import { parseTagFilter } from '../../catalogue/tag.ts'
-import { findVideos, type PageRequest } from '../../catalogue/video.ts'
+import { findSortedVideos, findVideos, type PageRequest } from '../../catalogue/video.ts'
 import { Failure } from '../../errors.ts'
 import type { App } from '../server/app-type.ts'
 import { refuseMisspelledNames } from '../wire/misspelled-names.ts'
@@ -33,7 +33,15 @@ const ListQuery = Type.Object({
   status: Type.Optional(
     Type.String({ description: 'one or several states, separated by commas', examples: ['Queued,Processing'] }),
   ),
+  sort: Type.Optional(
+    Type.String({
+      description:
+        'title, upload_time, length, size or views, with a minus before it for the other direction; absent, or anything else: newest first. Page by page, without after',
+    }),
+  ),
 })
+
+const SORTS = { title: 'title', upload_time: 'uploadTime', length: 'length', size: 'size', views: 'views' } as const
 
 const ListReply = Type.Object({ count: Type.Integer(), rows: Type.Array(VideoBody) })
 export type VideoListBody = Static<typeof ListReply>
@@ -59,8 +67,13 @@ export function listRoutes(app: App, deps: ListRoutesDeps): void {
     },
     async (request, reply) => {
       const holder = authenticateRequest(request)
+      const order = readOrder(request.query.sort)
+      const isAlwaysRead = order?.by === 'views' // which change nothing else that a list shows
       const etag = `"${start}.${holder.accountId.slice(0, 12)}.${holder.pageMax}.${holder.changeNumber}"`
-      reply.header('ETag', etag).header('Cache-Control', 'private, max-age=0')
+      reply.header('Cache-Control', 'private, max-age=0')
+      if (isAlwaysRead)
+        return sendPage(reply, await readSortedPage({ ...deps, prefix: app.prefix }, holder, request.query, order))
+      reply.header('ETag', etag)
       if (matchesETag(request, etag)) {
         request.uncount?.()
         return reply.code(304).send(null)
@@ -68,7 +81,10 @@ export function listRoutes(app: App, deps: ListRoutesDeps): void {
       const key = `${holder.accountId} ${holder.pageMax} ${request.url}`
       const cached = deps.pages.find(key, holder.changeNumber)
       if (cached) return sendPage(reply, cached)
-      const page = await readPage({ ...deps, prefix: app.prefix }, holder, request.query)
+      const reading = { ...deps, prefix: app.prefix }
+      const page = order
+        ? await readSortedPage(reading, holder, request.query, order)
+        : await readPage(reading, holder, request.query)
       deps.pages.store(key, holder.changeNumber, page)
       return sendPage(reply, page)
     },
@@ -89,6 +105,28 @@ async function readPage(
   const page: VideoListBody = { count, rows: videos.map((video) => videoBody(deps.publicUrl(), video)) }
   const after = lastPosition === undefined ? undefined : encodeCursor(deps, holder.accountId, lastPosition)
   return { body: Buffer.from(JSON.stringify(page)), link: after && linkTo(`${deps.publicUrl()}${prefix}`, { ...query, after }) }
+}
+
+async function readSortedPage(
+  { prefix, ...deps }: ListRoutesDeps & { prefix: string },
+  { accountId, pageMax }: Caller,
+  query: Static<typeof ListQuery>,
+  order: VideoOrder,
+): Promise<CachedResponse> {
+  if (query.after !== undefined) throw new Failure('invalid', 'A sorted list is read by page: send page instead of after.')
+  const paging = readPaging(query, { default: DEFAULT_LIMIT, max: pageMax })
+  const { count, videos, hasMore } = await findSortedVideos(deps, accountId, { filter: readFilter(query), order }, paging)
+  const page: VideoListBody = { count, rows: videos.map((video) => videoBody(deps.publicUrl(), video)) }
+  const known = Object.entries(query).filter(([name]) => PARAMETERS.includes(name) && name !== 'page')
+  const next = new URLSearchParams([...known, ['page', String(paging.page + 1)]])
+  const link = hasMore ? `<${deps.publicUrl()}${prefix}/videos?${next}>; rel="next"` : undefined
+  return { body: Buffer.from(JSON.stringify(page)), link }
+}
+
+/** Other values count as absent: clients of the contract may send a `sort` that means nothing here (threat Q15). */
+function readOrder(sort = ''): VideoOrder | undefined {
+  const found = Object.entries(SORTS).find(([name]) => name === sort.replace(/^-/, ''))
+  return found && { by: found[1], descending: sort.startsWith('-') }
 }
 
 /** @throws Failure `invalid` */
