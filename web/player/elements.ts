@@ -12,7 +12,7 @@ import type { MediaController } from 'media-chrome/dist/media-controller.js'
 import type { PlayerOptions } from './options.ts'
 
 export type PlayerElements = {
-  /** The full-screen element: it contains everything. */
+  /** The full-screen element: it contains everything, and gets the focus where what had it is gone. */
   controller: MediaController
   video: HTMLVideoElement
   title: HTMLElement
@@ -35,12 +35,15 @@ const SLIDERS =
 const WINDOWS =
   '<path fill="none" stroke="currentColor" stroke-width="2" d="M11 19H4a1 1 0 0 1-1-1V6a1 1 0 0 1 1-1h16a1 1 0 0 1 1 1v5"/><rect x="13" y="13" width="9" height="7" rx="1"/>'
 
+/** Of the bar, when nothing moves. */
+const HIDE_AFTER_S = 3
+
 // Static text only; whatever comes from a server or an address is set as textContent.
 const PLAYER = `
-<media-controller nohotkeys autohide="3" nosubtitleslangpref>
+<media-controller nohotkeys autohide="${HIDE_AFTER_S}" nosubtitleslangpref>
   <video slot="media" playsinline disablepictureinpicture disableremoteplayback preload="auto"
     controlslist="nodownload nofullscreen noremoteplayback noplaybackrate"></video>
-  <div slot="top-chrome" class="title" dir="auto"></div>
+  <h1 slot="top-chrome" class="title" dir="auto"></h1>
   <media-loading-indicator slot="centered-chrome" noautohide></media-loading-indicator>
   <button type="button" slot="centered-chrome" class="big-play" aria-label="Play" noautohide hidden>
     <svg viewBox="0 0 24 24" aria-hidden="true"><path class="play" d="M8 5.2v13.6a.7.7 0 0 0 1.07.6l10.6-6.8a.7.7 0 0 0 0-1.2L9.07 4.6A.7.7 0 0 0 8 5.2Z"/><path class="again" d="M12 5V1.8L6.9 6 12 10.2V7a5.5 5.5 0 1 1-5.4 6.6H4.5A7.5 7.5 0 1 0 12 5Z"/></svg>
@@ -94,8 +97,10 @@ export function createElements(root: HTMLElement, options: PlayerOptions): Playe
     settingsButton: one('.settings-button'),
     floatButton: one('.float-button'),
   }
+  one('media-captions-button').role = 'switch' // it has `aria-checked`, which a button may not have
   seekOnRelease(one('media-time-range'))
   hideBarAfterClick(elements)
+  showBarWhileFocused(elements, one('media-control-bar'))
   fitToOptions(elements, options, one('media-control-bar'))
   return elements
 }
@@ -123,8 +128,25 @@ function fitToOptions({ controller, video }: PlayerElements, options: PlayerOpti
  */
 function hideBarAfterClick({ controller, bigPlay, panelAction }: PlayerElements) {
   for (const button of [bigPlay, panelAction]) {
-    button.addEventListener('click', () => controller.dispatchEvent(new PointerEvent('pointermove', { pointerType: 'mouse' })))
+    button.addEventListener('click', () => hideBarLater(controller))
   }
+}
+
+/** A viewer who uses the keyboard sees where they are: a control with a focus ring does not fade away. */
+function showBarWhileFocused({ controller }: PlayerElements, bar: HTMLElement) {
+  bar.addEventListener('focusin', ({ target }) => {
+    const focused = target instanceof Element ? (target.shadowRoot?.activeElement ?? target) : undefined
+    controller.autohide = focused?.matches(':focus-visible') ? '-1' : String(HIDE_AFTER_S)
+  })
+  bar.addEventListener('focusout', () => {
+    controller.autohide = String(HIDE_AFTER_S)
+    hideBarLater(controller)
+  })
+}
+
+/** To media-chrome this is a movement over the video, some seconds after which the bar hides. */
+export function hideBarLater(controller: HTMLElement) {
+  controller.dispatchEvent(new PointerEvent('pointermove', { pointerType: 'mouse' }))
 }
 
 /**

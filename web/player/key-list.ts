@@ -10,6 +10,7 @@ const KEY_LIST: readonly (readonly [keys: string, meaning: string])[] = [
   ['C', 'Captions off or on'],
   ['< >', 'Slower or faster'],
   ['F', 'Full screen'],
+  ['Esc', 'Hide the controls'],
   ['?', 'This list'],
 ]
 

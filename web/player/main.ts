@@ -1,5 +1,5 @@
 import './player.css'
-import { createElements, type PlayerElements } from './elements.ts'
+import { createElements, hideBarLater, type PlayerElements } from './elements.ts'
 import { sha256Base64url } from './encoding.ts'
 import { type Floating, keepInPage } from './floating.ts'
 import { createHelp, type Help } from './help.ts'
@@ -212,22 +212,29 @@ type KeyTargets = { elements: PlayerElements; settings: Settings; help: Help; pl
 function listenToKeys({ elements, settings, help, playback }: KeyTargets) {
   document.addEventListener('keydown', (event) => {
     const action = actionForKey(event)
-    if (!action || event.defaultPrevented || help.isOpen || settings.isOpen) return
+    if (event.defaultPrevented || help.isOpen || settings.isOpen) return
+    if (event.key === 'Escape') elements.controller.focus({ preventScroll: true }) // so that the bar hides
+    if (!action) return
     if (isControlsOwnKey(event)) return
     event.preventDefault()
-    // Shows the controls to keyboard users, as moving the pointer does.
-    elements.controller.dispatchEvent(new PointerEvent('pointermove', { bubbles: true, pointerType: 'mouse' }))
+    hideBarLater(elements.controller) // which shows it first
     if (action.kind === 'show-keys') help.show()
     else runKeyAction(action, elements, playback())
   })
 }
 
-/** Space and Enter on a focused control, and arrows on a slider, are that control's. */
+/** Space and Enter on a focused control, and arrows on a slider, are that control's. The seek bar's own steps would be parts of the video. */
 function isControlsOwnKey(event: KeyboardEvent): boolean {
   const target = event.composedPath()[0]
   if (!(target instanceof HTMLElement)) return false
-  if (target instanceof HTMLInputElement) return event.key.startsWith('Arrow') || event.key === 'Home' || event.key === 'End'
-  return (event.key === ' ' || event.key === 'Enter') && (target instanceof HTMLButtonElement || target.role === 'button')
+  if (target instanceof HTMLInputElement) {
+    const isSeekBar = event.composedPath().some((part) => part instanceof Element && part.localName === 'media-time-range')
+    return /^(Arrow|Home|End)/.test(event.key) && !(isSeekBar && /Left|Right/.test(event.key))
+  }
+  return (
+    (event.key === ' ' || event.key === 'Enter') &&
+    (target instanceof HTMLButtonElement || target.role === 'button' || target.role === 'switch')
+  )
 }
 
 function runKeyAction(action: KeyAction, { video, controller }: PlayerElements, playback: Playback | undefined) {

@@ -123,6 +123,7 @@ export function startPlayback(deps: PlaybackDeps, signer: Signer, answer: Sessio
   function start() {
     if (hasStarted) return reports.beat()
     hasStarted = true
+    if (document.activeElement === elements.bigPlay) elements.controller.focus({ preventScroll: true })
     elements.bigPlay.hidden = true
     if (answer.marks.length > 0) {
       removeWatermarks = showWatermarks(elements.controller, video, answer.marks, () => refused({ code: 'mark-blocked' }))

@@ -40,17 +40,12 @@ export function createScreen(elements: PlayerElements): Screen {
       setText(note, next.state === 'playing' && next.note ? waitingSentence(next.note) : '')
       showOnTop(panel, next.state !== 'ready' && next.state !== 'playing')
       showPanel(next)
-      if (focused instanceof HTMLElement && focused !== document.body && !isVisible(focused)) focusControls()
+      if (focused instanceof HTMLElement && focused !== document.body && !isVisible(focused)) {
+        controller.focus({ preventScroll: true }) // what was pressed has gone: the next Tab or key continues in the player
+      }
       for (const listener of listeners) listener(next)
     },
     onShow: (listener) => void listeners.push(listener),
-  }
-
-  /** What was pressed has gone: the next Tab or Space continues where the viewer was. */
-  function focusControls() {
-    const play = controller.querySelector<HTMLElement>('media-play-button')
-    const next = play && isVisible(play) ? play : controller
-    next.focus({ preventScroll: true })
   }
 
   function showPanel(next: ScreenState) {

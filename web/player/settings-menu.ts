@@ -15,6 +15,8 @@ export function createSettingsMenu(menu: HTMLElement, button: HTMLButtonElement,
   const list = matchMedia(LIST)
   /** The open one is the last. */
   let pages: Page[] = []
+  /** From where arrows came to what is below the columns. */
+  let lastColumn = 0
   const closeRequests = onCloseRequest(leave)
   menu.addEventListener('keydown', move)
   // A click gives no focus in Safari, and a page that changed may have lost it.
@@ -168,7 +170,9 @@ export function createSettingsMenu(menu: HTMLElement, button: HTMLButtonElement,
 
   function move(event: KeyboardEvent) {
     const columns = [...menu.querySelectorAll<HTMLElement>('[role="group"]')]
-    const current = columns.find((column) => column.contains(document.activeElement)) ?? columns[0]
+    const focused = columns.findIndex((column) => column.contains(document.activeElement))
+    if (focused >= 0) lastColumn = focused
+    const current = columns[lastColumn] ?? columns[0]
     const others = itemsIn(menu).filter((item) => !item.closest('[role="group"]'))
     const order = current ? [...itemsIn(current), ...others] : others
     const at = order.findIndex((item) => item.matches(':focus'))
@@ -194,7 +198,7 @@ export function createSettingsMenu(menu: HTMLElement, button: HTMLButtonElement,
 }
 
 function itemsIn(part: HTMLElement | undefined): HTMLElement[] {
-  return [...(part?.querySelectorAll<HTMLElement>('[role^="menuitem"]') ?? [])]
+  return [...(part?.querySelectorAll<HTMLElement>('[role^="menuitem"]') ?? [])].filter((item) => item.checkVisibility())
 }
 
 /** Where the menu covers the player, its button is not there to close it. */
