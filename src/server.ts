@@ -115,6 +115,7 @@ async function openServer(
       ...{ ...deletion, slowQueryDb, masterKey, nowS, folders, bans, outbound, sandbox, hasRoom: space.hasRoom, playbackOtps },
       events,
       authenticate: createAuthenticate({ db, write, nowS }, keyUses.record),
+      retry: encoding.retry,
       onImportQueued: imports.wake,
       wakeMp4Scheduler: mp4s.wake,
       stopMp4: mp4s.stopJobs,

@@ -27,6 +27,7 @@ const AUDIT_KINDS = [
   'ban:lifted',
   'video:edited',
   'video:reencrypted',
+  'video:retried',
   'video:trashed',
   'video:restored',
   'video:deleted',

@@ -42,6 +42,21 @@ export async function moveStatus(tx: Db, videoId: string, to: VideoStatus, reaso
   return true
 }
 
+/**
+ * Has the work on a failed video begin again: the only step back, which an owner asks for.
+ * @returns false when it has not failed, or is deleted
+ */
+export async function requeueFailed(tx: Db, videoId: string, to: 'Queued' | 'Processing'): Promise<boolean> {
+  const { numUpdatedRows } = await tx
+    .updateTable('video')
+    .set({ status: to, statusReason: null })
+    .where('id', '=', videoId)
+    .where('status', 'in', ['Not a media file', 'Encoding error'])
+    .where('deletedAtS', 'is', null)
+    .executeTakeFirst()
+  return numUpdatedRows > 0n
+}
+
 /** Adds a sentence for the owner to a video's reason, without changing its state. A sentence that it already has is not repeated. */
 export async function setStatusReason(tx: Db, videoId: string, reason: string): Promise<void> {
   const video = await tx.selectFrom('video').select('statusReason').where('id', '=', videoId).executeTakeFirst()

@@ -100,7 +100,12 @@ async function addNextGeneration(
   return 'replaced'
 }
 
-async function insertNext(deps: EncodeDeps, tx: Db, { videoId, plan, ...video }: GenerationWithKey): Promise<void> {
+/** Adds the generation after this one, with the same plan and a new content key, and queues its chunks. */
+export async function insertNext(
+  deps: EncodeDeps,
+  tx: Db,
+  { videoId, plan, ...video }: Pick<GenerationWithKey, 'videoId' | 'generation' | 'plan'>,
+): Promise<void> {
   const generation = video.generation + 1
   await insertGeneration(tx, {
     videoId,

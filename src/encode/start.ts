@@ -7,6 +7,7 @@ import type { EncodeDeps } from './encode-deps.ts'
 import { reencryptVideo } from './next-generation.ts'
 import { createSegmentEvents, type SegmentEvents } from './publication.ts'
 import { type Damage, reportDamage } from './repair.ts'
+import { retryVideo } from './retry.ts'
 import { createEncodeScheduler } from './scheduler.ts'
 
 export type EncodingDeps = Omit<EncodeDeps, 'chunkQueue' | 'segmentEvents' | 'stopJobs' | 'counters'> & {
@@ -28,6 +29,8 @@ export type Encoding = {
   repairSegment(damage: Damage): Promise<boolean>
   /** Has a video encoded again under a new content key: see `reencryptVideo`. */
   reencrypt(videoId: string, alsoInTransaction: (tx: Db, accountId: string) => Promise<void>): Promise<void>
+  /** Has a failed video encoded again: see `retryVideo`. */
+  retry(video: { accountId: string; videoId: string }, alsoInTransaction: (tx: Db) => Promise<void>): Promise<void>
   /** Looks for work now. */
   wake(): void
   stopJobs(videoId: string): Promise<void>
@@ -65,6 +68,10 @@ export async function startEncoding(
     },
     async reencrypt(videoId, alsoInTransaction) {
       await reencryptVideo(encodeDeps, videoId, alsoInTransaction)
+      dispatcher.wake()
+    },
+    async retry(video, alsoInTransaction) {
+      await retryVideo(encodeDeps, video, alsoInTransaction)
       dispatcher.wake()
     },
     wake: dispatcher.wake,

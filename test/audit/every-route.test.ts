@@ -1,3 +1,4 @@
+import { setTimeout as pause } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { dataPaths } from '../../src/config.ts'
 import { COMMANDS, type CommandName } from '../../src/control/commands.ts'
@@ -152,6 +153,17 @@ test('L06: every operation and every command that manages something is in the au
       'POST /api/videos/move',
       'video:edited',
       to(videoId, () => ask('POST', '/api/videos/move', { videos: [videoId], folderId: folder.id })),
+    ],
+    [
+      'POST /api/videos/{id}/retry',
+      'video:retried',
+      async () => {
+        const upload = await owner.credentials('No video')
+        await owner.send(upload, new Blob(['no video']))
+        while ((await owner.video(upload.videoId)).status !== 'Not a media file') await pause(50)
+        await ask('POST', `/api/videos/${upload.videoId}/retry`)
+        return upload.videoId
+      },
     ],
     ['POST /api/videos/tags', 'tags:added', to(videoId, () => ask('POST', '/api/videos/tags', tagging))],
     ['PUT /api/videos/tags', 'tags:replaced', to(videoId, () => ask('PUT', '/api/videos/tags', tagging))],

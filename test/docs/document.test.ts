@@ -80,9 +80,10 @@ test('every example does what it says: it is answered as documented', async () =
   for (const place of places()) await tryExample(place)
 })
 
-/** What an example cannot be given here: nobody is banned, and there is no authenticator. */
+/** What an example cannot be given here: nobody is banned, no video has failed, and there is no authenticator. */
 const NOT_TO_BE_HAD: Record<string, number> = {
   'DELETE /api/bans': 404,
+  'POST /api/videos/{id}/retry': 409,
   'POST /console/api/sign-in/passkey': 400,
   'POST /console/api/passkeys': 400,
   'DELETE /console/api/passkeys/{id}': 404,

@@ -71,6 +71,7 @@ export const RULES: Record<string, Rule> = {
   'GET /api/events': { opens: 'viewer', status: 200 },
   'GET /api/refusals': { opens: 'viewer', status: 200 },
   'GET /api/queue': { opens: 'viewer', status: 200 },
+  'POST /api/videos/:id/retry': { opens: 'editor', status: 409 },
   'GET /api/videos/:id/history': { opens: 'viewer', status: 200 },
   'GET /api/videos/:id/retention': { opens: 'viewer', status: 200 },
   'GET /api/statistics': { opens: 'viewer', status: 200, path: '/api/statistics?from=2026-11-01&to=2026-11-02' },

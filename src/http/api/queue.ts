@@ -1,5 +1,7 @@
 import { type Static, Type } from 'typebox'
+import { recordAuditEvent } from '../../audit/audit-log.ts'
 import { type AccountQueueDeps, listQueue } from '../../encode/account-queue.ts'
+import type { Encoding } from '../../encode/start.ts'
 import { type HistoryDeps, listVideoHistory } from '../../encode/video-history.ts'
 import { findActorNames } from '../../users/actor-names.ts'
 import { EXAMPLE } from '../docs/examples.ts'
@@ -44,7 +46,9 @@ const HistoryReply = Type.Object({
   ),
 })
 
-export type QueueRoutesDeps = AccountQueueDeps & HistoryDeps
+const RetryReply = Type.Object({ message: Type.Literal('Queued') })
+
+export type QueueRoutesDeps = AccountQueueDeps & HistoryDeps & Pick<Encoding, 'retry'> & { wallNowS: () => number }
 
 /** What the server does with the account's videos. */
 export function queueRoutes(app: App, deps: QueueRoutesDeps): void {
@@ -61,6 +65,28 @@ export function queueRoutes(app: App, deps: QueueRoutesDeps): void {
     async (request): Promise<Static<typeof QueueReply>> => {
       const queued = await listQueue(deps, authenticateRequest(request).accountId)
       return { rows: queued.map(({ videoId, ...row }) => ({ video: videoId, ...row })) }
+    },
+  )
+
+  app.post(
+    '/videos/:id/retry',
+    {
+      config: { permission: 'editor' },
+      schema: {
+        summary: 'Encode a failed video again',
+        description:
+          'From the file that was uploaded, for example after the cause on the server was corrected. 409 for a video that has not failed, or whose file never arrived.',
+        params: VideoParams,
+        response: { 200: RetryReply },
+      },
+    },
+    async (request) => {
+      const by = authenticateRequest(request)
+      const { accountId } = by
+      const videoId = request.params.id
+      const event = { atS: deps.wallNowS(), accountId, by, kind: 'video:retried', subjects: [videoId] } as const
+      await deps.retry({ accountId, videoId }, (tx) => recordAuditEvent(tx, event))
+      return { message: 'Queued' as const }
     },
   )
 

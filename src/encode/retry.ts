@@ -1,0 +1,48 @@
+import { listExtractedPosterBlobs } from '../catalogue/poster-store.ts'
+import { requeueFailed } from '../catalogue/status.ts'
+import { findVideo } from '../catalogue/video-store.ts'
+import type { Db } from '../db/database.ts'
+import { Failure, videoNotFound } from '../errors.ts'
+import { type EncodeDeps, findSealedSource } from './encode-deps.ts'
+import { isSourceGone, removeGenerationFiles } from './fail-video.ts'
+import { findGeneration, removeGeneration } from './generation-store.ts'
+import { insertNext } from './next-generation.ts'
+import { listGenerations } from './video-history-store.ts'
+
+/**
+ * Has a video encoded again that failed, from its uploaded file. What was encoded of it is removed: a new generation has a key and paths
+ * of its own. One that was never planned is examined again.
+ * @param alsoInTransaction the caller's record of it
+ * @throws Failure `not-found`; `conflict` when it has not failed, or its file never arrived; `unavailable` without room
+ */
+export async function retryVideo(
+  deps: EncodeDeps,
+  { accountId, videoId }: { accountId: string; videoId: string },
+  alsoInTransaction: (tx: Db) => Promise<void>,
+): Promise<void> {
+  const video = await findVideo(deps.db, accountId, videoId)
+  if (!video || video.deletedAtS !== null) throw videoNotFound()
+  if (!(await findSealedSource(deps, videoId)) || (await isSourceGone(deps, videoId)))
+    throw new Failure('conflict', 'The server has no file of this video. Upload or import it again.')
+  if (!(await deps.hasRoom())) throw new Failure('unavailable', 'The disk of this server has no room for another encoding.')
+  const removed = await deps.write(async (tx) => {
+    const generations = await listGenerations(tx, videoId)
+    const newest = generations.at(-1)
+    if (!(await requeueFailed(tx, videoId, newest ? 'Processing' : 'Queued')))
+      throw new Failure('conflict', 'Only a video that failed can be tried again.')
+    const last = newest && (await findGeneration(tx, { videoId, generation: newest.number }))
+    const old: { generation: number; posters: string[] }[] = []
+    for (const { number: generation } of generations) {
+      old.push({ generation, posters: await listExtractedPosterBlobs(tx, { videoId, generation }) })
+      await removeGeneration(tx, { videoId, generation })
+    }
+    if (last) await insertNext(deps, tx, last)
+    await deps.sessions.end(tx, [videoId], 'video-replaced')
+    await alsoInTransaction(tx)
+    return old
+  })
+  deps.log.info({ videoId }, 'video: tried again')
+  await deps.stopJobs(videoId)
+  deps.sessions.endInMemory([videoId], 'video-replaced')
+  for (const { generation, posters } of removed) await removeGenerationFiles(deps.folders, { videoId, generation }, posters)
+}
