@@ -17,7 +17,7 @@ export class ApiFailure extends Error {
 }
 
 export type Query = Readonly<Record<string, string | number | undefined>>
-type Call = { query?: Query; body?: unknown; signal?: AbortSignal }
+type Call = { query?: Query; body?: unknown; form?: FormData; signal?: AbortSignal }
 
 /**
  * Calls an operation of the API, such as `callApi<VideoBody>('GET', 'videos/ID')`. Query parameters that are empty or undefined are left out.
@@ -36,7 +36,25 @@ export async function callApiForText(method: string, path: string, call: Call = 
   return response.text()
 }
 
-async function send(method: string, path: string, { query = {}, body, signal }: Call): Promise<Response> {
+/** A page of a list, and the cursor of the next one where there is one. @throws ApiFailure */
+export async function callApiForPage<Reply>(path: string, call: Call = {}): Promise<Reply & { after: string | undefined }> {
+  const response = await send('GET', path, call)
+  if (!response.ok) throw await readFailure(response)
+  const [, next = ''] = /<([^>]+)>; rel="next"/.exec(response.headers.get('Link') ?? '') ?? []
+  const reply: Reply = await response.json()
+  return { ...reply, after: next === '' ? undefined : (new URL(next, location.href).searchParams.get('after') ?? undefined) }
+}
+
+/** Sends a file as the form that an operation such as `POST videos/ID/files` takes. @throws ApiFailure */
+export async function sendForm<Reply>(path: string, file: Blob, query: Query = {}): Promise<Reply> {
+  const form = new FormData()
+  form.set('file', file, file instanceof File ? file.name : 'file')
+  const response = await send('POST', path, { query, form })
+  if (!response.ok) throw await readFailure(response)
+  return response.json()
+}
+
+async function send(method: string, path: string, { query = {}, body, form, signal }: Call): Promise<Response> {
   const url = apiUrl(path)
   for (const [name, value] of Object.entries(query))
     if (value !== undefined && value !== '') url.searchParams.set(name, `${value}`)
@@ -45,7 +63,7 @@ async function send(method: string, path: string, { query = {}, body, signal }: 
     ...(body === undefined ? {} : { 'Content-Type': 'application/json' }),
   }
   try {
-    return await fetch(url, { method, headers, body: body === undefined ? undefined : JSON.stringify(body), signal })
+    return await fetch(url, { method, headers, body: body === undefined ? form : JSON.stringify(body), signal })
   } catch (cause) {
     if (signal?.aborted) throw cause
     throw new ApiFailure('The server cannot be reached. Check your connection, and that Reelgate is running.', {

@@ -40,6 +40,7 @@ const FileReply = Type.Object({
   isDeletable: ZeroOrOne,
   error: Type.Optional(Type.String({ description: 'why an MP4 could not be made, where `enabled` is 0' })),
 })
+export type VideoFileBody = Static<typeof FileReply>
 
 const FileParams = Type.Object({
   ...VideoParams.properties,

@@ -30,6 +30,7 @@ const QueueReply = Type.Object({
     { description: 'at most 50 of each state' },
   ),
 })
+export type QueueBody = Static<typeof QueueReply>
 const HistoryReply = Type.Object({
   status: Type.String(),
   statusReason: Type.Optional(Type.String({ description: 'why the video failed, or what is missing from one that plays' })),
@@ -45,6 +46,7 @@ const HistoryReply = Type.Object({
     }),
   ),
 })
+export type HistoryBody = Static<typeof HistoryReply>
 
 const RetryReply = Type.Object({ message: Type.Literal('Queued') })
 

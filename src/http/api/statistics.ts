@@ -28,6 +28,7 @@ const StatisticsReply = Type.Object({
     { description: 'the 20 with the most views in the period; empty where one video was asked for' },
   ),
 })
+export type StatisticsBody = Static<typeof StatisticsReply>
 const RetentionReply = Type.Object({
   lengthS: Type.Number({ description: 'of the video; 0 before the probe' }),
   viewers: Type.Integer({ description: 'who watched any of it, by the userId of their OTPs; at most the newest 20 000' }),
@@ -42,6 +43,7 @@ const RetentionReply = Type.Object({
     { description: 'up to 100 equal parts of the video' },
   ),
 })
+export type RetentionBody = Static<typeof RetentionReply>
 
 export type StatisticsRoutesDeps = StatisticsDeps & RetentionDeps
 

@@ -11,6 +11,7 @@ const ChecksReply = Type.Object({
     }),
   ),
 })
+export type ChecksBody = Static<typeof ChecksReply>
 const StatusReply = Type.Object({
   version: Type.String({ description: 'of Reelgate' }),
   node: Type.String({ description: 'version of Node' }),
@@ -26,6 +27,7 @@ const StatusReply = Type.Object({
   accounts: Type.Integer({ description: 'how many' }),
   lastBackup: Type.Union([Type.Object({ name: Type.String(), at: Type.String({ description: 'ISO 8601' }) }), Type.Null()]),
 })
+export type SystemStatusBody = Static<typeof StatusReply>
 
 type SystemStatus = Omit<Static<typeof StatusReply>, 'startedAt' | 'lastBackup'> & {
   startedAtS: number

@@ -47,6 +47,7 @@ const Link = Type.Object({
 const InviteReply = Type.Object({ id: Type.String(), link: Link })
 export type InvitationBody = Static<typeof InviteReply>
 const LinkReply = Type.Object({ link: Link })
+export type NewLinkBody = Static<typeof LinkReply>
 const ChangedReply = Type.Object({ message: Type.Literal('Changed') })
 const DeletedReply = Type.Object({ message: Type.Literal('Deleted') })
 

@@ -74,12 +74,21 @@ export function complaintsOf(page: Page): string[] {
 }
 
 declare const axe: { run(root?: string): Promise<{ violations: { id: string; nodes: { html: string }[] }[] }> }
-declare const document: { readonly documentElement: { readonly scrollWidth: number; readonly clientWidth: number } }
+declare const document: {
+  readonly documentElement: { readonly scrollWidth: number; readonly clientWidth: number }
+  getAnimations(): { readonly finished: Promise<unknown> }[]
+}
+declare function requestAnimationFrame(draw: () => void): void
 
 /** What axe finds on the page, and what is wider than its screen. */
 export async function findFaults(page: Page): Promise<string[]> {
   const script = await readFile(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
   await page.evaluate(script) // past the policy, which allows no script but the console's own
+  // Colours that are changing are not those that will be read.
+  await page.evaluate(async () => {
+    await new Promise<void>((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn)))
+    await Promise.allSettled(document.getAnimations().map(({ finished }) => finished))
+  })
   const { violations } = await page.evaluate(() => axe.run())
   const faults = violations.flatMap(({ id, nodes }) => nodes.map(({ html }) => `${id}: ${html.slice(0, 200)}`))
   const overflowPx = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth)
@@ -96,9 +105,24 @@ export async function keepPicture(page: Page, name: string): Promise<void> {
 
 /** Presses Tab until what is wanted has the focus. */
 export async function tabTo(page: Page, selector: string): Promise<void> {
+  await page.locator(selector).first().waitFor({ state: 'attached' })
   for (let presses = 0; presses < 60; presses++) {
     await page.keyboard.press('Tab')
     if ((await page.locator(`${selector}:focus`).count()) > 0) return
   }
   throw new Error(`Tab does not reach ${selector}`)
+}
+
+/** Captions of the video that the server began with. */
+export async function addCaptions(
+  { url, owner, videoId }: Pick<Reelgate, 'url' | 'owner' | 'videoId'>,
+  language: string,
+  cues: readonly (readonly [from: string, to: string, text: string])[],
+): Promise<void> {
+  const form = new FormData()
+  const text = ['WEBVTT', ...cues.map(([from, to, line]) => `${from} --> ${to}\n${line}`)].join('\n\n')
+  form.set('file', new Blob([text]), 'captions.vtt')
+  const headers = { Authorization: `Apisecret ${owner.apiKey}` }
+  const response = await fetch(`${url}/api/videos/${videoId}/files?language=${language}`, { method: 'POST', headers, body: form })
+  if (!response.ok) throw new Error(`The captions were not added: ${response.status} ${await response.text()}`)
 }

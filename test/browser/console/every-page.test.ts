@@ -5,7 +5,7 @@ import { makeVideo } from '../../videos.ts'
 import { haveWatched } from '../../viewers/watched.ts'
 import { hooksOf, type Receivers, startReceivers } from '../../webhooks/receiver.ts'
 import { startChromium } from '../chromium.ts'
-import { complaintsOf, consoleUrl, DESKTOP, findFaults, keepPicture, openConsole, PHONE } from './console.ts'
+import { addCaptions, complaintsOf, consoleUrl, DESKTOP, findFaults, keepPicture, openConsole, PHONE } from './console.ts'
 
 // Every page of the console in an account where much has happened: what axe finds, what is too wide, what the browser complains of.
 
@@ -28,6 +28,9 @@ beforeAll(async () => {
   await viewer.key(0)
   await reelgate.newViewer().redeem(otp) // refused, and an alert
   haveWatched(reelgate, 'reader-4711', 2)
+  await addCaptions(reelgate, 'en', [['00:00.000', '00:01.500', 'A first line']])
+  const watermark = { type: 'rtext', text: '{email} {ip}', color: '0xFFFFFF', alpha: '0.6', size: '22' }
+  await reelgate.owner.call('PUT', `/api/videos/${reelgate.videoId}/otp-defaults`, { body: { annotate: [watermark] } })
   await reelgate.owner.credentials('Lesson 13 – Shadow')
 })
 afterAll(async () => {
@@ -47,6 +50,21 @@ const heading = (name: string) => (page: Page) => page.getByRole('heading', { na
 
 const PAGES: readonly PageToVisit[] = [
   { name: 'videos', path: '/videos', shows: (page) => page.getByRole('link', { name: 'Lesson 12 – Light' }).waitFor() },
+  ...(
+    [
+      ['details', (page: Page) => page.getByRole('textbox', { name: 'Title' })],
+      ['captions', (page: Page) => page.getByRole('table', { name: 'Captions' })],
+      ['protection', (page: Page) => page.getByRole('textbox', { name: 'Site' })],
+      ['files', (page: Page) => page.getByText('Video rendition').first()],
+      ['statistics', (page: Page) => page.getByRole('table', { name: 'Who watched' })],
+      ['history', (page: Page) => page.getByText('Encoding finished')],
+    ] as const
+  ).map(([tab, find]) => ({
+    name: `video-${tab}`,
+    path: () => `/videos/${reelgate.videoId}?tab=${tab}`,
+    shows: (page: Page) => find(page).waitFor(),
+  })),
+  { name: 'activity', path: '/activity', shows: (page) => page.getByText('Watched most').waitFor() },
   { name: 'trash', path: '/trash', shows: heading('Trash') },
   { name: 'import', path: '/videos/import', shows: (page) => page.getByRole('heading', { level: 1 }).waitFor() },
   { name: 'welcome', path: '/welcome', shows: heading('Your first video') },
@@ -63,6 +81,17 @@ const PAGES: readonly PageToVisit[] = [
     shows: (page) => page.getByRole('table', { name: 'Deliveries' }).waitFor(),
   },
   { name: 'limits', path: '/develop/limits', shows: (page) => page.getByText('Nothing is banned.').waitFor() },
+  { name: 'you', path: '/system', shows: (page) => page.getByText('This browser').waitFor() },
+  { name: 'people', path: '/system/people', shows: (page) => page.getByRole('table', { name: 'People' }).waitFor() },
+  {
+    name: 'settings',
+    path: '/system/settings',
+    shows: (page) => page.getByRole('button', { name: 'Save the settings' }).waitFor(),
+  },
+  { name: 'queue', path: '/system/queue', shows: heading('System') },
+  { name: 'audit-log', path: '/system/audit-log', shows: (page) => page.getByRole('table', { name: 'Audit log' }).waitFor() },
+  { name: 'server', path: '/system/server', shows: (page) => page.getByRole('table', { name: 'Checks' }).waitFor() },
+  { name: 'accounts', path: '/system/accounts', shows: (page) => page.getByRole('table', { name: 'Accounts' }).waitFor() },
   { name: 'not-found', path: '/nothing-here', shows: heading('There is nothing at this address') },
 ]
 

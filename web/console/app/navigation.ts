@@ -1,5 +1,5 @@
 import type { LinkProps } from '@tanstack/react-router'
-import { DevelopIcon, VideosIcon, ViewersIcon } from './icons.tsx'
+import { ActivityIcon, DevelopIcon, SystemIcon, VideosIcon, ViewersIcon } from './icons.tsx'
 
 export type Place = { label: string; to: NonNullable<LinkProps['to']>; Icon: typeof VideosIcon }
 
@@ -7,5 +7,7 @@ export type Place = { label: string; to: NonNullable<LinkProps['to']>; Icon: typ
 export const PLACES: readonly Place[] = [
   { label: 'Videos', to: '/videos', Icon: VideosIcon },
   { label: 'Viewers', to: '/viewers', Icon: ViewersIcon },
+  { label: 'Activity', to: '/activity', Icon: ActivityIcon },
   { label: 'Develop', to: '/develop', Icon: DevelopIcon },
+  { label: 'System', to: '/system', Icon: SystemIcon },
 ]

@@ -1,10 +1,12 @@
 import type { QueryClient } from '@tanstack/react-query'
 import { createRouter } from '@tanstack/react-router'
+import { activityRoutes } from '../activity/routes.ts'
 import { alertRoutes } from '../alerts/routes.ts'
 import { developRoutes } from '../develop/routes.ts'
 import { importRoutes } from '../import/routes.ts'
 import { libraryRoutes } from '../library/routes.ts'
 import { signInRoutes } from '../sign-in/routes.ts'
+import { systemRoutes } from '../system/routes.ts'
 import { trashRoutes } from '../trash/routes.ts'
 import { videoRoutes } from '../video/routes.ts'
 import { viewerRoutes } from '../viewers/routes.ts'
@@ -25,7 +27,9 @@ const routeTree = rootRoute.addChildren([
     ...trashRoutes,
     ...alertRoutes,
     ...viewerRoutes,
+    ...activityRoutes,
     ...developRoutes,
+    ...systemRoutes,
   ]),
 ])
 

@@ -13,12 +13,13 @@ import { SignInFrame } from './sign-in-frame.tsx'
 export function LinkPage() {
   const [signedIn, setSignedIn] = useState<SignedIn>()
   const token = useRef(location.hash.slice(1))
-  const [methods, setMethods] = useState<readonly string[]>([])
   const open = useSignIn(async () => {
     const before = await callApi<SignInReply>('GET', 'sign-in')
-    if (!before.signedIn) setMethods(before.methods)
     if (before.signedIn && token.current === '') return before // the page was loaded again, and its link is spent
-    return callApi<SignInReply>('POST', 'sign-in/link', { body: { token: token.current } })
+    return callApi<SignInReply>('POST', 'sign-in/link', { body: { token: token.current } }).catch((error: unknown) => {
+      if (before.signedIn && before.method === 'link') return before // the link was opened again where it has worked
+      throw error
+    })
   }, setSignedIn)
   const { mutate, isIdle } = open
   useEffect(() => {
@@ -26,7 +27,7 @@ export function LinkPage() {
     history.replaceState(history.state, '', location.pathname) // the link works once: it has no place in the browser's history
     mutate()
   }, [isIdle, mutate])
-  if (signedIn) return <ChooseSignIn signedIn={signedIn} hasPasskeys={methods.includes('passkey') && canUsePasskeys()} />
+  if (signedIn) return <ChooseSignIn signedIn={signedIn} hasPasskeys={canUsePasskeys()} />
   return (
     <SignInFrame title={open.error ? 'This link does not work' : 'Opening the link'}>
       {open.error ? (

@@ -1,6 +1,10 @@
 import { queryOptions } from '@tanstack/react-query'
+import type { VideoFileBody } from '../../../src/http/api/files.ts'
+import type { HistoryBody } from '../../../src/http/api/queue.ts'
+import type { RetentionBody } from '../../../src/http/api/statistics.ts'
 import type { VideoBody } from '../../../src/http/api/video-body.ts'
-import { callApi } from '../api.ts'
+import { ApiFailure, callApi } from '../api.ts'
+import { installationUrl } from '../app/place.ts'
 import { isUnderWay } from '../library/status.ts'
 
 const REFRESH_MS = 30_000
@@ -15,6 +19,51 @@ export const videoQuery = (id: string) =>
       return isUnderWay(status) || status === 'PRE-Upload' ? REFRESH_UNDER_WAY_MS : REFRESH_MS
     },
   })
+
+export const filesQuery = (id: string) =>
+  queryOptions({
+    queryKey: ['videos', 'files', id],
+    queryFn: ({ signal }) => callApi<VideoFileBody[]>('GET', `videos/${id}/files`, { signal }),
+    // An MP4 is made in the background.
+    refetchInterval: ({ state }) => (state.data?.some(isBeingMade) ? REFRESH_UNDER_WAY_MS : REFRESH_MS),
+  })
+
+export function isBeingMade({ type, isDownloadable, enabled }: VideoFileBody): boolean {
+  return type === 'mp4' && enabled === 1 && isDownloadable === 0
+}
+
+export type OtpDefaults = Readonly<Record<string, unknown>>
+
+export const otpDefaultsQuery = (id: string) =>
+  queryOptions({
+    queryKey: ['videos', 'otp-defaults', id],
+    queryFn: ({ signal }) => callApi<OtpDefaults>('GET', `videos/${id}/otp-defaults`, { signal }),
+  })
+
+export const historyQuery = (id: string) =>
+  queryOptions({
+    queryKey: ['videos', 'history', id],
+    queryFn: ({ signal }) => callApi<HistoryBody>('GET', `videos/${id}/history`, { signal }),
+  })
+
+export const retentionQuery = (id: string) =>
+  queryOptions({
+    queryKey: ['videos', 'retention', id],
+    queryFn: ({ signal }) => callApi<RetentionBody>('GET', `videos/${id}/retention`, { signal }),
+  })
+
+/** The text of a file, such as captions, read through its address of one hour. */
+export async function readFileText(videoId: string, fileId: number): Promise<string> {
+  const response = await fetch(await fileUrl(videoId, fileId))
+  if (!response.ok) throw new ApiFailure('The file cannot be read. Try again.', { status: response.status, code: 'unreadable' })
+  return response.text()
+}
+
+/** Where a file can be downloaded for an hour, at the console's own address. */
+export async function fileUrl(videoId: string, fileId: number): Promise<string> {
+  const { redirect } = await callApi<{ redirect: string }>('GET', `videos/${videoId}/files/${fileId}`)
+  return installationUrl(redirect.slice(redirect.indexOf('/download/') + 1)).href
+}
 
 type Otp = { otp: string; playbackInfo: string }
 

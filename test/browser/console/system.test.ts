@@ -1,0 +1,106 @@
+import type { Browser } from 'playwright-core'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { startSharedReelgate } from '../../in-process.ts'
+import { startChromium } from '../chromium.ts'
+import { complaintsOf, newContext, openConsole, openTab, PHONE, tabTo } from './console.ts'
+
+// Who gets into the console, the settings of an account, and the installation's accounts.
+
+let reelgate: Awaited<ReturnType<typeof startSharedReelgate>>
+let chromium: Browser
+beforeAll(async () => {
+  chromium = await startChromium()
+  reelgate = await startSharedReelgate()
+})
+afterAll(async () => {
+  await chromium?.close()
+  await reelgate?.remove()
+})
+
+const open = (path: string, options = {}) => openConsole(chromium, reelgate, { path, ...options })
+const PASSWORD = 'a lamp in the projection room'
+
+test('by keyboard alone a person is invited, who sets a password by the link, sees no more than a viewer may, and is deleted', async () => {
+  const page = await open('/system/people')
+  await tabTo(page, 'button:has-text("Invite a person")')
+  await page.keyboard.press('Enter')
+  await page.getByRole('textbox', { name: 'Name' }).waitFor()
+  await page.keyboard.type('ann@example.org')
+  await page.keyboard.press('Enter')
+  await page.getByRole('dialog', { name: 'A link for one person' }).waitFor()
+  const link = (await page.getByRole('group', { name: 'Sign-in link' }).textContent()) ?? ''
+  await tabTo(page, 'button:has-text("Close")')
+  await page.keyboard.press('Enter')
+  await page.getByRole('table', { name: 'People' }).getByText('Invited').waitFor()
+
+  const theirs = await openTab(await newContext(chromium))
+  await theirs.goto(link.replace('127.0.0.1', 'localhost'))
+  await theirs.getByLabel('Password', { exact: true }).fill(PASSWORD)
+  await theirs.getByRole('button', { name: 'Set the password' }).click()
+  await theirs.getByRole('heading', { name: 'Videos' }).waitFor()
+  await theirs.getByRole('link', { name: 'System' }).click()
+  await theirs.getByText('This browser').waitFor()
+  const parts = theirs.getByRole('navigation', { name: 'System' })
+  expect(await parts.getByRole('link').allTextContents()).toEqual(['You ', 'Settings ', 'Queue '])
+
+  await page.reload()
+  await tabTo(page, 'button[aria-label="Change ann@example.org"]')
+  await page.keyboard.press('Enter')
+  await page.getByRole('menuitem', { name: 'Delete' }).waitFor()
+  const chosen = page.locator('[role=menuitem]:has-text("Delete"):focus')
+  for (let presses = 0; presses < 10 && (await chosen.count()) === 0; presses++) await page.keyboard.press('ArrowDown')
+  await page.keyboard.press('Enter')
+  await page.getByRole('dialog', { name: 'Delete ann@example.org?' }).waitFor()
+  await page.keyboard.press('Tab')
+  await page.keyboard.press('Enter')
+  await page.getByText('ann@example.org has been deleted.').waitFor()
+  await theirs.reload()
+  await theirs.getByRole('heading', { name: 'Sign in to Reelgate' }).waitFor()
+  expect([...complaintsOf(page), ...complaintsOf(theirs)]).toEqual([])
+})
+
+test('other browsers of the person are listed, and signed out', async () => {
+  const page = await open('/system/you')
+  const other = await open('/videos')
+  await other.getByRole('heading', { name: 'Videos' }).waitFor()
+  await page.reload()
+  await page.getByRole('button', { name: 'Sign out all others' }).click()
+  await page.getByRole('button', { name: 'Sign out all others' }).waitFor({ state: 'detached' })
+  await other.reload()
+  await other.getByRole('heading', { name: 'Sign in to Reelgate' }).waitFor()
+})
+
+test('on a phone the settings of the account are changed', async () => {
+  const page = await open('/system/settings', { viewport: PHONE, hasTouch: true })
+  await page.getByRole('textbox', { name: 'Screens of one viewer' }).fill('2')
+  await page.getByRole('switch', { name: 'The API deletes into the trash' }).check()
+  await page.getByRole('button', { name: 'Save the settings' }).tap()
+  await page.getByText('The settings have been saved.').waitFor()
+  expect(await (await reelgate.owner.call('GET', '/api/account')).json()).toMatchObject({ streamLimit: 2, deletesToTrash: true })
+})
+
+test('an administrator creates an account, looks into it, which its audit log says, and disables it', async () => {
+  const page = await open('/system/accounts')
+  await page.getByRole('button', { name: 'Create an account' }).click()
+  await page.getByRole('textbox', { name: 'Name' }).fill('A school')
+  await page.getByRole('button', { name: 'Create', exact: true }).click()
+  await page.getByRole('button', { name: 'Look into A school' }).click()
+  await page.getByRole('heading', { name: 'Videos' }).waitFor()
+  await page
+    .getByRole('button', { name: /^Account menu of/ })
+    .getByText('A school')
+    .waitFor()
+  await page.getByRole('link', { name: 'System' }).click()
+  await page.getByRole('link', { name: 'Audit log' }).click()
+  await page.getByText('An administrator looked into the account').waitFor()
+
+  await page.getByRole('link', { name: 'Accounts' }).click()
+  await page.getByRole('button', { name: 'Look into owner' }).click()
+  await page.getByRole('heading', { name: 'Videos' }).waitFor()
+  await page.getByRole('link', { name: 'System' }).click()
+  await page.getByRole('link', { name: 'Accounts' }).click()
+  await page.getByRole('button', { name: 'Disable A school' }).click()
+  await page.getByRole('dialog').getByRole('button', { name: 'Disable' }).click()
+  await page.getByText('Disabled').waitFor()
+  expect(complaintsOf(page)).toEqual([])
+})

@@ -1,0 +1,96 @@
+import type { Browser } from 'playwright-core'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { startSharedReelgate } from '../../in-process.ts'
+import { makeVideo } from '../../videos.ts'
+import { startChromium } from '../chromium.ts'
+import { addCaptions, complaintsOf, openConsole, PHONE } from './console.ts'
+
+// An owner works on one video.
+
+let reelgate: Awaited<ReturnType<typeof startSharedReelgate>>
+let chromium: Browser
+beforeAll(async () => {
+  chromium = await startChromium()
+  reelgate = await startSharedReelgate({ video: await makeVideo(), title: 'Lesson 12 – Light' })
+})
+afterAll(async () => {
+  await chromium?.close()
+  await reelgate?.remove()
+})
+
+const open = (path: string, options = {}) =>
+  openConsole(chromium, reelgate, { path: `/videos/${reelgate.videoId}${path}`, ...options })
+
+test('details are changed, and a frame of the video becomes its poster', async () => {
+  const page = await open('')
+  await page.getByRole('textbox', { name: 'Title' }).fill('Lesson 12 – Shadow')
+  await page.getByRole('textbox', { name: 'Description' }).fill('What light leaves out.')
+  await page.getByRole('combobox', { name: 'Tags' }).fill('light')
+  await page.keyboard.press('Enter')
+  await page.getByRole('button', { name: 'Save', exact: true }).click()
+  await page.getByText('The details have been saved.').waitFor()
+  await page.getByRole('heading', { name: 'Lesson 12 – Shadow', level: 1 }).waitFor()
+  const before = await reelgate.owner.video(reelgate.videoId)
+  expect(before).toMatchObject({ title: 'Lesson 12 – Shadow', description: 'What light leaves out.', tags: ['light'] })
+
+  await page.getByRole('textbox', { name: 'Frame at second' }).fill('1')
+  await page.getByRole('button', { name: 'Use this frame' }).click()
+  await page.getByText('The poster has been changed.').waitFor()
+  expect((await reelgate.owner.video(reelgate.videoId)).poster).not.toBe(before.poster)
+  expect(complaintsOf(page)).toEqual([])
+})
+
+test('on a phone captions are edited line by line, and the player has the new ones', async () => {
+  await addCaptions(reelgate, 'en', [
+    ['00:00.000', '00:01.000', 'A frist line'],
+    ['00:01.000', '00:02.000', 'A second line'],
+  ])
+  const page = await open('?tab=captions', { viewport: PHONE, hasTouch: true })
+  await page.getByRole('button', { name: 'Edit lines: English' }).tap()
+  await page.getByRole('textbox', { name: 'Line 1', exact: true }).fill('A first line')
+  await page.getByRole('button', { name: 'Delete line 2' }).tap()
+  await page.getByRole('button', { name: 'Save the lines' }).tap()
+  await page.getByText('The captions in English have been saved.').waitFor()
+  await page.getByRole('button', { name: 'Edit lines: English' }).tap()
+  await page.getByRole('textbox', { name: 'Line 1', exact: true }).waitFor()
+  expect(await page.getByRole('textbox', { name: 'Line 1', exact: true }).inputValue()).toBe('A first line')
+  expect(await page.getByRole('textbox', { name: 'Line 2', exact: true }).count()).toBe(0)
+  expect(complaintsOf(page)).toEqual([])
+})
+
+test('a site, countries, a limit of streams and a watermark are saved as the defaults of its OTPs, and shown again', async () => {
+  const page = await open('?tab=protection')
+  await page.getByRole('textbox', { name: 'Site' }).fill('school.example')
+  await page.getByRole('combobox', { name: 'Where it may be watched' }).click()
+  await page.getByRole('option', { name: 'Only in some countries' }).click()
+  await page.getByRole('combobox', { name: 'Countries' }).fill('Germ')
+  await page.getByRole('option', { name: 'Germany' }).click()
+  await page.keyboard.press('Escape')
+  await page.getByRole('textbox', { name: 'Screens of one viewer' }).fill('2')
+  await page.getByRole('switch', { name: 'Show a text over the picture' }).check()
+  await page.getByRole('textbox', { name: 'Text', exact: true }).fill('{id} at school')
+  await page.getByText('reader-4711 at school').waitFor() // as it will look
+  await page.getByRole('button', { name: 'Save the protection' }).click()
+  await page.getByText('The protection has been saved.').waitFor()
+  const saved = await (await reelgate.owner.call('GET', `/api/videos/${reelgate.videoId}/otp-defaults`)).json()
+  expect(saved).toEqual({
+    ...{ whitelisthref: 'school.example', ipGeo: { allow: ['DE'] }, streamLimit: 2 },
+    annotate: [expect.objectContaining({ type: 'rtext', text: '{id} at school', color: '0xFFFFFF' })],
+  })
+  await page.reload()
+  expect(await page.getByRole('textbox', { name: 'Site' }).inputValue()).toBe('school.example')
+  expect(await page.getByRole('textbox', { name: 'Text', exact: true }).inputValue()).toBe('{id} at school')
+  expect(complaintsOf(page)).toEqual([])
+})
+
+test('a video is deleted last, and is in the trash', async () => {
+  const page = await open('')
+  await page.getByRole('button', { name: 'Delete', exact: true }).click()
+  await page
+    .getByRole('dialog', { name: /^Delete / })
+    .getByRole('button', { name: 'Delete' })
+    .click()
+  await page.getByText('is in the trash.').waitFor()
+  await page.getByRole('heading', { name: 'Videos' }).waitFor()
+  expect((await reelgate.owner.call('GET', `/api/videos/${reelgate.videoId}`)).status).toBe(404)
+})

@@ -1,0 +1,85 @@
+import { SegmentedControl } from '@mantine/core'
+import { useSuspenseQuery } from '@tanstack/react-query'
+import { getRouteApi, Link } from '@tanstack/react-router'
+import type { StatisticsBody } from '../../../src/http/api/statistics.ts'
+import { BarChart } from '../app/bar-chart.tsx'
+import { type Column, DataTable } from '../app/data-table.tsx'
+import { Page } from '../app/page.tsx'
+import { Section } from '../app/section.tsx'
+import { formatBytes, formatCount, formatDay } from '../units.ts'
+import { statisticsQuery } from './queries.ts'
+
+const route = getRouteApi('/signed-in/activity')
+
+type Top = StatisticsBody['videos'][number]
+
+/** Views and bandwidth over time, and the videos that are watched most. */
+export function ActivityPage() {
+  const { days = '30' } = route.useSearch()
+  const navigate = route.useNavigate()
+  const { data: statistics } = useSuspenseQuery(statisticsQuery(Number(days)))
+  const perDay = (value: (day: StatisticsBody['days'][number]) => number) =>
+    statistics.days.map((day) => ({ name: formatDay(Date.parse(day.day) / 1000), value: value(day) }))
+  const sum = (value: (day: StatisticsBody['days'][number]) => number) =>
+    statistics.days.reduce((total, day) => total + value(day), 0)
+  return (
+    <Page
+      title="Activity"
+      actions={
+        <SegmentedControl
+          aria-label="Days"
+          value={days}
+          onChange={(next) =>
+            void navigate({
+              search: { days: next === '7' || next === '90' ? next : undefined },
+              replace: true,
+              resetScroll: false,
+            })
+          }
+          data={[
+            { value: '7', label: '7 days' },
+            { value: '30', label: '30 days' },
+            { value: '90', label: '90 days' },
+          ]}
+        />
+      }
+    >
+      <Section title={countViews(sum(({ views }) => views))}>
+        <BarChart label="Views" valueName="Views" bars={perDay(({ views }) => views)} format={formatCount} />
+      </Section>
+      <Section title={`${formatBytes(sum(({ sentBytes }) => sentBytes))} sent`}>
+        <BarChart label="Bandwidth" valueName="Sent" bars={perDay(({ sentBytes }) => sentBytes)} format={formatBytes} />
+      </Section>
+      <Section title="Watched most">
+        <DataTable
+          label="Videos that are watched most"
+          columns={COLUMNS}
+          rows={statistics.videos}
+          keyOf={({ video }) => video}
+          empty={<p>Nothing was watched in these days. A view counts when a player gets its first key.</p>}
+        />
+      </Section>
+    </Page>
+  )
+}
+
+function countViews(count: number): string {
+  return count === 1 ? '1 view' : `${formatCount(count)} views`
+}
+
+const COLUMNS: Column<Top>[] = [
+  {
+    name: 'Video',
+    kind: 'title',
+    cell: ({ video, title }) =>
+      title === null ? (
+        'Deleted video'
+      ) : (
+        <Link to="/videos/$videoId" params={{ videoId: video }} search={{ tab: 'statistics' }}>
+          {title}
+        </Link>
+      ),
+  },
+  { name: 'Views', kind: 'number', cell: ({ views }) => formatCount(views) },
+  { name: 'Sent', kind: 'number', cell: ({ sentBytes }) => formatBytes(sentBytes) },
+]

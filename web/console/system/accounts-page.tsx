@@ -1,0 +1,142 @@
+import { Button, TextInput } from '@mantine/core'
+import { useMutation, useQueryClient, useSuspenseQuery } from '@tanstack/react-query'
+import { useState } from 'react'
+import type { SignInReply } from '../../../src/http/console/sign-in.ts'
+import { callApi } from '../api.ts'
+import { useAnnounce } from '../app/announcements.tsx'
+import { type Column, DataTable } from '../app/data-table.tsx'
+import { Dialog } from '../app/dialog.tsx'
+import { FailureNotice } from '../app/failure.tsx'
+import { PlusIcon } from '../app/icons.tsx'
+import { Page } from '../app/page.tsx'
+import { consolePath } from '../app/place.ts'
+import { Section } from '../app/section.tsx'
+import { StateWord } from '../app/state-word.tsx'
+import { useSignedIn } from '../sign-in/queries.ts'
+import { formatCount, formatDay } from '../units.ts'
+import { type Account, accountsQuery } from './queries.ts'
+import styles from './system.module.css'
+import { SystemParts } from './system-parts.tsx'
+
+/** The accounts of the installation, for administrators. */
+export function AccountsPage() {
+  const queries = useQueryClient()
+  const announce = useAnnounce()
+  const { account: current } = useSignedIn()
+  const { data: accounts } = useSuspenseQuery(accountsQuery)
+  const [isCreating, setCreating] = useState(false)
+  const [disabling, setDisabling] = useState<Account>()
+  const look = useMutation({
+    mutationFn: ({ id }: Account) => callApi<SignInReply>('PUT', 'sign-in/account', { body: { account: id } }),
+    onSuccess: () => location.assign(`${consolePath}/videos`), // nothing that was read of the other account stays in memory
+  })
+  const setDisabled = useMutation({
+    mutationFn: ({ id, disabled }: Account) =>
+      callApi<unknown>('PUT', `accounts/${id}`, { body: { disabled: disabled ? 0 : 1 } }),
+    async onSuccess() {
+      setDisabling(undefined)
+      announce('The account has been changed.')
+      await queries.invalidateQueries({ queryKey: accountsQuery.queryKey })
+    },
+  })
+  const actions: Column<Account> = {
+    name: 'Actions',
+    kind: 'actions',
+    cell: (account) =>
+      account.id !== current.id && (
+        <span className={styles.row}>
+          <Button variant="default" size="xs" aria-label={`Look into ${account.name}`} onClick={() => look.mutate(account)}>
+            Look into
+          </Button>
+          <Button
+            variant="default"
+            size="xs"
+            aria-label={`${account.disabled ? 'Enable' : 'Disable'} ${account.name}`}
+            onClick={() => (account.disabled ? setDisabled.mutate(account) : setDisabling(account))}
+          >
+            {account.disabled ? 'Enable' : 'Disable'}
+          </Button>
+        </span>
+      ),
+  }
+  return (
+    <Page title="System">
+      <SystemParts />
+      <Section
+        title="Accounts"
+        lead="Each sees only its own videos, keys and viewers. Looking into an account is recorded in its audit log."
+        actions={
+          <Button leftSection={<PlusIcon size={16} />} onClick={() => setCreating(true)}>
+            Create an account
+          </Button>
+        }
+      >
+        {(look.error ?? setDisabled.error) && <FailureNotice error={look.error ?? setDisabled.error} />}
+        <DataTable
+          label="Accounts"
+          columns={[
+            {
+              name: 'Name',
+              kind: 'title',
+              cell: ({ id, name }) => (id === current.id ? `${name} (you look at it)` : name),
+            },
+            ...COLUMNS,
+            actions,
+          ]}
+          rows={accounts}
+          keyOf={({ id }) => id}
+        />
+      </Section>
+      {isCreating && <CreateAccountDialog onClose={() => setCreating(false)} />}
+      {disabling && (
+        <Dialog
+          title={`Disable ${disabling.name}?`}
+          onClose={() => setDisabling(undefined)}
+          action="Disable"
+          color="stop"
+          isBusy={setDisabled.isPending}
+          error={setDisabled.error}
+          onSubmit={() => setDisabled.mutate(disabling)}
+        >
+          <p>Its keys and people are refused, and its videos stop playing, until you enable it again. Nothing is deleted.</p>
+        </Dialog>
+      )}
+    </Page>
+  )
+}
+
+const COLUMNS: Column<Account>[] = [
+  { name: 'Videos', kind: 'number', cell: ({ videosCount }) => formatCount(videosCount) },
+  {
+    name: 'State',
+    cell: ({ disabled }) => <StateWord color={disabled ? 'stop' : 'ok'}>{disabled ? 'Disabled' : 'In use'}</StateWord>,
+  },
+  { name: 'Created', cell: ({ createdAt }) => formatDay(Date.parse(createdAt) / 1000) },
+]
+
+function CreateAccountDialog({ onClose }: { onClose(): void }) {
+  const queries = useQueryClient()
+  const announce = useAnnounce()
+  const [name, setName] = useState('')
+  const create = useMutation({
+    mutationFn: () => callApi<unknown>('POST', 'accounts', { body: { name } }),
+    async onSuccess() {
+      onClose()
+      announce(`The account ${name} has been created. Look into it to invite its people.`)
+      await queries.invalidateQueries({ queryKey: accountsQuery.queryKey })
+    },
+  })
+  return (
+    <Dialog
+      title="Create an account"
+      onClose={onClose}
+      action="Create"
+      isBusy={create.isPending}
+      isDisabled={name.trim() === ''}
+      error={create.error}
+      onSubmit={() => create.mutate()}
+    >
+      <TextInput label="Name" maxLength={100} data-autofocus value={name} onChange={({ target }) => setName(target.value)} />
+    </Dialog>
+  )
+}

@@ -1,0 +1,70 @@
+import { infiniteQueryOptions, queryOptions } from '@tanstack/react-query'
+import type { AuditLogBody } from '../../../src/http/api/audit-log.ts'
+import type { QueueBody } from '../../../src/http/api/queue.ts'
+import type { AccountListBody } from '../../../src/http/console/accounts.ts'
+import type { PasskeyListBody } from '../../../src/http/console/passkeys.ts'
+import type { SignInListBody } from '../../../src/http/console/sign-ins.ts'
+import type { ChecksBody, SystemStatusBody } from '../../../src/http/console/system.ts'
+import type { UserListBody } from '../../../src/http/console/users.ts'
+import { callApi, callApiForPage } from '../api.ts'
+
+export type User = UserListBody['rows'][number]
+export type SignIn = SignInListBody['rows'][number]
+export type Passkey = PasskeyListBody['rows'][number]
+export type Account = AccountListBody['rows'][number]
+export type Work = QueueBody['rows'][number]
+export type Check = ChecksBody['rows'][number]
+
+const REFRESH_MS = 5_000
+const AUDIT_PAGE = 100
+
+export const usersQuery = queryOptions({
+  queryKey: ['users'],
+  queryFn: ({ signal }) => callApi<UserListBody>('GET', 'users', { signal }),
+  select: ({ rows }) => rows,
+})
+
+export const signInsQuery = queryOptions({
+  queryKey: ['sign-ins'],
+  queryFn: ({ signal }) => callApi<SignInListBody>('GET', 'sign-ins', { signal }),
+  select: ({ rows }) => rows,
+})
+
+export const passkeysQuery = queryOptions({
+  queryKey: ['passkeys'],
+  queryFn: ({ signal }) => callApi<PasskeyListBody>('GET', 'passkeys', { signal }),
+  select: ({ rows }) => rows,
+})
+
+export const accountsQuery = queryOptions({
+  queryKey: ['accounts'],
+  queryFn: ({ signal }) => callApi<AccountListBody>('GET', 'accounts', { signal }),
+  select: ({ rows }) => rows,
+})
+
+export const queueQuery = queryOptions({
+  queryKey: ['queue'],
+  queryFn: ({ signal }) => callApi<QueueBody>('GET', 'queue', { signal }),
+  select: ({ rows }) => rows,
+  refetchInterval: REFRESH_MS,
+})
+
+export const checksQuery = queryOptions({
+  queryKey: ['system', 'checks'],
+  queryFn: ({ signal }) => callApi<ChecksBody>('GET', 'system/checks', { signal }),
+  select: ({ rows }) => rows,
+})
+
+export const statusQuery = queryOptions({
+  queryKey: ['system', 'status'],
+  queryFn: ({ signal }) => callApi<SystemStatusBody>('GET', 'system/status', { signal }),
+  refetchInterval: REFRESH_MS,
+})
+
+export const auditLogQuery = infiniteQueryOptions({
+  queryKey: ['audit-log'],
+  queryFn: ({ pageParam, signal }) =>
+    callApiForPage<AuditLogBody>('audit-log', { query: { limit: AUDIT_PAGE, after: pageParam }, signal }),
+  initialPageParam: '',
+  getNextPageParam: ({ after }) => after,
+})

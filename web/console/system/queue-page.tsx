@@ -1,0 +1,56 @@
+import { Progress } from '@mantine/core'
+import { useSuspenseQuery } from '@tanstack/react-query'
+import { Link } from '@tanstack/react-router'
+import { type Column, DataTable } from '../app/data-table.tsx'
+import { Page } from '../app/page.tsx'
+import { Section } from '../app/section.tsx'
+import { formatBytes } from '../units.ts'
+import { queueQuery, type Work } from './queries.ts'
+import { SystemParts } from './system-parts.tsx'
+
+/** What the server does with the account's videos. */
+export function QueuePage() {
+  const { data: rows } = useSuspenseQuery(queueQuery)
+  return (
+    <Page title="System">
+      <SystemParts />
+      <Section title="Queue" lead="Encoding, waiting and importing, the oldest first. It continues when this page is closed.">
+        <DataTable
+          label="Queue"
+          columns={COLUMNS}
+          rows={rows}
+          keyOf={({ video }) => video}
+          empty={<p>Nothing to do. New videos are here until the last of their renditions is encoded.</p>}
+        />
+      </Section>
+    </Page>
+  )
+}
+
+const STATES = { importing: 'Importing', waiting: 'Waiting', encoding: 'Encoding' } as const
+
+const COLUMNS: Column<Work>[] = [
+  {
+    name: 'Video',
+    kind: 'title',
+    cell: ({ video, title }) => (
+      <Link to="/videos/$videoId" params={{ videoId: video }}>
+        {title}
+      </Link>
+    ),
+  },
+  { name: 'State', cell: ({ state, status }) => (status === 'ready' ? `${STATES[state]}, plays already` : STATES[state]) },
+  { name: 'Done', cell: (work) => <Done work={work} /> },
+  { name: 'Speed', kind: 'number', cell: ({ speed }) => speed !== null && `${speed.toFixed(1)} × real time` },
+]
+
+function Done({ work: { title, part, chunks, receivedBytes } }: { work: Work }) {
+  if (part !== null)
+    return (
+      <>
+        <Progress value={100 * part} aria-label={`Encoding of ${title}`} mb={4} />
+        {Math.floor(100 * part)} %{chunks && `, chunk ${chunks.done} of ${chunks.all}`}
+      </>
+    )
+  return receivedBytes === null ? null : `${formatBytes(receivedBytes)} received`
+}

@@ -1,0 +1,76 @@
+import { useSuspenseQuery } from '@tanstack/react-query'
+import { Ago } from '../app/ago.tsx'
+import { type Column, DataTable } from '../app/data-table.tsx'
+import { FactList } from '../app/fact-list.tsx'
+import { Page } from '../app/page.tsx'
+import { Section } from '../app/section.tsx'
+import { StateWord } from '../app/state-word.tsx'
+import { formatBytes, formatCount } from '../units.ts'
+import { type Check, checksQuery, statusQuery } from './queries.ts'
+import { SystemParts } from './system-parts.tsx'
+
+const OLD_BACKUP_MS = 7 * 24 * 3600 * 1000
+
+/** The state of the server and its checks, for administrators. */
+export function ServerPage() {
+  const { data: status } = useSuspenseQuery(statusQuery)
+  const { data: checks } = useSuspenseQuery(checksQuery)
+  const { disk, chunks, lastBackup } = status
+  return (
+    <Page title="System">
+      <SystemParts />
+      <Section
+        title="Backup"
+        lead="A backup has the database, the videos’ files and their keys. Keep the recovery phrase elsewhere: without it no backup can be read."
+      >
+        <FactList facts={[['Last backup', <BackupAge key="age" lastBackup={lastBackup} />]]} />
+      </Section>
+      <Section title="Checks" lead="The same as “reelgate doctor” on the server.">
+        <DataTable label="Checks" columns={COLUMNS} rows={checks} keyOf={({ check }) => check} />
+      </Section>
+      <Section title="Server">
+        <FactList
+          facts={[
+            ['Reelgate', status.version],
+            ['Node', status.node],
+            ['ffmpeg', status.ffmpeg],
+            ['Sandbox for uploads', status.sandbox ? 'On' : 'Off'],
+            ['Started', <Ago key="started" at={status.startedAt} />],
+            ['Data folder', status.dataFolder],
+            ['Database', status.database],
+            ['Disk', `${formatBytes(disk.freeBytes)} of ${formatBytes(disk.sizeBytes)} free`],
+            [
+              'Encoders',
+              `${formatCount(status.encoders)} at a time; ${formatCount(chunks.running)} chunks run, ${formatCount(chunks.pending)} wait`,
+            ],
+            ['Webhook deliveries that wait', formatCount(status.deliveries)],
+            ['Accounts', formatCount(status.accounts)],
+          ]}
+        />
+      </Section>
+    </Page>
+  )
+}
+
+function BackupAge({ lastBackup }: { lastBackup: { name: string; at: string } | null }) {
+  if (lastBackup === null)
+    return <StateWord color="stop">None yet: on the server, run “reelgate backup FOLDER”, best every night</StateWord>
+  const isOld = Date.now() - Date.parse(lastBackup.at) > OLD_BACKUP_MS
+  return (
+    <StateWord color={isOld ? 'warn' : 'ok'}>
+      <span>
+        <Ago at={lastBackup.at} />, {lastBackup.name}
+        {isOld && ': what was added since then would be lost with the disk'}
+      </span>
+    </StateWord>
+  )
+}
+
+const COLORS = { ok: 'ok', warning: 'warn', trouble: 'stop' } as const
+const WORDS = { ok: 'Fine', warning: 'Look at it', trouble: 'Trouble' } as const
+
+const COLUMNS: Column<Check>[] = [
+  { name: 'Check', kind: 'title', cell: ({ check }) => check },
+  { name: 'State', cell: ({ state }) => <StateWord color={COLORS[state]}>{WORDS[state]}</StateWord> },
+  { name: 'What was found', cell: ({ says }) => says },
+]

@@ -1,0 +1,103 @@
+import { Button, NumberInput, Select, Switch } from '@mantine/core'
+import { useMutation, useQueryClient, useSuspenseQuery } from '@tanstack/react-query'
+import { type FormEvent, useState } from 'react'
+import type { AccountBody } from '../../../src/http/api/account.ts'
+import { callApi } from '../api.ts'
+import { useAnnounce } from '../app/announcements.tsx'
+import { FactList } from '../app/fact-list.tsx'
+import { FailureNotice } from '../app/failure.tsx'
+import { Page } from '../app/page.tsx'
+import { Section } from '../app/section.tsx'
+import { accountQuery } from '../develop/queries.ts'
+import { useMay } from '../sign-in/queries.ts'
+import { formatCount, formatDay } from '../units.ts'
+import styles from './system.module.css'
+import { SystemParts } from './system-parts.tsx'
+
+/** The settings of the account, with what they mean. */
+export function SettingsPage() {
+  const { data: account } = useSuspenseQuery(accountQuery)
+  const mayEdit = useMay('editor')
+  return (
+    <Page title="System">
+      <SystemParts />
+      <Section title="Settings of the account">
+        {mayEdit ? <SettingsForm account={account} /> : <p className={styles.soft}>Owners of the account change its settings.</p>}
+      </Section>
+      <Section title="Account">
+        <FactList
+          facts={[
+            ['Name', account.name],
+            ['Created', formatDay(Date.parse(account.createdAt) / 1000)],
+            ['Videos', formatCount(account.videosCount)],
+            ['A link may remove watermark and site', account.otpDefaultsRemovable ? 'Yes' : 'No: the defaults always apply'],
+          ]}
+        />
+      </Section>
+    </Page>
+  )
+}
+
+type Settings = Pick<AccountBody, 'streamLimit' | 'whenFull' | 'deletesToTrash'>
+
+const WHEN_FULL = [
+  { value: 'refuse', label: 'The new one is refused' },
+  { value: 'stop-oldest', label: 'The oldest is stopped' },
+]
+
+function SettingsForm({ account }: { account: AccountBody }) {
+  const queries = useQueryClient()
+  const announce = useAnnounce()
+  const [changes, setChanges] = useState<Partial<Settings>>({})
+  const { streamLimit, whenFull, deletesToTrash } = { ...account, ...changes }
+  const save = useMutation({
+    mutationFn() {
+      const { deletesToTrash, ...others } = changes
+      return callApi<AccountBody>('PUT', 'account', {
+        body: { ...others, ...(deletesToTrash !== undefined && { deletesToTrash: deletesToTrash ? 1 : 0 }) },
+      })
+    },
+    async onSuccess() {
+      announce('The settings have been saved.')
+      await queries.invalidateQueries({ queryKey: accountQuery.queryKey })
+      setChanges({})
+    },
+  })
+  const submit = (event: FormEvent) => {
+    event.preventDefault()
+    save.mutate()
+  }
+  const change = (change: Partial<Settings>) => setChanges({ ...changes, ...change })
+  return (
+    <form className={styles.form} onSubmit={submit}>
+      <NumberInput
+        label="Screens of one viewer at the same time"
+        description="For links with a userId. 0: no limit. A video or a link may have its own."
+        min={0}
+        max={100}
+        allowDecimal={false}
+        value={streamLimit}
+        onChange={(value) => change({ streamLimit: Number(value) || 0 })}
+      />
+      <Select
+        label="When a viewer starts one more"
+        data={WHEN_FULL}
+        value={whenFull}
+        onChange={(value) => value !== null && change({ whenFull: value })}
+        allowDeselect={false}
+      />
+      <Switch
+        label="The API deletes into the trash"
+        description="As the console always does: deleted videos can be restored for 7 days."
+        checked={deletesToTrash}
+        onChange={({ target }) => change({ deletesToTrash: target.checked })}
+      />
+      {save.error && <FailureNotice error={save.error} />}
+      <div>
+        <Button type="submit" loading={save.isPending} disabled={Object.keys(changes).length === 0}>
+          Save the settings
+        </Button>
+      </div>
+    </form>
+  )
+}

@@ -1,0 +1,189 @@
+import { Button, PasswordInput } from '@mantine/core'
+import { useMutation, useQueryClient, useSuspenseQuery } from '@tanstack/react-query'
+import { type FormEvent, useState } from 'react'
+import type { SignInReply } from '../../../src/http/console/sign-in.ts'
+import { callApi } from '../api.ts'
+import { Ago } from '../app/ago.tsx'
+import { useAnnounce } from '../app/announcements.tsx'
+import { type Column, DataTable } from '../app/data-table.tsx'
+import { FailureNotice } from '../app/failure.tsx'
+import { KeyIcon } from '../app/icons.tsx'
+import { Page } from '../app/page.tsx'
+import { Section } from '../app/section.tsx'
+import { StateWord } from '../app/state-word.tsx'
+import { addPasskey, canUsePasskeys, PasskeyCancelled } from '../sign-in/passkey.ts'
+import { useSignedIn, useSignIn } from '../sign-in/queries.ts'
+import { formatDay } from '../units.ts'
+import { describeDevice } from '../viewers/device.ts'
+import { type Passkey, passkeysQuery, type SignIn, signInsQuery } from './queries.ts'
+import styles from './system.module.css'
+import { SystemParts } from './system-parts.tsx'
+
+/** How the person signs in, and where they are signed in. */
+export function YouPage() {
+  return (
+    <Page title="System">
+      <SystemParts />
+      <SignIns />
+      <Passkeys />
+      <Section title="Password" lead="Setting one signs out all your other browsers.">
+        <PasswordForm />
+      </Section>
+    </Page>
+  )
+}
+
+function SignIns() {
+  const queries = useQueryClient()
+  const announce = useAnnounce()
+  const { data: signIns } = useSuspenseQuery(signInsQuery)
+  const end = useMutation({
+    mutationFn: (id?: string) => callApi<unknown>('DELETE', id === undefined ? 'sign-ins' : `sign-ins/${id}`),
+    async onSuccess() {
+      announce('Signed out there.')
+      await queries.invalidateQueries({ queryKey: signInsQuery.queryKey })
+    },
+  })
+  const columns: Column<SignIn>[] = [
+    { name: 'Browser', kind: 'title', cell: ({ userAgent }) => describeDevice(userAgent) },
+    { name: 'Address', cell: ({ address }) => address },
+    { name: 'By', cell: ({ method }) => METHODS[method] },
+    { name: 'Signed in', cell: ({ createdAt }) => <Ago at={createdAt} /> },
+    {
+      name: 'Last seen',
+      cell: ({ lastSeenAt, current }) => (current ? <StateWord color="ok">This browser</StateWord> : <Ago at={lastSeenAt} />),
+    },
+    {
+      name: 'Actions',
+      kind: 'actions',
+      cell: ({ id, current, userAgent }) =>
+        !current && (
+          <Button variant="default" size="xs" aria-label={`Sign out ${describeDevice(userAgent)}`} onClick={() => end.mutate(id)}>
+            Sign out
+          </Button>
+        ),
+    },
+  ]
+  return (
+    <Section
+      title="Where you are signed in"
+      actions={
+        signIns.length > 1 && (
+          <Button variant="default" loading={end.isPending} onClick={() => end.mutate(undefined)}>
+            Sign out all others
+          </Button>
+        )
+      }
+    >
+      {end.error && <FailureNotice error={end.error} />}
+      <DataTable label="Where you are signed in" columns={columns} rows={signIns} keyOf={({ id }) => id} />
+    </Section>
+  )
+}
+
+const METHODS = { password: 'Password', passkey: 'Passkey', link: 'Link' } as const
+
+function Passkeys() {
+  const queries = useQueryClient()
+  const announce = useAnnounce()
+  const { data: passkeys } = useSuspenseQuery(passkeysQuery)
+  const refresh = () => queries.invalidateQueries({ queryKey: passkeysQuery.queryKey })
+  const add = useMutation({
+    mutationFn: addPasskey,
+    async onSuccess() {
+      announce('The passkey has been added.')
+      await refresh()
+    },
+  })
+  const remove = useMutation({
+    mutationFn: ({ id }: Passkey) => callApi<unknown>('DELETE', `passkeys/${id}`),
+    async onSuccess() {
+      announce('The passkey has been removed.')
+      await refresh()
+    },
+  })
+  const columns: Column<Passkey>[] = [
+    { name: 'Passkey', kind: 'title', cell: ({ name }) => name },
+    { name: 'Added', cell: ({ createdAt }) => formatDay(Date.parse(createdAt) / 1000) },
+    { name: 'Last use', cell: ({ lastUsedAt }) => (lastUsedAt === null ? 'Never' : <Ago at={lastUsedAt} />) },
+    {
+      name: 'Actions',
+      kind: 'actions',
+      cell: (passkey) => (
+        <Button variant="default" size="xs" aria-label={`Remove ${passkey.name}`} onClick={() => remove.mutate(passkey)}>
+          Remove
+        </Button>
+      ),
+    },
+  ]
+  const error = add.error instanceof PasskeyCancelled ? remove.error : (add.error ?? remove.error)
+  return (
+    <Section
+      title="Passkeys"
+      lead="A passkey signs you in with a finger, a face or a PIN, and cannot be given away by mistake."
+      actions={
+        canUsePasskeys() && (
+          <Button variant="default" leftSection={<KeyIcon size={16} />} loading={add.isPending} onClick={() => add.mutate()}>
+            Add a passkey
+          </Button>
+        )
+      }
+    >
+      {error && <FailureNotice error={error} />}
+      <DataTable label="Passkeys" columns={columns} rows={passkeys} keyOf={({ id }) => id} empty={<p>No passkeys yet.</p>} />
+    </Section>
+  )
+}
+
+function PasswordForm() {
+  const { user, method } = useSignedIn()
+  const announce = useAnnounce()
+  const queries = useQueryClient()
+  const [current, setCurrent] = useState('')
+  const [password, setPassword] = useState('')
+  const needsCurrent = user.hasPassword && method !== 'link'
+  const save = useSignIn(
+    () => callApi<SignInReply>('PUT', 'sign-in/password', { body: { password, ...(needsCurrent && { current }) } }),
+    () => {
+      announce('The password has been set.')
+      setCurrent('')
+      setPassword('')
+      void queries.invalidateQueries({ queryKey: signInsQuery.queryKey })
+    },
+  )
+  const submit = (event: FormEvent) => {
+    event.preventDefault()
+    save.mutate(undefined)
+  }
+  return (
+    <form className={styles.form} onSubmit={submit}>
+      <input type="text" autoComplete="username" value={user.name} readOnly hidden />
+      {needsCurrent && (
+        <PasswordInput
+          label="Current password"
+          autoComplete="current-password"
+          required
+          value={current}
+          visibilityToggleButtonProps={{ 'aria-label': 'Show the current password' }}
+          onChange={({ target }) => setCurrent(target.value)}
+        />
+      )}
+      <PasswordInput
+        label="New password"
+        description="10 characters or more. Several words are easy to remember."
+        autoComplete="new-password"
+        required
+        minLength={10}
+        value={password}
+        visibilityToggleButtonProps={{ 'aria-label': 'Show the new password' }}
+        onChange={({ target }) => setPassword(target.value)}
+      />
+      {save.error && <FailureNotice error={save.error} />}
+      <div>
+        <Button type="submit" loading={save.isPending}>
+          Set the password
+        </Button>
+      </div>
+    </form>
+  )
+}

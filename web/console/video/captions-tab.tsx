@@ -1,0 +1,136 @@
+import { Button, FileButton, TextInput } from '@mantine/core'
+import { useMutation, useSuspenseQuery } from '@tanstack/react-query'
+import { useState } from 'react'
+import type { VideoFileBody } from '../../../src/http/api/files.ts'
+import type { VideoBody } from '../../../src/http/api/video-body.ts'
+import { callApi, sendForm } from '../api.ts'
+import { useAnnounce } from '../app/announcements.tsx'
+import { type Column, DataTable } from '../app/data-table.tsx'
+import { Dialog } from '../app/dialog.tsx'
+import { FailureNotice } from '../app/failure.tsx'
+import { Section } from '../app/section.tsx'
+import { useMay } from '../sign-in/queries.ts'
+import { formatBytes } from '../units.ts'
+import { CaptionEditor } from './caption-editor.tsx'
+import { languageName } from './language-name.ts'
+import { filesQuery } from './queries.ts'
+import { useRefreshCaptions } from './use-refresh-captions.ts'
+import styles from './video-page.module.css'
+
+/** Captions by language: uploaded, edited line by line with the player above, and deleted. */
+export function CaptionsTab({ video: { id } }: { video: VideoBody }) {
+  const { data: files } = useSuspenseQuery(filesQuery(id))
+  const mayEdit = useMay('editor')
+  const [edited, setEdited] = useState<VideoFileBody>()
+  const [removed, setRemoved] = useState<VideoFileBody>()
+  const captions = files.filter(({ type, enabled }) => type === 'caption' && enabled === 1)
+  const columns: Column<VideoFileBody>[] = [
+    { name: 'Language', kind: 'title', cell: ({ lang }) => languageName(lang) },
+    { name: 'Code', cell: ({ lang }) => lang },
+    { name: 'Size', kind: 'number', cell: ({ size }) => formatBytes(size) },
+    ...(mayEdit
+      ? [
+          {
+            name: 'Actions',
+            kind: 'actions' as const,
+            cell: (file: VideoFileBody) => (
+              <span className={styles.row}>
+                <Button
+                  variant="default"
+                  size="xs"
+                  onClick={() => setEdited(file)}
+                  aria-label={`Edit lines: ${languageName(file.lang)}`}
+                >
+                  Edit lines
+                </Button>
+                <Button
+                  variant="default"
+                  size="xs"
+                  onClick={() => setRemoved(file)}
+                  aria-label={`Delete ${languageName(file.lang)}`}
+                >
+                  Delete
+                </Button>
+              </span>
+            ),
+          },
+        ]
+      : []),
+  ]
+  return (
+    <>
+      <Section title="Captions">
+        <DataTable
+          label="Captions"
+          columns={columns}
+          rows={captions}
+          keyOf={({ id }) => id}
+          empty={<p>No captions yet. WebVTT and SRT files are accepted, one for each language.</p>}
+        />
+      </Section>
+      {mayEdit && edited === undefined && <UploadCaptions videoId={id} />}
+      {edited && <CaptionEditor key={edited.id} videoId={id} file={edited} onClose={() => setEdited(undefined)} />}
+      {removed && <DeleteCaptions videoId={id} file={removed} onClose={() => setRemoved(undefined)} />}
+    </>
+  )
+}
+
+function UploadCaptions({ videoId }: { videoId: string }) {
+  const announce = useAnnounce()
+  const refresh = useRefreshCaptions(videoId)
+  const [language, setLanguage] = useState(() => navigator.language.slice(0, 2))
+  const upload = useMutation({
+    mutationFn: (file: File) => sendForm<unknown>(`videos/${videoId}/files`, file, { language }),
+    async onSuccess() {
+      announce(`Captions in ${languageName(language)} have been added.`)
+      await refresh()
+    },
+  })
+  return (
+    <Section title="Add captions" lead="Captions that are there in the same language are replaced.">
+      <div className={styles.form}>
+        <TextInput
+          label="Language"
+          description="Its code, such as en, de or pt-BR."
+          value={language}
+          maxLength={35}
+          onChange={({ target }) => setLanguage(target.value)}
+        />
+        {upload.error && <FailureNotice error={upload.error} />}
+        <div>
+          <FileButton accept=".vtt,.srt,text/vtt" onChange={(file) => file && upload.mutate(file)}>
+            {(props) => (
+              <Button {...props} loading={upload.isPending} disabled={language.trim() === ''}>
+                Choose a file
+              </Button>
+            )}
+          </FileButton>
+        </div>
+      </div>
+    </Section>
+  )
+}
+
+function DeleteCaptions({ videoId, file, onClose }: { videoId: string; file: VideoFileBody; onClose(): void }) {
+  const refresh = useRefreshCaptions(videoId)
+  const remove = useMutation({
+    mutationFn: () => callApi<unknown>('DELETE', `videos/${videoId}/files/${file.id}`),
+    async onSuccess() {
+      onClose()
+      await refresh()
+    },
+  })
+  return (
+    <Dialog
+      title={`Delete the captions in ${languageName(file.lang)}?`}
+      onClose={onClose}
+      action="Delete"
+      color="stop"
+      isBusy={remove.isPending}
+      error={remove.error}
+      onSubmit={() => remove.mutate()}
+    >
+      <p>This cannot be undone. Viewers who watch now keep them until they reload.</p>
+    </Dialog>
+  )
+}

@@ -1,0 +1,125 @@
+import { Button } from '@mantine/core'
+import { useMutation, useQueryClient, useSuspenseQuery } from '@tanstack/react-query'
+import { useState } from 'react'
+import type { VideoFileBody } from '../../../src/http/api/files.ts'
+import type { VideoBody } from '../../../src/http/api/video-body.ts'
+import { callApi } from '../api.ts'
+import { useAnnounce } from '../app/announcements.tsx'
+import { type Column, DataTable } from '../app/data-table.tsx'
+import { Dialog } from '../app/dialog.tsx'
+import { FailureNotice } from '../app/failure.tsx'
+import { Section } from '../app/section.tsx'
+import { StateWord } from '../app/state-word.tsx'
+import { useMay } from '../sign-in/queries.ts'
+import { formatBytes, formatCount } from '../units.ts'
+import { filesQuery, fileUrl, isBeingMade } from './queries.ts'
+import styles from './video-page.module.css'
+
+const KINDS: Readonly<Record<string, string>> = {
+  original: 'Uploaded file',
+  poster: 'Poster',
+  desktop: 'Video rendition',
+  mobile: 'Video rendition',
+  audio: 'Audio rendition',
+  caption: 'Captions',
+  mp4: 'MP4',
+}
+
+/** What is stored of the video: its renditions, and files to download. */
+export function FilesTab({ video }: { video: VideoBody }) {
+  const queries = useQueryClient()
+  const announce = useAnnounce()
+  const mayEdit = useMay('editor')
+  const { data: files } = useSuspenseQuery(filesQuery(video.id))
+  const [removed, setRemoved] = useState<VideoFileBody>()
+  const download = useMutation({
+    mutationFn: (file: VideoFileBody) => fileUrl(video.id, file.id),
+    onSuccess: (url) => location.assign(url),
+  })
+  const makeMp4 = useMutation({
+    mutationFn: () => callApi<unknown>('POST', `videos/${video.id}/files`, { body: { type: 'mp4' } }),
+    onSuccess: () => queries.invalidateQueries({ queryKey: filesQuery(video.id).queryKey }),
+  })
+  const remove = useMutation({
+    mutationFn: ({ id }: VideoFileBody) => callApi<unknown>('DELETE', `videos/${video.id}/files/${id}`),
+    async onSuccess() {
+      setRemoved(undefined)
+      announce('The file has been deleted.')
+      await queries.invalidateQueries({ queryKey: ['videos'] })
+    },
+  })
+  const actions: Column<VideoFileBody> = {
+    name: 'Actions',
+    kind: 'actions',
+    cell: (file) => (
+      <span className={styles.row}>
+        {file.isDownloadable === 1 && (
+          <Button variant="default" size="xs" aria-label={`Download ${file.name}`} onClick={() => download.mutate(file)}>
+            Download
+          </Button>
+        )}
+        {mayEdit && file.isDeletable === 1 && (
+          <Button variant="default" size="xs" aria-label={`Delete ${file.name}`} onClick={() => setRemoved(file)}>
+            Delete
+          </Button>
+        )}
+      </span>
+    ),
+  }
+  const hasMp4 = files.some(({ type, enabled }) => type === 'mp4' && enabled === 1)
+  return (
+    <Section
+      title="Renditions and files"
+      lead="The player chooses a rendition by the viewer’s connection and screen. Renditions are stored encrypted."
+      actions={
+        mayEdit &&
+        video.status === 'ready' &&
+        !hasMp4 && (
+          <Button variant="default" loading={makeMp4.isPending} onClick={() => makeMp4.mutate()}>
+            Make an MP4
+          </Button>
+        )
+      }
+    >
+      {(download.error ?? makeMp4.error) && <FailureNotice error={download.error ?? makeMp4.error} />}
+      <DataTable
+        label="Files"
+        columns={[...COLUMNS, actions]}
+        rows={files.filter(({ enabled, error }) => enabled === 1 || error !== undefined)}
+        keyOf={({ id }) => id}
+        empty={<p>Nothing is stored yet.</p>}
+      />
+      {removed && (
+        <Dialog
+          title={`Delete ${removed.name}?`}
+          onClose={() => setRemoved(undefined)}
+          action="Delete"
+          color="stop"
+          isBusy={remove.isPending}
+          error={remove.error}
+          onSubmit={() => remove.mutate(removed)}
+        >
+          <p>This cannot be undone.</p>
+        </Dialog>
+      )}
+    </Section>
+  )
+}
+
+const COLUMNS: Column<VideoFileBody>[] = [
+  { name: 'What', kind: 'title', cell: ({ type }) => KINDS[type] ?? type },
+  { name: 'Picture', cell: ({ width, height }) => (width > 0 ? `${width} × ${height}` : undefined) },
+  {
+    name: 'Codec',
+    cell: ({ video_codec, audio_codec }) => [video_codec, audio_codec].filter((codec) => codec !== '').join(', ') || undefined,
+  },
+  { name: 'Bitrate', kind: 'number', cell: ({ bitrate }) => (bitrate > 0 ? `${formatCount(bitrate)} kbit/s` : undefined) },
+  { name: 'Size', kind: 'number', cell: ({ size }) => formatBytes(size) },
+  { name: 'State', cell: (file) => <FileState file={file} /> },
+]
+
+function FileState({ file }: { file: VideoFileBody }) {
+  if (file.error !== undefined) return <StateWord color="stop">{file.error}</StateWord>
+  if (isBeingMade(file)) return <StateWord color="warn">Being made</StateWord>
+  return <StateWord color="ok">Ready</StateWord>
+}

@@ -1,0 +1,87 @@
+import { useSuspenseQuery } from '@tanstack/react-query'
+import { Link } from '@tanstack/react-router'
+import type { VideoBody } from '../../../src/http/api/video-body.ts'
+import { statisticsQuery } from '../activity/queries.ts'
+import { Ago } from '../app/ago.tsx'
+import { BarChart } from '../app/bar-chart.tsx'
+import { type Column, DataTable } from '../app/data-table.tsx'
+import { FactList } from '../app/fact-list.tsx'
+import { Section } from '../app/section.tsx'
+import { formatBytes, formatCount, formatDay, formatDuration } from '../units.ts'
+import { sessionsQuery, type Viewing, viewingsOfVideoQuery } from '../viewers/queries.ts'
+import { SessionTable } from '../viewers/session-table.tsx'
+import { WatchedBar } from '../viewers/watched-bar.tsx'
+import { retentionQuery } from './queries.ts'
+
+const DAYS = 30
+const MAX_SHOWN = 100
+
+/** Who watches and watched the video, how often, and how much of it. */
+export function StatisticsTab({ video: { id } }: { video: VideoBody }) {
+  const { data: sessions } = useSuspenseQuery(sessionsQuery({ video: id }))
+  const { data: statistics } = useSuspenseQuery(statisticsQuery(DAYS, id))
+  const { data: retention } = useSuspenseQuery(retentionQuery(id))
+  const { data: viewings } = useSuspenseQuery(viewingsOfVideoQuery(id))
+  const perDay = (value: (day: (typeof statistics.days)[number]) => number) =>
+    statistics.days.map((day) => ({ name: formatDay(Date.parse(day.day) / 1000), value: value(day) }))
+  const { viewers, completed, averageWatchedS, parts } = retention
+  return (
+    <>
+      <Section title="Watching now">
+        <SessionTable sessions={sessions} without="video" empty="No one is watching this video right now." />
+      </Section>
+      <Section title="The last 30 days">
+        <BarChart label="Views" valueName="Views" bars={perDay(({ views }) => views)} format={formatCount} />
+        <BarChart label="Bandwidth" valueName="Sent" bars={perDay(({ sentBytes }) => sentBytes)} format={formatBytes} />
+      </Section>
+      <Section title="How much was watched" lead="Of viewers with a userId. A part that few reach is where many leave.">
+        <FactList
+          facts={[
+            ['Viewers', formatCount(viewers)],
+            [
+              'Watched to the end',
+              viewers === 0 ? '0' : `${formatCount(completed)} (${Math.round((100 * completed) / viewers)} %)`,
+            ],
+            ['Watched on average', formatDuration(averageWatchedS)],
+          ]}
+        />
+        {viewers > 0 && (
+          <BarChart
+            label="Viewers of each part"
+            valueName="Viewers"
+            nameOf="Part"
+            bars={parts.map(({ fromS, toS, viewers: count }) => ({
+              name: `${formatDuration(fromS)}–${formatDuration(toS)}`,
+              value: count,
+            }))}
+            format={(count) => formatCount(Math.round(count * 10) / 10)}
+          />
+        )}
+      </Section>
+      <Section title="Who watched">
+        <DataTable
+          label="Who watched"
+          columns={COLUMNS}
+          rows={viewings.slice(0, MAX_SHOWN)}
+          keyOf={({ userId }) => userId}
+          empty={<p>No viewer with a userId has watched it yet.</p>}
+        />
+      </Section>
+    </>
+  )
+}
+
+const COLUMNS: Column<Viewing>[] = [
+  {
+    name: 'Viewer',
+    kind: 'title',
+    cell: ({ userId }) => (
+      <Link to="/viewers/$userId" params={{ userId }}>
+        {userId}
+      </Link>
+    ),
+  },
+  { name: 'Parts', cell: (viewing) => <WatchedBar viewing={viewing} /> },
+  { name: 'Watched', kind: 'number', cell: ({ watchedS }) => formatDuration(watchedS) },
+  { name: 'Last', cell: ({ lastAt }) => <Ago at={lastAt} /> },
+]

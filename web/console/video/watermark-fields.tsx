@@ -1,0 +1,99 @@
+import { ColorInput, NumberInput, Slider, Switch, TextInput } from '@mantine/core'
+import type { VideoBody } from '../../../src/http/api/video-body.ts'
+import { posterUrl } from '../posters.ts'
+import { NEW_WATERMARK, type Watermark } from './protection.ts'
+import styles from './watermark-fields.module.css'
+
+type WatermarkFieldsProps = {
+  video: VideoBody
+  watermark: Watermark | undefined
+  onChange(watermark: Watermark | undefined): void
+}
+
+/** A text over the picture, with how it looks on the poster. */
+export function WatermarkFields({ video, watermark, onChange }: WatermarkFieldsProps) {
+  const change = (changes: Partial<Watermark>) => watermark && onChange({ ...watermark, ...changes })
+  return (
+    <fieldset className={styles.fields}>
+      <legend>Watermark</legend>
+      <Switch
+        label="Show a text over the picture"
+        description="It identifies the viewer in a recording of the screen."
+        checked={watermark !== undefined}
+        onChange={({ target }) => onChange(target.checked ? NEW_WATERMARK : undefined)}
+      />
+      {watermark && (
+        <>
+          <TextInput
+            label="Text"
+            description="{id}, {name} and {email} are of the viewer, {ip} is the address, {date} the day."
+            required
+            maxLength={200}
+            value={watermark.text}
+            onChange={({ target }) => change({ text: target.value })}
+          />
+          <div className={styles.row}>
+            <ColorInput
+              label="Color"
+              format="hex"
+              eyeDropperButtonProps={{ 'aria-label': 'Pick a color from the screen' }}
+              value={watermark.color}
+              onChange={(color) => change({ color })}
+            />
+            <NumberInput
+              label="Height of letters, in pixels"
+              min={6}
+              max={120}
+              allowDecimal={false}
+              value={watermark.size}
+              onChange={(size) => change({ size: Number(size) || NEW_WATERMARK.size })}
+            />
+          </div>
+          <div>
+            <span className={styles.label} id="watermark-alpha">
+              Opacity, {Math.round(watermark.alpha * 100)} %
+            </span>
+            <Slider
+              thumbProps={{ 'aria-labelledby': 'watermark-alpha' }}
+              min={0.1}
+              max={1}
+              step={0.05}
+              label={null}
+              value={watermark.alpha}
+              onChange={(alpha) => change({ alpha: Math.round(alpha * 100) / 100 })}
+            />
+          </div>
+          <Switch
+            label="It moves"
+            description="Every five seconds to another place, so that it cannot be cut away."
+            checked={watermark.moves}
+            onChange={({ target }) => change({ moves: target.checked })}
+          />
+          <WatermarkPreview video={video} watermark={watermark} />
+        </>
+      )}
+    </fieldset>
+  )
+}
+
+const EXAMPLES: Readonly<Record<string, string>> = {
+  '{id}': 'reader-4711',
+  '{name}': 'Ann Example',
+  '{email}': 'ann@example.org',
+  '{ip}': '192.0.2.7',
+}
+
+function WatermarkPreview({ video, watermark: { text, color, alpha, size, moves } }: { video: VideoBody; watermark: Watermark }) {
+  const example = text.replaceAll(/\{(?:id|name|email|ip)\}/g, (name) => EXAMPLES[name] ?? name)
+  const shown = example.replaceAll('{date}', new Date().toISOString().slice(0, 10))
+  const url = posterUrl(video, 640)
+  return (
+    <figure className={styles.preview}>
+      {url && <img src={url} alt="" />}
+      <span className={styles.mark} data-moves={moves || undefined} style={{ color, opacity: alpha, fontSize: size }}>
+        {shown}
+      </span>
+      <figcaption>As a viewer may see it, on the poster</figcaption>
+    </figure>
+  )
+}
