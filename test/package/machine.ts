@@ -58,7 +58,9 @@ export async function bootMachine(root = '/'): Promise<Machine> {
       )
     })
   // `degraded`: of this machine's own units some do not run in a namespace.
-  await expect.poll(async () => (await run('systemctl', 'is-system-running')).stdout).toMatch(/^(running|degraded)/)
+  await expect
+    .poll(async () => (await run('systemctl', 'is-system-running')).stdout, { interval: 250 })
+    .toMatch(/^(running|degraded)/)
   const get: Machine['get'] = async (url) => {
     const args = ['--target', String(init), '--net', process.execPath, '--eval', GET, url]
     const { stdout } = await runHere('nsenter', args).catch(() => ({ stdout: undefined }))
