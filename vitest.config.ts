@@ -39,6 +39,6 @@ export default defineConfig({
     // Only to end what hangs. How fast something is, the benches measure.
     testTimeout: 300_000,
     hookTimeout: 300_000,
-    expect: { poll: { timeout: 120_000 } },
+    expect: { poll: { timeout: 120_000, interval: 100 } },
   },
 })

@@ -67,7 +67,7 @@ export function createOwner(url: string, apiKey: string, always: Record<string, 
       const found = await video(id)
       if (statuses.includes(found.status)) return found
       if (/error|Not/.test(found.status)) throw new Error(`${found.title}: ${found.status}: ${found.statusReason}`)
-      await pause(50)
+      await pause(100)
     }
   }
 

@@ -51,7 +51,7 @@ export function lookAtPlayer(page: Page, frame: Frame = page.mainFrame()) {
     for (;;) {
       const watched = await video()
       if (isSo(watched)) return watched
-      await pause(50)
+      await pause(100)
     }
   }
 

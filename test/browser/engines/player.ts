@@ -23,7 +23,7 @@ export function lookAt(tab: Tab, where: Where = 'page') {
     for (;;) {
       const point = await tab.run(where, findCentre, { selector, text })
       if (point) return point
-      await pause(50)
+      await pause(100)
     }
   }
 
@@ -31,7 +31,7 @@ export function lookAt(tab: Tab, where: Where = 'page') {
     for (;;) {
       const watched = await video()
       if (isReached(watched)) return watched
-      await pause(50)
+      await pause(100)
     }
   }
 
@@ -52,7 +52,7 @@ export function lookAt(tab: Tab, where: Where = 'page') {
       for (;;) {
         const now = await state()
         if (now.state === wanted && (code === undefined || now.code === code)) return
-        await pause(50)
+        await pause(100)
       }
     },
     /** The sentence on the screen. */
