@@ -120,8 +120,9 @@ function escaped(part: string | number): string {
 async function sendExample({ path, method, operation }: Place): Promise<Response> {
   if (path === '/upload') return sendForm()
   const { parameters, requestBody } = operation
-  const own = path.startsWith('/console/') ? await ownValuesOfPerson() : await ownValues()
   const exampleFor = (name: string) => String(parameters.find((one) => one.in === 'path' && one.name === name)?.example ?? name)
+  const examples = JSON.stringify([parameters.map(({ example }) => example), requestBody])
+  const own = path.startsWith('/console/') ? await ownValuesOfPerson(examples) : await ownValues(examples)
   const query = parameters.filter((one) => one.in === 'query' && one.example !== undefined)
   const address = own(path.replace(/\{(\w+)\}/g, (_, name: string) => exampleFor(name)))
   const search = new URLSearchParams(query.map(({ name, example }): [string, string] => [name, own(String(example))]))
@@ -170,9 +171,9 @@ async function sendForm(): Promise<Response> {
 let invitedCount = 1
 
 /** The same for what only a person can use. */
-async function ownValuesOfPerson(): Promise<(text: string) => string> {
+async function ownValuesOfPerson(examples: string): Promise<(text: string) => string> {
   const person = await signIn(reelgate)
-  await person.get('PUT', '/sign-in/password', { password: EXAMPLE.password })
+  if (examples.includes(EXAMPLE.password)) await person.get('PUT', '/sign-in/password', { password: EXAMPLE.password })
   const invited = await person.get<{ id: string }>('POST', '/users', { name: `Invited ${invitedCount++}`, role: 'viewer' })
   const { rows } = await person.get<{ rows: { id: string }[] }>('GET', '/sign-ins')
   const own = Object.entries({
@@ -185,8 +186,8 @@ async function ownValuesOfPerson(): Promise<(text: string) => string> {
   return (text) => own.reduce((said, [example, value]) => said.replaceAll(example, value), text)
 }
 
-/** Makes things of this account's own for one example. @returns what puts them into its text */
-async function ownValues(): Promise<(text: string) => string> {
+/** Makes what these examples name, of this account's own. @returns what puts it into their text */
+async function ownValues(examples: string): Promise<(text: string) => string> {
   const { owner } = reelgate
   const { rows } = await ask<{ rows: { uuid: string }[] }>('GET', '/api/hooks')
   for (const { uuid } of rows) await ask('DELETE', '/api/hooks', { uuid })
@@ -196,9 +197,7 @@ async function ownValues(): Promise<(text: string) => string> {
   await owner.delete([gone]) // so that the hook has a delivery
   const { videoId } = await owner.credentials('A video')
   const folder = await ask<{ id: string }>('POST', '/api/videos/folders', { name: `Folder ${videoId}` })
-  const headers = { Authorization: `Apisecret ${owner.apiKey}` }
-  const added = await fetch(`${reelgate.url}/api/videos/${videoId}/files`, { method: 'POST', headers, body: imageForm() })
-  const [poster] = (await added.json()) as { id: number }[]
+  const poster = examples.includes(EXAMPLE.fileId) ? await addPoster(videoId) : undefined
   const key = await ask<{ id: string }>('POST', '/api/keys', { name: 'For an example', permissions: ['viewer'] })
   const own = Object.entries({
     [EXAMPLE.keyId]: key.id,
@@ -211,6 +210,13 @@ async function ownValues(): Promise<(text: string) => string> {
     SECRET: owner.apiKey,
   })
   return (text) => own.reduce((said, [example, value]) => said.replaceAll(example, value), text)
+}
+
+async function addPoster(videoId: string): Promise<{ id: number } | undefined> {
+  const headers = { Authorization: `Apisecret ${reelgate.owner.apiKey}` }
+  const added = await fetch(`${reelgate.url}/api/videos/${videoId}/files`, { method: 'POST', headers, body: imageForm() })
+  const [poster] = (await added.json()) as { id: number }[]
+  return poster
 }
 
 async function ask<Answer>(method: string, path: string, body?: unknown): Promise<Answer> {

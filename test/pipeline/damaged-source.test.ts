@@ -5,6 +5,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { getStoredSource, type StoredSource } from '../data-folder.ts'
 import { makeNumberedVideo } from '../encode/videos.ts'
 import { type Reelgate, startSharedReelgate } from '../reelgate.ts'
+import { sampleOf } from '../sample.ts'
 
 let reelgate: Reelgate & { remove(): Promise<void> }
 let video: string
@@ -20,12 +21,14 @@ beforeAll(async () => {
 })
 afterAll(() => reelgate.remove())
 
-test.each([
+const HARMS = [
   { harm: 'one bit in its middle is another', hurt: (source: StoredSource) => flipBit(source.path, 0.5) },
   { harm: 'one bit at its end is another', hurt: (source: StoredSource) => flipBit(source.path, 0.999) },
   { harm: 'it was cut', hurt: async ({ path }: StoredSource) => truncate(path, Math.floor((await stat(path)).size / 2)) },
   { harm: 'it is gone', hurt: ({ path }: StoredSource) => rm(path) },
-])(
+]
+
+test.each(sampleOf('changed sources', HARMS, 2))(
   'a video whose source was changed on the server’s disk ($harm) ends as "Encoding error" with a reason, not as finished',
   async ({ hurt }) => {
     const videoId = await reelgate.owner.upload('A video', video)
