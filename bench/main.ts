@@ -2,6 +2,7 @@ import { writeFile } from 'node:fs/promises'
 import { availableParallelism, cpus, loadavg } from 'node:os'
 import { parseArgs } from 'node:util'
 import { BACKUP_ROWS } from './backup.ts'
+import { CONSOLE_ROWS } from './console.ts'
 import { FIRST_FRAME_ROWS } from './first-frame.ts'
 import { KEY_ROWS } from './key.ts'
 import { LIBRARY_ROWS } from './library.ts'
@@ -19,6 +20,7 @@ import { VIEWER_ROWS } from './viewers.ts'
 const ROWS: readonly Row[] = [
   ...LIST_ROWS,
   ...LIBRARY_ROWS,
+  ...CONSOLE_ROWS,
   ...OTP_ROWS,
   ...POSTGRES_ROWS,
   ...KEY_ROWS,
