@@ -567,6 +567,8 @@ type AlertMailTable = {
 type RedeemAttemptTable = {
   id: Generated<number>
   otpHash: Buffer
+  /** Of its OTP; null where that was gone when this column was added. */
+  accountId: string | null
   atS: number
   keyId: Buffer
   address: string

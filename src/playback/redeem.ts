@@ -129,6 +129,7 @@ async function redeemInTransaction(tx: Db, context: RedeemContext): Promise<Outc
   if (result === 'video-not-ready') return outcome
   await recordAttempt(tx, {
     otpHash,
+    accountId: otp.accountId,
     atS: deps.nowS(),
     keyId,
     ...visit,

@@ -19,7 +19,7 @@ export async function listRefusedAttempts(
       .select(['otp.videoId', 'otp.userId', 'title'])
       // As the partial index says it, so that only refused ones are read.
       .where(sql<boolean>`attempt.outcome not in ('opened', 'resumed')`)
-      .where('otp.accountId', '=', accountId)
+      .where('attempt.accountId', '=', accountId)
       .$if(videoId !== undefined, (query) => query.where('otp.videoId', '=', videoId ?? ''))
       .$if(below !== undefined, (query) => query.where('attempt.id', '<', below ?? 0))
       .orderBy('attempt.id', 'desc')

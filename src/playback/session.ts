@@ -182,11 +182,19 @@ async function assertLocationAllowed(
     const refusedBy = await findRefusingRule(deps.countries, rules, visit.address)
     location = { address: visit.address, refusedBy }
     session.location = location
-    const { otpHash, keyId } = session.row
+    const { otpHash, keyId, accountId, videoId } = session.row
     const { address, userAgent } = visit
-    const attempt = { otpHash, keyId, address, userAgent, embeddingHost: '-', outcome: 'place-not-allowed', rule: refusedBy }
+    const attempt = {
+      otpHash,
+      accountId,
+      keyId,
+      address,
+      userAgent,
+      embeddingHost: '-',
+      outcome: 'place-not-allowed',
+      rule: refusedBy,
+    }
     if (refusedBy !== undefined) {
-      const { accountId, videoId } = session.row
       await deps.write(async (tx) => {
         await recordAttempt(tx, { ...attempt, atS: deps.nowS() })
         await alertOfRefusal(tx, { ...session.row, sessionId: session.row.id }, refusedBy, deps.nowS())

@@ -6,11 +6,12 @@ import * as acts from '../../src/audit/audit-store.ts'
 import * as files from '../../src/catalogue/file-store.ts'
 import * as folders from '../../src/catalogue/folder-store.ts'
 import * as posters from '../../src/catalogue/poster-store.ts'
-import type { VideoFilter } from '../../src/catalogue/search-store.ts'
+import type { VideoFilter, VideoOrder } from '../../src/catalogue/search-store.ts'
 import * as tags from '../../src/catalogue/tag-store.ts'
-import { findVideos } from '../../src/catalogue/video.ts'
+import { findSortedVideos, findVideos } from '../../src/catalogue/video.ts'
 import * as videos from '../../src/catalogue/video-store.ts'
 import type { Db } from '../../src/db/database.ts'
+import * as accountQueue from '../../src/encode/account-queue-store.ts'
 import * as chunks from '../../src/encode/chunk-store.ts'
 import * as damage from '../../src/encode/damage-store.ts'
 import * as generations from '../../src/encode/generation-store.ts'
@@ -21,6 +22,7 @@ import * as policies from '../../src/ingest/upload-policy-store.ts'
 import * as budgets from '../../src/playback/key-budget-store.ts'
 import * as otpDefaults from '../../src/playback/otp-defaults-store.ts'
 import * as otps from '../../src/playback/otp-store.ts'
+import * as refusals from '../../src/playback/refusal-store.ts'
 import * as sessions from '../../src/playback/session-store.ts'
 import * as slots from '../../src/playback/stream-slot-store.ts'
 import * as bans from '../../src/rate-limits/ban-store.ts'
@@ -55,6 +57,10 @@ export const list =
   (filter: VideoFilter, page = 1, accountId = large) =>
   (db: Db) =>
     findVideos({ db, slowQueryDb: db }, accountId, filter, { page, limit: 20 })
+
+/** The same in another order. */
+const listBy = (order: VideoOrder) => (db: Db) =>
+  findSortedVideos({ db, slowQueryDb: db }, large, { filter: {}, order }, { page: 1, limit: 20 })
 
 const NEW_ALERT = {
   ...{ accountId: large, day: 7, cause: 'keys-drawn', subject: 'user x', atS: NOW_S },
@@ -247,12 +253,19 @@ export const ALWAYS: readonly Call[] = [
   ['an answer that is kept', 20, (db) => answers.findStoredResponse(db, { accountId: large, idempotencyKey: idOf(7) }, 0)],
   ['acts', 60, (db) => acts.listAuditRows(db, undefined, { limit: 20 })],
   ['acts of an account', 60, (db) => acts.listAuditRows(db, small, { limit: 20, below: 900 })],
+  ['what was done to a video', 60, (db) => acts.listAuditRowsOf(db, large, V, 20)],
+  ['refused viewers', 400, (db) => refusals.listRefusedAttempts(db, large, { limit: 20 })],
+  ['videos that wait', 60, (db) => accountQueue.listWaitingVideos(db, large, 20)],
+  ['videos that are encoded', 400, (db) => accountQueue.listEncodingVideos(db, large, 20)],
   ['what a crash cut off of deliveries', 60, (db) => deliveries.resumeInterruptedDeliveries(db)],
   ['what a crash cut off of chunks', 600, (db) => chunks.resumeInterruptedRuns(db)],
 ]
 
 /** Well from the first ANALYZE on, which autovacuum makes within a minute. */
 export const ONCE_ANALYZED: readonly Call[] = [
+  ['a list by title', 400, listBy({ by: 'title', descending: false })],
+  ['the largest videos', 400, listBy({ by: 'size', descending: true })],
+  ['the shortest videos', 400, listBy({ by: 'length', descending: false })],
   ['two tags', 700, list({ tags: ['all', 'rare 2'] })],
   ['a folder and a tag', 900, list({ folderId: 'f1', tags: ['all'] })],
   ['a rare text', 900, list({ text: '1234' })],

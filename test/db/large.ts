@@ -95,9 +95,9 @@ const FILL: readonly (readonly [into: string, count: number, select: string])[] 
       case when n > 300 then ${NOW_S} - n end`,
   ],
   [
-    'redeem_attempt (otp_hash, at_s, key_id, address, user_agent, embedding_host, outcome)',
+    'redeem_attempt (account_id, otp_hash, at_s, key_id, address, user_agent, embedding_host, outcome)',
     VIDEOS,
-    `hash(n), 1, hash(n), '192.0.2.1', 'browser', '-', 'opened'`,
+    `${ownerOf}, hash(n), 1, hash(n), '192.0.2.1', 'browser', '-', case when n % 3 = 0 then 'otp-used' else 'opened' end`,
   ],
   [
     'stream_slot (account_id, user_id, n, session_id, taken_at_s, ends_at_s)',

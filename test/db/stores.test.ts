@@ -147,6 +147,7 @@ const serverKey = (n: number) => ({ id: `k${n}`, publicKey: bytes(n), wrappedPri
 const claim = (sessionId: string) => ({ sessionId, accountId: A, userId: 'viewer', limit: 2 })
 const stopping = { accountId: A, endedAtS: 29, endReason: 'stopped' } as const
 const attempt = (outcome: string) => ({
+  accountId: A,
   otpHash: bytes(1),
   atS: 11,
   keyId: bytes(5),

@@ -12,6 +12,7 @@ const ADDED_SINCE = [
   'drop index video_by_length',
   'drop index video_by_size',
   'drop index redeem_attempt_refused',
+  'alter table redeem_attempt drop column account_id',
   'drop index audit_event_of_subject',
   'alter table account drop column alerts_seen_id',
   'drop index video_usage_named',

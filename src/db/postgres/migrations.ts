@@ -15,6 +15,7 @@ import { seenAlerts } from './migrations/0013-seen-alerts.ts'
 import { unplannedByAccount } from './migrations/0014-unplanned-by-account.ts'
 import { refusals } from './migrations/0015-refusals.ts'
 import { videoOrders } from './migrations/0016-video-orders.ts'
+import { accountOfAttempts } from './migrations/0017-account-of-attempts.ts'
 
 /** In order; a released one never changes. */
 export const MIGRATIONS: Record<string, Migration> = {
@@ -34,4 +35,5 @@ export const MIGRATIONS: Record<string, Migration> = {
   '0014-unplanned-by-account': unplannedByAccount,
   '0015-refusals': refusals,
   '0016-video-orders': videoOrders,
+  '0017-account-of-attempts': accountOfAttempts,
 }
