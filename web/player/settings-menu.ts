@@ -3,7 +3,7 @@ import type { Action, Offer, Setting, SettingsPage } from './settings.ts'
 import { showOnTop } from './top-layer.ts'
 
 /** Where columns of choices have no room: an entry for each setting, which opens a page of its choices. */
-const LIST = '(max-width: 560px), (max-height: 440px)'
+const LIST = '(max-width: 640px), (max-height: 440px)'
 
 export type SettingsMenu = { toggle(): void; close(): void; draw(): void }
 
