@@ -48,7 +48,7 @@ afterAll(async () => {
 
 const WANDERING = { type: 'rtext', text: 'ann@example.org' }
 
-async function watch(options = '', { videoId = video, mark = WANDERING as object, widthPx = 1280 } = {}): Promise<Player> {
+async function watch(options = '', { videoId = video, mark = WANDERING as object, widthPx = 854 } = {}): Promise<Player> {
   const otp = await reelgate.owner.issueOtp(videoId, { annotate: [mark] })
   const context = await chromium.newContext({ viewport: { width: widthPx, height: Math.round((widthPx * 9) / 16) } })
   return openPlayer(context, playerAddress(reelgate.url, otp, `${options}&loop=true`))
@@ -201,7 +201,7 @@ sampled.each([1280, 390])(
 )
 
 test('P15: captions do not cover the viewer’s mark', async () => {
-  const player = await watch('', { videoId: boxed, mark: MARK })
+  const player = await watch('', { videoId: boxed, mark: MARK, widthPx: 1280 })
   await player.play()
   await player.playsPast(0.5)
   const bare = await findColour(await player.screenshot('mark-alone'), MAGENTA)

@@ -9,6 +9,7 @@ import { createOwner } from '../client.ts'
 import { makePlace } from '../installation-folder.ts'
 import { runCli, startReelgate, startSharedReelgate } from '../reelgate.ts'
 import { readRows } from '../rows.ts'
+import { sampleOf } from '../sample.ts'
 
 type Account = { accountId: string; apiKey: string }
 type Key = { id: string; name: string; permissions: string[]; revokedAtS: number | null }
@@ -67,7 +68,7 @@ test('K12: what the command line prints once is nowhere in the data folder', asy
   expect(JSON.stringify(readRows(reelgate, 'select * from api_key'))).not.toContain(apiKey)
 })
 
-test.each([{ isRunning: true }, { isRunning: false }])(
+test.each(sampleOf('invalid usage', [{ isRunning: true }, { isRunning: false }], 1))(
   'invalid usage exits with 2, a failure with 1, with a message (server running: $isRunning)',
   async ({ isRunning }) => {
     const cli = isRunning ? running.cli : await withoutServer()
