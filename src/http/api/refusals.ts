@@ -32,6 +32,7 @@ const RefusalBody = Type.Object({
   count: Type.Integer({ description: 'more than 1 for the last one stored of an OTP: later ones are only counted' }),
 })
 const ListReply = Type.Object({ rows: Type.Array(RefusalBody) })
+export type RefusalListBody = Static<typeof ListReply>
 
 export type RefusalRoutesDeps = CursorDeps & { slowQueryDb: Parameters<typeof listRefusedAttempts>[0]; publicUrl(): string }
 

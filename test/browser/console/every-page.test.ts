@@ -72,6 +72,7 @@ const PAGES: readonly PageToVisit[] = [
   { name: 'alerts', path: '/alerts', shows: (page) => page.getByText('A second browser tried a link of reader-4711').waitFor() },
   { name: 'viewers', path: '/viewers', shows: (page) => page.getByRole('link', { name: 'reader-4711' }).waitFor() },
   { name: 'watched', path: '/viewers/watched', shows: (page) => page.getByRole('link', { name: 'reader-4711' }).waitFor() },
+  { name: 'refused', path: '/viewers/refused', shows: (page) => page.getByText('The link was already used').waitFor() },
   { name: 'viewer', path: '/viewers/reader-4711', shows: (page) => page.getByRole('img', { name: '0:00 to 0:02' }).waitFor() },
   { name: 'code', path: '/develop', shows: (page) => page.getByRole('group', { name: 'HTML code' }).waitFor() },
   { name: 'keys', path: '/develop/keys', shows: (page) => page.getByRole('button', { name: 'Create a key' }).waitFor() },

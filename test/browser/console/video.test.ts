@@ -83,6 +83,16 @@ test('a site, countries, a limit of streams and a watermark are saved as the def
   expect(complaintsOf(page)).toEqual([])
 })
 
+test('a failed video is encoded again with a click, and its history says so', async () => {
+  const upload = await reelgate.owner.credentials('No video')
+  await reelgate.owner.send(upload, new Blob(['no video']))
+  const page = await openConsole(chromium, reelgate, { path: `/videos/${upload.videoId}` })
+  await page.getByRole('button', { name: 'Encode it again' }).click()
+  await page.getByRole('link', { name: 'History' }).click()
+  await page.getByRole('table', { name: 'History' }).getByText('Encoded again').waitFor()
+  expect(complaintsOf(page)).toEqual([])
+})
+
 test('a video is deleted last, and is in the trash', async () => {
   const page = await open('')
   await page.getByRole('button', { name: 'Delete', exact: true }).click()

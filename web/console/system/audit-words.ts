@@ -28,6 +28,7 @@ const KINDS: Readonly<Record<string, string>> = {
   'ban:lifted': 'Ban lifted',
   'video:created': 'Video created',
   'video:edited': 'Details changed',
+  'video:retried': 'Encoded again',
   'video:reencrypted': 'Encrypted under a new key',
   'video:trashed': 'Moved to the trash',
   'video:restored': 'Restored from the trash',

@@ -1,11 +1,13 @@
-import { queryOptions } from '@tanstack/react-query'
+import { infiniteQueryOptions, queryOptions } from '@tanstack/react-query'
+import type { RefusalListBody } from '../../../src/http/api/refusals.ts'
 import type { SessionListBody } from '../../../src/http/api/sessions.ts'
 import type { ViewingListBody } from '../../../src/http/api/viewers.ts'
-import { callApi, callApiForText } from '../api.ts'
+import { callApi, callApiForPage, callApiForText } from '../api.ts'
 import { summarizeDays } from './watched-days.ts'
 
 export type Session = SessionListBody['rows'][number]
 export type Viewing = ViewingListBody['rows'][number]
+export type Refusal = RefusalListBody['rows'][number]
 export type SessionFilter = { userId?: string; video?: string }
 
 const REFRESH_MS = 5_000
@@ -35,6 +37,17 @@ export const viewingsOfVideoQuery = (videoId: string) =>
       callApi<ViewingListBody>('GET', `videos/${videoId}/viewers`, { query: { limit: MAX_VIEWINGS }, signal }),
     select: ({ rows }) => rows,
   })
+
+const REFUSALS_ON_PAGE = 100
+
+/** Viewers who were refused, newest first. */
+export const refusalsQuery = infiniteQueryOptions({
+  queryKey: ['refusals'],
+  queryFn: ({ pageParam, signal }) =>
+    callApiForPage<RefusalListBody>('refusals', { query: { limit: REFUSALS_ON_PAGE, after: pageParam }, signal }),
+  initialPageParam: '',
+  getNextPageParam: ({ after }) => after,
+})
 
 const DAY_MS = 24 * 3600 * 1000
 

@@ -23,6 +23,11 @@ export const viewerRoutes = [
   }),
   createRoute({
     getParentRoute: () => signedInRoute,
+    path: '/viewers/refused',
+    component: lazyRouteComponent(() => import('./refused-page.tsx'), 'RefusedPage'),
+  }),
+  createRoute({
+    getParentRoute: () => signedInRoute,
     path: '/viewers/$userId',
     loader: ({ context, params: { userId } }) =>
       Promise.all([

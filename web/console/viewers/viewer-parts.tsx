@@ -8,6 +8,7 @@ export function ViewerParts() {
       parts={[
         { label: 'Watching now', to: '/viewers' },
         { label: 'Who watched', to: '/viewers/watched' },
+        { label: 'Refused', to: '/viewers/refused' },
         { label: 'Alerts', to: '/alerts' },
       ]}
     />

@@ -1,0 +1,85 @@
+import { Button } from '@mantine/core'
+import { useSuspenseInfiniteQuery } from '@tanstack/react-query'
+import { Link } from '@tanstack/react-router'
+import { Ago } from '../app/ago.tsx'
+import { type Column, DataTable } from '../app/data-table.tsx'
+import { Page } from '../app/page.tsx'
+import { describeDevice } from './device.ts'
+import { type Refusal, refusalsQuery } from './queries.ts'
+import { ViewerParts } from './viewer-parts.tsx'
+
+/** Whom the player refused, and why. */
+export function RefusedPage() {
+  const { data, hasNextPage, isFetchingNextPage, fetchNextPage } = useSuspenseInfiniteQuery(refusalsQuery)
+  return (
+    <Page title="Viewers">
+      <ViewerParts />
+      <DataTable
+        label="Refused viewers"
+        columns={COLUMNS}
+        rows={data.pages.flatMap(({ rows }) => rows)}
+        keyOf={({ at, video, userId, address, reason }) => `${at} ${video} ${userId} ${address} ${reason}`}
+        empty={
+          <p>No one was refused in the last week. A used link, another site or a country that is not allowed is listed here.</p>
+        }
+      />
+      {hasNextPage && (
+        <div>
+          <Button variant="default" loading={isFetchingNextPage} onClick={() => void fetchNextPage()}>
+            Show older ones
+          </Button>
+        </div>
+      )}
+    </Page>
+  )
+}
+
+const REASONS: Readonly<Record<string, string>> = {
+  'otp-used': 'The link was already used',
+  'otp-expired': 'The link has expired',
+  'otp-unknown': 'The link is not known, or its key was revoked',
+  'site-not-allowed': 'The site is not allowed',
+  'place-not-allowed': 'The place is not allowed',
+  'video-gone': 'The video was deleted',
+  'session-ended': 'The session had ended',
+}
+
+const COLUMNS: Column<Refusal>[] = [
+  {
+    name: 'Why',
+    kind: 'title',
+    cell: ({ reason, message, count }) => (
+      <span title={message}>
+        {REASONS[reason] ?? reason}
+        {count > 1 && `, ${count} times`}
+      </span>
+    ),
+  },
+  {
+    name: 'Viewer',
+    cell: ({ userId }) =>
+      userId === null ? (
+        'Without an id'
+      ) : (
+        <Link to="/viewers/$userId" params={{ userId }}>
+          {userId}
+        </Link>
+      ),
+  },
+  {
+    name: 'Video',
+    cell: ({ video, title }) =>
+      title === null ? (
+        'Deleted video'
+      ) : (
+        <Link to="/videos/$videoId" params={{ videoId: video }}>
+          {title}
+        </Link>
+      ),
+  },
+  { name: 'Site', cell: ({ site }) => site ?? undefined },
+  { name: 'Rule', cell: ({ rule }) => (rule === null ? undefined : <code>{rule}</code>) },
+  { name: 'Address', cell: ({ address }) => address },
+  { name: 'Device', cell: ({ userAgent }) => <span title={userAgent}>{describeDevice(userAgent)}</span> },
+  { name: 'When', cell: ({ at }) => <Ago at={at} /> },
+]
