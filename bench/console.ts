@@ -61,13 +61,19 @@ export const CONSOLE_ROWS: readonly Row[] = [
   },
 ]
 
-/** A service with many videos, and a browser in which its owner is signed in. */
-async function startConsole(scope: Scope) {
-  const { dataDir } = await copyFilledFolder(scope, VIDEOS)
+/** A service with many videos, and its owner, who is signed in. */
+export async function startSignedIn(scope: Scope, videos: number) {
+  const { dataDir } = await copyFilledFolder(scope, videos)
   const service = await startService(scope, dataDir)
   const { url } = (await sendCommand(dataPaths(dataDir).controlSocket, 'console link', {})) as { url: string }
   const person = createPerson(service.url)
   await person.get('POST', '/sign-in/link', { token: url.split('#')[1] })
+  return { service, person }
+}
+
+/** The same, with a browser. */
+async function startConsole(scope: Scope) {
+  const { service, person } = await startSignedIn(scope, VIDEOS)
   const browser: Browser = await startChromium()
   scope.defer(() => browser.close())
 

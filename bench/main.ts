@@ -6,6 +6,7 @@ import { CONSOLE_ROWS } from './console.ts'
 import { FIRST_FRAME_ROWS } from './first-frame.ts'
 import { KEY_ROWS } from './key.ts'
 import { LIBRARY_ROWS } from './library.ts'
+import { LIGHTHOUSE_ROWS } from './lighthouse.ts'
 import { LIST_ROWS } from './list.ts'
 import { OTP_ROWS } from './otp.ts'
 import { PLAYER_ROWS } from './player.ts'
@@ -21,6 +22,7 @@ const ROWS: readonly Row[] = [
   ...LIST_ROWS,
   ...LIBRARY_ROWS,
   ...CONSOLE_ROWS,
+  ...LIGHTHOUSE_ROWS,
   ...OTP_ROWS,
   ...POSTGRES_ROWS,
   ...KEY_ROWS,

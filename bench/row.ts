@@ -6,7 +6,7 @@ export type Row = {
   /** For `--only`. */
   name: string
   what: string
-  unit: 'per s' | 's' | 'ms' | 'MB' | 'kB'
+  unit: 'per s' | 's' | 'ms' | 'MB' | 'kB' | 'points'
   aim: Aim
   /** Creates what is kept between runs; its time is not measured. */
   prepare?(): Promise<unknown>
@@ -16,10 +16,16 @@ export type Row = {
 /** `ours` and `peer` are medians; `ratio` is the median of the pairs' ratios, ours to the peer's. */
 export type Measured = { ours: number; peer?: number; ratio?: number }
 
-export type Aim = { ratioAtLeast: number } | { ratioAtMost: number } | { oursAtMost: number } | { maxExtraS: number }
+export type Aim =
+  | { ratioAtLeast: number }
+  | { ratioAtMost: number }
+  | { oursAtMost: number }
+  | { oursAtLeast: number }
+  | { maxExtraS: number }
 
 export function isMet(aim: Aim, { ours, peer, ratio }: Measured): boolean {
   if ('oursAtMost' in aim) return ours <= aim.oursAtMost
+  if ('oursAtLeast' in aim) return ours >= aim.oursAtLeast
   if ('maxExtraS' in aim) return peer !== undefined && ours - peer <= aim.maxExtraS
   if (ratio === undefined) return false
   return 'ratioAtLeast' in aim ? ratio >= aim.ratioAtLeast : ratio <= aim.ratioAtMost
@@ -27,6 +33,7 @@ export function isMet(aim: Aim, { ours, peer, ratio }: Measured): boolean {
 
 export function formatAim(aim: Aim, unit: Row['unit']): string {
   if ('oursAtMost' in aim) return `≤ ${aim.oursAtMost} ${unit}`
+  if ('oursAtLeast' in aim) return `≥ ${aim.oursAtLeast} ${unit}`
   if ('maxExtraS' in aim) return `≤ + ${aim.maxExtraS} s`
   return 'ratioAtLeast' in aim ? `≥ ${aim.ratioAtLeast}×` : `≤ ${aim.ratioAtMost}×`
 }

@@ -28,6 +28,7 @@ test('an aim is met at its limit and missed past it', () => {
   expect([0.5, 0.49].map((ratio) => isMet({ ratioAtLeast: 0.5 }, { ours: 1, peer: 1, ratio }))).toEqual([true, false])
   expect([1.1, 1.11].map((ratio) => isMet({ ratioAtMost: 1.1 }, { ours: 1, peer: 1, ratio }))).toEqual([true, false])
   expect([90, 91].map((ours) => isMet({ oursAtMost: 90 }, { ours }))).toEqual([true, false])
+  expect([95, 94].map((ours) => isMet({ oursAtLeast: 95 }, { ours }))).toEqual([true, false])
   expect([25, 26].map((ours) => isMet({ maxExtraS: 15 }, { ours, peer: 10, ratio: ours / 10 }))).toEqual([true, false])
   expect(isMet({ ratioAtLeast: 0.5 }, { ours: 1 })).toBe(false)
   expect([formatAim({ ratioAtLeast: 0.5 }, 'per s'), formatAim({ oursAtMost: 90 }, 'MB')]).toEqual(['≥ 0.5×', '≤ 90 MB'])
