@@ -95,3 +95,15 @@ test('an alert is on every page until it is marked as seen, on a phone, too', as
   await page.getByRole('heading', { name: 'Videos' }).waitFor()
   expect(await notice.count()).toBe(0)
 })
+
+test('what happens is shown while it happens, to a page that does not ask from time to time', async () => {
+  const page = await open('/videos')
+  await page.addInitScript('globalThis.setInterval = () => 0')
+  const streamed = page.waitForResponse('**/console/api/events')
+  await page.goto(page.url().replace('/videos', '/viewers'))
+  await page.getByRole('navigation', { name: 'Viewers' }).waitFor()
+  await streamed
+  await watch('zoe')
+  await page.getByRole('table', { name: 'Who watches now' }).getByRole('link', { name: 'zoe' }).waitFor()
+  expect(complaintsOf(page)).toEqual([])
+})

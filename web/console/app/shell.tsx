@@ -13,6 +13,7 @@ import { Mark } from './mark.tsx'
 import { PLACES, type Place } from './navigation.ts'
 import { installationUrl } from './place.ts'
 import styles from './shell.module.css'
+import { useEvents } from './use-events.ts'
 
 /** What is around every page: the places, the account, and the page itself in `main`. */
 export function Shell() {
@@ -29,6 +30,7 @@ export function Shell() {
 }
 
 function Frame() {
+  useEvents()
   return (
     <div className={styles.shell}>
       <a className={styles.skip} href="#main">
