@@ -78,11 +78,26 @@ export type CreatedKey = Awaited<ReturnType<typeof addApiKey>>
 
 /**
  * Creates a key in the account of a caller.
- * @throws Failure `forbidden` when the caller lacks one of its permissions
+ * @throws Failure `forbidden` when the caller lacks one of its permissions, or is a key that ends before it
  */
 export async function createOwnApiKey({ write, nowS }: AccountDeps, caller: Caller, key: NewKey): Promise<CreatedKey> {
   assertMayGrant(caller, key.permissions)
-  return write((tx) => addRecordedKey(tx, { ...key, accountId: caller.accountId, by: caller, atS: nowS() }))
+  return write(async (tx) => {
+    const atS = nowS()
+    const longestS = (await findEnd(tx, caller, atS)) - atS
+    if ((key.lifeS ?? Number.POSITIVE_INFINITY) > longestS)
+      throw new Failure(
+        'forbidden',
+        `This key ends in ${Math.floor(longestS)} s. Send at most that as ttl, or use a key that lasts longer.`,
+      )
+    return addRecordedKey(tx, { ...key, accountId: caller.accountId, by: caller, atS })
+  })
+}
+
+/** When the key with which something is managed ends: it makes none that lasts longer than itself. */
+async function findEnd(tx: Db, by: KeyManager, nowS: number): Promise<number> {
+  if (by === 'command-line' || !('apiKeyId' in by)) return Number.POSITIVE_INFINITY
+  return (await findLiveKey(tx, by.apiKeyId, nowS))?.expiresAtS ?? Number.POSITIVE_INFINITY
 }
 
 async function addRecordedKey(
@@ -114,7 +129,8 @@ export async function addApiKey(tx: Db, accountId: string, { name, permissions, 
 }
 
 /**
- * Replaces a key by a new one with the same name, permissions and lifetime. The old one stays valid for `overlapS`, then it expires.
+ * Replaces a key by a new one with the same name, permissions and lifetime, which ends with the key that asks for it if that ends sooner.
+ * The old one stays valid for `overlapS`, then it expires.
  * @throws Failure `not-found` when there is no such key, or it is revoked or expired; `forbidden` when it may do more than the caller
  */
 export async function rotateKey(
@@ -130,7 +146,11 @@ export async function rotateKey(
     const { accountId, name, createdAtS, expiresAtS } = old
     const permissions = parsePermissions(old.permissions)
     if (by !== 'command-line') assertMayGrant(by, permissions)
-    const lifeS = expiresAtS === null ? undefined : expiresAtS - createdAtS
+    const endsAtS = Math.min(
+      await findEnd(tx, by, atS),
+      expiresAtS === null ? Number.POSITIVE_INFINITY : atS + expiresAtS - createdAtS,
+    )
+    const lifeS = endsAtS === Number.POSITIVE_INFINITY ? undefined : endsAtS - atS
     const created = await addApiKey(tx, accountId, { name, permissions, lifeS }, atS)
     const oldExpiresAtS = Math.min(expiresAtS ?? Number.MAX_SAFE_INTEGER, atS + overlapS)
     await setExpiry(tx, oldKeyId, oldExpiresAtS)

@@ -94,7 +94,7 @@ export function sourceChanged(): MediaFailure {
 function unexpectedFailure(): MediaFailure {
   return new MediaFailure(
     'Encoding error',
-    'The video could not be encoded on this server. Its log says why; then upload the video again.',
+    'The video could not be encoded on this server. Its log says why. Then try again: in the console, or by POST /api/videos/ID/retry.',
   )
 }
 

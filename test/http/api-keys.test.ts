@@ -74,6 +74,15 @@ test('a key gives no other key a permission that it lacks, not by creating and n
     expect(await statusOf(owner.apiKey, 'POST', '/api/keys', { name: 'x', permissions })).toBe(400)
 })
 
+test('a key makes no other that lasts longer than itself, not by creating and not by rotating one', async () => {
+  const { secret, expiresAt } = await createKey('For an hour', ['editor'], { ttl: 3600 })
+  const lasting = await createKey('For ever', ['editor'])
+  const create = (more: object) => statusOf(secret, 'POST', '/api/keys', { name: 'x', permissions: ['editor'], ...more })
+  expect([await create({}), await create({ ttl: 7200 }), await create({ ttl: 60 })]).toEqual([403, 403, 200])
+  const rotated = await ask<Created>('POST', `/api/keys/${lasting.id}/rotate`, {}, createOwner(reelgate.url, secret))
+  expect(rotated.expiresAt).toBe(expiresAt)
+})
+
 test('a key with a lifetime says when it expires, and a rotated one is valid together with its successor', async () => {
   const old = await createKey('Temporary', ['viewer'], { ttl: 3600 })
   expect(Date.parse(old.expiresAt ?? '')).toBeGreaterThan(Date.now())

@@ -49,7 +49,8 @@ test('F-23: so is an ffprobe that hangs', async () => {
   await expect.poll(() => processesWith(mark)).toEqual([])
 })
 
-const TRIED = 'The video could not be encoded on this server. Its log says why; then upload the video again.'
+const TRIED =
+  'The video could not be encoded on this server. Its log says why. Then try again: in the console, or by POST /api/videos/ID/retry.'
 
 test.each([
   { harm: 'crashes', script: 'kill -SEGV $$', reason: TRIED, tries: 3 },

@@ -103,7 +103,7 @@ export function keyRoutes(app: App, { accounts }: KeyRoutesDeps): void {
       schema: {
         summary: 'Create an API key',
         description:
-          'The reply is the only one with the secret, also for a request that is repeated. A key cannot give another one a permission that it lacks itself.',
+          'The reply is the only one with the secret, also for a request that is repeated. A key cannot give another one a permission that it lacks itself, nor make one that lasts longer than itself.',
         body: CreateBody,
         response: { 200: CreateReply },
       },
@@ -120,7 +120,8 @@ export function keyRoutes(app: App, { accounts }: KeyRoutesDeps): void {
       config: { permission: 'editor' },
       schema: {
         summary: 'Rotate an API key',
-        description: 'Creates a key with the same name and permissions. The old one stays valid for a while.',
+        description:
+          'Creates a key with the same name, permissions and lifetime, at most that of the key that asks. The old one stays valid for a while.',
         params: KeyParams,
         body: RotateBody,
         response: { 200: RotateReply },
