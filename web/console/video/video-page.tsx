@@ -1,24 +1,27 @@
 import { useSuspenseQuery } from '@tanstack/react-query'
 import { getRouteApi, Link } from '@tanstack/react-router'
-import { Suspense } from 'react'
+import { type ComponentType, lazy, Suspense } from 'react'
+import type { VideoBody } from '../../../src/http/api/video-body.ts'
 import { Page } from '../app/page.tsx'
 import partStyles from '../app/part-links.module.css'
 import { EXACTLY } from '../library/library-search.ts'
-import { CaptionsTab } from './captions-tab.tsx'
-import { DetailsTab } from './details-tab.tsx'
-import { FilesTab } from './files-tab.tsx'
-import { HistoryTab } from './history-tab.tsx'
 import { PlayerFrame } from './player-frame.tsx'
-import { ProtectionTab } from './protection-tab.tsx'
 import { videoQuery } from './queries.ts'
-import { StatisticsTab } from './statistics-tab.tsx'
 import type { VideoTab } from './tabs.ts'
 import styles from './video-page.module.css'
 import { VideoState } from './video-state.tsx'
 
 const route = getRouteApi('/signed-in/videos/$videoId')
 
-const TABS: readonly { tab: VideoTab | undefined; label: string; Content: typeof DetailsTab }[] = [
+// A tab is loaded when it is opened, so that the player is there first.
+const DetailsTab = lazy(async () => ({ default: (await import('./details-tab.tsx')).DetailsTab }))
+const CaptionsTab = lazy(async () => ({ default: (await import('./captions-tab.tsx')).CaptionsTab }))
+const ProtectionTab = lazy(async () => ({ default: (await import('./protection-tab.tsx')).ProtectionTab }))
+const FilesTab = lazy(async () => ({ default: (await import('./files-tab.tsx')).FilesTab }))
+const StatisticsTab = lazy(async () => ({ default: (await import('./statistics-tab.tsx')).StatisticsTab }))
+const HistoryTab = lazy(async () => ({ default: (await import('./history-tab.tsx')).HistoryTab }))
+
+const TABS: readonly { tab: VideoTab | undefined; label: string; Content: ComponentType<{ video: VideoBody }> }[] = [
   { tab: undefined, label: 'Details', Content: DetailsTab },
   { tab: 'captions', label: 'Captions', Content: CaptionsTab },
   { tab: 'protection', label: 'Protection', Content: ProtectionTab },
