@@ -3,15 +3,14 @@ import { Command, CommanderError, Option } from 'commander'
 import packageJson from '../../package.json' with { type: 'json' }
 import { PERMISSIONS } from '../accounts/permission.ts'
 import { ALERT_CAUSES } from '../alerts/cause.ts'
-import { dataPaths, describeVariables, isDatabaseUrl, readConfig } from '../config.ts'
+import { describeVariables, isDatabaseUrl, readConfig } from '../config.ts'
 import type { ServerCommandName } from '../control/server-commands.ts'
-import { assertServerRuns, sendCommand } from '../control/socket.ts'
 import { Failure, hostFailure } from '../errors.ts'
 import { printConsoleLink } from './console.ts'
 import type { SendCommand } from './media-check.ts'
 import { durationS, integer, jsonOption, onOrOff, secondsUntil } from './option-parsers.ts'
 import { restoreKey, rotateMasterKey, showPhrase } from './recovery.ts'
-import { type JsonOption, printResult, runAndPrint, runCommand } from './run-command.ts'
+import { type JsonOption, printResult, runAndPrint, runCommand, runOnServer } from './run-command.ts'
 import { serve } from './serve.ts'
 
 /** Runs one command. @returns 0 done, 1 failed (one sentence on stderr), 2 wrong use */
@@ -195,7 +194,7 @@ const WEBHOOK: Topic = {
     {
       usage: 'test <webhookId>',
       description: 'send a test event to a webhook through the running server, and print what it answered',
-      run: ({ argument: webhookId, options }) => runOnServer('hook test', { webhookId }, options),
+      run: ({ argument: webhookId, options }) => runOnServerAndPrint('hook test', { webhookId }, options),
     },
     {
       usage: 'resume',
@@ -277,7 +276,7 @@ const VIDEO: Topic = {
     {
       usage: 'reencrypt <videoId>',
       description: 'encode a video again under a new key, through the running server; then the old key is destroyed',
-      run: ({ argument: videoId, options }) => runOnServer('video reencrypt', { videoId }, options),
+      run: ({ argument: videoId, options }) => runOnServerAndPrint('video reencrypt', { videoId }, options),
     },
   ],
 }
@@ -290,7 +289,8 @@ const VIEWER: Topic = {
       usage: 'erase <userId>',
       description: 'stop the sessions of a viewer and remove what is kept about it, through the running server',
       options: [new Option('--account <name>', 'name or id of the account of the viewer; default: the first one')],
-      run: ({ argument: userId, options: { account, json } }) => runOnServer('viewer erase', { userId, account }, { json }),
+      run: ({ argument: userId, options: { account, json } }) =>
+        runOnServerAndPrint('viewer erase', { userId, account }, { json }),
     },
   ],
 }
@@ -320,15 +320,13 @@ const DEMO: Topic = {
     {
       usage: 'remove',
       description: 'delete it permanently, through the running server',
-      run: ({ options }) => runOnServer('demo remove', {}, options),
+      run: ({ options }) => runOnServerAndPrint('demo remove', {}, options),
     },
   ],
 }
 
-async function runOnServer(name: ServerCommandName, args: unknown, options: JsonOption): Promise<void> {
-  const config = readConfig()
-  assertServerRuns(config)
-  printResult(await sendCommand(dataPaths(config.dataDir).controlSocket, name, args), options)
+async function runOnServerAndPrint(name: ServerCommandName, args: unknown, options: JsonOption): Promise<void> {
+  printResult(await runOnServer(readConfig(), name, args), options)
 }
 
 const INVALID_DATABASE_URL = 'expected --to postgres://USER:PASSWORD@HOST/NAME, with %40 for an @ and %2F for a / in the password'

@@ -1,6 +1,8 @@
+import { setTimeout as pause } from 'node:timers/promises'
 import { type Config, dataPaths, readConfig } from '../config.ts'
 import { COMMANDS, type CommandName } from '../control/commands.ts'
-import { sendCommand } from '../control/socket.ts'
+import type { ServerCommandName } from '../control/server-commands.ts'
+import { assertServerRuns, NotListening, sendCommand } from '../control/socket.ts'
 import { rowQueue } from '../encode/chunk-queue.ts'
 import { reportDamage } from '../encode/repair.ts'
 import { identifyingFiles, openDatabase } from '../installation/database.ts'
@@ -19,10 +21,34 @@ export async function runAndPrint(name: CommandName, args: unknown, options: Jso
 }
 
 /** Runs a command on the data folder itself, or through the server that holds it. */
-export async function runCommand(config: Config, name: CommandName, args: unknown): Promise<unknown> {
-  const lock = lockDataFolder(config)
-  if (!lock) return sendCommand(dataPaths(config.dataDir).controlSocket, name, args)
-  return runOnDataFolder(config, name, args).finally(lock.release)
+export function runCommand(config: Config, name: CommandName, args: unknown): Promise<unknown> {
+  return untilListening(() => {
+    const lock = lockDataFolder(config)
+    if (!lock) return sendCommand(dataPaths(config.dataDir).controlSocket, name, args)
+    return runOnDataFolder(config, name, args).finally(lock.release)
+  })
+}
+
+/** Runs a command that needs a running server. @throws Failure that says how to start one */
+export function runOnServer(config: Config, name: CommandName | ServerCommandName, args: unknown): Promise<unknown> {
+  return untilListening(async () => {
+    assertServerRuns(config)
+    return sendCommand(dataPaths(config.dataDir).controlSocket, name, args)
+  })
+}
+
+const PATIENCE_MS = 20_000
+const RETRY_MS = 100
+
+/** Tries again while a server is starting: the command before this one is often a restart, which ends before the server listens. */
+async function untilListening<T>(run: () => Promise<T>): Promise<T> {
+  for (const startMs = performance.now(); ; await pause(RETRY_MS)) {
+    try {
+      return await run()
+    } catch (error) {
+      if (!(error instanceof NotListening) || performance.now() - startMs >= PATIENCE_MS) throw error
+    }
+  }
 }
 
 async function runOnDataFolder(config: Config, name: CommandName, args: unknown): Promise<unknown> {

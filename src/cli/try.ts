@@ -3,12 +3,13 @@ import { basename, extname, resolve } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Static, TSchema } from 'typebox'
 import { Value } from 'typebox/value'
-import { type Config, dataPaths } from '../config.ts'
+import type { Config } from '../config.ts'
 import { type ServerCommandName, TryCancellation, TryLink, TryProgress, TryStart } from '../control/server-commands.ts'
-import { assertServerRuns, sendCommand } from '../control/socket.ts'
+import { assertServerRuns } from '../control/socket.ts'
 import { Failure } from '../errors.ts'
 import { listenForInterruption } from './on-interrupt.ts'
 import { formatDuration, formatSize, openProgressView, type ProgressView, SILENT_PROGRESS_VIEW } from './progress-view.ts'
+import { runOnServer } from './run-command.ts'
 import { uploadVideo } from './send-video.ts'
 
 type TryOptions = { account?: string; json?: true }
@@ -30,8 +31,7 @@ const OUT = process.stderr
 export async function tryVideo(config: Config, path: string, { account, json }: TryOptions): Promise<void> {
   const source = await findSourceFile(path)
   assertServerRuns(config)
-  const send: Send = async (name, args, reply) =>
-    parseResult(reply, await sendCommand(dataPaths(config.dataDir).controlSocket, name, args))
+  const send: Send = async (name, args, reply) => parseResult(reply, await runOnServer(config, name, args))
   const view = json ? SILENT_PROGRESS_VIEW : openProgressView(OUT)
   using interruption = listenForInterruption()
   try {

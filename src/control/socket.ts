@@ -70,15 +70,15 @@ export function assertServerRuns(config: Config): void {
   )
 }
 
-/** Sends a command to the running server. @throws Failure with the server's message */
+/** Sends a command to the running server. @throws Failure with the server's message; `NotListening` */
 export async function sendCommand(path: string, name: CommandName | ServerCommandName, args: unknown): Promise<unknown> {
-  if (!existsSync(path)) throw notYetListening()
+  if (!existsSync(path)) throw new NotListening()
   await using address = shortPath(path)
   const socket = createConnection(address.path)
   const { promise, resolve, reject } = Promise.withResolvers<string>()
   socket.once('error', (cause: NodeJS.ErrnoException) =>
     // No process listens: the socket is that of a dead server, and the one that holds the folder is still starting.
-    reject(cause.code === 'ECONNREFUSED' ? notYetListening() : unreachable(cause)),
+    reject(cause.code === 'ECONNREFUSED' ? new NotListening() : unreachable(cause)),
   )
   socket.once('close', () => reject(new Failure('unavailable', 'The server stopped before it answered.')))
   firstLine(socket, resolve)
@@ -94,11 +94,11 @@ function firstLine(socket: Socket, read: (line: string) => void): void {
   lines.once('line', read)
 }
 
-function notYetListening(): Failure {
-  return new Failure(
-    'unavailable',
-    'The data folder is in use, but no server on it listens for commands yet. Try again in a moment.',
-  )
+/** A server holds the folder before it listens, and another command holds it for a moment. */
+export class NotListening extends Failure {
+  constructor() {
+    super('unavailable', 'The data folder is in use, but no server on it listens for commands yet. Try again in a moment.')
+  }
 }
 
 function unreachable(cause: unknown): Failure {

@@ -163,7 +163,7 @@ test('concurrent commands to a running server all succeed', async () => {
   expect(listed.map(({ name }) => name)).toEqual(expect.arrayContaining(names))
 })
 
-test('after kill -9 of the server a command works by itself, and a concurrent one says to try again', async () => {
+test('after kill -9 of the server a command works by itself, and one that another keeps from the folder waits, then says to try again', async () => {
   const reelgate = await startReelgate()
   await reelgate.kill()
   expect(await reelgate.cli('account', 'create', 'Una', '--json')).toMatchObject({ code: 0, stderr: '' })
