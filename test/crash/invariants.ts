@@ -150,7 +150,11 @@ function halfDone(round: Round): string[] {
   for (const op of of(round, 'tag').filter(({ how, outcome }) => how !== 'remove' && outcome === 'info')) {
     const pairs = op.videoIds.flatMap((videoId) => op.tags.map((tag) => ({ videoId, tag })))
     const isThere = ({ videoId, tag }: { videoId: string; tag: string }) => observed.videos.get(videoId)?.tags.includes(tag)
+    // A backup may have been made before a video existed, or after it was deleted: then nothing is known of it.
+    const isKnown = (videoId: string) =>
+      round.world.videos.has(videoId) || of(round, 'create').some((made) => made.outcome === 'ok' && made.videoId === videoId)
     const others = (videoId: string) =>
+      !isKnown(videoId) ||
       mayBeDeletedBefore(round, videoId, Number.POSITIVE_INFINITY) ||
       of(round, 'tag').some((other) => other !== op && other.videoIds.includes(videoId))
     const byThis = pairs.filter(({ videoId }) => !others(videoId))
