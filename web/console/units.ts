@@ -1,10 +1,19 @@
-// Numbers with their units, as the reader's language writes them.
+// Numbers with their units, as the reader's language writes them. Formatters are made once: one takes a tenth of a millisecond, and a
+// list writes a hundred texts.
+
+const WHOLE_NUMBER = new Intl.NumberFormat(undefined, { maximumFractionDigits: 0 })
+const ONE_DECIMAL = new Intl.NumberFormat(undefined, { maximumFractionDigits: 1 })
+const COUNT = new Intl.NumberFormat()
+const IN = new Intl.RelativeTimeFormat(undefined, { numeric: 'always' })
+const AGO = new Intl.RelativeTimeFormat(undefined, { numeric: 'auto' })
+const DAY = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium' })
+const MOMENT = new Intl.DateTimeFormat(undefined, { dateStyle: 'full', timeStyle: 'long' })
 
 /** Such as `1.9 GB`, in steps of a thousand. */
 export function formatBytes(bytes: number): string {
   const step = Math.min(Math.max(Math.floor(Math.log10(Math.max(bytes, 1)) / 3), 0), BYTE_UNITS.length - 1)
   const value = bytes / 1000 ** step
-  return `${new Intl.NumberFormat(undefined, { maximumFractionDigits: step > 1 && value < 100 ? 1 : 0 }).format(value)} ${BYTE_UNITS[step]}`
+  return `${(step > 1 && value < 100 ? ONE_DECIMAL : WHOLE_NUMBER).format(value)} ${BYTE_UNITS[step]}`
 }
 const BYTE_UNITS = ['B', 'kB', 'MB', 'GB', 'TB', 'PB'] as const
 
@@ -17,7 +26,7 @@ export function formatDuration(seconds: number): string {
 }
 
 export function formatCount(count: number): string {
-  return new Intl.NumberFormat().format(count)
+  return COUNT.format(count)
 }
 
 export function countVideos(count: number): string {
@@ -28,7 +37,7 @@ export function countVideos(count: number): string {
 export function formatIn(unixS: number, nowS = Date.now() / 1000): string {
   const inS = Math.max(0, unixS - nowS)
   const [unit, unitS] = inS >= 86_400 ? (['day', 86_400] as const) : (['hour', 3600] as const)
-  return new Intl.RelativeTimeFormat(undefined, { numeric: 'always' }).format(Math.round(inS / unitS), unit)
+  return IN.format(Math.round(inS / unitS), unit)
 }
 
 /** Such as `3 minutes ago`, and the date after a week. */
@@ -36,7 +45,7 @@ export function formatAgo(unixS: number, nowS = Date.now() / 1000): string {
   const agoS = Math.max(0, nowS - unixS)
   if (agoS > 7 * 86_400) return formatDay(unixS)
   const [unit, unitS] = AGO_UNITS.find(([, atLeastS]) => agoS >= atLeastS) ?? ['second', 1]
-  return new Intl.RelativeTimeFormat(undefined, { numeric: 'auto' }).format(-Math.floor(agoS / unitS), unit)
+  return AGO.format(-Math.floor(agoS / unitS), unit)
 }
 const AGO_UNITS = [
   ['day', 86_400],
@@ -45,12 +54,12 @@ const AGO_UNITS = [
 ] as const
 
 export function formatDay(unixS: number): string {
-  return new Intl.DateTimeFormat(undefined, { dateStyle: 'medium' }).format(unixS * 1000)
+  return DAY.format(unixS * 1000)
 }
 
 /** To the second, with the time zone: for a tooltip. */
 export function formatMoment(unixS: number): string {
-  return new Intl.DateTimeFormat(undefined, { dateStyle: 'full', timeStyle: 'long' }).format(unixS * 1000)
+  return MOMENT.format(unixS * 1000)
 }
 
 /** Such as `about 4 minutes left`. */

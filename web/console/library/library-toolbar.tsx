@@ -1,4 +1,5 @@
 import { ActionIcon, Kbd, SegmentedControl, TextInput, VisuallyHidden } from '@mantine/core'
+import { useDebouncedValue } from '@mantine/hooks'
 import { useQuery } from '@tanstack/react-query'
 import { getRouteApi, Link } from '@tanstack/react-router'
 import { type KeyboardEvent, useEffect, useRef } from 'react'
@@ -7,7 +8,7 @@ import { trashQuery } from '../trash/queries.ts'
 import { formatCount } from '../units.ts'
 import { EXACTLY, type LibrarySearch, STATE_FILTERS, type StateFilter } from './library-search.ts'
 import styles from './library-toolbar.module.css'
-import { videoCountQuery } from './queries.ts'
+import { filterOf, videoCountQuery, videosPageQuery } from './queries.ts'
 import { STATES } from './status.ts'
 
 const route = getRouteApi('/signed-in/videos')
@@ -72,14 +73,20 @@ export function SearchBox() {
   )
 }
 
+/** The numbers wait for a pause in typing: the server searches one text after the other, and the rows of the next one come first. */
+const TYPING_PAUSE_MS = 300
+
 /** All, ready, processing, failed …, each with its number where that asks for attention. */
 export function StateLinks() {
   const { state, ...search } = route.useSearch()
+  const list = useQuery(videosPageQuery(filterOf({ ...search, state }), 1))
+  const [pausedAt] = useDebouncedValue(search.q, TYPING_PAUSE_MS)
+  const isCounted = !list.isPending && pausedAt === search.q
   return (
     <nav aria-label="States" className={styles.states}>
-      <StateLink search={search} isCurrent={state === undefined} />
+      <StateLink search={search} isCurrent={state === undefined} isCounted={isCounted} />
       {STATE_FILTERS.map((filter) => (
-        <StateLink key={filter} search={search} filter={filter} isCurrent={state === filter} />
+        <StateLink key={filter} search={search} filter={filter} isCurrent={state === filter} isCounted={isCounted} />
       ))}
       <TrashLink />
     </nav>
@@ -96,8 +103,10 @@ function TrashLink() {
   )
 }
 
-function StateLink({ search, filter, isCurrent }: { search: LibrarySearch; filter?: StateFilter; isCurrent: boolean }) {
-  const { data: count } = useQuery(videoCountQuery({ ...search, state: filter }))
+type StateLinkProps = { search: LibrarySearch; filter?: StateFilter; isCurrent: boolean; isCounted: boolean }
+
+function StateLink({ search, filter, isCurrent, isCounted }: StateLinkProps) {
+  const { data: count } = useQuery({ ...videoCountQuery({ ...search, state: filter }), enabled: isCounted })
   if (filter !== undefined && filter !== 'ready' && count === 0 && !isCurrent) return null
   return (
     <Link
