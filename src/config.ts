@@ -148,7 +148,8 @@ const Variables = Type.Object({
     default: 'on',
   }),
   REELGATE_VIEWER_DATA_DAYS: Type.String({
-    description: 'days for which it is kept what viewers watched, which alerts they raised, and whom usage counters name',
+    description:
+      'days for which viewer data is kept: what each viewer watched, the alerts about viewers, and their ids in usage counters',
     expected: 'an integer from 1 to 3650',
     pattern: '^([1-9]|[1-9][0-9]{1,2}|[12][0-9]{3}|3[0-5][0-9]{2}|36[0-4][0-9]|3650)$',
     default: '90',

@@ -57,7 +57,7 @@ export async function addDemo(tx: Db, nowS: number): Promise<void> {
   await insertDemo(tx, videoId)
 }
 
-/** Nobody can send a form with it: forms are signed. */
+/** Cannot be used to upload a form: forms are signed. */
 function policyKey(videoId: string): string {
   return `demo/${videoId}`
 }

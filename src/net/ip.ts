@@ -2,7 +2,7 @@ import { isIP } from 'node:net'
 
 /**
  * The rate limit key of an address: an IPv4 address itself, also when mapped into IPv6; the /64 of an IPv6 address, since
- * whoever has one address of it has all 2^64.
+ * one subscriber usually has all of its 2^64 addresses.
  */
 export function ipRateLimitKey(address: string): string {
   if (!address.includes(':')) return address

@@ -29,7 +29,7 @@ export function createDnsLookup(resolve: typeof lookup): DnsLookup {
   }
 }
 
-/** Nobody waits for the name any more. */
+/** The name was not resolved in time. */
 class TooLate extends Error {
   readonly code = 'EAI_AGAIN'
 }

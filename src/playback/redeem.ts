@@ -154,7 +154,7 @@ async function reportReuse(tx: Db, { deps, otpHash, visit }: RedeemContext, otp:
   const session = await findSessionOfOtp(tx, otpHash)
   const alert = { accountId, sessionId: session?.id ?? null, userId, videoId, otpHash }
   await alertOfReuse(tx, { ...alert, firstAddress: opening?.address ?? '-', secondAddress: visit.address }, nowS)
-  // Without the viewer, whom the alert names: the audit log is kept longer than what is known of viewers.
+  // Without the viewer's id, which the alert has: the audit log is kept longer than viewer data.
   await recordAuditEvent(tx, { atS: nowS, accountId, by: 'viewer', kind: 'otp:reused', subjects: [videoId] })
 }
 

@@ -51,7 +51,7 @@ export type RefusalDetails = {
   waitMs?: number
   /** The highest speed at which the next key comes in time. */
   maxRate?: number
-  /** Told by the header of that name. */
+  /** For the `Retry-After` header, in seconds. */
   retryAfterS?: number
 }
 

@@ -19,7 +19,7 @@ export type StopDeps = {
   countries: Countries
 }
 
-/** Whom to stop. An OTP that is not spent yet opens nothing any more. */
+/** What to stop. An OTP that is not spent yet opens nothing any more. */
 export type StopTarget = { sessionId: string } | { userId: string } | { videoId: string } | { otp: string }
 
 /** With what its keys allow to be played and its beats report as played; null after a restart, and when it has not been active for an hour. */

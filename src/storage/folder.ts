@@ -42,7 +42,7 @@ export async function putBlob(folder: BlobFolder, name: string, bytes: Buffer): 
 
 /**
  * Writes a blob from a stream in constant memory. Durable under its name when it resolves; nothing is left when it fails.
- * @param signal ends it. Not to be given to the source itself, whose error nobody would handle before the file is open
+ * @param signal aborts the write. Do not pass it to the source as well: its error would be unhandled until the file is open
  */
 export async function putBlobStream(
   folder: BlobFolder,

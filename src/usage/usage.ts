@@ -175,8 +175,8 @@ export const KEPT_DAYS = 400
 const MAX_REMOVED_ROWS = 2_000
 
 /**
- * Removes what is older than thirteen months, and whom the counters name after `viewerDataDays`. By the playback clock: a step of the
- * wall clock makes no day old.
+ * Removes counters older than thirteen months, and the viewers' ids in them after `viewerDataDays`. Ages are measured by the playback
+ * clock, so that a step of the wall clock removes nothing.
  */
 export async function pruneUsage(
   { db, write, nowS }: { db: Db; write: Write; nowS: () => number },

@@ -14,7 +14,7 @@ import { makePlace } from '../installation-folder.ts'
 import { changeRows, readRows } from '../rows.ts'
 import { rounds } from '../seeded-random.ts'
 
-// Chunks as they are told to pg-boss, on a PostgreSQL.
+// Chunks as jobs of pg-boss, on a PostgreSQL.
 
 const VIDEO = '0123456789abcdef'.repeat(2)
 const OTHER = 'fedcba9876543210'.repeat(2)
@@ -102,8 +102,11 @@ test('a start queues everything that is pending, in the order in which it is nee
   const chunks = Array.from({ length: 3_500 }, (_, i) => ({ ...chunkAt(i), priority: i % 3 }))
   await write((tx) => add(tx, VIDEO, chunks))
   await resumeChunks(write, queue)
-  const told = readRows<{ chunks: number }>(installed, 'select count(*) as chunks from pgboss.job group by xmin::text order by 1')
-  expect(told.map(({ chunks }) => chunks)).toEqual([500, 1_000, 1_000, 1_000])
+  const queued = readRows<{ chunks: number }>(
+    installed,
+    'select count(*) as chunks from pgboss.job group by xmin::text order by 1',
+  )
+  expect(queued.map(({ chunks }) => chunks)).toEqual([500, 1_000, 1_000, 1_000])
   const first = [await take(), await take(), await take({ except: [VIDEO] })]
   expect(first).toMatchObject([{ firstSegment: 0 }, { firstSegment: 3 }, undefined])
 })

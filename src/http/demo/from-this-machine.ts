@@ -13,8 +13,8 @@ type Asking = Pick<IncomingMessage, 'rawHeaders' | 'httpVersion'> & { socket: Pi
 
 /**
  * Whether a request was made by a program on this machine to this machine: the peer is loopback, no proxy left a trace, and the one
- * Host is a name of loopback, which no page of another site reaches by pointing its own name here. HTTP/1.0 is how a proxy speaks
- * that was told nothing.
+ * Host is a name of loopback, which no page of another site reaches by pointing its own name here. A proxy with its
+ * default settings speaks HTTP/1.0.
  */
 export function isFromThisMachine({ socket, rawHeaders, httpVersion }: Asking): boolean {
   const peer = parseIpAddress(socket.remoteAddress ?? '') ?? '' // an IPv4 address mapped into IPv6 becomes itself
@@ -32,7 +32,7 @@ export function isLoopbackHost(host: string): boolean {
 
 /**
  * The demo is for this machine alone. A public address or a trusted proxy means a proxy in front, and its requests look as if they came
- * from this machine unless it adds a header; and where no loopback address is listened on, nobody could open the demo.
+ * from this machine unless it adds a header; and where the server does not listen on a loopback address, the demo could not be opened.
  */
 export function isDemoAllowed({
   demo,

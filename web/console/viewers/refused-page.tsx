@@ -8,7 +8,7 @@ import { describeDevice } from './device.ts'
 import { type Refusal, refusalsQuery } from './queries.ts'
 import { ViewerParts } from './viewer-parts.tsx'
 
-/** Whom the player refused, and why. */
+/** Viewers whom the player refused, with the reason. */
 export function RefusedPage() {
   const { data, hasNextPage, isFetchingNextPage, fetchNextPage } = useSuspenseInfiniteQuery(refusalsQuery)
   return (
