@@ -1,8 +1,10 @@
-import { type KeyboardEvent, type MouseEvent, useRef, useState } from 'react'
+import { type FocusEvent, type KeyboardEvent, type MouseEvent, type RefObject, useLayoutEffect, useRef, useState } from 'react'
 import type { Selection } from './use-selection.ts'
 import type { VideoRows } from './use-video-rows.ts'
 
 type ListKeysOptions = {
+  /** Its items say their place in the list: `data-index`. */
+  list: RefObject<HTMLElement | null>
   rows: VideoRows
   selection: Selection
   columns: number
@@ -17,11 +19,21 @@ const LINES_PER_SCREEN = 8
  * Movement in the list: one video is in the order of Tab, arrows move from it, Space selects, Shift extends the selection, Enter opens
  * as on every link, Delete deletes what is selected.
  */
-export function useListKeys({ rows, selection, columns, onDelete, scrollTo }: ListKeysOptions) {
-  const [active, setActive] = useState(0)
+export function useListKeys({ list, rows, selection, columns, onDelete, scrollTo }: ListKeysOptions) {
+  const [chosen, setActive] = useState(0)
   const anchor = useRef(0)
   const focusNext = useRef(false)
   const last = Math.max(0, (rows.count ?? 1) - 1)
+  const active = Math.min(chosen, last)
+
+  // The title to which the keys have moved takes the focus as soon as it is in the page.
+  useLayoutEffect(() => {
+    if (!focusNext.current) return
+    const title = list.current?.querySelector<HTMLElement>(`[data-index="${active}"] [data-video]`)
+    if (!title) return
+    focusNext.current = false
+    title.focus({ preventScroll: true })
+  })
 
   function moveTo(index: number): number {
     const next = Math.min(Math.max(index, 0), last)
@@ -54,28 +66,32 @@ export function useListKeys({ rows, selection, columns, onDelete, scrollTo }: Li
       if (event.shiftKey) void selectFromAnchor(reached)
       return
     }
-    const isOnTitle = event.target instanceof HTMLElement && event.target.dataset.video !== undefined
-    if (event.key !== ' ' || !isOnTitle) return // on its box Space is a click already
+    if (event.key !== ' ' || !isTitle(event.target)) return // on its box Space is a click already
     event.preventDefault()
     toggle(active, event.shiftKey)
   }
 
-  /** For a video: its title takes the focus when the keys have moved to it, as soon as it exists. */
-  function itemProps(index: number) {
-    const isActive = index === Math.min(active, last)
-    return {
-      tabIndex: isActive ? 0 : -1,
-      focusRef: (title: HTMLElement | null) => {
-        if (!isActive || !focusNext.current || !title) return
-        focusNext.current = false
-        title.focus({ preventScroll: true })
-      },
-      onFocus: () => setActive(index),
-      onToggle: (event: MouseEvent) => toggle(index, event.shiftKey),
-    }
+  function onFocus({ target }: FocusEvent) {
+    const index = isTitle(target) ? indexOf(target) : undefined
+    if (index !== undefined) setActive(index)
   }
 
-  return { onKeyDown, itemProps }
+  function onClick({ target, shiftKey }: MouseEvent) {
+    const index = target instanceof HTMLInputElement ? indexOf(target) : undefined
+    if (index !== undefined) toggle(index, shiftKey)
+  }
+
+  return { active, listeners: { onKeyDown, onFocus, onClick } }
+}
+
+function isTitle(target: EventTarget): target is HTMLElement {
+  return target instanceof HTMLElement && target.dataset.video !== undefined
+}
+
+/** The place in the list of the video to which an element belongs. */
+function indexOf(element: HTMLElement): number | undefined {
+  const index = element.closest<HTMLElement>('[data-index]')?.dataset.index
+  return index === undefined ? undefined : Number(index)
 }
 
 const MOVES: Readonly<Record<string, (at: { active: number; columns: number; last: number }) => number | undefined>> = {

@@ -1,6 +1,6 @@
 import { Checkbox, Skeleton, VisuallyHidden } from '@mantine/core'
 import { Link } from '@tanstack/react-router'
-import type { MouseEvent } from 'react'
+import { memo } from 'react'
 import type { VideoBody } from '../../../src/http/api/video-body.ts'
 import { useMay } from '../sign-in/queries.ts'
 import { formatAgo, formatBytes, formatDuration, formatMoment } from '../units.ts'
@@ -15,13 +15,10 @@ export type VideoItemProps = {
   isSelecting: boolean
   /** 0 for one video of the list, -1 for all others. */
   tabIndex: number
-  focusRef(link: HTMLElement | null): void
-  onFocus(): void
-  onToggle(event: MouseEvent): void
 }
 
 /** A video as a line of the table. */
-export function VideoRow(props: VideoItemProps) {
+export const VideoRow = memo(function VideoRow(props: VideoItemProps) {
   const { video, isSelected } = props
   return (
     <div className={styles.row} data-selected={isSelected || undefined}>
@@ -46,10 +43,10 @@ export function VideoRow(props: VideoItemProps) {
       <Added video={video} />
     </div>
   )
-}
+})
 
 /** A video as a card. */
-export function VideoCard(props: VideoItemProps) {
+export const VideoCard = memo(function VideoCard(props: VideoItemProps) {
   const { video, isSelected } = props
   return (
     <div className={styles.card} data-selected={isSelected || undefined}>
@@ -71,7 +68,7 @@ export function VideoCard(props: VideoItemProps) {
       </div>
     </div>
   )
-}
+})
 
 /** In the place of a video whose page is loading. */
 export function LoadingItem({ view }: { view: 'table' | 'cards' }) {
@@ -91,7 +88,7 @@ export function LoadingItem({ view }: { view: 'table' | 'cards' }) {
   )
 }
 
-function PickBox({ video, isSelected, isSelecting, tabIndex, onToggle }: VideoItemProps) {
+function PickBox({ video, isSelected, isSelecting, tabIndex }: VideoItemProps) {
   if (!useMay('editor')) return <span />
   return (
     <Checkbox
@@ -100,22 +97,19 @@ function PickBox({ video, isSelected, isSelecting, tabIndex, onToggle }: VideoIt
       data-shown={isSelecting || undefined}
       tabIndex={tabIndex}
       checked={isSelected}
-      onChange={() => undefined} // by the click, which knows of Shift
-      onClick={onToggle}
+      onChange={() => undefined} // the list listens for the click, which knows of Shift
     />
   )
 }
 
-function Title({ video, tabIndex, focusRef, onFocus }: VideoItemProps) {
+function Title({ video, tabIndex }: VideoItemProps) {
   return (
     <Link
-      ref={focusRef}
       to="/videos/$videoId"
       params={{ videoId: video.id }}
       className={styles.title}
       title={video.title}
       tabIndex={tabIndex}
-      onFocus={onFocus}
       data-video
     >
       {video.title}

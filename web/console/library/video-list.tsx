@@ -50,7 +50,8 @@ export function VideoList({ rows, selection, view, onDelete }: VideoListProps) {
     return () => clearTimeout(settled)
   }, [show, firstIndex, lastIndex, lines.isScrolling])
 
-  const keys = useListKeys({
+  const { active, listeners } = useListKeys({
+    list,
     rows,
     selection,
     columns,
@@ -71,7 +72,7 @@ export function VideoList({ rows, selection, view, onDelete }: VideoListProps) {
         aria-label="Videos"
         className={view === 'cards' ? styles.cards : styles.table}
         style={{ height: lines.getTotalSize() }}
-        onKeyDown={keys.onKeyDown}
+        {...listeners}
       >
         {indexes.map((index) => {
           const video = rows.rowAt(index)
@@ -79,6 +80,7 @@ export function VideoList({ rows, selection, view, onDelete }: VideoListProps) {
             <li
               key={video?.id ?? index}
               className={styles.item}
+              data-index={index}
               style={placeOf(index)}
               aria-setsize={rows.count ?? -1}
               aria-posinset={index + 1}
@@ -89,7 +91,7 @@ export function VideoList({ rows, selection, view, onDelete }: VideoListProps) {
                   video={video}
                   isSelected={selection.has(video.id)}
                   isSelecting={selection.size > 0}
-                  {...keys.itemProps(index)}
+                  tabIndex={index === active ? 0 : -1}
                 />
               ) : (
                 <LoadingItem view={view} />
