@@ -10,7 +10,7 @@ const MAX_FIRST_LOAD_BYTES = 250_000
 
 type Manifest = Record<string, { file: string; isEntry?: boolean; imports?: string[]; dynamicImports?: string[]; css?: string[] }>
 
-test.each(['library/library-page.tsx', 'sign-in/sign-in-page.tsx', 'video/video-page.tsx'])(
+test.each(['library/library-page.tsx', 'sign-in/sign-in-page.tsx', 'video/video-page.tsx', 'activity/activity-page.tsx'])(
   'the first load of %s is at most 250 kB, compressed',
   async (page) => {
     const manifest: Manifest = JSON.parse(await readFile(join(CONSOLE, 'manifest.json'), 'utf8'))

@@ -57,7 +57,7 @@ const PAGES: readonly PageToVisit[] = [
       ['captions', (page: Page) => page.getByRole('table', { name: 'Captions' })],
       ['protection', (page: Page) => page.getByRole('textbox', { name: 'Site' })],
       ['files', (page: Page) => page.getByText('Video rendition').first()],
-      ['statistics', (page: Page) => page.getByRole('table', { name: 'Who watched' })],
+      ['statistics', (page: Page) => page.getByRole('application', { name: 'Viewers of each part.' })],
       ['history', (page: Page) => page.getByText('Encoding finished')],
     ] as const
   ).map(([tab, find]) => ({
@@ -65,7 +65,7 @@ const PAGES: readonly PageToVisit[] = [
     path: () => `/videos/${reelgate.videoId}?tab=${tab}`,
     shows: (page: Page) => find(page).waitFor(),
   })),
-  { name: 'activity', path: '/activity', shows: (page) => page.getByText('Watched most').waitFor() },
+  { name: 'activity', path: '/activity', shows: (page) => page.getByRole('application', { name: 'Bandwidth.' }).waitFor() },
   { name: 'trash', path: '/trash', shows: heading('Trash') },
   { name: 'import', path: '/videos/import', shows: (page) => page.getByRole('heading', { level: 1 }).waitFor() },
   { name: 'welcome', path: '/welcome', shows: heading('Your first video') },

@@ -2,10 +2,10 @@ import { SegmentedControl } from '@mantine/core'
 import { useSuspenseQuery } from '@tanstack/react-query'
 import { getRouteApi, Link } from '@tanstack/react-router'
 import type { StatisticsBody } from '../../../src/http/api/statistics.ts'
-import { BarChart } from '../app/bar-chart.tsx'
 import { type Column, DataTable } from '../app/data-table.tsx'
 import { Page } from '../app/page.tsx'
 import { Section } from '../app/section.tsx'
+import { Chart } from '../charts/chart.tsx'
 import { formatBytes, formatCount, formatDay } from '../units.ts'
 import { statisticsQuery } from './queries.ts'
 
@@ -45,10 +45,10 @@ export function ActivityPage() {
       }
     >
       <Section title={countViews(sum(({ views }) => views))}>
-        <BarChart label="Views" valueName="Views" bars={perDay(({ views }) => views)} format={formatCount} />
+        <Chart label="Views" valueName="Views" points={perDay(({ views }) => views)} format={formatCount} />
       </Section>
       <Section title={`${formatBytes(sum(({ sentBytes }) => sentBytes))} sent`}>
-        <BarChart label="Bandwidth" valueName="Sent" bars={perDay(({ sentBytes }) => sentBytes)} format={formatBytes} />
+        <Chart label="Bandwidth" valueName="Sent" points={perDay(({ sentBytes }) => sentBytes)} format={formatBytes} />
       </Section>
       <Section title="Watched most">
         <DataTable

@@ -3,10 +3,10 @@ import { Link } from '@tanstack/react-router'
 import type { VideoBody } from '../../../src/http/api/video-body.ts'
 import { statisticsQuery } from '../activity/queries.ts'
 import { Ago } from '../app/ago.tsx'
-import { BarChart } from '../app/bar-chart.tsx'
 import { type Column, DataTable } from '../app/data-table.tsx'
 import { FactList } from '../app/fact-list.tsx'
 import { Section } from '../app/section.tsx'
+import { Chart } from '../charts/chart.tsx'
 import { formatBytes, formatCount, formatDay, formatDuration } from '../units.ts'
 import { sessionsQuery, type Viewing, viewingsOfVideoQuery } from '../viewers/queries.ts'
 import { SessionTable } from '../viewers/session-table.tsx'
@@ -31,8 +31,8 @@ export function StatisticsTab({ video: { id } }: { video: VideoBody }) {
         <SessionTable sessions={sessions} without="video" empty="No one is watching this video right now." />
       </Section>
       <Section title="The last 30 days">
-        <BarChart label="Views" valueName="Views" bars={perDay(({ views }) => views)} format={formatCount} />
-        <BarChart label="Bandwidth" valueName="Sent" bars={perDay(({ sentBytes }) => sentBytes)} format={formatBytes} />
+        <Chart label="Views" valueName="Views" points={perDay(({ views }) => views)} format={formatCount} />
+        <Chart label="Bandwidth" valueName="Sent" points={perDay(({ sentBytes }) => sentBytes)} format={formatBytes} />
       </Section>
       <Section title="How much was watched" lead="Of viewers with a userId. A part that few reach is where many leave.">
         <FactList
@@ -46,11 +46,12 @@ export function StatisticsTab({ video: { id } }: { video: VideoBody }) {
           ]}
         />
         {viewers > 0 && (
-          <BarChart
+          <Chart
             label="Viewers of each part"
             valueName="Viewers"
-            nameOf="Part"
-            bars={parts.map(({ fromS, toS, viewers: count }) => ({
+            pointName="Part"
+            shape="area"
+            points={parts.map(({ fromS, toS, viewers: count }) => ({
               name: `${formatDuration(fromS)}–${formatDuration(toS)}`,
               value: count,
             }))}

@@ -1,0 +1,64 @@
+import type { Browser } from 'playwright-core'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { startSharedReelgate } from '../../in-process.ts'
+import { changeRows } from '../../rows.ts'
+import { startChromium } from '../chromium.ts'
+import { complaintsOf, openConsole, tabTo } from './console.ts'
+
+// What an owner reads from the charts: by mouse, by keyboard, and as tables.
+
+let reelgate: Awaited<ReturnType<typeof startSharedReelgate>>
+let chromium: Browser
+beforeAll(async () => {
+  chromium = await startChromium()
+  reelgate = await startSharedReelgate()
+  const { videoId } = await reelgate.owner.credentials('Lesson 12 – Light')
+  for (const [daysAgo, sentBytes, viewCount] of [
+    [1, 3_000_000_000, 7],
+    [2, 1_000_000_000, 1],
+  ] as const)
+    changeRows(
+      reelgate,
+      `insert into video_usage (day, account_id, video_id, user_id, sent_bytes, view_count) select ?, account_id, id, '', ?, ? from video where id = ?`,
+      ...[new Date(Date.now() - daysAgo * 86_400_000).toISOString().slice(0, 10), sentBytes, viewCount, videoId],
+    )
+})
+afterAll(async () => {
+  await chromium?.close()
+  await reelgate?.remove()
+})
+
+test('the arrow keys read a chart day by day, and the same is in a table', async () => {
+  const page = await openConsole(chromium, reelgate, { path: '/activity?days=7' })
+  const chart = page.getByRole('application', { name: 'Views.' })
+  await chart.waitFor()
+  await tabTo(page, '[role=application]')
+  const reading = page.getByRole('figure', { name: 'Views' }).getByRole('status')
+  await page.keyboard.press('ArrowRight')
+  await reading.getByText('Views: 0').waitFor()
+  const read: string[] = []
+  for (let day = 2; day < 7; day++) {
+    const before = (await reading.textContent()) ?? ''
+    await page.keyboard.press('ArrowRight')
+    await reading.filter({ hasNotText: before }).waitFor()
+    read.push((await reading.textContent())?.split(': ')[1] ?? '')
+  }
+  expect(read.join()).toContain('1,7')
+
+  await page.getByText('Bandwidth as a table').click()
+  const table = page.getByRole('figure', { name: 'Bandwidth' }).getByRole('table')
+  await table.getByRole('cell', { name: '3 GB' }).waitFor()
+  expect(await table.getByRole('row').count()).toBe(8) // its head and 7 days
+  expect(complaintsOf(page)).toEqual([])
+})
+
+test('what draws charts is loaded when the first one is shown', async () => {
+  const page = await openConsole(chromium, reelgate, { path: '/videos' })
+  await page.getByRole('link', { name: 'Lesson 12 – Light' }).waitFor()
+  const drawings = () =>
+    page.evaluate('performance.getEntriesByType("resource").filter(({ name }) => name.includes("/drawing-")).length')
+  expect(await drawings()).toBe(0)
+  await page.getByRole('link', { name: 'Activity' }).click()
+  await page.getByRole('application', { name: 'Views.' }).waitFor()
+  expect(await drawings()).toBe(1)
+})
