@@ -9,7 +9,7 @@ import { identifyingFiles, openDatabase } from '../installation/database.ts'
 import { lockDataFolder } from '../installation/lock.ts'
 import { openRotation } from '../installation/master-key-rotation.ts'
 import { openCountries } from '../playback/countries.ts'
-import { sessionsOfAccounts } from '../playback/session.ts'
+import { sessionsOfAccounts } from '../playback/session-memory.ts'
 import { openRestoredCopy } from '../webhooks/restored-copy.ts'
 import { openLog } from './log.ts'
 

@@ -1,7 +1,7 @@
 import { hashSecret, isSecret } from '../crypto/secret.ts'
 import { findPageOptions } from './otp-store.ts'
+import type { PlaybackDeps } from './playback-deps.ts'
 import type { Rules } from './rules.ts'
-import type { PlaybackDeps } from './session.ts'
 import { findSession } from './session-store.ts'
 import { type Embedding, type Framing, findFraming } from './whitelist.ts'
 

@@ -1,7 +1,7 @@
 import { removeOldViewingDays, removeOldViewings } from '../viewers/viewing-store.ts'
 import { removeOldKeyBudgets } from './key-budget-store.ts'
 import { removeOldOtps } from './otp-store.ts'
-import type { PlaybackDeps } from './session.ts'
+import type { PlaybackDeps } from './playback-deps.ts'
 import { removeOldSessions } from './session-store.ts'
 import { removeOldSlots } from './stream-slot-store.ts'
 

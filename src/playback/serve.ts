@@ -1,5 +1,7 @@
+import { assertNotEndedMeanwhile, type LiveSession } from './live-session.ts'
 import { signedMediaPath } from './media-path.ts'
 import type { PlayableVideo } from './playable-video.ts'
+import type { PlaybackDeps } from './playback-deps.ts'
 import {
   captionPlaylist,
   mediaPlaylist,
@@ -10,7 +12,6 @@ import {
   windowLengthS,
 } from './playlist.ts'
 import { PlaybackRefusal } from './refusal.ts'
-import { assertNotEndedMeanwhile, type LiveSession, type PlaybackDeps } from './session.ts'
 import { acquireStreamSlot, releaseStreamSlot } from './stream-slot.ts'
 import { countWatched, recordWindow } from './watching.ts'
 

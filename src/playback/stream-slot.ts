@@ -1,6 +1,7 @@
+import { type LiveSession, recordEnd } from './live-session.ts'
 import type { PlaybackClock } from './playback-clock.ts'
+import type { PlaybackDeps } from './playback-deps.ts'
 import { PlaybackRefusal } from './refusal.ts'
-import { type LiveSession, type PlaybackDeps, recordEnd } from './session.ts'
 import { endSession } from './session-store.ts'
 import {
   endSlotAt,

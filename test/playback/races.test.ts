@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
+import { admitRequest } from '../../src/playback/admit-request.ts'
 import type { Operation, SignedValues } from '../../src/playback/proof.ts'
 import { readProof } from '../../src/playback/proof.ts'
-import { admitRequest } from '../../src/playback/session.ts'
 import { restoreStreamSlots } from '../../src/playback/stream-slot.ts'
 import { type Chance, newChance, rounds } from '../seeded-random.ts'
 import type { Viewer } from '../viewer.ts'

@@ -8,7 +8,7 @@ import { createSegmentEvents } from '../../src/encode/publication.ts'
 import { mediaSignature } from '../../src/playback/media-path.ts'
 import { createSegmentCache } from '../../src/playback/segment-cache.ts'
 import { openSegment } from '../../src/playback/segments.ts'
-import { sessionsOfVideos } from '../../src/playback/session.ts'
+import { sessionsOfVideos } from '../../src/playback/session-memory.ts'
 import { openBarePlayback, outcomeOf } from './playback-deps.ts'
 
 const MIB = 2 ** 20

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { prunePlayback } from '../../src/playback/prune.ts'
 import { recordLeave, releaseKey } from '../../src/playback/serve.ts'
-import { sessionsOfVideos } from '../../src/playback/session.ts'
+import { sessionsOfVideos } from '../../src/playback/session-memory.ts'
 import { endSession } from '../../src/playback/session-store.ts'
 import { acquireStreamSlot, restoreStreamSlots } from '../../src/playback/stream-slot.ts'
 import { untilFinished } from '../data-folder.ts'

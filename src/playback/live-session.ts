@@ -1,0 +1,51 @@
+import type { KeyObject } from 'node:crypto'
+import type { PlaybackSessionRow } from '../db/tables.ts'
+import type { TokenBucket } from '../rate-limits/token-bucket.ts'
+import type { ReplayWindow } from './proof.ts'
+import { END_REASONS, type EndReason, PlaybackRefusal } from './refusal.ts'
+import type { Watching } from './watching.ts'
+
+/** A session in memory: its row, and what need not be stored because a restart makes every older proof stale. */
+export type LiveSession = {
+  row: PlaybackSessionRow
+  proofKey: KeyObject
+  /** All pages of this session, newest last. */
+  pages: string[]
+  seqs: ReplayWindow
+  pace: TokenBucket
+  /** Limits the checks of proofs while its address floods. */
+  checks: TokenBucket
+  /** When the log last warned that it sends too many proofs. */
+  warnedAtS: number
+  lastSeenAtS: number
+  /** When a request last named it, with a valid proof or without. */
+  usedAtS: number
+  /** When its page sent `leave`; null once a page is open again. This and `lastSeenAtS` are newer than the row until `saveSessions`. */
+  leftAtS: number | null
+  /** Where the viewer was at the last beat. */
+  positionS: number
+  watching: Watching
+  /** When it last asked for a key that its budget had not released before. */
+  newKeyAtS: number
+  /** Where its last proof came from. */
+  address: string
+  /** The address for which its rules were last checked, and the rule that refused it; undefined before the first check. */
+  location: { address: string; refusedBy: string | undefined } | undefined
+}
+
+/** The sessions that are in use, in memory. */
+export type LiveSessions = Map<string, LiveSession>
+
+/** Applies a committed end to the session in memory. The first reason is kept. */
+export function recordEnd(session: LiveSession, endedAtS: number, endReason: EndReason): void {
+  if (session.row.endedAtS === null) session.row = { ...session.row, endedAtS, endReason }
+}
+
+/** For what was waited for since the request was admitted. @throws PlaybackRefusal `session-ended` when it was ended meanwhile */
+export function assertNotEndedMeanwhile({ row }: LiveSession): void {
+  if (row.endedAtS !== null) throw new PlaybackRefusal('session-ended', { why: endReasonOf(row) })
+}
+
+export function endReasonOf({ endReason }: PlaybackSessionRow): EndReason {
+  return END_REASONS.find((reason) => reason === endReason) ?? 'stopped'
+}
