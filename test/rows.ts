@@ -27,6 +27,11 @@ export function listTables(stored: Stored): string[] {
     .sort()
 }
 
+/** Those that only requests and work change: not the clock's mark, nor what is measured every hour. */
+export function listTablesWithoutClock(stored: Stored): string[] {
+  return listTables(stored).filter((name) => name !== 'setting' && name !== 'storage_day')
+}
+
 /** Changes rows beside, or without, the server, by one statement, or several without values. @returns how many the last one changed */
 export function changeRows({ dataDir, databaseUrl }: Stored, sql: string, ...values: Bound[]): number {
   if (databaseUrl) return askPostgres({ url: databaseUrl, sql, values, mayWrite: true }).changed

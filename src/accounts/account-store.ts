@@ -71,6 +71,10 @@ export async function countAccounts(db: Db): Promise<number> {
   return Number(row.count)
 }
 
+export async function listAccountIds(db: Db): Promise<string[]> {
+  return (await db.selectFrom('account').select('id').execute()).map(({ id }) => id)
+}
+
 /** The oldest first. */
 export async function listAccounts(db: Db) {
   const rows = await selectAccounts(db).orderBy('createdAtS').execute()

@@ -46,6 +46,7 @@ export type Tables = {
   delivery: DeliveryTable
   videoUsage: VideoUsageTable
   viewTotal: ViewTotalTable
+  storageDay: StorageDayTable
 }
 
 type AccountTable = {
@@ -617,6 +618,9 @@ type VideoUsageTable = {
   sentBytes: number
   viewCount: number
 }
+
+/** What the videos of an account took on the disk when it was last measured on a day of UTC, those in the trash included. */
+type StorageDayTable = { day: string; accountId: string; sizeBytes: number }
 
 /** All views of a video, ever. */
 type ViewTotalTable = { videoId: string; viewCount: number }

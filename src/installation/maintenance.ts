@@ -18,6 +18,7 @@ import { prunePlayback } from '../playback/prune.ts'
 import { type BanPruneDeps, pruneBans } from '../rate-limits/bans.ts'
 import { createOrphanSweep, createUnfinishedSweep, fileSystemNowS } from '../storage/orphan-sweep.ts'
 import { refillReserve } from '../storage/reserve.ts'
+import { measureStorage } from '../usage/storage.ts'
 import { pruneUsage, type Usage } from '../usage/usage.ts'
 import { pruneSignIns } from '../users/sign-in.ts'
 import { pruneDeliveries } from '../webhooks/batch-jobs.ts'
@@ -67,6 +68,7 @@ export function startMaintenance(deps: MaintenanceDeps): { stop(): Promise<void>
       () => pruneAlerts(deps, deps.viewerDataDays),
       () => pruneDeliveries(deps),
       () => pruneUsage(deps, deps.viewerDataDays),
+      () => measureStorage(deps),
       () => deleteExpiredUploads(deletion, nowS()),
       () => deleteEndedTrash(deletion),
       async () => deletion.removeFiles(), // what failed before, such as while the database was unavailable

@@ -1,36 +1,43 @@
 import type { Db } from '../db/database.ts'
 import { Failure } from '../errors.ts'
+import { getStorageOfDays } from './storage.ts'
 import { isDay, KEPT_DAYS, utcDay } from './usage.ts'
-import { listMostViewed, listUsageOfDays, sumStorage } from './usage-store.ts'
+import { listMostViewed, listUsageOfDays } from './usage-store.ts'
 
-// What an owner's charts show, from the counters of views and bytes.
+// What an owner's charts show, from the counters of views and bytes, and the measurements of storage.
 
 const DAY_S = 24 * 3600
 const MOST_VIEWED = 20
 
-export type StatisticsDeps = { slowQueryDb: Db }
+export type StatisticsDeps = { slowQueryDb: Db; wallNowS: () => number }
 
 export type Period = { from: string; to: string; videoId?: string }
-export type DayStatistics = { day: string; viewCount: number; sentBytes: number }
+export type DayStatistics = {
+  day: string
+  viewCount: number
+  sentBytes: number
+  /** Undefined where it was not measured, and for one video. */
+  storageBytes: number | undefined
+}
 
 /**
- * Views and sent bytes of each day in UTC, those without any included; and the most viewed videos, unless one is named.
+ * Views, sent bytes and storage of each day in UTC, those without any included; and the most viewed videos, unless one is named.
  * @throws Failure `invalid` for what is no day, or too many
  */
 export async function getStatistics(
-  { slowQueryDb }: StatisticsDeps,
+  deps: StatisticsDeps,
   accountId: string,
   { videoId, ...period }: Period,
 ): Promise<{ days: DayStatistics[]; videos: Awaited<ReturnType<typeof listMostViewed>> }> {
+  const { slowQueryDb } = deps
   const days = listDays(period)
   const found = new Map((await listUsageOfDays(slowQueryDb, accountId, { days, videoId })).map((row) => [row.day, row]))
   const videos = videoId === undefined ? await listMostViewed(slowQueryDb, accountId, days, MOST_VIEWED) : []
-  return { days: days.map((day) => found.get(day) ?? { day, viewCount: 0, sentBytes: 0 }), videos }
-}
-
-/** The bytes that an account's videos take now. */
-export async function getStorage({ slowQueryDb }: StatisticsDeps, accountId: string) {
-  return sumStorage(slowQueryDb, accountId)
+  const storageBytes = videoId === undefined ? await getStorageOfDays(deps, accountId, days) : () => undefined
+  return {
+    days: days.map((day) => ({ ...(found.get(day) ?? { day, viewCount: 0, sentBytes: 0 }), storageBytes: storageBytes(day) })),
+    videos,
+  }
 }
 
 function listDays({ from, to }: { from: string; to: string }): string[] {

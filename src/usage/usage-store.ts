@@ -129,6 +129,30 @@ export async function sumStorage(db: Db, accountId: string): Promise<{ storedByt
   return { storedBytes: Number(stored?.bytes ?? 0), trashedBytes: Number(trashed?.bytes ?? 0) }
 }
 
+/** Replaces what was measured earlier on that day. */
+export async function setStorageOfDay(tx: Db, row: { day: string; accountId: string; sizeBytes: number }): Promise<void> {
+  await tx
+    .insertInto('storageDay')
+    .values(row)
+    .onConflict((conflict) => conflict.columns(['day', 'accountId']).doUpdateSet({ sizeBytes: row.sizeBytes }))
+    .execute()
+}
+
+/** What was measured on each of these days; those without a measurement are missing. */
+export async function listStorageOfDays(db: Db, accountId: string, days: readonly string[]) {
+  return db
+    .selectFrom('storageDay')
+    .select(['day', 'sizeBytes'])
+    .where('day', 'in', days)
+    .where('accountId', '=', accountId)
+    .execute()
+}
+
+/** Removes all measurements from before that day, of which every sweep finds at most a few days. */
+export async function removeStorageBefore(tx: Db, day: string): Promise<void> {
+  await tx.deleteFrom('storageDay').where('day', '<', day).execute()
+}
+
 /** A row of the counters. */
 export type UsageKey = Pick<VideoUsage, 'day' | 'videoId' | 'userId'> & { accountId: string }
 

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Owner } from '../client.ts'
 import { listFiles, untilFinished } from '../data-folder.ts'
 import { type Reelgate, startSharedReelgate } from '../in-process.ts'
-import { listTables, readRows } from '../rows.ts'
+import { listTablesWithoutClock, readRows } from '../rows.ts'
 import { makeVideo } from '../videos.ts'
 
 // Two owners on one server. What the first does to the second's video answers as for a video that does not exist.
@@ -67,9 +67,10 @@ const WRITTEN_BEHIND = /"last_used_at_s":\w+/g
 
 /** Every row of every table but the clock's mark, and every file of a video. */
 async function stateOf(installed: Reelgate) {
-  const rows = listTables(installed)
-    .filter((name) => name !== 'setting')
-    .map((name) => [name, JSON.stringify(readRows(installed, `select * from ${name}`)).replace(WRITTEN_BEHIND, '')])
+  const rows = listTablesWithoutClock(installed).map((name) => [
+    name,
+    JSON.stringify(readRows(installed, `select * from ${name}`)).replace(WRITTEN_BEHIND, ''),
+  ])
   const files = ['sources', 'segments', 'posters', 'files'].map(async (folder) => [folder, await listFiles(installed, folder)])
   return Object.fromEntries([...rows, ...(await Promise.all(files))])
 }

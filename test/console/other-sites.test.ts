@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { consolePolicy } from '../../src/http/console/pages.ts'
 import { type Reelgate, startSharedReelgate } from '../in-process.ts'
 import { sendRaw } from '../raw-http.ts'
-import { listTables, readRows } from '../rows.ts'
+import { listTablesWithoutClock, readRows } from '../rows.ts'
 import { type Person, signIn } from './person.ts'
 import { collectRoutes } from './routes.ts'
 
@@ -24,12 +24,7 @@ const send = (line: string, lines: string[], body = '') =>
   sendRaw(reelgate.url, line, [`Cookie: ${person.cookie}`, ...lines], body, { host: new URL(reelgate.url).host })
 
 /** All rows but when a sign-in was used. */
-const digest = () =>
-  JSON.stringify(
-    listTables(reelgate)
-      .filter((name) => name !== 'setting')
-      .map((name) => readRows(reelgate, `select * from ${name}`)),
-  )
+const digest = () => JSON.stringify(listTablesWithoutClock(reelgate).map((name) => readRows(reelgate, `select * from ${name}`)))
 
 const JSON_TYPE = 'Content-Type: application/json'
 const FORM_TYPE = 'Content-Type: application/x-www-form-urlencoded'

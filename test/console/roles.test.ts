@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createOwner } from '../client.ts'
 import { pathOf, type Rule, ruleOf } from '../http/route-rules.ts'
 import { type Reelgate, startSharedReelgate } from '../in-process.ts'
-import { listTables, readRows } from '../rows.ts'
+import { listTablesWithoutClock, readRows } from '../rows.ts'
 import { createPerson, makeLink, type Person, signIn } from './person.ts'
 import { collectRoutes } from './routes.ts'
 
@@ -61,7 +61,7 @@ async function ask(route: string, person: Person): Promise<number> {
 /** All rows but those that time alone changes. */
 function digest(): string {
   const rowsOf = (name: string) => readRows(reelgate, `select * from ${name}`).map((row) => ({ ...row, ...TIMES }))
-  const tables = listTables(reelgate).filter((name) => name !== 'setting')
+  const tables = listTablesWithoutClock(reelgate)
   return JSON.stringify(tables.map((name) => [name, rowsOf(name)]))
 }
 const TIMES = { last_seen_at_s: 0, last_used_at_s: 0 }

@@ -12,7 +12,7 @@ import type { App } from '../../src/http/server/app-type.ts'
 import { type ReelgateServer, startServer } from '../../src/server.ts'
 import { createOwner } from '../client.ts'
 import { makePlace, type Place } from '../installation-folder.ts'
-import { changeRows, listTables, readRows } from '../rows.ts'
+import { changeRows, listTablesWithoutClock, readRows } from '../rows.ts'
 import { pathOf, RULES, type Rule, ruleOf } from './route-rules.ts'
 
 // Every route of the running server × every kind of credential. The routes come from the server itself, so a new one fails here until
@@ -252,7 +252,7 @@ function withoutId({ status, text }: Answer): string {
 
 /** All rows but those that time alone changes. */
 function digest(): string {
-  const tables = listTables(place).filter((name) => name !== 'setting')
+  const tables = listTablesWithoutClock(place)
   const rowsOf = (name: string) => readRows(place, `select * from ${name}`).map((row) => ({ ...row, last_used_at_s: 0 }))
   return JSON.stringify(tables.map((name) => [name, rowsOf(name)]))
 }

@@ -26,7 +26,10 @@ async function ask<Reply>(path: string, by = owner): Promise<Reply> {
 }
 
 describe('views and bytes', () => {
-  type Statistics = { days: { day: string; views: number; sentBytes: number }[]; videos: unknown[] }
+  type Statistics = {
+    days: { day: string; views: number; sentBytes: number; storageBytes: number | null }[]
+    videos: unknown[]
+  }
 
   function record(day: string, video: string, userId: string, sentBytes: number, views: number): void {
     const sql = 'insert into video_usage (day, account_id, video_id, user_id, sent_bytes, view_count) values (?, ?, ?, ?, ?, ?)'
@@ -47,9 +50,9 @@ describe('views and bytes', () => {
     const statistics = await ask<Statistics>(`/api/statistics?from=${first}&to=${third}`)
     expect(statistics).toEqual({
       days: [
-        { day: first, views: 3, sentBytes: 5_000_000_007 },
-        { day: second, views: 0, sentBytes: 0 },
-        { day: third, views: 10, sentBytes: 4 },
+        { day: first, views: 3, sentBytes: 5_000_000_007, storageBytes: null },
+        { day: second, views: 0, sentBytes: 0, storageBytes: null },
+        { day: third, views: 10, sentBytes: 4, storageBytes: null },
       ],
       videos: [
         { video: gone, title: null, views: 9, sentBytes: 1 },
@@ -57,7 +60,26 @@ describe('views and bytes', () => {
       ],
     })
     const ofOne = await ask<Statistics>(`/api/statistics?from=${third}&to=${third}&video=${videoId}`)
-    expect(ofOne).toEqual({ days: [{ day: third, views: 1, sentBytes: 3 }], videos: [] })
+    expect(ofOne).toEqual({ days: [{ day: third, views: 1, sentBytes: 3, storageBytes: null }], videos: [] })
+  })
+
+  test('come with the storage that was measured on each day, and today with what is stored now, the trash included', async () => {
+    const stored = 'insert into storage_day (day, account_id, size_bytes) values (?, ?, ?)'
+    changeRows(reelgate, stored, day(9), accountId(), 6_000_000_000)
+    changeRows(reelgate, stored, day(8), 'another account', 1)
+    const { totalSizeBytes } = await owner.video(videoId)
+    async function storage(video = '') {
+      const { days } = await ask<Statistics>(`/api/statistics?from=${day(9)}&to=${day(-1)}${video && `&video=${video}`}`)
+      return days.map(({ storageBytes }) => storageBytes)
+    }
+    const latest = async () => (await storage()).findLast((bytes) => bytes !== null)
+    expect((await storage()).slice(0, 2)).toEqual([6_000_000_000, null])
+    expect(totalSizeBytes).toBeGreaterThan(0)
+    expect(await latest()).toBe(totalSizeBytes)
+    await owner.call('DELETE', `/api/videos?videos=${videoId}&trash=1`)
+    expect(await latest()).toBe(totalSizeBytes)
+    await owner.call('POST', '/api/trash/restore', { body: { videos: [videoId] } })
+    expect(new Set(await storage(videoId))).toEqual(new Set([null]))
   })
 
   test('of another account are not in them', async () => {

@@ -7,6 +7,7 @@ import { makeVideo } from '../videos.ts'
 
 /** What the versions after 0.2.0 added to its tables. */
 const ADDED_SINCE = [
+  'drop table storage_day',
   'drop index video_by_title',
   'drop index video_by_upload_time',
   'drop index video_by_length',

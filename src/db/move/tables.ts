@@ -50,6 +50,7 @@ export const KEYS = {
   delivery: ['webhook_id', 'sequence'],
   video_usage: ['day', 'account_id', 'video_id', 'user_id'],
   view_total: ['video_id'],
+  storage_day: ['day', 'account_id'],
   setting: ['name'],
 } as const satisfies Record<TableName, readonly string[]>
 

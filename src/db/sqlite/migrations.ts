@@ -16,6 +16,7 @@ import { unplannedByAccount } from './migrations/0014-unplanned-by-account.ts'
 import { refusals } from './migrations/0015-refusals.ts'
 import { videoOrders } from './migrations/0016-video-orders.ts'
 import { accountOfAttempts } from './migrations/0017-account-of-attempts.ts'
+import { storageDays } from './migrations/0018-storage-days.ts'
 
 /** In order; a released one never changes. */
 export const MIGRATIONS: Record<string, Migration> = {
@@ -36,4 +37,5 @@ export const MIGRATIONS: Record<string, Migration> = {
   '0015-refusals': refusals,
   '0016-video-orders': videoOrders,
   '0017-account-of-attempts': accountOfAttempts,
+  '0018-storage-days': storageDays,
 }

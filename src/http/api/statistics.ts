@@ -15,9 +15,18 @@ const StatisticsQuery = Type.Object({
 const Views = Type.Integer({ description: 'playback sessions that were given a first key' })
 const SentBytes = Type.Integer({ description: 'bytes of video that were sent' })
 const StatisticsReply = Type.Object({
-  days: Type.Array(Type.Object({ day: Type.String({ description: 'YYYY-MM-DD, UTC' }), views: Views, sentBytes: SentBytes }), {
-    description: 'each day of the period',
-  }),
+  days: Type.Array(
+    Type.Object({
+      day: Type.String({ description: 'YYYY-MM-DD, UTC' }),
+      views: Views,
+      sentBytes: SentBytes,
+      storageBytes: Type.Union([Type.Integer(), Type.Null()], {
+        description:
+          'what the videos took on the disk when it was last measured on that day, those in the trash included; today: now. null: not measured, or one video was asked for',
+      }),
+    }),
+    { description: 'each day of the period' },
+  ),
   videos: Type.Array(
     Type.Object({
       video: Type.String({ description: 'its id', examples: [EXAMPLE.videoId] }),
@@ -54,8 +63,9 @@ export function statisticsRoutes(app: App, deps: StatisticsRoutesDeps): void {
     {
       config: { permission: 'viewer' },
       schema: {
-        summary: 'Views and bandwidth by day',
-        description: 'Of the account, or of one video; kept for 400 days. Counted a few seconds late.',
+        summary: 'Views, bandwidth and storage by day',
+        description:
+          'Of the account, or of one video; kept for 400 days. Counted a few seconds late; storage is measured every hour.',
         querystring: StatisticsQuery,
         response: { 200: StatisticsReply },
       },
@@ -66,7 +76,7 @@ export function statisticsRoutes(app: App, deps: StatisticsRoutesDeps): void {
       const { accountId } = authenticateRequest(request)
       const { days, videos } = await getStatistics(deps, accountId, { from, to, videoId: video || undefined })
       return {
-        days: days.map(({ day, viewCount: views, sentBytes }) => ({ day, views, sentBytes })),
+        days: days.map(({ day, viewCount: views, sentBytes, storageBytes = null }) => ({ day, views, sentBytes, storageBytes })),
         videos: videos.map(({ videoId, title, viewCount: views, sentBytes }) => ({ video: videoId, title, views, sentBytes })),
       }
     },

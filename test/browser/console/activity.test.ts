@@ -7,6 +7,8 @@ import { complaintsOf, openConsole, tabTo } from './console.ts'
 
 // What an owner reads from the charts: by mouse, by keyboard, and as tables.
 
+const dayBefore = (days: number) => new Date(Date.now() - days * 86_400_000).toISOString().slice(0, 10)
+
 let reelgate: Awaited<ReturnType<typeof startSharedReelgate>>
 let chromium: Browser
 beforeAll(async () => {
@@ -20,8 +22,13 @@ beforeAll(async () => {
     changeRows(
       reelgate,
       `insert into video_usage (day, account_id, video_id, user_id, sent_bytes, view_count) select ?, account_id, id, '', ?, ? from video where id = ?`,
-      ...[new Date(Date.now() - daysAgo * 86_400_000).toISOString().slice(0, 10), sentBytes, viewCount, videoId],
+      ...[dayBefore(daysAgo), sentBytes, viewCount, videoId],
     )
+  changeRows(
+    reelgate,
+    'insert into storage_day (day, account_id, size_bytes) select ?, account_id, 2000000000000 from video where id = ?',
+    ...[dayBefore(1), videoId],
+  )
 })
 afterAll(async () => {
   await chromium?.close()
@@ -49,6 +56,11 @@ test('the arrow keys read a chart day by day, and the same is in a table', async
   const table = page.getByRole('figure', { name: 'Bandwidth' }).getByRole('table')
   await table.getByRole('cell', { name: '3 GB' }).waitFor()
   expect(await table.getByRole('row').count()).toBe(8) // its head and 7 days
+
+  await page.getByText('Storage as a table').click()
+  const storage = page.getByRole('figure', { name: 'Storage' }).getByRole('table')
+  await storage.getByRole('row', { name: '2 TB' }).waitFor()
+  await storage.getByRole('cell', { name: 'not measured' }).first().waitFor()
   expect(complaintsOf(page)).toEqual([])
 })
 

@@ -13,12 +13,12 @@ const route = getRouteApi('/signed-in/activity')
 
 type Top = StatisticsBody['videos'][number]
 
-/** Views and bandwidth over time, and the videos that are watched most. */
+/** Views, bandwidth and storage over time, and the videos that are watched most. */
 export function ActivityPage() {
   const { days = '30' } = route.useSearch()
   const navigate = route.useNavigate()
   const { data: statistics } = useSuspenseQuery(statisticsQuery(Number(days)))
-  const perDay = (value: (day: StatisticsBody['days'][number]) => number) =>
+  const perDay = (value: (day: StatisticsBody['days'][number]) => number | null) =>
     statistics.days.map((day) => ({ name: formatDay(Date.parse(day.day) / 1000), value: value(day) }))
   const sum = (value: (day: StatisticsBody['days'][number]) => number) =>
     statistics.days.reduce((total, day) => total + value(day), 0)
@@ -49,6 +49,18 @@ export function ActivityPage() {
       </Section>
       <Section title={`${formatBytes(sum(({ sentBytes }) => sentBytes))} sent`}>
         <Chart label="Bandwidth" valueName="Sent" points={perDay(({ sentBytes }) => sentBytes)} format={formatBytes} />
+      </Section>
+      <Section
+        title={`${formatBytes(statistics.days.findLast(({ storageBytes }) => storageBytes !== null)?.storageBytes ?? 0)} stored`}
+        lead="What the videos take on the disk, those in the trash included. A video counts once it is encoded."
+      >
+        <Chart
+          label="Storage"
+          valueName="Stored"
+          points={perDay(({ storageBytes }) => storageBytes)}
+          format={formatBytes}
+          shape="area"
+        />
       </Section>
       <Section title="Watched most">
         <DataTable

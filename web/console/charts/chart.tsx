@@ -13,7 +13,7 @@ export function Chart({ pointName = 'Day', ...drawing }: ChartProps) {
   return (
     <figure className={styles.chart}>
       <figcaption>
-        {label} <span>most: {format(Math.max(...points.map(({ value }) => value), 0))}</span>
+        {label} <span>most: {format(Math.max(...points.map(({ value }) => value ?? 0), 0))}</span>
       </figcaption>
       <div className={styles.drawing}>
         <Suspense>
@@ -33,7 +33,7 @@ export function Chart({ pointName = 'Day', ...drawing }: ChartProps) {
             {points.map(({ name, value }: Point) => (
               <tr key={name}>
                 <td>{name}</td>
-                <td>{format(value)}</td>
+                <td>{value === null ? 'not measured' : format(value)}</td>
               </tr>
             ))}
           </tbody>

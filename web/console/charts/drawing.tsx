@@ -1,7 +1,8 @@
 import { Area, Bar, CartesianGrid, ComposedChart, Tooltip, type TooltipContentProps, XAxis, YAxis } from 'recharts'
 import styles from './chart.module.css'
 
-export type Point = { name: string; value: number }
+/** `null`: not known. */
+export type Point = { name: string; value: number | null }
 
 export type DrawingProps = {
   label: string
@@ -36,7 +37,7 @@ export function Drawing({ label, points, format, valueName, shape = 'bars' }: Dr
         tickLine={false}
         tickCount={4}
         allowDecimals={false}
-        domain={[0, (max: number) => Math.max(max, 1)]}
+        domain={[0, points.some(({ value }) => value) ? 'auto' : 1]}
         tickFormatter={format}
       />
       <Tooltip
@@ -65,11 +66,12 @@ type ReadingProps = Pick<TooltipContentProps, 'active' | 'payload' | 'label'> & 
 
 /** The point under the pointer, or that the arrow keys have reached. */
 function Reading({ active, payload, label, format, valueName }: ReadingProps) {
+  const value = payload[0]?.value
   return (
     <div className={styles.reading} role="status" hidden={!active}>
       {active && (
         <>
-          <b>{label}</b> {valueName}: {format(Number(payload[0]?.value ?? 0))}
+          <b>{label}</b> {valueName}: {typeof value === 'number' ? format(value) : 'not measured'}
         </>
       )}
     </div>
