@@ -3,10 +3,11 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
-import { siteCodes } from '../../web/console/video/site-code.ts'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { type EmbedChoices, siteCodes, USUAL_CHOICES } from '../../web/console/video/site-code.ts'
 import { findFreePort } from '../free-port.ts'
 import { startSharedReelgate } from '../in-process.ts'
+import { sampleOf } from '../sample.ts'
 import { makeVideo } from '../videos.ts'
 
 // The code that the console gives for each language, run as it is copied: only the port of its page is another.
@@ -17,65 +18,84 @@ beforeAll(async () => {
 })
 afterAll(() => reelgate?.remove())
 
-test.each([
-  { id: 'node', file: 'page.mjs', command: process.execPath },
-  { id: 'python', file: 'page.py', command: 'python3' },
-])(
-  'the code for $id serves a page with the player, and says why the video cannot be shown to a wrong secret',
-  async ({ id, file, command }) => {
-    const port = await findFreePort()
-    const path = await save(file, codeFor(id).replace('3000', String(port)))
-    for (const secret of [reelgate.owner.apiKey, 'wrong']) {
-      const page = await startPage(command, path, secret)
-      const html = await untilAnswered(`http://127.0.0.1:${port}/`)
-      if (secret === 'wrong') expect(html).toMatch(/^The video cannot be shown: The API key/)
-      else await expectPlays(html)
-      await page.stop()
-    }
+/** What an owner may choose, with every character that one of the languages reads otherwise. */
+const ALL_CHOICES = {
+  player: {
+    ...USUAL_CHOICES.player,
+    ...{
+      autoplay: true,
+      loop: true,
+      showsTitle: false,
+      startAtS: 1,
+      primaryColor: '#0b5cad',
+      fontFamily: `"A's" \`\${x}\` \\n {a}, serif`,
+    },
   },
-)
+  otp: { ttlS: 60, site: '^(school|.*\\.school)\\.example$', watermark: `{id} {name}'s \`\${x}\` \\ "q"`, identifies: true },
+} satisfies Partial<EmbedChoices>
 
-test.each([
-  { id: 'php', more: '' },
-  { id: 'wordpress', more: 'wordpress' },
-])(
-  'the code for $id writes the player into a page, and says why the video cannot be shown to a wrong secret',
-  async ({ id, more }) => {
-    const path = await save('video.php', codeFor(id))
-    const script = more === '' ? path : await save('page.php', wordPressPage(path))
-    const run = async (secret: string) =>
-      (await promisify(execFile)('php', [script], { env: { ...process.env, REELGATE_SECRET: secret } })).stdout
-    await expectPlays(await run(reelgate.owner.apiKey))
-    expect(await run('wrong')).toMatch(/^The video cannot be shown: The API key/)
-  },
-)
+const CHOICES: { what: string; choices: EmbedChoices }[] = [
+  { what: 'the usual choices', choices: USUAL_CHOICES },
+  { what: 'every choice, in a frame', choices: { way: 'iframe', ...ALL_CHOICES } },
+  { what: 'every choice, as an element', choices: { way: 'element', ...ALL_CHOICES } },
+  { what: 'every choice, by the script', choices: { way: 'script', ...ALL_CHOICES } },
+]
 
-test('the code for curl answers with what the address of the player needs', async () => {
-  const { stdout } = await promisify(execFile)('sh', ['-c', codeFor('curl').replace('curl ', 'curl -sS ')], {
-    env: { ...process.env, REELGATE_SECRET: reelgate.owner.apiKey },
+describe.each([...CHOICES.slice(0, 1), ...sampleOf('choices of embedding', CHOICES.slice(1), 1)])('with $what', ({ choices }) => {
+  test.each([
+    { id: 'node', file: 'page.mjs', command: process.execPath },
+    { id: 'python', file: 'page.py', command: 'python3' },
+  ])(
+    'the code for $id serves a page with the player, and says why the video cannot be shown to a wrong secret',
+    async ({ id, file, command }) => {
+      const port = await findFreePort()
+      const path = await save(file, codeFor(id, choices).replace('3000', String(port)))
+      for (const secret of [reelgate.owner.apiKey, 'wrong']) {
+        const page = await startPage(command, path, secret)
+        const html = await untilAnswered(`http://127.0.0.1:${port}/`)
+        if (secret === 'wrong') expect(html).toMatch(/^The video cannot be shown: The API key/)
+        else await expectPlays(html, choices)
+        await page.stop()
+      }
+    },
+  )
+
+  test.each([
+    { id: 'php', more: '' },
+    { id: 'wordpress', more: 'wordpress' },
+  ])(
+    'the code for $id writes the player into a page, and says why the video cannot be shown to a wrong secret',
+    async ({ id, more }) => {
+      const path = await save('video.php', codeFor(id, choices))
+      const script = more === '' ? path : await save('page.php', wordPressPage(path))
+      const run = async (secret: string) =>
+        (await promisify(execFile)('php', [script], { env: { ...process.env, REELGATE_SECRET: secret } })).stdout
+      await expectPlays(await run(reelgate.owner.apiKey), choices)
+      expect(await run('wrong')).toMatch(/^The video cannot be shown: The API key/)
+    },
+  )
+
+  test('the code for curl answers with what the code of the player needs', async () => {
+    const { stdout } = await promisify(execFile)('sh', ['-c', codeFor('curl', choices).replace('curl ', 'curl -sS ')], {
+      env: { ...process.env, REELGATE_SECRET: reelgate.owner.apiKey },
+    })
+    await expectPlays(codeFor('html', choices, JSON.parse(stdout)), choices)
   })
-  const { otp, playbackInfo } = JSON.parse(stdout)
-  await expectPlays(`src="${reelgate.url}/player/?${new URLSearchParams({ otp, playbackInfo })}"`)
 })
 
-test('the line of HTML plays for one viewer', async () => {
-  const query = `?otp=${await reelgate.owner.issueOtp(reelgate.videoId)}`
-  const { code = '' } =
-    siteCodes({ serverUrl: reelgate.url, videoId: reelgate.videoId, testQuery: query }).find(({ id }) => id === 'html') ?? {}
-  await expectPlays(code)
-})
-
-function codeFor(id: string): string {
-  const codes = siteCodes({ serverUrl: reelgate.url, videoId: reelgate.videoId, testQuery: undefined })
+function codeFor(id: string, choices: EmbedChoices, testOtp?: { otp: string; playbackInfo: string }): string {
+  const codes = siteCodes({ serverUrl: reelgate.url, videoId: reelgate.videoId, testOtp, choices })
   return codes.find((one) => one.id === id)?.code ?? ''
 }
 
-/** The frame in a page leads to the player, and its OTP opens the video. */
-async function expectPlays(html: string): Promise<void> {
-  const address = /src="([^"]+)"/.exec(html)?.[1]?.replaceAll('&amp;', '&').replaceAll('&#038;', '&') ?? ''
-  expect(address).toMatch(new RegExp(`^${reelgate.url}/player/\\?otp=\\w{64}`))
-  const otp = new URL(address).searchParams.get('otp') ?? ''
-  expect(await reelgate.newViewer().redeem(otp)).toMatchObject({ status: 200 })
+/** The markup is what the owner chose, and its OTP opens the video with the watermark and on the site that they chose. */
+async function expectPlays(html: string, choices: EmbedChoices): Promise<void> {
+  const [otp = ''] = /(?<=otp=|otp="|otp: ")\w{64}/.exec(html) ?? []
+  const playbackInfo = Buffer.from(JSON.stringify({ videoId: reelgate.videoId })).toString('base64')
+  expect(html.trim()).toBe(codeFor('html', choices, { otp, playbackInfo }).trim())
+  const viewer = reelgate.newViewer()
+  await viewer.openPage(`?otp=${otp}`, { 'Sec-Fetch-Dest': 'iframe', Referer: 'https://www.school.example/lesson' })
+  expect(await viewer.redeem(otp)).toMatchObject({ status: 200 })
 }
 
 async function save(name: string, code: string): Promise<string> {
@@ -117,7 +137,8 @@ function wordPressPage(plugin: string): string {
 function add_shortcode($name, $write) { global $shortcodes; $shortcodes[$name] = $write; }
 function wp_json_encode($value) { return json_encode($value); }
 function esc_html($text) { return htmlspecialchars($text); }
-function esc_attr($text) { return htmlspecialchars($text); }
+function get_current_user_id() { return 4711; }
+function wp_get_current_user() { return (object) ['display_name' => 'Ann', 'user_email' => 'ann@school.example']; }
 function is_wp_error($reply) { return $reply === false; }
 function wp_remote_retrieve_body($reply) { return $reply; }
 function wp_remote_post($url, $options) {

@@ -3,8 +3,15 @@ import { useClipboard } from '@mantine/hooks'
 import styles from './code-block.module.css'
 import { CheckIcon, CopyIcon } from './icons.tsx'
 
+type CodeBlockProps = {
+  code: string
+  name: string
+  /** Newer code is about to take its place. */
+  isOutdated?: boolean
+}
+
 /** Code to copy with one click. */
-export function CodeBlock({ code, name }: { code: string; name: string }) {
+export function CodeBlock({ code, name, isOutdated = false }: CodeBlockProps) {
   const clipboard = useClipboard({ timeout: 2_000 })
   return (
     <div className={styles.block}>
@@ -15,7 +22,7 @@ export function CodeBlock({ code, name }: { code: string; name: string }) {
           color="gray"
           size="xs"
           leftSection={clipboard.copied ? <CheckIcon size={14} /> : <CopyIcon size={14} />}
-          disabled={code === ''}
+          disabled={code === '' || isOutdated}
           onClick={() => clipboard.copy(code)}
         >
           {clipboard.copied ? 'Copied' : 'Copy'}

@@ -6,7 +6,7 @@ import { Page } from '../app/page.tsx'
 import { installationUrl } from '../app/place.ts'
 import { Section } from '../app/section.tsx'
 import { videosPageQuery } from '../library/queries.ts'
-import { SiteCodeTabs } from '../video/site-code-tabs.tsx'
+import { EmbedBuilder } from '../video/embed-builder.tsx'
 import { DevelopParts } from './develop-parts.tsx'
 
 /** How a site shows a video, with the newest one as the example. */
@@ -34,7 +34,7 @@ export function CodePage() {
         }
       >
         {newest ? (
-          <SiteCodeTabs videoId={newest.id} />
+          <EmbedBuilder videoId={newest.id} />
         ) : (
           <div>
             <Button component={Link} to="/welcome">

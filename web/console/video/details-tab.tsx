@@ -12,8 +12,8 @@ import { refreshLibrary, tagsQuery } from '../library/queries.ts'
 import { useMay } from '../sign-in/queries.ts'
 import { formatBytes, formatDuration, formatMoment } from '../units.ts'
 import { DeleteSection } from './delete-section.tsx'
+import { EmbedBuilder } from './embed-builder.tsx'
 import { PosterSection } from './poster-section.tsx'
-import { SiteCodeTabs } from './site-code-tabs.tsx'
 import styles from './video-page.module.css'
 
 export function DetailsTab({ video }: { video: VideoBody }) {
@@ -21,7 +21,7 @@ export function DetailsTab({ video }: { video: VideoBody }) {
   return (
     <>
       <Section title="Put it on your site">
-        <SiteCodeTabs videoId={video.id} />
+        <EmbedBuilder videoId={video.id} />
       </Section>
       {mayEdit && (
         <Section title="Details">

@@ -1,12 +1,10 @@
+import { NEW_WATERMARK, toAnnotation, type Watermark } from './annotation.ts'
 import type { OtpDefaults } from './queries.ts'
 
-export type Watermark = { text: string; color: string; alpha: number; size: number; moves: boolean }
 export type Places = { mode: 'anywhere' | 'only' | 'except'; countries: string[] }
 
 /** What the form edits, of the options that a video gives to its OTPs. */
 export type Protection = { site: string; places: Places; streamLimit: number | ''; watermark: Watermark | undefined }
-
-export const NEW_WATERMARK: Watermark = { text: '{id}', color: '#ffffff', alpha: 0.6, size: 22, moves: true }
 
 /** @returns undefined where the options say more than the form can: they were set by the API, and are not edited here */
 export function readProtection({ whitelisthref, ipGeo, ipGeoRules, streamLimit, annotate }: OtpDefaults): Protection | undefined {
@@ -32,11 +30,6 @@ export function toOptions({ site, places, streamLimit, watermark }: Protection, 
     ...(streamLimit !== '' && { streamLimit }),
     ...(watermark && watermark.text.trim() !== '' && { annotate: [toAnnotation(watermark)] }),
   }
-}
-
-function toAnnotation({ text, color, alpha, size, moves }: Watermark) {
-  const look = { text, color: `0x${color.slice(1).toUpperCase()}`, alpha: String(alpha), size: String(size) }
-  return moves ? { type: 'rtext', ...look, interval: '5000' } : { type: 'text', ...look, x: '3%', y: '4%' }
 }
 
 function readPlaces(ipGeo: unknown): Places | undefined {

@@ -80,11 +80,16 @@ export const previewQuery = (id: string) =>
     staleTime: Number.POSITIVE_INFINITY,
   })
 
-/** The query of the player's address for a page of the owner's, valid for six hours. */
-export const testLinkQuery = (id: string) =>
+/** The options of an OTP that the owner tries on a page of theirs. */
+export type TestOptions = Readonly<Record<string, unknown>>
+
+const SIX_HOURS_S = 21_600
+
+/** What a page of the owner's needs to show the video once, within six hours. */
+export const testOtpQuery = (id: string, options: TestOptions) =>
   queryOptions({
-    queryKey: ['test-link', id],
-    queryFn: async () => toPlayerQuery(await callApi<Otp>('POST', `videos/${id}/otp`, { body: {} })),
+    queryKey: ['test-otp', id, options],
+    queryFn: () => callApi<Otp>('POST', `videos/${id}/otp`, { body: { ...options, ttl: SIX_HOURS_S } }),
     staleTime: Number.POSITIVE_INFINITY,
   })
 

@@ -1,20 +1,23 @@
 import { Tabs } from '@mantine/core'
-import { useQuery } from '@tanstack/react-query'
+import { useDebouncedValue } from '@mantine/hooks'
+import { keepPreviousData, useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
-import { useState } from 'react'
+import { useMemo, useState } from 'react'
 import { CodeBlock } from '../app/code-block.tsx'
 import { FailureNotice } from '../app/failure.tsx'
 import { useSignedIn } from '../sign-in/queries.ts'
-import { testLinkQuery } from './queries.ts'
-import { siteCodes } from './site-code.ts'
+import { EXAMPLE_USER_ID, otpBody } from './otp-choices.ts'
+import { testOtpQuery } from './queries.ts'
+import { type EmbedChoices, siteCodes, USUAL_CHOICES } from './site-code.ts'
 import styles from './site-code-tabs.module.css'
 
 /** The code that puts the video on the owner's site, in the language that they choose. */
-export function SiteCodeTabs({ videoId }: { videoId: string }) {
+export function SiteCodeTabs({ videoId, choices = USUAL_CHOICES }: { videoId: string; choices?: EmbedChoices }) {
   const [chosen, setChosen] = useState('html')
-  const { data: testQuery, error, refetch } = useQuery({ ...testLinkQuery(videoId), enabled: chosen === 'html' })
+  const { testOtp, isOutdated, error, refetch } = useTestOtp(videoId, choices, chosen === 'html')
   const { publicUrl } = useSignedIn()
-  const codes = siteCodes({ serverUrl: publicUrl, videoId, testQuery })
+  const codes = siteCodes({ serverUrl: publicUrl, videoId, testOtp, choices })
+  const { userId, viewer } = otpBody(choices.otp)
   return (
     <Tabs value={chosen} onChange={(next) => setChosen(next ?? 'html')} keepMounted={false}>
       <Tabs.List aria-label="Language" className={styles.list}>
@@ -30,13 +33,34 @@ export function SiteCodeTabs({ videoId }: { videoId: string }) {
           {id === 'html' && error ? (
             <FailureNotice error={error} onRetry={() => refetch()} />
           ) : (
-            <CodeBlock code={code} name={`${label} code`} />
+            <CodeBlock code={code} name={`${label} code`} isOutdated={id === 'html' && isOutdated} />
           )}
           {id !== 'html' && <SecretHint />}
+          {id !== 'html' && id !== 'wordpress' && (userId ?? viewer) && (
+            <p className={styles.hint}>
+              {userId && `Replace “${EXAMPLE_USER_ID}” by the id of your viewer in your own database. `}
+              {viewer && 'Replace the name and the email address by those of your viewer.'}
+            </p>
+          )}
         </Tabs.Panel>
       ))}
     </Tabs>
   )
+}
+
+const TYPING_PAUSE_MS = 400
+
+/** An OTP with the options that were chosen, for the code in HTML: its markup follows each change, its OTP a pause in typing. */
+function useTestOtp(videoId: string, { otp }: EmbedChoices, enabled: boolean) {
+  const key = JSON.stringify(otpBody({ ...otp, ttlS: '' }))
+  const [settledKey] = useDebouncedValue(key, TYPING_PAUSE_MS)
+  const options = useMemo(() => JSON.parse(settledKey), [settledKey])
+  const { data, error, refetch, isPlaceholderData } = useQuery({
+    ...testOtpQuery(videoId, options),
+    enabled,
+    placeholderData: keepPreviousData,
+  })
+  return { testOtp: data, isOutdated: isPlaceholderData || settledKey !== key, error, refetch }
 }
 
 function SecretHint() {

@@ -1,3 +1,6 @@
+import { type EmbedWay, embedHtml, fillSlots, PLAYER_DEFAULTS, type PlayerOptions } from './embed-html.ts'
+import { OTP_DEFAULTS, type OtpBody, type OtpChoices, otpBody } from './otp-choices.ts'
+
 /** How a page of the owner's site gets the video, in one language. */
 export type SiteCode = {
   id: string
@@ -7,63 +10,88 @@ export type SiteCode = {
   code: string
 }
 
+/** How the owner wants the video on their site. */
+export type EmbedChoices = { way: EmbedWay; player: PlayerOptions; otp: OtpChoices }
+
+export const USUAL_CHOICES: EmbedChoices = { way: 'iframe', player: PLAYER_DEFAULTS, otp: OTP_DEFAULTS }
+
 export type SiteCodeOptions = {
   /** The public URL of this installation, such as `https://video.example.org`. */
   serverUrl: string
   videoId: string
-  /** The query of a player's address that works once; undefined while there is none. */
-  testQuery: string | undefined
+  /** A link that works once; undefined while there is none. */
+  testOtp: { otp: string; playbackInfo: string } | undefined
+  choices: EmbedChoices
 }
 
-const FRAME = 'allow="encrypted-media; fullscreen; autoplay" style="border:0;width:100%;aspect-ratio:16/9"'
-
 /** Code that works as copied; all but HTML read the API secret from REELGATE_SECRET, which no browser ever gets. */
-export function siteCodes({ serverUrl, videoId, testQuery }: SiteCodeOptions): SiteCode[] {
-  const otpUrl = `${serverUrl}/api/videos/${videoId}/otp`
-  const playerUrl = `${serverUrl}/player/`
+export function siteCodes({ serverUrl, videoId, testOtp, choices }: SiteCodeOptions): SiteCode[] {
+  const code: CodeOptions = {
+    otpUrl: `${serverUrl}/api/videos/${videoId}/otp`,
+    html: embedHtml(serverUrl, choices.way, choices.player),
+    body: otpBody(choices.otp),
+  }
   return [
     {
       id: 'html',
       label: 'HTML',
-      use: 'For a first look: put this line into any page. Its link plays once, within six hours; your server asks for a new one for each viewer, as in the other tabs.',
+      use: 'For a first look: put this into any page. Its link plays once, within six hours; your server asks for a new one for each viewer, as in the other tabs.',
       code:
-        testQuery === undefined
+        testOtp === undefined
           ? ''
-          : `<iframe src="${playerUrl}${testQuery.replaceAll('&', '&amp;')}"\n        ${FRAME}></iframe>\n`,
+          : `${fillSlots(code.html, { ...testOtp, encodedPlaybackInfo: encodeURIComponent(testOtp.playbackInfo) })}\n`,
     },
     {
       id: 'curl',
       label: 'curl',
-      use: 'Answers with otp and playbackInfo, which go into the address of the player.',
-      code: `curl -X POST '${otpUrl}' \\
-  -H "Authorization: Apisecret $REELGATE_SECRET" \\
-  -H 'Content-Type: application/json' \\
-  -d '{"ttl": 300}'
-`,
+      use: 'Answers with otp and playbackInfo, which go into the code of the player: see HTML.',
+      code: curlCode(code),
     },
     {
       id: 'node',
       label: 'Node',
       use: 'Save it as page.mjs, start it with “node page.mjs”, and open http://localhost:3000.',
-      code: nodeCode(otpUrl, playerUrl),
+      code: nodeCode(code),
     },
-    { id: 'php', label: 'PHP', use: 'Save it as video.php on your site, and open it.', code: phpCode(otpUrl, playerUrl) },
+    { id: 'php', label: 'PHP', use: 'Save it as video.php on your site, and open it.', code: phpCode(code) },
     {
       id: 'python',
       label: 'Python',
       use: 'Save it as page.py, start it with “python3 page.py”, and open http://localhost:3000.',
-      code: pythonCode(otpUrl, playerUrl),
+      code: pythonCode(code),
     },
     {
       id: 'wordpress',
       label: 'WordPress',
       use: `Save it as wp-content/plugins/reelgate.php, activate “Reelgate”, and write [reelgate id="${videoId}"] into a page. REELGATE_SECRET is a constant in wp-config.php or a variable of the server.`,
-      code: wordPressCode(serverUrl),
+      code: wordPressCode(serverUrl, code),
     },
   ]
 }
 
-function nodeCode(otpUrl: string, playerUrl: string): string {
+/** On one line while it is short. It is also a literal of JavaScript, and of Python. */
+function formatJson(body: OtpBody, indentation: number): string {
+  const lines = JSON.stringify(body, undefined, 2)
+  return Object.keys(body).length === 1 ? JSON.stringify(body) : lines.replaceAll('\n', `\n${' '.repeat(indentation)}`)
+}
+
+type CodeOptions = { otpUrl: string; html: string; body: OtpBody }
+
+function curlCode({ otpUrl, body }: CodeOptions): string {
+  return `curl -X POST '${otpUrl}' \\
+  -H "Authorization: Apisecret $REELGATE_SECRET" \\
+  -H 'Content-Type: application/json' \\
+  -d '${formatJson(body, 2).replaceAll("'", "'\\''")}'
+`
+}
+
+function nodeCode({ otpUrl, html, body }: CodeOptions): string {
+  const template = html.replaceAll(/[\\`]|\$\{/g, '\\$&')
+  const player = fillSlots(template, {
+    otp: `\${otp}`,
+    playbackInfo: `\${playbackInfo}`,
+    encodedPlaybackInfo: `\${encodeURIComponent(playbackInfo)}`,
+  })
   return `import { createServer } from 'node:http'
 
 createServer(async (request, response) => {
@@ -71,54 +99,58 @@ createServer(async (request, response) => {
   const reply = await fetch('${otpUrl}', {
     method: 'POST',
     headers: { Authorization: \`Apisecret \${process.env.REELGATE_SECRET}\`, 'Content-Type': 'application/json' },
-    body: JSON.stringify({ ttl: 300 }),
+    body: JSON.stringify(${formatJson(body, 4)}),
   })
   const { otp, playbackInfo, message } = await reply.json()
-  const query = new URLSearchParams({ otp, playbackInfo })
   response.setHeader('Content-Type', 'text/html; charset=utf-8')
-  response.end(
-    reply.ok
-      ? \`<iframe src="${playerUrl}?\${query}" ${FRAME}></iframe>\`
-      : \`The video cannot be shown: \${message}\`,
-  )
+  response.end(reply.ok ? player(otp, playbackInfo) : \`The video cannot be shown: \${message}\`)
 }).listen(3000)
+
+function player(otp, playbackInfo) {
+  return \`${player}\`
+}
 `
 }
 
-function phpCode(otpUrl: string, playerUrl: string): string {
+function phpCode({ otpUrl, html, body }: CodeOptions): string {
   return `<?php
 $reply = file_get_contents('${otpUrl}', false, stream_context_create(['http' => [
     'method' => 'POST',
     'header' => "Authorization: Apisecret " . getenv('REELGATE_SECRET') . "\\r\\nContent-Type: application/json",
-    'content' => json_encode(['ttl' => 300]),
+    'content' => json_encode(${phpLiteral(body)}),
     'ignore_errors' => true,
 ]]));
 $video = json_decode($reply ?: '{}', true);
 if (isset($video['otp'])) {
-    $query = http_build_query(['otp' => $video['otp'], 'playbackInfo' => $video['playbackInfo']]);
-    echo '<iframe src="${playerUrl}?' . htmlspecialchars($query) . '" ${FRAME}></iframe>';
+    echo ${phpPlayer(html)};
 } else {
     echo 'The video cannot be shown: ' . htmlspecialchars($video['message'] ?? 'no answer');
 }
 `
 }
 
-function pythonCode(otpUrl: string, playerUrl: string): string {
+function pythonCode({ otpUrl, html, body }: CodeOptions): string {
+  const template = html.replaceAll(/[{}]/g, '$&$&').replaceAll(/[\\']/g, '\\$&')
+  const player = fillSlots(template, {
+    otp: '{video["otp"]}',
+    playbackInfo: '{video["playbackInfo"]}',
+    encodedPlaybackInfo: '{quote(video["playbackInfo"])}',
+  })
   return `import json, os
 from html import escape
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from urllib.error import HTTPError
-from urllib.parse import urlencode
+from urllib.parse import quote
 from urllib.request import Request, urlopen
 
-def frame():
+def player():
     headers = {"Authorization": "Apisecret " + os.environ.get("REELGATE_SECRET", ""), "Content-Type": "application/json"}
-    request = Request("${otpUrl}", json.dumps({"ttl": 300}).encode(), headers)
+    body = json.dumps(${formatJson(body, 4)})
     try:
-        query = urlencode(json.load(urlopen(request)))
+        video = json.load(urlopen(Request("${otpUrl}", body.encode(), headers)))
     except HTTPError as error:
         return "The video cannot be shown: " + escape(json.load(error)["message"])
-    return f'<iframe src="${playerUrl}?{escape(query)}" ${FRAME}></iframe>'
+    return f'''${player}'''
 
 class Page(BaseHTTPRequestHandler):
     def do_GET(self):
@@ -126,26 +158,48 @@ class Page(BaseHTTPRequestHandler):
         self.send_header("Content-Type", "text/html; charset=utf-8")
         self.end_headers()
         if self.path == "/":
-            self.wfile.write(frame().encode())
+            self.wfile.write(player().encode())
 
 HTTPServer(("", 3000), Page).serve_forever()
 `
 }
 
-function wordPressCode(serverUrl: string): string {
+function wordPressCode(serverUrl: string, { html, body: { userId, viewer, ...body } }: CodeOptions): string {
+  const entries = [
+    ...Object.entries(body).map(([name, value]) => `${phpLiteral(name)} => ${phpLiteral(value)}`),
+    ...(userId === undefined ? [] : [`'userId' => get_current_user_id() ?: null`]),
+    ...(viewer ? [`'viewer' => ['name' => (string) $user->display_name, 'email' => (string) $user->user_email]`] : []),
+  ]
   return `<?php
 /* Plugin Name: Reelgate */
 add_shortcode('reelgate', function ($attributes) {
     $secret = defined('REELGATE_SECRET') ? REELGATE_SECRET : getenv('REELGATE_SECRET');
-    $reply = wp_remote_post('${serverUrl}/api/videos/' . rawurlencode($attributes['id']) . '/otp', [
+${viewer ? '    $user = wp_get_current_user();\n' : ''}    $reply = wp_remote_post('${serverUrl}/api/videos/' . rawurlencode($attributes['id']) . '/otp', [
         'headers' => ['Authorization' => 'Apisecret ' . $secret, 'Content-Type' => 'application/json'],
-        'body' => wp_json_encode(['ttl' => 300]),
+        'body' => wp_json_encode([${entries.join(', ')}]),
     ]);
     if (is_wp_error($reply)) return 'The video cannot be shown: ' . esc_html($reply->get_error_message());
     $video = json_decode(wp_remote_retrieve_body($reply), true);
     if (!isset($video['otp'])) return 'The video cannot be shown: ' . esc_html($video['message'] ?? 'no answer');
-    $query = http_build_query(['otp' => $video['otp'], 'playbackInfo' => $video['playbackInfo']]);
-    return '<iframe src="${serverUrl}/player/?' . esc_attr($query) . '" ${FRAME}></iframe>';
+    return ${phpPlayer(html)};
 });
 `
+}
+
+/** An expression that reads the OTP from `$video`. */
+function phpPlayer(html: string): string {
+  return fillSlots(phpLiteral(html), {
+    otp: "' . $video['otp'] . '",
+    playbackInfo: "' . $video['playbackInfo'] . '",
+    encodedPlaybackInfo: "' . rawurlencode($video['playbackInfo']) . '",
+  })
+}
+
+function phpLiteral(value: unknown): string {
+  if (Array.isArray(value)) return `[${value.map(phpLiteral).join(', ')}]`
+  if (typeof value === 'string') return `'${value.replaceAll(/[\\']/g, '\\$&')}'`
+  if (typeof value !== 'object' || value === null) return JSON.stringify(value)
+  return `[${Object.entries(value)
+    .map(([name, entry]) => `${phpLiteral(name)} => ${phpLiteral(entry)}`)
+    .join(', ')}]`
 }

@@ -1,7 +1,7 @@
 import { ColorInput, NumberInput, Slider, Switch, TextInput } from '@mantine/core'
 import type { VideoBody } from '../../../src/http/api/video-body.ts'
 import { posterUrl } from '../posters.ts'
-import { NEW_WATERMARK, type Watermark } from './protection.ts'
+import { NEW_WATERMARK, type Watermark } from './annotation.ts'
 import styles from './watermark-fields.module.css'
 
 type WatermarkFieldsProps = {

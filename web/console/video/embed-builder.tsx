@@ -1,0 +1,170 @@
+import { ColorInput, NumberInput, SegmentedControl, Select, Switch, TextInput } from '@mantine/core'
+import { useState } from 'react'
+import styles from './embed-builder.module.css'
+import type { EmbedWay, PlayerOptions } from './embed-html.ts'
+import type { OtpChoices } from './otp-choices.ts'
+import { USUAL_CHOICES } from './site-code.ts'
+import { SiteCodeTabs } from './site-code-tabs.tsx'
+
+const WAYS = [
+  { value: 'iframe', label: 'Frame', hint: 'A plain <iframe>: works everywhere, without a script of ours in your page.' },
+  {
+    value: 'element',
+    label: 'Element',
+    hint: '<reelgate-player>: as high as the video needs, takes the colors of your style sheet, and has events and methods.',
+  },
+  { value: 'script', label: 'Script', hint: 'vdo.add(): for pages that have the embed script already.' },
+] as const satisfies readonly { value: EmbedWay; label: string; hint: string }[]
+
+/** The code for the owner's site, with how it is embedded, how the player looks and starts, and what the server asks for. */
+export function EmbedBuilder({ videoId }: { videoId: string }) {
+  const [choices, setChoices] = useState(USUAL_CHOICES)
+  const { way, player, otp } = choices
+  const current = WAYS.find(({ value }) => value === way) ?? WAYS[0]
+  return (
+    <div className={styles.builder}>
+      <div className={styles.way}>
+        <SegmentedControl
+          aria-label="Way of embedding"
+          value={way}
+          onChange={(value) => setChoices({ ...choices, way: WAYS.find((known) => known.value === value)?.value ?? 'iframe' })}
+          data={WAYS.map(({ value, label }) => ({ value, label }))}
+        />
+        <p className={styles.hint}>{current.hint}</p>
+      </div>
+      <details className={styles.group}>
+        <summary>How the player looks and starts</summary>
+        <PlayerFields player={player} onChange={(changes) => setChoices({ ...choices, player: { ...player, ...changes } })} />
+      </details>
+      <details className={styles.group}>
+        <summary>What your server asks for with each link</summary>
+        <OtpFields otp={otp} onChange={(changes) => setChoices({ ...choices, otp: { ...otp, ...changes } })} />
+      </details>
+      <SiteCodeTabs videoId={videoId} choices={choices} />
+    </div>
+  )
+}
+
+const CONTROLS = [
+  { value: 'on', label: 'The player’s own' },
+  { value: 'native', label: 'The browser’s' },
+  { value: 'off', label: 'None' },
+] as const
+
+type PlayerFieldsProps = { player: PlayerOptions; onChange(changes: Partial<PlayerOptions>): void }
+
+function PlayerFields({ player, onChange }: PlayerFieldsProps) {
+  return (
+    <div className={styles.fields}>
+      <div className={styles.switches}>
+        <Switch
+          label="Starts by itself, muted"
+          checked={player.autoplay}
+          onChange={({ target }) => onChange({ autoplay: target.checked })}
+        />
+        <Switch label="Repeats" checked={player.loop} onChange={({ target }) => onChange({ loop: target.checked })} />
+        <Switch
+          label="Shows the title"
+          checked={player.showsTitle}
+          onChange={({ target }) => onChange({ showsTitle: target.checked })}
+        />
+        <Switch
+          label="Loads when it is played"
+          checked={player.litemode}
+          onChange={({ target }) => onChange({ litemode: target.checked })}
+        />
+      </div>
+      <Select
+        label="Controls"
+        data={CONTROLS}
+        value={player.controls}
+        onChange={(value) => onChange({ controls: CONTROLS.find((known) => known.value === value)?.value ?? 'on' })}
+        allowDeselect={false}
+      />
+      <NumberInput
+        label="Start at second"
+        placeholder="Where the viewer was"
+        min={0}
+        max={999_999}
+        value={player.startAtS}
+        onChange={(value) => onChange({ startAtS: typeof value === 'number' ? value : '' })}
+      />
+      <TextInput
+        label="Language of captions"
+        placeholder="None, such as en"
+        maxLength={35}
+        value={player.captionLanguage}
+        onChange={({ target }) => onChange({ captionLanguage: target.value })}
+      />
+      <PlayerColor label="Primary color" value={player.primaryColor} onChange={(primaryColor) => onChange({ primaryColor })} />
+      <PlayerColor label="Surface color" value={player.surfaceColor} onChange={(surfaceColor) => onChange({ surfaceColor })} />
+      <NumberInput
+        label="Border radius, in pixels"
+        placeholder="The player’s own"
+        min={0}
+        max={24}
+        value={player.borderRadiusPx}
+        onChange={(value) => onChange({ borderRadiusPx: typeof value === 'number' ? value : '' })}
+      />
+      <TextInput
+        label="Font"
+        placeholder="The player’s own, such as Georgia, serif"
+        maxLength={200}
+        value={player.fontFamily}
+        onChange={({ target }) => onChange({ fontFamily: target.value })}
+      />
+    </div>
+  )
+}
+
+function PlayerColor({ label, value, onChange }: { label: string; value: string; onChange(value: string): void }) {
+  return (
+    <ColorInput
+      label={label}
+      placeholder="The player’s own"
+      format="hex"
+      eyeDropperButtonProps={{ 'aria-label': `Pick the ${label.toLowerCase()} from the screen` }}
+      value={value}
+      onChange={onChange}
+    />
+  )
+}
+
+function OtpFields({ otp, onChange }: { otp: OtpChoices; onChange(changes: Partial<OtpChoices>): void }) {
+  return (
+    <div className={styles.fields}>
+      <div className={styles.switches}>
+        <Switch
+          label="Says who the viewer is"
+          description="They continue where they were, in every browser, and you see what they watched."
+          checked={otp.identifies}
+          onChange={({ target }) => onChange({ identifies: target.checked })}
+        />
+      </div>
+      <TextInput
+        label="Watermark"
+        description="{id}, {name} and {email} are of the viewer, {ip} is the address."
+        placeholder="None, such as {email}"
+        maxLength={200}
+        value={otp.watermark}
+        onChange={({ target }) => onChange({ watermark: target.value })}
+      />
+      <TextInput
+        label="Site"
+        description="The host that may embed the video, with its subdomains."
+        placeholder="Every site"
+        value={otp.site}
+        onChange={({ target }) => onChange({ site: target.value })}
+      />
+      <NumberInput
+        label="Seconds to open the link"
+        description="Short is safe: until then anyone who has the link can open it."
+        min={1}
+        max={31_536_000}
+        allowDecimal={false}
+        value={otp.ttlS}
+        onChange={(value) => onChange({ ttlS: typeof value === 'number' ? value : '' })}
+      />
+    </div>
+  )
+}
