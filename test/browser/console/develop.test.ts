@@ -108,3 +108,31 @@ test('on a phone a webhook is added, tested with the secret that was shown, repl
   await page.getByText('No webhooks.').waitFor()
   expect(complaintsOf(page)).toEqual([])
 })
+
+test('what every link has is set once for the account, shown again, and left as it is where the API has set more', async () => {
+  const page = await open('/develop/defaults')
+  await page.getByRole('textbox', { name: 'Site' }).fill('https://school.example')
+  await page.getByRole('button', { name: 'Save the defaults' }).click()
+  await page.getByRole('alert').getByText('whitelisthref').waitFor()
+  await page.getByRole('textbox', { name: 'Site' }).fill('school.example')
+  await page.getByRole('textbox', { name: 'Seconds to open a link' }).fill('300')
+  await page.getByRole('switch', { name: 'Show a text over the picture' }).check()
+  await page.getByRole('textbox', { name: 'Text', exact: true }).fill('{email}')
+  await page.getByText('ann@example.org').waitFor() // as it will look
+  await page.getByRole('button', { name: 'Save the defaults' }).click()
+  await page.getByText('The defaults have been saved.').waitFor()
+  const read = async () => (await reelgate.owner.call('GET', '/api/otp-defaults')).json()
+  const saved = { whitelisthref: 'school.example', ttl: 300, annotate: [expect.objectContaining({ text: '{email}' })] }
+  expect(await read()).toEqual(saved)
+  await page.reload()
+  expect(await page.getByRole('textbox', { name: 'Site' }).inputValue()).toBe('school.example')
+  expect(await page.getByRole('textbox', { name: 'Seconds to open a link' }).inputValue()).toBe('300')
+
+  const marks = ['{email}', '{ip}'].map((text) => ({ type: 'text', text, x: '3%', y: '4%' }))
+  await reelgate.owner.call('PUT', '/api/otp-defaults', { body: { annotate: marks } })
+  await page.reload()
+  await page.getByText('These options were set over the API').waitFor()
+  expect(await page.getByRole('button', { name: 'Save the defaults' }).count()).toBe(0)
+  await reelgate.owner.call('PUT', '/api/otp-defaults', { body: {} })
+  expect(complaintsOf(page)).toEqual([])
+})

@@ -75,6 +75,11 @@ const PAGES: readonly PageToVisit[] = [
   { name: 'refused', path: '/viewers/refused', shows: (page) => page.getByText('The link was already used').waitFor() },
   { name: 'viewer', path: '/viewers/reader-4711', shows: (page) => page.getByRole('img', { name: '0:00 to 0:02' }).waitFor() },
   { name: 'code', path: '/develop', shows: (page) => page.getByRole('group', { name: 'HTML code' }).waitFor() },
+  {
+    name: 'defaults',
+    path: '/develop/defaults',
+    shows: (page) => page.getByRole('button', { name: 'Save the defaults' }).waitFor(),
+  },
   { name: 'keys', path: '/develop/keys', shows: (page) => page.getByRole('button', { name: 'Create a key' }).waitFor() },
   { name: 'webhooks', path: '/develop/webhooks', shows: (page) => page.getByRole('table', { name: 'Webhooks' }).waitFor() },
   {

@@ -67,6 +67,7 @@ test('a site, countries, a limit of streams and a watermark are saved as the def
   await page.getByRole('option', { name: 'Germany' }).click()
   await page.keyboard.press('Escape')
   await page.getByRole('textbox', { name: 'Screens of one viewer' }).fill('2')
+  await page.getByRole('textbox', { name: 'Seconds to open a link' }).fill('600')
   await page.getByRole('switch', { name: 'Show a text over the picture' }).check()
   await page.getByRole('textbox', { name: 'Text', exact: true }).fill('{id} at school')
   await page.getByText('reader-4711 at school').waitFor() // as it will look
@@ -74,7 +75,7 @@ test('a site, countries, a limit of streams and a watermark are saved as the def
   await page.getByText('The protection has been saved.').waitFor()
   const saved = await (await reelgate.owner.call('GET', `/api/videos/${reelgate.videoId}/otp-defaults`)).json()
   expect(saved).toEqual({
-    ...{ whitelisthref: 'school.example', ipGeo: { allow: ['DE'] }, streamLimit: 2 },
+    ...{ whitelisthref: 'school.example', ipGeo: { allow: ['DE'] }, streamLimit: 2, ttl: 600 },
     annotate: [expect.objectContaining({ type: 'rtext', text: '{id} at school', color: '0xFFFFFF' })],
   })
   await page.reload()

@@ -9,6 +9,7 @@ export function DevelopParts() {
       label="Develop"
       parts={[
         { label: 'Code for your site', to: '/develop/code' },
+        { label: 'Defaults of links', to: '/develop/defaults' },
         ...(mayEdit ? [{ label: 'API keys', to: '/develop/keys' } as const] : []),
         { label: 'Webhooks', to: '/develop/webhooks' },
         ...(mayEdit ? [{ label: 'Limits', to: '/develop/limits' } as const] : []),

@@ -4,6 +4,7 @@ import type { BanListBody } from '../../../src/http/api/bans.ts'
 import type { KeyListBody } from '../../../src/http/api/keys.ts'
 import type { DeliveryListBody, WebhookListBody } from '../../../src/http/api/webhooks.ts'
 import { callApi } from '../api.ts'
+import type { OtpDefaults } from '../video/queries.ts'
 
 export type Key = KeyListBody['rows'][number]
 export type Permission = Key['permissions'][number]
@@ -17,6 +18,11 @@ export const keysQuery = queryOptions({
   queryKey: ['keys'],
   queryFn: ({ signal }) => callApi<KeyListBody>('GET', 'keys', { signal }),
   select: ({ rows }) => rows,
+})
+
+export const accountDefaultsQuery = queryOptions({
+  queryKey: ['otp-defaults'],
+  queryFn: ({ signal }) => callApi<OtpDefaults>('GET', 'otp-defaults', { signal }),
 })
 
 export const webhooksQuery = queryOptions({

@@ -1,7 +1,7 @@
 import { createRoute, lazyRouteComponent, redirect } from '@tanstack/react-router'
 import { signedInRoute } from '../app/root-routes.tsx'
 import { videosPageQuery } from '../library/queries.ts'
-import { accountQuery, bansQuery, keysQuery, webhooksQuery } from './queries.ts'
+import { accountDefaultsQuery, accountQuery, bansQuery, keysQuery, webhooksQuery } from './queries.ts'
 
 export const developRoutes = [
   createRoute({
@@ -16,6 +16,12 @@ export const developRoutes = [
     path: '/develop/code',
     loader: ({ context }) => context.queries.ensureQueryData(videosPageQuery({ state: 'ready' }, 1)),
     component: lazyRouteComponent(() => import('./code-page.tsx'), 'CodePage'),
+  }),
+  createRoute({
+    getParentRoute: () => signedInRoute,
+    path: '/develop/defaults',
+    loader: ({ context }) => context.queries.ensureQueryData(accountDefaultsQuery),
+    component: lazyRouteComponent(() => import('./defaults-page.tsx'), 'DefaultsPage'),
   }),
   createRoute({
     getParentRoute: () => signedInRoute,

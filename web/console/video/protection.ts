@@ -3,11 +3,18 @@ import type { OtpDefaults } from './queries.ts'
 
 export type Places = { mode: 'anywhere' | 'only' | 'except'; countries: string[] }
 
-/** What the form edits, of the options that a video gives to its OTPs. */
-export type Protection = { site: string; places: Places; streamLimit: number | ''; watermark: Watermark | undefined }
+/** What the form edits, of the options that an account or a video gives to its OTPs. */
+export type Protection = {
+  site: string
+  places: Places
+  streamLimit: number | ''
+  ttlS: number | ''
+  watermark: Watermark | undefined
+}
 
 /** @returns undefined where the options say more than the form can: they were set by the API, and are not edited here */
-export function readProtection({ whitelisthref, ipGeo, ipGeoRules, streamLimit, annotate }: OtpDefaults): Protection | undefined {
+export function readProtection(options: OtpDefaults): Protection | undefined {
+  const { whitelisthref, ipGeo, ipGeoRules, streamLimit, ttl, annotate } = options
   const places = ipGeoRules === undefined ? readPlaces(ipGeo) : undefined
   const watermark = readWatermark(annotate)
   if (!places || watermark === 'several') return undefined
@@ -15,19 +22,21 @@ export function readProtection({ whitelisthref, ipGeo, ipGeoRules, streamLimit, 
     site: typeof whitelisthref === 'string' ? whitelisthref : '',
     places,
     streamLimit: Number(streamLimit ?? 0) || '',
+    ttlS: Number(ttl ?? 0) || '',
     watermark,
   }
 }
 
 /** The options of the form, and those that it does not edit. */
-export function toOptions({ site, places, streamLimit, watermark }: Protection, before: OtpDefaults): OtpDefaults {
-  const { whitelisthref: _, ipGeo: __, streamLimit: ___, annotate: ____, ...others } = before
+export function toOptions({ site, places, streamLimit, ttlS, watermark }: Protection, before: OtpDefaults): OtpDefaults {
+  const { whitelisthref: _, ipGeo: __, streamLimit: ___, annotate: ____, ttl: _____, ...others } = before
   return {
     ...others,
     ...(site.trim() !== '' && { whitelisthref: site.trim() }),
     ...(places.mode === 'only' && { ipGeo: { allow: places.countries } }),
     ...(places.mode === 'except' && places.countries.length > 0 && { ipGeo: { block: places.countries } }),
     ...(streamLimit !== '' && { streamLimit }),
+    ...(ttlS !== '' && { ttl: ttlS }),
     ...(watermark && watermark.text.trim() !== '' && { annotate: [toAnnotation(watermark)] }),
   }
 }

@@ -5,12 +5,13 @@ import { NEW_WATERMARK, type Watermark } from './annotation.ts'
 import styles from './watermark-fields.module.css'
 
 type WatermarkFieldsProps = {
-  video: VideoBody
+  /** Whose poster is behind the preview; undefined: a plain picture. */
+  video?: VideoBody
   watermark: Watermark | undefined
   onChange(watermark: Watermark | undefined): void
 }
 
-/** A text over the picture, with how it looks on the poster. */
+/** A text over the picture, with how it will look. */
 export function WatermarkFields({ video, watermark, onChange }: WatermarkFieldsProps) {
   const change = (changes: Partial<Watermark>) => watermark && onChange({ ...watermark, ...changes })
   return (
@@ -83,17 +84,19 @@ const EXAMPLES: Readonly<Record<string, string>> = {
   '{ip}': '192.0.2.7',
 }
 
-function WatermarkPreview({ video, watermark: { text, color, alpha, size, moves } }: { video: VideoBody; watermark: Watermark }) {
+type WatermarkPreviewProps = { video: VideoBody | undefined; watermark: Watermark }
+
+function WatermarkPreview({ video, watermark: { text, color, alpha, size, moves } }: WatermarkPreviewProps) {
   const example = text.replaceAll(/\{(?:id|name|email|ip)\}/g, (name) => EXAMPLES[name] ?? name)
   const shown = example.replaceAll('{date}', new Date().toISOString().slice(0, 10))
-  const url = posterUrl(video, 640)
+  const url = video && posterUrl(video, 640)
   return (
     <figure className={styles.preview}>
-      {url && <img src={url} alt="" />}
+      {url ? <img src={url} alt="" /> : <div className={styles.plain} />}
       <span className={styles.mark} data-moves={moves || undefined} style={{ color, opacity: alpha, fontSize: size }}>
         {shown}
       </span>
-      <figcaption>As a viewer may see it, on the poster</figcaption>
+      <figcaption>{video ? 'As a viewer may see it, on the poster' : 'As a viewer may see it'}</figcaption>
     </figure>
   )
 }

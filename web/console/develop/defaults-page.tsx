@@ -1,0 +1,29 @@
+import { useQueryClient, useSuspenseQuery } from '@tanstack/react-query'
+import { useAnnounce } from '../app/announcements.tsx'
+import { Page } from '../app/page.tsx'
+import { Section } from '../app/section.tsx'
+import { OtpDefaultsForm } from '../video/protection-form.tsx'
+import { DevelopParts } from './develop-parts.tsx'
+import { accountDefaultsQuery } from './queries.ts'
+
+/** What every link to a video of the account has, unless the video or the link sets its own. */
+export function DefaultsPage() {
+  const queries = useQueryClient()
+  const announce = useAnnounce()
+  const { data: options } = useSuspenseQuery(accountDefaultsQuery)
+  const onSaved = async () => {
+    announce('The defaults have been saved.')
+    await queries.invalidateQueries({ queryKey: accountDefaultsQuery.queryKey })
+  }
+  return (
+    <Page title="Develop">
+      <DevelopParts />
+      <Section
+        title="Defaults of links"
+        lead="For every link that is issued from now on, to any video. The Protection of a video goes before them, and what your site asks for goes before both."
+      >
+        <OtpDefaultsForm path="otp-defaults" options={options} onSaved={onSaved} />
+      </Section>
+    </Page>
+  )
+}

@@ -1,0 +1,124 @@
+import { Button, Code, MultiSelect, NumberInput, Select, TextInput } from '@mantine/core'
+import { useMutation } from '@tanstack/react-query'
+import { type FormEvent, useMemo, useState } from 'react'
+import type { VideoBody } from '../../../src/http/api/video-body.ts'
+import { callApi } from '../api.ts'
+import { FailureNotice } from '../app/failure.tsx'
+import { useMay } from '../sign-in/queries.ts'
+import { listCountries, type Places, type Protection, readProtection, toOptions } from './protection.ts'
+import type { OtpDefaults } from './queries.ts'
+import styles from './video-page.module.css'
+import { WatermarkFields } from './watermark-fields.tsx'
+
+type DefaultsProps = {
+  /** Where the defaults are saved, such as `otp-defaults`. */
+  path: string
+  options: OtpDefaults
+  /** Whose defaults they are; undefined: the account's. */
+  video?: VideoBody
+  onSaved(): Promise<void>
+}
+
+/** The defaults of OTPs, of the account or a video; those that say more than the form can are shown as they are. */
+export function OtpDefaultsForm(props: DefaultsProps) {
+  const { options } = props
+  const mayEdit = useMay('editor')
+  const stored = readProtection(options)
+  if (stored && mayEdit) return <ProtectionForm key={JSON.stringify(options)} stored={stored} {...props} />
+  return (
+    <>
+      <p className={styles.soft}>
+        {mayEdit ? 'These options were set over the API, and say more than this form can:' : 'The options that are set:'}
+      </p>
+      <Code block>{JSON.stringify(options, undefined, 2)}</Code>
+    </>
+  )
+}
+
+function ProtectionForm({ path, options, video, stored, onSaved }: DefaultsProps & { stored: Protection }) {
+  const [protection, setProtection] = useState(stored)
+  const change = (changes: Partial<Protection>) => setProtection({ ...protection, ...changes })
+  const save = useMutation({
+    mutationFn: () => callApi<unknown>('PUT', path, { body: toOptions(protection, options) }),
+    onSuccess: onSaved,
+  })
+  const submit = (event: FormEvent) => {
+    event.preventDefault()
+    save.mutate()
+  }
+  const isChanged = JSON.stringify(protection) !== JSON.stringify(stored)
+  return (
+    <form className={styles.form} onSubmit={submit}>
+      <TextInput
+        label="Site"
+        description="The host that may embed the video, with its subdomains. Empty: every site."
+        placeholder="school.example"
+        value={protection.site}
+        onChange={({ target }) => change({ site: target.value })}
+      />
+      <PlacesFields places={protection.places} onChange={(places) => change({ places })} />
+      {video && (
+        <NumberInput
+          label="Screens of one viewer at the same time"
+          description="For links with a userId. Empty: the limit of the account."
+          min={1}
+          max={100}
+          allowDecimal={false}
+          value={protection.streamLimit}
+          onChange={(value) => change({ streamLimit: typeof value === 'number' ? value : '' })}
+        />
+      )}
+      <NumberInput
+        label="Seconds to open a link"
+        description={
+          video
+            ? 'Until then anyone who has the link can open it. Empty: the default of the account.'
+            : 'Until then anyone who has the link can open it. Empty: 21600, which is six hours.'
+        }
+        min={1}
+        max={31_536_000}
+        allowDecimal={false}
+        value={protection.ttlS}
+        onChange={(value) => change({ ttlS: typeof value === 'number' ? value : '' })}
+      />
+      <WatermarkFields video={video} watermark={protection.watermark} onChange={(watermark) => change({ watermark })} />
+      {save.error && <FailureNotice error={save.error} />}
+      <div className={styles.buttons}>
+        <Button type="submit" loading={save.isPending} disabled={!isChanged}>
+          {video ? 'Save the protection' : 'Save the defaults'}
+        </Button>
+      </div>
+    </form>
+  )
+}
+
+function PlacesFields({ places, onChange }: { places: Places; onChange(places: Places): void }) {
+  const countries = useMemo(listCountries, [])
+  const modes = [
+    { value: 'anywhere', label: 'Everywhere' },
+    { value: 'only', label: 'Only in some countries' },
+    { value: 'except', label: 'Everywhere but in some countries' },
+  ] as const
+  const select = (value: string | null) => {
+    const mode = modes.find((known) => known.value === value)?.value ?? 'anywhere'
+    onChange({ mode, countries: mode === 'anywhere' ? [] : places.countries })
+  }
+  return (
+    <>
+      <Select label="Where it may be watched" data={modes} value={places.mode} onChange={select} allowDeselect={false} />
+      {places.mode !== 'anywhere' && (
+        <MultiSelect
+          label="Countries"
+          required={places.mode === 'only'}
+          data={countries}
+          value={places.countries}
+          onChange={(next) => onChange({ ...places, countries: next })}
+          searchable
+          hidePickedOptions
+          limit={50}
+          nothingFoundMessage="There is no such country."
+        />
+      )}
+    </>
+  )
+}
