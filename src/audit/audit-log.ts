@@ -1,6 +1,6 @@
 import type { Db } from '../db/database.ts'
 import type { Write } from '../db/write.ts'
-import { insertAuditEvents, listAuditRows, removeAuditEventsBefore } from './audit-store.ts'
+import { findLastOfInstallation, insertAuditEvents, listAuditRows, removeAuditEventsBefore } from './audit-store.ts'
 
 // Who did what to an account, written in the transaction that does it, so that there is neither without the other.
 
@@ -91,6 +91,11 @@ function nameActor(by: Actor): string {
 export async function listAuditEvents(db: Db, accountId: string | undefined, limit: number, below?: number) {
   const rows = await listAuditRows(db, accountId, { limit, below })
   return rows.map(({ details, ...row }) => ({ ...row, details: details === null ? null : JSON.parse(details) }))
+}
+
+/** When the master key with this id replaced another; undefined for the first one, and after the event was pruned. */
+export async function findMasterKeyRotation(db: Db, masterKeyId: string): Promise<number | undefined> {
+  return findLastOfInstallation(db, 'master-key:rotated', masterKeyId)
 }
 
 /** How long events are kept. */

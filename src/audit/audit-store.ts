@@ -36,6 +36,19 @@ export async function listAuditRowsOf(db: Db, accountId: string, subject: string
     .execute()
 }
 
+/** When the installation, no account, last did this to one thing. */
+export async function findLastOfInstallation(db: Db, kind: string, subject: string): Promise<number | undefined> {
+  const row = await db
+    .selectFrom('auditEvent')
+    .select('atS')
+    .where('accountId', 'is', null)
+    .where('subject', '=', subject)
+    .where('kind', '=', kind)
+    .orderBy('id', 'desc')
+    .executeTakeFirst()
+  return row?.atS
+}
+
 /** Removes up to `limit` events of before then, the oldest first. @returns how many */
 export async function removeAuditEventsBefore(tx: Db, beforeS: number, limit: number): Promise<number> {
   const { numDeletedRows } = await tx

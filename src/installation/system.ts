@@ -3,6 +3,7 @@ import { availableParallelism } from 'node:os'
 import { sql } from 'kysely'
 import packageJson from '../../package.json' with { type: 'json' }
 import { countAccounts } from '../accounts/account-store.ts'
+import { findMasterKeyRotation } from '../audit/audit-log.ts'
 import type { Config } from '../config.ts'
 import type { Db } from '../db/database.ts'
 import { countOpenChunks } from '../encode/progress-store.ts'
@@ -11,6 +12,7 @@ import { type Check, failure, ok } from '../health-check.ts'
 import { countOpenDeliveries } from '../webhooks/delivery-store.ts'
 import { findLastBackup } from './backup/last-backup.ts'
 import { examineInstallation } from './doctor.ts'
+import { findMasterKeyIds } from './master-key.ts'
 
 // What an administrator sees of the installation in the console.
 
@@ -66,9 +68,16 @@ export function createSystem({ config, db, slowQueryDb, sandbox, databaseProblem
         deliveries: await countOpenDeliveries(slowQueryDb),
         accounts: await countAccounts(db),
         lastBackup: await findLastBackup({ db }),
+        masterKey: await readMasterKeyState(config, db),
       }
     },
   }
+}
+
+/** From the database alone: the place of the key may be a program that is slow to answer. */
+async function readMasterKeyState({ masterKeyPlace }: Config, db: Db) {
+  const [id = '', ...older] = await findMasterKeyIds(db)
+  return { place: masterKeyPlace, isBeingRotated: older.length > 0, rotatedAtS: await findMasterKeyRotation(db, id) }
 }
 
 function nameOf({ databaseUrl }: Config): 'SQLite' | 'PostgreSQL' {

@@ -1,6 +1,9 @@
 import { expect, test } from 'vitest'
 import packageJson from '../../package.json' with { type: 'json' }
+import { dataPaths } from '../../src/config.ts'
+import { sendCommand } from '../../src/control/socket.ts'
 import { startReelgate } from '../in-process.ts'
+import { changeRows } from '../rows.ts'
 import { signIn } from './person.ts'
 
 // What an administrator sees of the installation.
@@ -37,4 +40,21 @@ test('an administrator sees the version, the disk and what waits', async () => {
   const { freeBytes, sizeBytes } = status.disk as { freeBytes: number; sizeBytes: number }
   expect(freeBytes).toBeGreaterThan(0)
   expect(sizeBytes).toBeGreaterThan(freeBytes)
+})
+
+test('an administrator sees where the master key comes from, whether a rotation is not finished, and when the last one was', async () => {
+  const reelgate = await startReelgate()
+  const admin = await signIn(reelgate)
+  const masterKey = async () =>
+    (await admin.get<{ masterKey: { isBeingRotated: boolean; rotatedAt: string | null } }>('GET', '/system/status')).masterKey
+  expect(await masterKey()).toEqual({ place: 'REELGATE_MASTER_KEY_FILE', isBeingRotated: false, rotatedAt: null })
+  const ids = (change: string) => changeRows(reelgate, `update setting set value = ${change} where name = 'master-key-id'`)
+  ids(`value || ' ' || value`)
+  expect(await masterKey()).toMatchObject({ isBeingRotated: true })
+  ids('substr(value, 1, (length(value) - 1) / 2)')
+  expect(await masterKey()).toMatchObject({ isBeingRotated: false })
+  await sendCommand(dataPaths(reelgate.dataDir).controlSocket, 'key rotate-master', {})
+  const { rotatedAt, isBeingRotated } = await masterKey()
+  expect(isBeingRotated).toBe(false)
+  expect(Math.abs(Date.parse(rotatedAt ?? '') - Date.now())).toBeLessThan(600_000)
 })

@@ -336,6 +336,7 @@ const STORES: readonly (readonly [store: string, calls: readonly Call[]])[] = [
       (tx) => acts.listAuditRows(tx, A, { limit: 3, below: 900 }),
       (tx) => acts.listAuditRows(tx, undefined, { limit: 3 }),
       (tx) => acts.listAuditRowsOf(tx, A, 'none', 3),
+      (tx) => acts.findLastOfInstallation(tx, 'master-key:rotated', 'none'),
       (tx) => acts.removeAuditEventsBefore(tx, 990, 1000),
     ],
   ],

@@ -45,6 +45,7 @@ const OwnAccountBody = Type.Interface([AccountBody], {
     statisticsDays: Days('views and bytes of each day are'),
   }),
 })
+export type OwnAccountBody = Static<typeof OwnAccountBody>
 
 const ChangeBody = Type.Object({
   streamLimit: Type.Optional(Type.Integer({ minimum: 0, maximum: 100, description: '0: no limit', examples: [2] })),
@@ -56,7 +57,7 @@ export type AccountRoutesDeps = StatisticsDeps & { accounts: AccountDeps; viewer
 
 /** The settings of the account; those that its owners may change. */
 export function accountRoutes(app: App, { accounts, slowQueryDb, viewerDataDays }: AccountRoutesDeps): void {
-  async function ownAccountBody(accountId: string): Promise<Static<typeof OwnAccountBody>> {
+  async function ownAccountBody(accountId: string): Promise<OwnAccountBody> {
     const account = accountBody(await getAccountById(accounts, accountId))
     const retention = { trashDays: TRASH_S / DAY_S, auditLogDays: AUDIT_LOG_S / DAY_S, viewerDataDays, statisticsDays: KEPT_DAYS }
     return { ...account, usage: await getStorage({ slowQueryDb }, accountId), retention }

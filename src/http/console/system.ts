@@ -25,12 +25,20 @@ const StatusReply = Type.Object({
   chunks: Type.Object({ pending: Type.Integer(), running: Type.Integer() }, { description: 'of the videos of all accounts' }),
   deliveries: Type.Integer({ description: 'of webhooks, not delivered yet' }),
   accounts: Type.Integer({ description: 'how many' }),
+  masterKey: Type.Object({
+    place: Type.String({ description: 'the variable that says where it comes from', examples: ['REELGATE_MASTER_KEY_FILE'] }),
+    isBeingRotated: Type.Boolean({ description: 'a rotation is not finished; the server continues it' }),
+    rotatedAt: Type.Union([Type.String(), Type.Null()], {
+      description: 'ISO 8601; null: never, or longer ago than the audit log is kept',
+    }),
+  }),
   lastBackup: Type.Union([Type.Object({ name: Type.String(), at: Type.String({ description: 'ISO 8601' }) }), Type.Null()]),
 })
 export type SystemStatusBody = Static<typeof StatusReply>
 
-type SystemStatus = Omit<Static<typeof StatusReply>, 'startedAt' | 'lastBackup'> & {
+type SystemStatus = Omit<Static<typeof StatusReply>, 'startedAt' | 'lastBackup' | 'masterKey'> & {
   startedAtS: number
+  masterKey: { place: string; isBeingRotated: boolean; rotatedAtS: number | undefined }
   lastBackup: { name: string; atS: number } | undefined
 }
 export type SystemRoutesDeps = {
@@ -65,10 +73,12 @@ export function systemRoutes(app: App, { system }: SystemRoutesDeps): void {
       },
     },
     async (): Promise<Static<typeof StatusReply>> => {
-      const { startedAtS, lastBackup, ...status } = await system.readStatus()
+      const { startedAtS, lastBackup, masterKey, ...status } = await system.readStatus()
+      const { rotatedAtS, ...keyState } = masterKey
       return {
         ...status,
         startedAt: isoTime(startedAtS),
+        masterKey: { ...keyState, rotatedAt: rotatedAtS === undefined ? null : isoTime(rotatedAtS) },
         lastBackup: lastBackup ? { name: lastBackup.name, at: isoTime(lastBackup.atS) } : null,
       }
     },

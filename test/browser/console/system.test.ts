@@ -2,7 +2,7 @@ import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { startSharedReelgate } from '../../in-process.ts'
 import { startChromium } from '../chromium.ts'
-import { complaintsOf, newContext, openConsole, openTab, PHONE, tabTo } from './console.ts'
+import { complaintsOf, findFaults, newContext, openConsole, openTab, PHONE, tabTo } from './console.ts'
 
 // Who gets into the console, the settings of an account, and the installation's accounts.
 
@@ -102,5 +102,35 @@ test('an administrator creates an account, looks into it, which its audit log sa
   await page.getByRole('button', { name: 'Disable A school' }).click()
   await page.getByRole('dialog').getByRole('button', { name: 'Disable' }).click()
   await page.getByText('Disabled').waitFor()
+  expect(complaintsOf(page)).toEqual([])
+})
+
+test('an administrator changes the limits of an account, which its owners then see', async () => {
+  const page = await open('/system/accounts')
+  await page.getByRole('button', { name: 'Change the limits of owner' }).click()
+  const dialog = page.getByRole('dialog', { name: 'Limits of owner' })
+  await dialog.getByRole('textbox', { name: 'Rate limits, times the usual' }).fill('3')
+  expect(await findFaults(page)).toEqual([])
+  await dialog.getByRole('switch', { name: 'May import from addresses' }).uncheck()
+  await dialog.getByRole('button', { name: 'Save the limits' }).click()
+  await page.getByText('The limits of owner have been changed.').waitFor()
+  const account = async () => (await reelgate.owner.call('GET', '/api/account')).json()
+  expect(await account()).toMatchObject({ limitFactor: 3, mayImport: false, mayUpload: true })
+
+  await page.getByRole('link', { name: 'Develop' }).click()
+  await page.getByRole('link', { name: 'Limits' }).click()
+  await page.getByText('3 times the usual ones').waitFor()
+  await page.getByText('Not allowed').waitFor()
+  expect(complaintsOf(page)).toEqual([])
+})
+
+test('how long data is kept, and what to run for a backup and a new master key, is said in words', async () => {
+  const page = await open('/system/settings')
+  await page.getByText('90 days, with alerts and the names of viewers').getByText('REELGATE_VIEWER_DATA_DAYS').waitFor()
+  await page.getByRole('link', { name: 'Server' }).click()
+  await page.getByText('None yet: on the server, run').waitFor()
+  await page.getByRole('group', { name: 'Every night, on the server' }).getByText('reelgate backup ').waitFor()
+  await page.getByText('Not in the last year').waitFor()
+  await page.getByText('REELGATE_MASTER_KEY_FILE').waitFor()
   expect(complaintsOf(page)).toEqual([])
 })

@@ -78,7 +78,12 @@ export const theme = createTheme({
   respectReducedMotion: true,
   components: {
     ...Object.fromEntries(FIELDS.map((field) => [field, { defaultProps: { withAsterisk: false } }])),
-    Modal: { defaultProps: { centered: true, overlayProps: { backgroundOpacity: 0.5 }, transitionProps: { duration: 120 } } },
+    Modal: {
+      defaultProps: {
+        ...{ centered: true, overlayProps: { backgroundOpacity: 0.5 }, transitionProps: { duration: 120 } },
+        attributes: { header: { role: 'presentation' } }, // outside of <main> a header would be the page's, of which there is one
+      },
+    },
     Tooltip: { defaultProps: { openDelay: 400, transitionProps: { duration: 80 } } },
     Menu: { defaultProps: { transitionProps: { duration: 80 }, position: 'bottom-end' } },
   },

@@ -1,5 +1,5 @@
 import { queryOptions } from '@tanstack/react-query'
-import type { AccountBody } from '../../../src/http/api/account.ts'
+import type { OwnAccountBody } from '../../../src/http/api/account.ts'
 import type { BanListBody } from '../../../src/http/api/bans.ts'
 import type { KeyListBody } from '../../../src/http/api/keys.ts'
 import type { DeliveryListBody, WebhookListBody } from '../../../src/http/api/webhooks.ts'
@@ -50,5 +50,5 @@ export const bansQuery = queryOptions({
 
 export const accountQuery = queryOptions({
   queryKey: ['account'],
-  queryFn: ({ signal }) => callApi<AccountBody>('GET', 'account', { signal }),
+  queryFn: ({ signal }) => callApi<OwnAccountBody>('GET', 'account', { signal }),
 })

@@ -14,6 +14,7 @@ import { Section } from '../app/section.tsx'
 import { StateWord } from '../app/state-word.tsx'
 import { useSignedIn } from '../sign-in/queries.ts'
 import { formatCount, formatDay } from '../units.ts'
+import { AccountLimitsDialog } from './account-limits-dialog.tsx'
 import { type Account, accountsQuery } from './queries.ts'
 import styles from './system.module.css'
 import { SystemParts } from './system-parts.tsx'
@@ -26,6 +27,7 @@ export function AccountsPage() {
   const { data: accounts } = useSuspenseQuery(accountsQuery)
   const [isCreating, setCreating] = useState(false)
   const [disabling, setDisabling] = useState<Account>()
+  const [limiting, setLimiting] = useState<Account>()
   const look = useMutation({
     mutationFn: ({ id }: Account) => callApi<SignInReply>('PUT', 'sign-in/account', { body: { account: id } }),
     onSuccess: () => location.assign(`${consolePath}/videos`), // nothing that was read of the other account stays in memory
@@ -42,22 +44,33 @@ export function AccountsPage() {
   const actions: Column<Account> = {
     name: 'Actions',
     kind: 'actions',
-    cell: (account) =>
-      account.id !== current.id && (
-        <span className={styles.row}>
-          <Button variant="default" size="xs" aria-label={`Look into ${account.name}`} onClick={() => look.mutate(account)}>
-            Look into
-          </Button>
-          <Button
-            variant="default"
-            size="xs"
-            aria-label={`${account.disabled ? 'Enable' : 'Disable'} ${account.name}`}
-            onClick={() => (account.disabled ? setDisabled.mutate(account) : setDisabling(account))}
-          >
-            {account.disabled ? 'Enable' : 'Disable'}
-          </Button>
-        </span>
-      ),
+    cell: (account) => (
+      <span className={styles.row}>
+        <Button
+          variant="default"
+          size="xs"
+          aria-label={`Change the limits of ${account.name}`}
+          onClick={() => setLimiting(account)}
+        >
+          Limits
+        </Button>
+        {account.id !== current.id && (
+          <>
+            <Button variant="default" size="xs" aria-label={`Look into ${account.name}`} onClick={() => look.mutate(account)}>
+              Look into
+            </Button>
+            <Button
+              variant="default"
+              size="xs"
+              aria-label={`${account.disabled ? 'Enable' : 'Disable'} ${account.name}`}
+              onClick={() => (account.disabled ? setDisabled.mutate(account) : setDisabling(account))}
+            >
+              {account.disabled ? 'Enable' : 'Disable'}
+            </Button>
+          </>
+        )}
+      </span>
+    ),
   }
   return (
     <Page title="System">
@@ -88,6 +101,7 @@ export function AccountsPage() {
         />
       </Section>
       {isCreating && <CreateAccountDialog onClose={() => setCreating(false)} />}
+      {limiting && <AccountLimitsDialog account={limiting} onClose={() => setLimiting(undefined)} />}
       {disabling && (
         <Dialog
           title={`Disable ${disabling.name}?`}

@@ -1,5 +1,7 @@
 import { useSuspenseQuery } from '@tanstack/react-query'
+import type { SystemStatusBody } from '../../../src/http/console/system.ts'
 import { Ago } from '../app/ago.tsx'
+import { CodeBlock } from '../app/code-block.tsx'
 import { type Column, DataTable } from '../app/data-table.tsx'
 import { FactList } from '../app/fact-list.tsx'
 import { Page } from '../app/page.tsx'
@@ -15,7 +17,7 @@ const OLD_BACKUP_MS = 7 * 24 * 3600 * 1000
 export function ServerPage() {
   const { data: status } = useSuspenseQuery(statusQuery)
   const { data: checks } = useSuspenseQuery(checksQuery)
-  const { disk, chunks, lastBackup } = status
+  const { disk, chunks, lastBackup, masterKey } = status
   return (
     <Page title="System">
       <SystemParts />
@@ -24,6 +26,19 @@ export function ServerPage() {
         lead="A backup has the database, the videos’ files and their keys. Keep the recovery phrase elsewhere: without it no backup can be read."
       >
         <FactList facts={[['Last backup', <BackupAge key="age" lastBackup={lastBackup} />]]} />
+        <CodeBlock name="Every night, on the server" code="reelgate backup /mnt/backup/reelgate" />
+      </Section>
+      <Section
+        title="Master key"
+        lead="It opens the keys of all videos. Rotate it when someone may have seen it: the server runs meanwhile, videos are not encoded again, and there is a new recovery phrase to keep."
+      >
+        <FactList
+          facts={[
+            ['Rotation', <Rotation key="rotation" masterKey={masterKey} />],
+            ['Where it comes from', <code key="place">{masterKey.place}</code>],
+          ]}
+        />
+        <CodeBlock name="On the server" code="reelgate key rotate-master" />
       </Section>
       <Section title="Checks" lead="The same as “reelgate doctor” on the server.">
         <DataTable label="Checks" columns={COLUMNS} rows={checks} keyOf={({ check }) => check} />
@@ -49,6 +64,16 @@ export function ServerPage() {
         />
       </Section>
     </Page>
+  )
+}
+
+function Rotation({ masterKey: { isBeingRotated, rotatedAt } }: Pick<SystemStatusBody, 'masterKey'>) {
+  if (isBeingRotated) return <StateWord color="warn">Not finished: the server continues it. Keep both keys until then.</StateWord>
+  if (rotatedAt === null) return 'Not in the last year'
+  return (
+    <span>
+      Finished <Ago at={rotatedAt} />
+    </span>
   )
 }
 

@@ -1,7 +1,7 @@
 import { Button, NumberInput, Select, Switch } from '@mantine/core'
 import { useMutation, useQueryClient, useSuspenseQuery } from '@tanstack/react-query'
 import { type FormEvent, useState } from 'react'
-import type { AccountBody } from '../../../src/http/api/account.ts'
+import type { AccountBody, OwnAccountBody } from '../../../src/http/api/account.ts'
 import { callApi } from '../api.ts'
 import { useAnnounce } from '../app/announcements.tsx'
 import { FactList } from '../app/fact-list.tsx'
@@ -11,6 +11,7 @@ import { Section } from '../app/section.tsx'
 import { accountQuery } from '../develop/queries.ts'
 import { useMay } from '../sign-in/queries.ts'
 import { formatCount, formatDay } from '../units.ts'
+import { WHEN_FULL } from './settings.ts'
 import styles from './system.module.css'
 import { SystemParts } from './system-parts.tsx'
 
@@ -34,16 +35,33 @@ export function SettingsPage() {
           ]}
         />
       </Section>
+      <Section
+        title="How long data is kept"
+        lead="Then it is removed by itself. What one viewer left can be erased earlier: Viewers."
+      >
+        <FactList facts={listRetention(account.retention)} />
+      </Section>
     </Page>
   )
 }
 
-type Settings = Pick<AccountBody, 'streamLimit' | 'whenFull' | 'deletesToTrash'>
+/** Days that are fixed, or that the operator sets for all accounts. */
+function listRetention({ viewerDataDays, statisticsDays, auditLogDays, trashDays }: OwnAccountBody['retention']) {
+  return [
+    [
+      'What viewers watched',
+      <span key="viewers">
+        {viewerDataDays} days, with alerts and the names of viewers in counters. The server’s operator sets it for all accounts:{' '}
+        <code>REELGATE_VIEWER_DATA_DAYS</code>
+      </span>,
+    ],
+    ['Views, bandwidth and storage', `${statisticsDays} days`],
+    ['Audit log', `${auditLogDays} days`],
+    ['Videos in the trash', `${trashDays} days, then they and their keys are destroyed`],
+  ] as const
+}
 
-const WHEN_FULL = [
-  { value: 'refuse', label: 'The new one is refused' },
-  { value: 'stop-oldest', label: 'The oldest is stopped' },
-]
+type Settings = Pick<AccountBody, 'streamLimit' | 'whenFull' | 'deletesToTrash'>
 
 function SettingsForm({ account }: { account: AccountBody }) {
   const queries = useQueryClient()
