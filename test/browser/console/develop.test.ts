@@ -14,7 +14,10 @@ let chromium: Browser
 beforeAll(async () => {
   chromium = await startChromium()
   receivers = await startReceivers()
-  reelgate = await startSharedReelgate({ env: { REELGATE_OUTBOUND_ALLOW: receivers.host } })
+  const limits = { otp: { ip: 1000, key: 2, account: 1000 } }
+  reelgate = await startSharedReelgate({
+    env: { REELGATE_OUTBOUND_ALLOW: receivers.host, REELGATE_LIMITS: JSON.stringify(limits) },
+  })
 })
 afterAll(async () => {
   await chromium?.close()
@@ -134,5 +137,23 @@ test('what every link has is set once for the account, shown again, and left as 
   await page.getByText('These options were set over the API').waitFor()
   expect(await page.getByRole('button', { name: 'Save the defaults' }).count()).toBe(0)
   await reelgate.owner.call('PUT', '/api/otp-defaults', { body: {} })
+  expect(complaintsOf(page)).toEqual([])
+})
+
+test('a key that asked far too often is banned, and the owner lifts its ban by keyboard alone', async () => {
+  const body = { name: 'A loop', permissions: ['otpCreator'] }
+  const { secret } = (await (await reelgate.owner.call('POST', '/api/keys', { body })).json()) as { secret: string }
+  const { videoId } = await reelgate.owner.credentials('A video')
+  const loop = createOwner(reelgate.url, secret)
+  const FLOOD = 5 * 2 + 1
+  for (let calls = 0; calls < FLOOD; calls++) await loop.call('POST', `/api/videos/${videoId}/otp`, { body: {} })
+
+  const page = await open('/develop/limits')
+  await page.getByRole('table', { name: 'Bans' }).getByText('Issuing OTPs').waitFor()
+  await tabTo(page, 'button[aria-label="Lift the ban of The key A loop"]')
+  await page.keyboard.press('Enter')
+  await page.getByText('The ban has been lifted.').waitFor()
+  await page.getByText('Nothing is banned.').waitFor()
+  expect(await (await reelgate.owner.call('GET', '/api/bans')).json()).toEqual({ rows: [] })
   expect(complaintsOf(page)).toEqual([])
 })

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { makeLink } from '../../console/person.ts'
 import { startSharedReelgate } from '../../in-process.ts'
 import { startChromium } from '../chromium.ts'
-import { complaintsOf, consoleUrl, newContext, openConsole, openTab } from './console.ts'
+import { complaintsOf, consoleUrl, newContext, openConsole, openTab, tabTo } from './console.ts'
 
 // How an owner gets into the console.
 
@@ -96,4 +96,42 @@ test('when the sign-in has ended meanwhile, the next step leads to signing in, a
   await page.reload()
   await page.getByRole('heading', { name: 'Sign in to Reelgate' }).waitFor()
   expect(page.url()).toMatch(/next=\/videos$/)
+})
+
+test('by keyboard alone a passkey is added under System, signs the owner in, and is of no use after it was removed', async () => {
+  const page = await openConsole(chromium, reelgate, { path: '/system/you' })
+  // Without a password the passkey would be the only way to sign in, and could not be removed.
+  await page.getByLabel('New password', { exact: true }).fill(PASSWORD)
+  await page.keyboard.press('Enter')
+  await page.getByText('The password has been set.').waitFor()
+  const browser = await page.context().newCDPSession(page)
+  await browser.send('WebAuthn.enable')
+  await browser.send('WebAuthn.addVirtualAuthenticator', {
+    options: {
+      ...{ protocol: 'ctap2', transport: 'internal', automaticPresenceSimulation: true },
+      ...{ hasResidentKey: true, hasUserVerification: true, isUserVerified: true },
+    },
+  })
+  await tabTo(page, 'button:has-text("Add a passkey")')
+  await page.keyboard.press('Enter')
+  await page.getByText('The passkey has been added.').waitFor()
+
+  await page.context().clearCookies()
+  await page.goto(`${consoleUrl(reelgate)}/sign-in`)
+  await tabTo(page, 'button:has-text("Use a passkey")')
+  await page.keyboard.press('Enter')
+  await page.getByRole('heading', { name: 'Videos' }).waitFor()
+
+  await page.goto(`${consoleUrl(reelgate)}/system/you`)
+  const here = page.getByRole('table', { name: 'Where you are signed in' }).getByRole('row').filter({ hasText: 'This browser' })
+  await here.getByText('Passkey').waitFor()
+  await tabTo(page, 'button[aria-label^="Remove "]')
+  await page.keyboard.press('Enter')
+  await page.getByText('No passkeys yet.').waitFor()
+  await page.context().clearCookies()
+  await page.goto(`${consoleUrl(reelgate)}/sign-in`)
+  await tabTo(page, 'button:has-text("Use a passkey")')
+  await page.keyboard.press('Enter')
+  await page.getByRole('alert').getByText('passkey').waitFor()
+  expect(complaintsOf(page)).toEqual([])
 })

@@ -1,3 +1,4 @@
+import { readFile } from 'node:fs/promises'
 import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { startSharedReelgate } from '../../in-process.ts'
@@ -81,6 +82,18 @@ test('a site, countries, a limit of streams and a watermark are saved as the def
   await page.reload()
   expect(await page.getByRole('textbox', { name: 'Site' }).inputValue()).toBe('school.example')
   expect(await page.getByRole('textbox', { name: 'Text', exact: true }).inputValue()).toBe('{id} at school')
+  expect(complaintsOf(page)).toEqual([])
+})
+
+test('on a phone an MP4 of the video is made, and downloaded when it is ready', async () => {
+  const page = await open('?tab=files', { viewport: PHONE, hasTouch: true })
+  await page.getByRole('button', { name: 'Make an MP4' }).tap()
+  const row = page.getByRole('table', { name: 'Files' }).getByRole('row').filter({ hasText: 'MP4' })
+  const downloaded = page.waitForEvent('download')
+  await row.getByRole('button', { name: /^Download / }).tap() // is there when the MP4 is
+  const bytes = await readFile(await (await downloaded).path())
+  expect(bytes.toString('latin1', 4, 8)).toBe('ftyp')
+  expect(await page.getByRole('button', { name: 'Make an MP4' }).count()).toBe(0)
   expect(complaintsOf(page)).toEqual([])
 })
 
