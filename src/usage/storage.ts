@@ -42,7 +42,8 @@ export async function measureStorage({ db, write, nowS, wallNowS }: MeasureDeps)
 
 type MeasureDeps = {
   db: Db
-  write: Write /** Ages: a step of the wall clock removes nothing. */
+  write: Write
+  /** Ages: a step of the wall clock removes nothing. */
   nowS: () => number
   wallNowS: () => number
 }

@@ -80,7 +80,9 @@ export const theme = createTheme({
     ...Object.fromEntries(FIELDS.map((field) => [field, { defaultProps: { withAsterisk: false } }])),
     Modal: {
       defaultProps: {
-        ...{ centered: true, overlayProps: { backgroundOpacity: 0.5 }, transitionProps: { duration: 120 } },
+        centered: true,
+        overlayProps: { backgroundOpacity: 0.5 },
+        transitionProps: { duration: 120 },
         attributes: { header: { role: 'presentation' } }, // outside of <main> a header would be the page's, of which there is one
       },
     },
