@@ -54,13 +54,7 @@ export function ActivityPage() {
         title={`${formatBytes(statistics.days.findLast(({ storageBytes }) => storageBytes !== null)?.storageBytes ?? 0)} stored`}
         lead="What the videos take on the disk, those in the trash included. A video counts once it is encoded."
       >
-        <Chart
-          label="Storage"
-          valueName="Stored"
-          points={perDay(({ storageBytes }) => storageBytes)}
-          format={formatBytes}
-          shape="area"
-        />
+        <Chart label="Storage" valueName="Stored" points={perDay(({ storageBytes }) => storageBytes)} format={formatBytes} />
       </Section>
       <Section title="Watched most">
         <DataTable

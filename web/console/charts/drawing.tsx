@@ -9,7 +9,7 @@ export type DrawingProps = {
   points: readonly Point[]
   format(value: number): string
   valueName: string
-  /** Bars for what is counted in each point, an area for what is there at each. */
+  /** An area has no gaps: for what is known at every point. */
   shape?: 'bars' | 'area'
 }
 

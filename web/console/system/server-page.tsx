@@ -56,7 +56,7 @@ export function ServerPage() {
             ['Disk', `${formatBytes(disk.freeBytes)} of ${formatBytes(disk.sizeBytes)} free`],
             [
               'Encoders',
-              `${formatCount(status.encoders)} at a time; ${formatCount(chunks.running)} chunks run, ${formatCount(chunks.pending)} wait`,
+              `${formatCount(status.encoders)} at a time; chunks: ${formatCount(chunks.running)} running, ${formatCount(chunks.pending)} waiting`,
             ],
             ['Webhook deliveries that wait', formatCount(status.deliveries)],
             ['Accounts', formatCount(status.accounts)],

@@ -37,7 +37,7 @@ export function SettingsPage() {
       </Section>
       <Section
         title="How long data is kept"
-        lead="Then it is removed by itself. What one viewer left can be erased earlier: Viewers."
+        lead="Then it is deleted automatically. The data of one viewer can be erased earlier, on the viewer’s page."
       >
         <FactList facts={listRetention(account.retention)} />
       </Section>

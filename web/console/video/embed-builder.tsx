@@ -108,7 +108,7 @@ function PlayerFields({ player, onChange }: PlayerFieldsProps) {
       />
       <TextInput
         label="Font"
-        placeholder="The player’s own, such as Georgia, serif"
+        placeholder="The player’s own"
         maxLength={200}
         value={player.fontFamily}
         onChange={({ target }) => onChange({ fontFamily: target.value })}
