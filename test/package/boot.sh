@@ -26,11 +26,12 @@ mount -t tmpfs -o mode=755 tmpfs run
 mount -t tmpfs tmpfs tmp
 mkdir -p sys/fs/cgroup 2> /dev/null || true
 mount -t cgroup2 cgroup2 sys/fs/cgroup
-# Only what a service needs is started: no other service of this machine.
+# Only what a service needs is started: no other service of this machine, so nothing is enabled, and systemd does not take this for a
+# first boot, at which it would enable all services again.
 rm -rf etc/systemd/system/*.wants
+: > etc/machine-id
 # Its network has only the loopback interface, so nothing waits for another.
 for manager in systemd-networkd NetworkManager; do ln -sf /dev/null etc/systemd/system/$manager-wait-online.service; done
-echo uninitialized > etc/machine-id
 # Not chroot: a process in one may not make user namespaces, which bubblewrap does.
 mkdir old
 pivot_root . old

@@ -164,6 +164,15 @@ async function newOperator(machine: Machine) {
     return printed
   }
 
+  async function installNginx() {
+    await cp(join(ROOT, '.cache/nginx/usr/sbin/nginx'), join(machine.sharedFolder, 'nginx'))
+    await succeed('install', '/mnt/nginx', '/usr/sbin/nginx')
+    await succeed('mkdir', '--parents', '/etc/nginx/conf.d', '/var/log/nginx', '/var/lib/nginx')
+    await append('events {}\nhttp { include conf.d/*.conf; }\n', '/etc/nginx/nginx.conf')
+    const unit = 'Type=forking\nExecStart=/usr/sbin/nginx\nExecReload=/usr/sbin/nginx -s reload'
+    await append(`[Service]\n${unit}\n`, '/etc/systemd/system/nginx.service')
+  }
+
   await append('APT::Get::Assume-Yes "true";\n', '/etc/apt/apt.conf.d/99yes')
   await append('127.0.0.1 video.example.org mail.example.org\n', '/etc/hosts')
   const { key, cert, ...files } = makeCertificate('DNS:video.example.org,DNS:mail.example.org')
@@ -193,13 +202,7 @@ async function newOperator(machine: Machine) {
       await succeed('install', '-D', '/mnt/key.pem', '/etc/ssl/private/video.example.org.key')
       await succeed('install', '-D', '--mode=644', '/mnt/certificate.pem', CERTIFICATE)
       await append(`NODE_EXTRA_CA_CERTS=${CERTIFICATE}\n`, '/etc/default/reelgate')
-      if ((await machine.run('test', '-e', '/lib/systemd/system/nginx.service')).code === 0) return
-      await cp(join(ROOT, '.cache/nginx/usr/sbin/nginx'), join(machine.sharedFolder, 'nginx'))
-      await succeed('install', '/mnt/nginx', '/usr/sbin/nginx')
-      await succeed('mkdir', '--parents', '/etc/nginx/conf.d', '/var/log/nginx', '/var/lib/nginx')
-      await append('events {}\nhttp { include conf.d/*.conf; }\n', '/etc/nginx/nginx.conf')
-      const unit = 'Type=forking\nExecStart=/usr/sbin/nginx\nExecReload=/usr/sbin/nginx -s reload'
-      await append(`[Service]\n${unit}\n`, '/etc/systemd/system/nginx.service')
+      if ((await machine.run('test', '-e', '/lib/systemd/system/nginx.service')).code !== 0) await installNginx()
       await succeed('systemctl', 'start', 'nginx')
     },
     /** Starts the mail server of the steps. @returns the mails that it has got */
