@@ -16,7 +16,7 @@ let chromium: Browser
 
 beforeAll(async () => {
   reelgate = await startSharedReelgate({
-    video: await makeVideo({ seconds: 40, size: '320x180' }),
+    video: await makeVideo({ seconds: 40, size: '320x180', rate: 10 }),
     env: { REELGATE_OUTBOUND_ALLOW: NOWHERE },
   })
   chromium = await startChromium()

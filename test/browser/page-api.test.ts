@@ -15,7 +15,7 @@ let durationS = 0
 const site = startSite()
 
 beforeAll(async () => {
-  reelgate = await startSharedReelgate({ video: await makeVideo({ seconds: 30, size: '320x240' }), title: 'Lesson 7' })
+  reelgate = await startSharedReelgate({ video: await makeVideo({ seconds: 30, size: '320x240', rate: 10 }), title: 'Lesson 7' })
   const meta = await fetch(`${reelgate.url}/api/meta/${reelgate.videoId}`)
   durationS = ((await meta.json()) as { duration: number }).duration
   person = await startPersonsChromium()

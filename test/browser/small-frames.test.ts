@@ -14,7 +14,7 @@ let chromium: Browser
 
 beforeAll(async () => {
   reelgate = await startSharedReelgate({
-    video: await makeVideo({ seconds: 40, size: '320x180' }),
+    video: await makeVideo({ seconds: 40, size: '320x180', rate: 10 }),
     title: 'A long title that fills its line',
   })
   chromium = await startChromium()

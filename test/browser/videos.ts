@@ -2,8 +2,8 @@ import { untilFinished } from '../data-folder.ts'
 import type { Reelgate } from '../in-process.ts'
 import { makeVideo } from '../videos.ts'
 
-/** A video of one minute, small enough to be encoded in a moment: a moving picture and a tone. */
-export const makeSmallVideo = () => makeVideo({ seconds: 60, size: '320x180' })
+/** A video of one minute, small enough to be encoded in a moment: a moving picture, of ten frames a second, and a tone. */
+export const makeSmallVideo = () => makeVideo({ seconds: 60, size: '320x180', rate: 10 })
 
 /** Uploads that video. Resolves once all of it is there. */
 export async function addSmallVideo(reelgate: Reelgate, title: string): Promise<string> {
