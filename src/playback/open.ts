@@ -13,6 +13,7 @@ import type { PlaybackDeps } from './playback-deps.ts'
 import { createNonces } from './proof.ts'
 import { openServerKeys } from './server-key.ts'
 import { saveSessions } from './session-memory.ts'
+import { createSessionRefusals } from './session-refusals.ts'
 import { restoreStreamSlots } from './stream-slot.ts'
 import { createSuspicions } from './suspicion.ts'
 import { createTickets } from './ticket.ts'
@@ -45,6 +46,7 @@ export async function openPlayback(deps: OpenPlaybackDeps): Promise<PlaybackDeps
     videos: createPlayableVideos(db, masterKey),
     keyPacing: createKeyPacing({ db, write, nowS: clock.preciseNowS }),
     suspicions: createSuspicions({ write, nowS: clock.preciseNowS, countries }),
+    sessionRefusals: createSessionRefusals({ write, nowS: clock.nowS }),
     viewings: createViewings({ db, write, nowS: clock.nowS }),
     sessions: new Map(),
     mediaSecrets: () => deriveMediaSecrets(masterKey, clock.nowS()),
@@ -61,7 +63,8 @@ export async function openPlayback(deps: OpenPlaybackDeps): Promise<PlaybackDeps
   }
 }
 
-/** Saves what is in memory of sessions, key budgets and viewings, and the alerts that were raised. */
+/** Saves what is in memory of sessions, their refusals, key budgets and viewings, and the alerts that were raised. */
 export async function savePlayback(deps: PlaybackDeps): Promise<void> {
-  await Promise.all([saveSessions(deps), deps.keyPacing.save(), deps.suspicions.save(), deps.viewings.save()])
+  const { keyPacing, suspicions, sessionRefusals, viewings } = deps
+  await Promise.all([saveSessions(deps), keyPacing.save(), suspicions.save(), sessionRefusals.save(), viewings.save()])
 }

@@ -12,6 +12,7 @@ import type { MediaSecrets } from './media-path.ts'
 import type { PlayableVideos } from './playable-video.ts'
 import type { Nonces } from './proof.ts'
 import type { ServerKeys } from './server-key.ts'
+import type { SessionRefusals } from './session-refusals.ts'
 import type { Suspicions } from './suspicion.ts'
 import type { Tickets } from './ticket.ts'
 
@@ -30,6 +31,7 @@ export type PlaybackDeps = {
   videos: PlayableVideos
   keyPacing: KeyPacing
   suspicions: Suspicions
+  sessionRefusals: SessionRefusals
   viewings: Viewings
   sessions: LiveSessions
   mediaSecrets(): MediaSecrets

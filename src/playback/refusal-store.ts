@@ -1,7 +1,10 @@
 import { sql } from 'kysely'
 import type { Db } from '../db/database.ts'
 
-/** A refused attempt to redeem an OTP of the account; `attemptCount` says how often, for the last row stored of an OTP. */
+/**
+ * A refused attempt to redeem an OTP of the account, or what its session was refused later; `attemptCount` says how often, for the last
+ * attempt stored of an OTP and for each reason of a session.
+ */
 export type RefusedAttempt = Awaited<ReturnType<typeof listRefusedAttempts>>[number]
 
 /** The newest first, as long as their OTPs are stored. @param below lists only those with a lower id */
@@ -26,4 +29,37 @@ export async function listRefusedAttempts(
       .limit(limit)
       .execute()
   )
+}
+
+/** How often a session was refused for one reason since it was last saved, with when and where that was first. */
+export type SessionRefusal = {
+  otpHash: Buffer
+  outcome: 'stream-limit' | 'key-pace'
+  address: string
+  atS: number
+  count: number
+}
+
+/** Adds to what the sessions of these OTPs were refused: a row for each OTP and reason, next to the attempt that opened the session. */
+export async function addSessionRefusals(tx: Db, refusals: readonly SessionRefusal[]): Promise<void> {
+  for (const { otpHash, outcome, count, ...first } of refusals) {
+    const { numUpdatedRows } = await tx
+      .updateTable('redeemAttempt')
+      .set((row) => ({ attemptCount: row('attemptCount', '+', count) }))
+      .where('otpHash', '=', otpHash)
+      .where('outcome', '=', outcome)
+      .executeTakeFirst()
+    if (numUpdatedRows > 0n) continue
+    const opening = await tx
+      .selectFrom('redeemAttempt')
+      .select(['accountId', 'keyId', 'userAgent', 'embeddingHost'])
+      .where('otpHash', '=', otpHash)
+      .where('outcome', '=', 'opened')
+      .executeTakeFirst()
+    if (!opening) continue // its viewer was erased meanwhile
+    await tx
+      .insertInto('redeemAttempt')
+      .values({ ...opening, ...first, otpHash, outcome, attemptCount: count })
+      .execute()
+  }
 }

@@ -56,6 +56,7 @@ export async function releaseKey(deps: PlaybackDeps, session: LiveSession, windo
   const wait = budgets.takeWindow(window)
   if (wait) {
     deps.suspicions.recordPaced(session.row, window, wait.waitMs)
+    deps.sessionRefusals.count(session, 'key-pace')
     throw new PlaybackRefusal('key-pace', { ...wait, retryAfterS: Math.max(1, Math.ceil(wait.waitMs / 1000)) })
   }
   deps.suspicions.recordKey(session.row, window, windowDurationS(video, window))

@@ -22,7 +22,7 @@ import {
  * @throws PlaybackRefusal `stream-limit`, with the time until a slot is free if nothing renews it
  */
 export async function acquireStreamSlot(
-  { write, nowS, sessions }: Pick<PlaybackDeps, 'write' | 'nowS' | 'sessions'>,
+  { write, nowS, sessions, sessionRefusals }: Pick<PlaybackDeps, 'write' | 'nowS' | 'sessions' | 'sessionRefusals'>,
   session: LiveSession,
 ): Promise<void> {
   const claim = streamClaim(session)
@@ -36,7 +36,10 @@ export async function acquireStreamSlot(
     return { stopped }
   })
   // Also for a session that has ended meanwhile: its next request gets the reason.
-  if (taken.freeAtS !== undefined) throw new PlaybackRefusal('stream-limit', { waitMs: 1000 * Math.max(0, taken.freeAtS - atS) })
+  if (taken.freeAtS !== undefined) {
+    sessionRefusals.count(session, 'stream-limit')
+    throw new PlaybackRefusal('stream-limit', { waitMs: 1000 * Math.max(0, taken.freeAtS - atS) })
+  }
   const stopped = taken.stopped && sessions.get(taken.stopped)
   if (stopped) recordEnd(stopped, atS, 'taken')
 }

@@ -156,6 +156,8 @@ const attempt = (outcome: string) => ({
   embeddingHost: '-',
   outcome,
 })
+const refusal = (hash: number) =>
+  ({ otpHash: bytes(hash), outcome: 'stream-limit', address: '192.0.2.2', atS: 12, count: 2 }) as const
 const idle = { webhookIds: [], accountIds: [], onlyHealthy: false }
 const free = { videoIds: [], accountIds: [], hosts: [] }
 const delivery = (sequence: number) => ({ webhookId: 'h1', sequence, body: `body ${sequence}`, attempts: 1 })
@@ -863,6 +865,7 @@ const STORES: readonly (readonly [store: string, calls: readonly Call[]])[] = [
       (tx) => sessions.recordAttempt(tx, attempt('opened')),
       ...Array.from({ length: 22 }, () => (tx: Db) => sessions.recordAttempt(tx, attempt('otp-used'))),
       (tx) => sessions.findOpenAttempt(tx, bytes(1)),
+      ...[1, 4, 9].map((hash) => (tx: Db) => refusals.addSessionRefusals(tx, [refusal(hash), refusal(1)])),
       (tx) => refusals.listRefusedAttempts(tx, A, { limit: 3 }),
       (tx) => refusals.listRefusedAttempts(tx, A, { limit: 3, below: 3, videoId: V1 }),
       ...['s1', 's2', 's3', 's1'].map((each) => (tx: Db) => slots.takeSlot(tx, claim(each), 20, 38)),

@@ -20,6 +20,7 @@ import { redeem } from '../../src/playback/redeem.ts'
 import { PlaybackRefusal } from '../../src/playback/refusal.ts'
 import { type Beat, recordBeat, recordLeave, releaseKey } from '../../src/playback/serve.ts'
 import { openServerKeys } from '../../src/playback/server-key.ts'
+import { createSessionRefusals } from '../../src/playback/session-refusals.ts'
 import { createSuspicions } from '../../src/playback/suspicion.ts'
 import { createTickets } from '../../src/playback/ticket.ts'
 import { createViewings } from '../../src/viewers/viewing.ts'
@@ -64,6 +65,7 @@ export async function openBarePlayback({ durationS = 60 } = {}) {
     videos: createPlayableVideos(db, masterKey),
     keyPacing: createKeyPacing({ db, write, nowS: () => clock.nowS }),
     suspicions: createSuspicions({ write, nowS: () => clock.nowS, countries }),
+    sessionRefusals: createSessionRefusals({ write, nowS }),
     viewings: createViewings({ db, write, nowS }),
     sessions: new Map(),
     mediaSecrets: () => ['secret'],

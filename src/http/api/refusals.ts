@@ -22,21 +22,25 @@ const RefusalBody = Type.Object({
   title: Type.Union([Type.String(), Type.Null()], { description: 'of the video; null: it was deleted' }),
   userId: Type.Union([Type.String(), Type.Null()], { description: 'of the OTP' }),
   reason: Type.String({
-    description: 'otp-used, otp-expired, otp-unknown, site-not-allowed, place-not-allowed, video-gone or session-ended',
+    description:
+      'otp-used, otp-expired, otp-unknown, site-not-allowed, place-not-allowed, video-gone or session-ended; of a session that was open: stream-limit or key-pace',
   }),
   message: Type.String({ description: 'what the viewer was shown' }),
   rule: Type.Union([Type.String(), Type.Null()], { description: 'the rule of the OTP that refused the viewer' }),
   address: Type.String(),
   userAgent: Type.String(),
   site: Type.Union([Type.String(), Type.Null()], { description: 'host of the page around the player, where it is known' }),
-  count: Type.Integer({ description: 'more than 1 for the last one stored of an OTP: later ones are only counted' }),
+  count: Type.Integer({
+    description:
+      'more than 1 for the last one stored of an OTP: later ones are only counted; of a session, how often its player asked',
+  }),
 })
 const ListReply = Type.Object({ rows: Type.Array(RefusalBody) })
 export type RefusalListBody = Static<typeof ListReply>
 
 export type RefusalRoutesDeps = CursorDeps & { slowQueryDb: Parameters<typeof listRefusedAttempts>[0]; publicUrl(): string }
 
-/** Viewers who were refused at the start of a video, and why. */
+/** Viewers who were refused, and why. */
 export function refusalRoutes(app: App, deps: RefusalRoutesDeps): void {
   app.get(
     '/refusals',
@@ -45,7 +49,7 @@ export function refusalRoutes(app: App, deps: RefusalRoutesDeps): void {
       schema: {
         summary: 'List refused viewers',
         description:
-          'OTPs that were not accepted, with the reason, the newest first; kept for a week after the OTP was used or expired. The first twenty of each OTP. Follow the `Link` header (`rel="next"`) for more.',
+          'OTPs that were not accepted, and sessions that got no key because of the stream limit or the pace of keys, with the reason, the newest first; kept for a week after the OTP was used or expired. The first twenty of each OTP, and one for each reason of its session, listed within seconds. Follow the `Link` header (`rel="next"`) for more.',
         querystring: ListQuery,
         response: { 200: ListReply },
       },

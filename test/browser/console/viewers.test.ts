@@ -4,7 +4,7 @@ import { startSharedReelgate } from '../../in-process.ts'
 import { makeVideo } from '../../videos.ts'
 import { haveWatched } from '../../viewers/watched.ts'
 import { startChromium } from '../chromium.ts'
-import { complaintsOf, openConsole, PHONE, tabTo } from './console.ts'
+import { complaintsOf, keepPicture, openConsole, PHONE, tabTo } from './console.ts'
 
 // An owner looks at who watches, and stops them.
 
@@ -105,5 +105,22 @@ test('what happens is shown while it happens, to a page that does not ask from t
   await streamed
   await watch('zoe')
   await page.getByRole('table', { name: 'Who watches now' }).getByRole('link', { name: 'zoe' }).waitFor()
+  expect(complaintsOf(page)).toEqual([])
+})
+
+test('a screen too many is listed as refused, with the reason in words', async () => {
+  const screens = [reelgate.newViewer(), reelgate.newViewer()]
+  for (const screen of screens)
+    await screen.redeem(await reelgate.owner.issueOtp(reelgate.videoId, { userId: 'max', streamLimit: 1 }))
+  expect([(await screens[0]?.key(0))?.status, (await screens[1]?.key(0))?.status]).toEqual([200, 409])
+  const reasons = async () => {
+    const { rows } = (await (await reelgate.owner.call('GET', '/api/refusals')).json()) as { rows: { reason: string }[] }
+    return rows.map(({ reason }) => reason)
+  }
+  await expect.poll(reasons, { timeout: 60_000 }).toContain('stream-limit') // what sessions are refused is saved every few seconds
+  const page = await open('/viewers/refused')
+  const row = page.getByRole('table', { name: 'Refused viewers' }).getByRole('row').filter({ hasText: 'max' })
+  await row.getByText('The viewer was already watching on as many screens as allowed').waitFor()
+  await keepPicture(page, 'refused-limit')
   expect(complaintsOf(page)).toEqual([])
 })

@@ -20,7 +20,10 @@ export function RefusedPage() {
         rows={data.pages.flatMap(({ rows }) => rows)}
         keyOf={({ at, video, userId, address, reason }) => `${at} ${video} ${userId} ${address} ${reason}`}
         empty={
-          <p>No one was refused in the last week. A used link, another site or a country that is not allowed is listed here.</p>
+          <p>
+            No one was refused in the last week. A used link, another site, a country that is not allowed or one screen too many
+            is listed here.
+          </p>
         }
       />
       {hasNextPage && (
@@ -42,6 +45,8 @@ const REASONS: Readonly<Record<string, string>> = {
   'place-not-allowed': 'The place is not allowed',
   'video-gone': 'The video was deleted',
   'session-ended': 'The session had ended',
+  'stream-limit': 'The viewer was already watching on as many screens as allowed',
+  'key-pace': 'The player asked for keys faster than the video is watched',
 }
 
 const COLUMNS: Column<Refusal>[] = [
