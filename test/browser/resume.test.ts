@@ -5,13 +5,14 @@ import { makeVideo } from '../videos.ts'
 import { startChromium } from './chromium.ts'
 import { openPlayer, type Player, playerAddress } from './player.ts'
 
-// Where a video resumes, and that the server knows what was watched before a seek and right after it. The video has 40 s.
+// Where a video resumes, and that the server knows what was watched before a seek and right after it. The video has 60 s, so that a
+// slow machine leaves it long before its last 10 s, from which no visit resumes.
 
 let reelgate: Awaited<ReturnType<typeof startSharedReelgate>>
 let chromium: Browser
 
 beforeAll(async () => {
-  reelgate = await startSharedReelgate({ video: await makeVideo({ seconds: 40, size: '320x180' }), title: 'Resumed' })
+  reelgate = await startSharedReelgate({ video: await makeVideo({ seconds: 60, size: '320x180' }), title: 'Resumed' })
   chromium = await startChromium()
 })
 
@@ -72,7 +73,8 @@ test('without a name the browser remembers where the video was left: the viewer 
   const leftAtS = await watchUntil(browser, 24)
   const offer = ({ page }: Player) => page.getByText('Resumes at')
   const ready = await watch(browser)
-  await ready.page.getByText(`Resumes at 0:${Math.round(leftAtS)}`).waitFor()
+  const resumesAtS = Number((await offer(ready).textContent())?.replace('Resumes at 0:', ''))
+  expect(Math.abs(resumesAtS - leftAtS)).toBeLessThanOrEqual(1) // it is rounded, and may have moved a little after the pause
   await ready.screenshot('resumes')
   const playing = await watch(browser, '&autoplay=true')
   expect(await startOf(playing)).toBeGreaterThan(leftAtS - 2)
