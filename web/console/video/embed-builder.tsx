@@ -1,5 +1,6 @@
-import { ColorInput, NumberInput, SegmentedControl, Select, Switch, TextInput } from '@mantine/core'
+import { ColorInput, SegmentedControl, Select, Switch, TextInput } from '@mantine/core'
 import { useState } from 'react'
+import { NumberField } from '../app/number-field.tsx'
 import styles from './embed-builder.module.css'
 import type { EmbedWay, PlayerOptions } from './embed-html.ts'
 import type { OtpChoices } from './otp-choices.ts'
@@ -81,13 +82,13 @@ function PlayerFields({ player, onChange }: PlayerFieldsProps) {
         onChange={(value) => onChange({ controls: CONTROLS.find((known) => known.value === value)?.value ?? 'on' })}
         allowDeselect={false}
       />
-      <NumberInput
+      <NumberField
         label="Start at second"
         placeholder="Where the viewer was"
         min={0}
         max={999_999}
         value={player.startAtS}
-        onChange={(value) => onChange({ startAtS: typeof value === 'number' ? value : '' })}
+        onChange={(startAtS) => onChange({ startAtS })}
       />
       <TextInput
         label="Language of captions"
@@ -98,13 +99,13 @@ function PlayerFields({ player, onChange }: PlayerFieldsProps) {
       />
       <PlayerColor label="Primary color" value={player.primaryColor} onChange={(primaryColor) => onChange({ primaryColor })} />
       <PlayerColor label="Surface color" value={player.surfaceColor} onChange={(surfaceColor) => onChange({ surfaceColor })} />
-      <NumberInput
+      <NumberField
         label="Border radius, in pixels"
         placeholder="The player’s own"
         min={0}
         max={24}
         value={player.borderRadiusPx}
-        onChange={(value) => onChange({ borderRadiusPx: typeof value === 'number' ? value : '' })}
+        onChange={(borderRadiusPx) => onChange({ borderRadiusPx })}
       />
       <TextInput
         label="Font"
@@ -156,14 +157,14 @@ function OtpFields({ otp, onChange }: { otp: OtpChoices; onChange(changes: Parti
         value={otp.site}
         onChange={({ target }) => onChange({ site: target.value })}
       />
-      <NumberInput
+      <NumberField
         label="Seconds to open the link"
         description="Short is safe: until then anyone who has the link can open it."
         min={1}
         max={31_536_000}
         allowDecimal={false}
         value={otp.ttlS}
-        onChange={(value) => onChange({ ttlS: typeof value === 'number' ? value : '' })}
+        onChange={(ttlS) => onChange({ ttlS })}
       />
     </div>
   )

@@ -1,9 +1,10 @@
-import { Button, Code, MultiSelect, NumberInput, Select, TextInput } from '@mantine/core'
+import { Button, Code, MultiSelect, Select, TextInput } from '@mantine/core'
 import { useMutation } from '@tanstack/react-query'
 import { type FormEvent, useMemo, useState } from 'react'
 import type { VideoBody } from '../../../src/http/api/video-body.ts'
 import { callApi } from '../api.ts'
 import { FailureNotice } from '../app/failure.tsx'
+import { NumberField } from '../app/number-field.tsx'
 import { useMay } from '../sign-in/queries.ts'
 import { listCountries, type Places, type Protection, readProtection, toOptions } from './protection.ts'
 import type { OtpDefaults } from './queries.ts'
@@ -58,17 +59,17 @@ function ProtectionForm({ path, options, video, stored, onSaved }: DefaultsProps
       />
       <PlacesFields places={protection.places} onChange={(places) => change({ places })} />
       {video && (
-        <NumberInput
+        <NumberField
           label="Screens of one viewer at the same time"
           description="For links with a userId. Empty: the limit of the account."
           min={1}
           max={100}
           allowDecimal={false}
           value={protection.streamLimit}
-          onChange={(value) => change({ streamLimit: typeof value === 'number' ? value : '' })}
+          onChange={(streamLimit) => change({ streamLimit })}
         />
       )}
-      <NumberInput
+      <NumberField
         label="Seconds to open a link"
         description={
           video
@@ -79,7 +80,7 @@ function ProtectionForm({ path, options, video, stored, onSaved }: DefaultsProps
         max={31_536_000}
         allowDecimal={false}
         value={protection.ttlS}
-        onChange={(value) => change({ ttlS: typeof value === 'number' ? value : '' })}
+        onChange={(ttlS) => change({ ttlS })}
       />
       <WatermarkFields video={video} watermark={protection.watermark} onChange={(watermark) => change({ watermark })} />
       {save.error && <FailureNotice error={save.error} />}
