@@ -1,5 +1,6 @@
-import { NEW_WATERMARK, toAnnotation, type Watermark } from './annotation.ts'
-import type { OtpDefaults } from './queries.ts'
+import { INTERVAL_MS, NEW_WATERMARK, toAnnotation, type Watermark } from './annotation.ts'
+
+export type OtpDefaults = Readonly<Record<string, unknown>>
 
 export type Places = { mode: 'anywhere' | 'only' | 'except'; countries: string[] }
 
@@ -17,7 +18,7 @@ export function readProtection(options: OtpDefaults): Protection | undefined {
   const { whitelisthref, ipGeo, ipGeoRules, streamLimit, ttl, annotate } = options
   const places = ipGeoRules === undefined ? readPlaces(ipGeo) : undefined
   const watermark = readWatermark(annotate)
-  if (!places || watermark === 'several') return undefined
+  if (!places || watermark === 'other') return undefined
   return {
     site: typeof whitelisthref === 'string' ? whitelisthref : '',
     places,
@@ -27,9 +28,11 @@ export function readProtection(options: OtpDefaults): Protection | undefined {
   }
 }
 
+const EDITED = new Set(['whitelisthref', 'ipGeo', 'streamLimit', 'ttl', 'annotate'])
+
 /** The options of the form, and those that it does not edit. */
 export function toOptions({ site, places, streamLimit, ttlS, watermark }: Protection, before: OtpDefaults): OtpDefaults {
-  const { whitelisthref: _, ipGeo: __, streamLimit: ___, annotate: ____, ttl: _____, ...others } = before
+  const others = Object.fromEntries(Object.entries(before).filter(([name]) => !EDITED.has(name)))
   return {
     ...others,
     ...(site.trim() !== '' && { whitelisthref: site.trim() }),
@@ -50,19 +53,27 @@ function readPlaces(ipGeo: unknown): Places | undefined {
   return list === 'block' ? { mode: 'except', countries } : undefined
 }
 
-function readWatermark(annotate: unknown): Watermark | undefined | 'several' {
+/** @returns `other` for what the form would not save again as it is, such as a text at another place */
+function readWatermark(annotate: unknown): Watermark | undefined | 'other' {
   if (annotate === undefined) return undefined
   const [one, ...others]: unknown[] = Array.isArray(annotate) ? annotate : [annotate]
-  if (!isRecord(one) || others.length > 0) return 'several'
+  if (!isRecord(one) || others.length > 0) return 'other'
   const { type, text, color, alpha, size } = one
-  if ((type !== 'rtext' && type !== 'text') || typeof text !== 'string') return 'several'
-  return {
+  if (typeof text !== 'string') return 'other'
+  const watermark = {
     text,
     color: typeof color === 'string' && /^0x[0-9a-f]{6}$/i.test(color) ? `#${color.slice(2).toLowerCase()}` : NEW_WATERMARK.color,
-    alpha: Number(alpha ?? 1),
-    size: Number(size ?? NEW_WATERMARK.size),
+    alpha: Number(alpha),
+    size: Number(size),
     moves: type === 'rtext',
   }
+  return isSame(one, toAnnotation(watermark)) ? watermark : 'other'
+}
+
+function isSame(stored: Record<string, unknown>, annotation: Record<string, unknown>): boolean {
+  const full: Record<string, unknown> = stored.type === 'rtext' ? { interval: INTERVAL_MS, ...stored } : stored
+  const names = [...Object.keys(full), ...Object.keys(annotation)]
+  return names.every((name) => String(full[name]).toLowerCase() === String(annotation[name]).toLowerCase())
 }
 
 function isRecord(value: unknown): value is Record<string, unknown> {

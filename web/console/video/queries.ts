@@ -6,6 +6,7 @@ import type { VideoBody } from '../../../src/http/api/video-body.ts'
 import { ApiFailure, callApi } from '../api.ts'
 import { installationUrl } from '../app/place.ts'
 import { isUnderWay } from '../library/status.ts'
+import type { OtpDefaults } from './protection.ts'
 
 const REFRESH_MS = 30_000
 const REFRESH_UNDER_WAY_MS = 1_000
@@ -31,8 +32,6 @@ export const filesQuery = (id: string) =>
 export function isBeingMade({ type, isDownloadable, enabled }: VideoFileBody): boolean {
   return type === 'mp4' && enabled === 1 && isDownloadable === 0
 }
-
-export type OtpDefaults = Readonly<Record<string, unknown>>
 
 export const otpDefaultsQuery = (id: string) =>
   queryOptions({
