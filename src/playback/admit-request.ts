@@ -1,5 +1,5 @@
 import { takeToken } from '../rate-limits/token-bucket.ts'
-import { endReasonOf, type LiveSession, recordEnd } from './live-session.ts'
+import { endReasonOf, type LiveSession, MAX_IDLE_S, recordEnd } from './live-session.ts'
 import type { PlaybackDeps, ViewerRequest } from './playback-deps.ts'
 import { acceptSeq, isSignedWith, newReplayWindow, type Proof, type SignedValues } from './proof.ts'
 import { type EndReason, PlaybackRefusal } from './refusal.ts'
@@ -8,7 +8,6 @@ import { findRefusingRule, type Rules } from './rules.ts'
 import { findLiveSession } from './session-memory.ts'
 import { endSession, recordAttempt, setPages } from './session-store.ts'
 
-export const MAX_IDLE_S = 3600
 const MAX_LEFT_S = 600
 const MAX_PAGES = 32
 

@@ -33,6 +33,9 @@ export type LiveSession = {
   location: { address: string; refusedBy: string | undefined } | undefined
 }
 
+/** A session that makes no request for this long has ended. */
+export const MAX_IDLE_S = 3600
+
 /** The sessions that are in use, in memory. */
 export type LiveSessions = Map<string, LiveSession>
 

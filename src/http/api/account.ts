@@ -42,7 +42,7 @@ const OwnAccountBody = Type.Interface([AccountBody], {
     trashDays: Days('a video in the trash is'),
     auditLogDays: Days('events of the audit log are'),
     viewerDataDays: Days('what viewers watched, alerts, and the names of viewers in statistics are'),
-    statisticsDays: Days('views and bytes of each day are'),
+    statisticsDays: Days('views, bytes and storage of each day are'),
   }),
 })
 export type OwnAccountBody = Static<typeof OwnAccountBody>
