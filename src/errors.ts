@@ -3,6 +3,7 @@ export type FailureKind =
   | 'invalid'
   | 'unauthenticated'
   | 'forbidden'
+  | 'over-quota'
   | 'not-found'
   | 'method-not-allowed'
   | 'timeout'

@@ -86,12 +86,13 @@ async function openServer(
   const hotSegments = createSegmentCache()
   const forgetSegment = (damage: Damage) => hotSegments.forget(cacheKey(damage, damage.renditionId, damage.number))
   const needs = { config, sessions: sessionsOfVideos(playback), saveUsage: usage.save, forgetSegment, log }
-  const { encoding, imports, mp4s, receiving, deletion, masterKeyRotation, wake } = await startBackgroundWork(
+  const { encoding, imports, mp4s, receiving, retry, deletion, masterKeyRotation, wake } = await startBackgroundWork(
     foundation,
     needs,
     opened,
   )
   const { repairSegment, reencrypt, chunkQueue, segmentEvents } = encoding
+  const { quota } = receiving
   const reportDamage = (damage: Damage) =>
     void logErrors(log, 'video: recording damage failed', async () => void (await repairSegment(damage)))
 
@@ -113,9 +114,10 @@ async function openServer(
     ...{ config, limits, publicUrl, refusal: ownership.refusal, playback, usage, demo, log },
     owners: {
       ...{ ...deletion, slowQueryDb, masterKey, nowS, folders, bans, outbound, sandbox, hasRoom: space.hasRoom, playbackOtps },
+      quota,
       events,
       authenticate: createAuthenticate({ db, write, nowS }, keyUses.record),
-      retry: encoding.retry,
+      retry,
       onImportQueued: imports.wake,
       wakeMp4Scheduler: mp4s.wake,
       stopMp4: mp4s.stopJobs,
@@ -165,6 +167,7 @@ async function openServer(
       masterKey,
       nowS,
       outbound,
+      quota,
       ...erasing,
       copy: async () => foundation.restoredCopy,
     },

@@ -17,18 +17,20 @@ export type AccountChanges = {
   limitFactor?: number
   streamLimit?: number
   whenFull?: 'refuse' | 'stop-oldest'
+  /** Null: no limit. */
+  storageLimitBytes?: number | null
   otpDefaultsRemovable?: boolean
   deletesToTrash?: boolean
 }
 
 /** Writes the named settings alone, whatever else the object has. */
 export async function updateAccount(tx: Db, accountId: string, changes: AccountChanges): Promise<void> {
-  const { name, pageMax, limitFactor, streamLimit, whenFull, ...flags } = changes
+  const { name, pageMax, limitFactor, streamLimit, whenFull, storageLimitBytes, ...flags } = changes
   const { mayUpload, mayImport, otpDefaultsRemovable, deletesToTrash } = flags
   await tx
     .updateTable('account')
     .set({
-      ...{ name, pageMax, limitFactor, streamLimit, streamLimitPolicy: whenFull },
+      ...{ name, pageMax, limitFactor, streamLimit, streamLimitPolicy: whenFull, storageLimitBytes },
       ...{ mayUpload: numberOf(mayUpload), mayImport: numberOf(mayImport) },
       ...{ otpDefaultsRemovable: numberOf(otpDefaultsRemovable), deletesToTrash: numberOf(deletesToTrash) },
     })
@@ -56,6 +58,23 @@ export async function isAccountDisabled(db: Db, accountId: string): Promise<bool
   return row?.disabled === 1
 }
 
+/** What an account's videos may take on the disk; undefined: no limit, or no such account. */
+export async function findStorageLimit(db: Db, accountId: string): Promise<number | undefined> {
+  const row = await db.selectFrom('account').select('storageLimitBytes').where('id', '=', accountId).executeTakeFirst()
+  return row?.storageLimitBytes ?? undefined
+}
+
+/** The accounts that have one. */
+export async function listStorageLimits(db: Db): Promise<{ id: string; storageLimitBytes: number }[]> {
+  const rows = await db
+    .selectFrom('account')
+    .select(['id', 'storageLimitBytes'])
+    .where('storageLimitBytes', 'is not', null)
+    .orderBy('id')
+    .execute()
+  return rows.map(({ id, storageLimitBytes }) => ({ id, storageLimitBytes: storageLimitBytes ?? 0 }))
+}
+
 /** The ids of the accounts that have this id or name. */
 export async function findAccountIds(db: Db, idOrName: string): Promise<string[]> {
   const rows = await db
@@ -72,7 +91,7 @@ export async function countAccounts(db: Db): Promise<number> {
 }
 
 export async function listAccountIds(db: Db): Promise<string[]> {
-  return (await db.selectFrom('account').select('id').execute()).map(({ id }) => id)
+  return (await db.selectFrom('account').select('id').orderBy('id').execute()).map(({ id }) => id)
 }
 
 /** The oldest first. */
@@ -100,6 +119,7 @@ function selectAccounts(db: Db) {
       'limitFactor',
       'streamLimit',
       'streamLimitPolicy as whenFull',
+      'storageLimitBytes',
       'otpDefaultsRemovable',
       'deletesToTrash',
       'videoCount',

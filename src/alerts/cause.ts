@@ -2,6 +2,7 @@
 const PLAYBACK_CAUSES = ['keys-drawn', 'key-pace-ignored', 'many-places', 'otp-reused', 'rule-refused'] as const
 const OPERATIONS_CAUSES = [
   'disk-nearly-full',
+  'storage-nearly-used',
   'encode-failed',
   'webhook-disabled',
   'api-key-ends',

@@ -7,6 +7,10 @@ const CAUSES: Readonly<Record<AlertCause, { subject: string; remedy: string }>> 
     subject: 'The disk is nearly full',
     remedy: 'Uploads are refused and encodes wait; videos play. Delete videos or free space in another way.',
   },
+  'storage-nearly-used': {
+    subject: 'An account has nearly used its storage',
+    remedy: 'At its limit, uploads and imports are refused. Raise it: reelgate account set ACCOUNT --storage-limit SIZE',
+  },
   'encode-failed': {
     subject: 'A video could not be encoded',
     remedy: 'The reason below is what its owner sees. If it names this server and not the file, run: reelgate doctor',

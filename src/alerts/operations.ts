@@ -1,3 +1,5 @@
+import { listStorageLimits } from '../accounts/account-store.ts'
+import { sumStoredBytes } from '../accounts/storage-store.ts'
 import type { Db } from '../db/database.ts'
 import type { Write } from '../db/write.ts'
 import { recordAlert } from './alert.ts'
@@ -9,6 +11,8 @@ import type { OperationsCause } from './cause.ts'
 const DAY_S = 24 * 3600
 export const KEY_WARNING_S = 14 * DAY_S
 export const MAX_BACKUP_AGE_S = 7 * DAY_S
+/** Part of an account's storage limit. */
+const STORAGE_NEARLY_USED = 0.9
 
 export type OperationsAlert = {
   accountId: string
@@ -61,6 +65,11 @@ export async function checkOperations(deps: OperationsCheckDeps): Promise<void> 
   for (const key of await listEndingKeys(db, nowS(), nowS() + KEY_WARNING_S)) {
     const numbers = { key: key.name, prefix: key.prefix, daysLeft: Math.floor((key.expiresAtS - nowS()) / DAY_S) }
     alerts.push({ accountId: key.accountId, cause: 'api-key-ends', subject: `key ${key.id}`, numbers })
+  }
+  for (const { id, storageLimitBytes: limitBytes } of await listStorageLimits(db)) {
+    const storedBytes = await sumStoredBytes(db, id)
+    if (storedBytes >= STORAGE_NEARLY_USED * limitBytes)
+      alerts.push({ accountId: id, cause: 'storage-nearly-used', numbers: { storedBytes, limitBytes } })
   }
   if (alerts.length === 0) return
   await write(async (tx) => {

@@ -24,6 +24,12 @@ export async function insertRequestedMp4(
   return mp4.id
 }
 
+/** Whether an MP4 was requested before, made or not. */
+export async function hasMp4(db: Db, videoId: string): Promise<boolean> {
+  const row = await db.selectFrom('file').select('id').where('videoId', '=', videoId).where('type', '=', 'mp4').executeTakeFirst()
+  return row !== undefined
+}
+
 /** An MP4 that was requested, the attempts started so far, and the generation that it is made from. */
 export type PendingMp4 = { id: number; videoId: string; attempts: number; generation: number }
 

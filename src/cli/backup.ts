@@ -3,11 +3,12 @@ import { once } from 'node:events'
 import { readdirSync, rmSync } from 'node:fs'
 import { type Config, dataPaths } from '../config.ts'
 import { Failure } from '../errors.ts'
+import { formatSize } from '../format-size.ts'
 import { type MadeBackup, makeBackup } from '../installation/backup/backup.ts'
 import { restoreBackup, restoreRowsOnly } from '../installation/backup/restore.ts'
 import type { SendCommand } from './media-check.ts'
 import { listenForInterruption } from './on-interrupt.ts'
-import { formatSize, openProgressView, SILENT_PROGRESS_VIEW } from './progress-view.ts'
+import { openProgressView, SILENT_PROGRESS_VIEW } from './progress-view.ts'
 import { promptForPhrase } from './recovery.ts'
 
 /** Adds a backup to a folder, and prints what it has. */

@@ -8,7 +8,7 @@ import type { ServerCommandName } from '../control/server-commands.ts'
 import { Failure, hostFailure } from '../errors.ts'
 import { printConsoleLink } from './console.ts'
 import type { SendCommand } from './media-check.ts'
-import { durationS, integer, jsonOption, onOrOff, secondsUntil } from './option-parsers.ts'
+import { durationS, integer, jsonOption, onOrOff, secondsUntil, sizeOrNone } from './option-parsers.ts'
 import { restoreKey, rotateMasterKey, showPhrase } from './recovery.ts'
 import { type JsonOption, printResult, runAndPrint, runCommand, runOnServer } from './run-command.ts'
 import { serve } from './serve.ts'
@@ -53,6 +53,7 @@ type Options = JsonOption & {
   fromStart?: true
   stream?: true
   keep: number
+  storageLimit?: number | null
   at?: string
   phrase?: true
   rows?: true
@@ -95,6 +96,9 @@ const ACCOUNT: Topic = {
           integer(0, 100),
         ),
         new Option('--when-full <policy>', 'what to do when the stream limit is reached').choices(['refuse', 'stop-oldest']),
+        new Option('--storage-limit <size>', 'what its videos may take on the disk, such as 50GB; none for no limit').argParser(
+          sizeOrNone,
+        ),
         new Option(
           '--otp-defaults-removable <on|off>',
           'whether an OTP with an empty watermark or whitelist goes without the default',
@@ -104,12 +108,12 @@ const ACCOUNT: Topic = {
         ),
       ],
       async run({ argument: account, options, command }) {
-        const { json, upload: mayUpload, import: mayImport, ...changes } = options
+        const { json, upload: mayUpload, import: mayImport, storageLimit: storageLimitBytes, ...changes } = options
         if (Object.keys(options).every((option) => option === 'json'))
           command.error(
-            'expected one of --upload, --import, --limit-factor, --page-max, --stream-limit, --when-full, --otp-defaults-removable, --deletes-to-trash',
+            'expected one of --upload, --import, --limit-factor, --page-max, --stream-limit, --when-full, --storage-limit, --otp-defaults-removable, --deletes-to-trash',
           )
-        await runAndPrint('account set', { account, mayUpload, mayImport, ...changes }, { json })
+        await runAndPrint('account set', { account, mayUpload, mayImport, storageLimitBytes, ...changes }, { json })
       },
     },
     {

@@ -6,9 +6,10 @@ import { type CommandName, MediaBatch, MediaCheckResult, MediaCheckStart } from 
 import { type Batch, checkSegments } from '../encode/media-check.ts'
 import type { Damage } from '../encode/repair.ts'
 import { Failure } from '../errors.ts'
+import { formatSize } from '../format-size.ts'
 import { type Finding, failure, ok } from '../health-check.ts'
 import { listenForInterruption } from './on-interrupt.ts'
-import { formatSize, openProgressView, type ProgressView, SILENT_PROGRESS_VIEW } from './progress-view.ts'
+import { openProgressView, type ProgressView, SILENT_PROGRESS_VIEW } from './progress-view.ts'
 
 /** Has a command done by the running server, or by this process when there is none. */
 export type SendCommand = (name: CommandName, args: unknown) => Promise<unknown>

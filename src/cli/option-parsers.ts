@@ -33,3 +33,14 @@ export function secondsUntil(text: string): number {
   if (!(lifeS > 0)) throw new InvalidArgumentError('Expected a day in the future such as 2027-03-31, or a duration such as 90d.')
   return lifeS
 }
+
+const BYTES: Readonly<Record<string, number>> = { '': 1, k: 1e3, m: 1e6, g: 1e9, t: 1e12 }
+
+/** `50GB`, `1.5 TB` or a number of bytes, in steps of a thousand. Null: `none`. */
+export function sizeOrNone(text: string): number | null {
+  if (text === 'none') return null
+  const [, count, prefix = ''] = /^(\d{1,15}(?:\.\d{1,3})?) ?(?:([kmgt]?)b)?$/i.exec(text) ?? []
+  const sizeBytes = Math.round(Number(count) * (BYTES[prefix.toLowerCase()] ?? 1))
+  if (sizeBytes >= 1 && Number.isSafeInteger(sizeBytes)) return sizeBytes
+  throw new InvalidArgumentError('Expected a size such as 500MB, 50GB or 1.5TB, or none.')
+}

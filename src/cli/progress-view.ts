@@ -77,11 +77,3 @@ export function formatDuration(seconds: number): string {
   if (seconds < 90) return `${Math.ceil(seconds)} s`
   return seconds < 90 * 60 ? `${Math.round(seconds / 60)} min` : `${Math.round(seconds / 3600)} h`
 }
-
-export function formatSize(sizeBytes: number): string {
-  if (sizeBytes < 1000) return `${sizeBytes} bytes`
-  const units = ['kB', 'MB', 'GB', 'TB']
-  const power = Math.min(units.length, Math.floor(Math.log10(sizeBytes) / 3))
-  const amount = sizeBytes / 1000 ** power
-  return `${amount.toFixed(amount < 10 ? 1 : 0)} ${units[power - 1]}`
-}

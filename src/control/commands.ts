@@ -91,6 +91,7 @@ export const COMMANDS = {
       pageMax: Type.Optional(Type.Integer({ minimum: 1, maximum: 100 })),
       streamLimit: Type.Optional(Type.Integer({ minimum: 0, maximum: 100 })),
       whenFull: Type.Optional(Type.Union([Type.Literal('refuse'), Type.Literal('stop-oldest')])),
+      storageLimitBytes: Type.Optional(Type.Union([Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER }), Type.Null()])),
       otpDefaultsRemovable: Type.Optional(Type.Boolean()),
       deletesToTrash: Type.Optional(Type.Boolean()),
     }),

@@ -64,6 +64,8 @@ type AccountTable = {
   streamLimit: Generated<number>
   /** What happens when a viewer is over the limit: the new stream is refused, or the oldest is stopped. */
   streamLimitPolicy: Generated<'refuse' | 'stop-oldest'>
+  /** What its videos may take on the disk, those in the trash included. Null: no limit. */
+  storageLimitBytes: number | null
   /** Options of its OTPs that do not set their own, as JSON. Null: none. */
   otpDefaults: string | null
   /** Whether an OTP may remove a default watermark or whitelist. */

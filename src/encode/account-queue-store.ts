@@ -48,6 +48,7 @@ export async function listImportingVideos(db: Db, accountId: string, limit: numb
     .innerJoin('video', 'video.id', 'import.videoId')
     .select(['video.id', 'title', 'status', 'receivedBytes'])
     .where('import.accountId', '=', accountId)
+    .where('status', '=', 'Queued') // not failed ones that their owner may try again
     .where('video.deletedAtS', 'is', null)
     .orderBy('import.position')
     .limit(limit)

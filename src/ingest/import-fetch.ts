@@ -1,4 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http'
+import type { Reservation } from '../accounts/storage-quota.ts'
 import type { MasterKey } from '../crypto/master-key.ts'
 import { beginSealing, newSeal, resumeSealing, type Seal, type Sealing } from '../crypto/sealed-file.ts'
 import { newId } from '../crypto/secret.ts'
@@ -26,7 +27,7 @@ export type FetchDeps = {
 const IDLE_TIMEOUT_MS = 30_000
 /** A slower transfer is ended, so that it does not occupy a slot for hours. */
 const MIN_BYTES_PER_MINUTE = 64 * 1024
-/** After each of these the received bytes are made durable and the disk space is checked; a multiple of the cipher's block. */
+/** After each of these the received bytes are made durable, and the disk space and the account's limit are checked; a multiple of the cipher's block. */
 const CHECKPOINT_BYTES = 8 * 2 ** 20
 
 export function videoDeletedDuringImport(): Failure {
@@ -36,17 +37,15 @@ export function videoDeletedDuringImport(): Failure {
 /**
  * One attempt of an import: requests the video, or its missing part, and receives it in constant memory, encrypted as it arrives.
  * What it received is kept for the next attempt, if the server identifies its version of the file by a strong ETag.
- * @param row with this attempt counted
- * @param timeoutMs the time left for the whole import
+ * @param attempt.row with this attempt counted
+ * @param attempt.timeoutMs the time left for the whole import
+ * @param attempt.reservation counts it towards the limit of its account; the caller keeps it until the source has a row
  * @returns a source that is encrypted and durable on disk, and referenced only by the import's row
- * @throws Failure `unavailable` when another attempt may succeed; of other kinds when none will: `unsupported` for what is not a video
+ * @throws Failure `unavailable` when another attempt may succeed; of other kinds when none will: `unsupported` for what is not a video,
+ *   `over-quota` for what does not fit
  */
-export async function fetchImport(
-  deps: FetchDeps,
-  row: ImportRow,
-  timeoutMs: number,
-  signal: AbortSignal,
-): Promise<ReceivedSource> {
+export async function fetchImport(deps: FetchDeps, attempt: ImportAttempt, signal: AbortSignal): Promise<ReceivedSource> {
+  const { row, timeoutMs, reservation } = attempt
   const url = openImportUrl(deps.masterKey, row)
   const name = describeUrl(new URL(url))
   const partial = await findPartial(deps, row, signal)
@@ -63,13 +62,19 @@ export async function fetchImport(
   try {
     return await guardedFetch(deps.outbound, request, async (response) => {
       const isResumed = partial && (await acceptsRange(deps, row, partial, response))
-      const file = isResumed ? partial : await startFile(deps, row, name, response)
-      return receive(deps, { row, name, file }, monitor.countBytes(response.bytes))
+      if (!isResumed) assertOk(name, response.status)
+      const declaredBytes = Number(response.headers['content-length'] ?? 0)
+      await reservation.reserve(declaredBytes + (isResumed ? partial.sealing.sizeBytes() : 0))
+      await assertRoom(deps, declaredBytes, 'video')
+      const file = isResumed ? partial : await startFile(deps, row, response)
+      return receive(deps, { ...attempt, name, file }, monitor.countBytes(response.bytes))
     })
   } finally {
     monitor.stop()
   }
 }
+
+export type ImportAttempt = { row: ImportRow; timeoutMs: number; reservation: Pick<Reservation, 'reserve'> }
 
 /** A file that is being received. */
 type PartialFile = { path: string; seal: Seal; sealing: Sealing }
@@ -102,8 +107,7 @@ async function acceptsRange(
 }
 
 /** A new file with a new key, so that no two plaintexts share one. The row references it before it exists, so that no file is orphaned. */
-async function startFile(deps: FetchDeps, row: ImportRow, name: string, response: OutboundResponse): Promise<PartialFile> {
-  assertOk(name, response.status)
+async function startFile(deps: FetchDeps, row: ImportRow, response: OutboundResponse): Promise<PartialFile> {
   const seal = newSeal()
   const path = `${row.videoId}/${newId()}.sealed`
   const newFile = {
@@ -113,7 +117,6 @@ async function startFile(deps: FetchDeps, row: ImportRow, name: string, response
     receivedBytes: 0,
     receivedSha256: null,
   }
-  await assertRoom(deps, Number(response.headers['content-length'] ?? 0), 'video')
   const isRecorded = await deps.write((tx) =>
     updateImport(tx, row.videoId, { ...newFile, wrappedKey: wrapSourceKey(deps, row.videoId, seal) }),
   )
@@ -124,7 +127,7 @@ async function startFile(deps: FetchDeps, row: ImportRow, name: string, response
 
 async function receive(
   deps: FetchDeps,
-  { row, name, file: { path, seal, sealing } }: { row: ImportRow; name: string; file: PartialFile },
+  { row, reservation, name, file: { path, seal, sealing } }: ImportAttempt & { name: string; file: PartialFile },
   bytes: AsyncIterable<Buffer>,
 ): Promise<ReceivedSource> {
   await using blob = await openGrowingBlob(deps.sources, path)
@@ -138,9 +141,11 @@ async function receive(
     await blob.sync()
     await saveProgress(deps, row, sealing)
     await assertRoom(deps, 0, 'video')
+    await reservation.reserve(sealing.sizeBytes())
     runMinorGc()
   }
   if (sealing.sizeBytes() === 0) throw new Failure('unsupported', `${name} returned an empty file.`)
+  await reservation.reserve(sealing.sizeBytes())
   const { last, ...sealed } = sealing.end()
   await blob.writeFile(last)
   await blob.sync()

@@ -13,11 +13,16 @@ export async function insertImport(tx: Db, row: Omit<Insertable<Tables['import']
     .execute()
 }
 
+/** The next attempt of an import that failed because its file did not fit: none, until its owner asks for it. */
+const NEVER_S = Number.MAX_SAFE_INTEGER
+
+/** Those that are queued or running. */
 export async function countImports(db: Db, accountId: string): Promise<number> {
   const row = await db
     .selectFrom('import')
     .select((select) => select.fn.countAll<number>().as('count'))
     .where('accountId', '=', accountId)
+    .where('nextAttemptAtS', '<', NEVER_S)
     .executeTakeFirstOrThrow()
   return Number(row.count)
 }
@@ -86,7 +91,41 @@ export async function updateImport(tx: Db, videoId: string, changes: Updateable<
 
 /** After a restart every import is due. */
 export async function resumeImports(tx: Db): Promise<void> {
-  await tx.updateTable('import').set({ nextAttemptAtS: 0 }).where('nextAttemptAtS', '>', 0).execute()
+  await tx
+    .updateTable('import')
+    .set({ nextAttemptAtS: 0 })
+    .where('nextAttemptAtS', '>', 0)
+    .where('nextAttemptAtS', '<', NEVER_S)
+    .execute()
+}
+
+/** Keeps a failed import with its URL, without what it received, for `resumeHeldImport`. False: the video was deleted. */
+export async function holdImport(tx: Db, videoId: string): Promise<boolean> {
+  const withoutFile = { file: null, wrappedKey: null, iv: null, etag: null, receivedBytes: 0, receivedSha256: null }
+  const notTried = { attempts: 0, maxReceivedBytes: 0, endsAtS: null }
+  return updateImport(tx, videoId, { ...withoutFile, ...notTried, nextAttemptAtS: NEVER_S })
+}
+
+export async function isImportHeld(db: Db, accountId: string, videoId: string): Promise<boolean> {
+  const row = await db
+    .selectFrom('import')
+    .select('videoId')
+    .where('videoId', '=', videoId)
+    .where('accountId', '=', accountId)
+    .where('nextAttemptAtS', '=', NEVER_S)
+    .executeTakeFirst()
+  return row !== undefined
+}
+
+/** Queues an import again that was held. False: it is not held. */
+export async function resumeHeldImport(tx: Db, videoId: string): Promise<boolean> {
+  const { numUpdatedRows } = await tx
+    .updateTable('import')
+    .set({ nextAttemptAtS: 0 })
+    .where('videoId', '=', videoId)
+    .where('nextAttemptAtS', '=', NEVER_S)
+    .executeTakeFirst()
+  return numUpdatedRows > 0n
 }
 
 /** Removes a finished import with its URL. False: the video was deleted. */

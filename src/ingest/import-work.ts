@@ -1,5 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Logger } from 'pino'
+import type { StorageQuota } from '../accounts/storage-quota.ts'
 import { moveStatus } from '../catalogue/status.ts'
 import type { Db } from '../db/database.ts'
 import type { ImportRow } from '../db/tables.ts'
@@ -12,6 +13,7 @@ import {
   beginImportAttempt,
   findDueImport,
   findImport,
+  holdImport,
   listAccountsWithImports,
   removeImport,
   resumeImports,
@@ -26,6 +28,7 @@ export type ImportSchedulerDeps = FetchDeps & {
   nowS: () => number
   /** The time limit from the first attempt of an import to its end. */
   importMaxS: number
+  quota: StorageQuota
   log: Logger
   /** Called after the commit that gives a video its source. */
   onSourceReceived(videoId: string): void
@@ -92,15 +95,22 @@ function createImportClaim(deps: ImportSchedulerDeps) {
     try {
       const leftS = (row.endsAtS ?? 0) - deps.nowS()
       if (leftS <= 0) return await fail(row, timedOut(deps.importMaxS))
-      const source = await fetchImport(deps, row, leftS * 1000, signal)
-      await deps.write((tx) => accept(tx, videoId, source))
-      deps.log.info({ videoId, sizeBytes: source.sizeBytes }, 'import: finished')
+      await fetchSource(row, leftS * 1000, signal)
     } catch (error) {
       await settle(videoId, error, signal)
       await pause(FAILURE_PAUSE_MS, undefined, { signal }).catch(() => undefined)
       return
     }
     deps.onSourceReceived(videoId)
+  }
+
+  async function fetchSource(row: ImportRow, timeoutMs: number, signal: AbortSignal): Promise<void> {
+    const { videoId } = row
+    await deps.quota.assertNotFull(row.accountId)
+    using reservation = deps.quota.receive(row)
+    const source = await fetchImport(deps, { row, timeoutMs, reservation }, signal)
+    await deps.write((tx) => accept(tx, videoId, source))
+    deps.log.info({ videoId, sizeBytes: source.sizeBytes }, 'import: finished')
   }
 
   /** In one transaction: gives the video its source, and removes the import with its URL. */
@@ -133,8 +143,9 @@ function createImportClaim(deps: ImportSchedulerDeps) {
 
   async function fail({ videoId, file }: ImportRow, problem: Failure): Promise<void> {
     const status = problem.kind === 'unsupported' ? 'Not a media file' : 'Encoding error'
+    const settleRow = problem.kind === 'over-quota' ? holdImport : removeImport
     const hasFailed = await deps.write(async (tx) => {
-      if (!(await removeImport(tx, videoId))) return false // deleted in the meantime
+      if (!(await settleRow(tx, videoId))) return false // deleted in the meantime
       return moveStatus(tx, videoId, status, problem.message)
     })
     if (file) await removeBlobAndEmptyFolders(deps.sources, file)

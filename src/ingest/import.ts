@@ -1,13 +1,15 @@
 import type { Caller } from '../accounts/permission.ts'
 import { getFolder, ROOT_FOLDER_ID } from '../catalogue/folder.ts'
+import { requeueFailed } from '../catalogue/status.ts'
 import { parseTitle } from '../catalogue/title.ts'
 import { insertVideo } from '../catalogue/video-store.ts'
 import { type MasterKey, unwrap, wrap } from '../crypto/master-key.ts'
 import { newId } from '../crypto/secret.ts'
+import type { Db } from '../db/database.ts'
 import type { AlsoInTransaction } from '../db/write.ts'
 import { Failure } from '../errors.ts'
 import { type OutboundPolicy, parseOutboundUrl } from '../outbound/policy.ts'
-import { countImports, insertImport } from './import-store.ts'
+import { countImports, insertImport, isImportHeld, resumeHeldImport } from './import-store.ts'
 import { displayName } from './source.ts'
 import type { PolicyDeps } from './upload-policy.ts'
 
@@ -27,7 +29,8 @@ const MAX_PENDING_PER_ACCOUNT = 5_000
  * with a reason, also after a restart.
  * @param request.title default: the last part of the URL's path
  * @param request.uploadTimeS when the video was added where it comes from; default: now
- * @throws Failure `forbidden` when the account's imports are off; `invalid` for a URL or title that is not allowed; `not-found` without such a folder; `limited` when too many are pending
+ * @throws Failure `forbidden` when the account's imports are off; `invalid` for a URL or title that is not allowed; `not-found` without such a folder;
+ *   `over-quota` when nothing more fits; `limited` when too many are pending
  */
 export async function requestImport(
   deps: ImportDeps,
@@ -38,6 +41,7 @@ export async function requestImport(
   if (!holder.mayImport)
     throw new Failure('forbidden', 'Imports are disabled for this account. Ask the server’s administrator to enable them.')
   const url = parseOutboundUrl(deps.outbound, request.url)
+  await deps.quota.assertNotFull(holder.accountId)
   const fileName = fileNameIn(url)
   const title = parseTitle(request.title || fileName || url.hostname)
   const videoId = newId()
@@ -60,6 +64,28 @@ export async function requestImport(
   })
   deps.onImportQueued()
   return { videoId, title }
+}
+
+/**
+ * Queues an import again that failed because its file did not fit: its URL was kept for that.
+ * @param alsoInTransaction the caller's record of it
+ * @returns false when the video is no such import
+ * @throws Failure `over-quota` when still nothing fits
+ */
+export async function retryImport(
+  { db, write, quota, onImportQueued }: Pick<ImportDeps, 'db' | 'write' | 'quota' | 'onImportQueued'>,
+  { accountId, videoId }: { accountId: string; videoId: string },
+  alsoInTransaction: (tx: Db) => Promise<void>,
+): Promise<boolean> {
+  if (!(await isImportHeld(db, accountId, videoId))) return false
+  await quota.assertNotFull(accountId)
+  const isQueued = await write(async (tx) => {
+    if (!(await resumeHeldImport(tx, videoId)) || !(await requeueFailed(tx, videoId, 'Queued'))) return false
+    await alsoInTransaction(tx)
+    return true
+  })
+  if (isQueued) onImportQueued()
+  return isQueued
 }
 
 /** @throws Failure `invalid` for a time in the future */

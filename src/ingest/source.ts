@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { Readable } from 'node:stream'
 import type { Logger } from 'pino'
+import type { Reservation } from '../accounts/storage-quota.ts'
 import { moveStatus } from '../catalogue/status.ts'
 import { addSize, setFileName } from '../catalogue/video-store.ts'
 import { unwrap, wrap } from '../crypto/master-key.ts'
@@ -30,20 +31,30 @@ export type ReceivedSource = Sealed & { file: string; seal: Seal }
 
 /**
  * Receives a source in constant memory: encrypted and hashed as it arrives, fsynced before it resolves. No plaintext reaches the disk.
- * @throws Failure `too-large` above the limit; any error of the stream. Nothing is left on disk then.
+ * @param reservation counts it towards the limit of its account; the caller keeps it until the source has a row
+ * @throws Failure `too-large` above the limit, `over-quota`; any error of the stream. Nothing is left on disk then.
  */
-export async function receiveSource(deps: SourceDeps, videoId: string, bytes: Readable): Promise<ReceivedSource> {
+export async function receiveSource(
+  deps: SourceDeps,
+  videoId: string,
+  bytes: Readable,
+  reservation?: Pick<Reservation, 'reserve'>,
+): Promise<ReceivedSource> {
   const seal = newSeal()
   const sealing = new SealingStream(seal)
   const file = `${videoId}/${newId()}.sealed`
-  await putBlobStream(deps.sources, file, [Readable.from(checkLimits(deps, bytes)), sealing])
+  await putBlobStream(deps.sources, file, [Readable.from(checkLimits(deps, bytes, reservation)), sealing])
   return { ...sealing.sealed, file, seal }
 }
 
-/** How often memory is freed and the disk space checked: concurrent uploads share it, and some do not announce their size. */
+/** How often memory is freed, and the disk space and the account's limit are checked: concurrent uploads share it, and some do not announce their size. */
 const CHECK_EVERY_BYTES = 8 * 2 ** 20
 
-async function* checkLimits(deps: Pick<SourceDeps, 'uploadMaxBytes' | 'hasRoom'>, bytes: Readable): AsyncGenerator<Buffer> {
+async function* checkLimits(
+  deps: Pick<SourceDeps, 'uploadMaxBytes' | 'hasRoom'>,
+  bytes: Readable,
+  reservation: Pick<Reservation, 'reserve'> | undefined,
+): AsyncGenerator<Buffer> {
   let receivedBytes = 0
   let nextCheckBytes = CHECK_EVERY_BYTES
   for await (const chunk of bytes) {
@@ -52,11 +63,13 @@ async function* checkLimits(deps: Pick<SourceDeps, 'uploadMaxBytes' | 'hasRoom'>
       throw new Failure('too-large', `The file is larger than ${deps.uploadMaxBytes} bytes, the largest this server accepts.`)
     if (receivedBytes >= nextCheckBytes) {
       await assertRoom(deps, 0)
+      await reservation?.reserve(receivedBytes)
       runMinorGc()
       nextCheckBytes = receivedBytes + CHECK_EVERY_BYTES
     }
     yield chunk
   }
+  await reservation?.reserve(receivedBytes)
 }
 
 /**

@@ -18,7 +18,7 @@ export async function findPolicy(db: Db, key: string) {
     .selectFrom('uploadPolicy')
     .innerJoin('video', 'video.id', 'uploadPolicy.videoId')
     .innerJoin('account', 'account.id', 'video.accountId')
-    .select(['uploadPolicy.videoId', 'uploadPolicy.spentAtS', 'account.disabled'])
+    .select(['uploadPolicy.videoId', 'uploadPolicy.spentAtS', 'account.id as accountId', 'account.disabled'])
     .where('uploadPolicy.key', '=', key)
     .where('video.deletedAtS', 'is', null)
     .executeTakeFirst()

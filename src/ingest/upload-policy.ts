@@ -1,4 +1,5 @@
 import type { Caller } from '../accounts/permission.ts'
+import type { StorageQuota } from '../accounts/storage-quota.ts'
 import type { CatalogueDeps } from '../catalogue/catalogue-deps.ts'
 import { getFolder, ROOT_FOLDER_ID } from '../catalogue/folder.ts'
 import { parseTitle } from '../catalogue/title.ts'
@@ -14,6 +15,7 @@ export type PolicyDeps = CatalogueDeps & {
   masterKey: MasterKey
   /** The playback clock, which never goes back: a policy that has expired stays expired. */
   nowS: () => number
+  quota: StorageQuota
 }
 
 /** The fields of the form, with the names that S3 clients use. */
@@ -34,7 +36,7 @@ const UNSIGNED_FIELDS = ['success_action_status', 'success_action_redirect']
 
 /**
  * Adds a video whose upload is pending, and issues the signed form that uploads it once within 24 hours.
- * @throws Failure `forbidden` when the account's uploads are off; `invalid` for an invalid title; `not-found` without such a folder
+ * @throws Failure `forbidden` when the account's uploads are off; `over-quota` when nothing more fits; `invalid` for an invalid title; `not-found` without such a folder
  */
 export async function issueUploadPolicy(
   deps: PolicyDeps,
@@ -44,6 +46,7 @@ export async function issueUploadPolicy(
 ): Promise<IssuedUpload> {
   if (!holder.mayUpload)
     throw new Failure('forbidden', 'Uploads are disabled for this account. Ask the server’s administrator to enable them.')
+  await deps.quota.assertNotFull(holder.accountId)
   const videoId = newId()
   const nowS = deps.nowS()
   const expiresAtS = nowS + POLICY_LIFETIME_S
@@ -85,13 +88,13 @@ function signedForm(signer: Signer, key: string, nowS: number, expiresAtS: numbe
 
 /**
  * Checks the fields that precede the file in a form. `fields` has lower-case names.
- * @returns the video that the file belongs to; `isSpent` when an earlier upload has used the policy: see `confirmSource`
+ * @returns the video that the file belongs to, and its account; `isSpent` when an earlier upload has used the policy: see `confirmSource`
  * @throws Failure `forbidden` when the signature or a field is wrong, or the policy has expired
  */
 export async function admitUpload(
   deps: PolicyDeps,
   fields: ReadonlyMap<string, string>,
-): Promise<{ key: string; videoId: string; isSpent: boolean }> {
+): Promise<{ key: string; accountId: string; videoId: string; isSpent: boolean }> {
   const signed = Object.fromEntries(fields)
   const { policy = '', key = '', 'x-amz-date': date = '', 'x-amz-signature': signature = '' } = signed
   const signers = deriveSigners(deps.masterKey, deps.nowS())
@@ -108,7 +111,7 @@ export async function admitUpload(
   const found = await findPolicy(deps.db, key)
   if (!found) throw new Failure('forbidden', 'The video of this policy was deleted. Ask for a new one.')
   if (found.disabled === 1) throw new Failure('forbidden', 'The account of this policy is disabled.')
-  return { key, videoId: found.videoId, isSpent: found.spentAtS !== null }
+  return { key, accountId: found.accountId, videoId: found.videoId, isSpent: found.spentAtS !== null }
 }
 
 function assertFieldsMatch(

@@ -1,5 +1,6 @@
 import { availableParallelism } from 'node:os'
 import type { Logger } from 'pino'
+import { createStorageQuota } from '../accounts/storage-quota.ts'
 import { startAlertMailer } from '../alerts/mailer.ts'
 import { alertOfDisabledWebhook } from '../alerts/operations.ts'
 import { startMp4Scheduler } from '../assets/mp4-scheduler.ts'
@@ -12,6 +13,7 @@ import { requeueChunks } from '../encode/chunk-queue.ts'
 import type { Damage } from '../encode/repair.ts'
 import { type Encoding, startEncoding } from '../encode/start.ts'
 import { Failure } from '../errors.ts'
+import { retryImport } from '../ingest/import.ts'
 import { startImportScheduler } from '../ingest/import-work.ts'
 import type { SourceDeps } from '../ingest/source.ts'
 import type { Dispatcher } from '../jobs/dispatcher.ts'
@@ -36,6 +38,8 @@ export type BackgroundWork = {
   mp4s: Dispatcher
   /** What an upload or an import needs to become a video. */
   receiving: SourceDeps
+  /** Has a failed video encoded again, or imported again if its file did not fit. */
+  retry: Encoding['retry']
   deletion: TrashDeps
   masterKeyRotation: MasterKeyRotation
   /** Looks for all work that earlier runs left. */
@@ -62,7 +66,8 @@ export async function startBackgroundWork(
   )
   const { repairSegment, wake } = encoding
   const { sources } = folders
-  const receiving = { db, write, nowS, wallNowS, masterKey, sources, uploadMaxBytes, hasRoom, onSourceReceived: wake, log }
+  const quota = createStorageQuota({ db, slowQueryDb })
+  const receiving = { db, write, nowS, wallNowS, masterKey, sources, uploadMaxBytes, hasRoom, quota, onSourceReceived: wake, log }
   const imports = await startImportScheduler({ ...receiving, outbound, importMaxS })
   opened.defer(() => imports.stop())
   const mp4s = startMp4Scheduler({ db, slowQueryDb, write, masterKey, folders, hasRoom, reportDamage: repairSegment, log })
@@ -92,6 +97,10 @@ export async function startBackgroundWork(
     stopping.abort(new Failure('unavailable', 'The server is stopping. Its next start continues the rotation.'))
     await rotating
   })
+  async function retry(...failed: Parameters<Encoding['retry']>): Promise<void> {
+    const isImport = await retryImport({ db, write, quota, onImportQueued: imports.wake }, ...failed)
+    if (!isImport) await encoding.retry(...failed)
+  }
   const resumeWork = (tx: Db, videoIds: readonly string[]) => requeueChunks(tx, encoding.chunkQueue, videoIds)
   const wakeWork = () => {
     for (const work of [encoding, mp4s]) work.wake()
@@ -101,6 +110,7 @@ export async function startBackgroundWork(
     imports,
     mp4s,
     receiving,
+    retry,
     masterKeyRotation,
     deletion: { db, write, wallNowS, sessions, stopWork, removeFiles: removals.run, resumeWork, wakeWork },
     wake() {

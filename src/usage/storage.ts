@@ -1,14 +1,15 @@
 import { listAccountIds } from '../accounts/account-store.ts'
+import { sumStorage, sumStoredBytes } from '../accounts/storage-store.ts'
 import type { Db } from '../db/database.ts'
 import type { Write } from '../db/write.ts'
 import { KEPT_DAYS, utcDay } from './usage.ts'
-import { listStorageOfDays, removeStorageBefore, setStorageOfDay, sumStorage } from './usage-store.ts'
+import { listStorageOfDays, removeStorageBefore, setStorageOfDay } from './usage-store.ts'
 
 // What the videos of an account take on the disk: now, and as measured on the days before.
 
 const DAY_S = 24 * 3600
 
-/** The bytes that an account's videos take now. */
+/** The bytes that an account's videos take now, those in the trash apart. */
 export async function getStorage({ slowQueryDb }: { slowQueryDb: Db }, accountId: string) {
   return sumStorage(slowQueryDb, accountId)
 }
@@ -26,7 +27,7 @@ export async function getStorageOfDays(
     (await listStorageOfDays(slowQueryDb, accountId, days)).map(({ day, sizeBytes }) => [day, Number(sizeBytes)]),
   )
   const today = utcDay(wallNowS())
-  if (days.includes(today)) measured.set(today, totalBytes(await sumStorage(slowQueryDb, accountId)))
+  if (days.includes(today)) measured.set(today, await sumStoredBytes(slowQueryDb, accountId))
   return (day) => measured.get(day)
 }
 
@@ -34,7 +35,7 @@ export async function getStorageOfDays(
 export async function measureStorage({ db, write, nowS, wallNowS }: MeasureDeps): Promise<void> {
   const day = utcDay(wallNowS())
   for (const accountId of await listAccountIds(db)) {
-    const sizeBytes = totalBytes(await sumStorage(db, accountId))
+    const sizeBytes = await sumStoredBytes(db, accountId)
     await write((tx) => setStorageOfDay(tx, { day, accountId, sizeBytes }))
   }
   await write((tx) => removeStorageBefore(tx, utcDay(nowS() - KEPT_DAYS * DAY_S)))
@@ -46,8 +47,4 @@ type MeasureDeps = {
   /** Ages: a step of the wall clock removes nothing. */
   nowS: () => number
   wallNowS: () => number
-}
-
-function totalBytes({ storedBytes, trashedBytes }: Awaited<ReturnType<typeof sumStorage>>): number {
-  return storedBytes + trashedBytes
 }

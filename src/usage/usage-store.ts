@@ -1,7 +1,6 @@
-import { type ExpressionBuilder, sql } from 'kysely'
+import { sql } from 'kysely'
 import type { Db } from '../db/database.ts'
 import { prepared } from '../db/prepared.ts'
-import type { Tables } from '../db/tables.ts'
 
 export type VideoUsage = { day: string; videoId: string; userId: string; sentBytes: number; viewCount: number }
 
@@ -110,23 +109,6 @@ export async function listMostViewed(db: Db, accountId: string, days: readonly s
 /** PostgreSQL returns sums as texts. */
 function toNumbers<Row extends { sentBytes: number; viewCount: number }>(row: Row): Row {
   return { ...row, sentBytes: Number(row.sentBytes), viewCount: Number(row.viewCount) }
-}
-
-/** What the videos of an account take on the disk, those in the trash apart. */
-export async function sumStorage(db: Db, accountId: string): Promise<{ storedBytes: number; trashedBytes: number }> {
-  const sum = ({ fn }: ExpressionBuilder<Tables, 'video'>) => fn.sum<number | null>('totalSizeBytes').as('bytes')
-  const stored = await db
-    .selectFrom('video')
-    .select(sum)
-    .where('accountId', '=', accountId)
-    .where('deletedAtS', 'is', null)
-    .executeTakeFirst()
-  const trashed = await db
-    .selectFrom('video')
-    .select(sum)
-    .where('id', 'in', (of) => of.selectFrom('trashedVideo').select('videoId').where('trashedVideo.accountId', '=', accountId))
-    .executeTakeFirst()
-  return { storedBytes: Number(stored?.bytes ?? 0), trashedBytes: Number(trashed?.bytes ?? 0) }
 }
 
 /** Replaces what was measured earlier on that day. */

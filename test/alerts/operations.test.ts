@@ -2,6 +2,7 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { checkOperations } from '../../src/alerts/operations.ts'
+import { addSize, insertVideo } from '../../src/catalogue/video-store.ts'
 import { openOwnDatabase } from '../db/database.ts'
 import { type Reelgate, startReelgate } from '../in-process.ts'
 import { changeRows } from '../rows.ts'
@@ -94,5 +95,29 @@ test('a disk with little space and a missing sandbox are alerts of the first acc
   expect(rows).toEqual([
     { accountId: 'a', cause: 'disk-nearly-full' },
     { accountId: 'a', cause: 'sandbox-missing' },
+  ])
+})
+
+test('an account that has used nine tenths of its storage is an alert of that account; one below, or without a limit, is none', async () => {
+  const { db, write } = await openOwnDatabase()
+  const accounts = [
+    { id: 'nearly', storageLimitBytes: 1000, stored: 900 },
+    { id: 'below', storageLimitBytes: 1000, stored: 899 },
+    { id: 'unlimited', storageLimitBytes: null, stored: 2 ** 41 },
+  ]
+  await write(async (tx) => {
+    for (const { id, storageLimitBytes, stored } of accounts) {
+      await tx
+        .insertInto('account')
+        .values({ id, name: id, storageLimitBytes, createdAtS: 4, mayUpload: 1, mayImport: 1 })
+        .execute()
+      await insertVideo(tx, id, { id: `video of ${id}`, title: 'A video', uploadTimeS: 1 })
+      await addSize(tx, `video of ${id}`, stored)
+    }
+  })
+  const deps = { db, write, nowS: () => 10, wallNowS: () => 10, findLastBackupS: async () => undefined }
+  await checkOperations({ ...deps, isDiskLow: async () => false, isSandboxMissing: false })
+  expect(await db.selectFrom('alert').select(['accountId', 'cause', 'numbers']).execute()).toEqual([
+    { accountId: 'nearly', cause: 'storage-nearly-used', numbers: '{"storedBytes":900,"limitBytes":1000}' },
   ])
 })

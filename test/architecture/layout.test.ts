@@ -31,6 +31,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   'errors.ts': [],
   'json.ts': [],
   'limit-bytes.ts': [],
+  'format-size.ts': [],
   'program-name.ts': [],
   'config.ts': ['errors.ts', 'json.ts'],
   'health-check.ts': [],
@@ -40,13 +41,23 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   ...Object.fromEntries(
     FEATURES.map((folder) => [
       folder,
-      ['errors.ts', 'config.ts', 'json.ts', 'limit-bytes.ts', 'program-name.ts', ...BELOW, ...FEATURES],
+      ['errors.ts', 'config.ts', 'format-size.ts', 'json.ts', 'limit-bytes.ts', 'program-name.ts', ...BELOW, ...FEATURES],
     ]),
   ),
   http: ['errors.ts', 'config.ts', 'json.ts', 'program-name.ts', 'net', ...FEATURES],
   installation: ['errors.ts', 'config.ts', 'health-check.ts', 'program-name.ts', ...FEATURES, ...BELOW],
   control: ['errors.ts', 'config.ts', 'installation', ...FEATURES],
-  cli: ['errors.ts', 'config.ts', 'health-check.ts', 'program-name.ts', 'control', 'installation', 'server.ts', ...FEATURES],
+  cli: [
+    'errors.ts',
+    'config.ts',
+    'format-size.ts',
+    'health-check.ts',
+    'program-name.ts',
+    'control',
+    'installation',
+    'server.ts',
+    ...FEATURES,
+  ],
   'main.ts': ['cli'],
   'server.ts': ['errors.ts', 'config.ts', 'installation', 'control', 'http', ...FEATURES, ...BELOW],
 }

@@ -2,6 +2,7 @@ import { sql } from 'kysely'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import * as accounts from '../../src/accounts/account-store.ts'
 import * as keys from '../../src/accounts/api-key-store.ts'
+import * as storage from '../../src/accounts/storage-store.ts'
 import * as alerts from '../../src/alerts/alert-store.ts'
 import * as alertMails from '../../src/alerts/mail-store.ts'
 import * as mp4s from '../../src/assets/mp4-store.ts'
@@ -181,6 +182,12 @@ const STORES: readonly (readonly [store: string, calls: readonly Call[]])[] = [
       (tx) => accounts.insertAccount(tx, { id: A, name: 'Ä', createdAtS: 2 ** 33, mayUpload: true, mayImport: false }),
       (tx) => accounts.insertAccount(tx, { id: B, name: 'b', createdAtS: 2, mayUpload: false, mayImport: true }),
       (tx) => accounts.updateAccount(tx, B, { mayUpload: true, mayImport: true, pageMax: 100, whenFull: 'stop-oldest' }),
+      ...[2 ** 45, null, 7].map((storageLimitBytes) => async (tx: Db) => {
+        await accounts.updateAccount(tx, B, { storageLimitBytes })
+        return accounts.findStorageLimit(tx, B)
+      }),
+      (tx) => accounts.findStorageLimit(tx, A),
+      (tx) => accounts.listStorageLimits(tx),
       (tx) => accounts.setDisabled(tx, B, true),
       (tx) => accounts.setDisabled(tx, B, true),
       (tx) => accounts.setDisabled(tx, B, false),
@@ -486,6 +493,15 @@ const STORES: readonly (readonly [store: string, calls: readonly Call[]])[] = [
           receivedSha256: bytes(3),
         }),
       (tx) => imports.resumeImports(tx),
+      (tx) => imports.isImportHeld(tx, B, V5),
+      (tx) => imports.holdImport(tx, V5),
+      (tx) => imports.resumeImports(tx),
+      ...[A, B].map((account) => async (tx: Db) => [
+        await imports.isImportHeld(tx, account, V5),
+        await imports.countImports(tx, account),
+        await imports.findDueImport(tx, account, 2 ** 40, free),
+      ]),
+      ...[1, 2].map(() => (tx: Db) => imports.resumeHeldImport(tx, V5)),
     ],
   ],
   [
@@ -640,8 +656,10 @@ const STORES: readonly (readonly [store: string, calls: readonly Call[]])[] = [
       (tx) => files.findFile(tx, A, V1, 4),
       (tx) => files.findFileAnywhere(tx, 4),
       async (tx) => files.removeFile(tx, (await files.listFileRows(tx, V1)).at(-1) ?? expect.fail('no file')),
+      (tx) => mp4s.hasMp4(tx, V1),
       (tx) => mp4s.insertRequestedMp4(tx, { videoId: V1, createdAtS: 5, widthPx: 640, heightPx: 360 }),
       (tx) => mp4s.insertRequestedMp4(tx, { videoId: V1, createdAtS: 6 }),
+      (tx) => mp4s.hasMp4(tx, V1),
       (tx) => mp4s.listAccountsWithPendingMp4s(tx, []),
       (tx) => mp4s.listAccountsWithPendingMp4s(tx, [1, 2, 3, 4, 5, 6, 7, 8]),
       (tx) => mp4s.findPendingMp4(tx, A, []),
@@ -942,7 +960,9 @@ const STORES: readonly (readonly [store: string, calls: readonly Call[]])[] = [
       (tx) => usage.listUsageOfDays(tx, A, { days: ['2026-01-01', '2026-01-02'] }),
       (tx) => usage.listUsageOfDays(tx, A, { days: ['2026-01-01'], videoId: V2 }),
       (tx) => usage.listMostViewed(tx, A, ['2026-01-01'], 5),
-      (tx) => usage.sumStorage(tx, A),
+      (tx) => storage.sumStorage(tx, A),
+      (tx) => storage.sumStorage(tx, A, [V1]),
+      (tx) => storage.sumStoredBytes(tx, A, [V2]),
       ...[2 ** 41, 7].map((sizeBytes) => (tx: Db) => usage.setStorageOfDay(tx, { day: '2026-01-01', accountId: A, sizeBytes })),
       (tx) => usage.setStorageOfDay(tx, { day: '2025-12-31', accountId: A, sizeBytes: 1 }),
       (tx) => usage.removeStorageBefore(tx, '2026-01-01'),

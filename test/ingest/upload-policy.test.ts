@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { expect, test } from 'vitest'
 import { createAccount } from '../../src/accounts/account.ts'
 import { createAuthenticate } from '../../src/accounts/api-key.ts'
+import { createStorageQuota } from '../../src/accounts/storage-quota.ts'
 import { parseMasterKey } from '../../src/crypto/master-key.ts'
 import { amzCredential, amzDate, isValidSignature, signPolicy } from '../../src/ingest/aws-v4.ts'
 import { admitUpload, issueUploadPolicy } from '../../src/ingest/upload-policy.ts'
@@ -91,7 +92,10 @@ async function openPolicies({ mayUpload = true } = {}) {
   const database = await openOwnDatabase()
   const startS = Date.UTC(2026, 10, 21) / 1000
   const clock = { nowS: startS, wallS: startS }
-  const deps = { ...database, masterKey: parseMasterKey(randomBytes(32)), nowS: () => clock.nowS, wallNowS: () => clock.wallS }
+  const deps = {
+    ...{ ...database, masterKey: parseMasterKey(randomBytes(32)), quota: createStorageQuota(database) },
+    ...{ nowS: () => clock.nowS, wallNowS: () => clock.wallS },
+  }
   const { apiKey } = await createAccount(deps, 'owner', { mayUpload, mayImport: true })
   const holder = await createAuthenticate(deps)(apiKey)
   return {

@@ -7,6 +7,7 @@ import { makeVideo } from '../videos.ts'
 
 /** What the versions after 0.2.0 added to its tables. */
 const ADDED_SINCE = [
+  'alter table account drop column storage_limit_bytes',
   'drop table storage_day',
   'drop index video_by_title',
   'drop index video_by_upload_time',

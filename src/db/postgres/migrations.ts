@@ -17,6 +17,7 @@ import { refusals } from './migrations/0015-refusals.ts'
 import { videoOrders } from './migrations/0016-video-orders.ts'
 import { accountOfAttempts } from './migrations/0017-account-of-attempts.ts'
 import { storageDays } from './migrations/0018-storage-days.ts'
+import { storageLimit } from './migrations/0019-storage-limit.ts'
 
 /** In order; a released one never changes. */
 export const MIGRATIONS: Record<string, Migration> = {
@@ -38,4 +39,5 @@ export const MIGRATIONS: Record<string, Migration> = {
   '0016-video-orders': videoOrders,
   '0017-account-of-attempts': accountOfAttempts,
   '0018-storage-days': storageDays,
+  '0019-storage-limit': storageLimit,
 }

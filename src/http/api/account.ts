@@ -26,6 +26,10 @@ export const AccountBody = Type.Object({
   limitFactor: Type.Integer({ description: 'its rate limits are multiplied by this' }),
   streamLimit: Type.Integer({ description: 'concurrent streams of one viewer, unless its OTP says otherwise; 0: no limit' }),
   whenFull: Type.Union([WhenFull, Type.String()], { description: 'what happens at that limit: refuse or stop-oldest' }),
+  storageLimitBytes: Type.Union([Type.Integer(), Type.Null()], {
+    description:
+      'what its videos may take on the disk, those in the trash included; null: no limit. Uploads and imports that do not fit are refused',
+  }),
   otpDefaultsRemovable: Type.Boolean({ description: 'whether an OTP may remove a default watermark or whitelist' }),
   deletesToTrash: Type.Boolean({ description: 'whether deletions over the API go to the trash' }),
   videosCount: Type.Integer(),
@@ -35,7 +39,9 @@ export type AccountBody = Static<typeof AccountBody>
 const Days = (description: string) => Type.Integer({ description: `days for which ${description} kept` })
 const OwnAccountBody = Type.Interface([AccountBody], {
   usage: Type.Object({
-    storedBytes: Type.Integer({ description: 'of its videos, those in the trash apart; a video counts once it is encoded' }),
+    storedBytes: Type.Integer({
+      description: 'of its videos, those in the trash apart; renditions count once a video is encoded',
+    }),
     trashedBytes: Type.Integer({ description: 'of the videos in the trash' }),
   }),
   retention: Type.Object({

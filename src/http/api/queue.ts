@@ -77,7 +77,7 @@ export function queueRoutes(app: App, deps: QueueRoutesDeps): void {
       schema: {
         summary: 'Encode a failed video again',
         description:
-          'From the file that was uploaded, for example after the cause on the server was corrected. 409 for a video that has not failed, or whose file never arrived.',
+          'From the file that was uploaded, for example after the cause on the server was corrected. An import that did not fit into the storage limit is fetched again. 409 for a video that has not failed, or whose file never arrived.',
         params: VideoParams,
         response: { 200: RetryReply },
       },

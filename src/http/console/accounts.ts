@@ -36,6 +36,12 @@ const ChangeBody = Type.Object({
   pageMax: Type.Optional(Type.Integer({ minimum: 1, maximum: 100 })),
   streamLimit: Type.Optional(Type.Integer({ minimum: 0, maximum: 100 })),
   whenFull: Type.Optional(Type.Union([Type.Literal('refuse'), Type.Literal('stop-oldest')])),
+  storageLimitBytes: Type.Optional(
+    Type.Union([Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER }), Type.Null()], {
+      description: 'what its videos may take on the disk, those in the trash included; null: no limit',
+      examples: [50_000_000_000],
+    }),
+  ),
 })
 
 export type AccountAdminDeps = { accounts: AccountDeps; accountSessions: AccountSessions }
@@ -100,9 +106,9 @@ export function accountAdminRoutes(app: App, { accounts, accountSessions: sessio
 
 /** The settings that the body names. */
 function readChanges(body: Static<typeof ChangeBody>): AccountChanges {
-  const { name, limitFactor, pageMax, streamLimit, whenFull } = body
+  const { name, limitFactor, pageMax, streamLimit, whenFull, storageLimitBytes } = body
   return {
-    ...{ name, limitFactor, pageMax, streamLimit, whenFull },
+    ...{ name, limitFactor, pageMax, streamLimit, whenFull, storageLimitBytes },
     ...{ mayUpload: isOnIfGiven(body.mayUpload), mayImport: isOnIfGiven(body.mayImport) },
     otpDefaultsRemovable: isOnIfGiven(body.otpDefaultsRemovable),
     deletesToTrash: isOnIfGiven(body.deletesToTrash),

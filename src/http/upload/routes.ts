@@ -12,6 +12,8 @@ import { POLICY_FIELDS } from './policy-fields.ts'
 
 /** For the fields before the file, which contain the policy. A file with a valid policy may take longer (U23). */
 const FIELDS_TIMEOUT_MS = 30_000
+/** What fields and boundaries take of a body at most, as far as its length says something about the file. */
+const MAX_FORM_BYTES = 2 ** 20
 
 export type UploadDeps = LimitDeps & SourceDeps & { publicUrl(): string }
 
@@ -21,6 +23,7 @@ const S3_CODES: Record<string, string> = {
   'not-found': 'NoSuchKey',
   'method-not-allowed': 'MethodNotAllowed',
   forbidden: 'AccessDenied',
+  'over-quota': 'QuotaExceeded',
   timeout: 'RequestTimeout',
   conflict: 'AccessDenied',
   'too-large': 'EntityTooLarge',
@@ -87,12 +90,15 @@ export async function uploadInterface(app: App, deps: UploadDeps): Promise<void>
     async (request, reply) => {
       const declaredBytes = Number(request.headers['content-length'] ?? 0)
       assertDeclaredSize(declaredBytes, deps.uploadMaxBytes)
+      using opened = new DisposableStack()
       await assertRoom(deps, declaredBytes)
       const { key, fields, sha256, received } = await readUploadForm(request.raw, {
         async receive({ fields, fileName, file }) {
-          const { key, videoId, isSpent } = await admitUpload(deps, fields)
+          const { key, accountId, videoId, isSpent } = await admitUpload(deps, fields)
           if (isSpent) return { key, fields, sha256: await confirmSource(deps, videoId, file), received: undefined }
-          const source = await receiveSource(deps, videoId, file)
+          const reservation = opened.use(deps.quota.receive({ accountId, videoId })) // until the file has a row
+          await reservation.reserve(declaredBytes - MAX_FORM_BYTES)
+          const source = await receiveSource(deps, videoId, file, reservation)
           return { key, fields, sha256: source.sha256, received: { videoId, fileName, source } }
         },
         discard: async ({ received }) => received && discardSource(deps, received.source),
@@ -105,8 +111,7 @@ export async function uploadInterface(app: App, deps: UploadDeps): Promise<void>
 }
 
 function assertDeclaredSize(declaredBytes: number, uploadMaxBytes: number): void {
-  const formBytes = 2 ** 20 // fields and boundaries
-  if (declaredBytes > uploadMaxBytes + formBytes)
+  if (declaredBytes > uploadMaxBytes + MAX_FORM_BYTES)
     throw new Failure('too-large', `The file is larger than ${uploadMaxBytes} bytes, the largest this server accepts.`)
 }
 

@@ -8,6 +8,7 @@ const STATUS = {
   invalid: 400,
   unauthenticated: 401,
   forbidden: 403,
+  'over-quota': 403,
   'not-found': 404,
   'method-not-allowed': 405,
   timeout: 408,

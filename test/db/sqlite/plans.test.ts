@@ -1,7 +1,8 @@
 import { sql } from 'kysely'
 import { expect, test } from 'vitest'
+import { sumStorage } from '../../../src/accounts/storage-store.ts'
 import { ALWAYS, ONCE_ANALYZED, QUEUE, SMALL } from '../calls.ts'
-import { fillLarge } from '../large.ts'
+import { ACCOUNTS, fillLarge } from '../large.ts'
 import { openOwnSqlite } from './database.ts'
 import { connectExplaining, type Explained } from './explained.ts'
 
@@ -23,6 +24,17 @@ test('queries use an index, and no long list is sorted', async () => {
     expect.soft(done.length, what).toBeGreaterThan(0)
     for (const statement of done) expect.soft(tooLong(statement), `${what}: ${statement.text}`).toEqual([])
   }
+})
+
+test('what an account stores, which each of its uploads asks for, is summed from an index alone', async () => {
+  const { path } = await openOwnSqlite()
+  const { db, explain } = connectExplaining(path)
+  const [stored, trashed] = await explain(() => sumStorage(db, ACCOUNTS.large))
+  expect(stored?.steps).toEqual(['SEARCH video USING COVERING INDEX video_by_size (account_id=?)'])
+  expect(trashed?.steps.filter(isRead)).toEqual([
+    'SEARCH video USING INDEX sqlite_autoindex_video_1 (id=?)',
+    'SEARCH trashed_video USING COVERING INDEX trashed_video_in_order (account_id=?)',
+  ])
 })
 
 /** Steps that take longer the more there is of a large table, whatever is found. */

@@ -1,4 +1,4 @@
-import { formatDuration } from '../units.ts'
+import { formatBytes, formatDuration } from '../units.ts'
 import type { Alert } from './queries.ts'
 
 type Explain = (alert: Alert) => { title: string; advice: string }
@@ -28,6 +28,11 @@ const CAUSES: Readonly<Record<string, Explain>> = {
   'disk-nearly-full': () => ({
     title: 'The disk is nearly full',
     advice: 'Uploads are refused until there is space again: delete videos for good, or give the server a larger disk.',
+  }),
+  'storage-nearly-used': (alert) => ({
+    title: `${bytes(alert, 'storedBytes')} of ${bytes(alert, 'limitBytes')} are stored`,
+    advice:
+      'At the limit, uploads and imports are refused. Delete videos for good, also from the trash, or ask the administrator of this server for more.',
   }),
   'encode-failed': (alert) => ({
     title: 'A video could not be encoded',
@@ -61,6 +66,10 @@ function viewerOf({ userId }: Alert): string {
 
 function number({ numbers }: Alert, name: string): string {
   return String(numbers[name] ?? 'several')
+}
+
+function bytes({ numbers }: Alert, name: string): string {
+  return formatBytes(Number(numbers[name] ?? 0))
 }
 
 function seconds({ numbers }: Alert, name: string): string {

@@ -7,7 +7,7 @@ import { FactList } from '../app/fact-list.tsx'
 import { FailureNotice } from '../app/failure.tsx'
 import { Page } from '../app/page.tsx'
 import { Section } from '../app/section.tsx'
-import { formatIn } from '../units.ts'
+import { formatBytes, formatIn } from '../units.ts'
 import { DevelopParts } from './develop-parts.tsx'
 import { accountQuery, type Ban, bansQuery, keysQuery } from './queries.ts'
 
@@ -62,6 +62,7 @@ export function LimitsPage() {
           facts={[
             ['Rate limits', account.limitFactor === 1 ? 'The usual ones' : `${account.limitFactor} times the usual ones`],
             ['Rows on a page of a list', `at most ${account.pageMax}`],
+            ['Storage', account.storageLimitBytes === null ? 'No limit' : `at most ${formatBytes(account.storageLimitBytes)}`],
             ['Uploads', account.mayUpload ? 'Allowed' : 'Not allowed'],
             ['Imports from addresses', account.mayImport ? 'Allowed' : 'Not allowed'],
           ]}

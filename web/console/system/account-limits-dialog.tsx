@@ -4,6 +4,7 @@ import { useState } from 'react'
 import { callApi } from '../api.ts'
 import { useAnnounce } from '../app/announcements.tsx'
 import { Dialog } from '../app/dialog.tsx'
+import { NumberField } from '../app/number-field.tsx'
 import { accountQuery } from '../develop/queries.ts'
 import { type Account, accountsQuery } from './queries.ts'
 import { WHEN_FULL } from './settings.ts'
@@ -26,7 +27,9 @@ const NUMBERS = [
   ['streamLimit', 'Screens of one viewer at the same time', 'For links with a userId. 0: no limit.', 0, 100],
 ] as const
 
-type Limits = Pick<Account, (typeof FLAGS | typeof NUMBERS)[number][0] | 'whenFull'>
+const GB = 1e9
+
+type Limits = Pick<Account, (typeof FLAGS | typeof NUMBERS)[number][0] | 'whenFull' | 'storageLimitBytes'>
 
 /** What an administrator allows an account: the same as `reelgate account set`. */
 export function AccountLimitsDialog({ account, onClose }: { account: Account; onClose(): void }) {
@@ -79,6 +82,15 @@ export function AccountLimitsDialog({ account, onClose }: { account: Account; on
             onChange={(value) => change({ [name]: Math.max(min, Number(value) || 0) })}
           />
         ))}
+        <NumberField
+          label="Storage, in GB"
+          description="What its videos may take on the disk, those in the trash included. Empty: no limit."
+          min={0.001}
+          max={9_000_000}
+          decimalScale={3}
+          value={limits.storageLimitBytes === null ? '' : limits.storageLimitBytes / GB}
+          onChange={(gb) => change({ storageLimitBytes: gb === '' ? null : Math.max(1, Math.round(gb * GB)) })}
+        />
         <Select
           label="When a viewer starts one more"
           data={WHEN_FULL}

@@ -1,0 +1,25 @@
+import type { ExpressionBuilder } from 'kysely'
+import type { Db } from '../db/database.ts'
+import type { Tables } from '../db/tables.ts'
+
+/** What the videos of an account take on the disk, those in the trash apart. @param exceptIds videos that are left out */
+export async function sumStorage(
+  db: Db,
+  accountId: string,
+  exceptIds: readonly string[] = [],
+): Promise<{ storedBytes: number; trashedBytes: number }> {
+  const sum = ({ fn }: ExpressionBuilder<Tables, 'video'>) => fn.sum<number | null>('totalSizeBytes').as('bytes')
+  const videos = db.selectFrom('video').$if(exceptIds.length > 0, (all) => all.where('id', 'not in', exceptIds))
+  const stored = await videos.select(sum).where('accountId', '=', accountId).where('deletedAtS', 'is', null).executeTakeFirst()
+  const trashed = await videos
+    .select(sum)
+    .where('id', 'in', (of) => of.selectFrom('trashedVideo').select('videoId').where('trashedVideo.accountId', '=', accountId))
+    .executeTakeFirst()
+  return { storedBytes: Number(stored?.bytes ?? 0), trashedBytes: Number(trashed?.bytes ?? 0) }
+}
+
+/** The bytes that an account's videos take now, those in the trash included. @param exceptIds videos that are left out */
+export async function sumStoredBytes(db: Db, accountId: string, exceptIds: readonly string[] = []): Promise<number> {
+  const { storedBytes, trashedBytes } = await sumStorage(db, accountId, exceptIds)
+  return storedBytes + trashedBytes
+}
