@@ -22,6 +22,22 @@ const TagFilter = lazy(() => import('./tag-filter.tsx').then(({ TagFilter }) => 
 
 const VIEW_KEY = 'reelgate-library-view'
 
+// Made once, so that React does not draw them again with the rows: they follow the address by themselves.
+const ACTIONS = (
+  <>
+    <SearchBox />
+    <AddVideos />
+  </>
+)
+const FILTERS = (
+  <>
+    <StateLinks />
+    <Suspense>
+      <TagFilter />
+    </Suspense>
+  </>
+)
+
 export function LibraryPage() {
   const search = route.useSearch()
   const change = useChangeSearch()
@@ -43,22 +59,11 @@ export function LibraryPage() {
       </Page>
     )
   return (
-    <Page
-      title="Videos"
-      actions={
-        <>
-          <SearchBox />
-          <AddVideos />
-        </>
-      }
-    >
+    <Page title="Videos" actions={ACTIONS}>
       {search.folder !== undefined && <FolderPath folderId={search.folder} />}
       <FolderStrip folderId={search.folder} />
       <div className={styles.filters}>
-        <StateLinks />
-        <Suspense>
-          <TagFilter />
-        </Suspense>
+        {FILTERS}
         <ViewSwitch view={view} onChange={setView} />
       </div>
       {rows.error && <FailureNotice error={rows.error} onRetry={rows.retry} />}

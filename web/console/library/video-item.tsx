@@ -2,7 +2,6 @@ import { Checkbox, Skeleton, VisuallyHidden } from '@mantine/core'
 import { Link } from '@tanstack/react-router'
 import { memo } from 'react'
 import type { VideoBody } from '../../../src/http/api/video-body.ts'
-import { useMay } from '../sign-in/queries.ts'
 import { formatAgo, formatBytes, formatDuration, formatMoment } from '../units.ts'
 import { Poster } from './poster.tsx'
 import { isUnderWay, lookOf } from './status.ts'
@@ -13,6 +12,8 @@ export type VideoItemProps = {
   isSelected: boolean
   /** Whether any video is selected: then each shows its box. */
   isSelecting: boolean
+  /** Whether the person may select videos. */
+  maySelect: boolean
   /** 0 for one video of the list, -1 for all others. */
   tabIndex: number
 }
@@ -88,8 +89,8 @@ export function LoadingItem({ view }: { view: 'table' | 'cards' }) {
   )
 }
 
-function PickBox({ video, isSelected, isSelecting, tabIndex }: VideoItemProps) {
-  if (!useMay('editor')) return <span />
+function PickBox({ video, isSelected, isSelecting, maySelect, tabIndex }: VideoItemProps) {
+  if (!maySelect) return <span />
   return (
     <Checkbox
       aria-label={`Select ${video.title}`}

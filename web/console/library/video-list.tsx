@@ -1,6 +1,7 @@
 import { useElementSize } from '@mantine/hooks'
 import { useWindowVirtualizer } from '@tanstack/react-virtual'
 import { useEffect, useLayoutEffect, useRef, useState } from 'react'
+import { useMay } from '../sign-in/queries.ts'
 import { useListKeys } from './use-list-keys.ts'
 import type { Selection } from './use-selection.ts'
 import type { VideoRows } from './use-video-rows.ts'
@@ -23,6 +24,7 @@ const GAP_PX = 16
 export function VideoList({ rows, selection, view, onDelete }: VideoListProps) {
   const { ref: sizeRef, width } = useElementSize()
   const list = useRef<HTMLUListElement>(null)
+  const maySelect = useMay('editor')
   const [topPx, setTopPx] = useState(0)
   // What is above the list, and so its place on the page, changes with filters and notices.
   useLayoutEffect(() => setTopPx(list.current?.offsetTop ?? 0))
@@ -91,6 +93,7 @@ export function VideoList({ rows, selection, view, onDelete }: VideoListProps) {
                   video={video}
                   isSelected={selection.has(video.id)}
                   isSelecting={selection.size > 0}
+                  maySelect={maySelect}
                   tabIndex={index === active ? 0 : -1}
                 />
               ) : (
