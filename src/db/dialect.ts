@@ -72,12 +72,17 @@ function isVideoOf(accountId: string): RawBuilder<boolean> {
     else video_text.rowid not in (select position from video where deleted_at_s is not null) end`
 }
 
-/** The length of a scan, and a slice of it. Scanning is most of the work, and SQLite counts faster than it materializes. */
+/**
+ * The length of a scan, and a slice of it. Scanning is most of the work, and SQLite counts faster than it materializes. A slice that
+ * holds the whole scan is its count, too, which spares what is rarely found a second look at everything.
+ */
 export async function countAndSlice(db: Db, scan: IndexScan, slice: Slice): Promise<Counted> {
   if (isPostgres(db)) return countWhileSlicing(db, scan, slice)
+  const first = slice.offset === 0 && slice.below === undefined ? await sliceInOrder(db, scan, slice) : undefined
+  if (first && first.length < slice.limit) return { count: first.length, positions: first }
   const { rows } = await sql<{ count: number }>`select count(*) as count ${scan.from}`.execute(db)
   const count = rows[0]?.count ?? 0
-  return { count, positions: slice.offset < count ? await sliceInOrder(db, scan, slice) : [] }
+  return { count, positions: first ?? (slice.offset < count ? await sliceInOrder(db, scan, slice) : []) }
 }
 
 export async function sliceInOrder(db: Db, { position, from }: IndexScan, { limit, offset, below }: Slice): Promise<number[]> {
