@@ -1,9 +1,9 @@
 import type { Browser } from 'playwright-core'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { startSharedReelgate } from '../../in-process.ts'
 import { changeRows } from '../../rows.ts'
 import { startChromium } from '../chromium.ts'
-import { complaintsOf, openConsole, tabTo } from './console.ts'
+import { complaintsOf, findFaults, keepPicture, openConsole, tabTo } from './console.ts'
 
 // What an owner reads from the charts: by mouse, by keyboard, and as tables.
 
@@ -73,4 +73,28 @@ test('what draws charts is loaded when the first one is shown', async () => {
   await page.getByRole('link', { name: 'Activity' }).click()
   await page.getByRole('application', { name: 'Views.' }).waitFor()
   expect(await drawings()).toBe(1)
+})
+
+test('an account sees how much of its storage limit is used, a warning from 90 %, and before it uploads that nothing more fits', async () => {
+  const upload = await reelgate.owner.credentials('Stored')
+  await reelgate.owner.send(upload, new Blob([Buffer.alloc(950_000)]))
+  await reelgate.owner.until(upload.videoId, 'Not a media file')
+  const limitTo = (bytes: number | null) => changeRows(reelgate, 'update account set storage_limit_bytes = ?', bytes)
+  onTestFinished(() => void limitTo(null))
+  limitTo(2_000_000)
+  const page = await openConsole(chromium, reelgate, { path: '/activity' })
+  await page.getByText('950 kB of 2 MB').waitFor()
+  expect(await page.getByText('Nearly used up.').count()).toBe(0)
+  limitTo(1_000_000)
+  await page.reload()
+  await page.getByText('Nearly used up. Delete videos, also from the trash').waitFor()
+  expect(await findFaults(page)).toEqual([])
+  await keepPicture(page, 'storage nearly used')
+  limitTo(900_000)
+  await page.getByRole('link', { name: 'Videos', exact: true }).first().click()
+  await page.reload()
+  await page.getByRole('alert').getByText('Nothing more can be uploaded: 950 kB of 900 kB are stored.').waitFor()
+  expect(await findFaults(page)).toEqual([])
+  await page.setViewportSize({ width: 390, height: 844 })
+  await keepPicture(page, 'storage full on a phone')
 })

@@ -5,6 +5,7 @@ import type { StatisticsBody } from '../../../src/http/api/statistics.ts'
 import { type Column, DataTable } from '../app/data-table.tsx'
 import { Page } from '../app/page.tsx'
 import { Section } from '../app/section.tsx'
+import { StorageMeter } from '../app/storage.tsx'
 import { Chart } from '../charts/chart.tsx'
 import { formatBytes, formatCount, formatDay } from '../units.ts'
 import { statisticsQuery } from './queries.ts'
@@ -54,6 +55,7 @@ export function ActivityPage() {
         title={`${formatBytes(statistics.days.findLast(({ storageBytes }) => storageBytes !== null)?.storageBytes ?? 0)} stored`}
         lead="What the videos take on the disk, those in the trash included. A video counts once it is encoded."
       >
+        <StorageMeter />
         <Chart label="Storage" valueName="Stored" points={perDay(({ storageBytes }) => storageBytes)} format={formatBytes} />
       </Section>
       <Section title="Watched most">

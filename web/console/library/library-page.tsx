@@ -4,6 +4,7 @@ import { getRouteApi } from '@tanstack/react-router'
 import { lazy, Suspense, useState } from 'react'
 import { FailureNotice } from '../app/failure.tsx'
 import { Page } from '../app/page.tsx'
+import { FullStorageNotice } from '../app/storage.tsx'
 import { useMay } from '../sign-in/queries.ts'
 import { AddVideos } from '../upload/add-videos.tsx'
 import { BulkActions } from './bulk-actions.tsx'
@@ -60,6 +61,7 @@ export function LibraryPage() {
     )
   return (
     <Page title="Videos" actions={ACTIONS}>
+      <FullStorageNotice />
       {search.folder !== undefined && <FolderPath folderId={search.folder} />}
       <FolderStrip folderId={search.folder} />
       <div className={styles.filters}>

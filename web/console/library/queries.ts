@@ -64,5 +64,5 @@ export const tagsQuery = queryOptions({
 
 /** After a change of videos, their tags or folders. */
 export async function refreshLibrary(queries: QueryClient): Promise<void> {
-  await Promise.all([queries.invalidateQueries({ queryKey: ['videos'] }), queries.invalidateQueries({ queryKey: ['folders'] })])
+  await Promise.all([['videos'], ['folders'], ['account']].map((queryKey) => queries.invalidateQueries({ queryKey })))
 }
