@@ -7,6 +7,7 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vit
 import { type EmbedChoices, siteCodes, USUAL_CHOICES } from '../../web/console/video/site-code.ts'
 import { findFreePort } from '../free-port.ts'
 import { startSharedReelgate } from '../in-process.ts'
+import { readRows } from '../rows.ts'
 import { sampleOf } from '../sample.ts'
 import { makeVideo } from '../videos.ts'
 
@@ -14,7 +15,7 @@ import { makeVideo } from '../videos.ts'
 
 let reelgate: Awaited<ReturnType<typeof startSharedReelgate>>
 beforeAll(async () => {
-  reelgate = await startSharedReelgate({ video: await makeVideo() })
+  reelgate = await startSharedReelgate({ video: await makeVideo(), env: { REELGATE_TRUSTED_PROXIES: '127.0.0.1' } })
 })
 afterAll(() => reelgate?.remove())
 
@@ -31,7 +32,14 @@ const ALL_CHOICES = {
       fontFamily: `"A's" \`\${x}\` \\n {a}, serif`,
     },
   },
-  otp: { ttlS: 60, site: '^(school|.*\\.school)\\.example$', watermark: `{id} {name}'s \`\${x}\` \\ "q"`, identifies: true },
+  otp: {
+    ttlS: 60,
+    site: '^(school|.*\\.school)\\.example$',
+    places: { mode: 'except', countries: ['DE', 'FR'] },
+    watermark: `{id} {name}'s \`\${x}\` \\ "q"`,
+    identifies: true,
+    streamLimit: 1,
+  },
 } satisfies Partial<EmbedChoices>
 
 const CHOICES: { what: string; choices: EmbedChoices }[] = [
@@ -83,19 +91,41 @@ describe.each([...CHOICES.slice(0, 1), ...sampleOf('choices of embedding', CHOIC
   })
 })
 
+test('with a limit of screens the code for WordPress asks guests to log in, who cannot be counted', async () => {
+  const otp = { ...USUAL_CHOICES.otp, streamLimit: 2 }
+  const path = await save('video.php', codeFor('wordpress', { ...USUAL_CHOICES, otp }))
+  const script = await save('page.php', wordPressPage(path, 0))
+  const { stdout } = await promisify(execFile)('php', [script], {
+    env: { ...process.env, REELGATE_SECRET: reelgate.owner.apiKey },
+  })
+  expect(stdout).toBe('Log in to watch this video.')
+})
+
 function codeFor(id: string, choices: EmbedChoices, testOtp?: { otp: string; playbackInfo: string }): string {
   const codes = siteCodes({ serverUrl: reelgate.url, videoId: reelgate.videoId, testOtp, choices })
   return codes.find((one) => one.id === id)?.code ?? ''
 }
 
-/** The markup is what the owner chose, and its OTP opens the video with the watermark and on the site that they chose. */
+const IN_GERMANY = '80.128.0.1'
+
+/** The markup is what the owner chose, and its OTP opens the video by the rules that they chose. */
 async function expectPlays(html: string, choices: EmbedChoices): Promise<void> {
   const [otp = ''] = /(?<=otp=|otp="|otp: ")\w{64}/.exec(html) ?? []
   const playbackInfo = Buffer.from(JSON.stringify({ videoId: reelgate.videoId })).toString('base64')
   expect(html.trim()).toBe(codeFor('html', choices, { otp, playbackInfo }).trim())
+  const { places, streamLimit } = choices.otp
+  if (places.countries.includes('DE')) expect(await redeemFrom(IN_GERMANY, otp)).toMatchObject({ status: 403 })
+  const { status, body } = await redeemFrom('10.0.0.1', otp)
+  expect(status).toBe(200)
+  const sessions = readRows(reelgate, 'select stream_limit from playback_session where id = ?', String(body.session))
+  expect(sessions).toEqual([{ stream_limit: streamLimit === '' ? null : streamLimit }])
+}
+
+async function redeemFrom(address: string, otp: string) {
   const viewer = reelgate.newViewer()
   await viewer.openPage(`?otp=${otp}`, { 'Sec-Fetch-Dest': 'iframe', Referer: 'https://www.school.example/lesson' })
-  expect(await viewer.redeem(otp)).toMatchObject({ status: 200 })
+  viewer.state.headers['X-Forwarded-For'] = address
+  return viewer.redeem(otp)
 }
 
 async function save(name: string, code: string): Promise<string> {
@@ -132,12 +162,12 @@ async function untilAnswered(url: string): Promise<string> {
 }
 
 /** What WordPress offers to a plugin, as far as this one uses it. */
-function wordPressPage(plugin: string): string {
+function wordPressPage(plugin: string, userId = 4711): string {
   return `<?php
 function add_shortcode($name, $write) { global $shortcodes; $shortcodes[$name] = $write; }
 function wp_json_encode($value) { return json_encode($value); }
 function esc_html($text) { return htmlspecialchars($text); }
-function get_current_user_id() { return 4711; }
+function get_current_user_id() { return ${userId}; }
 function wp_get_current_user() { return (object) ['display_name' => 'Ann', 'user_email' => 'ann@school.example']; }
 function is_wp_error($reply) { return $reply === false; }
 function wp_remote_retrieve_body($reply) { return $reply; }

@@ -1,6 +1,7 @@
 import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { startSharedReelgate } from '../../in-process.ts'
+import { readRows } from '../../rows.ts'
 import { sampleOf } from '../../sample.ts'
 import { makeVideo } from '../../videos.ts'
 import { startChromium } from '../chromium.ts'
@@ -50,6 +51,7 @@ test.each(sampleOf('ways of embedding', WAYS, 1))(
     await page.getByText('What your server asks for with each link').click()
     await page.getByRole('textbox', { name: 'Watermark' }).fill('{id} <{email}>')
     await page.getByRole('textbox', { name: 'Site' }).fill('^localhost$')
+    await page.getByRole('textbox', { name: 'Screens of one viewer' }).fill('2')
     await keepPicture(page, `embed-${way}`)
     await page.getByRole('button', { name: 'Copy' }).click() // waits until the code has this OTP
     await page.getByRole('button', { name: 'Copied' }).waitFor()
@@ -59,7 +61,11 @@ test.each(sampleOf('ways of embedding', WAYS, 1))(
     const visitor = await openTab(await newContext(chromium))
     const redeemed = visitor.waitForResponse('**/play/redeem')
     await visitor.goto(school.put(code))
-    expect(await (await redeemed).text()).toContain('reader-4711 <ann@example.org>')
+    const answer = await (await redeemed).text()
+    expect(answer).toContain('reader-4711 <ann@example.org>')
+    const { session } = JSON.parse(answer)
+    const sessions = readRows(reelgate, 'select stream_limit from playback_session where id = ?', session)
+    expect(sessions).toEqual([{ stream_limit: 2 }])
     const frame = visitor.frames().at(1)
     if (!frame) throw new Error('The page has no frame')
     const player = lookAtPlayer(visitor, frame)
@@ -80,12 +86,21 @@ test('on a phone the code in every language follows what is chosen, and a site t
   await page.getByRole('textbox', { name: 'Site' }).fill('https://school.example/')
   await page.getByRole('alert').getByText('whitelisthref').waitFor()
   await page.getByRole('textbox', { name: 'Site' }).fill('school.example')
+  await page.getByRole('combobox', { name: 'Where it may be watched' }).tap()
+  await page.getByRole('option', { name: 'Only in some countries' }).tap()
+  await page.getByText('Until you choose one, it may be watched everywhere.').waitFor()
+  await page.getByRole('combobox', { name: 'Countries' }).fill('Germ')
+  await page.getByRole('option', { name: 'Germany' }).tap()
+  await page.getByRole('textbox', { name: 'Screens of one viewer' }).fill('3')
   await page.getByRole('textbox', { name: 'Seconds to open the link' }).fill('60')
   for (const language of ['curl', 'Node', 'PHP', 'Python', 'WordPress']) {
     await page.getByRole('tab', { name: language }).tap()
     const code = page.getByRole('group', { name: `${language} code` })
     await code.getByText('school.example').waitFor()
-    expect(await code.textContent()).toMatch(/.ttl.{1,5}60\b/)
+    const text = (await code.textContent()) ?? ''
+    expect(text).toMatch(/.ttl.{1,5}60\b/)
+    expect(text).toMatch(/.streamLimit.{1,5}3\b/)
+    expect(text).toMatch(/.ipGeo.{1,5}[[{]\s*.allow.{1,5}\[\s*.DE.\s*\]/)
   }
   expect(complaintsOf(page)).toEqual([])
 })

@@ -4,6 +4,7 @@ import { NumberField } from '../app/number-field.tsx'
 import styles from './embed-builder.module.css'
 import type { EmbedWay, PlayerOptions } from './embed-html.ts'
 import type { OtpChoices } from './otp-choices.ts'
+import { PlacesFields } from './places-fields.tsx'
 import { USUAL_CHOICES } from './site-code.ts'
 import { SiteCodeTabs } from './site-code-tabs.tsx'
 
@@ -156,6 +157,17 @@ function OtpFields({ otp, onChange }: { otp: OtpChoices; onChange(changes: Parti
         placeholder="Every site"
         value={otp.site}
         onChange={({ target }) => onChange({ site: target.value })}
+      />
+      <PlacesFields places={otp.places} onChange={(places) => onChange({ places })} />
+      <NumberField
+        label="Screens of one viewer at the same time"
+        description="Over all videos. The code then says who the viewer is, too."
+        placeholder="The limit of the account"
+        min={1}
+        max={100}
+        allowDecimal={false}
+        value={otp.streamLimit}
+        onChange={(streamLimit) => onChange({ streamLimit })}
       />
       <NumberField
         label="Seconds to open the link"

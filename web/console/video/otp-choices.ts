@@ -1,28 +1,47 @@
 import { NEW_WATERMARK, toAnnotation } from './annotation.ts'
+import { type Places, toIpGeo } from './protection.ts'
 
 /** What the owner's server asks for with each OTP. */
-export type OtpChoices = { ttlS: number | ''; site: string; watermark: string; identifies: boolean }
+export type OtpChoices = {
+  ttlS: number | ''
+  site: string
+  places: Places
+  watermark: string
+  identifies: boolean
+  streamLimit: number | ''
+}
 
-export const OTP_DEFAULTS: OtpChoices = { ttlS: 300, site: '', watermark: '', identifies: false }
+export const OTP_DEFAULTS: OtpChoices = {
+  ttlS: 300,
+  site: '',
+  places: { mode: 'anywhere', countries: [] },
+  watermark: '',
+  identifies: false,
+  streamLimit: '',
+}
 
 /** The body of the request; `userId` and `viewer` hold an example, for which the owner's server puts its viewer. */
 export type OtpBody = {
   ttl: number
   whitelisthref?: string
+  ipGeo?: ReturnType<typeof toIpGeo>['ipGeo']
   annotate?: ReturnType<typeof toAnnotation>[]
   userId?: string
+  streamLimit?: number
   viewer?: { name: string; email: string }
 }
 
 export const EXAMPLE_USER_ID = 'reader-4711'
 
-export function otpBody({ ttlS, site, watermark, identifies }: OtpChoices): OtpBody {
+export function otpBody({ ttlS, site, places, watermark, identifies, streamLimit }: OtpChoices): OtpBody {
   const text = watermark.trim()
   return {
     ttl: ttlS === '' ? 300 : ttlS,
     ...(site.trim() !== '' && { whitelisthref: site.trim() }),
+    ...toIpGeo(places),
     ...(text !== '' && { annotate: [toAnnotation({ ...NEW_WATERMARK, text })] }),
-    ...((identifies || text.includes('{id}')) && { userId: EXAMPLE_USER_ID }),
+    ...((identifies || text.includes('{id}') || streamLimit !== '') && { userId: EXAMPLE_USER_ID }),
+    ...(streamLimit !== '' && { streamLimit }),
     ...(/\{(?:name|email)\}/.test(text) && { viewer: { name: 'Ann Example', email: 'ann@example.org' } }),
   }
 }

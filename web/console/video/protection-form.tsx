@@ -1,12 +1,13 @@
-import { Button, Code, MultiSelect, Select, TextInput } from '@mantine/core'
+import { Button, Code, TextInput } from '@mantine/core'
 import { useMutation } from '@tanstack/react-query'
-import { type FormEvent, useMemo, useState } from 'react'
+import { type FormEvent, useState } from 'react'
 import type { VideoBody } from '../../../src/http/api/video-body.ts'
 import { callApi } from '../api.ts'
 import { FailureNotice } from '../app/failure.tsx'
 import { NumberField } from '../app/number-field.tsx'
 import { useMay } from '../sign-in/queries.ts'
-import { listCountries, type OtpDefaults, type Places, type Protection, readProtection, toOptions } from './protection.ts'
+import { PlacesFields } from './places-fields.tsx'
+import { type OtpDefaults, type Protection, readProtection, toOptions } from './protection.ts'
 import styles from './video-page.module.css'
 import { WatermarkFields } from './watermark-fields.tsx'
 
@@ -89,36 +90,5 @@ function ProtectionForm({ path, options, video, stored, onSaved }: DefaultsProps
         </Button>
       </div>
     </form>
-  )
-}
-
-function PlacesFields({ places, onChange }: { places: Places; onChange(places: Places): void }) {
-  const countries = useMemo(listCountries, [])
-  const modes = [
-    { value: 'anywhere', label: 'Everywhere' },
-    { value: 'only', label: 'Only in some countries' },
-    { value: 'except', label: 'Everywhere but in some countries' },
-  ] as const
-  const select = (value: string | null) => {
-    const mode = modes.find((known) => known.value === value)?.value ?? 'anywhere'
-    onChange({ mode, countries: mode === 'anywhere' ? [] : places.countries })
-  }
-  return (
-    <>
-      <Select label="Where it may be watched" data={modes} value={places.mode} onChange={select} allowDeselect={false} />
-      {places.mode !== 'anywhere' && (
-        <MultiSelect
-          label="Countries"
-          required={places.mode === 'only'}
-          data={countries}
-          value={places.countries}
-          onChange={(next) => onChange({ ...places, countries: next })}
-          searchable
-          hidePickedOptions
-          limit={50}
-          nothingFoundMessage="There is no such country."
-        />
-      )}
-    </>
   )
 }

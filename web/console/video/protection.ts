@@ -36,12 +36,17 @@ export function toOptions({ site, places, streamLimit, ttlS, watermark }: Protec
   return {
     ...others,
     ...(site.trim() !== '' && { whitelisthref: site.trim() }),
-    ...(places.mode === 'only' && { ipGeo: { allow: places.countries } }),
-    ...(places.mode === 'except' && places.countries.length > 0 && { ipGeo: { block: places.countries } }),
+    ...toIpGeo(places),
     ...(streamLimit !== '' && { streamLimit }),
     ...(ttlS !== '' && { ttl: ttlS }),
     ...(watermark && watermark.text.trim() !== '' && { annotate: [toAnnotation(watermark)] }),
   }
+}
+
+/** The option `ipGeo`; nothing while no country is chosen, which the server would read as everywhere. */
+export function toIpGeo({ mode, countries }: Places): { ipGeo?: { allow: string[] } | { block: string[] } } {
+  if (mode === 'anywhere' || countries.length === 0) return {}
+  return { ipGeo: mode === 'only' ? { allow: countries } : { block: countries } }
 }
 
 function readPlaces(ipGeo: unknown): Places | undefined {

@@ -165,6 +165,8 @@ HTTPServer(("", 3000), Page).serve_forever()
 }
 
 function wordPressCode(serverUrl: string, { html, body: { userId, viewer, ...body } }: CodeOptions): string {
+  // Only viewers with a userId can be counted.
+  const refusesGuests = body.streamLimit !== undefined
   const entries = [
     ...Object.entries(body).map(([name, value]) => `${phpLiteral(name)} => ${phpLiteral(value)}`),
     ...(userId === undefined ? [] : [`'userId' => get_current_user_id() ?: null`]),
@@ -173,7 +175,7 @@ function wordPressCode(serverUrl: string, { html, body: { userId, viewer, ...bod
   return `<?php
 /* Plugin Name: Reelgate */
 add_shortcode('reelgate', function ($attributes) {
-    $secret = defined('REELGATE_SECRET') ? REELGATE_SECRET : getenv('REELGATE_SECRET');
+${refusesGuests ? "    if (get_current_user_id() === 0) return 'Log in to watch this video.';\n" : ''}    $secret = defined('REELGATE_SECRET') ? REELGATE_SECRET : getenv('REELGATE_SECRET');
 ${viewer ? '    $user = wp_get_current_user();\n' : ''}    $reply = wp_remote_post('${serverUrl}/api/videos/' . rawurlencode($attributes['id']) . '/otp', [
         'headers' => ['Authorization' => 'Apisecret ' . $secret, 'Content-Type' => 'application/json'],
         'body' => wp_json_encode([${entries.join(', ')}]),
