@@ -9,6 +9,7 @@ import type { Owner } from '../client.ts'
 import { listFiles } from '../data-folder.ts'
 import { type Reelgate, startSharedReelgate } from '../in-process.ts'
 import { readRows } from '../rows.ts'
+import { sampleOf } from '../sample.ts'
 import { makeVideo } from '../videos.ts'
 import { untilDecided } from './import-host.ts'
 import { formBody, post, uploadParts } from './raw-form.ts'
@@ -159,10 +160,12 @@ test('concurrent uploads never exceed the limit together, whether they say how l
   expect(stored.filter((files) => files.length > 0)).toHaveLength(3)
 })
 
-test.each([
+const HOSTS = [
   ['says its size before', (file: Buffer) => ({ 'Content-Length': file.length })],
   ['says no size', () => ({})],
-])(
+] as const
+
+test.each(sampleOf('hosts of imports that do not fit', HOSTS, 1))(
   'an import that does not fit and whose host %s fails with the reason, and is fetched when it is tried again',
   async (_, headers) => {
     const { owner, limitTo } = await newAccount(MB)

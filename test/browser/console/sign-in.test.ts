@@ -1,8 +1,9 @@
 import type { Browser } from 'playwright-core'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { makeLink } from '../../console/person.ts'
 import { startSharedReelgate } from '../../in-process.ts'
 import { startChromium } from '../chromium.ts'
+import { startSite } from '../site.ts'
 import { complaintsOf, consoleUrl, newContext, openConsole, openTab, tabTo } from './console.ts'
 
 // How an owner gets into the console.
@@ -18,6 +19,16 @@ beforeAll(async () => {
 afterAll(async () => {
   await chromium?.close()
   await reelgate?.remove()
+})
+
+test('D09: a page of another site that frames the console shows nothing of it', async () => {
+  const site = startSite()
+  onTestFinished(() => void site.close())
+  const page = await openConsole(chromium, reelgate)
+  await page.getByRole('heading', { name: 'Videos' }).waitFor()
+  await page.goto(site.put(`<iframe src="${consoleUrl(reelgate)}/"></iframe>`, '127.0.0.1'))
+  const [, frame] = page.frames()
+  await expect.poll(() => frame?.url()).toBe('chrome-error://chromewebdata/')
 })
 
 test('a one-time link signs the owner in, who sets a password, and signs in with it from then on', async () => {

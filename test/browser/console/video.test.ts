@@ -101,7 +101,7 @@ test('a failed video is encoded again with a click, and its history says so', as
   const upload = await reelgate.owner.credentials('No video')
   await reelgate.owner.send(upload, new Blob(['no video']))
   const page = await openConsole(chromium, reelgate, { path: `/videos/${upload.videoId}` })
-  await page.getByRole('button', { name: 'Encode it again' }).click()
+  await page.getByRole('button', { name: 'Try again' }).click()
   await page.getByRole('link', { name: 'History' }).click()
   await page.getByRole('table', { name: 'History' }).getByText('Encoded again').waitFor()
   expect(complaintsOf(page)).toEqual([])

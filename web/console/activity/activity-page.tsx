@@ -53,7 +53,7 @@ export function ActivityPage() {
       </Section>
       <Section
         title={`${formatBytes(statistics.days.findLast(({ storageBytes }) => storageBytes !== null)?.storageBytes ?? 0)} stored`}
-        lead="What the videos take on the disk, those in the trash included. A video counts once it is encoded."
+        lead="What the videos take on the disk, those in the trash included. Renditions count once a video is encoded."
       >
         <StorageMeter />
         <Chart label="Storage" valueName="Stored" points={perDay(({ storageBytes }) => storageBytes)} format={formatBytes} />

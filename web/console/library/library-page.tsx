@@ -56,6 +56,7 @@ export function LibraryPage() {
   if (isNew)
     return (
       <Page title="Videos">
+        <FullStorageNotice />
         <EmptyLibrary />
       </Page>
     )

@@ -54,7 +54,7 @@ function Retry({ videoId }: { videoId: string }) {
   return (
     <>
       <Button variant="default" leftSection={<ReloadIcon size={16} />} loading={retry.isPending} onClick={() => retry.mutate()}>
-        Encode it again
+        Try again
       </Button>
       {retry.error && <FailureNotice error={retry.error} />}
     </>
