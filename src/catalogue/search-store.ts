@@ -39,7 +39,7 @@ export function isSlowSearch(filter: VideoFilter): boolean {
 }
 
 /**
- * The number of an account's videos that match a filter, and the positions of a slice of them, newest first.
+ * The number of an account's videos that match a filter, `countUpTo` at most, and the positions of a slice of them, newest first.
  * Only indexes are read; a slice after the last match costs nothing.
  */
 export async function findPositions(db: Db, accountId: string, filter: VideoFilter, slice: Slice): Promise<Counted> {
@@ -48,7 +48,8 @@ export async function findPositions(db: Db, accountId: string, filter: VideoFilt
   const scan = planScan(db, accountId, filter, sets)
   if (textTerms(filter).length > 0 || sets.length > 1 || filter.statuses !== undefined) return countAndSlice(db, scan, slice)
   const count = sets[0]?.videoCount ?? (await countVideos(db, accountId))
-  return { count, positions: slice.offset < count ? await sliceInOrder(db, scan, slice) : [] }
+  const positions = slice.offset < count ? await sliceInOrder(db, scan, slice) : []
+  return { count: Math.min(count, slice.countUpTo ?? count), positions }
 }
 
 /** Another order of a list than newest first. Videos that are equal in it are in the order in which they came, or for `descending` the other. */
@@ -93,19 +94,20 @@ type IndexedSet = IndexScan & { videoCount: number; holds(position: RawBuilder<n
 
 /** Scans the smallest suitable index in list order, and checks the other conditions for each entry. */
 function planScan(db: Db, accountId: string, filter: VideoFilter, sets: readonly IndexedSet[]): IndexScan {
-  const { position, from } = planScanOfAnyStatus(db, accountId, filter, sets)
+  const scan = planScanOfAnyStatus(db, accountId, filter, sets)
+  const { position, from } = scan
   const { statuses } = filter
-  if (statuses === undefined) return { position, from }
+  if (statuses === undefined) return scan
   const isIn = sql`exists (select 1 from video as other where other.position = ${position} and other.status in (${sql.join(statuses)}))`
-  return { position, from: sql`${from} and ${isIn}` }
+  return { ...scan, from: sql`${from} and ${isIn}` }
 }
 
 /** The same without the condition on the state. */
 function planScanOfAnyStatus(db: Db, accountId: string, filter: VideoFilter, sets: readonly IndexedSet[]): IndexScan {
   const texts = textTerms(filter)
   if (texts.length > 0) {
-    const { position, from } = textMatchScan(db, accountId, texts)
-    return { position, from: sql`${from} ${andIn(sets, position)}` }
+    const scan = textMatchScan(db, accountId, texts)
+    return { ...scan, from: sql`${scan.from} ${andIn(sets, scan.position)}` }
   }
   const [smallest, ...others] = sets
   if (smallest) {

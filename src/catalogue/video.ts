@@ -24,11 +24,14 @@ export type Video = VideoRow & { posters: Poster[]; tags: string[] }
 /** Skipping more rows than this on the way to a page may take milliseconds. */
 const MAX_QUICK_OFFSET = 5_000
 
+/** Counting up to more than this is as slow as an exact count. */
+export const MAX_COUNT_UP_TO = 10_000
+
 /** A page by its number, from 1, or the videos older than a position. */
-export type PageRequest = { limit: number } & ({ page: number } | { below: number })
+export type PageRequest = { limit: number; countUpTo?: number } & ({ page: number } | { below: number })
 
 /**
- * A page of the videos that match the filter, newest first, and the number of all matches. The two are read one after the other, so a
+ * A page of the videos that match the filter, newest first, and the number of all matches, or `countUpTo` if there are more. The two are read one after the other, so a
  * video added or deleted in between may be in only one of them. A page after the last is empty and costs nothing.
  * @returns `lastPosition` where more follow. Reading on from it yields each video once, even while others are added and deleted
  * @throws Failure `not-found` when the account has no such folder
@@ -39,12 +42,12 @@ export async function findVideos(
   filter: VideoFilter,
   pageRequest: PageRequest,
 ): Promise<{ count: number; videos: Video[]; lastPosition: number | undefined }> {
-  const { limit } = pageRequest
+  const { limit, countUpTo } = pageRequest
   if (filter.folderId !== undefined) await getFolder(db, accountId, filter.folderId)
   const start = 'page' in pageRequest ? { offset: (pageRequest.page - 1) * limit } : { offset: 0, below: pageRequest.below }
   const reader = isSlowSearch(filter) || start.offset > MAX_QUICK_OFFSET ? slowQueryDb : db
   // One more than the page, to know whether more follow.
-  const { count, positions: found } = await findPositions(reader, accountId, filter, { limit: limit + 1, ...start })
+  const { count, positions: found } = await findPositions(reader, accountId, filter, { limit: limit + 1, countUpTo, ...start })
   const positions = found.slice(0, limit)
   const videos = await readVideos(db, accountId, positions)
   return { count, videos, lastPosition: found.length > limit ? positions.at(-1) : undefined }

@@ -39,11 +39,11 @@ export function recordsTable(
 /** A search for a part of a text in some columns of `video_text`; both are folded (fold-case.ts). */
 export type TextTerm = { columns: readonly ('id' | 'title' | 'file_name')[]; part: string }
 
-/** Entries of an index in list order. */
-export type IndexScan = { position: RawBuilder<number>; from: RawBuilder<unknown> }
+/** Entries of an index in list order. `isCompared`: it compares every text, since none of those searched for has a trigram. */
+export type IndexScan = { position: RawBuilder<number>; from: RawBuilder<unknown>; isCompared?: boolean }
 
-/** Part of a scan, newest first. `below`: only videos older than that position. */
-export type Slice = { limit: number; offset: number; below?: number }
+/** Part of a scan, newest first. `below`: only videos older than that position. `countUpTo`: where counting may end. */
+export type Slice = { limit: number; offset: number; below?: number; countUpTo?: number }
 
 export type Counted = { count: number; positions: number[] }
 
@@ -57,6 +57,7 @@ export function textMatchScan(db: Db, accountId: string, texts: readonly TextTer
     return {
       position,
       from: sql`from video_text where account_id = ${accountId} and ${sql.join(texts.map(toLikeCondition), sql` and `)}`,
+      isCompared: !texts.some(hasTrigram),
     }
   return { position, from: sql`from video_text where ${matchTexts(texts)} and ${isVideoOf(accountId)}` }
 }
@@ -72,12 +73,30 @@ function isVideoOf(accountId: string): RawBuilder<boolean> {
     else video_text.rowid not in (select position from video where deleted_at_s is not null) end`
 }
 
+/** More positions than this are not read to count them. */
+const MAX_COUNTED_POSITIONS = 10_000
+
 /**
- * The length of a scan, and a slice of it. Scanning is most of the work, and SQLite counts faster than it materializes. A slice that
- * holds the whole scan is its count, too, which spares what is rarely found a second look at everything.
+ * The length of a scan, or `countUpTo` if it is longer, and a slice of it. With `countUpTo` one scan yields both, and ends early.
+ * PostgreSQL finds trigrams in no order: all matches are read and sorted anyway, and a limit could mislead its planner into comparing
+ * every text.
  */
 export async function countAndSlice(db: Db, scan: IndexScan, slice: Slice): Promise<Counted> {
-  if (isPostgres(db)) return countWhileSlicing(db, scan, slice)
+  const { limit, offset, below, countUpTo = Number.POSITIVE_INFINITY } = slice
+  const end = Math.max(offset + limit, countUpTo)
+  if (below === undefined && end <= MAX_COUNTED_POSITIONS && (scan.isCompared || !isPostgres(db))) {
+    const positions = await sliceInOrder(db, scan, { limit: end, offset: 0 })
+    return { count: Math.min(positions.length, countUpTo), positions: positions.slice(offset, offset + limit) }
+  }
+  const { count, positions } = await (isPostgres(db) ? countWhileSlicing : countThenSlice)(db, scan, slice)
+  return { count: Math.min(count, countUpTo), positions }
+}
+
+/**
+ * Scanning is most of the work, and SQLite counts faster than it materializes. A slice that holds the whole scan is its count, too, which
+ * spares what is rarely found a second look at everything.
+ */
+async function countThenSlice(db: Db, scan: IndexScan, slice: Slice): Promise<Counted> {
   const first = slice.offset === 0 && slice.below === undefined ? await sliceInOrder(db, scan, slice) : undefined
   if (first && first.length < slice.limit) return { count: first.length, positions: first }
   const { rows } = await sql<{ count: number }>`select count(*) as count ${scan.from}`.execute(db)

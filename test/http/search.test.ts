@@ -301,6 +301,58 @@ describe('paging', () => {
   })
 })
 
+describe('countUpTo', () => {
+  let owner: Owner & { ids: string[] }
+  beforeAll(async () => {
+    owner = await ownerOf(
+      'counted',
+      Array.from({ length: 9 }, (_, i) => `Scene ${i}`),
+    )
+  })
+
+  test.each(['', 'q=sc', 'q=scene', 'q=ne%208', 'q=nothing', 'status=Queued', 'q=s&sort=title', 'q=sc&page=3', 'folderId=root'])(
+    'GET /videos?%s has the same rows with it, and counts no further',
+    async (query) => {
+      const exact = await owner.list(`?limit=4&${query}`)
+      for (const countUpTo of [1, 4, 9, 10, 10_000]) {
+        const count = Math.min(exact.count, countUpTo)
+        expect(await owner.list(`?limit=4&${query}&countUpTo=${countUpTo}`)).toEqual({ ...exact, count })
+      }
+      for (const absent of ['', '0']) expect(await owner.list(`?limit=4&${query}&countUpTo=${absent}`)).toEqual(exact)
+    },
+  )
+
+  test('the Link headers lead through all videos, and keep it', async () => {
+    const ids: string[] = []
+    let next: string | undefined = '/api/videos?limit=4&q=sc&countUpTo=2'
+    while (next) {
+      const response = await owner.call('GET', next)
+      const { count, rows } = (await response.json()) as { count: number; rows: { id: string }[] }
+      expect(count).toBe(2)
+      ids.push(...rows.map(({ id }) => id))
+      const [, link] = /<[^>]*(\/api\/videos[^>]+)>; rel="next"/.exec(response.headers.get('link') ?? '') ?? []
+      if (link) expect(link).toContain('countUpTo=2')
+      next = link
+    }
+    expect(ids).toEqual(owner.ids.toReversed())
+  })
+
+  test.each(['-1', '1.5', '1e3', 'all', '10001', '9'.repeat(40), '1&countUpTo=2'])(
+    'Q06: countUpTo=%s is refused',
+    async (value) => {
+      for (const query of ['', 'q=s&', 'sort=title&']) {
+        const response = await owner.call('GET', `/api/videos?${query}countUpTo=${value}`)
+        expect(response.status).toBe(400)
+        expect(await response.text()).toContain('countUpTo')
+      }
+    },
+  )
+
+  test('a misspelled countupto is refused', async () => {
+    expect((await owner.call('GET', '/api/videos?countupto=5')).status).toBe(400)
+  })
+})
+
 describe('ETag', () => {
   let owner: Owner
   let videoId: string

@@ -7,11 +7,11 @@ import { type CursorDeps, decodeCursor, encodeCursor } from '../../catalogue/cur
 import type { VideoFilter, VideoOrder } from '../../catalogue/search-store.ts'
 import { VIDEO_STATUSES, type VideoStatus } from '../../catalogue/status.ts'
 import { parseTagFilter } from '../../catalogue/tag.ts'
-import { findSortedVideos, findVideos, type PageRequest } from '../../catalogue/video.ts'
+import { findSortedVideos, findVideos, MAX_COUNT_UP_TO, type PageRequest } from '../../catalogue/video.ts'
 import { Failure } from '../../errors.ts'
 import type { App } from '../server/app-type.ts'
 import { refuseMisspelledNames } from '../wire/misspelled-names.ts'
-import { readPaging } from '../wire/paging.ts'
+import { readCount, readPaging } from '../wire/paging.ts'
 import type { CachedResponse, ResponseCache } from '../wire/response-cache.ts'
 import { authenticateRequest } from './key.ts'
 import { VideoBody, videoBody } from './video-body.ts'
@@ -32,6 +32,12 @@ const ListQuery = Type.Object({
   folderId: Type.Optional(Type.String({ description: 'id of a folder, or root: videos directly in it' })),
   status: Type.Optional(
     Type.String({ description: 'one or several states, separated by commas', examples: ['Queued,Processing'] }),
+  ),
+  countUpTo: Type.Optional(
+    Type.String({
+      description: `count no further than this number, 1 to ${MAX_COUNT_UP_TO}: \`count\` is exact below it, and equal to it where as many videos match or more. Absent: exact. A search for one or two letters that many videos contain is answered sooner with it`,
+      examples: ['1000'],
+    }),
   ),
   sort: Type.Optional(
     Type.String({
@@ -116,7 +122,8 @@ async function readSortedPage(
   if (query.after !== undefined) throw new Failure('invalid', 'A sorted list is read by page: send page instead of after.')
   const paging = readPaging(query, { default: DEFAULT_LIMIT, max: pageMax })
   const { count, videos, hasMore } = await findSortedVideos(deps, accountId, { filter: readFilter(query), order }, paging)
-  const page: VideoListBody = { count, rows: videos.map((video) => videoBody(deps.publicUrl(), video)) }
+  const rows = videos.map((video) => videoBody(deps.publicUrl(), video))
+  const page: VideoListBody = { count: Math.min(count, readCountUpTo(query) ?? count), rows }
   const known = Object.entries(query).filter(([name]) => PARAMETERS.includes(name) && name !== 'page')
   const next = new URLSearchParams([...known, ['page', String(paging.page + 1)]])
   const link = hasMore ? `<${deps.publicUrl()}${prefix}/videos?${next}>; rel="next"` : undefined
@@ -132,9 +139,18 @@ function readOrder(sort = ''): VideoOrder | undefined {
 /** @throws Failure `invalid` */
 function readPageRequest(deps: ListRoutesDeps, { accountId, pageMax }: Caller, query: Static<typeof ListQuery>): PageRequest {
   const paging = readPaging(query, { default: DEFAULT_LIMIT, max: pageMax })
-  if (query.after === undefined) return paging
+  const countUpTo = readCountUpTo(query)
+  if (query.after === undefined) return { ...paging, countUpTo }
   if (query.page !== undefined) throw new Failure('invalid', 'Send page or after, not both.')
-  return { limit: paging.limit, below: decodeCursor(deps, accountId, query.after) }
+  return { limit: paging.limit, countUpTo, below: decodeCursor(deps, accountId, query.after) }
+}
+
+/** @throws Failure `invalid` */
+function readCountUpTo({ countUpTo }: Static<typeof ListQuery>): number | undefined {
+  const limit = readCount('countUpTo', countUpTo)
+  if (limit !== undefined && limit > MAX_COUNT_UP_TO)
+    throw new Failure('invalid', `countUpTo is at most ${MAX_COUNT_UP_TO}. Leave it out for the exact count.`)
+  return limit
 }
 
 /** RFC 8288: the page of what is older than this one's last video. */

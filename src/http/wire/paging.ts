@@ -22,7 +22,8 @@ export function readPaging(query: { page?: unknown; limit?: unknown }, limits: P
   return { page, limit }
 }
 
-function readCount(name: string, value: unknown): number | undefined {
+/** @throws Failure `invalid` */
+export function readCount(name: string, value: unknown): number | undefined {
   if (value === undefined || value === '') return undefined
   if (typeof value !== 'string' || !/^[0-9]{1,40}$/.test(value))
     throw new Failure('invalid', `${name} must be one whole number from 1, in digits, such as ${name}=2.`)

@@ -1,6 +1,7 @@
 import type { Browser, Page } from 'playwright-core'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { startSharedReelgate } from '../../in-process.ts'
+import { changeRows } from '../../rows.ts'
 import { makeVideo } from '../../videos.ts'
 import { startChromium } from '../chromium.ts'
 import { complaintsOf, openConsole, PHONE, tabTo } from './console.ts'
@@ -69,6 +70,37 @@ test('a list of hundreds is read as it is looked at: End shows its oldest video,
   expect(await last.getAttribute('aria-posinset')).toBe(String(FILLERS))
   expect(await last.getAttribute('aria-setsize')).toBe(String(FILLERS))
   expect(asked.filter((url) => /\bpage=[23]\b/.test(url))).toEqual([])
+})
+
+test('what a search finds beyond a thousand is counted after the rows are there, and End then shows its oldest video', async () => {
+  const large = await startSharedReelgate()
+  onTestFinished(() => large.remove())
+  changeRows(
+    large,
+    `insert into video (id, account_id, title, description, file_name, upload_time_s, status)
+      with recursive number (n) as (select 1 union all select n + 1 from number where n < 1234)
+      select 'abcdefabcdefabcdefabcdefab' || (100000 + n), account.id, 'Take ' || n, '', '', n, 'Queued' from number, account;
+    update account set video_count = 1234`,
+  )
+  const page = await openConsole(chromium, large, { path: '/videos' })
+  await page.getByRole('link', { name: 'All 1,234' }).waitFor()
+  const counting = Promise.withResolvers<void>()
+  const isCount = (url: URL) => url.searchParams.get('limit') === '1' && url.searchParams.has('q')
+  await page.route(isCount, async (route) => {
+    await counting.promise
+    await route.continue()
+  })
+  await page.getByRole('searchbox').fill('ke')
+  const itemAt = (place: number, size: number) => list(page).locator(`[aria-posinset="${place}"][aria-setsize="${size}"]`)
+  await itemAt(1, -1).waitFor()
+  await itemAt(1, -1).getByRole('link').focus()
+  await page.keyboard.press('End')
+  await itemAt(1000, -1).getByRole('link', { name: 'Take 235' }).waitFor()
+  counting.resolve()
+  await itemAt(1000, 1234).waitFor()
+  await page.keyboard.press('End')
+  await itemAt(1234, 1234).getByRole('link', { name: 'Take 1', exact: true }).waitFor()
+  expect(complaintsOf(page)).toEqual([])
 })
 
 test('a link to a folder, tags and a state shows a colleague the same videos', async () => {

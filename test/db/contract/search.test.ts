@@ -72,12 +72,19 @@ test('every filter finds and counts the same videos as a comparison of each, new
       for (const db of [database.db, database.slowQueryDb]) {
         const found = (slice: Slice) => findPositions(db, accountId, filter, slice)
         const count = wanted.length
-        expect(await found({ limit: 100, offset: 0 })).toEqual({ count, positions: wanted })
-        expect(await found({ limit: 2, offset: 1 })).toEqual({ count, positions: wanted.slice(1, 3) })
-        for (const offset of [1000, 1e40]) expect(await found({ limit: 2, offset })).toEqual({ count, positions: [] })
         const below = wanted[1] ?? 0
-        const older = wanted.filter((position) => position < below).slice(0, 2)
-        expect(await found({ limit: 2, offset: 0, below })).toEqual({ count, positions: older })
+        const slices: [Slice, number[]][] = [
+          [{ limit: 100, offset: 0 }, wanted],
+          [{ limit: 2, offset: 1 }, wanted.slice(1, 3)],
+          [{ limit: 2, offset: 1000 }, []],
+          [{ limit: 2, offset: 1e40 }, []],
+          [{ limit: 2, offset: 0, below }, wanted.filter((position) => position < below).slice(0, 2)],
+        ]
+        for (const [slice, positions] of slices) {
+          expect(await found(slice)).toEqual({ count, positions })
+          for (const countUpTo of [1, 3, 10_000])
+            expect(await found({ ...slice, countUpTo })).toEqual({ count: Math.min(count, countUpTo), positions })
+        }
       }
     }),
     { numRuns: 60 },

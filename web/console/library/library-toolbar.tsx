@@ -106,7 +106,7 @@ function TrashLink() {
 type StateLinkProps = { search: LibrarySearch; filter?: StateFilter; isCurrent: boolean; isCounted: boolean }
 
 function StateLink({ search, filter, isCurrent, isCounted }: StateLinkProps) {
-  const { data: count } = useQuery({ ...videoCountQuery({ ...search, state: filter }), enabled: isCounted })
+  const { data: count } = useQuery({ ...videoCountQuery(filterOf({ ...search, state: filter })), enabled: isCounted })
   if (filter !== undefined && filter !== 'ready' && count === 0 && !isCurrent) return null
   return (
     <Link

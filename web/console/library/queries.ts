@@ -22,12 +22,29 @@ export function filterOf({ q, folder, tags, state }: LibrarySearch): Filter {
   return { q, folder, tags, state }
 }
 
-/** A page of the list, from 1. Its `count` is that of all videos that match. Unchanged lists are answered from the browser's cache (ETag). */
+/** Of what is searched, no more are counted with the rows: an exact count takes longer than they do. */
+const COUNT_UP_TO = 1000
+
+/** Whether a list has at least as many videos as it says, instead of exactly as many. */
+export function isCountCut(filter: Filter, { count }: VideoListBody): boolean {
+  return isSearch(filter) && count >= COUNT_UP_TO
+}
+
+function isSearch({ q, state }: Filter): boolean {
+  return q !== undefined || state !== undefined
+}
+
+/** A page of the list, from 1. Its `count` is that of all videos that match, or else `isCountCut`. Unchanged lists are answered from the browser's cache (ETag). */
 export const videosPageQuery = (filter: Filter, page: number) =>
   queryOptions({
     queryKey: ['videos', 'list', filter, page],
-    queryFn: ({ signal }) =>
-      callApi<VideoListBody>('GET', 'videos', { query: { ...listQuery(filter), page, limit: PAGE_SIZE }, signal }),
+    queryFn: ({ signal }) => {
+      const countUpTo = isSearch(filter) ? COUNT_UP_TO : undefined
+      return callApi<VideoListBody>('GET', 'videos', {
+        query: { ...listQuery(filter), page, limit: PAGE_SIZE, countUpTo },
+        signal,
+      })
+    },
     refetchInterval: ({ state }) =>
       state.data?.rows.some(({ status }) => isUnderWay(status)) ? REFRESH_UNDER_WAY_MS : REFRESH_MS,
   })

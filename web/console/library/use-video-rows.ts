@@ -2,11 +2,12 @@ import { keepPreviousData, useQueries, useQuery, useQueryClient } from '@tanstac
 import { useCallback, useState } from 'react'
 import type { VideoBody } from '../../../src/http/api/video-body.ts'
 import type { LibrarySearch } from './library-search.ts'
-import { filterOf, PAGE_SIZE, videosPageQuery } from './queries.ts'
+import { filterOf, isCountCut, PAGE_SIZE, videoCountQuery, videosPageQuery } from './queries.ts'
 
 export type VideoRows = {
-  /** Of all videos that match; undefined until the first page is there. */
+  /** Of all videos that match, or of the first of them until they are counted; undefined until the first page is there. */
   count: number | undefined
+  isCounted: boolean
   error: Error | null
   retry(): void
   /** Undefined while its page is loading. */
@@ -25,6 +26,8 @@ export function useVideoRows(search: LibrarySearch): VideoRows {
   const filter = filterOf(search)
   const [shown, setShown] = useState({ firstPage: 1, lastPage: 1 })
   const first = useQuery({ ...videosPageQuery(filter, 1), placeholderData: keepPreviousData })
+  // The links of states ask for it after a pause in typing.
+  const exact = useQuery({ ...videoCountQuery(filter), placeholderData: undefined, enabled: false })
   const pages = Array.from({ length: shown.lastPage - shown.firstPage + 1 }, (_, index) => shown.firstPage + index)
   const results = useQueries({ queries: pages.map((page) => videosPageQuery(filter, page)) })
 
@@ -47,5 +50,14 @@ export function useVideoRows(search: LibrarySearch): VideoRows {
     return rows
   }
   const failed = [first, ...results].find(({ error }) => error !== null)
-  return { count: first.data?.count, error: failed?.error ?? null, retry: () => void failed?.refetch(), rowAt, show, readRange }
+  const isCut = first.data !== undefined && isCountCut(filter, first.data)
+  return {
+    count: isCut ? Math.max(first.data.count, exact.data ?? 0) : first.data?.count,
+    isCounted: first.data !== undefined && (!isCut || exact.data !== undefined),
+    error: failed?.error ?? null,
+    retry: () => void failed?.refetch(),
+    rowAt,
+    show,
+    readRange,
+  }
 }

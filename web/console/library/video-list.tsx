@@ -84,7 +84,7 @@ export function VideoList({ rows, selection, view, onDelete }: VideoListProps) {
               className={styles.item}
               data-index={index}
               style={placeOf(index)}
-              aria-setsize={rows.count ?? -1}
+              aria-setsize={rows.isCounted ? rows.count : -1}
               aria-posinset={index + 1}
               aria-busy={video === undefined}
             >
