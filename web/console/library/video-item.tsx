@@ -1,4 +1,4 @@
-import { Checkbox, Skeleton, VisuallyHidden } from '@mantine/core'
+import { Skeleton } from '@mantine/core'
 import { Link } from '@tanstack/react-router'
 import { memo } from 'react'
 import type { VideoBody } from '../../../src/http/api/video-body.ts'
@@ -38,7 +38,7 @@ export const VideoRow = memo(function VideoRow(props: VideoItemProps) {
         <Length video={video} />
       </div>
       <div className={styles.number}>
-        <VisuallyHidden>Size </VisuallyHidden>
+        <span className={styles.hidden}>Size </span>
         {video.totalSizeBytes > 0 && formatBytes(video.totalSizeBytes)}
       </div>
       <Added video={video} />
@@ -89,10 +89,12 @@ export function LoadingItem({ view }: { view: 'table' | 'cards' }) {
   )
 }
 
+/** As Mantine's look, but one element: a search draws dozens of them between two letters. */
 function PickBox({ video, isSelected, isSelecting, maySelect, tabIndex }: VideoItemProps) {
   if (!maySelect) return <span />
   return (
-    <Checkbox
+    <input
+      type="checkbox"
       aria-label={`Select ${video.title}`}
       className={styles.box}
       data-shown={isSelecting || undefined}
@@ -137,7 +139,7 @@ function Length({ video: { length } }: { video: VideoBody }) {
   if (length === 0) return null
   return (
     <>
-      <VisuallyHidden>Length </VisuallyHidden>
+      <span className={styles.hidden}>Length </span>
       {formatDuration(length)}
     </>
   )
@@ -146,7 +148,7 @@ function Length({ video: { length } }: { video: VideoBody }) {
 function Added({ video: { upload_time: addedAtS } }: { video: VideoBody }) {
   return (
     <span className={styles.added} title={formatMoment(addedAtS)}>
-      <VisuallyHidden>Added </VisuallyHidden>
+      <span className={styles.hidden}>Added </span>
       {formatAgo(addedAtS)}
     </span>
   )
