@@ -82,6 +82,13 @@ export function AccountLimitsDialog({ account, onClose }: { account: Account; on
             onChange={(value) => change({ [name]: Math.max(min, Number(value) || 0) })}
           />
         ))}
+        <Select
+          label="When a viewer starts one more"
+          data={WHEN_FULL}
+          value={limits.whenFull}
+          onChange={(value) => value !== null && change({ whenFull: value })}
+          allowDeselect={false}
+        />
         <NumberField
           label="Storage, in GB"
           description="What its videos may take on the disk, those in the trash included. Empty: no limit."
@@ -90,13 +97,6 @@ export function AccountLimitsDialog({ account, onClose }: { account: Account; on
           decimalScale={3}
           value={limits.storageLimitBytes === null ? '' : limits.storageLimitBytes / GB}
           onChange={(gb) => change({ storageLimitBytes: gb === '' ? null : Math.max(1, Math.round(gb * GB)) })}
-        />
-        <Select
-          label="When a viewer starts one more"
-          data={WHEN_FULL}
-          value={limits.whenFull}
-          onChange={(value) => value !== null && change({ whenFull: value })}
-          allowDeselect={false}
         />
       </div>
     </Dialog>
