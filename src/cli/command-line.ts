@@ -53,7 +53,7 @@ type Options = JsonOption & {
   fromStart?: true
   stream?: true
   keep: number
-  storageLimit?: number | null
+  storageLimit?: number | 'none'
   at?: string
   phrase?: true
   rows?: true
@@ -108,11 +108,12 @@ const ACCOUNT: Topic = {
         ),
       ],
       async run({ argument: account, options, command }) {
-        const { json, upload: mayUpload, import: mayImport, storageLimit: storageLimitBytes, ...changes } = options
+        const { json, upload: mayUpload, import: mayImport, storageLimit, ...changes } = options
         if (Object.keys(options).every((option) => option === 'json'))
           command.error(
             'expected one of --upload, --import, --limit-factor, --page-max, --stream-limit, --when-full, --storage-limit, --otp-defaults-removable, --deletes-to-trash',
           )
+        const storageLimitBytes = storageLimit === 'none' ? null : storageLimit
         await runAndPrint('account set', { account, mayUpload, mayImport, storageLimitBytes, ...changes }, { json })
       },
     },

@@ -36,9 +36,9 @@ export function secondsUntil(text: string): number {
 
 const BYTES: Readonly<Record<string, number>> = { '': 1, k: 1e3, m: 1e6, g: 1e9, t: 1e12 }
 
-/** `50GB`, `1.5 TB` or a number of bytes, in steps of a thousand. Null: `none`. */
-export function sizeOrNone(text: string): number | null {
-  if (text === 'none') return null
+/** `50GB`, `1.5 TB` or a number of bytes, in steps of a thousand; or `none`. Null would be an option without a value to commander. */
+export function sizeOrNone(text: string): number | 'none' {
+  if (text === 'none') return text
   const [, count, prefix = ''] = /^(\d{1,15}(?:\.\d{1,3})?) ?(?:([kmgt]?)b)?$/i.exec(text) ?? []
   const sizeBytes = Math.round(Number(count) * (BYTES[prefix.toLowerCase()] ?? 1))
   if (sizeBytes >= 1 && Number.isSafeInteger(sizeBytes)) return sizeBytes

@@ -45,7 +45,7 @@ async function newAccount(storageLimitBytes: number) {
   const limitTo = (bytes: number | null) =>
     sendCommand(dataPaths(reelgate.dataDir).controlSocket, 'account set', { account: name, storageLimitBytes: bytes })
   await limitTo(storageLimitBytes)
-  return { owner, limitTo }
+  return { owner, name, limitTo }
 }
 
 /** No media file: it is stored, and encoding adds nothing to it. */
@@ -123,6 +123,19 @@ test('an account without a limit, and another one than the full one, store as be
   await limitTo(MB)
   expect((await owner.call('PUT', '/api/videos?title=x')).status).toBe(403)
   await upload(other, MB)
+})
+
+test('the command line sets and removes the limit, and says which sizes it takes', async () => {
+  const { owner, name } = await newAccount(1)
+  const set = (size: string) => reelgate.cli('account', 'set', name, '--storage-limit', size)
+  const limit = async () =>
+    ((await (await owner.call('GET', '/api/account')).json()) as { storageLimitBytes: unknown }).storageLimitBytes
+  expect([(await set('1.5 GB')).code, await limit()]).toEqual([0, 1_500_000_000])
+  const refused = await set('60XB')
+  expect([refused.code, await limit()]).toEqual([2, 1_500_000_000])
+  expect(refused.stderr).toContain('Expected a size such as 500MB, 50GB or 1.5TB, or none.')
+  expect(await set('none')).toMatchObject({ code: 0, stderr: '' })
+  expect(await limit()).toBe(null)
 })
 
 test('what is being received counts: of two files that fit only one by one, the second is refused until the first breaks off', async () => {
