@@ -25,6 +25,7 @@ afterAll(async () => {
 })
 
 declare const navigator: { readonly clipboard: { readText(): Promise<string> } }
+declare const history: { readonly length: number }
 declare const document: { querySelector(selector: 'video'): { readonly loop: boolean; readonly muted: boolean } }
 
 const WAYS = [
@@ -34,20 +35,35 @@ const WAYS = [
 ]
 
 test.each(sampleOf('ways of embedding', WAYS, 1))(
-  'code that was copied as $way plays on a page of another site, with the options and the watermark that were chosen',
+  'code that was copied as $way plays on a page of another site, with the options of its preview and the watermark that were chosen',
   async ({ way, holds }) => {
+    const countSessions = () => readRows(reelgate, 'select id from playback_session').length
+    const sessionsBefore = countSessions()
     const page = await openConsole(chromium, reelgate, {
       path: `/videos/${reelgate.videoId}`,
       permissions: ['clipboard-read', 'clipboard-write'],
     })
     await page.getByRole('radiogroup', { name: 'Way of embedding' }).getByText(way).click()
+    const playerOfPage = page.frameLocator('iframe[title="Player: Lesson 12 – Light"]')
+    await playerOfPage.locator('body[data-state=ready]').waitFor()
+    const historyBefore = await page.evaluate(() => history.length)
+    expect(countSessions() - sessionsBefore).toBe(1)
     await page.getByText('How the player looks and starts').click()
+    const preview = page.frameLocator('iframe[title="Player with these options"]')
+    await preview.locator('body[data-state=ready]').waitFor()
+    expect(await preview.locator('.title').textContent()).toBe('Lesson 12 – Light')
     await page.getByRole('switch', { name: 'Starts by itself, muted' }).check()
+    await preview.locator('body[data-state=playing]').waitFor()
     await page.getByRole('switch', { name: 'Repeats' }).check()
     await page.getByRole('switch', { name: 'Shows the title' }).uncheck()
     await page.getByRole('textbox', { name: 'Start at second' }).fill('1')
     await page.getByRole('textbox', { name: 'Primary color' }).fill('#7cc4ff')
     await page.getByRole('textbox', { name: 'Font' }).fill('Georgia, serif')
+    await preview.locator('html[style*="--lamp: #7cc4ff"][style*="Georgia"]').waitFor()
+    await preview.locator('body[data-state=playing] video[loop]').waitFor()
+    expect(await preview.locator('.title').textContent()).toBe('')
+    expect(countSessions() - sessionsBefore).toBe(2) // however often it is loaded
+    expect(await page.evaluate(() => history.length)).toBe(historyBefore)
     await page.getByText('What your server asks for with each link').click()
     await page.getByRole('textbox', { name: 'Watermark' }).fill('{id} <{email}>')
     await page.getByRole('textbox', { name: 'Site' }).fill('^localhost$')

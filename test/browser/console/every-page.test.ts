@@ -49,6 +49,8 @@ type PageToVisit = {
 
 const heading = (name: string) => (page: Page) => page.getByRole('heading', { name, level: 1 }).waitFor()
 
+const preview = (page: Page) => page.frameLocator('iframe[title="Player with these options"]')
+
 const PAGES: readonly PageToVisit[] = [
   { name: 'videos', path: '/videos', shows: (page) => page.getByRole('link', { name: 'Lesson 12 – Light' }).waitFor() },
   ...(
@@ -74,7 +76,16 @@ const PAGES: readonly PageToVisit[] = [
   { name: 'watched', path: '/viewers/watched', shows: (page) => page.getByRole('link', { name: 'reader-4711' }).waitFor() },
   { name: 'refused', path: '/viewers/refused', shows: (page) => page.getByText('The link was already used').waitFor() },
   { name: 'viewer', path: '/viewers/reader-4711', shows: (page) => page.getByRole('img', { name: '0:00 to 0:02' }).waitFor() },
-  { name: 'code', path: '/develop', shows: (page) => page.getByRole('group', { name: 'HTML code' }).waitFor() },
+  {
+    name: 'code',
+    path: '/develop',
+    async shows(page) {
+      await page.getByRole('group', { name: 'HTML code' }).waitFor()
+      await page.getByText('How the player looks and starts').click()
+      await page.getByText('What your server asks for with each link').click()
+      await preview(page).locator('body[data-state=ready]').waitFor()
+    },
+  },
   {
     name: 'defaults',
     path: '/develop/defaults',

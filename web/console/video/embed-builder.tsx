@@ -3,6 +3,7 @@ import { useState } from 'react'
 import { NumberField } from '../app/number-field.tsx'
 import styles from './embed-builder.module.css'
 import type { EmbedWay, PlayerOptions } from './embed-html.ts'
+import { OptionsPreview } from './options-preview.tsx'
 import type { OtpChoices } from './otp-choices.ts'
 import { PlacesFields } from './places-fields.tsx'
 import { USUAL_CHOICES } from './site-code.ts'
@@ -21,6 +22,7 @@ const WAYS = [
 /** The code for the owner's site, with how it is embedded, how the player looks and starts, and what the server asks for. */
 export function EmbedBuilder({ videoId }: { videoId: string }) {
   const [choices, setChoices] = useState(USUAL_CHOICES)
+  const [previews, setPreviews] = useState(false) // a session begins only when there is something to look at
   const { way, player, otp } = choices
   const current = WAYS.find(({ value }) => value === way) ?? WAYS[0]
   return (
@@ -34,9 +36,12 @@ export function EmbedBuilder({ videoId }: { videoId: string }) {
         />
         <p className={styles.hint}>{current.hint}</p>
       </div>
-      <details className={styles.group}>
+      <details className={styles.group} onToggle={({ currentTarget }) => setPreviews(currentTarget.open)}>
         <summary>How the player looks and starts</summary>
-        <PlayerFields player={player} onChange={(changes) => setChoices({ ...choices, player: { ...player, ...changes } })} />
+        <div className={styles.look}>
+          <div className={styles.preview}>{previews && <OptionsPreview videoId={videoId} player={player} />}</div>
+          <PlayerFields player={player} onChange={(changes) => setChoices({ ...choices, player: { ...player, ...changes } })} />
+        </div>
       </details>
       <details className={styles.group}>
         <summary>What your server asks for with each link</summary>

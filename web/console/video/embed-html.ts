@@ -46,8 +46,8 @@ export function fillSlots(html: string, { otp, playbackInfo, encodedPlaybackInfo
 
 /** The markup of the player, with slots for the OTP. */
 export function embedHtml(serverUrl: string, way: EmbedWay, player: PlayerOptions): string {
+  if (way === 'iframe') return iframeHtml(serverUrl, player)
   const options = namedOptions(player)
-  if (way === 'iframe') return iframeHtml(serverUrl, options)
   return way === 'element' ? elementHtml(serverUrl, options) : scriptHtml(serverUrl, options)
 }
 
@@ -76,8 +76,15 @@ function readColor(text: string): string {
   return /^#([0-9a-f]{6})$/i.exec(text)?.[1]?.toLowerCase() ?? ''
 }
 
-function iframeHtml(serverUrl: string, options: readonly NamedOption[]): string {
-  const more = options.map(([name, value]) => `&amp;${name}=${encodeURIComponent(value).replaceAll("'", '%27')}`).join('')
+/** The options for the end of the player's address, each with an `&` before it. */
+export function optionsQuery(player: PlayerOptions): string {
+  return namedOptions(player)
+    .map(([name, value]) => `&${name}=${encodeURIComponent(value).replaceAll("'", '%27')}`)
+    .join('')
+}
+
+function iframeHtml(serverUrl: string, player: PlayerOptions): string {
+  const more = optionsQuery(player).replaceAll('&', '&amp;')
   const address = `${serverUrl}/player/?otp=${SLOTS.otp}&amp;playbackInfo=${SLOTS.encodedPlaybackInfo}${more}`
   return `<iframe src="${address}"
   allow="encrypted-media; fullscreen; autoplay" style="border:0;width:100%;aspect-ratio:16/9"></iframe>`

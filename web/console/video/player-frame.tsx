@@ -4,16 +4,26 @@ import { installationUrl } from '../app/place.ts'
 import styles from './player-frame.module.css'
 import { previewQuery } from './queries.ts'
 
+type PlayerFrameProps = {
+  videoId: string
+  title: string
+  /** Those of the player, as `optionsQuery` writes them. Others load the player again. */
+  options?: string
+  /** Players that are on a page together have an OTP each. */
+  purpose?: string
+}
+
 /** The video as viewers get it, in the console. It counts as a session like theirs. */
-export function PlayerFrame({ videoId, title }: { videoId: string; title: string }) {
-  const { data: query, error, refetch } = useQuery(previewQuery(videoId))
+export function PlayerFrame({ videoId, title, options = '', purpose }: PlayerFrameProps) {
+  const { data: query, error, refetch } = useQuery(previewQuery(videoId, purpose))
   if (error) return <FailureNotice error={error} onRetry={() => refetch()} />
   return (
     <div className={styles.frame}>
       {query && (
         <iframe
-          title={`Player: ${title}`}
-          src={`${installationUrl('player/').href}${query}`}
+          key={options} // another address in the same frame would be a step of the browser's history
+          title={title}
+          src={`${installationUrl('player/').href}${query}${options}`}
           allow="encrypted-media; fullscreen; autoplay; picture-in-picture"
         />
       )}

@@ -69,10 +69,13 @@ type Otp = { otp: string; playbackInfo: string }
 /** The host of the console as an expression, so that a default of the account's for other sites does not refuse the owner's own look. */
 const consoleHost = () => `^${location.hostname.replaceAll(/[.[\]]/g, '\\$&')}$`
 
-/** The query of the player's address, for the console itself. A link plays once, so none is kept for the next visit of the page. */
-export const previewQuery = (id: string) =>
+/**
+ * The query of the player's address, for the console itself. A link plays once, so none is kept for the next visit of the page.
+ * @param purpose another one gets another OTP
+ */
+export const previewQuery = (id: string, purpose = 'page') =>
   queryOptions({
-    queryKey: ['preview', id],
+    queryKey: ['preview', id, purpose],
     queryFn: async () =>
       toPlayerQuery(await callApi<Otp>('POST', `videos/${id}/otp`, { body: { ttl: 600, whitelisthref: consoleHost() } })),
     gcTime: 0,

@@ -38,7 +38,11 @@ export function VideoPage() {
   return (
     <Page title={video.title} above={<Link to="/videos">← Videos</Link>}>
       <div className={styles.column}>
-        {video.status === 'ready' ? <PlayerFrame videoId={videoId} title={video.title} /> : <VideoState video={video} />}
+        {video.status === 'ready' ? (
+          <PlayerFrame videoId={videoId} title={`Player: ${video.title}`} />
+        ) : (
+          <VideoState video={video} />
+        )}
         <nav aria-label="About the video" className={partStyles.parts}>
           {TABS.map(({ tab, label }) => (
             <Link

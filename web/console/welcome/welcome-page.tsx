@@ -101,5 +101,5 @@ function AddStep({ upload }: { upload: Upload | undefined }) {
 
 function PlayStep({ video }: { video: VideoBody }) {
   if (video.status !== 'ready') return <VideoState video={video} />
-  return <PlayerFrame videoId={video.id} title={video.title} />
+  return <PlayerFrame videoId={video.id} title={`Player: ${video.title}`} />
 }
