@@ -24,7 +24,8 @@ type Canvas = {
   convertToBlob(options: { type: string }): Promise<Blob>
 }
 declare const document: {
-  readonly body: { readonly dataset: { readonly state?: string; readonly code?: string } }
+  /** Null until it is parsed. */
+  readonly body: { readonly dataset: { readonly state?: string; readonly code?: string } } | null
   querySelector(selector: 'video'): Video
   addEventListener(
     type: 'securitypolicyviolation',
@@ -87,9 +88,9 @@ export function readVideo(): Watched {
   }
 }
 
-/** What the player says of itself. */
+/** What the player says of itself; nothing while its page is loading. */
 export function readState(): { state: string; code: string } {
-  const { state = '', code = '' } = document.body.dataset
+  const { state = '', code = '' } = document.body?.dataset ?? {}
   return { state, code }
 }
 
