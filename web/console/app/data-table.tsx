@@ -27,7 +27,7 @@ export function DataTable<Row>({ label, columns, rows, keyOf, empty }: DataTable
         <tr>
           {columns.map(({ name, kind }) => (
             <th key={name} scope="col" data-kind={kind}>
-              {kind === 'actions' ? <span className={styles.hidden}>{name}</span> : name}
+              {kind === 'actions' ? <span className="visually-hidden">{name}</span> : name}
             </th>
           ))}
         </tr>

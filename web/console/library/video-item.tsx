@@ -38,7 +38,7 @@ export const VideoRow = memo(function VideoRow(props: VideoItemProps) {
         <Length video={video} />
       </div>
       <div className={styles.number}>
-        <span className={styles.hidden}>Size </span>
+        <span className="visually-hidden">Size </span>
         {video.totalSizeBytes > 0 && formatBytes(video.totalSizeBytes)}
       </div>
       <Added video={video} />
@@ -139,7 +139,7 @@ function Length({ video: { length } }: { video: VideoBody }) {
   if (length === 0) return null
   return (
     <>
-      <span className={styles.hidden}>Length </span>
+      <span className="visually-hidden">Length </span>
       {formatDuration(length)}
     </>
   )
@@ -148,7 +148,7 @@ function Length({ video: { length } }: { video: VideoBody }) {
 function Added({ video: { upload_time: addedAtS } }: { video: VideoBody }) {
   return (
     <span className={styles.added} title={formatMoment(addedAtS)}>
-      <span className={styles.hidden}>Added </span>
+      <span className="visually-hidden">Added </span>
       {formatAgo(addedAtS)}
     </span>
   )
