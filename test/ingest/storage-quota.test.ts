@@ -190,7 +190,7 @@ test.each(sampleOf('hosts of imports that do not fit', HOSTS, 1))(
       'Encoding error',
       expect.stringMatching(/^This file does not fit: of the 1\.0 MB that this account may store, 0 bytes are used\. Delete/),
     ])
-    expect(await storedOf(id)).toEqual([])
+    await expect.poll(() => storedOf(id)).toEqual([]) // files are removed after the commit that fails the video
     expect(await (await owner.call('GET', '/api/queue')).json()).toEqual({ rows: [] })
 
     const requests = site.requests
