@@ -31,8 +31,9 @@ export const MAX_COUNT_UP_TO = 10_000
 export type PageRequest = { limit: number; countUpTo?: number } & ({ page: number } | { below: number })
 
 /**
- * A page of the videos that match the filter, newest first, and the number of all matches, or `countUpTo` if there are more. The two are read one after the other, so a
- * video added or deleted in between may be in only one of them. A page after the last is empty and costs nothing.
+ * A page of the videos that match the filter, newest first, and the number of all matches, or `countUpTo` if there are more. The two
+ * are read one after the other, so a video added or deleted in between may be in only one of them. A page after the last is empty and
+ * costs nothing.
  * @returns `lastPosition` where more follow. Reading on from it yields each video once, even while others are added and deleted
  * @throws Failure `not-found` when the account has no such folder
  */

@@ -7,7 +7,7 @@ import { makeVideo } from '../../videos.ts'
 import { startChromium } from '../chromium.ts'
 import { lookAtPlayer } from '../player.ts'
 import { startSite } from '../site.ts'
-import { complaintsOf, keepPicture, newContext, openConsole, openTab, PHONE } from './console.ts'
+import { complaintsOf, findFaults, keepPicture, newContext, openConsole, openTab, PHONE } from './console.ts'
 
 // An owner chooses how a video is embedded, and copies the code to a page of their site.
 
@@ -118,5 +118,10 @@ test('on a phone the code in every language follows what is chosen, and a site t
     expect(text).toMatch(/.streamLimit.{1,5}3\b/)
     expect(text).toMatch(/.ipGeo.{1,5}[[{]\s*.allow.{1,5}\[\s*.DE.\s*\]/)
   }
+  await page.getByText('How the player looks and starts').tap()
+  await page.getByRole('textbox', { name: 'Primary color' }).tap()
+  await page.locator('[data-position] [role=slider]').first().waitFor() // the color picker is open
+  await keepPicture(page, 'embed-phone-color')
+  expect(await findFaults(page)).toEqual([])
   expect(complaintsOf(page)).toEqual([])
 })

@@ -2,6 +2,7 @@ import { Skeleton } from '@mantine/core'
 import { Link } from '@tanstack/react-router'
 import { memo } from 'react'
 import type { VideoBody } from '../../../src/http/api/video-body.ts'
+import { useMinute } from '../app/use-minute.ts'
 import { formatAgo, formatBytes, formatDuration, formatMoment } from '../units.ts'
 import { Poster } from './poster.tsx'
 import { isUnderWay, lookOf } from './status.ts'
@@ -146,6 +147,7 @@ function Length({ video: { length } }: { video: VideoBody }) {
 }
 
 function Added({ video: { upload_time: addedAtS } }: { video: VideoBody }) {
+  useMinute()
   return (
     <span className={styles.added} title={formatMoment(addedAtS)}>
       <span className="visually-hidden">Added </span>

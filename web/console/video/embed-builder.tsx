@@ -1,5 +1,6 @@
-import { ColorInput, SegmentedControl, Select, Switch, TextInput } from '@mantine/core'
+import { SegmentedControl, Select, Switch, TextInput } from '@mantine/core'
 import { useState } from 'react'
+import { ColorField } from '../app/color-field.tsx'
 import { NumberField } from '../app/number-field.tsx'
 import styles from './embed-builder.module.css'
 import type { EmbedWay, PlayerOptions } from './embed-html.ts'
@@ -103,8 +104,18 @@ function PlayerFields({ player, onChange }: PlayerFieldsProps) {
         value={player.captionLanguage}
         onChange={({ target }) => onChange({ captionLanguage: target.value })}
       />
-      <PlayerColor label="Primary color" value={player.primaryColor} onChange={(primaryColor) => onChange({ primaryColor })} />
-      <PlayerColor label="Surface color" value={player.surfaceColor} onChange={(surfaceColor) => onChange({ surfaceColor })} />
+      <ColorField
+        label="Primary color"
+        placeholder="The player’s own"
+        value={player.primaryColor}
+        onChange={(primaryColor) => onChange({ primaryColor })}
+      />
+      <ColorField
+        label="Surface color"
+        placeholder="The player’s own"
+        value={player.surfaceColor}
+        onChange={(surfaceColor) => onChange({ surfaceColor })}
+      />
       <NumberField
         label="Border radius, in pixels"
         placeholder="The player’s own"
@@ -121,19 +132,6 @@ function PlayerFields({ player, onChange }: PlayerFieldsProps) {
         onChange={({ target }) => onChange({ fontFamily: target.value })}
       />
     </div>
-  )
-}
-
-function PlayerColor({ label, value, onChange }: { label: string; value: string; onChange(value: string): void }) {
-  return (
-    <ColorInput
-      label={label}
-      placeholder="The player’s own"
-      format="hex"
-      eyeDropperButtonProps={{ 'aria-label': `Pick the ${label.toLowerCase()} from the screen` }}
-      value={value}
-      onChange={onChange}
-    />
   )
 }
 

@@ -1,5 +1,6 @@
-import { ColorInput, NumberInput, Slider, Switch, TextInput } from '@mantine/core'
+import { NumberInput, Slider, Switch, TextInput } from '@mantine/core'
 import type { VideoBody } from '../../../src/http/api/video-body.ts'
+import { ColorField } from '../app/color-field.tsx'
 import { posterUrl } from '../posters.ts'
 import { NEW_WATERMARK, type Watermark } from './annotation.ts'
 import styles from './watermark-fields.module.css'
@@ -34,13 +35,7 @@ export function WatermarkFields({ video, watermark, onChange }: WatermarkFieldsP
             onChange={({ target }) => change({ text: target.value })}
           />
           <div className={styles.row}>
-            <ColorInput
-              label="Color"
-              format="hex"
-              eyeDropperButtonProps={{ 'aria-label': 'Pick a color from the screen' }}
-              value={watermark.color}
-              onChange={(color) => change({ color })}
-            />
+            <ColorField label="Color" value={watermark.color} onChange={(color) => change({ color })} />
             <NumberInput
               label="Height of letters, in pixels"
               min={6}
