@@ -228,6 +228,17 @@ test('on a phone a video is found, opened and plays', async () => {
   await frame.locator('video').evaluate((video: { readonly paused: boolean }) => !video.paused)
 })
 
+test('how long ago a video was added stays true while nothing else changes on the page', async () => {
+  const page = await open('/videos?q=nothing')
+  await page.getByText('No video matches').waitFor()
+  await page.clock.install()
+  await page.getByRole('searchbox').fill('ready')
+  const row = list(page).getByRole('listitem')
+  await row.getByText(/Added .+(second|minute)s? ago/).waitFor()
+  await page.clock.fastForward('02:00:00')
+  await row.getByText('Added 2 hours ago').waitFor()
+})
+
 test('while the server is away the list says so and keeps what it has; trying again brings it back', async () => {
   const page = await open('/videos?q=lesson+00')
   await expect.poll(() => titles(page)).toHaveLength(9)
