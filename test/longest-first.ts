@@ -10,7 +10,7 @@ export const LONGEST = [
   'browser/engines/firefox',
   'browser/engines/chromium',
   'conformance/conformance',
-  'crash/postgres-kill',
+  'crash/random-kill',
   'pipeline/postgres',
   'db/postgres/plans',
   'faults/postgres-network',

@@ -6,7 +6,7 @@ import { startLoad } from '../faults/load.ts'
 import { DATABASE } from '../postgres.ts'
 import { type Reelgate, startReelgate } from '../reelgate.ts'
 import { readRows } from '../rows.ts'
-import { sampleOf } from '../sample.ts'
+import { sampledTests, sampleOf } from '../sample.ts'
 import { makeVideo } from '../videos.ts'
 import { told } from '../viewer.ts'
 
@@ -114,66 +114,76 @@ test.each(sampleOf('steps of the clock', STEPS, 1))(
   180_000,
 )
 
-test('C02: a clock that steps back an hour under live OTPs, sessions and encodes revives no OTP, frees no stream’s slot and begins no chunk twice', async () => {
-  const { reelgate, set } = await startClocked()
-  const { owner } = reelgate
-  const videoId = await owner.readyVideo(await makeVideo({ seconds: 1 }))
-  const [viewer, rival] = [reelgate.newViewer(), reelgate.newViewer()]
-  for (const browser of [viewer, rival]) await browser.redeem(await owner.issueOtp(videoId, { userId: 'ann', streamLimit: 1 }))
-  const [short, live] = [await owner.issueOtp(videoId, { ttl: 1 }), await owner.issueOtp(videoId, { ttl: 600 })]
-  const credentials = await owner.credentials('sent after the step')
-  await pause(2000) // the OTP's life: the monotonic clock cannot be moved
-  expect((await reelgate.newViewer().redeem(short)).body.code).toBe('otp-expired')
-  const encoded = await owner.upload('being encoded', await makeVideo({ seconds: 24, size: '160x90' }))
-  const running = () => readRows(reelgate, `select 1 from chunk where video_id = ? and state = 'running'`, encoded).length
-  await expect.poll(running, { interval: 10 }).toBeGreaterThan(0)
+const { test: jump, draw } = sampledTests('clocks that jump under live sessions', 1)
 
-  expect((await viewer.key(0)).status).toBe(200)
-  await set(-3600)
-  expect(await told(rival.key(0))).toContain('stream-limit')
-  expect((await viewer.key(0)).status).toBe(200)
-  expect(Math.abs((await aheadS(reelgate)) + 3600)).toBeLessThan(60)
-  expect((await reelgate.newViewer().redeem(short)).body.code).toBe('otp-expired')
-  expect((await reelgate.newViewer().redeem(live)).playing).toBe(true)
-  const issued = await owner.issueOtp(videoId, { ttl: 600 })
-  expect((await owner.send(credentials, new Blob(['no video']))).status).toBe(201)
-  await untilFinished(reelgate, encoded)
-  expect(readRows(reelgate, 'select 1 from chunk where attempt <> 1')).toEqual([])
+jump(
+  'C02: a clock that steps back an hour under live OTPs, sessions and encodes revives no OTP, frees no stream’s slot and begins no chunk twice',
+  async () => {
+    const { reelgate, set } = await startClocked()
+    const { owner } = reelgate
+    const videoId = await owner.readyVideo(await makeVideo({ seconds: 1 }))
+    const [viewer, rival] = [reelgate.newViewer(), reelgate.newViewer()]
+    for (const browser of [viewer, rival]) await browser.redeem(await owner.issueOtp(videoId, { userId: 'ann', streamLimit: 1 }))
+    const [short, live] = [await owner.issueOtp(videoId, { ttl: 1 }), await owner.issueOtp(videoId, { ttl: 600 })]
+    const credentials = await owner.credentials('sent after the step')
+    await pause(2000) // the OTP's life: the monotonic clock cannot be moved
+    expect((await reelgate.newViewer().redeem(short)).body.code).toBe('otp-expired')
+    const encoded = await owner.upload('being encoded', await makeVideo({ seconds: 24, size: '160x90' }))
+    const running = () => readRows(reelgate, `select 1 from chunk where video_id = ? and state = 'running'`, encoded).length
+    await expect.poll(running, { interval: 10 }).toBeGreaterThan(0)
 
-  expect((await viewer.key(0)).status).toBe(200)
-  await set(0)
-  expect(await told(rival.key(0))).toContain('stream-limit')
-  expect((await viewer.key(0)).status).toBe(200)
-  expect((await reelgate.newViewer().redeem(issued)).playing).toBe(true)
-  expect((await reelgate.newViewer().redeem(short)).body.code).toBe('otp-expired')
-  expect(reelgate.output()).not.toMatch(/"level":[56]0/)
-})
-
-test('C03, F-28: a clock that jumps by an hour and by a day under load takes no stream’s slot, ends no session and begins no chunk twice', async () => {
-  const { reelgate, set } = await startClocked()
-  const { owner } = reelgate
-  const videoId = await owner.readyVideo(await makeVideo({ seconds: 1 }))
-  const [viewer, rival] = [reelgate.newViewer(), reelgate.newViewer()]
-  for (const browser of [viewer, rival]) await browser.redeem(await owner.issueOtp(videoId, { userId: 'ann', streamLimit: 1 }))
-  expect((await viewer.key(0)).status).toBe(200)
-  const encoded = await owner.upload('being encoded', await makeVideo({ seconds: 24, size: '160x90' }))
-  await expect
-    .poll(() => readRows(reelgate, `select 1 from chunk where video_id = ? and state = 'running'`, encoded).length, {
-      interval: 10,
-    })
-    .toBeGreaterThan(0)
-
-  const load = startLoad(owner, videoId, 4)
-  for (const aheadS of [3600, 0, DAY_S, 0, -3600, 0, -DAY_S, 0]) {
-    await set(aheadS)
-    await load.goesOn(20)
     expect((await viewer.key(0)).status).toBe(200)
+    await set(-3600)
     expect(await told(rival.key(0))).toContain('stream-limit')
-  }
-  await load.stop()
-  expect(load.odd).toEqual([])
-  expect((await reelgate.newViewer().redeem(load.otps[0] ?? '')).playing).toBe(true)
-  await untilFinished(reelgate, encoded)
-  expect(readRows(reelgate, 'select 1 from chunk where attempt <> 1')).toEqual([])
-  expect(reelgate.output()).not.toMatch(/"level":[56]0/)
-})
+    expect((await viewer.key(0)).status).toBe(200)
+    expect(Math.abs((await aheadS(reelgate)) + 3600)).toBeLessThan(60)
+    expect((await reelgate.newViewer().redeem(short)).body.code).toBe('otp-expired')
+    expect((await reelgate.newViewer().redeem(live)).playing).toBe(true)
+    const issued = await owner.issueOtp(videoId, { ttl: 600 })
+    expect((await owner.send(credentials, new Blob(['no video']))).status).toBe(201)
+    await untilFinished(reelgate, encoded)
+    expect(readRows(reelgate, 'select 1 from chunk where attempt <> 1')).toEqual([])
+
+    expect((await viewer.key(0)).status).toBe(200)
+    await set(0)
+    expect(await told(rival.key(0))).toContain('stream-limit')
+    expect((await viewer.key(0)).status).toBe(200)
+    expect((await reelgate.newViewer().redeem(issued)).playing).toBe(true)
+    expect((await reelgate.newViewer().redeem(short)).body.code).toBe('otp-expired')
+    expect(reelgate.output()).not.toMatch(/"level":[56]0/)
+  },
+)
+
+jump(
+  'C03, F-28: a clock that jumps by an hour and by a day under load takes no stream’s slot, ends no session and begins no chunk twice',
+  async () => {
+    const { reelgate, set } = await startClocked()
+    const { owner } = reelgate
+    const videoId = await owner.readyVideo(await makeVideo({ seconds: 1 }))
+    const [viewer, rival] = [reelgate.newViewer(), reelgate.newViewer()]
+    for (const browser of [viewer, rival]) await browser.redeem(await owner.issueOtp(videoId, { userId: 'ann', streamLimit: 1 }))
+    expect((await viewer.key(0)).status).toBe(200)
+    const encoded = await owner.upload('being encoded', await makeVideo({ seconds: 24, size: '160x90' }))
+    await expect
+      .poll(() => readRows(reelgate, `select 1 from chunk where video_id = ? and state = 'running'`, encoded).length, {
+        interval: 10,
+      })
+      .toBeGreaterThan(0)
+
+    const load = startLoad(owner, videoId, 4)
+    for (const aheadS of [3600, 0, DAY_S, 0, -3600, 0, -DAY_S, 0]) {
+      await set(aheadS)
+      await load.goesOn(20)
+      expect((await viewer.key(0)).status).toBe(200)
+      expect(await told(rival.key(0))).toContain('stream-limit')
+    }
+    await load.stop()
+    expect(load.odd).toEqual([])
+    expect((await reelgate.newViewer().redeem(load.otps[0] ?? '')).playing).toBe(true)
+    await untilFinished(reelgate, encoded)
+    expect(readRows(reelgate, 'select 1 from chunk where attempt <> 1')).toEqual([])
+    expect(reelgate.output()).not.toMatch(/"level":[56]0/)
+  },
+)
+
+draw()

@@ -8,7 +8,7 @@ import type { Owner } from '../client.ts'
 import { findEncoders, getContentKey, listFiles } from '../data-folder.ts'
 import { type Reelgate, startReelgate } from '../reelgate.ts'
 import { readRows } from '../rows.ts'
-import type { Chance } from '../seeded-random.ts'
+import { type Chance, rounds } from '../seeded-random.ts'
 import { makeVideo } from '../videos.ts'
 import { Clients, seenOf } from './clients.ts'
 import { type Op, openHistory, type Seen } from './history.ts'
@@ -148,9 +148,9 @@ export async function newCrashTest(reelgate: Reelgate, chance: Chance, name: str
   return { reelgate, clients, runClients, history, world, videos, isQuiet, afterwards, goOn, compare, settled }
 }
 
-/** Some hundred calls on, and a little later still: inside any of them, or between two. */
+/** Up to some hundred calls on, and a little later still: inside any of them, or between two. */
 export async function untilBusy({ history }: CrashTest, chance: Chance): Promise<void> {
-  await history.after(Math.floor(chance.between(20, 600)))
+  await history.after(Math.floor(chance.between(20, rounds(200, 600))))
   await pause(chance.between(0, 30))
 }
 

@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type Reelgate, startSharedReelgate } from '../reelgate.ts'
 import { readRows } from '../rows.ts'
+import { sampleOf } from '../sample.ts'
 import { newChance, rounds } from '../seeded-random.ts'
 import { killAt, type Place, watch } from './strace.ts'
 
@@ -31,7 +32,7 @@ const CALLS: Record<string, { table: string; send(key: string): Promise<Response
   },
 }
 
-test.each(Object.entries(CALLS))(
+test.each(sampleOf('keyed calls', Object.entries(CALLS), 1))(
   'F-02, I9: %s under a key, killed and sent again, happens once',
   async (_, { table, send }) => {
     const count = () => readRows<{ n: number }>(reelgate, `select count(*) as n from ${table}`)[0]?.n ?? 0

@@ -24,6 +24,8 @@ ln -s pts/ptmx dev/ptmx; ln -s /proc/self/fd dev/fd
 mount -t tmpfs tmpfs dev/shm
 mount -t tmpfs -o mode=755 tmpfs run
 mount -t tmpfs tmpfs tmp
+# It has no network to fetch packages from, and apt would read the lists of all packages at each of its commands.
+mount -t tmpfs tmpfs var/lib/apt/lists
 mkdir -p sys/fs/cgroup 2> /dev/null || true
 mount -t cgroup2 cgroup2 sys/fs/cgroup
 # Only what a service needs is started: no other service of this machine, so nothing is enabled, and systemd does not take this for a
