@@ -18,13 +18,14 @@ export function testOwnersWay(name: string, start: () => Promise<Engine>) {
     reelgate = await startSharedReelgate()
     await (await signIn(reelgate)).get('PUT', '/sign-in/password', { password: PASSWORD })
     engine = await start()
+    console.log(`${name} ${engine.version}`)
   })
   afterAll(async () => {
     await engine?.close()
     await reelgate?.remove()
   })
 
-  test(`${name}: an owner signs in by password, uploads a video, and plays it in the console`, async () => {
+  test('signs in by password, uploads a video, and plays it in the console', async () => {
     const tab = await engine.openProfile()
     await tab.goto(`${reelgate.url.replace('127.0.0.1', 'localhost')}/console/welcome`)
     await until(tab, 'input[autocomplete="username"]')

@@ -226,7 +226,7 @@ export function testViewersWay(name: 'Chromium' | 'Firefox' | 'WebKit', start: (
     expect(await pixels(MAGENTA)).toBe(0)
   })
 
-  // In Chromium in every run, in the others in every second one.
+  // In Chromium in every run, in the engine drawn besides it in every second one.
   if (name === 'Chromium' || sampleOf(`the JavaScript API in ${name}`, [true, false], 1).includes(true))
     testPageApi('Hello', () => ({
       ...{ tab: viewer, url: reelgate.url, newOtp: () => reelgate.owner.issueOtp(reelgate.videoId), putPage: school.put },

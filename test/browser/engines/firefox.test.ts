@@ -1,4 +1,0 @@
-import { startFirefox } from './firefox.ts'
-import { testViewersWay } from './viewers-way.ts'
-
-testViewersWay('Firefox', startFirefox)
