@@ -10,7 +10,6 @@ export const LONGEST = [
   'browser/engines/chromium',
   'conformance/conformance',
   'crash/random-kill',
-  'pipeline/postgres',
   'db/postgres/plans',
   'faults/postgres-network',
   'faults/crowd',

@@ -81,7 +81,7 @@ test('a folder keeps as many backups as it is asked to, and no file that none of
 
 test('a video that is deleted while its files are copied is not in the backup, and all others are', async () => {
   // With more files than are copied concurrently, some are not copied yet when the first one is.
-  const reelgate = await startReelgate({ video: await makeVideo({ seconds: 20 }) })
+  const reelgate = await startReelgate({ video: await makeVideo({ seconds: 15, rate: 10 }) })
   const kept = await reelgate.owner.readyVideo(await makeVideo({ seconds: 1 }))
   await untilFinished(reelgate, kept)
   await reelgate.stop()

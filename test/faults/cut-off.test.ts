@@ -14,7 +14,7 @@ import { sampledTests } from '../sample.ts'
 import { newChance, rounds } from '../seeded-random.ts'
 import { makeVideo } from '../videos.ts'
 
-const { test, draw } = sampledTests('starts after kills', 2)
+const { test, draw } = sampledTests('starts after kills', 1)
 
 const UNLIMITED = { REELGATE_LIMITS: 'off' }
 const KILLS = rounds(2, 50)

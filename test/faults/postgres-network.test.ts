@@ -10,7 +10,7 @@ import type { Viewer } from '../viewer.ts'
 import { findLost, startLoad } from './load.ts'
 import { type Network, startProxy } from './proxy.ts'
 
-const { test, draw } = sampledTests('PostgreSQL behind a broken network', 2)
+const { test, draw } = sampledTests('PostgreSQL behind a broken network', 1)
 
 /** A server that reaches its database through a network of the test's own. */
 async function startBehindProxy(): Promise<{ reelgate: Reelgate; proxy: Network }> {

@@ -1,8 +1,9 @@
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { afterAll, beforeAll, expect } from 'vitest'
-import { findEncoders, listFiles, untilFinished } from '../data-folder.ts'
+import { findEncoders, listFiles, listSegments, untilFinished } from '../data-folder.ts'
 import { footage } from '../footage.ts'
+import { startPostgres } from '../postgres.ts'
 import { type Reelgate, startReelgate, startSharedReelgate } from '../reelgate.ts'
 import { readRows } from '../rows.ts'
 import { sampledTests } from '../sample.ts'
@@ -16,18 +17,15 @@ const ROUNDS = rounds(2, 30)
 
 let reelgate: Reelgate & { remove(): Promise<void> }
 let video: string
-let encodeMs: number
 beforeAll(async () => {
   reelgate = await startSharedReelgate()
   video = await makeCountedVideo(join(reelgate.dataDir, '..', 'video.mp4'))
-  const startedMs = Date.now()
-  await untilFinished(reelgate, await reelgate.owner.upload('undisturbed', video))
-  encodeMs = Date.now() - startedMs
 })
 afterAll(() => reelgate.remove())
 
 test(`F-03, F-04: a video survives kill -9 of the server at any moment of its encode (${ROUNDS} of them)`, async () => {
   const chance = newChance('kill -9 in mid-encode')
+  const encodeMs = await timeEncode()
   for (let round = 0; round < ROUNDS; round++) {
     const videoId = await reelgate.owner.upload(`killed ${round}`, video)
     const seen: Sightings = new Map()
@@ -49,6 +47,7 @@ test(`F-03, F-04: a video survives kill -9 of the server at any moment of its en
 
 test(`F-35: a deletion wins over the encode, whenever it comes (${ROUNDS} moments), and nothing comes back after a restart`, async () => {
   const chance = newChance('delete in mid-encode')
+  const encodeMs = await timeEncode()
   const deleted: string[] = []
   for (let round = 0; round < ROUNDS; round++) {
     const videoId = await reelgate.owner.upload(`deleted ${round}`, video)
@@ -147,7 +146,34 @@ test('F-04: when encoders run for certain, kill -9 of the server ends them too',
   await expect.poll(() => findEncoders(own)).toEqual([])
 })
 
-/** Every rendition shows every frame, decodes without a word, and the sound is as long as the picture. */
+test('F-03: a video on PostgreSQL is encoded whole although the server is killed in the middle, and then PostgreSQL', async () => {
+  const postgres = await startPostgres()
+  const own = await startReelgate({ database: postgres })
+  const videoId = await own.owner.upload('A video', video)
+  await own.owner.until(videoId, 'ready')
+  const seen: Sightings = new Map()
+  await lookAtSegments(own, videoId, seen)
+  await own.kill()
+  await expect.poll(() => findEncoders(own)).toEqual([])
+  await own.restart()
+
+  await lookAtSegments(own, videoId, seen)
+  const published = listSegments(own, videoId).length
+  await expect.poll(() => listSegments(own, videoId).length).toBeGreaterThan(published)
+  await postgres.crash()
+  await postgres.start()
+  await untilFinished(own, videoId)
+  expect(await findChanged(own, videoId, seen)).toEqual([])
+  await expectWhole(own, videoId)
+})
+
+/** How long an encode takes that nothing disturbs. */
+async function timeEncode(): Promise<number> {
+  const startedMs = Date.now()
+  await untilFinished(reelgate, await reelgate.owner.upload('undisturbed', video))
+  return Date.now() - startedMs
+}
+
 async function expectGone(videoId: string): Promise<void> {
   const left = async () => [...(await listFiles(reelgate)).filter((name) => name.includes(videoId)), ...tablesThatName(videoId)]
   await expect.poll(left).toEqual([])

@@ -10,6 +10,7 @@ import { makePlace } from '../installation-folder.ts'
 import { runCli, startReelgate, startSharedReelgate } from '../reelgate.ts'
 import { readRows } from '../rows.ts'
 import { sampleOf } from '../sample.ts'
+import { rounds } from '../seeded-random.ts'
 
 type Account = { accountId: string; apiKey: string }
 type Key = { id: string; name: string; permissions: string[]; revokedAtS: number | null }
@@ -72,16 +73,18 @@ test.each(sampleOf('invalid usage', [{ isRunning: true }, { isRunning: false }],
   'invalid usage exits with 2, a failure with 1, with a message (server running: $isRunning)',
   async ({ isRunning }) => {
     const cli = isRunning ? running.cli : await withoutServer()
-    for (const args of [[], ['fly'], ['account', 'create'], ['account', 'list', '--what']]) {
+    const wrong = [[], ['fly'], ['account', 'create'], ['account', 'list', '--what']]
+    for (const args of sampleOf('wrong arguments', wrong, 2)) {
       const { code, stdout, stderr } = await cli(...args)
       expect({ args, code, stdout }).toEqual({ args, code: 2, stdout: '' })
       expect(stderr).not.toMatch(/^ +at /m)
     }
-    for (const args of [
+    const failing = [
       ['key', 'list', 'nothing'],
       ['key', 'revoke', '0'.repeat(32)],
       ['key', 'create', '0'.repeat(32), '--permission', 'everything'],
-    ]) {
+    ]
+    for (const args of sampleOf('failing commands', failing, 2)) {
       const { code, stdout, stderr } = await cli(...args, '--json')
       expect({ args, code, stdout, stderr }).toEqual({
         args,
@@ -156,7 +159,7 @@ test('commands also work with a long path of the data folder', async () => {
 })
 
 test('concurrent commands to a running server all succeed', async () => {
-  const names = Array.from({ length: 8 }, (_, i) => `owner ${i}`)
+  const names = Array.from({ length: rounds(4, 8) }, (_, i) => `owner ${i}`)
   const made = await Promise.all(names.map((name) => running.cli('account', 'create', name)))
   expect(made.map(({ code }) => code)).toEqual(names.map(() => 0))
   const listed: { name: string }[] = JSON.parse((await running.cli('account', 'list', '--json')).stdout)

@@ -9,6 +9,7 @@ import { readTrace } from '../pipeline/trace.ts'
 import { DATABASE } from '../postgres.ts'
 import { type Reelgate, runCli, startReelgate, startSharedReelgate } from '../reelgate.ts'
 import { restore } from '../restore-key.ts'
+import { sampleOf } from '../sample.ts'
 import { makeVideo } from '../videos.ts'
 
 // What the owner has on paper, and a machine that has lost its key.
@@ -85,22 +86,26 @@ test('wrong words are rejected by their position, and nothing is written', async
   expect(await filesBeside(copy)).toEqual(['data'])
 })
 
-test.each([
+const OTHER_FILES = [
   { what: 'another key', text: `${'0'.repeat(64)}\n` },
   { what: 'an empty file', text: '' },
   { what: 'something else', text: 'my notes\n' },
-])('$what that lies there is not written over', async ({ text: there }) => {
-  const copy = await newCopy()
-  const words = paper(copy.words)
-  await writeFile(copy.masterKeyFile, there)
-  expect(await restore(copy, words)).toMatchObject({
-    code: 1,
-    stdout: '',
-    stderr: expect.stringMatching(/never written over/),
-  })
-  expect(await readFile(copy.masterKeyFile, 'utf8')).toBe(there)
-  expect(await filesBeside(copy)).toEqual(['data', 'data.key'])
-})
+]
+test.each(sampleOf('files in the place of a key', OTHER_FILES, 1))(
+  '$what that lies there is not written over',
+  async ({ text: there }) => {
+    const copy = await newCopy()
+    const words = paper(copy.words)
+    await writeFile(copy.masterKeyFile, there)
+    expect(await restore(copy, words)).toMatchObject({
+      code: 1,
+      stdout: '',
+      stderr: expect.stringMatching(/never written over/),
+    })
+    expect(await readFile(copy.masterKeyFile, 'utf8')).toBe(there)
+    expect(await filesBeside(copy)).toEqual(['data', 'data.key'])
+  },
+)
 
 test('the words are read only from stdin: an argument is invalid usage', async () => {
   const { env } = await newCopy()
@@ -144,13 +149,24 @@ test('F-29: a power cut while the first key is written leaves no key file, and t
   await again.stop()
 })
 
-test('F-29: the key’s bytes are durable before its name, and its name before the database is bound to it', async () => {
-  const dataDir = join(await newFolder(), 'traced')
+test('F-29, F-30: at the first start the key’s bytes are durable before its name, its name before the database is bound to it, and the names of the data folder and its folders before the server listens', async () => {
+  const folder = await newFolder()
+  const dataDir = join(folder, 'new/traced')
   const at = await traceFirstStart(dataDir)
   const written = at(/fsync\(\d+<.*traced\.key\.new>/)
   const named = at(/link\(".*\.key\.new", ".*traced\.key"\)/, written)
-  const folder = at(new RegExp(`fsync\\(\\d+<${dirname(dataDir)}>`), named)
-  at(BOUND, folder)
+  const inItsFolder = at(new RegExp(`fsync\\(\\d+<${dirname(dataDir)}>`), named)
+  at(BOUND, inItsFolder)
+
+  const serves = at(/listen\(/)
+  for (let inner = dataDir; inner !== folder; inner = dirname(inner)) {
+    const made = at(new RegExp(`mkdir\\("${inner}", .* = 0`))
+    expect(at(new RegExp(`fsync\\(\\d+<${dirname(inner)}>`), made)).toBeLessThan(serves)
+  }
+  for (const name of ['sources', 'segments', 'posters', 'tmp']) {
+    const made = at(new RegExp(`mkdir\\("${dataDir}/${name}", .* = 0`))
+    expect(at(new RegExp(`fsync\\(\\d+<${dataDir}>`), made)).toBeLessThan(serves)
+  }
 })
 
 test('F-29: a key whose start was killed before its name was durable gets its name before the database is bound to it', async () => {
@@ -171,21 +187,6 @@ test('F-29: a key that was only partly written gets no name', async () => {
   const child = spawn('prlimit', ['--fsize=10', process.execPath, '--input-type=module', '-e', code], { stdio: 'ignore' })
   expect(await new Promise((resolve) => child.once('exit', resolve))).not.toBe(0)
   await expect(stat(file)).rejects.toThrow('ENOENT')
-})
-
-test('F-30: the names of the data folder and its folders are durable before the server listens', async () => {
-  const folder = await newFolder()
-  const dataDir = join(folder, 'new/data')
-  const at = await traceFirstStart(dataDir)
-  const serves = at(/listen\(/)
-  for (let inner = dataDir; inner !== folder; inner = dirname(inner)) {
-    const made = at(new RegExp(`mkdir\\("${inner}", .* = 0`))
-    expect(at(new RegExp(`fsync\\(\\d+<${dirname(inner)}>`), made)).toBeLessThan(serves)
-  }
-  for (const name of ['sources', 'segments', 'posters', 'tmp']) {
-    const made = at(new RegExp(`mkdir\\("${dataDir}/${name}", .* = 0`))
-    expect(at(new RegExp(`fsync\\(\\d+<${dataDir}>`), made)).toBeLessThan(serves)
-  }
 })
 
 async function newFolder(): Promise<string> {

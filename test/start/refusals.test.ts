@@ -8,6 +8,7 @@ import { Failure } from '../../src/errors.ts'
 import { listFiles } from '../data-folder.ts'
 import { startSharedReelgate } from '../reelgate.ts'
 import { changeRows } from '../rows.ts'
+import { sampleOf } from '../sample.ts'
 import { copyToHurt, newFolder, serve, startOriginal } from './refusals.ts'
 
 let original: Awaited<ReturnType<typeof startOriginal>>
@@ -32,25 +33,33 @@ test('F-39: with another installation’s master key it does not start', async (
   expect(await start({ REELGATE_MASTER_KEY: '1'.repeat(64) })).toRefuse(/master key does not belong to this data folder/)
 })
 
-test.each([
+const INVALID_KEYS = [
   { file: 'empty', text: '' },
   { file: 'too short', text: 'abc123' },
   { file: 'something else', text: '-----BEGIN PRIVATE KEY-----' },
-])('F-39: a master key file that is $file is refused by name', async ({ text }) => {
-  const { dataDir, start } = await newInstallation()
-  await writeFile(`${dataDir}.key`, text)
-  expect(await start()).toRefuse(/data\.key does not hold a master key.*Put the right file back/)
-})
+]
+test.each(sampleOf('invalid key files', INVALID_KEYS, 1))(
+  'F-39: a master key file that is $file is refused by name',
+  async ({ text }) => {
+    const { dataDir, start } = await newInstallation()
+    await writeFile(`${dataDir}.key`, text)
+    expect(await start()).toRefuse(/data\.key does not hold a master key.*Put the right file back/)
+  },
+)
 
-test.each([
+const OTHERS = [
   { others: 'its group', mode: 0o640 },
   { others: 'everybody', mode: 0o604 },
-])('D07: a master key that $others may read is refused, with the command that closes it', async ({ mode }) => {
-  const { dataDir, start } = await newInstallation()
-  await chmod(`${dataDir}.key`, mode)
-  expect(await start()).toRefuse(/Other users may read the master key .*data\.key. Run chmod 600 on it/)
-  await chmod(`${dataDir}.key`, 0o600)
-})
+]
+test.each(sampleOf('keys that others may read', OTHERS, 1))(
+  'D07: a master key that $others may read is refused, with the command that closes it',
+  async ({ mode }) => {
+    const { dataDir, start } = await newInstallation()
+    await chmod(`${dataDir}.key`, mode)
+    expect(await start()).toRefuse(/Other users may read the master key .*data\.key. Run chmod 600 on it/)
+    await chmod(`${dataDir}.key`, 0o600)
+  },
+)
 
 test('F-37: a database of a newer version is rejected with the migration’s name', async () => {
   const { start, ...installation } = await newInstallation()
@@ -58,7 +67,8 @@ test('F-37: a database of a newer version is rejected with the migration’s nam
   expect(await start()).toRefuse(/newer version of Reelgate \(it has the migration 0099-later\). Start that version/)
 })
 
-test.each(['', 'NaN\n', '17953\0\0\0\0', '1795394191\n\n'])(
+const DAMAGED_MARKS = ['', 'NaN\n', '17953\0\0\0\0', '1795394191\n\n']
+test.each(sampleOf('damaged high-water marks', DAMAGED_MARKS, 1))(
   'F-17: a damaged high-water mark (%j) is reported as such',
   async (text) => {
     const { dataDir, start } = await newInstallation()

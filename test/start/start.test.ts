@@ -2,12 +2,20 @@ import { spawnSync } from 'node:child_process'
 import { chmod, mkdtemp, readFile, rename, rm, stat } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { expect, onTestFinished, test } from 'vitest'
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { renderDemoVideo } from '../../src/demo/demo-video.ts'
 import { openSandbox } from '../../src/encode/sandbox.ts'
 import { getMasterKey, listFiles } from '../data-folder.ts'
 import { DATABASE } from '../postgres.ts'
-import { startReelgate } from '../reelgate.ts'
+import { startReelgate, startSharedReelgate } from '../reelgate.ts'
+import { rounds } from '../seeded-random.ts'
+
+/** Tests leave it running, without files of videos. */
+let running: Awaited<ReturnType<typeof startSharedReelgate>>
+beforeAll(async () => {
+  running = await startSharedReelgate()
+})
+afterAll(() => running.remove())
 
 test('the first start prints an account and its API secret, which works; the second start prints neither', async () => {
   const reelgate = await startReelgate()
@@ -54,8 +62,7 @@ test('D07: the master key is made once, next to the data folder, and only the se
 })
 
 test('the data folder contains what the docs list, and no other user can read it', async () => {
-  const reelgate = await startReelgate()
-  const files = await listFiles(reelgate)
+  const files = await listFiles(running)
   expect(files.filter((name) => !/-(wal|shm|journal)$|^tmp\/.|\.reserve$/.test(name))).toEqual([
     'control.sock',
     'files/',
@@ -67,14 +74,13 @@ test('the data folder contains what the docs list, and no other user can read it
     'sources/',
     'tmp/',
   ])
-  expect((await stat(`${reelgate.dataDir}/control.sock`)).mode & 0o777).toBe(0o600)
+  expect((await stat(`${running.dataDir}/control.sock`)).mode & 0o777).toBe(0o600)
 })
 
 test('/healthz reports a running server, /readyz working database, storage, ffmpeg and free space', async () => {
-  const reelgate = await startReelgate()
-  const health = await fetch(`${reelgate.url}/healthz`)
+  const health = await fetch(`${running.url}/healthz`)
   expect([health.status, await health.json()]).toEqual([200, { status: 'ok' }])
-  const readiness = await fetch(`${reelgate.url}/readyz`)
+  const readiness = await fetch(`${running.url}/readyz`)
   expect([readiness.status, await readiness.json()]).toEqual([
     200,
     {
@@ -99,18 +105,17 @@ test('F-38: when a folder of files is lost, /readyz names it with 503 and /healt
 })
 
 test('I10: a start after kill -9 needs no manual work: stale socket, lock and unfinished files do not matter', async () => {
-  const reelgate = await startReelgate()
-  const videoId = (await reelgate.owner.credentials('A video')).videoId
-  await reelgate.kill()
-  await reelgate.restart()
-  expect((await reelgate.owner.video(videoId)).status).toBe('PRE-Upload')
-  expect((await reelgate.cli('account', 'list')).code).toBe(0)
+  const videoId = (await running.owner.credentials('A video')).videoId
+  await running.kill()
+  await running.restart()
+  expect((await running.owner.video(videoId)).status).toBe('PRE-Upload')
+  expect((await running.cli('account', 'list')).code).toBe(0)
 })
 
 test('F-09: a server that is stopped as soon as it listens exits with 0', async () => {
   const reelgate = await startReelgate()
   expect(await reelgate.stop()).toBe(0)
-  for (let round = 0; round < 3; round++) {
+  for (let round = 0; round < rounds(1, 3); round++) {
     await reelgate.restart()
     expect(await reelgate.stop()).toBe(0)
   }

@@ -1,5 +1,4 @@
 import { expect, test } from 'vitest'
-import { untilFinished } from '../data-folder.ts'
 import { startReelgate } from '../in-process.ts'
 import { startReelgate as startProcess } from '../reelgate.ts'
 import { changeRows, readRows } from '../rows.ts'
@@ -46,7 +45,7 @@ const ADDED_SINCE = [
 ]
 
 test('F-37: an installation of 0.2.0 is upgraded by a start: its videos play, an OTP that it issued opens one, and its viewers resume', async () => {
-  const reelgate = await startReelgate({ video: await makeVideo({ seconds: 40, size: '320x180' }) })
+  const reelgate = await startReelgate({ video: await makeVideo({ seconds: 40, size: '320x180', rate: 10 }) })
   const otp = await reelgate.owner.issueOtp(reelgate.videoId, { userId: 'ann' })
   const before = reelgate.newViewer()
   await before.redeem(await reelgate.owner.issueOtp(reelgate.videoId))
@@ -62,9 +61,8 @@ test('F-37: an installation of 0.2.0 is upgraded by a start: its videos play, an
 })
 
 test('F-37: an upgrade backs up the rows first, and says how to go back: by that command the installation is as it was before', async () => {
-  const reelgate = await startProcess({ database: 'sqlite' })
-  const videoId = await reelgate.owner.readyVideo(await makeVideo())
-  await untilFinished(reelgate, videoId)
+  const reelgate = await startProcess({ database: 'sqlite', video: await makeVideo() })
+  const { videoId } = reelgate
   await reelgate.stop()
   for (const statement of ADDED_SINCE) changeRows(reelgate, statement)
   await reelgate.restart()
