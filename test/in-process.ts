@@ -57,7 +57,7 @@ export async function startSharedReelgate(options: StartOptions = {}): Promise<R
 
   let server = await start(env.PORT ?? '0')
   const { url, firstStart } = server
-  return {
+  const reelgate = {
     ...apart.handlesOf(place, env, url, from?.owner.apiKey ?? firstStart?.account?.apiKey ?? ''),
     videoId: from?.videoId ?? '',
     output: () => output,
@@ -73,4 +73,6 @@ export async function startSharedReelgate(options: StartOptions = {}): Promise<R
       await place.remove()
     },
   }
+  await apart.setTitle(reelgate, options.title)
+  return reelgate
 }

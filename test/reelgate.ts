@@ -68,6 +68,7 @@ export async function startSharedReelgate(options: StartOptions = {}): Promise<R
   const from = await originOf(options)
   const place = options.place ?? (await makePlace({ ...options, copyOf: from }))
   const reelgate = await startIn(place, options, from)
+  await setTitle(reelgate, options.title)
   return Object.assign(reelgate, {
     async remove() {
       await reelgate.kill()
@@ -77,15 +78,25 @@ export async function startSharedReelgate(options: StartOptions = {}): Promise<R
 }
 
 /** What a server is started from: nothing, a stopped installation, or one made with the video that its options name. */
-export async function originOf({ copyOf, video, title }: StartOptions): Promise<Golden | Reelgate | undefined> {
-  return video === undefined ? copyOf : goldenWith(video, title)
+export async function originOf({ copyOf, video }: StartOptions): Promise<Golden | Reelgate | undefined> {
+  return video === undefined ? copyOf : goldenWith(video)
 }
 
-/** A stopped installation in which this file is a finished video. */
-export function goldenWith(video: string, title = 'A video'): Promise<Golden> {
-  return getGolden(video, title, async (folder) => {
+/** Gives the video that a server was started with its title: tests that call it differently share one golden installation. */
+export async function setTitle(
+  { owner, videoId }: Pick<Reelgate, 'owner' | 'videoId'>,
+  title: string | undefined,
+): Promise<void> {
+  if (title === undefined) return
+  const { status } = await owner.call('POST', `/api/videos/${videoId}`, { body: { title } })
+  if (status !== 200) throw new Error(`the video was not renamed: ${status}`)
+}
+
+/** A stopped installation in which this file is a finished video, called `A video`. */
+export function goldenWith(video: string): Promise<Golden> {
+  return getGolden(video, async (folder) => {
     const reelgate = await startSharedReelgate({ within: folder })
-    const videoId = await reelgate.owner.upload(title, video)
+    const videoId = await reelgate.owner.upload('A video', video)
     await untilFinished(reelgate, videoId)
     await reelgate.stop()
     const { dataDir, masterKeyFile, databaseUrl, owner } = reelgate

@@ -19,7 +19,9 @@ import {
   without,
   zeroOrOne,
 } from '../shape.ts'
+import { PICTURE } from '../test-video.ts'
 import { refused } from './errors.ts'
+import { addFile } from './files.ts'
 
 const VIDEO = {
   id: videoId,
@@ -221,12 +223,9 @@ export const videos: Section = {
       },
     ),
     check('one: posters of a video whose public is 0 are served to its account’s key alone', async (at) => {
-      const id = await at.uploadedVideo()
-      const { posters } = (await at.until(
-        'ready',
-        () => at.video(id),
-        ({ status }) => status === 'ready',
-      )) as Posters
+      const { videoId: id } = await at.credentials()
+      expectAnswer(await addFile(at, id, 'one.png', PICTURE), { status: 200 })
+      const { posters } = (await at.video(id)) as Posters
       expectAnswer(await at.api('POST', `/videos/${id}`, { json: { public: 0 } }), { status: 200 })
       const url = posters[0]?.posterUrl ?? ''
       const withKey = [['Authorization', `Apisecret ${at.key}`]] as const

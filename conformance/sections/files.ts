@@ -52,7 +52,7 @@ const POSTERS = listOf(
 type File = { id: number; type: string; name: string; enabled: number; isDownloadable: number; width: number; height: number }
 
 /** @param path the video's id, with the query */
-function add(at: Installation, path: string, fileName: string, bytes: Buffer | string): Promise<Answer> {
+export function addFile(at: Installation, path: string, fileName: string, bytes: Buffer | string): Promise<Answer> {
   const [videoId, query = ''] = path.split('?')
   return at.api('POST', `/videos/${videoId}/files${query && `?${query}`}`, { parts: [['file', { fileName, bytes }]] })
 }
@@ -92,16 +92,16 @@ export const files: Section = {
     }),
     check('poster: an array, one for each size; older posters are no longer enabled', async (at) => {
       const { videoId } = await at.credentials()
-      expectAnswer(await add(at, videoId, 'one.png', PICTURE), { status: 200, body: POSTERS })
+      expectAnswer(await addFile(at, videoId, 'one.png', PICTURE), { status: 200, body: POSTERS })
       const before = await listFiles(at, videoId)
-      expectAnswer(await add(at, videoId, 'two.png', PICTURE), { status: 200, body: POSTERS })
+      expectAnswer(await addFile(at, videoId, 'two.png', PICTURE), { status: 200, body: POSTERS })
       for (const { id, enabled } of await listFiles(at, videoId))
         expectValue(enabled, before.some((old) => old.id === id) ? 0 : 1, `enabled of ${id}`)
     }),
     check('caption: WebVTT and SRT are {id, time, size:"N kB", lang}, named title [EN].vtt', async (at) => {
       const { videoId } = await at.credentials()
-      expectAnswer(await add(at, `${videoId}?language=en`, 'a.srt', CAPTIONS_SRT), { status: 200, body: CAPTION })
-      expectAnswer(await add(at, `${videoId}?language=de`, 'b.vtt', CAPTIONS_VTT), { status: 200, body: CAPTION })
+      expectAnswer(await addFile(at, `${videoId}?language=en`, 'a.srt', CAPTIONS_SRT), { status: 200, body: CAPTION })
+      expectAnswer(await addFile(at, `${videoId}?language=de`, 'b.vtt', CAPTIONS_VTT), { status: 200, body: CAPTION })
       const names = (await listFiles(at, videoId)).filter(({ type }) => type === 'caption').map(({ name }) => name)
       for (const language of ['EN', 'DE'])
         if (!names.some((name) => name.includes(`[${language}]`) && name.endsWith('.vtt')))
@@ -109,13 +109,13 @@ export const files: Section = {
     }),
     check('posters and captions are taken right behind the video, while it is Queued', async (at) => {
       const id = await at.uploadedVideo()
-      expectAnswer(await add(at, `${id}?language=fr`, 'a.srt', CAPTIONS_SRT), { status: 200, body: CAPTION })
-      expectAnswer(await add(at, id, 'one.png', PICTURE), { status: 200, body: POSTERS })
+      expectAnswer(await addFile(at, `${id}?language=fr`, 'a.srt', CAPTIONS_SRT), { status: 200, body: CAPTION })
+      expectAnswer(await addFile(at, id, 'one.png', PICTURE), { status: 200, body: POSTERS })
     }),
     check('what is neither a picture nor captions is refused', async (at) => {
       const { videoId } = await at.credentials()
       for (const query of ['', '?language=en'])
-        expectAnswer(await add(at, `${videoId}${query}`, 'letter.txt', 'This is a letter.'), refused(400, sentence))
+        expectAnswer(await addFile(at, `${videoId}${query}`, 'letter.txt', 'This is a letter.'), refused(400, sentence))
     }),
     check('get: {redirect} to the bytes, without a key', async (at) => {
       const original = (await filesOfVideo(at)).find(({ type }) => type === 'original')
@@ -141,7 +141,7 @@ export const files: Section = {
     }),
     check('delete: {"message":"Deleted"}, and it is gone', async (at) => {
       const { videoId } = await at.credentials()
-      const added = await add(at, `${videoId}?language=en`, 'a.srt', CAPTIONS_SRT)
+      const added = await addFile(at, `${videoId}?language=en`, 'a.srt', CAPTIONS_SRT)
       const path = `/videos/${videoId}/files/${isRecord(added.body) ? added.body.id : ''}`
       expectAnswer(await at.api('DELETE', path), { status: 200, body: exactly({ message: 'Deleted' }) })
       expectAnswer(await at.api('GET', path), refused(404))
@@ -172,7 +172,7 @@ export const files: Section = {
     }),
     check('an unknown video is 404 "Video not found", an unknown file 404', async (at) => {
       expectAnswer(await at.api('GET', `/videos/${UNKNOWN_ID}/files`), refused(404, 'Video not found'))
-      expectAnswer(await add(at, UNKNOWN_ID, 'one.png', PICTURE), refused(404, 'Video not found'))
+      expectAnswer(await addFile(at, UNKNOWN_ID, 'one.png', PICTURE), refused(404, 'Video not found'))
       expectAnswer(await at.api('GET', `/videos/${await at.sharedReadyVideo()}/files/999999999`), refused(404))
       expectAnswer(await at.api('DELETE', `/videos/${await at.sharedReadyVideo()}/files/999999999`), refused(404))
     }),

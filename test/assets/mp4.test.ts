@@ -5,13 +5,16 @@ import { delimiter, join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
+import { dataPaths } from '../../src/config.ts'
+import { sendCommand } from '../../src/control/socket.ts'
 import { startChromium } from '../browser/chromium.ts'
 import { createOwner, type Owner } from '../client.ts'
 import { listFiles as filesBelow, listSegments, untilFinished } from '../data-folder.ts'
 import { newFolder } from '../encode/videos.ts'
 import { mountSmallDisk } from '../faults/small-disk.ts'
+import { type Reelgate, type StartOptions, startReelgate, startSharedReelgate } from '../in-process.ts'
 import { startPostgres } from '../postgres.ts'
-import { type Reelgate, type StartOptions, startReelgate, startSharedReelgate } from '../reelgate.ts'
+import * as apart from '../reelgate.ts'
 import { changeRows, readRows } from '../rows.ts'
 import { sampledTests } from '../sample.ts'
 import { makeVideo } from '../videos.ts'
@@ -36,6 +39,12 @@ afterAll(() => installed.remove())
 async function startWithVideo(length: keyof typeof videos = 'long', options: StartOptions = {}) {
   const reelgate = await startReelgate({ ...options, copyOf: installed })
   return { reelgate, owner: reelgate.owner, videoId: videos[length] }
+}
+
+/** The same in a process of its own, which a test can kill. */
+async function startProcessWithVideo() {
+  const reelgate = await apart.startReelgate({ copyOf: installed })
+  return { reelgate, owner: reelgate.owner, videoId: videos.long }
 }
 
 function ask(owner: Owner, videoId: string): Promise<Response> {
@@ -289,7 +298,7 @@ async function untilBegun(reelgate: Reelgate): Promise<void> {
 }
 
 sampled('an MP4 that a crash cut off is made after the restart; until then it is of no size and not for downloads', async () => {
-  const { reelgate, owner, videoId } = await startWithVideo()
+  const { reelgate, owner, videoId } = await startProcessWithVideo()
   const held = await holdUp(reelgate, videoId)
   const { id } = (await (await ask(owner, videoId)).json()) as FileBody
   await untilBegun(reelgate)
@@ -365,7 +374,7 @@ sampled('F-42: of a video that has lost a segment it is made once the segment ha
 })
 
 sampled('F-03: one whose making ends the server is given up after three times, and the next is made', async () => {
-  const { reelgate, owner, videoId } = await startWithVideo()
+  const { reelgate, owner, videoId } = await startProcessWithVideo()
   const held = await holdUp(reelgate, videoId)
   await ask(owner, videoId)
   for (const tries of [1, 2, 3]) {
@@ -385,7 +394,7 @@ sampled('F-03: one whose making ends the server is given up after three times, a
 sampled(
   'F-09: a stop while one is made leaves nothing incomplete and counts as no attempt, and the next start makes it',
   async () => {
-    const { reelgate, owner, videoId } = await startWithVideo()
+    const { reelgate, owner, videoId } = await startProcessWithVideo()
     const held = await holdUp(reelgate, videoId)
     await ask(owner, videoId)
     await untilBegun(reelgate)
@@ -483,15 +492,16 @@ sampled('E06: accounts take turns: one MP4 waits for one of another account, not
 test('K11, K17: a key that only reads sees an MP4, but cannot request, download or delete one', async () => {
   const { reelgate, owner, videoId } = await startWithVideo('short')
   const [account] = readRows<{ id: string }>(reelgate, 'select id from account')
-  const { stdout } = await reelgate.cli('key', 'create', account?.id ?? '', '--permission', 'viewer', '--json')
-  const reader = createOwner(reelgate.url, (JSON.parse(stdout) as { apiKey: string }).apiKey)
+  const wanted = { account: account?.id, name: 'reader', permissions: ['viewer'] }
+  const made = await sendCommand(dataPaths(reelgate.dataDir).controlSocket, 'key create', wanted)
+  const reader = createOwner(reelgate.url, (made as { apiKey: string }).apiKey)
   expect((await ask(reader, videoId)).status).toBe(403)
   expect(await findMp4(owner, videoId)).toBeUndefined()
   await ask(owner, videoId)
-  const made = await untilMade(reader, videoId)
-  expect((await reader.call('DELETE', `/api/videos/${videoId}/files/${made.id}`)).status).toBe(403)
-  expect((await reader.call('GET', `/api/videos/${videoId}/files/${made.id}`)).status).toBe(403)
-  expect((await fetch(await addressOf(owner, videoId, made))).status).toBe(200)
+  const file = await untilMade(reader, videoId)
+  expect((await reader.call('DELETE', `/api/videos/${videoId}/files/${file.id}`)).status).toBe(403)
+  expect((await reader.call('GET', `/api/videos/${videoId}/files/${file.id}`)).status).toBe(403)
+  expect((await fetch(await addressOf(owner, videoId, file))).status).toBe(200)
 })
 
 test('F02: /v2 lists it, without size and download until it is made', async () => {

@@ -6,8 +6,11 @@ import { runCheck } from '../../conformance/check.ts'
 import { type Installation, openInstallation } from '../../conformance/installation.ts'
 import { SECTIONS } from '../../conformance/sections.ts'
 import { PERMISSIONS } from '../../src/accounts/permission.ts'
+import { dataPaths } from '../../src/config.ts'
+import type { CommandName } from '../../src/control/commands.ts'
+import { sendCommand } from '../../src/control/socket.ts'
 import { findFreePort } from '../free-port.ts'
-import { type Reelgate, startReelgate, startSharedReelgate } from '../reelgate.ts'
+import { type Reelgate, startReelgate, startSharedReelgate } from '../in-process.ts'
 
 // The wire contract, line by line, asked of a server of our own that was given everything the suite can use.
 
@@ -29,14 +32,16 @@ beforeAll(async () => {
       }),
     },
   })
-  const [owner] = await cli<{ id: string }[]>('account', 'list', '--json')
   const permissionKeys = new Map<string, string>()
   for (const permission of PERMISSIONS) {
-    const made = await cli<{ apiKey: string }>('key', 'create', owner?.id ?? '', '--permission', permission, '--json')
+    const made = await command<{ apiKey: string }>('key create', {
+      ...{ account: 'owner', name: permission },
+      permissions: [permission],
+    })
     permissionKeys.set(permission, made.apiKey)
   }
-  const other = await cli<{ apiKey: string }>('account', 'create', 'another', '--json')
-  const off = await cli<{ apiKey: string }>('account', 'create', 'off', '--no-upload', '--no-import', '--json')
+  const other = await reelgate.newOwner('another')
+  const off = await command<{ apiKey: string }>('account create', { name: 'off', mayUpload: false, mayImport: false })
   at = openInstallation(
     {
       base: reelgate.url,
@@ -57,9 +62,8 @@ afterAll(async () => {
   expect(count, 'videos left behind').toBe(0)
 })
 
-async function cli<Made>(...args: string[]): Promise<Made> {
-  const { stdout } = await reelgate.cli(...args)
-  return JSON.parse(stdout)
+async function command<Made>(name: CommandName, args: unknown): Promise<Made> {
+  return (await sendCommand(dataPaths(reelgate.dataDir).controlSocket, name, args)) as Made
 }
 
 for (const { section, title, checks } of SECTIONS) {

@@ -5,6 +5,7 @@ import { beforeAll, expect, test } from 'vitest'
 import { MediaFailure } from '../../src/encode/media-failure.ts'
 import { probeSource } from '../../src/encode/probe.ts'
 import { encodeBox, parseBoxes, u16, u32 } from '../../src/mp4/boxes.ts'
+import { sampleOf } from '../sample.ts'
 import { openCanary } from './canary.ts'
 import { ffmpeg, newFolder, openDefaultSandbox, openVideo, seal, withoutBubblewrap } from './videos.ts'
 
@@ -20,7 +21,7 @@ beforeAll(async () => {
 const hls = (...lines: string[]) =>
   ['#EXTM3U', '#EXT-X-VERSION:7', '#EXT-X-TARGETDURATION:5', ...lines, '#EXT-X-ENDLIST', ''].join('\n')
 
-test.each([
+const HOSTILE: readonly (readonly [name: string, text: string])[] = [
   ['M01: a playlist that names a neighbour', hls('#EXTINF:5,', SIBLING)],
   ['M02: a playlist that names an absolute path', hls('#EXTINF:5,', '/etc/passwd')],
   ['M02: a playlist with file:', hls('#EXTINF:5,', 'file:///etc/passwd')],
@@ -50,21 +51,29 @@ test.each([
   ['U20: a text', 'Dear diary, this is not a video. '.repeat(100)],
   ['U20: one byte', 'x'],
   ['U20: nothing at all', ''],
-])('%s is refused with a reason, and nothing is opened', async (_, text) => {
-  const canary = await openCanary()
-  const folder = await newFolder()
-  await copyFile(sibling, path.join(folder, SIBLING))
-  const file = path.join(folder, 'video.mp4')
-  await writeFile(file, text.replaceAll('CANARYPORT', String(canary.port)).replaceAll('CANARY', `127.0.0.1:${canary.port}`))
-  const source = await seal(file)
-  const sandbox = await openDefaultSandbox()
-  for (const means of [sandbox, withoutBubblewrap(sandbox)]) {
-    const probed = probeSource(means, source)
-    await expect(probed).rejects.toBeInstanceOf(MediaFailure)
-    await expect(probed).rejects.toMatchObject({ status: 'Not a media file', message: expect.stringMatching(/^The file .*\.$/) })
-  }
-  expect(canary.calls()).toBe(0)
-})
+]
+
+test.each(sampleOf('texts that are no video', HOSTILE, 7))(
+  '%s is refused with a reason, and nothing is opened',
+  async (_, text) => {
+    const canary = await openCanary()
+    const folder = await newFolder()
+    await copyFile(sibling, path.join(folder, SIBLING))
+    const file = path.join(folder, 'video.mp4')
+    await writeFile(file, text.replaceAll('CANARYPORT', String(canary.port)).replaceAll('CANARY', `127.0.0.1:${canary.port}`))
+    const source = await seal(file)
+    const sandbox = await openDefaultSandbox()
+    for (const means of [sandbox, withoutBubblewrap(sandbox)]) {
+      const probed = probeSource(means, source)
+      await expect(probed).rejects.toBeInstanceOf(MediaFailure)
+      await expect(probed).rejects.toMatchObject({
+        status: 'Not a media file',
+        message: expect.stringMatching(/^The file .*\.$/),
+      })
+    }
+    expect(canary.calls()).toBe(0)
+  },
+)
 
 test('M09: a video whose data lie in another file is refused', async () => {
   const folder = await newFolder()
@@ -109,14 +118,17 @@ test('an image file is not a video', async () => {
   )
 })
 
-test.each([0.5, 0.98])('an MP4 of which only the first part (%d) arrived is refused, and the sentence says so', async (share) => {
-  const folder = await newFolder()
-  const file = path.join(folder, 'video.mp4')
-  await ffmpeg('-f', 'lavfi', '-i', 'testsrc2=s=320x180:r=25:d=4', '-c:v', 'libx264', '-movflags', '+faststart', file)
-  const whole = await readFile(file)
-  await writeFile(file, whole.subarray(0, whole.length * share))
-  await expect(openVideo(file)).rejects.toThrow(/^The file ends before its last frame: it was cut off/)
-})
+test.each(sampleOf('shares of an MP4', [0.5, 0.98], 1))(
+  'an MP4 of which only the first part (%d) arrived is refused, and the sentence says so',
+  async (share) => {
+    const folder = await newFolder()
+    const file = path.join(folder, 'video.mp4')
+    await ffmpeg('-f', 'lavfi', '-i', 'testsrc2=s=320x180:r=25:d=4', '-c:v', 'libx264', '-movflags', '+faststart', file)
+    const whole = await readFile(file)
+    await writeFile(file, whole.subarray(0, whole.length * share))
+    await expect(openVideo(file)).rejects.toThrow(/^The file ends before its last frame: it was cut off/)
+  },
+)
 
 test('a Matroska video that was cut off is as long as what arrived', async () => {
   const folder = await newFolder()

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
 import { setTimeout as pause } from 'node:timers/promises'
+import { expect } from 'vitest'
 import type { Owner, VideoBody } from '../client.ts'
 import type { World } from '../ssrf/network-namespace.ts'
 import { makeVideo } from '../videos.ts'
@@ -20,6 +21,11 @@ export function hostsIn(world: World, network: string): NewHost {
   }
 }
 
+/** What a host sends where the test needs no video that plays: it is received, probed and not encoded. */
+export const LETTER = Buffer.from('Dear diary, this is not a video. '.repeat(10))
+/** How its video ends. */
+export const LETTER_RECEIVED = { status: 'Not a media file', statusReason: expect.stringMatching(/^The file /) }
+
 /** Asks for an import. @returns the video's id */
 export async function beginImport(owner: Owner, url: string, title?: string): Promise<string> {
   const answer = await owner.call('PUT', '/api/videos/importUrl', { body: { url, title } })
@@ -36,10 +42,25 @@ export async function untilDecided(owner: Owner, id: string): Promise<VideoBody>
   }
 }
 
+export async function outcomeOf(owner: Owner, url: string): Promise<VideoBody> {
+  return untilDecided(owner, await beginImport(owner, url))
+}
+
 /** An import that fails. @returns its status and the reason, in one line */
 export async function failureOf(owner: Owner, url: string): Promise<string> {
-  const { status, statusReason } = await untilDecided(owner, await beginImport(owner, url))
-  return `${status}: ${statusReason}`
+  const [reason = ''] = await failuresOf(owner, [url])
+  return reason
+}
+
+/** Imports that run concurrently and fail; asks for one after the other, since asking for all costs more than they do. */
+export async function failuresOf(owner: Owner, urls: readonly string[]): Promise<string[]> {
+  const ids = await Promise.all(urls.map((url) => beginImport(owner, url)))
+  const reasons: string[] = []
+  for (const id of ids) {
+    const { status, statusReason } = await untilDecided(owner, id)
+    reasons.push(`${status}: ${statusReason}`)
+  }
+  return reasons
 }
 
 /** A video of at least so many bytes: what players skip lies behind it. */

@@ -10,7 +10,17 @@ import { readRows } from '../rows.ts'
 import { AUTHORITY, EXPIRED, KEY, OF_ANOTHER_HOST, SELF_SIGNED, VALID } from '../ssrf/certificates.ts'
 import { openSharedWorld } from '../ssrf/network-namespace.ts'
 import { makeVideo } from '../videos.ts'
-import { beginImport, failureOf, hostsIn, type NewHost, sendFile } from './import-host.ts'
+import {
+  beginImport,
+  failureOf,
+  failuresOf,
+  hostsIn,
+  LETTER,
+  LETTER_RECEIVED,
+  type NewHost,
+  outcomeOf,
+  sendFile,
+} from './import-host.ts'
 
 // Addresses that want something else of the server than a video. It runs unchanged in a world where every private place has a canary.
 
@@ -99,25 +109,20 @@ test('S01–S06: an address that shows its private place is refused with 400 on 
 })
 
 test('S05, S06: a name that resolves to a private address fails the import, and nothing is sent there', async () => {
-  const reasons: string[] = []
   const leading = [...PRIVATE, ...NOT_THERE.filter((address) => !address.includes('.') || !address.includes(':'))]
   for (const [i, address] of leading.entries()) world.names.set(`private-${i}.example`, [address])
   world.names.set('metadata.google.internal', ['169.254.169.254'])
-  const names = [...leading.keys()].map((i) => `private-${i}.example`)
-  await Promise.all(
-    [...names, 'metadata.google.internal'].map(async (name) => {
-      for (const scheme of ['http', 'https']) reasons.push(await failureOf(reelgate.owner, `${scheme}://${name}/x.mp4`))
-    }),
-  )
+  const names = [...[...leading.keys()].map((i) => `private-${i}.example`), 'metadata.google.internal']
+  const urls = names.flatMap((name) => [`http://${name}/x.mp4`, `https://${name}/x.mp4`])
+  const reasons = await failuresOf(reelgate.owner, urls)
   expect(reasons.filter((reason) => !/^Encoding error: .* its host is not on the public internet/.test(reason))).toEqual([])
   expect(canaries.heard()).toEqual([])
 })
 
 test('S07: of a name with public and private addresses only the public one is dialled', async () => {
-  await world.site('8.8.3.7', (request, response) => sendFile(request, response, video))
+  await world.site('8.8.3.7', (request, response) => sendFile(request, response, LETTER))
   world.names.set('mixed.example', ['127.0.0.1', '8.8.3.7', '10.0.0.1', '::1', 'fd00::1'])
-  const id = await beginImport(reelgate.owner, 'http://mixed.example/a.mp4')
-  await reelgate.owner.until(id, 'ready')
+  expect(await outcomeOf(reelgate.owner, 'http://mixed.example/a.mp4')).toMatchObject(LETTER_RECEIVED)
   expect(canaries.heard()).toEqual([])
 })
 
@@ -127,7 +132,7 @@ test('S08: a name that resolves to a public address first and to a private one l
     asked += 1
     if (asked === 1)
       request.socket.destroy() // so that it is tried, and the name asked for, again
-    else response.end(video)
+    else response.end(LETTER)
   })
   world.names.set('rebound.example', ({ type, turn }) => (type === 'AAAA' ? [] : turn === 0 ? ['8.8.3.8'] : ['127.0.0.1']))
   expect(await failureOf(reelgate.owner, 'http://rebound.example/a.mp4')).toMatch(/its host is not on the public internet/)
@@ -160,7 +165,10 @@ test('S09: a host that redirects to a private address, or to no web address, rec
     const place = places[Number(request.url?.slice(1))] ?? ''
     response.writeHead(302, { Location: place }).end()
   })
-  const reasons = await Promise.all(places.map((_, i) => failureOf(reelgate.owner, `${host}/${i}`)))
+  const reasons = await failuresOf(
+    reelgate.owner,
+    places.map((_, i) => `${host}/${i}`),
+  )
   expect(
     reasons.filter(
       (reason) => !/^Encoding error: .*(is not allowed|whole address|not an address|not on the public)/.test(reason),
@@ -173,12 +181,12 @@ test('S10: an endless chain of redirects, or an endless address, ends as one cle
   const host = await newHost((request, response) => {
     const hop = Number(/\d+/.exec(request.url ?? ''))
     const location = request.url?.startsWith('/endless') ? `/${'a'.repeat(1e6)}` : `/hop/${hop + 1}`
-    if (request.url?.startsWith('/five') && hop === 5) sendFile(request, response, video)
+    if (request.url?.startsWith('/five') && hop === 5) sendFile(request, response, LETTER)
     else response.writeHead(302, { Location: request.url?.startsWith('/five') ? `/five/${hop + 1}` : location }).end()
   })
   expect(await failureOf(reelgate.owner, `${host}/hop/0`)).toMatch(/redirects more than 5 times/)
   expect(await failureOf(reelgate.owner, `${host}/endless`)).toMatch(/its headers are too long/)
-  await reelgate.owner.until(await beginImport(reelgate.owner, `${host}/five/0`), 'ready')
+  expect(await outcomeOf(reelgate.owner, `${host}/five/0`)).toMatchObject(LETTER_RECEIVED)
 })
 
 test('S12, S13, S25: an address with credentials, of another scheme, too long or malformed is refused with 400', async () => {
@@ -271,7 +279,7 @@ test('S21, S11: over TLS a valid certificate is needed, and a response must not 
   const answering: RequestListener = (request, response) => {
     asked += 1
     if (request.url === '/open') response.writeHead(302, { Location: 'http://tls.example/a.mp4' }).end()
-    else sendFile(request, response, video)
+    else sendFile(request, response, LETTER)
   }
   const certificates: [string, string, string][] = [
     ['8.8.3.23', 'self-signed.example', SELF_SIGNED],
@@ -287,19 +295,19 @@ test('S21, S11: over TLS a valid certificate is needed, and a response must not 
   await world.serve(createTlsServer({ key: KEY, cert: VALID }, answering), '8.8.3.21', 443)
   expect(await failureOf(reelgate.owner, 'https://tls.example/open')).toMatch(/redirects from https to http/)
   expect(asked).toBe(1)
-  await reelgate.owner.until(await beginImport(reelgate.owner, 'https://tls.example/a.mp4'), 'ready')
+  expect(await outcomeOf(reelgate.owner, 'https://tls.example/a.mp4')).toMatchObject(LETTER_RECEIVED)
 })
 
 test('S11: no credential and no cookie is carried from one host to another', async () => {
   const heard: string[] = []
   const second = await newHost((request, response) => {
     heard.push(JSON.stringify(request.headers))
-    sendFile(request, response, video)
+    sendFile(request, response, LETTER)
   })
   const first = await newHost((_request, response) =>
     response.writeHead(302, { Location: `${second}/a.mp4`, 'Set-Cookie': 'session=5ecret', 'WWW-Authenticate': 'Basic' }).end(),
   )
-  await reelgate.owner.until(await beginImport(reelgate.owner, `${first}/a.mp4?5ecret`), 'ready')
+  expect(await outcomeOf(reelgate.owner, `${first}/a.mp4?5ecret`)).toMatchObject(LETTER_RECEIVED)
   expect(heard).toHaveLength(1)
   expect(heard[0]).not.toMatch(/5ecret|cookie|authorization|referer/i)
 })
@@ -342,8 +350,9 @@ test('S17: answers that drip, hang or never end are left when the import has had
       world.names.set(`slow-${address}.example`, [address])
       await world.serve(createSocketServer(listener), address, 80)
     }
-    const reasons = await Promise.all(
-      Object.keys(bodies).map((address) => failureOf(patience.owner, `http://slow-${address}.example/a.mp4`)),
+    const reasons = await failuresOf(
+      patience.owner,
+      Object.keys(bodies).map((address) => `http://slow-${address}.example/a.mp4`),
     )
     for (const reason of reasons) expect(reason).toMatch(/^Encoding error: .*(it took too long|within 3 seconds)/)
     await expect.poll(() => open.size).toBe(0)
