@@ -9,7 +9,7 @@ import { findColour, type Rgb, type Spot } from './frame-pixels.ts'
 import { readCaptions } from './in-page.ts'
 import { openPlayer, type Player, playerAddress } from './player.ts'
 
-const { test: sampled, draw } = sampledTests('captions in a browser', 2)
+const { test: sampled, draw } = sampledTests('captions in a browser', 1)
 
 // Captions as a viewer meets them.
 

@@ -1,9 +1,9 @@
 import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { startSharedReelgate } from '../in-process.ts'
-import { makeVideo } from '../videos.ts'
 import { startChromium } from './chromium.ts'
 import { lookAtPlayer, openTab, type Player, playerAddress } from './player.ts'
+import { makeSmallVideo } from './videos.ts'
 
 // Picture in picture: a small window of the browser, which shows the video alone. So never a video with a watermark.
 
@@ -16,7 +16,8 @@ let chromium: Browser
 
 beforeAll(async () => {
   reelgate = await startSharedReelgate({
-    video: await makeVideo({ seconds: 40, size: '320x180', rate: 10 }),
+    video: await makeSmallVideo(),
+    title: 'Small video',
     env: { REELGATE_OUTBOUND_ALLOW: NOWHERE },
   })
   chromium = await startChromium()

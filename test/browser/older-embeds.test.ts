@@ -1,13 +1,16 @@
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { startSharedReelgate } from '../in-process.ts'
+import { sampledTests } from '../sample.ts'
 import { startPersonsChromium } from './chromium.ts'
 import { lookAtPlayer, openTab } from './player.ts'
 import { startSite } from './site.ts'
 import { makeSmallVideo } from './videos.ts'
 
 // Pages written for the earlier interface, on a site of their own: the script `vdo.js` puts the player into them
-// (wire-contract.md, section 8).
+// (wire-contract.md, section 8). Other ways to use it, from plug-ins: page-api.test.ts.
+
+const { test: sampled, draw } = sampledTests('pages of the earlier interface', 1)
 
 let reelgate: Awaited<ReturnType<typeof startSharedReelgate>>
 let person: Awaited<ReturnType<typeof startPersonsChromium>>
@@ -53,7 +56,7 @@ const loader = (version: string) => `(function(v,i,d,e,o){v[o]=v[o]||{}; v[o].ad
   (v[o].d=v[o].d||[]).push(a);};if(!v[o].l) { v[o].l=1*new Date(); a=i.createElement(d), m=i.getElementsByTagName(d)[0];
   a.async=1; a.src=e; m.parentNode.insertBefore(a,m);}})(window,document,"script","${reelgate.url}/playerAssets/${version}/vdo.js","vdo");`
 
-test('an OTP alone plays: vdo.add({o: OTP}) fills the element of that name', async () => {
+sampled('an OTP alone plays: vdo.add({o: OTP}) fills the element of that name', async () => {
   const otp = await issueOtp()
   const page = await openLesson(
     `<div id="vdo${otp}" style="height:400px;width:640px;max-width:100%;"></div><script>${loader('1.1.0')} vdo.add({ o: "${otp}" });</script>`,
@@ -62,7 +65,7 @@ test('an OTP alone plays: vdo.add({o: OTP}) fills the element of that name', asy
   await expectPicture(page)
 })
 
-test('vdo.add with otp, playbackInfo, theme and container plays, in a container without a height as well', async () => {
+sampled('vdo.add with otp, playbackInfo, theme and container plays, in a container without a height as well', async () => {
   const answer = await reelgate.owner.call('POST', `/api/videos/${video}/otp`, { body: {} })
   const { otp, playbackInfo } = (await answer.json()) as { otp: string; playbackInfo: string }
   const page =
@@ -73,15 +76,18 @@ test('vdo.add with otp, playbackInfo, theme and container plays, in a container 
   await expectPicture(page)
 })
 
-test('a page that loads the script first, in its head, may name an element that comes later; options of the player go with it', async () => {
-  const otp = await issueOtp()
-  const page = await openLesson(
-    `<script src="${reelgate.url}/playerAssets/playerv2/1.x/vdo.js?v=3"></script><script>vdo.add({ o: "${otp}", litemode: true });</script>
+sampled(
+  'a page that loads the script first, in its head, may name an element that comes later; options of the player go with it',
+  async () => {
+    const otp = await issueOtp()
+    const page = await openLesson(
+      `<script src="${reelgate.url}/playerAssets/playerv2/1.x/vdo.js?v=3"></script><script>vdo.add({ o: "${otp}", litemode: true });</script>
     <div id="vdo${otp}"></div>`,
-  )
-  expect(new URL(page.frames().at(1)?.url() ?? '').searchParams.get('litemode')).toBe('true')
-  await expectPicture(page)
-})
+    )
+    expect(new URL(page.frames().at(1)?.url() ?? '').searchParams.get('litemode')).toBe('true')
+    await expectPicture(page)
+  },
+)
 
 test('the script leaves nothing in the page but vdo, sets no cookie, and is kept for minutes only', async () => {
   const page = await openLesson(`<script>const before = new Set(Object.getOwnPropertyNames(window))</script>
@@ -98,3 +104,5 @@ test('the script leaves nothing in the page but vdo, sets no cookie, and is kept
   for (const path of ['vdo.js.map', '1.6.10/other.js', '1.6.10/vdo.js/x', '..%2f..%2freelgate.db', 'evilvdo.js'])
     expect((await fetch(`${reelgate.url}/playerAssets/${path}`)).status, path).toBe(404)
 })
+
+draw()

@@ -17,7 +17,7 @@ const site = startSite()
 const CAPTIONS = 'WEBVTT\n\n00:00.000 --> 00:30.000\nHello\n'
 
 beforeAll(async () => {
-  reelgate = await startSharedReelgate({ video: footage.movieHello, title: 'Lesson 7' })
+  reelgate = await startSharedReelgate({ video: footage.movieHello, title: 'Hello' })
   await addFile(reelgate.owner, reelgate.videoId, CAPTIONS, 'en')
   await addFile(reelgate.owner, reelgate.videoId, CAPTIONS, 'de')
   person = await startPersonsChromium()
@@ -125,7 +125,7 @@ describe('<reelgate-player>', () => {
     await expect.poll(() => page.frames().length).toBe(1)
     await inPage(page, `element.setAttribute('otp', '${await newOtp()}'), document.body.prepend(element)`)
     expect(await inPage(page, `element.getPlayer().then(({ api }) => api.getMetaData()).then(({ title }) => title)`)).toBe(
-      'Lesson 7',
+      'Hello',
     )
   })
 })

@@ -1,6 +1,7 @@
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { startSharedReelgate } from '../in-process.ts'
+import { sampledTests } from '../sample.ts'
 import { makeVideo } from '../videos.ts'
 import { startPersonsChromium } from './chromium.ts'
 import { lookAtPlayer, openTab, type Player } from './player.ts'
@@ -52,14 +53,16 @@ async function frameHtml(options = '', attributes = 'width="640" height="360"') 
 }
 
 describe('a page with the frame and api.js', () => {
-  test('gives the frame the video’s height, as the plug-ins do, and plays at a click', async () => {
+  test('gives the frame the video’s height, as the plug-ins do, and plays at a click; onVdoPlayerV2APIReady is called once', async () => {
+    const ready = `<script>window.ready = 0; function onVdoPlayerV2APIReady() { ready += 1 }</script>`
     const plugIn = `<script>
       iframe.style.cssText = 'height:auto;width:480px;max-width:100%;border:0;display:block'
       player.video.addEventListener('loadstart', async () => {
         iframe.style.aspectRatio = (await player.api.getMetaData()).aspectRatio
         player.api.updatePlayerConfig({ playbackSpeedOptions: [0.75, 1, 1.1] })
       })</script>`
-    const { page, player } = await openPage((await frameHtml()) + plugIn)
+    const { page, player } = await openPage(ready + (await frameHtml()) + plugIn)
+    expect(await inPage(page, 'ready')).toBe(1)
     await expect.poll(() => page.locator('#video').boundingBox()).toMatchObject({ width: 480, height: 360 })
     await player.play()
     await player.playsPast(0.5)
@@ -178,12 +181,6 @@ describe('a page with the frame and api.js', () => {
     await player.shows('refused')
     expect(await inPage(page, 'outcomes()')).toEqual([refusal, refusal, refusal])
   })
-
-  test('is called onVdoPlayerV2APIReady', async () => {
-    const script = `<script>window.ready = 0; function onVdoPlayerV2APIReady() { ready += 1 }</script>`
-    const { page } = await openPage(script + (await frameHtml()))
-    expect(await inPage(page, 'ready')).toBe(1)
-  })
 })
 
 test('only the page that contains the frame is accepted, and messages to it name neither OTP nor session', async () => {
@@ -230,14 +227,18 @@ test('player.js: <vdocipher-player otp> plays, is as high as its width makes it,
 })
 
 describe('vdo.js', () => {
+  const { test: sampled, draw } = sampledTests('versions of vdo.js', 1)
+
   /** The snippet of those days, which loads the script and collects what the page asks of it meanwhile. */
   const loader = (path: string) => `(function(v,i,d,e,o){v[o]=v[o]||{}; v[o].add = v[o].add || function V(a){
     (v[o].d=v[o].d||[]).push(a);};if(!v[o].l) { v[o].l=1*new Date(); a=i.createElement(d), m=i.getElementsByTagName(d)[0];
     a.async=1; a.src=e; m.parentNode.insertBefore(a,m);}})(window,document,"script","${reelgate.url}${path}","vdo");`
 
-  test('of version 1, in a container without a height: as high as the video makes it; getObjects and onVdoCipherAPIReady', async () => {
-    const { otp, playbackInfo } = await newOtp()
-    const { page, player } = await openPage(`<div id="vdo${otp}" style="height:auto;width:480px;max-width:100%"></div>
+  sampled(
+    'of version 1, in a container without a height: as high as the video makes it; getObjects and onVdoCipherAPIReady',
+    async () => {
+      const { otp, playbackInfo } = await newOtp()
+      const { page, player } = await openPage(`<div id="vdo${otp}" style="height:auto;width:480px;max-width:100%"></div>
       <script>${loader('/playerAssets/1.6.10/vdo.js')}
       vdo.add({ otp: "${otp}", playbackInfo: "${playbackInfo}", theme: "9ae8bbe8dd964ddc9bdb932cca1cb59a", plugins: [{ name: 'keyboard' }],
         container: document.querySelector('#vdo${otp}') })
@@ -247,23 +248,24 @@ describe('vdo.js', () => {
         window.older = vdo.getObjects()[index]
         older.addEventListener('load', () => { loaded += 1; older.availablePlaybackRates = [0.5, 1] })
       }</script>`)
-    await expect.poll(() => page.locator(`#vdo${otp} iframe`).boundingBox()).toMatchObject({ width: 480, height: 360 })
-    await expect.poll(() => inPage(page, 'loaded')).toBe(1)
-    expect(await inPage(page, '[older.duration, older.video.duration, older.ended, vdo.getObjects().length]')).toEqual([
-      durationS,
-      durationS,
-      false,
-      1,
-    ])
-    await player.play()
-    await player.playsPast(0.5)
-    await player.screenshot('plug-in-vdo-1')
-    await player.openSettings()
-    await player.openChoices('Speed')
-    expect(await player.frame.getByRole('menuitemradio', { name: /×|Normal/ }).allTextContents()).toEqual(['0.5 ×', 'Normal'])
-  })
+      await expect.poll(() => page.locator(`#vdo${otp} iframe`).boundingBox()).toMatchObject({ width: 480, height: 360 })
+      await expect.poll(() => inPage(page, 'loaded')).toBe(1)
+      expect(await inPage(page, '[older.duration, older.video.duration, older.ended, vdo.getObjects().length]')).toEqual([
+        durationS,
+        durationS,
+        false,
+        1,
+      ])
+      await player.play()
+      await player.playsPast(0.5)
+      await player.screenshot('plug-in-vdo-1')
+      await player.openSettings()
+      await player.openChoices('Speed')
+      expect(await player.frame.getByRole('menuitemradio', { name: /×|Normal/ }).allTextContents()).toEqual(['0.5 ×', 'Normal'])
+    },
+  )
 
-  test('of version 0, from the root: vdo.add({o: OTP}) in an element of 640 × 360', async () => {
+  sampled('of version 0, from the root: vdo.add({o: OTP}) in an element of 640 × 360', async () => {
     const { otp } = await newOtp()
     const { page, player } = await openPage(
       `<div id="vdo${otp}" style="height:360px;width:640px;max-width:100%"></div><script>${loader('/vdo.js')} vdo.add({ o: "${otp}" })</script>`,
@@ -273,4 +275,6 @@ describe('vdo.js', () => {
     await player.playsPast(0.5)
     await player.screenshot('plug-in-vdo-0')
   })
+
+  draw()
 })

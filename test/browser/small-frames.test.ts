@@ -2,10 +2,10 @@ import type { Browser, BrowserContext } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { startSharedReelgate } from '../in-process.ts'
 import { sampleOf } from '../sample.ts'
-import { makeVideo } from '../videos.ts'
 import { startChromium } from './chromium.ts'
 import { findColour, type Spot } from './frame-pixels.ts'
 import { lookAtPlayer, openPlayer, openTab, type Player, playerAddress } from './player.ts'
+import { makeSmallVideo } from './videos.ts'
 
 // The player in small frames.
 
@@ -13,10 +13,9 @@ let reelgate: Awaited<ReturnType<typeof startSharedReelgate>>
 let chromium: Browser
 
 beforeAll(async () => {
-  reelgate = await startSharedReelgate({
-    video: await makeVideo({ seconds: 40, size: '320x180', rate: 10 }),
-    title: 'A long title that fills its line',
-  })
+  reelgate = await startSharedReelgate({ video: await makeSmallVideo(), title: 'Small video' })
+  const title = 'A long title that fills its line'
+  await reelgate.owner.call('POST', `/api/videos/${reelgate.videoId}`, { body: { title } })
   chromium = await startChromium()
 })
 
@@ -95,6 +94,7 @@ test('a sentence in the player is above the watermarks', async () => {
   const other = lookAtPlayer(await openTab(browser))
   await other.page.goto(player.page.url()) // the same session in another tab
   await other.shows('ready')
+  await player.page.evaluate(`document.querySelector('video').currentTime = 50`) // for which it needs a key
   await player.shows('refused', 'page-replaced')
   await player.screenshot('sentence-above-marks')
   expect(await player.page.locator('.panel').evaluate((panel) => panel.matches(':popover-open'))).toBe(true)
