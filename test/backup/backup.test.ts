@@ -4,14 +4,14 @@ import { cp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { expect, onTestFinished, test } from 'vitest'
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { dataPaths, readConfig } from '../../src/config.ts'
 import { makeBackup } from '../../src/installation/backup/backup.ts'
 import { type Manifest, removeOldBackups } from '../../src/installation/backup/backup-folder.ts'
 import { listFiles, untilFinished } from '../data-folder.ts'
 import { makePlace, type Place, type PlaceOptions } from '../installation-folder.ts'
 import type { DatabaseKind } from '../postgres.ts'
-import { type Reelgate, runCli, startReelgate } from '../reelgate.ts'
+import { type Reelgate, runCli, startReelgate, startSharedReelgate } from '../reelgate.ts'
 import { changeRows, readRows } from '../rows.ts'
 import { sampleOf } from '../sample.ts'
 import { makeVideo } from '../videos.ts'
@@ -117,28 +117,33 @@ test('a file that is lost in the installation is named, and the backup has every
   expect((await viewer.key(0)).status).toBe(200)
 })
 
+/** With one finished video. Tests that only read and back it up share it. */
+let running: Awaited<ReturnType<typeof startSharedReelgate>>
+beforeAll(async () => {
+  running = await startSharedReelgate({ video: await makeVideo() })
+})
+afterAll(() => running.remove())
+
 test('a stream is a tar archive of a backup: unpacked, it is restored; in the data folder nothing of it is left', async () => {
-  const reelgate = await startReelgate({ video: await makeVideo() })
   const folder = await newFolder()
   await run(
     'sh',
     ['-c', '"$0" "$1" backup --stream 2>/dev/null | tar --extract --directory "$2"', process.execPath, MAIN, folder],
-    { env: { PATH: process.env.PATH, ...reelgate.env } },
+    { env: { PATH: process.env.PATH, ...running.env } },
   )
-  expect(readdirSync(reelgate.dataDir)).not.toContain('backup-stream')
-  const restored = await restore(reelgate, folder)
-  expect(await listWhole(restored)).toEqual(await listWhole(reelgate))
+  expect(readdirSync(running.dataDir)).not.toContain('backup-stream')
+  const restored = await restore(running, folder)
+  expect(await listWhole(restored)).toEqual(await listWhole(running))
 })
 
 test('the master key is in no file of a backup, and without it, or with another one, nothing is restored', async () => {
-  const reelgate = await startReelgate({ video: await makeVideo() })
   const folder = await newFolder()
-  await backUp(reelgate, folder)
-  const key = await readFile(reelgate.masterKeyFile)
+  await backUp(running, folder)
+  const key = await readFile(running.masterKeyFile)
   const names = readdirSync(folder, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile())
   for (const { parentPath, name } of names) expect((await readFile(join(parentPath, name))).includes(key)).toBe(false)
 
-  const place = await newPlace(reelgate)
+  const place = await newPlace(running)
   await rm(place.masterKeyFile)
   expect(await restoreTo(place, folder)).toMatchObject({
     code: 1,
@@ -152,7 +157,7 @@ test('the master key is in no file of a backup, and without it, or with another 
   await rm(place.masterKeyFile)
   expect(existsSync(place.dataDir)).toBe(false)
 
-  const { stdout: phrase } = await reelgate.cli('key', 'phrase', '--json')
+  const { stdout: phrase } = await running.cli('key', 'phrase', '--json')
   await run(
     'sh',
     ['-c', 'echo "$3" | "$0" "$1" restore "$2" --phrase', process.execPath, MAIN, folder, JSON.parse(phrase).phrase],
@@ -164,12 +169,11 @@ test('the master key is in no file of a backup, and without it, or with another 
 })
 
 test('nothing is restored over anything, from a damaged backup, or from one of a newer version', async () => {
-  const reelgate = await startReelgate({ video: await makeVideo() })
   const folder = await newFolder()
-  const { name } = await backUp(reelgate, folder)
-  expect((await restoreTo(reelgate, folder)).stderr).toMatch(/A server runs on/)
-  const place = await newPlace(reelgate)
-  await cp(reelgate.dataDir, place.dataDir, { recursive: true, filter: (path) => !path.endsWith('.sock') })
+  const { name } = await backUp(running, folder)
+  expect((await restoreTo(running, folder)).stderr).toMatch(/A server runs on/)
+  const place = await newPlace(running)
+  await cp(running.dataDir, place.dataDir, { recursive: true, filter: (path) => !path.endsWith('.sock') })
   expect((await restoreTo(place, folder)).stderr).toMatch(/is not empty: it has /)
   await rm(place.dataDir, { recursive: true })
 
@@ -191,7 +195,7 @@ test('nothing is restored over anything, from a damaged backup, or from one of a
   const manifestFile = join(folder, name, 'manifest.json')
   const manifest: Manifest = JSON.parse(await readFile(manifestFile, 'utf8'))
   await writeFile(manifestFile, JSON.stringify({ ...manifest, migrations: [...manifest.migrations, '9999-later'] }))
-  expect((await restoreTo(await newPlace(reelgate), folder)).stderr).toMatch(
+  expect((await restoreTo(await newPlace(running), folder)).stderr).toMatch(
     /newer than this one \(it has the migration 9999-later\)/,
   )
 })

@@ -9,7 +9,7 @@ import { makePlace } from '../installation-folder.ts'
 import { decode, downloadVideo, writeRendition } from '../pipeline/videos.ts'
 import type { DatabaseKind } from '../postgres.ts'
 import { type Reelgate, runCli, startReelgate, startSharedReelgate } from '../reelgate.ts'
-import { sampledTests } from '../sample.ts'
+import { sampledTests, sampleOf } from '../sample.ts'
 import { type Chance, newChance, rounds } from '../seeded-random.ts'
 import { CLIENTS, type CrashTest, haveSomeReady, newCrashTest, observe, untilBusy } from './crash-harness.ts'
 import type { Op } from './history.ts'
@@ -120,13 +120,13 @@ function withoutLaterAnswers(
   })
 }
 
-/** Plays every video to its end: what was not encoded yet when the backup was made is encoded by the restored server. */
+/** Plays the videos to their end, in the short run two of them: what was not encoded yet when the backup was made is encoded by the restored server. */
 async function playAll(reelgate: Reelgate): Promise<number> {
   const { rows } = await reelgate.owner.list('?limit=40')
   const ready = rows.filter(({ status }) => status === 'ready')
   const folder = await mkdtemp(join(tmpdir(), 'reelgate-restored-'))
   onTestFinished(() => rm(folder, { recursive: true, force: true }))
-  for (const { id } of ready) {
+  for (const { id } of sampleOf('restored videos', ready, 2)) {
     await untilFinished(reelgate, id)
     for (const rendition of await downloadVideo(reelgate, id)) {
       const { bytes, warnings } = await decode(await writeRendition(folder, rendition), '-f', 'framehash', '-')

@@ -203,7 +203,7 @@ test('I10: after a kill at any moment of the first start, the next ones have one
     const place = await makePlace()
     onTestFinished(place.remove)
     // From the middle of the start to the middle of the encode; in the long run twice, since what mends may be cut off as well.
-    for (let kill = 0; kill < rounds(1, 2); kill++) await killedStart(place, chance.between(200, 4_000))
+    for (let kill = 0; kill < rounds(1, 2); kill++) await killedStart(place, chance.between(200, rounds(2_000, 4_000)))
     const reelgate = await startReelgate({ env: { ...place.env, REELGATE_DEMO: 'on' } })
     const { videoId } = await untilPlayable(reelgate)
     await untilFinished(place, videoId)

@@ -66,18 +66,22 @@ test('without --account the video is added to the first account that may upload,
   })
 })
 
-test.each([
+const NO_VIDEOS = [
   { what: 'a file that is not there', name: 'nothing.mp4', words: /nothing\.mp4 does not exist: name a video/ },
   { what: 'a folder', name: 'videos', words: /videos is a folder: name one video in it/ },
   { what: 'an empty file', name: 'empty.mp4', words: /empty\.mp4 is empty/ },
   { what: 'a device', name: '/dev/null', words: /\/dev\/null is not a file/ },
-])('$what is refused before the server hears of it', async ({ name, words }) => {
-  const videos = readRows(reelgate, 'select count(*) as count from video')
-  const ended = await reelgate.cli('try', resolve(folder, name))
-  expect(ended).toMatchObject({ code: 1, stdout: '', stderr: expect.stringMatching(words) })
-  expect(ended.stderr).toMatch(/^[^\n]*\.\n$/)
-  expect(readRows(reelgate, 'select count(*) as count from video')).toEqual(videos)
-})
+]
+test.each(sampleOf('files that are no videos', NO_VIDEOS, 2))(
+  '$what is refused before the server hears of it',
+  async ({ name, words }) => {
+    const videos = readRows(reelgate, 'select count(*) as count from video')
+    const ended = await reelgate.cli('try', resolve(folder, name))
+    expect(ended).toMatchObject({ code: 1, stdout: '', stderr: expect.stringMatching(words) })
+    expect(ended.stderr).toMatch(/^[^\n]*\.\n$/)
+    expect(readRows(reelgate, 'select count(*) as count from video')).toEqual(videos)
+  },
+)
 
 test('a rejection by the server is printed, and no video is left', async () => {
   const video = join(folder, 'large.mp4')
