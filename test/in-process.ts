@@ -34,7 +34,7 @@ export async function startReelgate(options: StartOptions = {}): Promise<Reelgat
 /** For a file whose tests share one server: the caller removes it in `afterAll`. */
 export async function startSharedReelgate(options: StartOptions = {}): Promise<Reelgate & { remove(): Promise<void> }> {
   // A test that reads rows of PostgreSQL blocks its thread meanwhile, and with it this server's transactions.
-  if (DATABASE === 'postgres' || options.database) return apart.startSharedReelgate(options)
+  if ((options.database ?? DATABASE) !== 'sqlite') return apart.startSharedReelgate(options)
   const from = await apart.originOf(options)
   const place = await makePlace({ ...options, copyOf: from })
   await mkdir(place.dataDir, { recursive: true, mode: 0o700 })

@@ -36,6 +36,13 @@ async function wholeVideo(title = 'A video'): Promise<string> {
   await untilWhole(id)
   return id
 }
+/** A video whose file is none: it goes to the trash as any other, and nothing is encoded. */
+async function failedVideo(title = 'A video'): Promise<string> {
+  const credentials = await owner.credentials(title)
+  await owner.send(credentials, new Blob(['no video']))
+  await owner.until(credentials.videoId, 'Not a media file')
+  return credentials.videoId
+}
 const untilWhole = (id: string) =>
   expect
     .poll(() => readRows(reelgate, 'select 1 from generation where video_id = ? and finished_at_s is not null', id).length)
@@ -94,7 +101,7 @@ test('a video restored while it is encoded is encoded whole', async () => {
 
 test('a video whose folder was deleted meanwhile is restored into the root', async () => {
   const folder = await ask<{ id: string }>('POST', '/api/videos/folders', { name: 'Old', parent: 'root' })
-  const id = await wholeVideo('Without a folder')
+  const id = await failedVideo('Without a folder')
   await ask('POST', '/api/videos/move', { videos: [id], folderId: folder.id })
   await trash(id)
   await ask('DELETE', `/api/videos/folders/${folder.id}`)
@@ -121,7 +128,7 @@ test('“delete now” and the end of 7 days destroy keys and files', async () =
 })
 
 test('deletions through the API go to the trash where the account asks for it; a video without a file is deleted', async () => {
-  const id = await wholeVideo()
+  const id = await failedVideo()
   const waiting = (await owner.credentials('No file yet')).videoId
   const [row] = readRows<{ account: string }>(reelgate, 'select account_id as account from video where id = ?', id)
   await reelgate.cli('account', 'set', row?.account ?? '', '--deletes-to-trash', 'on')
@@ -130,7 +137,7 @@ test('deletions through the API go to the trash where the account asks for it; a
 })
 
 test('another account neither sees, restores nor deletes what is in the trash', async () => {
-  const id = await wholeVideo()
+  const id = await failedVideo()
   await trash(id)
   const other = await reelgate.newOwner('other')
   expect(await (await other.call('GET', '/api/trash')).json()).toEqual({ count: 0, totalSizeBytes: 0, rows: [] })

@@ -3,21 +3,27 @@ import path from 'node:path'
 import { expect, test } from 'vitest'
 import { extractPosters } from '../../src/encode/extract-posters.ts'
 import { footage } from '../footage.ts'
+import { sampleOf } from '../sample.ts'
 import { ffmpeg, newFolder, openVideo } from './videos.ts'
 
-test.each([
+const SHAPES = [
   { size: '1280x720', posters: ['854×480', '426×240'] },
   { size: '320x180', posters: ['320×180', '320×180'] },
   { size: '360x640', posters: ['270×480', '136×240'] },
-])('the posters of a video of $size have its shape and are no larger', async ({ size, posters }) => {
-  const folder = await newFolder()
-  const file = path.join(folder, 'video.mp4')
-  await ffmpeg('-f', 'lavfi', '-i', `testsrc2=s=${size}:r=5:d=3`, '-c:v', 'libx264', '-preset', 'ultrafast', file)
-  const { sandbox, source, plan } = await openVideo(file)
-  const made = await extractPosters(sandbox, source, plan)
-  expect(made.map(({ widthPx, heightPx }) => `${widthPx}×${heightPx}`)).toEqual(posters)
-  for (const { jpeg } of made) expect(jpeg.toString('hex', 0, 3)).toBe('ffd8ff')
-})
+]
+
+test.each(sampleOf('shapes of a poster', SHAPES, 1))(
+  'the posters of a video of $size have its shape and are no larger',
+  async ({ size, posters }) => {
+    const folder = await newFolder()
+    const file = path.join(folder, 'video.mp4')
+    await ffmpeg('-f', 'lavfi', '-i', `testsrc2=s=${size}:r=5:d=3`, '-c:v', 'libx264', '-preset', 'ultrafast', file)
+    const { sandbox, source, plan } = await openVideo(file)
+    const made = await extractPosters(sandbox, source, plan)
+    expect(made.map(({ widthPx, heightPx }) => `${widthPx}×${heightPx}`)).toEqual(posters)
+    for (const { jpeg } of made) expect(jpeg.toString('hex', 0, 3)).toBe('ffd8ff')
+  },
+)
 
 test('a video that begins in the dark has a poster that is not black', async () => {
   const folder = await newFolder()

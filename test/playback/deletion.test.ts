@@ -1,6 +1,5 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { untilFinished } from '../data-folder.ts'
-import { type Reelgate, startSharedReelgate } from '../reelgate.ts'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { type Reelgate, startSharedReelgate } from '../in-process.ts'
 import { readRows } from '../rows.ts'
 import { makeVideo } from '../videos.ts'
 import { bytesOf, readMediaPlaylist, type Viewer } from '../viewer.ts'
@@ -11,18 +10,16 @@ let reelgate: Reelgate & { remove(): Promise<void> }
 let videoId: string
 let viewer: Viewer
 let otp: string
-beforeAll(async () => {
-  reelgate = await startSharedReelgate()
-})
-afterAll(() => reelgate.remove())
 beforeEach(async () => {
-  videoId = await reelgate.owner.readyVideo(await makeVideo())
-  await untilFinished(reelgate, videoId)
+  reelgate = await startSharedReelgate({ video: await makeVideo() })
+  videoId = reelgate.videoId
   otp = await reelgate.owner.issueOtp(videoId)
   viewer = reelgate.newViewer()
   await viewer.redeem(otp)
   expect((await viewer.key(0)).status).toBe(200)
 })
+
+afterEach(() => reelgate.remove())
 
 const ENDED = {
   status: 403,
@@ -47,7 +44,7 @@ describe('O07: after the deletion', () => {
 
   test('the same is said after a restart', async () => {
     await reelgate.owner.delete([videoId])
-    await reelgate.kill()
+    await reelgate.stop()
     await reelgate.restart()
     await viewer.openPage()
     expect(await told(await viewer.key(0))).toEqual(ENDED)

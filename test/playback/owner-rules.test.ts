@@ -3,7 +3,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
-import { type Reelgate, startReelgate, startSharedReelgate } from '../reelgate.ts'
+import { type Reelgate, startReelgate, startSharedReelgate } from '../in-process.ts'
 import { readRows } from '../rows.ts'
 import { makeVideo } from '../videos.ts'
 import { sendFrom, type Viewer } from '../viewer.ts'
@@ -56,8 +56,11 @@ test('a database of countries of the installation’s own is the one that rules 
   onTestFinished(() => rm(folder, { recursive: true }))
   const file = join(folder, 'countries.mmdb')
   await writeFile(file, makeCountries({ '80.128.0.0/11': 'JP', '133.11.0.0/16': 'DE' })) // the wrong way round
-  const own = await startReelgate({ env: { REELGATE_TRUSTED_PROXIES: '127.0.0.1', REELGATE_COUNTRIES: file } })
-  const videoId = await own.owner.readyVideo(await makeVideo())
+  const own = await startReelgate({
+    env: { REELGATE_TRUSTED_PROXIES: '127.0.0.1', REELGATE_COUNTRIES: file },
+    video: await makeVideo(),
+  })
+  const { videoId } = own
   const codeAt = async (address: string) => {
     const viewer = own.newViewer()
     goTo(viewer, address)
@@ -149,22 +152,18 @@ describe('where the video may be watched', () => {
   })
 
   test('the rules outlive a restart, with the session', async () => {
-    const own = await startSharedReelgate({ env: { REELGATE_TRUSTED_PROXIES: '127.0.0.1' } })
-    try {
-      const viewer = own.newViewer()
-      goTo(viewer, IN_GERMANY)
-      const otp = await own.owner.issueOtp(await own.owner.readyVideo(await makeVideo()), onlyGermany)
-      await viewer.redeem(otp)
-      await own.kill()
-      await own.restart()
-      goTo(viewer, IN_JAPAN)
-      await viewer.openPage()
-      expect(((await (await viewer.key(0)).json()) as { code: string }).code).toBe('place-not-allowed')
-      goTo(viewer, IN_GERMANY)
-      expect((await viewer.key(0)).status).toBe(200)
-    } finally {
-      await own.remove()
-    }
+    const own = await startReelgate({ env: { REELGATE_TRUSTED_PROXIES: '127.0.0.1' }, video: await makeVideo() })
+    const viewer = own.newViewer()
+    goTo(viewer, IN_GERMANY)
+    const otp = await own.owner.issueOtp(own.videoId, onlyGermany)
+    await viewer.redeem(otp)
+    await own.stop()
+    await own.restart()
+    goTo(viewer, IN_JAPAN)
+    await viewer.openPage()
+    expect(((await (await viewer.key(0)).json()) as { code: string }).code).toBe('place-not-allowed')
+    goTo(viewer, IN_GERMANY)
+    expect((await viewer.key(0)).status).toBe(200)
   })
 
   test('refusals of one OTP are kept as twenty rows and a number, however many there are', async () => {

@@ -3,6 +3,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type Reelgate, startSharedReelgate } from '../reelgate.ts'
 import { readRows } from '../rows.ts'
+import { newChance, rounds } from '../seeded-random.ts'
 import { makeVideo } from '../videos.ts'
 import { type Outcome, told } from '../viewer.ts'
 
@@ -21,18 +22,6 @@ const sessionsOf = (otp: string) =>
     createHash('sha256').update(otp).digest(),
   ).map((row) => row.id)
 
-const SEED = 20_261_121
-/** The same numbers for the same seed (mulberry32), between 0 and 1. */
-function seededRandom(seed: number): () => number {
-  let state = seed
-  return () => {
-    state = (state + 0x6d2b79f5) | 0
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state)
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32
-  }
-}
-
 /** Resolves when one of the OTPs has its session in the database; reads it again and again, for the answer must not be first. */
 async function untilCommitted(otps: readonly string[]): Promise<void> {
   while (!otps.some((otp) => sessionsOf(otp).length > 0)) await new Promise((resolve) => setImmediate(resolve))
@@ -41,15 +30,13 @@ async function untilCommitted(otps: readonly string[]): Promise<void> {
 // The pauses are the fault, not a wait: the kill falls before, between or after the commits and their answers.
 const BROWSERS = 24
 
-describe(`O04: a server killed while it redeems has spent each OTP with its session, or not at all (seed ${SEED})`, () => {
-  const random = seededRandom(SEED)
-  test.each([
-    ['at any moment', () => pause(15 + random() * 30)],
-    ['at any moment', () => pause(15 + random() * 30)],
-    ['at any moment', () => pause(15 + random() * 30)],
+describe('O04: a server killed while it redeems has spent each OTP with its session, or not at all', () => {
+  const chance = newChance('kills of a server that redeems')
+  const moments: [name: string, moment: (otps: readonly string[]) => Promise<void>][] = [
+    ['at any moment', () => pause(chance.between(15, 45))],
     ['as soon as the first is on the disk', untilCommitted],
-    ['as soon as the first is on the disk', untilCommitted],
-  ])('%s', async (_, moment) => {
+  ]
+  test.each(Array.from({ length: rounds(1, 3) }, () => moments).flat())('%s', async (_, moment) => {
     const viewers = Array.from({ length: BROWSERS }, () => reelgate.newViewer())
     const otps = await Promise.all(viewers.map(() => reelgate.owner.issueOtp(videoId)))
     await Promise.all(viewers.map((viewer) => viewer.openPage()))

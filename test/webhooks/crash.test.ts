@@ -42,7 +42,7 @@ test('W07, I7: killed at any moment after a change was acknowledged, its event a
   const receiver = receivers.newReceiver()
   const { uuid } = await hooksOf(owner).create(receiver.url)
   const deleted: string[] = []
-  for (let round = 0; round < rounds(3, 40); round++) {
+  for (let round = 0; round < rounds(2, 40); round++) {
     const videoIds: string[] = []
     for (let n = 0; n < 5; n++) videoIds.push((await owner.credentials('A video')).videoId)
     await owner.delete(videoIds)

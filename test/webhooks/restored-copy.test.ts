@@ -7,8 +7,9 @@ import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { ensureDistinctTimes, fileIdentity } from '../../src/storage/identity.ts'
 import { RESTORED_COPY, whyCopy } from '../../src/webhooks/restored-copy.ts'
 import { createOwner, type Owner } from '../client.ts'
+import { type Reelgate, startReelgate } from '../in-process.ts'
 import { makeDatabase } from '../postgres.ts'
-import { type Reelgate, runCli, startReelgate } from '../reelgate.ts'
+import { runCli } from '../reelgate.ts'
 import { changeRows } from '../rows.ts'
 import { hooksOf, type Receivers, startReceivers } from './receiver.ts'
 
@@ -81,7 +82,7 @@ async function startCopy(live: Reelgate): Promise<{ copy: Reelgate; owner: Owner
 
 test('F-46: a restart, another owner, a move within the file system and VACUUM make no copy of an installation', async () => {
   const live = await startReelgate({ database: 'sqlite' })
-  await live.kill()
+  await live.stop()
   await live.restart()
   expect(live.output()).not.toContain('webhook: held')
   await live.stop()

@@ -14,6 +14,8 @@ export const PHONE = { width: 390, height: 844 }
 export type OpenOptions = BrowserContextOptions & {
   /** Where it begins, such as `/videos?state=failed`. */
   path?: string
+  /** Who has it open; without a name the account's first owner. */
+  user?: string
 }
 
 /** By name: on this machine a passkey belongs to it, and the address that a start prints has it. */
@@ -21,14 +23,14 @@ export function consoleUrl({ url }: Pick<Reelgate, 'url'>): string {
   return `${url.replace('127.0.0.1', 'localhost')}/console`
 }
 
-/** A browser in which the owner is signed in already. */
+/** A browser in which a person is signed in already. */
 export async function openConsole(
   chromium: Browser,
   reelgate: Reelgate,
-  { path = '/', ...options }: OpenOptions = {},
+  { path = '/', user, ...options }: OpenOptions = {},
 ): Promise<Page> {
   const context = await newContext(chromium, options)
-  const person = await signIn(reelgate)
+  const person = await signIn(reelgate, user)
   const [name = '', value = ''] = person.cookie?.split('=') ?? []
   await context.addCookies([{ name, value, url: consoleUrl(reelgate), httpOnly: true, sameSite: 'Strict' }])
   const page = await openTab(context)
@@ -73,15 +75,15 @@ export function complaintsOf(page: Page): string[] {
   return complaints.get(page) ?? []
 }
 
-declare const axe: { run(root?: string): Promise<{ violations: { id: string; nodes: { html: string }[] }[] }> }
+declare const axe: { run(options: { runOnly?: string[] }): Promise<{ violations: { id: string; nodes: { html: string }[] }[] }> }
 declare const document: {
   readonly documentElement: { readonly scrollWidth: number; readonly clientWidth: number }
   getAnimations(): { readonly finished: Promise<unknown> }[]
 }
 declare function requestAnimationFrame(draw: () => void): void
 
-/** What axe finds on the page, and what is wider than its screen. */
-export async function findFaults(page: Page): Promise<string[]> {
+/** What axe finds on the page, and what is wider than its screen. @param rules of axe; without them all */
+export async function findFaults(page: Page, rules?: readonly string[]): Promise<string[]> {
   const script = await readFile(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
   await page.evaluate(script) // past the policy, which allows no script but the console's own
   // Colours that are changing are not those that will be read.
@@ -89,7 +91,7 @@ export async function findFaults(page: Page): Promise<string[]> {
     await new Promise<void>((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn)))
     await Promise.allSettled(document.getAnimations().map(({ finished }) => finished))
   })
-  const { violations } = await page.evaluate(() => axe.run())
+  const { violations } = await page.evaluate((runOnly) => axe.run(runOnly ? { runOnly } : {}), rules && [...rules])
   const faults = violations.flatMap(({ id, nodes }) => nodes.map(({ html }) => `${id}: ${html.slice(0, 200)}`))
   const overflowPx = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth)
   return overflowPx > 0 ? [...faults, `the page is ${overflowPx} px wider than the screen`] : faults

@@ -1,7 +1,8 @@
 import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
-import { makeLink } from '../../console/person.ts'
+import { createPerson, makeLink, type Person, signIn } from '../../console/person.ts'
 import { startSharedReelgate } from '../../in-process.ts'
+import { sampleOf } from '../../sample.ts'
 import { startChromium } from '../chromium.ts'
 import { startSite } from '../site.ts'
 import { complaintsOf, consoleUrl, newContext, openConsole, openTab, tabTo } from './console.ts'
@@ -20,6 +21,20 @@ afterAll(async () => {
   await chromium?.close()
   await reelgate?.remove()
 })
+
+/** Another owner in the account, each for one test alone: what it sets, no other test finds. */
+async function invite(name: string): Promise<Person> {
+  const owner = await signIn(reelgate)
+  const { link } = await owner.get<{ link: { url: string } }>('POST', '/users', { name, role: 'owner' })
+  const person = createPerson(reelgate.url)
+  await person.get('POST', '/sign-in/link', { token: new URL(link.url).hash.slice(1) })
+  return person
+}
+
+/** The same with a password. */
+async function inviteWithPassword(name: string): Promise<void> {
+  await (await invite(name)).get('PUT', '/sign-in/password', { password: PASSWORD })
+}
 
 test('D09: a page of another site that frames the console shows nothing of it', async () => {
   const site = startSite()
@@ -77,28 +92,32 @@ test('a link that was used says so, and names the command that prints a new one'
 })
 
 test('an address of the console leads through the sign-in and then to where it was meant to', async () => {
+  await inviteWithPassword('ann')
   const page = await openTab(await newContext(chromium))
   await page.goto(`${consoleUrl(reelgate)}/videos?q=light&view=cards`)
   await page.getByRole('heading', { name: 'Sign in to Reelgate' }).waitFor()
-  await page.getByLabel('Name').fill('Owner')
+  await page.getByLabel('Name').fill('Ann')
   await page.getByLabel('Password', { exact: true }).fill(PASSWORD)
   await page.getByRole('button', { name: 'Sign in', exact: true }).click()
   await page.waitForURL('**/console/videos?q=light&view=cards')
   expect(await page.getByRole('searchbox').inputValue()).toBe('light')
 })
 
-test('an address of another site is not where a sign-in leads', async () => {
-  const page = await openTab(await newContext(chromium))
-  for (const next of ['https://evil.example/', '//evil.example/', '/\\evil.example/']) {
+const OTHER_SITES = ['https://evil.example/', '//evil.example/', '/\\evil.example/']
+test.each(sampleOf('addresses of another site', OTHER_SITES, 1))(
+  '%s, an address of another site, is not where a sign-in leads',
+  async (next) => {
+    const name = `ben-${OTHER_SITES.indexOf(next)}`
+    await inviteWithPassword(name)
+    const page = await openTab(await newContext(chromium))
     await page.goto(`${consoleUrl(reelgate)}/sign-in?next=${encodeURIComponent(next)}`)
-    await page.getByLabel('Name').fill('owner')
+    await page.getByLabel('Name').fill(name)
     await page.getByLabel('Password', { exact: true }).fill(PASSWORD)
     await page.getByRole('button', { name: 'Sign in', exact: true }).click()
     await page.getByRole('heading', { name: 'Videos' }).waitFor()
     expect(page.url()).toBe(`${consoleUrl(reelgate)}/videos`)
-    await page.context().clearCookies()
-  }
-})
+  },
+)
 
 test('when the sign-in has ended meanwhile, the next step leads to signing in, and back', async () => {
   const page = await openConsole(chromium, reelgate, { path: '/videos' })
@@ -110,7 +129,8 @@ test('when the sign-in has ended meanwhile, the next step leads to signing in, a
 })
 
 test('by keyboard alone a passkey is added under System, signs the owner in, and is of no use after it was removed', async () => {
-  const page = await openConsole(chromium, reelgate, { path: '/system/you' })
+  await invite('carla')
+  const page = await openConsole(chromium, reelgate, { path: '/system/you', user: 'carla' })
   // Without a password the passkey would be the only way to sign in, and could not be removed.
   await page.getByLabel('New password', { exact: true }).fill(PASSWORD)
   await page.keyboard.press('Enter')
