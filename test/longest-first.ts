@@ -9,7 +9,7 @@ export const LONGEST = [
   'browser/engines/firefox-webkit',
   'browser/engines/chromium',
   'conformance/conformance',
-  'crash/random-kill',
+  'crash/under-load',
   'db/postgres/plans',
   'faults/postgres-network',
   'faults/crowd',

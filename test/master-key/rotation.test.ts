@@ -175,7 +175,7 @@ test('what is wrapped during a rotation is wrapped by the new key: nothing is lo
   const receivers = '127.0.0.1:9'
   const reelgate = await startReelgate({ video: await makeVideo(), env: { REELGATE_OUTBOUND_ALLOW: receivers } })
   await reelgate.stop()
-  await addVideoKeys(reelgate, isLong ? 100_000 : 4_000)
+  await addVideoKeys(reelgate, isLong ? 100_000 : 2_000)
   await reelgate.restart()
   const { owner, videoId } = reelgate
   const old = getMasterKey(reelgate)

@@ -9,47 +9,42 @@ import { makePlace } from '../installation-folder.ts'
 import { decode, downloadVideo, writeRendition } from '../pipeline/videos.ts'
 import type { DatabaseKind } from '../postgres.ts'
 import { type Reelgate, runCli, startReelgate, startSharedReelgate } from '../reelgate.ts'
-import { sampledTests, sampleOf } from '../sample.ts'
+import { sampleOf } from '../sample.ts'
 import { type Chance, newChance, rounds } from '../seeded-random.ts'
 import { CLIENTS, type CrashTest, haveSomeReady, newCrashTest, observe, untilBusy } from './crash-harness.ts'
 import type { Op } from './history.ts'
 import { examine, newMemory } from './inspect-data-folder.ts'
 import { judge, type World } from './invariants.ts'
 
-const { test, draw } = sampledTests('backups under load', 1)
-
 const MAIN = join(import.meta.dirname, '../../bin/main.js')
 
-const BACKUPS = rounds(1, 30)
-const DATABASES: DatabaseKind[] = ['sqlite', 'postgres']
-test.each(DATABASES)(
-  `F-18: each of ${BACKUPS} backups of the server of eight clients, on %s, is whole, whatever is killed meanwhile: restored, it has all that was acknowledged before, and its videos play`,
-  async (database) => {
-    const chance = newChance('backups under load')
-    const crashTest = await newCrashTest(await startReelgate({ database }), chance, `backups-${database}`)
-    await haveSomeReady(crashTest)
-    const folder = await mkdtemp(join(tmpdir(), 'reelgate-backup-'))
-    onTestFinished(() => rm(folder, { recursive: true, force: true }))
-    const counts = { killedBackups: 0, killedServers: 0, videos: 0 }
-    for (let round = 1; round <= BACKUPS; round++) {
-      const calling = crashTest.runClients(CLIENTS)
-      await Promise.race([untilBusy(crashTest, chance), calling])
-      if (chance.next() < 0.4) counts.killedBackups += Number(await killABackup(crashTest.reelgate, folder, chance))
-      const beganAt = crashTest.history.place
-      const killing = chance.next() < 0.4 ? killServer(crashTest, chance) : undefined
-      counts.killedServers += Number(killing !== undefined)
-      const { code, stderr } = await crashTest.reelgate.cli('backup', folder, '--keep', '2')
-      expect({ code, stderr }, `round ${round}`).toMatchObject({ code: 0 })
-      await killing
-      if (!killing) await crashTest.reelgate.kill()
-      await calling
-      counts.videos += await checkRestored(crashTest, { folder, beganAt, database })
-      expect(await crashTest.afterwards(), `round ${round}`).toEqual([])
-    }
-    process.stderr.write(`${BACKUPS} backups of ${database}: ${JSON.stringify(counts)}, ${crashTest.history.calls} calls\n`)
-  },
-  3_600_000,
-)
+export const BACKUPS = rounds(1, 30)
+
+/** Backs up the server of eight clients while it, or a backup before, may be killed; each backup is restored and compared with what clients know. */
+export async function checkBackupsUnderLoad(database: DatabaseKind): Promise<void> {
+  const chance = newChance('backups under load')
+  const crashTest = await newCrashTest(await startReelgate({ database }), chance, `backups-${database}`)
+  await haveSomeReady(crashTest)
+  const folder = await mkdtemp(join(tmpdir(), 'reelgate-backup-'))
+  onTestFinished(() => rm(folder, { recursive: true, force: true }))
+  const counts = { killedBackups: 0, killedServers: 0, videos: 0 }
+  for (let round = 1; round <= BACKUPS; round++) {
+    const calling = crashTest.runClients(CLIENTS)
+    await Promise.race([untilBusy(crashTest, chance), calling])
+    if (chance.next() < 0.4) counts.killedBackups += Number(await killABackup(crashTest.reelgate, folder, chance))
+    const beganAt = crashTest.history.place
+    const killing = chance.next() < 0.4 ? killServer(crashTest, chance) : undefined
+    counts.killedServers += Number(killing !== undefined)
+    const { code, stderr } = await crashTest.reelgate.cli('backup', folder, '--keep', '2')
+    expect({ code, stderr }, `round ${round}`).toMatchObject({ code: 0 })
+    await killing
+    if (!killing) await crashTest.reelgate.kill()
+    await calling
+    counts.videos += await checkRestored(crashTest, { folder, beganAt, database })
+    expect(await crashTest.afterwards(), `round ${round}`).toEqual([])
+  }
+  process.stderr.write(`${BACKUPS} backups of ${database}: ${JSON.stringify(counts)}, ${crashTest.history.calls} calls\n`)
+}
 
 async function killServer({ reelgate }: CrashTest, chance: Chance): Promise<void> {
   await pause(chance.between(0, 1_500))
@@ -135,5 +130,3 @@ async function playAll(reelgate: Reelgate): Promise<number> {
   }
   return ready.length
 }
-
-draw()

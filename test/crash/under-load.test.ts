@@ -8,9 +8,10 @@ import { startReelgate } from '../reelgate.ts'
 import { readRows } from '../rows.ts'
 import { sampledTests, sampleOf } from '../sample.ts'
 import { type Chance, newChance, rounds } from '../seeded-random.ts'
+import { BACKUPS, checkBackupsUnderLoad } from './backup-under-load.ts'
 import { CLIENTS, type CrashTest, haveSomeReady, newCrashTest, startCrashTest, untilBusy } from './crash-harness.ts'
 
-const { test, draw } = sampledTests('kills under load', 1)
+const { test, draw } = sampledTests('kills and backups under load', 1)
 
 const MAIN = join(import.meta.dirname, '../../bin/main.js')
 
@@ -47,6 +48,12 @@ test(`F-10: nor when it is restarted under load again and again, by kill -9 or S
   expect(await crashTest.settled()).toEqual([])
   process.stderr.write(`${RESTARTS} restarts, ${crashTest.history.calls} calls\n`)
 }, 3_600_000)
+
+test.each(['sqlite', 'postgres'] as const)(
+  `F-18: each of ${BACKUPS} backups of the server of eight clients, on %s, is whole, whatever is killed meanwhile: restored, it has all that was acknowledged before, and its videos play`,
+  checkBackupsUnderLoad,
+  3_600_000,
+)
 
 /** What is killed, and what must hold once each client has met with it. While PostgreSQL is away the service stays up, and it goes on by itself. */
 const VICTIMS: Record<string, (crashTest: CrashTest, postgres: Cluster, calling: Promise<void>) => Promise<string[]>> = {
