@@ -5,7 +5,7 @@ import { startSharedReelgate } from '../in-process.ts'
 import { startChromium } from './chromium.ts'
 import { openPlayer, type Player, playerAddress } from './player.ts'
 
-// The player's controls: by pointer, by keyboard, and by their names for a screen reader.
+// The player's controls, by pointer and by single keys. With keys alone: keyboard.test.ts. Their names: accessibility.test.ts.
 
 let reelgate: Awaited<ReturnType<typeof startSharedReelgate>>
 let chromium: Browser
@@ -94,33 +94,6 @@ test('space, arrows, m and f do what viewers know them for', async () => {
   await player.page.waitForSelector('media-controller:not(:fullscreen)')
 })
 
-test('the settings are chosen with Tab, Enter and arrows, and leave the focus where it was', async () => {
-  const player = await watch()
-  const { keyboard } = player.page
-  await player.play()
-  await player.playsPast(0.5)
-  const button = player.page.getByRole('button', { name: 'Settings' })
-  while (!(await button.evaluate((element) => element.matches(':focus')))) await keyboard.press('Tab')
-  await keyboard.press('Enter')
-  await player.page.getByRole('menuitemradio', { name: /Automatic/, checked: true }).waitFor()
-  await keyboard.press('ArrowDown')
-  await keyboard.press('Enter')
-  await player.until(({ heightPx }) => heightPx === 720)
-  await player.page.getByRole('menuitemradio', { name: '720p', checked: true }).waitFor()
-  await keyboard.press('Escape')
-  expect(await button.evaluate((element) => element.matches(':focus'))).toBe(true)
-})
-
-test('every control has a name that a screen reader can say', async () => {
-  const player = await watch()
-  await player.play()
-  await player.playsPast(0.5)
-  await player.openSettings()
-  const names = await controlNames(player)
-  expect(names.filter(({ name }) => name === '')).toEqual([])
-  expect(names.map(({ role }) => role)).toEqual(expect.arrayContaining(['button', 'slider', 'menuitemradio']))
-})
-
 test('the title shows in the player unless `title=off`, and on lock screens always; keys of headsets seek', async () => {
   const watchTitle = async (options: string) => {
     const context = await chromium.newContext({ viewport: { width: 640, height: 360 } })
@@ -146,30 +119,5 @@ test('the title shows in the player unless `title=off`, and on lock screens alwa
 
 async function watch(options: Record<string, unknown> = {}): Promise<Player> {
   const otp = await reelgate.owner.issueOtp(video, options)
-  return openPlayer(
-    await chromium.newContext({ viewport: { width: 1280, height: 720 } }),
-    playerAddress(reelgate.url, otp, '&loop=true'),
-  )
-}
-
-const CONTROLS = new Set([
-  'button',
-  'slider',
-  'link',
-  'checkbox',
-  'switch',
-  'textbox',
-  'menuitem',
-  'menuitemradio',
-  'radio',
-  'tab',
-  'dialog',
-])
-
-/** What the browser's accessibility tree says of all that can be operated. */
-async function controlNames({ page }: Player): Promise<{ role: string; name: string }[]> {
-  const devtools = await page.context().newCDPSession(page)
-  const { nodes } = await devtools.send('Accessibility.getFullAXTree')
-  const controls = nodes.filter(({ ignored, role }) => !ignored && CONTROLS.has(String(role?.value)))
-  return controls.map(({ role, name }) => ({ role: String(role?.value), name: String(name?.value ?? '').trim() }))
+  return openPlayer(await chromium.newContext(), playerAddress(reelgate.url, otp, '&loop=true'))
 }

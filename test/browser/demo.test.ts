@@ -53,7 +53,7 @@ test.each(sampleOf('screens of the demo', SCREENS, 1))(
 )
 
 test('the link that try prints plays the video in one browser, and a second one shows that it was used', async () => {
-  const { stdout } = await reelgate.cli('try', await makeVideo({ seconds: 8, size: '320x180' }))
+  const { stdout } = await reelgate.cli('try', await makeVideo())
   const [link = ''] = /http:\S+/.exec(stdout) ?? []
   const first = await openPlayer(await chromium.newContext(), link)
   await first.shows('ready')

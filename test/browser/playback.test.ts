@@ -9,7 +9,7 @@ import { startChromium } from './chromium.ts'
 import { compareWithSource, findColour, type Likeness } from './frame-pixels.ts'
 import { openPlayer, type Player, playerAddress } from './player.ts'
 
-const { test: sampled, draw } = sampledTests('playing in a browser', 2)
+const { test: sampled, draw } = sampledTests('playing in a browser', 1)
 
 // Videos that people made, from the upload to the picture in Debian's Chromium, compared with the file that was uploaded.
 
@@ -46,18 +46,19 @@ test('a phone recording plays from its first frame to its last as it was recorde
 
 test('a video of 28 s plays past its first key window, after a seek forward and after one back', async () => {
   const source = await cutVideo(footage.wannaworktogether, 28)
-  const player = await watch(await add(source))
+  const player = await watch(await add(source), { options: '&t=8' }) // the windows end at 12 and 24 s
   await player.play()
-  const early = await player.playsPast(1)
-  const first = await player.takeFrames(4, 11.9, 12.1, 13)
+  const early = await player.playsPast(8.5)
+  const first = await player.takeFrames(10, 11.9, 12.1, 13)
   const later = await player.video()
-  expect(later.framesDecoded - early.framesDecoded).toBeGreaterThan(0.9 * 29.97 * (later.timeS - early.timeS))
-  expect(later.soundBytesDecoded - early.soundBytesDecoded).toBeGreaterThan(50_000) // silence is smaller than that
+  const playedS = later.timeS - early.timeS
+  expect(later.framesDecoded - early.framesDecoded).toBeGreaterThan(0.9 * 29.97 * playedS)
+  expect(later.soundBytesDecoded - early.soundBytesDecoded).toBeGreaterThan(4000 * playedS) // silence is smaller than that
 
   const forwardS = await player.seekNear(25)
-  const forward = await player.takeFrames(forwardS + 0.5, forwardS + 1.5)
+  const forward = await player.takeFrames(forwardS + 0.5)
   const backS = await player.seekNear(17)
-  const back = await player.takeFrames(backS + 0.5, backS + 1.5)
+  const back = await player.takeFrames(backS + 0.5)
   expect(Math.abs(forwardS - 25)).toBeLessThan(1)
   expect(Math.abs(backS - 17)).toBeLessThan(1)
 

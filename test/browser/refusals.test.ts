@@ -12,7 +12,7 @@ import { makeSmallVideo } from './videos.ts'
 let reelgate: Awaited<ReturnType<typeof startSharedReelgate>>
 let chromium: Browser
 let video: string
-const makeShortVideo = () => makeVideo({ seconds: 8, size: '320x180' })
+const makeShortVideo = () => makeVideo({ seconds: 8, rate: 10 })
 
 beforeAll(async () => {
   reelgate = await startSharedReelgate({ video: await makeSmallVideo(), title: 'Small video' })

@@ -1,6 +1,7 @@
 import type { BrowserContext, Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { startSharedReelgate } from '../in-process.ts'
+import { sampleOf } from '../sample.ts'
 import { type PersonsChromium, startChromiumWithoutStorage, startPersonsChromium } from './chromium.ts'
 import { lookAtPlayer, openPlayer, openTab, type Player, playerAddress } from './player.ts'
 import { startSite } from './site.ts'
@@ -55,10 +56,12 @@ test('P01: in the frame of one site the video plays again after a reload; in tha
   await again.playsPast(timeS + 0.5) // its session is not disturbed
 })
 
-test.each([
+const FRAMES = [
   ['', 'a frame'],
   ['sandbox="allow-scripts allow-same-origin"', 'a sandboxed frame'],
-])(
+] as const
+
+test.each(sampleOf('frames without storage', FRAMES, 1))(
   'where storage is denied the video plays (%s %s); a reload says what to do, and the page gets `otpNeeded`',
   async (sandbox) => {
     const page = await openLesson(blocking.browser, await newOtp(), 'localhost', sandbox)

@@ -1,12 +1,14 @@
 import type { Browser, BrowserContextOptions } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { startSharedReelgate } from '../in-process.ts'
-import { sampleOf } from '../sample.ts'
+import { sampledTests, sampleOf } from '../sample.ts'
 import { startChromium } from './chromium.ts'
 import { openPlayer, type Player, playerAddress } from './player.ts'
 import { makeSmallVideo } from './videos.ts'
 
-// One screen too many, as its viewer meets it.
+// One screen too many, as its viewer meets it. Who gets a place: test/playback/stream-limit.test.ts.
+
+const { test: sampled, draw } = sampledTests('places that are kept and lost', 1)
 
 let reelgate: Awaited<ReturnType<typeof startSharedReelgate>>
 let chromium: Browser
@@ -66,7 +68,7 @@ test.each(sampleOf('screens of the stream limit', SCREENS, 1))(
   },
 )
 
-test('P10: a screen that plays on keeps its place, and the other says so', async () => {
+sampled('P10: a screen that plays on keeps its place, and the other says so', async () => {
   const [first, second] = [await openScreen('carl', DESKTOP), await openScreen('carl', PHONE)]
   await first.play()
   await first.playsPast(0.5)
@@ -83,22 +85,27 @@ test('P10: a screen that plays on keeps its place, and the other says so', async
   await second.playsPast(0.5)
 })
 
-test('P10: a viewer who paused and comes back after another screen has begun is told so, and can continue where they were', async () => {
-  const [first, second] = [await openScreen('ben', DESKTOP), await openScreen('ben', DESKTOP)]
-  await first.play()
-  await first.playsPast(1)
-  await first.page.keyboard.press('k')
-  await first.until(({ paused }) => paused)
-  const { timeS } = await first.video()
-  await second.play() // the place is free 18 s after the pause
-  await second.playsPast(0.5)
-  await first.page.keyboard.press('k')
-  await first.shows('waiting', 'stream-limit')
-  expect((await first.video()).paused).toBe(true)
+sampled(
+  'P10: a viewer who paused and comes back after another screen has begun is told so, and can continue where they were',
+  async () => {
+    const [first, second] = [await openScreen('ben', DESKTOP), await openScreen('ben', DESKTOP)]
+    await first.play()
+    await first.playsPast(1)
+    await first.page.keyboard.press('k')
+    await first.until(({ paused }) => paused)
+    const { timeS } = await first.video()
+    await second.play() // the place is free 18 s after the pause
+    await second.playsPast(0.5)
+    await first.page.keyboard.press('k')
+    await first.shows('waiting', 'stream-limit')
+    expect((await first.video()).paused).toBe(true)
 
-  await second.page.close({ runBeforeUnload: true })
-  await first.playsPast(timeS + 0.5)
-})
+    await second.page.close({ runBeforeUnload: true })
+    await first.playsPast(timeS + 0.5)
+  },
+)
+
+draw()
 
 /** These parts lie whole within the screen, and the button is as large as a thumb. */
 async function expectReadable({ page }: Player, parts: string[]) {
