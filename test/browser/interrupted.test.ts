@@ -1,7 +1,7 @@
 import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { startSharedReelgate } from '../in-process.ts'
-import { sampleOf } from '../sample.ts'
+import { sampledTests, sampleOf } from '../sample.ts'
 import { told } from '../viewer.ts'
 import { startChromium, startPersonsChromium } from './chromium.ts'
 import { lookAtPlayer, openPlayer, openTab, playerAddress } from './player.ts'
@@ -9,6 +9,8 @@ import { startSite } from './site.ts'
 import { makeSmallVideo } from './videos.ts'
 
 // A video whose connection, page or tab goes away for a while.
+
+const { test: sampled, draw } = sampledTests('lost connections', 1)
 
 let reelgate: Awaited<ReturnType<typeof startSharedReelgate>>
 let chromium: Browser
@@ -28,27 +30,30 @@ afterAll(async () => {
   school.close()
 })
 
-test('offline, the video plays from its buffer, then says so; back online it plays on by itself in the same session', async () => {
-  const browser = await chromium.newContext()
-  const player = await openPlayer(browser, playerAddress(reelgate.url, await reelgate.owner.issueOtp(reelgate.videoId)))
-  await player.play()
-  const { timeS } = await player.playsPast(0.5)
-  const session = player.page.url()
+sampled(
+  'offline, the video plays from its buffer, then says so; back online it plays on by itself in the same session',
+  async () => {
+    const browser = await chromium.newContext()
+    const player = await openPlayer(browser, playerAddress(reelgate.url, await reelgate.owner.issueOtp(reelgate.videoId)))
+    await player.play()
+    const { timeS } = await player.playsPast(0.5)
+    const session = player.page.url()
 
-  await browser.setOffline(true)
-  await player.playsPast(timeS + 1)
-  await player.seekNear(50)
-  await player.shows('playing', 'offline')
-  expect(await player.note()).toBe('You are offline. Playback continues when the connection is back.')
-  await player.screenshot('offline')
+    await browser.setOffline(true)
+    await player.playsPast(timeS + 1)
+    await player.seekNear(50)
+    await player.shows('playing', 'offline')
+    expect(await player.note()).toBe('You are offline. Playback continues when the connection is back.')
+    await player.screenshot('offline')
 
-  await browser.setOffline(false)
-  await player.playsPast(50.5)
-  await player.shows('playing', '')
-  expect(player.page.url()).toBe(session)
-})
+    await browser.setOffline(false)
+    await player.playsPast(50.5)
+    await player.shows('playing', '')
+    expect(player.page.url()).toBe(session)
+  },
+)
 
-test('while the server is away the player says so, and plays on by itself in the same session when it is back', async () => {
+sampled('while the server is away the player says so, and plays on by itself in the same session when it is back', async () => {
   const otp = await reelgate.owner.issueOtp(reelgate.videoId)
   const player = await openPlayer(await chromium.newContext(), playerAddress(reelgate.url, otp))
   await player.play()
@@ -64,6 +69,8 @@ test('while the server is away the player says so, and plays on by itself in the
   await player.playsPast(50.5)
   expect(player.page.url()).toBe(session)
 })
+
+draw()
 
 const CLOCKS = [
   ['ten years ahead', '2040-01-01'],

@@ -2,12 +2,15 @@ import { request as httpRequest } from 'node:http'
 import type { Browser, Page, Request } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { startSharedReelgate } from '../in-process.ts'
+import { sampledTests } from '../sample.ts'
 import { startChromium, startPersonsChromium } from './chromium.ts'
 import { fetchStatus, tryStoredKeys } from './in-page.ts'
 import { lookAtPlayer, openPlayer, openTab, playerAddress } from './player.ts'
 import { makeSmallVideo } from './videos.ts'
 
 // A playback session belongs to the one browser that redeemed: there it survives reloads; elsewhere nothing of it plays.
+
+const { test: sampled, draw } = sampledTests('copied requests', 1)
 
 let reelgate: Awaited<ReturnType<typeof startSharedReelgate>>
 let chromium: Browser
@@ -100,34 +103,37 @@ test('of two tabs the newer plays; the older says so, and plays on where the vie
   await newer.shows('refused', 'page-replaced')
 })
 
-test('P01, P03: everything a browser sent, copied with every header and cookie, gives no key and nothing but ciphertext', async () => {
-  const browser = await chromium.newContext()
-  const page = await openTab(browser)
-  const sent = recordRequests(page)
-  const player = lookAtPlayer(page)
-  await page.goto(playerAddress(reelgate.url, await reelgate.owner.issueOtp(video)))
-  await player.play()
-  await player.playsPast(1)
-  const copied = await Promise.all(sent.map(copyOf))
-  const keys = await Promise.all(sent.filter(isFor('/key/')).map(bodyOf))
-  expect(keys.length).toBeGreaterThan(0)
-  for (const key of keys) expect(key.length).toBe(16)
+sampled(
+  'P01, P03: everything a browser sent, copied with every header and cookie, gives no key and nothing but ciphertext',
+  async () => {
+    const browser = await chromium.newContext()
+    const page = await openTab(browser)
+    const sent = recordRequests(page)
+    const player = lookAtPlayer(page)
+    await page.goto(playerAddress(reelgate.url, await reelgate.owner.issueOtp(video)))
+    await player.play()
+    await player.playsPast(1)
+    const copied = await Promise.all(sent.map(copyOf))
+    const keys = await Promise.all(sent.filter(isFor('/key/')).map(bodyOf))
+    expect(keys.length).toBeGreaterThan(0)
+    for (const key of keys) expect(key.length).toBe(16)
 
-  for (const copy of copied.filter(({ url }) => new URL(url).pathname.startsWith('/play/'))) {
-    const answer = await replay(copy)
-    expect([401, 403], `${copy.method} ${copy.url}`).toContain(answer.status)
-    for (const key of keys) expect(answer.body.includes(key), copy.url).toBe(false)
-  }
+    for (const copy of copied.filter(({ url }) => new URL(url).pathname.startsWith('/play/'))) {
+      const answer = await replay(copy)
+      expect([401, 403], `${copy.method} ${copy.url}`).toContain(answer.status)
+      for (const key of keys) expect(answer.body.includes(key), copy.url).toBe(false)
+    }
 
-  const segments = copied.filter(({ url }) => url.endsWith('.m4s'))
-  expect(segments.length).toBeGreaterThan(2)
-  for (const copy of segments) expectCiphertext((await replay(copy)).body)
+    const segments = copied.filter(({ url }) => url.endsWith('.m4s'))
+    expect(segments.length).toBeGreaterThan(2)
+    for (const copy of segments) expectCiphertext((await replay(copy)).body)
 
-  const { timeS } = await player.video()
-  await player.playsPast(timeS + 0.5) // the owner of the session is not disturbed
-})
+    const { timeS } = await player.video()
+    await player.playsPast(timeS + 0.5) // the owner of the session is not disturbed
+  },
+)
 
-test('P01: a playlist’s and a key’s address give nothing to another browser', async () => {
+sampled('P01: a playlist’s and a key’s address give nothing to another browser', async () => {
   const page = await openTab(await chromium.newContext())
   const sent = recordRequests(page)
   const player = lookAtPlayer(page)
@@ -142,6 +148,8 @@ test('P01: a playlist’s and a key’s address give nothing to another browser'
     expect(await other.page.evaluate(fetchStatus, { url: request.url(), proof })).toBe(401) // each proof works once
   }
 })
+
+draw()
 
 function sessionOf(page: Page): string {
   return new URL(page.url()).searchParams.get('session') ?? ''

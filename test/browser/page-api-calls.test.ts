@@ -3,13 +3,15 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { addFile } from '../assets/sample-files.ts'
 import { footage } from '../footage.ts'
 import { startSharedReelgate } from '../in-process.ts'
-import { sampleOf } from '../sample.ts'
+import { sampledTests, sampleOf } from '../sample.ts'
 import { startPersonsChromium } from './chromium.ts'
 import { lookAtPlayer, openTab } from './player.ts'
 import { startSite } from './site.ts'
 
 // What a page of another origin does with the JavaScript API (wire-contract.md, section 8), in Chromium. Every call, property and event, in
 // every engine: engines/page-api.ts.
+
+const { test: sampled, draw } = sampledTests('other videos in the same frame', 2)
 
 let reelgate: Awaited<ReturnType<typeof startSharedReelgate>>
 let person: Awaited<ReturnType<typeof startPersonsChromium>>
@@ -62,7 +64,7 @@ test('setFullscreen after a click in the page, not without one, and fullscreenCh
   await expect.poll(() => inPage(page, 'changes')).toEqual([true, false])
 })
 
-test('after a refusal the page gets otpNeeded, whenever it listens, and loadVideo plays in the same frame', async () => {
+sampled('after a refusal the page gets otpNeeded, whenever it listens, and loadVideo plays in the same frame', async () => {
   const { page, player } = await open(frameHtml('x'.repeat(64)))
   await player.shows('refused', 'otp-unknown')
   const otpNeeded = `new Promise((resolve) => player.api.addEventListener('statusChange', (status) => status === 'otpNeeded' && resolve(status)))`
@@ -74,7 +76,7 @@ test('after a refusal the page gets otpNeeded, whenever it listens, and loadVide
   expect(await inPage(page, '[history.length, VdoPlayer.getInstance(iframe) === player]')).toEqual([lengthBefore, true])
 })
 
-test('loadVideo before the frame has loaded, and twice in a row, plays the last video', async () => {
+sampled('loadVideo before the frame has loaded, and twice in a row, plays the last video', async () => {
   const otp = await newOtp()
   const { page, player } = await open(
     `${frameHtml(await newOtp())}<script>
@@ -108,7 +110,7 @@ describe('<reelgate-player>', () => {
     },
   )
 
-  test('loads another video when its attribute otp changes, with the same player', async () => {
+  sampled('loads another video when its attribute otp changes, with the same player', async () => {
     const { page, player } = await open(element('x'.repeat(64)))
     await player.shows('refused')
     await inPage(page, `element.getPlayer().then((player) => { window.before = player })`)
@@ -117,7 +119,7 @@ describe('<reelgate-player>', () => {
     expect(await inPage(page, 'element.getPlayer().then((player) => player === before)')).toBe(true)
   })
 
-  test('ends when it is removed, and plays again in another place', async () => {
+  sampled('ends when it is removed, and plays again in another place', async () => {
     const { page } = await open(element(await newOtp()))
     await inPage(page, `element.getPlayer().then((player) => { window.before = player; return player.api.getMetaData() })`)
     const pending = `Promise.all([before.api.getVideoQualities(), element.remove()]).catch(({ name }) => name)`
@@ -178,3 +180,5 @@ test('a hostile script around the player reaches no method but its own, and othe
   )
   expect(outcome).toBe('neither')
 })
+
+draw()

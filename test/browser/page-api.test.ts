@@ -53,6 +53,8 @@ async function frameHtml(options = '', attributes = 'width="640" height="360"') 
 }
 
 describe('a page with the frame and api.js', () => {
+  const { test: sampled, draw } = sampledTests('pages with the frame and api.js', 2)
+
   test('gives the frame the video’s height, as the plug-ins do, and plays at a click; onVdoPlayerV2APIReady is called once', async () => {
     const ready = `<script>window.ready = 0; function onVdoPlayerV2APIReady() { ready += 1 }</script>`
     const plugIn = `<script>
@@ -77,7 +79,7 @@ describe('a page with the frame and api.js', () => {
     expect(player.complaints).toEqual([])
   })
 
-  test('plays, seeks and pauses by script; what it reads are values, and its listeners hear what happens', async () => {
+  sampled('plays, seeks and pauses by script; what it reads are values, and its listeners hear what happens', async () => {
     const listeners = `<script>
       window.heard = []
       for (const name of ['loadedmetadata', 'play', 'playing', 'seeked', 'timeupdate', 'pause', 'ended'])
@@ -114,7 +116,7 @@ describe('a page with the frame and api.js', () => {
     expect(player.complaints).toEqual([])
   })
 
-  test('has one VdoPlayer for a frame, before it has loaded, too, and again after it has loaded another video', async () => {
+  sampled('has one VdoPlayer for a frame, before it has loaded, too, and again after it has loaded another video', async () => {
     const { page } = await openPage(await frameHtml())
     expect(await inPage(page, 'VdoPlayer.getInstance(iframe) === player')).toBe(true)
     await expect(inPage(page, 'void new VdoPlayer(iframe)')).rejects.toThrow('This frame has its VdoPlayer.')
@@ -132,7 +134,7 @@ describe('a page with the frame and api.js', () => {
     await expect.poll(() => inPage<number>(page, 'player.video.currentTime')).toBeGreaterThan(0.5)
   })
 
-  test('gets the current values of a player that it connects to later', async () => {
+  sampled('gets the current values of a player that it connects to later', async () => {
     const { otp } = await newOtp()
     const { page, player } = await openPage(
       `<iframe src="${reelgate.url}/v2/?otp=${otp}" width="640" height="360" allow="autoplay"></iframe>`,
@@ -156,7 +158,7 @@ describe('a page with the frame and api.js', () => {
       })
   })
 
-  test('in lite mode redeems when the page plays it, not before', async () => {
+  sampled('in lite mode redeems when the page plays it, not before', async () => {
     const { page, player } = await openPage(await frameHtml('&litemode=true'))
     await player.shows('ready')
     expect(player.frame.url()).toContain('otp=')
@@ -181,6 +183,8 @@ describe('a page with the frame and api.js', () => {
     await player.shows('refused')
     expect(await inPage(page, 'outcomes()')).toEqual([refusal, refusal, refusal])
   })
+
+  draw()
 })
 
 test('only the page that contains the frame is accepted, and messages to it name neither OTP nor session', async () => {

@@ -31,7 +31,7 @@ afterAll(async () => {
 const PLAYER_WAITS_MS = 10_000
 const OTP_USED = 'This link was already used. Reload the page you came from to get a new one.'
 
-test('P01: in the frame of one site the video plays again after a reload; in that of another site the same link does not', async () => {
+test('P01, P13: in the frame of one site the video plays, breaks no policy, and plays again after a reload; in that of another site the same link does not', async () => {
   const otp = await newOtp()
   const page = await openLesson(person.browser, otp, 'one.localhost')
   const first = framedPlayer(page)
@@ -43,6 +43,7 @@ test('P01: in the frame of one site the video plays again after a reload; in tha
   const again = framedPlayer(page)
   await again.play()
   await again.playsPast(0.5)
+  expect([...first.complaints, ...again.complaints]).toEqual([])
 
   const elsewhere = await openLesson(person.browser, otp, 'other.localhost')
   const refused = framedPlayer(elsewhere)
