@@ -20,7 +20,7 @@ import { sampledTests } from '../sample.ts'
 import { makeVideo } from '../videos.ts'
 import { type FileBody, listFiles } from './sample-files.ts'
 
-const { test: sampled, draw } = sampledTests('MP4s that are disturbed', 2)
+const { test: sampled, draw } = sampledTests('MP4s that are disturbed', 1)
 
 const run = promisify(execFile)
 

@@ -53,7 +53,7 @@ async function frameHtml(options = '', attributes = 'width="640" height="360"') 
 }
 
 describe('a page with the frame and api.js', () => {
-  const { test: sampled, draw } = sampledTests('pages with the frame and api.js', 2)
+  const { test: sampled, draw } = sampledTests('pages with the frame and api.js', 1)
 
   test('gives the frame the video’s height, as the plug-ins do, and plays at a click; onVdoPlayerV2APIReady is called once', async () => {
     const ready = `<script>window.ready = 0; function onVdoPlayerV2APIReady() { ready += 1 }</script>`

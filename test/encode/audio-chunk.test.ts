@@ -18,7 +18,7 @@ import {
   presentationTimes,
 } from './videos.ts'
 
-const { test, draw } = sampledTests('chunks of audio', 2)
+const { test, draw } = sampledTests('chunks of audio', 1)
 
 // Noise is like itself at one place only, so it tells a shift; a sweep has no jumps, so it tells a click.
 const NOISE = ['-f', 'lavfi', '-i', 'anoisesrc=color=pink:seed=7:amplitude=0.5:r=44100:d=14']

@@ -29,7 +29,7 @@ import {
 const SOUND_TOLERANCE_S = 1024 / 48_000
 const SIMILAR = 0.97
 
-const MEASURED = sampleOf('odd videos', ODD_VIDEOS, 8)
+const MEASURED = sampleOf('odd videos', ODD_VIDEOS, 5)
 const ENCODED = new Set(sampleOf('odd videos that are encoded', MEASURED, 1))
 
 describe.each(MEASURED)('a video $is', (video) => {

@@ -20,7 +20,7 @@ import {
   readShape,
 } from './videos.ts'
 
-const { test, draw } = sampledTests('hostile media', 5)
+const { test, draw } = sampledTests('hostile media', 3)
 
 // Files that are videos, or nearly, and made to hurt whoever reads them.
 

@@ -53,7 +53,7 @@ const HOSTILE: readonly (readonly [name: string, text: string])[] = [
   ['U20: nothing at all', ''],
 ]
 
-test.each(sampleOf('texts that are no video', HOSTILE, 7))(
+test.each(sampleOf('texts that are no video', HOSTILE, 4))(
   '%s is refused with a reason, and nothing is opened',
   async (_, text) => {
     const canary = await openCanary()

@@ -21,7 +21,7 @@ import { sampledTests, sampleOf } from '../sample.ts'
 import { makeVideo as makeLongVideo } from '../videos.ts'
 import { ffmpeg, newFolder, openDefaultSandbox, openVideo, seal, withoutBubblewrap } from './videos.ts'
 
-const { test: withoutIt, draw } = sampledTests('without bubblewrap', 3)
+const { test: withoutIt, draw } = sampledTests('without bubblewrap', 2)
 
 const LIMITS = { cpuS: 20, wallS: 60 }
 
@@ -165,7 +165,7 @@ eachSandbox('M21: a source may have any name', async (sandbox) => {
   const folder = await newFolder()
   const video = await seal(await makeVideo())
   const names = ['-i', '--', '|cat', '$(touch x)', '%d.mp4', 'concat:a|b', 'http:x', '*', 'a b,c:d', '\'";\n']
-  const drawn = sampleOf('names of a source', names, 4)
+  const drawn = sampleOf('names of a source', names, 2)
   for (const name of drawn) {
     const file = path.join(folder, name)
     await copyFile(video.path, file)

@@ -20,7 +20,7 @@ import {
   readNumbers,
 } from './videos.ts'
 
-const { test, draw } = sampledTests('chunks of video', 4)
+const { test, draw } = sampledTests('chunks of video', 3)
 
 const H264 = ['-c:v', 'libx264', '-preset', 'ultrafast', '-bf', '3', '-g', '250', '-pix_fmt', 'yuv420p']
 const SMALL = { widthPx: 320, heightPx: 180 }

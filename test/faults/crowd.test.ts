@@ -10,10 +10,10 @@ import { readMediaPlaylist, type Viewer } from '../viewer.ts'
 
 // Many clients that are slow, idle or ask for much, next to one viewer who watches.
 
-const SLOW_READERS = rounds(100, 500)
+const SLOW_READERS = rounds(60, 500)
 const IDLE_CONNECTIONS = rounds(1_000, 16_000)
-const LISTS = rounds(100, 1_000)
-const BROKEN_DOWNLOADS = rounds(200, 10_000)
+const LISTS = rounds(60, 1_000)
+const BROKEN_DOWNLOADS = rounds(100, 10_000)
 
 test(`F-21: ${SLOW_READERS} clients that read segments slowly hold no segments in memory, and a viewer continues to play`, async () => {
   const reelgate = await startReelgate({ video: await makeVideo({ seconds: 15, rate: 10, size: '320x240' }) })

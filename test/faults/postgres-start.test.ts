@@ -12,7 +12,7 @@ import { changeRows, readRows } from '../rows.ts'
 import { sampledTests } from '../sample.ts'
 import { startProxy } from './proxy.ts'
 
-const { test, draw } = sampledTests('starts on an unusable PostgreSQL', 2)
+const { test, draw } = sampledTests('starts on an unusable PostgreSQL', 1)
 
 let postgres: Cluster
 let databaseUrl: string

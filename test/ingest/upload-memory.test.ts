@@ -13,7 +13,7 @@ import { BOUNDARY, formBody, uploadParts } from './raw-form.ts'
 
 const MIB = 2 ** 20
 
-const MEBIBYTES = rounds(150, 5 * 1024)
+const MEBIBYTES = rounds(80, 5 * 1024)
 
 test(`E04: an upload of ${MEBIBYTES} MiB takes at most 50 MB of memory while it comes in, its hash right`, async () => {
   const reelgate = await startReelgate()

@@ -10,7 +10,7 @@ import { sampledTests } from '../sample.ts'
 import { makeVideo } from '../videos.ts'
 import { newMark, PASS_ON, startWithPrograms } from './programs.ts'
 
-const { test, draw } = sampledTests('posters before ready', 2)
+const { test, draw } = sampledTests('posters before ready', 1)
 
 // `ready` waits for the posters (wire-contract.md, section 1). A server's ffmpeg hangs or crashes where it draws them.
 

@@ -10,7 +10,7 @@ import { makeVideo } from '../videos.ts'
 import { hooksOf, type Receivers, startReceivers } from '../webhooks/receiver.ts'
 import { decode, downloadVideo, writeRendition } from './videos.ts'
 
-const { test, draw } = sampledTests('streams that break off', 2)
+const { test, draw } = sampledTests('streams that break off', 1)
 
 // Videos of which one stream cannot be decoded to its end: what can be is shown, and their owner reads where it ends.
 

@@ -195,8 +195,8 @@ const TRIES: Record<string, (victim: Victim, victims: readonly Victim[], thief: 
   },
 }
 
-test(`P01, P04: of ${rounds(400, 12_000)} tries to play with what was recorded of a viewer none succeeds, also later and over restarts, and the viewers play on`, async () => {
-  const total = rounds(400, 12_000)
+test(`P01, P04: of ${rounds(200, 12_000)} tries to play with what was recorded of a viewer none succeeds, also later and over restarts, and the viewers play on`, async () => {
+  const total = rounds(200, 12_000)
   const restartEvery = total / rounds(2, 20)
   const names = Object.keys(TRIES)
   const outcomes = new Map<string, number>()

@@ -251,7 +251,7 @@ test('R01, R10, R17: of any calls over weeks, each waits as long as by counting 
         expect(await asked).toBe(waitS)
       }
     }),
-    { numRuns: rounds(60, 2_000) },
+    { numRuns: rounds(30, 2_000) },
   )
 })
 

@@ -25,7 +25,7 @@ test('a sealed source opens to the bytes that were sealed, however they came in,
       expect(openSeal(sealed, seal)).toEqual(clear)
       expect(sealing.sealed).toMatchObject({ sizeBytes: clear.length, sha256: createHash('sha256').update(clear).digest() })
     }),
-    { numRuns: rounds(20, 200) },
+    { numRuns: rounds(10, 200) },
   )
 })
 
@@ -61,7 +61,7 @@ test('sealing that resumes from a file on disk gives, byte for byte, what sealin
       await writeFile(path, left)
       expect(await resumeSealing(path, seal, known)).toBeUndefined()
     }),
-    { numRuns: rounds(6, 100) },
+    { numRuns: rounds(3, 100) },
   )
   await rm(path)
   expect(await resumeSealing(path, newSeal(), { sizeBytes: 16, sha256: Buffer.alloc(32) })).toBeUndefined()

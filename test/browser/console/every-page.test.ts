@@ -128,7 +128,7 @@ test.each(sampleOf('screens of the console', SCREENS, 1))(
   async (first, second, viewport) => {
     const page = await openConsole(chromium, reelgate, { viewport, colorScheme: first })
     const faults: string[] = []
-    for (const { name, path, shows } of sampleOf('pages of the console', PAGES, 8)) {
+    for (const { name, path, shows } of sampleOf('pages of the console', PAGES, 6)) {
       await page.goto(`${consoleUrl(reelgate)}${typeof path === 'string' ? path : path()}`)
       await shows(page)
       for (const colorScheme of [first, second]) {

@@ -21,7 +21,7 @@ import { sampledTests } from '../../sample.ts'
 import { newChance, rounds } from '../../seeded-random.ts'
 import { hashDatabaseFiles, migrate, migrateSuccessfully, newTarget, readTable } from './installation.ts'
 
-const { test, draw } = sampledTests('moves that are cut off', 2)
+const { test, draw } = sampledTests('moves that are cut off', 1)
 
 const MAIN = join(import.meta.dirname, '../../../bin/main.js')
 

@@ -10,7 +10,7 @@ import { runCli, startReelgate } from '../../reelgate.ts'
 import { sampledTests } from '../../sample.ts'
 import { copyToHurt, newFolder, serve, startOriginal } from '../../start/refusals.ts'
 
-const { test, draw } = sampledTests('refused databases', 2)
+const { test, draw } = sampledTests('refused databases', 1)
 
 // Starts that are refused because of SQLite's file, as test/start/refusals.test.ts has all others.
 
