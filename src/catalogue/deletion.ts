@@ -73,6 +73,8 @@ export async function cleanUpDeleted(
 
 export type RemovalDeps = Pick<CatalogueDeps, 'db' | 'write'> & {
   folders: VideoFolders
+  /** Resolves when no import or encode of these videos is running any more. */
+  stopWork: DeletionDeps['stopWork']
   /** Saves the usage counted so far: nothing can be added to a video once its row is gone. */
   saveUsage(): Promise<void>
   /** Truncates the database's log, so that deleted rows are not readable there. */
@@ -137,7 +139,7 @@ export function startRemovals(deps: RemovalDeps): Removals {
 
 /** @returns false when a video could not be removed */
 async function removeTombstones(
-  { db, write, truncateWal, folders, saveUsage, log }: RemovalDeps,
+  { db, write, truncateWal, folders, stopWork, saveUsage, log }: RemovalDeps,
   signal: AbortSignal,
 ): Promise<boolean> {
   const videoIds = await listTombstones(db)
@@ -145,6 +147,7 @@ async function removeTombstones(
   for (const videoId of videoIds) {
     if (signal.aborted) return isDone
     try {
+      await stopWork([videoId]) // the deletion may be about to: until then an encode would make the folders again
       for (const folder of Object.values(folders)) await removeBlobs(folder, videoId)
       await saveUsage()
       await write.makingRoom((tx) => removeTombstone(tx, videoId))

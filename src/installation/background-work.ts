@@ -72,7 +72,7 @@ export async function startBackgroundWork(
   opened.defer(() => imports.stop())
   const mp4s = startMp4Scheduler({ db, slowQueryDb, write, masterKey, folders, hasRoom, reportDamage: repairSegment, log })
   opened.defer(() => mp4s.stop())
-  const removals = startRemovals({ db, write, truncateWal, folders, saveUsage, log })
+  const removals = startRemovals({ db, write, truncateWal, folders, stopWork, saveUsage, log })
   opened.defer(() => removals.stop())
   const copy = foundation.restoredCopy
   const sender = await startWebhookSender({

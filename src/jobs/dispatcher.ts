@@ -7,7 +7,7 @@ export type Job = { key: string; run(signal: AbortSignal): Promise<void> }
 export type Dispatcher = {
   /** Claims jobs now: there may be work. */
   wake(): void
-  /** Aborts the jobs of a key and resolves when all of them have ended. */
+  /** Aborts the jobs of a key, also one that is being claimed, and resolves when all of them have ended. */
   stopJobs(key: string): Promise<void>
   /** Claims no more jobs, aborts the running ones and resolves when all have ended. */
   stop(): Promise<void>
@@ -86,6 +86,10 @@ export function startDispatcher(options: {
   }
 
   async function stopJobs(key: string) {
+    await Promise.all([abortJobs(key), claiming?.then(() => abortJobs(key))])
+  }
+
+  async function abortJobs(key: string) {
     const matching = [...running].filter(([, job]) => job.key === key)
     for (const [, job] of matching) job.abort.abort()
     await Promise.all(matching.map(([run]) => run))

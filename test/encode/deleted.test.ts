@@ -1,18 +1,57 @@
-import { expect, test } from 'vitest'
+import { readdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import { pino } from 'pino'
+import { expect, onTestFinished, test } from 'vitest'
 import { addAccount } from '../../src/accounts/account.ts'
+import { startRemovals } from '../../src/catalogue/deletion.ts'
 import { insertVideo, tombstoneVideos } from '../../src/catalogue/video-store.ts'
 import { newId } from '../../src/crypto/secret.ts'
+import type { Write } from '../../src/db/write.ts'
 import { insertGeneration } from '../../src/encode/generation-store.ts'
+import { openBlobFolder, putBlob } from '../../src/storage/folder.ts'
 import { openOwnDatabase } from '../db/database.ts'
+import { newFolder } from './videos.ts'
 
 test('a video that is deleted while it is planned gets no key any more', async () => {
   const { db, write } = await openOwnDatabase()
-  const [videoId, switches] = [newId(), { mayUpload: true, mayImport: true }]
+  const videoId = await addDeletedVideo(write)
   const plan = { audioTrack: { renditionId: 1, bitrateBps: 96_000, frameCount: 188 }, durationS: 4, isSeekable: true }
   const video = { videoId, generation: 1, wrappedContentKey: Buffer.from('key'), plan, encoder: '', createdAtS: 1 }
-  const { accountId } = await write((tx) => addAccount(tx, { name: 'an owner', ...switches, createdAtS: 1, by: 'command-line' }))
-  await write((tx) => insertVideo(tx, accountId, { id: videoId, title: 'A video', uploadTimeS: 1 }))
-  await write((tx) => tombstoneVideos(tx, accountId, [videoId], 2))
   expect(await write((tx) => insertGeneration(tx, video))).toBe(false)
   expect(await db.selectFrom('generation').selectAll().execute()).toEqual([])
 })
+
+test('F-35: the files of a deleted video are removed once nothing works on it any more, not before', async () => {
+  const { db, write } = await openOwnDatabase()
+  const videoId = await addDeletedVideo(write)
+  const folder = await newFolder()
+  const segments = await openBlobFolder(join(folder, 'segments'), join(folder, 'tmp'))
+  const writeSegment = () => putBlob(segments, `${videoId}/1/3/0.m4s`, Buffer.from('a segment'))
+  await writeSegment()
+  let stops = 0
+  const removals = startRemovals({
+    ...{ db, write, folders: { sources: segments, segments, posters: segments, files: segments } },
+    async stopWork(videoIds) {
+      expect(videoIds).toEqual([videoId])
+      expect(await readdir(segments.root)).toEqual([videoId])
+      await writeSegment() // by the encode, before it ends
+      stops++
+    },
+    saveUsage: async () => undefined,
+    truncateWal: async () => undefined,
+    log: pino({ level: 'silent' }),
+  })
+  onTestFinished(() => removals.stop())
+  removals.run()
+  await expect.poll(() => db.selectFrom('video').selectAll().execute()).toEqual([])
+  expect([await readdir(segments.root), stops]).toEqual([[], 1])
+})
+
+/** @returns its id */
+async function addDeletedVideo(write: Write): Promise<string> {
+  const [videoId, switches] = [newId(), { mayUpload: true, mayImport: true }]
+  const { accountId } = await write((tx) => addAccount(tx, { name: 'an owner', ...switches, createdAtS: 1, by: 'command-line' }))
+  await write((tx) => insertVideo(tx, accountId, { id: videoId, title: 'A video', uploadTimeS: 1 }))
+  await write((tx) => tombstoneVideos(tx, accountId, [videoId], 2))
+  return videoId
+}

@@ -1,6 +1,6 @@
 import { pino } from 'pino'
 import { expect, onTestFinished, test, vi } from 'vitest'
-import { type Job, startDispatcher } from '../../src/jobs/dispatcher.ts'
+import { type Dispatcher, type Job, startDispatcher } from '../../src/jobs/dispatcher.ts'
 
 test('as many jobs run concurrently as there are slots, and the next begins when one ends', async () => {
   const work = openWork({ slots: 2 })
@@ -81,12 +81,16 @@ test('F-09: stopping takes no more work and resolves when nothing runs', async (
   expect(work.started()).toEqual(['a', 'b'])
 })
 
-test('F-09: a job that is claimed while the dispatcher stops is ended too', async () => {
+test.each([
+  ['F-09', 'the dispatcher stops', (dispatcher: Dispatcher) => dispatcher.stop()],
+  ['F-35', 'the jobs of its key are stopped', (dispatcher: Dispatcher) => dispatcher.stopJobs('late')],
+])('%s: a job that is claimed while %s is ended too', async (_row, _when, stop) => {
   const claimed = Promise.withResolvers<Job | undefined>()
   let signal: AbortSignal | undefined
-  const dispatcher = startDispatcher({ slots: 1, log, claim: () => claimed.promise })
+  const claims = [claimed.promise]
+  const dispatcher = startDispatcher({ slots: 1, log, claim: async () => claims.shift() })
   dispatcher.wake()
-  const stopped = dispatcher.stop()
+  const stopped = stop(dispatcher)
   claimed.resolve({
     key: 'late',
     async run(given) {
