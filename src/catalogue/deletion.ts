@@ -147,7 +147,7 @@ async function removeTombstones(
   for (const videoId of videoIds) {
     if (signal.aborted) return isDone
     try {
-      await stopWork([videoId]) // the deletion may be about to: until then an encode would make the folders again
+      await stopWork([videoId]) // another call may be deleting it and not have stopped it yet: an encode would create the folders again
       for (const folder of Object.values(folders)) await removeBlobs(folder, videoId)
       await saveUsage()
       await write.makingRoom((tx) => removeTombstone(tx, videoId))

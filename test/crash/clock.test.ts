@@ -119,18 +119,12 @@ const { test: jump, draw } = sampledTests('clocks that jump under live sessions'
 jump(
   'C02: a clock that steps back an hour under live OTPs, sessions and encodes revives no OTP, frees no stream’s slot and begins no chunk twice',
   async () => {
-    const { reelgate, set } = await startClocked()
-    const { owner } = reelgate
-    const videoId = await owner.readyVideo(await makeVideo({ seconds: 1 }))
-    const [viewer, rival] = [reelgate.newViewer(), reelgate.newViewer()]
-    for (const browser of [viewer, rival]) await browser.redeem(await owner.issueOtp(videoId, { userId: 'ann', streamLimit: 1 }))
+    const { reelgate, set, owner, videoId, viewer, rival } = await startWithRivals()
     const [short, live] = [await owner.issueOtp(videoId, { ttl: 1 }), await owner.issueOtp(videoId, { ttl: 600 })]
     const credentials = await owner.credentials('sent after the step')
     await pause(2000) // the OTP's life: the monotonic clock cannot be moved
     expect((await reelgate.newViewer().redeem(short)).body.code).toBe('otp-expired')
-    const encoded = await owner.upload('being encoded', await makeVideo({ seconds: 24, size: '160x90' }))
-    const running = () => readRows(reelgate, `select 1 from chunk where video_id = ? and state = 'running'`, encoded).length
-    await expect.poll(running, { interval: 10 }).toBeGreaterThan(0)
+    const encoded = await uploadUntilEncoding(reelgate)
 
     expect((await viewer.key(0)).status).toBe(200)
     await set(-3600)
@@ -157,18 +151,9 @@ jump(
 jump(
   'C03, F-28: a clock that jumps by an hour and by a day under load takes no stream’s slot, ends no session and begins no chunk twice',
   async () => {
-    const { reelgate, set } = await startClocked()
-    const { owner } = reelgate
-    const videoId = await owner.readyVideo(await makeVideo({ seconds: 1 }))
-    const [viewer, rival] = [reelgate.newViewer(), reelgate.newViewer()]
-    for (const browser of [viewer, rival]) await browser.redeem(await owner.issueOtp(videoId, { userId: 'ann', streamLimit: 1 }))
+    const { reelgate, set, owner, videoId, viewer, rival } = await startWithRivals()
     expect((await viewer.key(0)).status).toBe(200)
-    const encoded = await owner.upload('being encoded', await makeVideo({ seconds: 24, size: '160x90' }))
-    await expect
-      .poll(() => readRows(reelgate, `select 1 from chunk where video_id = ? and state = 'running'`, encoded).length, {
-        interval: 10,
-      })
-      .toBeGreaterThan(0)
+    const encoded = await uploadUntilEncoding(reelgate)
 
     const load = startLoad(owner, videoId, 4)
     for (const aheadS of [3600, 0, DAY_S, 0, -3600, 0, -DAY_S, 0]) {
@@ -187,3 +172,21 @@ jump(
 )
 
 draw()
+
+/** A server with a settable clock, and two browsers of a viewer who may play in one of them. */
+async function startWithRivals() {
+  const { reelgate, set } = await startClocked()
+  const { owner } = reelgate
+  const videoId = await owner.readyVideo(await makeVideo({ seconds: 1 }))
+  const [viewer, rival] = [reelgate.newViewer(), reelgate.newViewer()]
+  for (const browser of [viewer, rival]) await browser.redeem(await owner.issueOtp(videoId, { userId: 'ann', streamLimit: 1 }))
+  return { reelgate, set, owner, videoId, viewer, rival }
+}
+
+/** @returns the id of a video of which a chunk is being encoded */
+async function uploadUntilEncoding(reelgate: Reelgate): Promise<string> {
+  const encoded = await reelgate.owner.upload('being encoded', await makeVideo({ seconds: 24, size: '160x90' }))
+  const running = () => readRows(reelgate, `select 1 from chunk where video_id = ? and state = 'running'`, encoded).length
+  await expect.poll(running, { interval: 10 }).toBeGreaterThan(0)
+  return encoded
+}

@@ -68,7 +68,7 @@ const VICTIMS: Record<string, (crashTest: CrashTest, postgres: Cluster, calling:
     await calling
     return afterwards()
   },
-  /** One that is killed takes all others with it: PostgreSQL trusts its memory no more and begins anew. */
+  /** One that is killed takes all others with it: PostgreSQL no longer trusts its memory and restarts. */
   async backend({ reelgate, goOn }, _, calling) {
     const [backend] = readRows<{ pid: number }>(
       reelgate,
