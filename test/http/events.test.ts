@@ -1,17 +1,29 @@
+import { once } from 'node:events'
+import { readFile } from 'node:fs/promises'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest'
 import { createPerson, makeLink, type Person, signIn } from '../console/person.ts'
 import { openStream, type StreamEvent } from '../event-stream.ts'
 import { type Reelgate, startReelgate, startSharedReelgate } from '../in-process.ts'
+import { beginImport } from '../ingest/import-host.ts'
 import { changeRows } from '../rows.ts'
 import { makeVideo } from '../videos.ts'
 
 // What happens in an account, as a page of the console follows it.
 
 let reelgate: Reelgate & { remove(): Promise<void> }
+/** Sends a file when a test says so. */
+const slowHost = createServer().listen(0, '127.0.0.1')
+const slowHostName = () => `127.0.0.1:${(slowHost.address() as AddressInfo).port}`
 beforeAll(async () => {
-  reelgate = await startSharedReelgate()
+  reelgate = await startSharedReelgate({ env: { REELGATE_OUTBOUND_ALLOW: slowHostName() } })
 })
-afterAll(() => reelgate?.remove())
+afterAll(async () => {
+  await reelgate?.remove()
+  slowHost.closeAllConnections()
+  slowHost.close()
+})
 
 async function follow(url: string, headers: Record<string, string>) {
   const stream = await openStream(url, headers)
@@ -22,16 +34,20 @@ async function follow(url: string, headers: Record<string, string>) {
 const followAs = (person: Person) => follow(`${person.url}/console/api/events`, { Cookie: person.cookie ?? '' })
 const followWith = (apiKey: string) => follow(`${reelgate.url}/api/events`, { Authorization: `Apisecret ${apiKey}` })
 
-test('a page sees a video come, being encoded, and its viewer start and leave; a page of another account sees nothing', async () => {
+test('a page sees a video come, the work on it, and its viewer start and leave; a page of another account sees nothing', async () => {
   const { owner } = reelgate
   const stranger = await followWith((await reelgate.newOwner('Another')).apiKey)
   const page = await followAs(await signIn(reelgate))
   expect(page.headers.get('content-type')).toBe('text/event-stream; charset=utf-8')
   expect(page.headers.get('cache-control')).toBe('no-store')
 
-  const videoId = await owner.readyVideo(await makeVideo({ seconds: 8 }))
+  const asked = once(slowHost, 'request')
+  const videoId = await beginImport(owner, `http://${slowHostName()}/video.mp4`)
   await page.until(({ event }) => event === 'videos')
   const ofVideo = ({ event, data }: StreamEvent) => event === 'progress' && data.video === videoId
+  expect((await page.until(ofVideo)).data).toMatchObject({ state: 'importing', part: null })
+  const [, response] = await asked
+  response.end(await readFile(await makeVideo({ seconds: 8 })))
   await page.until((event) => ofVideo(event) && event.data.state === null)
   const parts = page.received.filter(ofVideo).flatMap(({ data }) => (typeof data.part === 'number' ? [data.part] : []))
   expect(parts).toEqual(parts.toSorted((a, b) => a - b))
