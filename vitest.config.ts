@@ -1,3 +1,4 @@
+import { join } from 'node:path'
 import { defineConfig } from 'vitest/config'
 import { LongestFirst } from './test/longest-first.ts'
 import { SummaryReporter } from './test/summary-reporter.ts'
@@ -16,6 +17,9 @@ const ON_POSTGRES_TOO = [
       ]
     : []),
 ]
+
+// Threads of the servers in the tests' processes strip types each time they start, unless Node finds what it made of a file before.
+process.env.NODE_COMPILE_CACHE ??= join(import.meta.dirname, '.cache/compile')
 
 const isPostgres = process.env.REELGATE_TEST_DATABASE === 'postgres'
 const onSqlite = { name: 'sqlite', include: ['test/**/*.test.ts'] }
