@@ -2,15 +2,20 @@ import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { ALERT_CAUSES } from '../../src/alerts/cause.ts'
+import { readConfig } from '../../src/config.ts'
 
 const ROOT = join(import.meta.dirname, '../..')
 
-/** The names in backquotes at the beginnings of the rows of all tables of a section. */
-async function namesInTables(section: string): Promise<string[]> {
+async function sectionOf(heading: string): Promise<string> {
   const page = await readFile(join(ROOT, 'docs/operations.md'), 'utf8')
-  const [, text = ''] = page.split(`\n## ${section}\n`)
+  const [, text = ''] = page.split(`\n## ${heading}\n`)
   const [inside = ''] = text.split('\n## ')
-  const cells = Array.from(inside.matchAll(/^\| (`[^|]+`) \|/gm), ([, cell = '']) => cell)
+  return inside
+}
+
+/** The names in backquotes at the beginnings of the rows of all tables of a section. */
+async function namesInTables(heading: string): Promise<string[]> {
+  const cells = Array.from((await sectionOf(heading)).matchAll(/^\| (`[^|]+`) \|/gm), ([, cell = '']) => cell)
   return cells.flatMap((cell) => Array.from(cell.matchAll(/`([^`]+)`/g), ([, name = '']) => name))
 }
 
@@ -32,4 +37,13 @@ test('docs/operations.md has a row for each check of the doctor', async () => {
 
 test('docs/operations.md has a row for each cause of an alert', async () => {
   expect(await namesInTables('Suspicious sessions')).toEqual(expect.arrayContaining([...ALERT_CAUSES]))
+})
+
+test('docs/operations.md has the limits that a server starts with', async () => {
+  const rows = (await sectionOf('Limits')).matchAll(/^\| `(\w+)` \|[^|]+\| (\d+) \| (\d*) ?\| (\d*) ?\|$/gm)
+  const documented = Array.from(rows, ([, name, ip, key, account]) => [
+    name,
+    key ? { ip: Number(ip), key: Number(key), account: Number(account) } : { ip: Number(ip) },
+  ])
+  expect(Object.fromEntries(documented)).toEqual(readConfig({}).limits)
 })
