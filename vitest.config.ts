@@ -38,7 +38,7 @@ export default defineConfig({
     pool: 'forks',
     isolate: false,
     // More than the 2 cores on which the suite must be quick: tests wait for disks, timers and other processes most of their time.
-    maxWorkers: 6,
+    maxWorkers: 5,
     sequence: { sequencer: LongestFirst },
     // Only to end what hangs. How fast something is, the benches measure.
     testTimeout: 300_000,
