@@ -1,49 +1,49 @@
 import { spawn } from 'node:child_process'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { dataPaths } from '../../src/config.ts'
+import { sendCommand } from '../../src/control/socket.ts'
 import { isFromThisMachine } from '../../src/http/demo/from-this-machine.ts'
 import { createOwner } from '../client.ts'
 import { listFiles, untilFinished } from '../data-folder.ts'
 import { findFreePort } from '../free-port.ts'
+import type { Golden } from '../golden.ts'
+import { type Reelgate, startReelgate, startSharedReelgate } from '../in-process.ts'
 import { makePlace, type Place } from '../installation-folder.ts'
 import { sendRaw } from '../raw-http.ts'
-import { type Reelgate, startReelgate, startSharedReelgate } from '../reelgate.ts'
 import { readRows } from '../rows.ts'
 import { sampleOf } from '../sample.ts'
 import { newChance, rounds } from '../seeded-random.ts'
 
 const ON = { env: { REELGATE_DEMO: 'on' } }
+type Shared = Awaited<ReturnType<typeof startSharedReelgate>>
 const HOMEPAGE = '/api/site/homepage_video'
 
-/** A stopped installation with a finished demo, which tests copy, and what its first start said. */
-let withDemo: Reelgate & { remove(): Promise<void> }
-let firstStart: { output: string; page: Response; html: string }
+/** A stopped installation with a finished demo, which tests copy. Its first start was killed. */
+let withDemo: Golden & Place
 beforeAll(async () => {
-  withDemo = await startSharedReelgate(ON)
-  const page = await fetch(`${withDemo.url}/demo`)
-  firstStart = { output: withDemo.output(), page, html: await page.text() }
-  const { videoId } = await untilPlayable(withDemo)
-  await untilFinished(withDemo, videoId)
-  await withDemo.stop()
+  withDemo = await makeDemoAfterKills()
 })
 afterAll(() => withDemo.remove())
 
-describe('a first start with a demo video', () => {
-  let reelgate: Awaited<ReturnType<typeof startSharedReelgate>>
+test('a first start says where its demo video plays, and its page says immediately that it is being made, or shows it', async () => {
+  const { url, output } = await startReelgate(ON)
+  const page = await fetch(`${url}/demo`)
+  expect(output()).toContain(`A demo video     ${url}/demo  (on this machine only)`)
+  expect(page.status).toBe(200)
+  expect(page.headers.get('cache-control')).toBe('no-store')
+  expect(await page.text()).toMatch(/The demo video is being made|<iframe src="\/player\/\?otp=/)
+})
+
+describe('an installation with its demo video', () => {
+  let reelgate: Shared
   beforeAll(async () => {
     reelgate = await startSharedReelgate({ ...ON, copyOf: withDemo })
   })
   afterAll(() => reelgate.remove())
 
-  test('says where it plays, and its page says immediately that the video is being made, or shows it', () => {
-    expect(firstStart.output).toContain(`A demo video     ${withDemo.url}/demo  (on this machine only)`)
-    expect(firstStart.page.status).toBe(200)
-    expect(firstStart.page.headers.get('cache-control')).toBe('no-store')
-    expect(firstStart.html).toMatch(/The demo video is being made|<iframe src="\/player\/\?otp=/)
-  })
-
-  test('has it soon, in an account of its own: twenty seconds of 240p with audio', async () => {
+  test('has it in an account of its own: twenty seconds of 240p with audio', async () => {
     const [video] = readRows(
       reelgate,
       'select name, duration_s, plan from video join account on account.id = account_id join generation on video_id = video.id',
@@ -52,7 +52,6 @@ describe('a first start with a demo video', () => {
     const { videoTrack, audioTrack } = JSON.parse(String(video?.plan))
     expect(videoTrack.renditions).toMatchObject([{ widthPx: 426, heightPx: 240 }])
     expect(audioTrack).toBeDefined()
-    expect((await reelgate.owner.list()).count).toBe(0) // nothing of it stands among the owner's videos
   })
 
   test('the contract’s demo operation returns a new OTP of the demo each time, which one browser can play', async () => {
@@ -147,14 +146,11 @@ test.each(sampleOf('starts without a demo', WITHOUT, 1))(
 )
 
 test('REELGATE_DEMO=off hides an existing demo, and on shows it again; the start no longer mentions it', async () => {
-  const reelgate = await startReelgate({ ...ON, copyOf: withDemo })
-  await reelgate.stop()
-  const again = async (REELGATE_DEMO: string) => startReelgate({ env: { ...reelgate.env, REELGATE_DEMO } })
-  const hidden = await again('off')
+  const hidden = await startReelgate({ copyOf: withDemo })
   expect((await ask(hidden, '/demo')).status).toBe(404)
   expect((await ask(hidden, HOMEPAGE)).status).toBe(404)
   await hidden.stop()
-  const shown = await again('on')
+  const shown = await startReelgate({ env: { ...hidden.env, ...ON.env } })
   expect((await ask(shown, '/demo')).status).toBe(200)
   expect(shown.output()).not.toMatch(/demo video/)
 })
@@ -168,10 +164,9 @@ const REMOVALS = [
   {
     how: 'through the API, with a key of its account',
     remove: async (reelgate: Reelgate, videoId: string) => {
-      const accounts: { id: string; name: string }[] = JSON.parse((await reelgate.cli('account', 'list', '--json')).stdout)
-      const accountId = accounts.find(({ name }) => name === 'Demo')?.id ?? ''
-      const key: { apiKey: string } = JSON.parse((await reelgate.cli('key', 'create', accountId, '--json')).stdout)
-      await createOwner(reelgate.url, key.apiKey).delete([videoId])
+      const account = { account: 'Demo', name: 'remover', permissions: ['editor'] }
+      const key = await sendCommand(dataPaths(reelgate.dataDir).controlSocket, 'key create', account)
+      await createOwner(reelgate.url, (key as { apiKey: string }).apiKey).delete([videoId])
     },
   },
 ]
@@ -198,26 +193,37 @@ test.each(sampleOf('removals of the demo', REMOVALS, 1))(
 )
 
 test('I10: after a kill at any moment of the first start, the next ones have one demo and one owner’s account, and the video is complete', async () => {
-  const chance = newChance('demo video')
-  for (let round = 0; round < rounds(1, 30); round++) {
-    const place = await makePlace()
-    onTestFinished(place.remove)
-    // From the middle of the start to the middle of the encode; in the long run twice, since what mends may be cut off as well.
-    for (let kill = 0; kill < rounds(1, 2); kill++) await killedStart(place, chance.between(200, rounds(2_000, 4_000)))
-    const reelgate = await startReelgate({ env: { ...place.env, REELGATE_DEMO: 'on' } })
-    const { videoId } = await untilPlayable(reelgate)
-    await untilFinished(place, videoId)
-    expect(readRows(place, 'select name, video_count from account order by name')).toEqual([
-      { name: 'Demo', video_count: 1 },
-      { name: 'owner', video_count: 0 },
-    ])
-    expect(readRows(place, 'select id from video')).toEqual([{ id: videoId }])
-    const sources = readRows<{ file: string }>(place, 'select file from source')
-    expect(sources).toHaveLength(1)
-    expect(await listFiles(place, 'sources')).toContain(sources[0]?.file) // what a kill left beside it goes with the next sweep
-    await reelgate.stop()
+  await expectOneDemo(withDemo)
+  for (let round = 1; round < rounds(1, 30); round++) {
+    const another = await makeDemoAfterKills()
+    await expectOneDemo(another)
+    await another.remove()
   }
 }, 3_600_000)
+
+const chance = newChance('demo video')
+
+async function makeDemoAfterKills(): Promise<Golden & Place> {
+  const place = await makePlace()
+  // From the middle of the start to the middle of the encode; in the long run twice, since what mends may be cut off as well.
+  for (let kill = 0; kill < rounds(1, 2); kill++) await killedStart(place, chance.between(200, rounds(2_000, 4_000)))
+  const reelgate = await startSharedReelgate({ env: { ...place.env, ...ON.env } })
+  const { videoId } = await untilPlayable(reelgate)
+  await untilFinished(place, videoId)
+  await reelgate.remove()
+  return { ...place, owner: { apiKey: '' }, videoId }
+}
+
+async function expectOneDemo(reelgate: Golden): Promise<void> {
+  expect(readRows(reelgate, 'select name, video_count from account order by name')).toEqual([
+    { name: 'Demo', video_count: 1 },
+    { name: 'owner', video_count: 0 },
+  ])
+  expect(readRows(reelgate, 'select id from video')).toEqual([{ id: reelgate.videoId }])
+  const sources = readRows<{ file: string }>(reelgate, 'select file from source')
+  expect(sources).toHaveLength(1)
+  expect(await listFiles(reelgate, 'sources')).toContain(sources[0]?.file) // what a kill left beside it goes with the next sweep
+}
 
 async function killedStart(place: Place, afterMs: number): Promise<void> {
   const main = join(import.meta.dirname, '../../bin/main.js')
