@@ -36,7 +36,7 @@ export async function startSharedReelgate(options: StartOptions = {}): Promise<R
   // A test that reads rows of PostgreSQL blocks its thread meanwhile, and with it this server's transactions.
   if ((options.database ?? DATABASE) !== 'sqlite') return apart.startSharedReelgate(options)
   const from = await apart.originOf(options)
-  const place = await makePlace({ ...options, copyOf: from })
+  const place = options.place ?? (await makePlace({ ...options, copyOf: from }))
   await mkdir(place.dataDir, { recursive: true, mode: 0o700 })
   const env = { ...apart.serverEnvironment(place, options.env) }
   let output = ''

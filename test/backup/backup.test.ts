@@ -6,12 +6,15 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { dataPaths, readConfig } from '../../src/config.ts'
+import { phraseFromKey } from '../../src/crypto/recovery-phrase.ts'
 import { makeBackup } from '../../src/installation/backup/backup.ts'
-import { type Manifest, removeOldBackups } from '../../src/installation/backup/backup-folder.ts'
-import { listFiles, untilFinished } from '../data-folder.ts'
+import { type Backup, type Manifest, removeOldBackups } from '../../src/installation/backup/backup-folder.ts'
+import { restoreBackup } from '../../src/installation/backup/restore.ts'
+import { getMasterKey, listFiles, untilFinished } from '../data-folder.ts'
+import { type Reelgate, startReelgate } from '../in-process.ts'
 import { makePlace, type Place, type PlaceOptions } from '../installation-folder.ts'
 import type { DatabaseKind } from '../postgres.ts'
-import { type Reelgate, runCli, startReelgate, startSharedReelgate } from '../reelgate.ts'
+import { runCli, startReelgate as startProcess, startSharedReelgate } from '../reelgate.ts'
 import { changeRows, readRows } from '../rows.ts'
 import { sampleOf } from '../sample.ts'
 import { makeVideo } from '../videos.ts'
@@ -70,7 +73,7 @@ test('a folder keeps as many backups as it is asked to, and no file that none of
   const { name } = await backUp(reelgate, folder)
   await reelgate.owner.call('DELETE', `/api/videos?videos=${reelgate.videoId}`)
   const second = await backUp(reelgate, folder)
-  expect(await restoreTo(await newPlace(reelgate), folder, '--at', name)).toMatchObject({ code: 0 })
+  await restoreTo(await newPlace(reelgate), folder, name)
   expect(second.videos).toBe(0)
   await removeOldBackups(folder, 1)
   expect((await readdir(folder)).sort()).toEqual([second.name, 'lock.db', 'media'])
@@ -95,7 +98,7 @@ test('a video that is deleted while its files are copied is not in the backup, a
   }
   const folder = await newFolder()
   const config = readConfig(reelgate.env)
-  const { manifest } = await makeBackup(config, { folder, keep: 1 }, { signal: new AbortController().signal, progress })
+  const { manifest } = await makeBackup(config, { folder, keep: 1 }, { ...QUIETLY, progress })
   expect(isDeleted).toBe(true)
   expect(manifest).toMatchObject({ videos: 1, lostCount: 0 })
   const restored = await restore(reelgate, folder)
@@ -132,8 +135,9 @@ test('a stream is a tar archive of a backup: unpacked, it is restored; in the da
     { env: { PATH: process.env.PATH, ...running.env } },
   )
   expect(readdirSync(running.dataDir)).not.toContain('backup-stream')
-  const restored = await restore(running, folder)
-  expect(await listWhole(restored)).toEqual(await listWhole(running))
+  const place = await newPlace(running)
+  expect(await runCli(['restore', folder], place.env)).toMatchObject({ code: 0, stdout: expect.stringMatching(/^Restored /) })
+  expect(await listWhole(await startReelgate({ place, copyOf: running }))).toEqual(await listWhole(running))
 })
 
 test('the master key is in no file of a backup, and without it, or with another one, nothing is restored', async () => {
@@ -145,36 +149,28 @@ test('the master key is in no file of a backup, and without it, or with another 
 
   const place = await newPlace(running)
   await rm(place.masterKeyFile)
-  expect(await restoreTo(place, folder)).toMatchObject({
-    code: 1,
-    stderr: expect.stringMatching(
-      /needs its master key, which is never in a backup\. Put the key file at .*, or give its recovery phrase/,
-    ),
-  })
-  const other = await startReelgate({ database: 'sqlite' })
-  await cp(other.masterKeyFile, place.masterKeyFile)
-  expect((await restoreTo(place, folder)).stderr).toMatch(/needs the master key \w{8}…, and \S+ has another one/)
+  await expect(restoreTo(place, folder)).rejects.toThrow(
+    /needs its master key, which is never in a backup\. Put the key file at .*, or give its recovery phrase/,
+  )
+  await writeFile(place.masterKeyFile, `${'ab'.repeat(32)}\n`, { mode: 0o600 })
+  await expect(restoreTo(place, folder)).rejects.toThrow(/needs the master key \w{8}…, and \S+ has another one/)
   await rm(place.masterKeyFile)
   expect(existsSync(place.dataDir)).toBe(false)
 
-  const { stdout: phrase } = await running.cli('key', 'phrase', '--json')
-  await run(
-    'sh',
-    ['-c', 'echo "$3" | "$0" "$1" restore "$2" --phrase', process.execPath, MAIN, folder, JSON.parse(phrase).phrase],
-    {
-      env: { PATH: process.env.PATH, ...place.env },
-    },
-  )
+  const phrase = phraseFromKey(getMasterKey(running)).join(' ')
+  await run('sh', ['-c', 'echo "$3" | "$0" "$1" restore "$2" --phrase', process.execPath, MAIN, folder, phrase], {
+    env: { PATH: process.env.PATH, ...place.env },
+  })
   expect(await readFile(place.masterKeyFile)).toEqual(key)
 })
 
 test('nothing is restored over anything, from a damaged backup, or from one of a newer version', async () => {
   const folder = await newFolder()
   const { name } = await backUp(running, folder)
-  expect((await restoreTo(running, folder)).stderr).toMatch(/A server runs on/)
+  await expect(restoreTo(running, folder)).rejects.toThrow(/A server runs on/)
   const place = await newPlace(running)
   await cp(running.dataDir, place.dataDir, { recursive: true, filter: (path) => !path.endsWith('.sock') })
-  expect((await restoreTo(place, folder)).stderr).toMatch(/is not empty: it has /)
+  await expect(restoreTo(place, folder)).rejects.toThrow(/is not empty: it has /)
   await rm(place.dataDir, { recursive: true })
 
   const [segment = ''] = readdirSync(join(folder, 'media/segments'), { recursive: true, encoding: 'utf8' }).filter((file) =>
@@ -184,37 +180,33 @@ test('nothing is restored over anything, from a damaged backup, or from one of a
   const before = await readFile(path)
   await rm(path) // a hard link: the installation’s own stays as it is
   await writeFile(path, Buffer.alloc(before.length))
-  expect(await restoreTo(place, folder)).toMatchObject({
-    code: 1,
-    stderr: expect.stringMatching(/segments\/\S+ is missing or damaged/),
-  })
+  await expect(restoreTo(place, folder)).rejects.toThrow(/segments\/\S+ is missing or damaged/)
   expect((await runCli(['serve'], place.env)).stderr).toMatch(/only in part\. Run the same reelgate restore command again/)
   await writeFile(path, before)
-  expect(await restoreTo(place, folder)).toMatchObject({ code: 0 }) // the same command continues
+  await restoreTo(place, folder) // the same command continues
 
   const manifestFile = join(folder, name, 'manifest.json')
   const manifest: Manifest = JSON.parse(await readFile(manifestFile, 'utf8'))
   await writeFile(manifestFile, JSON.stringify({ ...manifest, migrations: [...manifest.migrations, '9999-later'] }))
-  expect((await restoreTo(await newPlace(running), folder)).stderr).toMatch(
+  await expect(restoreTo(await newPlace(running), folder)).rejects.toThrow(
     /newer than this one \(it has the migration 9999-later\)/,
   )
 })
 
 test('a folder with anything else in it, or with backups of another installation, is refused and stays as it is', async () => {
-  const reelgate = await startReelgate({ database: 'sqlite' })
   const folder = await newFolder()
   await writeFile(join(folder, 'letters.txt'), 'x')
-  expect((await reelgate.cli('backup', folder)).stderr).toMatch(/has something else in it: letters\.txt/)
+  await expect(backUp(running, folder)).rejects.toThrow(/has something else in it: letters\.txt/)
   expect(readdirSync(folder)).toEqual(['letters.txt'])
   const ofOther = await newFolder()
-  await backUp(await startReelgate({ database: 'sqlite' }), ofOther)
-  expect((await reelgate.cli('backup', ofOther)).stderr).toMatch(/has backups of another installation/)
+  await backUp(await startReelgate(), ofOther)
+  await expect(backUp(running, ofOther)).rejects.toThrow(/has backups of another installation/)
 })
 
 test('doctor says how old the last backup is, and the audit log who made it', async () => {
   const reelgate = await startReelgate()
   expect(await doctor(reelgate)).toMatchObject([{ state: 'warning', says: expect.stringMatching(/no backup yet/) }])
-  const { name } = await backUp(reelgate, await newFolder())
+  const { name } = JSON.parse((await reelgate.cli('backup', await newFolder(), '--json')).stdout)
   expect(await doctor(reelgate)).toMatchObject([{ state: 'ok', says: expect.stringMatching(/less than a day old/) }])
   changeRows(reelgate, `update setting set value = '{"name":"x","atS":1000}' where name = 'last-backup'`)
   expect(await doctor(reelgate)).toMatchObject([{ state: 'warning', says: expect.stringMatching(/days old/) }])
@@ -224,19 +216,18 @@ test('doctor says how old the last backup is, and the audit log who made it', as
 })
 
 test('F-46: a copy of a running folder that is no backup is named as such at its first start', async () => {
-  const reelgate = await startReelgate({ database: 'sqlite' })
+  const reelgate = await startProcess({ database: 'sqlite' })
   const place = await newPlace(reelgate, { database: 'sqlite' })
   cpSync(reelgate.dataDir, place.dataDir, { recursive: true, filter: (path) => !path.endsWith('.sock') })
   const copy = await startReelgate({ place, copyOf: reelgate })
   expect(copy.output()).toMatch(/is a copy of another one.*may lack rows or files/)
 })
 
-type MadeBackup = { name: string; videos: number; sizeBytes: number; copiedBytes: number; linkedBytes: number; lostCount: number }
+const QUIETLY = { signal: new AbortController().signal, progress: () => undefined }
 
-async function backUp(reelgate: Reelgate, folder: string): Promise<MadeBackup> {
-  const { code, stdout, stderr } = await reelgate.cli('backup', folder, '--json')
-  if (code !== 0) throw new Error(stderr)
-  return JSON.parse(stdout)
+async function backUp({ env }: Pick<Place, 'env'>, folder: string) {
+  const { name, manifest, ...added } = await makeBackup(readConfig(env), { folder, keep: 7 }, QUIETLY)
+  return { name, videos: manifest.videos, sizeBytes: manifest.files.sizeBytes, lostCount: manifest.lostCount, ...added }
 }
 
 async function newFolder(within = tmpdir()): Promise<string> {
@@ -246,19 +237,21 @@ async function newFolder(within = tmpdir()): Promise<string> {
 }
 
 /** An empty place with the master key of an installation. */
-async function newPlace({ masterKeyFile }: Reelgate, options: PlaceOptions = {}): Promise<Place> {
+async function newPlace({ masterKeyFile }: Pick<Place, 'masterKeyFile'>, options: PlaceOptions = {}): Promise<Place> {
   const place = await makePlace(options)
   onTestFinished(() => place.remove())
   await cp(masterKeyFile, place.masterKeyFile)
   return place
 }
 
-const restoreTo = ({ env }: Pick<Place, 'env'>, folder: string, ...more: string[]) => runCli(['restore', folder, ...more], env)
+function restoreTo({ env }: Pick<Place, 'env'>, folder: string, name?: string): Promise<Backup> {
+  return restoreBackup(readConfig(env), { folder, name }, QUIETLY)
+}
 
 /** Restores the newest backup of an installation to another place, and starts it there. */
 async function restore(original: Reelgate, folder: string, options?: PlaceOptions): Promise<Reelgate> {
   const place = await newPlace(original, options)
-  expect(await restoreTo(place, folder)).toMatchObject({ code: 0, stdout: expect.stringMatching(/^Restored /) })
+  await restoreTo(place, folder)
   return startReelgate({ place, copyOf: original })
 }
 
