@@ -3,13 +3,14 @@ import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import { open, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { expect, onTestFinished, test } from 'vitest'
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { parseMasterKey } from '../../src/crypto/master-key.ts'
-import { keyFromPhrase } from '../../src/crypto/recovery-phrase.ts'
+import { keyFromPhrase, phraseFromKey } from '../../src/crypto/recovery-phrase.ts'
 import { addFile, SRT } from '../assets/sample-files.ts'
-import { getMasterKey, untilFinished } from '../data-folder.ts'
-import { makePlace } from '../installation-folder.ts'
-import { type Reelgate, runCli, startReelgate } from '../reelgate.ts'
+import { getMasterKey, type Installed, untilFinished } from '../data-folder.ts'
+import { type Reelgate, startReelgate, startSharedReelgate } from '../in-process.ts'
+import { makePlace, type Place } from '../installation-folder.ts'
+import { goldenWith, runCli, startReelgate as startProcess } from '../reelgate.ts'
 import { restore } from '../restore-key.ts'
 import { changeRows, readRows } from '../rows.ts'
 import { isLong } from '../seeded-random.ts'
@@ -19,11 +20,25 @@ import { addVideoKeys, expectOnlyCurrentOpens, masterKeysOf } from './secrets.ts
 
 // `reelgate key rotate-master`, beside a running server and without one, and with a key that its owner stores.
 
+/** Has no secrets. */
+let stopped: Awaited<ReturnType<typeof startSharedReelgate>>
+beforeAll(async () => {
+  stopped = await startSharedReelgate()
+  await stopped.stop()
+})
+afterAll(() => stopped.remove())
+
+async function newCopy(copyOf: Installed): Promise<Place> {
+  const place = await makePlace({ copyOf })
+  onTestFinished(place.remove)
+  return place
+}
+
 test('beside a running server: a viewer plays on, the new phrase restores the new key, and the old key opens nothing', async () => {
   const reelgate = await startReelgate({ video: await makeVideo(), env: { REELGATE_OUTBOUND_ALLOW: '127.0.0.1:9' } })
   const { owner, videoId } = reelgate
   const old = getMasterKey(reelgate)
-  const oldPhrase = await phraseOf(reelgate)
+  const oldPhrase = phraseFromKey(old).join(' ')
   await addFile(owner, videoId, SRT, 'en')
   const hook = await owner.call('POST', '/api/hooks', { body: { value: 'http://127.0.0.1:9/', status: 0 } })
   const form = await owner.credentials('Uploaded after the rotation')
@@ -72,54 +87,53 @@ test('beside a running server: a viewer plays on, the new phrase restores the ne
 })
 
 test('without a server: the phrase is printed once, a second rotation works like the first, and damaged values are counted', async () => {
-  const reelgate = await startReelgate({ video: await makeVideo() })
-  await reelgate.stop()
-  await addVideoKeys(reelgate, 1200)
+  const golden = await goldenWith(await makeVideo())
+  const place = await newCopy(golden)
+  await addVideoKeys(place, 1200)
   const damaged = changeRows(
-    reelgate,
+    place,
     `update generation set wrapped_content_key = ? where plan = '{}' and video_id < '1'`,
     Buffer.alloc(64),
   )
-  const first = getMasterKey(reelgate)
-  const { code, stdout } = await runCli(['key', 'rotate-master'], reelgate.env)
+  const first = getMasterKey(place)
+  const { code, stdout } = await runCli(['key', 'rotate-master'], place.env)
   expect({ code, stdout }).toEqual({
     code: 0,
     stdout: expect.stringMatching(/is in use\. \d+ secrets[\s\S]*shown only this once[\s\S]*^ +1 [a-z]+/m),
   })
   expect(stdout).toContain(`${damaged} values could not be opened: they are damaged`)
-  const second = getMasterKey(reelgate)
-  changeRows(reelgate, `delete from generation where wrapped_content_key = ?`, Buffer.alloc(64))
-  expectOnlyCurrentOpens(reelgate, [first])
-  expect(await runCli(['key', 'rotate-master'], reelgate.env)).toMatchObject({ code: 0 })
-  expect(expectOnlyCurrentOpens(reelgate, [first, second])).toBeGreaterThan(2000)
-  await reelgate.restart()
+  const second = getMasterKey(place)
+  changeRows(place, `delete from generation where wrapped_content_key = ?`, Buffer.alloc(64))
+  expectOnlyCurrentOpens(place, [first])
+  expect(await runCli(['key', 'rotate-master'], place.env)).toMatchObject({ code: 0 })
+  expect(expectOnlyCurrentOpens(place, [first, second])).toBeGreaterThan(2000)
+  const reelgate = await startReelgate({ place, copyOf: golden })
   expect((await reelgate.newViewer().redeem(await reelgate.owner.issueOtp(reelgate.videoId))).playing).toBe(true)
 })
 
 test('under systemd, whose journal keeps the output, no phrase is printed', async () => {
-  const reelgate = await startReelgate()
-  await reelgate.stop()
-  const path = join(reelgate.dataDir, '..', 'journal')
+  const place = await newCopy(stopped)
+  const path = join(place.dataDir, '..', 'journal')
   await using journal = await open(path, 'w')
   const { dev, ino } = await journal.stat()
   const main = join(import.meta.dirname, '../../bin/main.js')
   const child = spawn(process.execPath, [main, 'key', 'rotate-master'], {
-    env: { PATH: process.env.PATH ?? '', ...reelgate.env, JOURNAL_STREAM: `${dev}:${ino}` },
+    env: { PATH: process.env.PATH ?? '', ...place.env, JOURNAL_STREAM: `${dev}:${ino}` },
     stdio: ['ignore', journal.fd, 'inherit'],
   })
   expect(await once(child, 'exit')).toEqual([0, null])
   const kept = await readFile(path, 'utf8')
   expect(kept).toMatch(/has no secrets[\s\S]*key phrase/)
-  for (const word of (await phraseOf(reelgate)).split(' ')) expect(kept).not.toMatch(new RegExp(`\\d ${word}\\b`))
+  for (const word of phraseFromKey(getMasterKey(place))) expect(kept).not.toMatch(new RegExp(`\\d ${word}\\b`))
 })
 
 test('a key that its owner stores is rotated by a start with both, and then needs the new one alone', async () => {
-  const golden = await startReelgate({ video: await makeVideo() })
-  await golden.stop()
-  const old = getMasterKey(golden)
+  const golden = await goldenWith(await makeVideo())
+  const place = await newCopy(golden)
+  const old = getMasterKey(place)
   const next = parseMasterKey(Buffer.alloc(32, 7))
   const [oldHex, nextHex] = [old, next].map(({ bytes }) => bytes.toString('hex'))
-  const withKeys = (REELGATE_MASTER_KEY: string) => ({ ...golden.env, REELGATE_MASTER_KEY })
+  const withKeys = (REELGATE_MASTER_KEY: string) => ({ ...place.env, REELGATE_MASTER_KEY })
   expect(await runCli(['key', 'rotate-master'], withKeys(`${oldHex}`))).toMatchObject({
     code: 1,
     stderr: expect.stringMatching(/the one of REELGATE_MASTER_KEY, so Reelgate cannot replace it\. Put a new one/),
@@ -133,19 +147,15 @@ test('a key that its owner stores is rotated by a start with both, and then need
     code: 1,
     stderr: expect.stringMatching(/does not belong/),
   })
-  await writeFile(golden.masterKeyFile, `${nextHex}\n`)
-  expectOnlyCurrentOpens(golden, [old])
-  await golden.restart()
-  expect((await golden.newViewer().redeem(await golden.owner.issueOtp(golden.videoId))).playing).toBe(true)
+  await writeFile(place.masterKeyFile, `${nextHex}\n`)
+  expectOnlyCurrentOpens(place, [old])
+  const reelgate = await startReelgate({ place, copyOf: golden })
+  expect((await reelgate.newViewer().redeem(await reelgate.owner.issueOtp(reelgate.videoId))).playing).toBe(true)
 })
 
 test('an interrupted rotation needs both keys: one alone is refused in words, and both phrases restore the file', async () => {
-  const reelgate = await startReelgate()
-  await reelgate.stop()
-  const place = await makePlace({ copyOf: reelgate })
-  onTestFinished(place.remove)
+  const place = await newCopy(stopped)
   const old = getMasterKey(place)
-  const oldPhrase = await phraseOf(place)
   const next = parseMasterKey(Buffer.alloc(32, 9))
   const [oldHex, nextHex] = [old, next].map(({ bytes }) => bytes.toString('hex'))
   const ids = `${next.id.toString('hex')} ${old.id.toString('hex')}`
@@ -159,9 +169,9 @@ test('an interrupted rotation needs both keys: one alone is refused in words, an
     code: 1,
     stderr: expect.stringMatching(/The master key is being rotated.*Make the backup when that is finished/),
   })
-  const nextPhrase = await phraseOf(place)
+  const { phrase: nextPhrase } = JSON.parse((await runCli(['key', 'phrase', '--json'], place.env)).stdout)
   await rm(place.masterKeyFile)
-  expect(await restore(place, oldPhrase)).toMatchObject({
+  expect(await restore(place, phraseFromKey(old).join(' '))).toMatchObject({
     code: 0,
     stdout: expect.stringMatching(/run this again with its recovery phrase/),
   })
@@ -173,10 +183,10 @@ test('an interrupted rotation needs both keys: one alone is refused in words, an
 
 test('what is wrapped during a rotation is wrapped by the new key: nothing is lost, and every key is released', async () => {
   const receivers = '127.0.0.1:9'
-  const reelgate = await startReelgate({ video: await makeVideo(), env: { REELGATE_OUTBOUND_ALLOW: receivers } })
-  await reelgate.stop()
-  await addVideoKeys(reelgate, isLong ? 100_000 : 2_000)
-  await reelgate.restart()
+  const golden = await goldenWith(await makeVideo())
+  const place = await newCopy(golden)
+  await addVideoKeys(place, isLong ? 100_000 : 2_000)
+  const reelgate = await startProcess({ place, copyOf: golden, env: { REELGATE_OUTBOUND_ALLOW: receivers } })
   const { owner, videoId } = reelgate
   const old = getMasterKey(reelgate)
   const ok = async (response: Promise<Response>) => expect([200, 201]).toContain((await response).status)
@@ -213,10 +223,6 @@ test('what is wrapped during a rotation is wrapped by the new key: nothing is lo
   await reelgate.restart()
   await clients.at(-1)?.()
 }, 600_000)
-
-async function phraseOf({ env }: { env: Record<string, string> }): Promise<string> {
-  return JSON.parse((await runCli(['key', 'phrase', '--json'], env)).stdout).phrase
-}
 
 async function videoRendition(viewer: ReturnType<Reelgate['newViewer']>): Promise<string> {
   return readRenditions(await viewer.playlist('main'))[0]?.uri ?? ''
