@@ -2,6 +2,8 @@ import { openAsBlob } from 'node:fs'
 import { connect } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { dataPaths } from '../../src/config.ts'
+import { sendCommand } from '../../src/control/socket.ts'
 import { type Reelgate, startSharedReelgate } from '../in-process.ts'
 import { makeVideo } from '../videos.ts'
 import { createViewer, readMediaPlaylist, type Viewer } from '../viewer.ts'
@@ -65,10 +67,10 @@ async function firstSegmentOf(viewer: Viewer): Promise<string> {
   return new URL(segments[0]?.uri ?? '', `${reelgate.url}/play/${viewer.state.session}/playlist/`).pathname
 }
 
-const bansOf = async (from: string) =>
-  JSON.parse((await reelgate.cli('ban', 'list', '--json')).stdout)
-    .filter(({ subject }: { subject: string }) => subject === from)
-    .map(({ budget }: { budget: string }) => budget)
+async function bansOf(from: string): Promise<string[]> {
+  const bans = await sendCommand(dataPaths(reelgate.dataDir).controlSocket, 'ban list', {})
+  return (bans as { subject: string; budget: string }[]).filter(({ subject }) => subject === from).map(({ budget }) => budget)
+}
 
 test('R18: a loop of 200 imports and one of 1 300 lists cause no ban, and the site continues to issue OTPs', async () => {
   const from = newAddress()
