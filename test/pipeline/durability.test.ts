@@ -16,7 +16,7 @@ test('F-29, F-30: the 201 leaves after the video’s file, its name and its row 
   const traced = 'trace=write,writev,pwrite64,sendto,sendmsg,fsync,fdatasync,rename,link,linkat'
   const reelgate = await startReelgate({
     database: 'sqlite',
-    wrapper: ['strace', '-D', '-f', '-qq', '-y', '-s', '24', '-e', traced, '-o', trace],
+    wrapper: ['strace', '-D', '-f', '--seccomp-bpf', '-qq', '-y', '-s', '24', '-e', traced, '-o', trace],
   })
   const videoId = await reelgate.owner.upload('A video', await makeVideo({ seconds: 6 }))
   await untilFinished(reelgate, videoId)
@@ -49,7 +49,20 @@ test('F-29: what an import has received is on the disk, with its name, before th
   world.names.set('videos.example', ['8.8.8.8'])
   await world.site('8.8.8.8', (request, response) => sendFile(request, response, video, { etag: '"1"' }))
   const { wrapper = [], env } = await world.around()
-  const strace = ['strace', '-D', '-f', '-qq', '-y', '-s', '24', '-e', 'trace=write,writev,pwrite64,fsync,fdatasync', '-o', trace]
+  const strace = [
+    'strace',
+    '-D',
+    '-f',
+    '--seccomp-bpf',
+    '-qq',
+    '-y',
+    '-s',
+    '24',
+    '-e',
+    'trace=write,writev,pwrite64,fsync,fdatasync',
+    '-o',
+    trace,
+  ]
   const reelgate = await startReelgate({ database: 'sqlite', env, wrapper: [...wrapper, ...strace] })
   const id = await beginImport(reelgate.owner, 'http://videos.example/a.mp4')
   await reelgate.owner.until(id, 'ready')

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { untilFinished } from '../data-folder.ts'
 import { count, ffmpeg, makeNumberedVideo, readNumbers } from '../encode/videos.ts'
 import { footage } from '../footage.ts'
-import { type Reelgate, startSharedReelgate } from '../reelgate.ts'
+import { startSharedReelgate } from '../in-process.ts'
 import { readRows } from '../rows.ts'
 import { sampleOf } from '../sample.ts'
 import { isLong } from '../seeded-random.ts'
@@ -28,7 +28,7 @@ const NUMBERED_FRAMES = 625
 const { wannaworktogether: _, ...SHORT_VIDEOS } = VIDEOS
 const DRAWN = isLong ? Object.keys(VIDEOS) : sampleOf('whole videos', Object.keys(SHORT_VIDEOS), 1)
 
-let reelgate: Reelgate & { remove(): Promise<void> }
+let reelgate: Awaited<ReturnType<typeof startSharedReelgate>>
 const videoIds: Record<string, string> = {}
 const seen: Record<string, Sightings> = {}
 const downloads: Record<string, Download[]> = {}
@@ -61,7 +61,7 @@ describe.each(DRAWN)('%s', (name) => {
   })
 
   test('every rendition of the ladder has every frame once, in order, frame i at exactly i times a frame’s duration', async () => {
-    const frameCount = await countFrames(video())
+    const frameCount = (await thumbnails(video())).length
     expect(videoRenditions()).toHaveLength(video().rungs)
     for (const { init, segments } of videoRenditions()) {
       const timescale = readTimescale(init)
@@ -87,7 +87,7 @@ describe.each(DRAWN)('%s', (name) => {
 
   test('ffmpeg decodes every rendition from end to end without a warning, into the frames of the source', async () => {
     const folder = await newFolder()
-    const expected = await thumbnails(video().path, video())
+    const expected = await thumbnails(video())
     for (const download of videoRenditions()) {
       const { bytes, warnings } = await decode(await writeRendition(folder, download), ...smallGray('null'), '-')
       expect(warnings).toBe('')
@@ -186,13 +186,14 @@ const mono = (rateHz: number) => [
   '-',
 ]
 
-/** The frames that a video should show, small: the source at its own rate, the first where its timeline begins. */
-async function thumbnails(path: string, { rate: [num, den] }: Video): Promise<Buffer[]> {
-  return framesOf(await ffmpeg('-i', path, ...smallGray(`fps=${num}/${den}:start_time=0`), '-'))
-}
+const decodedVideos = new Map<string, Promise<Buffer[]>>()
 
-async function countFrames(video: Video): Promise<number> {
-  return (await thumbnails(video.path, video)).length
+/** The frames that a video should show, small: the source at its own rate, the first where its timeline begins. */
+function thumbnails({ path, rate: [num, den] }: Video): Promise<Buffer[]> {
+  const decoded =
+    decodedVideos.get(path) ?? ffmpeg('-i', path, ...smallGray(`fps=${num}/${den}:start_time=0`), '-').then(framesOf)
+  decodedVideos.set(path, decoded)
+  return decoded
 }
 
 function framesOf(bytes: Buffer): Buffer[] {
