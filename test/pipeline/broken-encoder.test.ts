@@ -4,12 +4,13 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { test as always, expect } from 'vitest'
 import { untilFinished } from '../data-folder.ts'
 import { newFolder } from '../encode/videos.ts'
+import type { Reelgate } from '../in-process.ts'
 import { processesWith } from '../processes.ts'
-import { type Reelgate, runCli } from '../reelgate.ts'
+import { runCli } from '../reelgate.ts'
 import { readRows } from '../rows.ts'
 import { sampledTests } from '../sample.ts'
 import { makeVideo } from '../videos.ts'
-import { type Clock, newMark, PASS_ON, startWithPrograms, writeProgram } from './programs.ts'
+import { type Clock, newMark, PASS_ON, startWithPrograms, startWithProgramsAndClock, writeProgram } from './programs.ts'
 
 const { test, draw } = sampledTests('broken encoders', 1)
 
@@ -19,7 +20,7 @@ const REST_S = 31
 const LONGER_THAN_ANY_LIMIT_S = 900
 
 test('F-23: an ffmpeg that hangs and ignores TERM is killed with all it started, and the next video is encoded', async () => {
-  const { reelgate, programs, clock } = await startWithPrograms()
+  const { reelgate, programs, clock } = await startWithProgramsAndClock()
   const mark = newMark()
   await programs.becomes('ffmpeg', `trap "" TERM INT HUP; sleep ${mark} & while :; do sleep ${mark}; done`)
   const hanging = await reelgate.owner.upload('hangs', await makeVideo())
@@ -33,7 +34,7 @@ test('F-23: an ffmpeg that hangs and ignores TERM is killed with all it started,
 })
 
 test('F-23: so is an ffprobe that hangs', async () => {
-  const { reelgate, programs, clock } = await startWithPrograms()
+  const { reelgate, programs, clock } = await startWithProgramsAndClock()
   const mark = newMark()
   await programs.becomes('ffprobe', `trap "" TERM INT HUP; sleep ${mark} & while :; do sleep ${mark}; done`)
   const hanging = await reelgate.owner.upload('hangs', await makeVideo())
@@ -76,7 +77,7 @@ test.each([
 ])(
   'F-24: of an ffmpeg that $harm nothing is published, it is not tried for ever, and the owner reads why',
   async ({ script, reason, tries }) => {
-    const { reelgate, programs, clock } = await startWithPrograms()
+    const { reelgate, programs, clock } = await startWithProgramsAndClock()
     await programs.becomes('ffmpeg', script)
     const videoId = await reelgate.owner.upload('A video', await makeVideo())
     const { status, statusReason } = await untilFailed(reelgate, videoId, clock)
@@ -92,7 +93,7 @@ test.each([
 )
 
 test('F-24: an ffmpeg that crashes once costs one more try, and the video is ready', async () => {
-  const { reelgate, programs, clock } = await startWithPrograms()
+  const { reelgate, programs, clock } = await startWithProgramsAndClock()
   await programs.becomes('ffmpeg', 'kill -SEGV $$')
   const videoId = await reelgate.owner.upload('A video', await makeVideo())
   await expect.poll(() => restsOf(reelgate)).toBeGreaterThan(0)
@@ -105,7 +106,7 @@ test('F-24: an ffmpeg that crashes once costs one more try, and the video is rea
 always(
   'F-24: an ffprobe that crashes once while it looks for the end of a video costs one more try, and is not taken for a cut file',
   async () => {
-    const { reelgate, programs, clock } = await startWithPrograms()
+    const { reelgate, programs, clock } = await startWithProgramsAndClock()
     await programs.becomes('ffprobe', `case "$*" in *packet=*) kill -SEGV $$;; esac\n${PASS_ON}`)
     const videoId = await reelgate.owner.upload('A video', await makeVideo())
     await expect.poll(() => restsOf(reelgate)).toBeGreaterThan(0)
@@ -130,7 +131,7 @@ test('F-24: when one part of a video cannot be encoded, the encoders of its othe
 })
 
 test('F-24: an ffmpeg that is taken away while the server runs fails no video; they wait until it is back', async () => {
-  const { reelgate, programs, clock } = await startWithPrograms()
+  const { reelgate, programs, clock } = await startWithProgramsAndClock()
   await programs.goes('ffprobe')
   const videoId = await reelgate.owner.upload('A video', await makeVideo())
   for (const rests of [1, 2, 3, 4]) {

@@ -2,13 +2,12 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect } from 'vitest'
 import { count, ffmpeg, newFolder } from '../encode/videos.ts'
-
+import type { Reelgate } from '../in-process.ts'
 import { processesWith } from '../processes.ts'
-import type { Reelgate } from '../reelgate.ts'
 import { readRows } from '../rows.ts'
 import { sampledTests } from '../sample.ts'
 import { makeVideo } from '../videos.ts'
-import { newMark, PASS_ON, startWithPrograms } from './programs.ts'
+import { newMark, PASS_ON, startWithPrograms, startWithProgramsAndClock } from './programs.ts'
 
 const { test, draw } = sampledTests('posters before ready', 1)
 
@@ -55,7 +54,7 @@ test.each([
 })
 
 test('F-24: a video whose posters a kill prevented becomes ready after the restart, with posters', async () => {
-  const { reelgate, programs } = await startWithPrograms()
+  const { reelgate, programs } = await startWithProgramsAndClock()
   await programs.becomes('ffmpeg', whereItDraws(HANG))
   const videoId = await reelgate.owner.upload('A video', await makeVideo())
   await expect.poll(() => publishedRenditions(reelgate)).toBe(2)

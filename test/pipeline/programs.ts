@@ -4,13 +4,30 @@ import { delimiter, join } from 'node:path'
 import { createOwner } from '../client.ts'
 import { newFolder } from '../encode/videos.ts'
 import { shiftedClock } from '../faults/faked-clock.ts'
+import * as inProcess from '../in-process.ts'
 import { startReelgate } from '../reelgate.ts'
 
 /** What a program is that does what it always does. */
 export const PASS_ON = 'exec /usr/bin/$name "$@"'
 
-/** A server with an ffmpeg and an ffprobe that can become others while it runs. They always print their version. */
+/** A server with an ffmpeg and an ffprobe that can become others while it runs. */
 export async function startWithPrograms() {
+  const { programs, PATH } = await newPrograms()
+  return { reelgate: await inProcess.startReelgate({ env: { PATH } }), programs }
+}
+
+/** The same in a process of its own, whose clock can be put forward. */
+export async function startWithProgramsAndClock() {
+  const { folder, programs, PATH } = await newPrograms()
+  const clock = await newClock(folder)
+  const started = await startReelgate({ env: { PATH, ...clock.env } })
+  // When its clock leaps, connections that wait for a next request have waited too long: it closes them as that request arrives.
+  const owner = createOwner(started.url, started.owner.apiKey, { Connection: 'close' })
+  return { reelgate: { ...started, owner }, programs, clock }
+}
+
+/** They always print their version. */
+async function newPrograms() {
   const folder = await newFolder()
   const programs = {
     becomes: (name: string, script: string) =>
@@ -18,11 +35,7 @@ export async function startWithPrograms() {
     goes: (name: string) => chmod(join(folder, name), 0o000),
   }
   for (const name of ['ffmpeg', 'ffprobe']) await programs.becomes(name, PASS_ON)
-  const clock = await newClock(folder)
-  const started = await startReelgate({ env: { PATH: [folder, process.env.PATH].join(delimiter), ...clock.env } })
-  // When its clock leaps, connections that wait for a next request have waited too long: it closes them as that request arrives.
-  const owner = createOwner(started.url, started.owner.apiKey, { Connection: 'close' })
-  return { reelgate: { ...started, owner }, programs, clock }
+  return { folder, programs, PATH: [folder, process.env.PATH].join(delimiter) }
 }
 
 export type Clock = { goesOn(seconds: number): Promise<void>; env: Record<string, string> }

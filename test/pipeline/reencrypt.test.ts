@@ -4,7 +4,8 @@ import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { findStoredSource, untilFinished } from '../data-folder.ts'
-import { type Reelgate, startReelgate } from '../reelgate.ts'
+import { type Reelgate, startReelgate } from '../in-process.ts'
+import { startReelgate as startProcess } from '../reelgate.ts'
 import { readRows } from '../rows.ts'
 import { makeVideo } from '../videos.ts'
 import { decrypt, readMediaPlaylist, type Viewer } from '../viewer.ts'
@@ -13,7 +14,7 @@ import { PASS_ON, startWithPrograms } from './programs.ts'
 // `reelgate video reencrypt`: what an operator does when the keys of a video have leaked.
 
 test('P05: a video that is encrypted again plays meanwhile; then its sessions end, and no leaked key opens anything', async () => {
-  const reelgate = await startReelgate({ video: await makeVideo() })
+  const reelgate = await startProcess({ video: await makeVideo() })
   const { owner, videoId } = reelgate
   const viewer = await play(reelgate)
   const rendition = await firstRendition(viewer)
