@@ -1,10 +1,11 @@
 import { rename } from 'node:fs/promises'
 import { expect, onTestFinished, test } from 'vitest'
 import { shiftedClock } from '../faults/faked-clock.ts'
+import { startReelgate } from '../in-process.ts'
 import { makePlace } from '../installation-folder.ts'
 import { createDatabase } from '../postgres/cluster.ts'
 import { startPostgres } from '../postgres.ts'
-import { runCli, startReelgate } from '../reelgate.ts'
+import { runCli } from '../reelgate.ts'
 import { changeRows } from '../rows.ts'
 
 type Check = { check: string; state: string; says: string }

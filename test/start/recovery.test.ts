@@ -4,19 +4,22 @@ import { tmpdir } from 'node:os'
 import { basename, dirname, join } from 'node:path'
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { getMasterKey } from '../data-folder.ts'
+import { type Reelgate, startReelgate, startSharedReelgate } from '../in-process.ts'
 import { makePlace, type Place } from '../installation-folder.ts'
 import { readTrace } from '../pipeline/trace.ts'
 import { DATABASE } from '../postgres.ts'
-import { type Reelgate, runCli, startReelgate, startSharedReelgate } from '../reelgate.ts'
+import { runCli, startReelgate as startProcess } from '../reelgate.ts'
 import { restore } from '../restore-key.ts'
 import { sampleOf } from '../sample.ts'
 import { makeVideo } from '../videos.ts'
 
 // What the owner has on paper, and a machine that has lost its key.
 
-let stopped: Reelgate & { remove(): Promise<void> }
+let stopped: Awaited<ReturnType<typeof startSharedReelgate>>
+let words: Words
 beforeAll(async () => {
   stopped = await startSharedReelgate()
+  words = wordsOf(stopped)
   await stopped.stop()
 })
 afterAll(() => stopped.remove())
@@ -25,14 +28,14 @@ afterAll(() => stopped.remove())
 async function newCopy() {
   const place = await makePlace({ copyOf: stopped })
   onTestFinished(place.remove)
-  return { ...place, words: wordsOf(stopped) }
+  return { ...place, words }
 }
 
 test('the first start prints 24 numbered words, once; they restore a lost key file, and the videos open', async () => {
   const reelgate = await startReelgate()
   const words = wordsOf(reelgate)
   expect(words.map(({ place }) => place)).toEqual(Array.from({ length: 24 }, (_, index) => index + 1))
-  const videoId = await reelgate.owner.readyVideo(await makeVideo())
+  const videoId = await reelgate.owner.readyVideo(await makeVideo({ seconds: 1 }))
   await reelgate.stop()
   const key = getMasterKey(reelgate)
   await rm(reelgate.masterKeyFile)
@@ -170,10 +173,8 @@ test('F-29, F-30: at the first start the key’s bytes are durable before its na
 })
 
 test('F-29: a key whose start was killed before its name was durable gets its name before the database is bound to it', async () => {
-  const reelgate = await startReelgate()
-  await reelgate.stop()
-  const dataDir = `${reelgate.dataDir}-traced`
-  await copyFile(reelgate.masterKeyFile, `${dataDir}.key`) // what lies there between the link and the fsync
+  const dataDir = join(await newFolder(), 'traced')
+  await copyFile(stopped.masterKeyFile, `${dataDir}.key`) // what lies there between the link and the fsync
   const at = await traceFirstStart(dataDir)
   const bytes = at(/fsync\(\d+<.*traced\.key>/)
   const folder = at(new RegExp(`fsync\\(\\d+<${dirname(dataDir)}>`), bytes)
@@ -207,9 +208,9 @@ const BOUND =
 async function traceFirstStart(dataDir: string): Promise<(pattern: RegExp, after?: number) => number> {
   const trace = join(await newFolder(), 'calls')
   const filter = `trace=fsync,fdatasync,link,mkdir,listen,${WRITES}`
-  const traced = await startReelgate({
+  const traced = await startProcess({
     env: { REELGATE_DATA: dataDir },
-    wrapper: ['strace', '-D', '-f', '-qq', '-y', '-s', '4096', '-e', filter, '-o', trace],
+    wrapper: ['strace', '-D', '-f', '--seccomp-bpf', '-qq', '-y', '-s', '4096', '-e', filter, '-o', trace],
   })
   await traced.stop()
   const calls = readTrace(await readFile(trace, 'utf8'))
@@ -232,7 +233,9 @@ async function runKilledAt(syscall: string, { dataDir, env }: Place): Promise<st
   return readdir(dirname(dataDir))
 }
 
-function wordsOf(reelgate: Reelgate): { place: number; word: string }[] {
+type Words = { place: number; word: string }[]
+
+function wordsOf(reelgate: Reelgate): Words {
   return [...reelgate.output().matchAll(/(?<= )(\d{1,2}) ([a-z]{3,8})(?= |$)/gm)].map(([, place, word = '']) => ({
     place: Number(place),
     word,

@@ -6,7 +6,7 @@ import { dataPaths, listUnknownVariables, readConfig } from '../../src/config.ts
 import { openSandbox } from '../../src/encode/sandbox.ts'
 import { Failure } from '../../src/errors.ts'
 import { listFiles } from '../data-folder.ts'
-import { startSharedReelgate } from '../reelgate.ts'
+import { startReelgate } from '../in-process.ts'
 import { changeRows } from '../rows.ts'
 import { sampleOf } from '../sample.ts'
 import { copyToHurt, newFolder, serve, startOriginal } from './refusals.ts'
@@ -80,8 +80,7 @@ test.each(sampleOf('damaged high-water marks', DAMAGED_MARKS, 1))(
 )
 
 test('F-40: a second server on one data folder does not start, whatever its port', async () => {
-  const first = await startSharedReelgate()
-  onTestFinished(() => first.remove())
+  const first = await startReelgate()
   expect(await serve({ REELGATE_DATA: first.dataDir })).toRefuse(
     /Another Reelgate server runs on .*data. Stop it first, or set REELGATE_DATA/,
   )

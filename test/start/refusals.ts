@@ -2,8 +2,10 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, onTestFinished } from 'vitest'
+import type { Installed } from '../data-folder.ts'
+import { startSharedReelgate } from '../in-process.ts'
 import { makePlace } from '../installation-folder.ts'
-import { type Reelgate, runCli, startSharedReelgate } from '../reelgate.ts'
+import { runCli } from '../reelgate.ts'
 
 // A refused start is one sentence on stderr that says what to do, exit code 1, and leaves everything as it was.
 
@@ -21,7 +23,7 @@ export async function startOriginal() {
 }
 
 /** A copy of a stopped installation, for the test to hurt. */
-export async function copyToHurt(original: Reelgate) {
+export async function copyToHurt(original: Installed) {
   const { remove, ...place } = await makePlace({ copyOf: original })
   onTestFinished(remove)
   return { ...place, start: (env: Record<string, string> = {}) => serve({ ...place.env, ...env }) }

@@ -4,21 +4,24 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { renderDemoVideo } from '../../src/demo/demo-video.ts'
-import { openSandbox } from '../../src/encode/sandbox.ts'
 import { getMasterKey, listFiles } from '../data-folder.ts'
+import { openDefaultSandbox } from '../encode/videos.ts'
+import { startReelgate } from '../in-process.ts'
 import { DATABASE } from '../postgres.ts'
-import { startReelgate, startSharedReelgate } from '../reelgate.ts'
+import { startReelgate as startProcess, startSharedReelgate } from '../reelgate.ts'
 import { rounds } from '../seeded-random.ts'
 
 /** Tests leave it running, without files of videos. */
 let running: Awaited<ReturnType<typeof startSharedReelgate>>
+let firstOutput: string
 beforeAll(async () => {
   running = await startSharedReelgate()
+  firstOutput = running.output()
 })
 afterAll(() => running.remove())
 
 test('the first start prints an account and its API secret, which works; the second start prints neither', async () => {
-  const reelgate = await startReelgate()
+  const reelgate = await startProcess()
   const [, accountId, secret] = /account {5}([0-9a-f]{32})\n {2}API secret {2}([A-Za-z0-9]{64})\n/.exec(reelgate.output()) ?? []
   expect(accountId).toBeDefined()
   expect(reelgate.owner.apiKey).toBe(secret)
@@ -51,14 +54,13 @@ test('I10: a start continues where the first one was killed while it made the da
 })
 
 test('D07: the master key is made once, next to the data folder, and only the server’s user can read either', async () => {
-  const reelgate = await startReelgate()
-  expect(reelgate.output()).toContain(`The master key is in ${reelgate.masterKeyFile}`)
-  expect((await stat(reelgate.masterKeyFile)).mode & 0o777).toBe(0o600)
-  expect((await stat(reelgate.dataDir)).mode & 0o777).toBe(0o700)
-  const key = getMasterKey(reelgate)
-  await reelgate.kill()
-  await reelgate.restart()
-  expect(getMasterKey(reelgate)).toEqual(key)
+  expect(firstOutput).toContain(`The master key is in ${running.masterKeyFile}`)
+  expect((await stat(running.masterKeyFile)).mode & 0o777).toBe(0o600)
+  expect((await stat(running.dataDir)).mode & 0o777).toBe(0o700)
+  const key = getMasterKey(running)
+  await running.kill()
+  await running.restart()
+  expect(getMasterKey(running)).toEqual(key)
 })
 
 test('the data folder contains what the docs list, and no other user can read it', async () => {
@@ -113,7 +115,7 @@ test('I10: a start after kill -9 needs no manual work: stale socket, lock and un
 })
 
 test('F-09: a server that is stopped as soon as it listens exits with 0', async () => {
-  const reelgate = await startReelgate()
+  const reelgate = await startProcess()
   expect(await reelgate.stop()).toBe(0)
   for (let round = 0; round < rounds(1, 3); round++) {
     await reelgate.restart()
@@ -146,7 +148,7 @@ test('the master key may be stored elsewhere, and a key created before the first
 test('in a data folder that other users may enter they still cannot read anything', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'reelgate-open-'))
   await chmod(folder, 0o755)
-  const reelgate = await startReelgate({ env: { REELGATE_DATA: folder } })
+  const reelgate = await startProcess({ env: { REELGATE_DATA: folder } })
   onTestFinished(async () => {
     await rm(folder, { recursive: true })
     await rm(`${folder}.key`)
@@ -158,7 +160,7 @@ test('in a data folder that other users may enter they still cannot read anythin
 })
 
 test('F-09: a demo video that is cancelled before anything reads it ends nothing else', async () => {
-  const video = renderDemoVideo(await openSandbox({ sandbox: 'weak' }), AbortSignal.abort())
+  const video = renderDemoVideo(await openDefaultSandbox(), AbortSignal.abort())
   await new Promise((resolve) => video.once('close', resolve))
   expect(video.errored).toMatchObject({ name: 'AbortError' })
 })

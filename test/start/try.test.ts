@@ -5,7 +5,8 @@ import { join, resolve } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { listFiles, untilFinished } from '../data-folder.ts'
-import { runCli, startReelgate, startSharedReelgate } from '../reelgate.ts'
+import { startReelgate, startSharedReelgate } from '../in-process.ts'
+import { runCli, startReelgate as startProcess } from '../reelgate.ts'
 import { readRows } from '../rows.ts'
 import { sampleOf } from '../sample.ts'
 import { makeVideo } from '../videos.ts'
@@ -105,7 +106,7 @@ test('without a server it says how to start one, and creates nothing', async () 
   const words = /^No server runs on .*elsewhere\. Start it with npm start in another terminal.*\.\n$/
   expect(await runCli(['try', await makeVideo()], env)).toEqual({ code: 1, stdout: '', stderr: expect.stringMatching(words) })
   await expect(listFiles({ dataDir: env.REELGATE_DATA, masterKeyFile: '' })).rejects.toThrow('ENOENT')
-  const stopped = await startReelgate()
+  const stopped = await startProcess()
   await stopped.kill()
   expect(await stopped.cli('try', await makeVideo())).toMatchObject({
     code: 1,
