@@ -5,12 +5,12 @@ import { untilFinished } from '../data-folder.ts'
 import { type Reelgate, startSharedReelgate } from '../reelgate.ts'
 import { readRows } from '../rows.ts'
 import { makeVideo } from '../videos.ts'
-import { addFile, colorOf, type FileBody, listFiles, makeImage, SRT } from './sample-files.ts'
+import { addFile, colorOf, type FileBody, listFiles, makeImage, makeLongVideo, SRT } from './sample-files.ts'
 
 let reelgate: Reelgate & { remove(): Promise<void> }
 let videoId: string
 beforeAll(async () => {
-  reelgate = await startSharedReelgate({ video: await makeVideo({ seconds: 20, size: '640x360' }), title: 'A "video" & more' })
+  reelgate = await startSharedReelgate({ video: await makeLongVideo(), title: 'A "video" & more' })
   videoId = reelgate.videoId
 })
 afterAll(() => reelgate.remove())

@@ -15,7 +15,7 @@ let videoId: string
 beforeAll(async () => {
   reelgate = await startSharedReelgate({
     env: { REELGATE_LIMITS: JSON.stringify({ playback: { ip: 1 } }) },
-    video: await makeVideo({ seconds: 4 }),
+    video: await makeVideo(),
   })
   videoId = reelgate.videoId
 })

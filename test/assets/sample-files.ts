@@ -1,6 +1,10 @@
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 import type { Owner } from '../client.ts'
+import { makeVideo } from '../videos.ts'
+
+/** Of two renditions and five segments: files share one golden installation of it. */
+export const makeLongVideo = () => makeVideo({ seconds: 20, size: '640x360', rate: 10 })
 
 export type FileBody = {
   id: number
