@@ -13,7 +13,7 @@ import { BOUNDARY, formBody, uploadParts } from './raw-form.ts'
 
 const MIB = 2 ** 20
 
-const MEBIBYTES = rounds(80, 5 * 1024)
+const MEBIBYTES = rounds(64, 5 * 1024)
 
 test(`E04: an upload of ${MEBIBYTES} MiB takes at most 50 MB of memory while it comes in, its hash right`, async () => {
   const reelgate = await startReelgate()
@@ -45,7 +45,7 @@ test(`E04: an upload of ${MEBIBYTES} MiB takes at most 50 MB of memory while it 
 }, 900_000)
 
 const UPLOADS = rounds(20, 200)
-const UPLOAD_MIB = 8
+const UPLOAD_MIB = rounds(6, 8)
 
 test(`E04: ${UPLOADS} uploads and ten imports at a time take less than 512 MB of memory, and all of them arrive`, async () => {
   const hosts = await Promise.all(Array.from({ length: 5 }, startImportHost))
