@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest'
 import { findFreePort } from '../free-port.ts'
-import { startSharedReelgate } from '../reelgate.ts'
+import { startSharedReelgate } from '../in-process.ts'
 import { hooksOf, type Received, startReceivers } from '../webhooks/receiver.ts'
 
 // The examples of docs/webhooks.md, as they stand there, on a delivery that a running server has sent.

@@ -2,6 +2,7 @@ import { once } from 'node:events'
 import { readdir } from 'node:fs/promises'
 import { connect, type Socket } from 'node:net'
 import { expect, onTestFinished, test } from 'vitest'
+import { type Reelgate, startReelgate as startInProcess } from '../in-process.ts'
 import { anonymousMiB } from '../memory.ts'
 import { startReelgate } from '../reelgate.ts'
 import { rounds } from '../seeded-random.ts'
@@ -67,7 +68,7 @@ test(`E01: beside ${IDLE_CONNECTIONS} idle connections a viewer continues to pla
 })
 
 test(`E02: while ${LISTS} large lists are requested together, all are sent, and a viewer continues to play`, async () => {
-  const reelgate = await startReelgate({ video: await makeVideo() })
+  const reelgate = await startInProcess({ video: await makeVideo() })
   const { owner } = reelgate
   for (let made = 0; made < 100; made += 20) {
     await Promise.all(Array.from({ length: 20 }, (_, index) => owner.credentials(`Video ${made + index}`)))
@@ -78,7 +79,7 @@ test(`E02: while ${LISTS} large lists are requested together, all are sent, and 
   for (const { rows } of await Promise.all(lists)) expect(rows).toHaveLength(21)
 })
 
-async function newPlayingViewer({ owner, videoId, newViewer }: Awaited<ReturnType<typeof startReelgate>>): Promise<Viewer> {
+async function newPlayingViewer({ owner, videoId, newViewer }: Reelgate): Promise<Viewer> {
   const viewer = newViewer()
   expect((await viewer.redeem(await owner.issueOtp(videoId))).playing).toBe(true)
   return viewer

@@ -4,6 +4,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import { dataPaths } from '../../src/config.ts'
 import { refillReserve } from '../../src/storage/reserve.ts'
 import { listFiles } from '../data-folder.ts'
+import { startReelgate as startInProcess } from '../in-process.ts'
 import { startPostgres } from '../postgres.ts'
 import { type Reelgate, runCli, startReelgate } from '../reelgate.ts'
 import { changeRows } from '../rows.ts'
@@ -61,7 +62,7 @@ test('F-44: a first start on a full disk says that the disk is full, and the doc
 
 test('F-44: /readyz says low as soon as a write has found the disk full, whatever the number of free bytes', async () => {
   const disk = await mountSmallDisk(64)
-  const { owner, url } = await startReelgate({ database: 'sqlite', within: disk.path })
+  const { owner, url } = await startInProcess({ database: 'sqlite', within: disk.path })
   const upload = await owner.credentials('One file too many')
   const space = async () => ((await (await fetch(`${url}/readyz`)).json()) as { checks: { space: string } }).checks.space
   expect(await space()).toBe('ok')

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { makeSmallVideo } from '../browser/videos.ts'
 import { startReelgate } from '../in-process.ts'
 import { startReelgate as startProcess } from '../reelgate.ts'
 import { changeRows, readRows } from '../rows.ts'
@@ -45,7 +46,7 @@ const ADDED_SINCE = [
 ]
 
 test('F-37: an installation of 0.2.0 is upgraded by a start: its videos play, an OTP that it issued opens one, and its viewers resume', async () => {
-  const reelgate = await startReelgate({ video: await makeVideo({ seconds: 40, size: '320x180', rate: 10 }) })
+  const reelgate = await startReelgate({ video: await makeSmallVideo() })
   const otp = await reelgate.owner.issueOtp(reelgate.videoId, { userId: 'ann' })
   const before = reelgate.newViewer()
   await before.redeem(await reelgate.owner.issueOtp(reelgate.videoId))
