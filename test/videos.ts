@@ -37,20 +37,27 @@ export async function makeVideo({
   ]
   const tone = audioTrack ? ['-f', 'lavfi', '-i', `sine=frequency=440:duration=${seconds}`, '-c:a', 'aac', '-b:a', '64k'] : []
   const encode = ['-c:v', 'libx264', '-preset', 'ultrafast', '-pix_fmt', 'yuv420p', '-g', String(rate)]
-  return keepVideo([...videoTrack, ...tone, ...encode])
+  return runOnce([...videoTrack, ...tone, ...encode])
 }
 
 /** The first seconds of a video, as they are in it. @returns the absolute path of an MP4 */
 export async function cutVideo(path: string, seconds: number): Promise<string> {
-  return keepVideo(['-i', path, '-t', String(seconds), '-c', 'copy'])
+  return runOnce(['-i', path, '-t', String(seconds), '-c', 'copy'])
 }
 
-async function keepVideo(args: string[]): Promise<string> {
-  const path = join(FOLDER, `${createHash('sha256').update(args.join(' ')).digest('hex').slice(0, 16)}.mp4`)
+function runOnce(args: string[]): Promise<string> {
+  return keepVideo(args.join(' '), '.mp4', (file) =>
+    promisify(execFile)('ffmpeg', ['-nostdin', '-v', 'error', ...args, '-y', file]),
+  )
+}
+
+/** @param make makes the video of a recipe, in the file that it is given. @returns the absolute path of the kept one */
+export async function keepVideo(recipe: string, extension: string, make: (file: string) => Promise<unknown>): Promise<string> {
+  const path = join(FOLDER, `${createHash('sha256').update(recipe).digest('hex').slice(0, 16)}${extension}`)
   if (existsSync(path)) return path
   await mkdir(FOLDER, { recursive: true })
-  const unfinished = `${path}.${randomBytes(4).toString('hex')}.mp4`
-  await promisify(execFile)('ffmpeg', ['-nostdin', '-v', 'error', ...args, '-y', unfinished])
+  const unfinished = `${path}.${randomBytes(4).toString('hex')}${extension}`
+  await make(unfinished)
   await keepFirst(unfinished, path)
   return path
 }

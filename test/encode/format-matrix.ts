@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs'
 import { mkdir, readFile, rm, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { keepFirst } from '../videos.ts'
-import { count, ffmpeg, makeNumberedVideo } from './videos.ts'
+import { count, DRAWING, drawNumberedVideo, ffmpeg } from './videos.ts'
 
 // Videos of every shape that owners are known to bring, each a few seconds long, with what must become of it.
 
@@ -442,8 +442,6 @@ function hdr(): string[] {
 
 /** Videos are kept under the hash of what made them, so that only the first run of the tests makes them. */
 const FOLDER = path.join(import.meta.dirname, '../../.cache/odd-videos')
-// Raise it when the drawing of numbered videos changes.
-const DRAWING = 1
 
 /** Makes the video, or finds it made. */
 export async function makeOddVideo(video: OddVideo): Promise<string> {
@@ -470,7 +468,7 @@ function draw(video: OddVideo, to: string, size = video.size ?? [320, 180], more
   // A video of sound only is drawn as one picture, which is left out.
   const frames = Math.max(1, framesOf(video))
   const encode = [...video.encode, ...more]
-  return makeNumberedVideo(to, { frames, rate: drawnRate(video), widthPx, heightPx, squareAt: video.sar ?? 1, inputs, encode })
+  return drawNumberedVideo(to, { frames, rate: drawnRate(video), widthPx, heightPx, squareAt: video.sar ?? 1, inputs, encode })
 }
 
 async function apply(change: Change, video: OddVideo, from: string, to: string): Promise<string> {

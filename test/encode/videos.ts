@@ -1,7 +1,7 @@
 import { execFile, spawn } from 'node:child_process'
 import { createCipheriv, randomBytes } from 'node:crypto'
 import { once } from 'node:events'
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { copyFile, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { Readable } from 'node:stream'
@@ -15,6 +15,7 @@ import { audioSegmentCount, type Plan, videoSegmentCount } from '../../src/encod
 import { probeSource } from '../../src/encode/probe.ts'
 import { openSandbox, type Sandbox, type SealedSource } from '../../src/encode/sandbox.ts'
 import { readFragment } from '../../src/mp4/fragments.ts'
+import { keepVideo } from '../videos.ts'
 
 const run = promisify(execFile)
 
@@ -64,8 +65,17 @@ export type NumberedVideo = {
   squareAt?: number
 }
 
-/** Makes a video in which every frame shows its own number, as twelve black or white bars. */
+/** Raise it when the drawing of numbered videos changes: those of an earlier one are not used any more. */
+export const DRAWING = 1
+
+/** Makes a video in which every frame shows its own number, as twelve black or white bars; later runs get a copy of it. */
 export async function makeNumberedVideo(file: string, video: NumberedVideo): Promise<string> {
+  const recipe = JSON.stringify([DRAWING, video])
+  await copyFile(await keepVideo(recipe, path.extname(file), (kept) => drawNumberedVideo(kept, video)), file)
+  return file
+}
+
+export async function drawNumberedVideo(file: string, video: NumberedVideo): Promise<string> {
   const args = [
     '-f',
     'rawvideo',
@@ -82,7 +92,8 @@ export async function makeNumberedVideo(file: string, video: NumberedVideo): Pro
     stdio: ['pipe', 'ignore', 'inherit'],
   })
   await pipeline(Readable.from(numberedFrames(video)), child.stdin)
-  if (child.exitCode === null) await once(child, 'exit')
+  const [code] = child.exitCode === null ? await once(child, 'exit') : [child.exitCode]
+  if (code !== 0) throw new Error(`ffmpeg could not make ${file}: ${code}`)
   return file
 }
 

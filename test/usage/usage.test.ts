@@ -38,7 +38,7 @@ const rowsOf = (videoId: string) =>
 /** Bytes by label. */
 const sentOf = (videoId: string) => Object.fromEntries(rowsOf(videoId).map(({ user_id, sent_bytes }) => [user_id, sent_bytes]))
 /** Counts are written down every five seconds. */
-const written = { interval: 100 }
+const written = { interval: 250 }
 
 async function v2Video(videoId: string, { url, owner }: Reelgate = reelgate): Promise<{ viewCount: number }> {
   const body = new URLSearchParams({ clientSecretKey: owner.apiKey })
