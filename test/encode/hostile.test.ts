@@ -10,6 +10,7 @@ import { openCanary } from './canary.ts'
 import { ffmpeg, newFolder, openDefaultSandbox, openVideo, seal, withoutBubblewrap } from './videos.ts'
 
 const SIBLING = 'sibling.ts'
+const H264 = ['-c:v', 'libx264', '-preset', 'ultrafast']
 let sibling: string
 beforeAll(async () => {
   const folder = await mkdtemp(path.join(tmpdir(), 'reelgate-sibling-'))
@@ -78,7 +79,7 @@ test.each(sampleOf('texts that are no video', HOSTILE, 4))(
 test('M09: a video whose data lie in another file is refused', async () => {
   const folder = await newFolder()
   const file = path.join(folder, 'video.mov')
-  await ffmpeg('-f', 'lavfi', '-i', 'testsrc2=s=160x90:r=25:d=2', '-c:v', 'libx264', file)
+  await ffmpeg('-f', 'lavfi', '-i', 'testsrc2=s=160x90:r=25:d=2', ...H264, file)
   await writeFile(file, pointElsewhere(await readFile(file), '/etc/passwd'))
   await expect(openVideo(file)).rejects.toMatchObject({
     status: 'Not a media file',
@@ -89,19 +90,7 @@ test('M09: a video whose data lie in another file is refused', async () => {
 test('M11: an image of more than 40 megapixels is rejected before it is decoded', async () => {
   const folder = await newFolder()
   const file = path.join(folder, 'video.mp4')
-  await ffmpeg(
-    '-f',
-    'lavfi',
-    '-i',
-    'color=gray:s=8000x6000:r=5',
-    '-frames:v',
-    '1',
-    '-c:v',
-    'libx264',
-    '-preset',
-    'ultrafast',
-    file,
-  )
+  await ffmpeg('-f', 'lavfi', '-i', 'color=gray:s=8000x6000:r=5', '-frames:v', '1', ...H264, file)
   const sandbox = await openDefaultSandbox()
   // One decoded picture would be 72 MB more.
   await expect(probeSource(sandbox, await seal(file))).rejects.toThrow(
@@ -123,7 +112,7 @@ test.each(sampleOf('shares of an MP4', [0.5, 0.98], 1))(
   async (share) => {
     const folder = await newFolder()
     const file = path.join(folder, 'video.mp4')
-    await ffmpeg('-f', 'lavfi', '-i', 'testsrc2=s=320x180:r=25:d=4', '-c:v', 'libx264', '-movflags', '+faststart', file)
+    await ffmpeg('-f', 'lavfi', '-i', 'testsrc2=s=320x180:r=25:d=4', ...H264, '-movflags', '+faststart', file)
     const whole = await readFile(file)
     await writeFile(file, whole.subarray(0, whole.length * share))
     await expect(openVideo(file)).rejects.toThrow(/^The file ends before its last frame: it was cut off/)
@@ -133,7 +122,7 @@ test.each(sampleOf('shares of an MP4', [0.5, 0.98], 1))(
 test('a Matroska video that was cut off is as long as what arrived', async () => {
   const folder = await newFolder()
   const file = path.join(folder, 'video.mkv')
-  await ffmpeg('-f', 'lavfi', '-i', 'testsrc2=s=320x180:r=25:d=8', '-c:v', 'libx264', '-g', '25', file)
+  await ffmpeg('-f', 'lavfi', '-i', 'testsrc2=s=320x180:r=25:d=8', ...H264, '-g', '25', file)
   const whole = await readFile(file)
   await writeFile(file, whole.subarray(0, whole.length / 2))
   const { plan } = await openVideo(file)
@@ -144,7 +133,7 @@ test('a Matroska video that was cut off is as long as what arrived', async () =>
 test('M13: a video longer than a day is refused', async () => {
   const folder = await newFolder()
   const file = path.join(folder, 'video.mkv')
-  await ffmpeg('-f', 'lavfi', '-i', 'color=s=16x16:r=1/3600:d=100000', '-c:v', 'libx264', '-preset', 'ultrafast', file)
+  await ffmpeg('-f', 'lavfi', '-i', 'color=s=16x16:r=1/3600:d=100000', ...H264, file)
   await expect(openVideo(file)).rejects.toThrow('The video is 28 hours long; at most 24 hours are accepted.')
 })
 

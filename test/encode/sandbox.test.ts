@@ -18,12 +18,13 @@ import { BLOCKED_CALLS } from '../../src/encode/system-calls.ts'
 import { librariesIn, visiblePaths } from '../../src/encode/visible-paths.ts'
 import { processesWith } from '../processes.ts'
 import { sampledTests, sampleOf } from '../sample.ts'
-import { makeVideo as makeLongVideo } from '../videos.ts'
+import { makeVideo } from '../videos.ts'
 import { ffmpeg, newFolder, openDefaultSandbox, openVideo, seal, withoutBubblewrap } from './videos.ts'
 
 const { test: withoutIt, draw } = sampledTests('without bubblewrap', 2)
 
 const LIMITS = { cpuS: 20, wallS: 60 }
+const makeSmallVideo = () => makeVideo({ seconds: 1, size: '160x90' })
 
 test('on a machine without ffmpeg the error says what to install', async () => {
   await expect(openSandbox({ toolFolders: [await newFolder()] })).rejects.toMatchObject({
@@ -35,7 +36,7 @@ test('on a machine without ffmpeg the error says what to install', async () => {
 test('M30: where there is no bubblewrap nothing is opened, and it says what to do; where the owner says so, limits are enough', async () => {
   const folder = await newFolder()
   await linkTools(folder)
-  const source = await seal(await makeVideo())
+  const source = await seal(await makeSmallVideo())
   const sandbox = await openSandbox({ toolFolders: [folder] })
   expect(sandbox.bubblewrap).toBe(false)
   await expect(probeSource(sandbox, source)).rejects.toMatchObject({
@@ -90,7 +91,7 @@ test('M30: where bubblewrap fails nothing of others is opened until it works; wh
   await writeFile(failing, '')
   const sandbox = await openSandbox({ toolFolders: [folder] })
   expect(sandbox).toMatchObject({ bubblewrap: false, problem: 'bwrap: not now' })
-  const source = await seal(await makeVideo())
+  const source = await seal(await makeSmallVideo())
   await expect(probeSource(sandbox, source)).rejects.toMatchObject({ kind: 'unavailable' })
   const output = collect(10_000)
   const args = ['-f', 'lavfi', '-i', 'color=s=2x2:d=1:r=1', '-f', 'rawvideo', 'pipe:1']
@@ -105,7 +106,7 @@ test('M30: where bubblewrap has worked, nothing runs without it, whatever the ow
   const { folder, failing } = await newBubblewrap('[ -e "$0.failing" ] && { echo "bwrap: not now" >&2; exit 1; }')
   const sandbox = await openSandbox({ toolFolders: [folder], sandbox: 'weak' })
   expect(sandbox.bubblewrap).toBe(true)
-  const source = await seal(await makeVideo())
+  const source = await seal(await makeSmallVideo())
   await writeFile(failing, '')
   await expect(probeSource(sandbox, source)).rejects.toMatchObject({
     kind: 'unavailable',
@@ -117,23 +118,7 @@ test('M30: where bubblewrap has worked, nothing runs without it, whatever the ow
 
 test('M30: a bubblewrap that does not start is the machine’s trouble, whatever it was started for, never a fault of the file', async () => {
   const { folder, failing } = await newBubblewrap('[ -e "$0.failing" ] && { echo "bwrap: not now" >&2; exit 1; }')
-  const file = path.join(folder, 'video.mp4')
-  await ffmpeg(
-    '-f',
-    'lavfi',
-    '-i',
-    'testsrc2=s=160x90:r=25:d=1',
-    '-f',
-    'lavfi',
-    '-i',
-    'sine=d=1',
-    '-c:v',
-    'libx264',
-    '-c:a',
-    'aac',
-    file,
-  )
-  const { source, plan } = await openVideo(file)
+  const { source, plan } = await openVideo(await makeSmallVideo())
   const image = await ffmpeg('-f', 'lavfi', '-i', 'color=s=16x16', '-frames:v', '1', '-c:v', 'png', '-f', 'image2pipe', '-')
   const sandbox = await openSandbox({ toolFolders: [folder] })
   await writeFile(failing, '')
@@ -163,7 +148,7 @@ test('the fingerprint names the version of ffmpeg, so that two encoders are neve
 
 eachSandbox('M21: a source may have any name', async (sandbox) => {
   const folder = await newFolder()
-  const video = await seal(await makeVideo())
+  const video = await seal(await makeSmallVideo())
   const names = ['-i', '--', '|cat', '$(touch x)', '%d.mp4', 'concat:a|b', 'http:x', '*', 'a b,c:d', '\'";\n']
   const drawn = sampleOf('names of a source', names, 2)
   for (const name of drawn) {
@@ -280,7 +265,7 @@ test.for(sampleOf('parts of an installation', PARTS_OF_AN_INSTALLATION, 1))(
     }[part]
     const sandbox = await open()
     await expectUnreadable(sandbox, hidden, skip)
-    expect(await probeSource(sandbox, await seal(await makeVideo()))).toMatchObject({ videoTrack: { widthPx: 160 } })
+    expect(await probeSource(sandbox, await seal(await makeSmallVideo()))).toMatchObject({ videoTrack: { widthPx: 160 } })
   },
 )
 
@@ -303,7 +288,7 @@ test('the loader’s list of libraries is read as it is printed; a program witho
 })
 
 eachSandbox('F-04: after kill -9 of the server no ffmpeg goes on', async (sandbox) => {
-  const video = await openVideo(await makeLongVideo({ seconds: 60, size: '640x360', audioTrack: false }))
+  const video = await openVideo(await makeVideo({ seconds: 60, size: '640x360', audioTrack: false }))
   const server = spawn(process.execPath, [path.join(import.meta.dirname, 'encode-for-ever.ts')], {
     stdio: ['pipe', 'pipe', 'inherit'],
   })
@@ -317,7 +302,7 @@ eachSandbox('F-04: after kill -9 of the server no ffmpeg goes on', async (sandbo
 eachSandbox(
   'F-15: where too many files are open, ffmpeg does not start, which is not the video’s fault, and nothing is left of it',
   async (sandbox) => {
-    const source = await seal(await makeVideo())
+    const source = await seal(await makeSmallVideo())
     const script = path.join(import.meta.dirname, 'out-of-files.ts')
     const server = spawn('prlimit', ['--nofile=128', process.execPath, script], { stdio: ['pipe', 'pipe', 'inherit'] })
     server.stdin.end(JSON.stringify({ source, sandbox }))
@@ -345,12 +330,6 @@ function inBubblewrap(name: string, body: (sandbox: Sandbox) => Promise<void>) {
     if (!sandbox.bubblewrap) skip()
     await body(sandbox)
   })
-}
-
-async function makeVideo(): Promise<string> {
-  const file = path.join(await newFolder(), 'video.mp4')
-  await ffmpeg('-f', 'lavfi', '-i', 'testsrc2=s=160x90:r=25:d=1', '-c:v', 'libx264', file)
-  return file
 }
 
 /** A sandbox whose ffprobe is a script in Perl, which Debian always has, and which can become `sleep`. */
