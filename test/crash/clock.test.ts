@@ -14,11 +14,11 @@ import { told } from '../viewer.ts'
 
 const DAY_S = 24 * 3600
 
-/** A server whose wall clock is what `set` says, in seconds ahead of the true one. */
+/** A server with a finished video, whose wall clock is what `set` says, in seconds ahead of the true one. */
 async function startClocked(): Promise<{ reelgate: Reelgate; set(aheadS: number): Promise<void> }> {
   const { env, set, remove } = await newMovableClock('wall clock')
   onTestFinished(remove)
-  return { reelgate: await startReelgate({ env }), set }
+  return { reelgate: await startReelgate({ env, video: await makeVideo() }), set }
 }
 
 /** How far ahead the server believes to be. */
@@ -60,10 +60,7 @@ test.each(sampleOf('steps of the clock', STEPS, 1))(
   'C01, C04: a server whose clock is %s starts, keeps everything, and keeps its rules',
   async (_, offsetS) => {
     const { reelgate, set } = await startClocked()
-    const { owner } = reelgate
-    const video = await makeVideo({ seconds: 1 })
-    const videoId = await owner.readyVideo(video)
-    await untilFinished(reelgate, videoId)
+    const { owner, videoId } = reelgate
     await owner.call('POST', '/api/videos/tags', { body: { videos: [videoId], tags: ['kept'] } })
     const viewer = reelgate.newViewer()
     await viewer.redeem(await owner.issueOtp(videoId))
@@ -92,7 +89,7 @@ test.each(sampleOf('steps of the clock', STEPS, 1))(
     const [status, code] = await told(viewer.key(0))
     expect([status, code]).toEqual(isLater ? [403, expect.stringMatching(/session-ended|not-allowed/)] : [200, undefined])
     expect((await owner.send(credentials, new Blob(['no video']))).status).toBe(offsetS > 0 ? 403 : 201)
-    const newcomer = await owner.readyVideo(video, 'made at another time')
+    const newcomer = await owner.readyVideo(await makeVideo({ seconds: 1 }), 'made at another time')
     const otp = await owner.issueOtp(newcomer)
     expect((await reelgate.newViewer().redeem(otp)).playing).toBe(true)
     expect((await reelgate.newViewer().redeem(otp)).body.code).toBe('otp-used')
@@ -176,8 +173,7 @@ draw()
 /** A server with a settable clock, and two browsers of a viewer who may play in one of them. */
 async function startWithRivals() {
   const { reelgate, set } = await startClocked()
-  const { owner } = reelgate
-  const videoId = await owner.readyVideo(await makeVideo({ seconds: 1 }))
+  const { owner, videoId } = reelgate
   const [viewer, rival] = [reelgate.newViewer(), reelgate.newViewer()]
   for (const browser of [viewer, rival]) await browser.redeem(await owner.issueOtp(videoId, { userId: 'ann', streamLimit: 1 }))
   return { reelgate, set, owner, videoId, viewer, rival }

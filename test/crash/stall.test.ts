@@ -7,9 +7,8 @@ import { makeVideo } from '../videos.ts'
 import { told } from '../viewer.ts'
 
 test('F-32: a server that is stopped for five seconds continues: sessions play, no stream slot is lost to another, no chunk is begun twice', async () => {
-  const reelgate = await startReelgate()
-  const { owner } = reelgate
-  const playing = await owner.readyVideo(await makeVideo({ seconds: 1 }))
+  const reelgate = await startReelgate({ video: await makeVideo() })
+  const { owner, videoId: playing } = reelgate
   const [viewer, rival] = [reelgate.newViewer(), reelgate.newViewer()]
   for (const browser of [viewer, rival]) await browser.redeem(await owner.issueOtp(playing, { userId: 'ann', streamLimit: 1 }))
   const otp = await owner.issueOtp(playing)

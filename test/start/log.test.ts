@@ -9,7 +9,7 @@ let receivers: Receivers
 let reelgate: Reelgate & { remove(): Promise<void> }
 beforeAll(async () => {
   receivers = await startReceivers()
-  reelgate = await startSharedReelgate({ env: { REELGATE_OUTBOUND_ALLOW: receivers.host } })
+  reelgate = await startSharedReelgate({ env: { REELGATE_OUTBOUND_ALLOW: receivers.host }, video: await makeVideo() })
 })
 afterAll(async () => {
   await reelgate.remove()
@@ -47,8 +47,7 @@ test('an operator finds in the log which uploads came, which videos are ready an
 })
 
 test('an operator finds in the log which rule refused a viewer, and no OTP', async () => {
-  const { owner } = reelgate
-  const video = await owner.readyVideo(await makeVideo())
+  const { owner, videoId: video } = reelgate
   const otp = await owner.issueOtp(video, { ipGeo: { allow: ['DE'] } })
   expect((await reelgate.newViewer().redeem(otp)).playing).toBe(false)
   const spent = await owner.issueOtp(video)
