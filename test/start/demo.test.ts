@@ -222,7 +222,7 @@ async function expectOneDemo(reelgate: Golden): Promise<void> {
   expect(readRows(reelgate, 'select id from video')).toEqual([{ id: reelgate.videoId }])
   const sources = readRows<{ file: string }>(reelgate, 'select file from source')
   expect(sources).toHaveLength(1)
-  expect(await listFiles(reelgate, 'sources')).toContain(sources[0]?.file) // what a kill left beside it goes with the next sweep
+  expect(await listFiles(reelgate, 'sources')).toContain(sources[0]?.file) // what a kill left next to it goes with the next sweep
 }
 
 async function killedStart(place: Place, afterMs: number): Promise<void> {
