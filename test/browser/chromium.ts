@@ -24,6 +24,15 @@ export async function startChromium(...args: string[]): Promise<Browser> {
   return startChromiumAt(HEADLESS_SHELL, ...args)
 }
 
+/**
+ * The same with storage for frames of other sites, kept apart for each site around them, as browsers have it. playwright takes it away.
+ * @see playback facts, section 6, "Test trap"
+ */
+export const startChromiumWithFrameStorage = (...args: string[]): Promise<Browser> => startChromium(FRAME_STORAGE, ...args)
+
+/** Of two lists of disabled features Chromium takes the last, and playwright's has more. */
+const FRAME_STORAGE = '--disable-features=MediaRouter,OptimizationHints'
+
 /** The same with another program that starts it. */
 export async function startChromiumAt(executablePath: string, ...args: string[]): Promise<Browser> {
   const browser = await chromium.launch({ ...SETTINGS, executablePath, args: [...SETTINGS.args, ...args] })
@@ -37,10 +46,7 @@ export async function startChromiumAt(executablePath: string, ...args: string[])
   })
 }
 
-/**
- * Starts one browser as a person has it: with a profile, a page cache for "back", and storage for frames of other sites.
- * playwright takes the last two away. @see playback facts, section 6, "Test trap"
- */
+/** Starts one browser as a person has it: with its windows, a profile, a page cache for "back", and storage for frames of other sites. */
 export async function startPersonsChromium(...args: string[]): Promise<PersonsChromium> {
   return startWithProfile(await makeProfile(), args)
 }
@@ -64,7 +70,7 @@ async function startWithProfile(profile: string, args: readonly string[]): Promi
     ...SETTINGS,
     executablePath: '/usr/bin/chromium',
     viewport: VIEWPORT,
-    args: [...SETTINGS.args, '--disable-features=MediaRouter,OptimizationHints', ...args], // of two such lists Chromium takes the last
+    args: [...SETTINGS.args, FRAME_STORAGE, ...args],
     ignoreDefaultArgs: ['--disable-back-forward-cache'],
   })
   browser.setDefaultTimeout(TIMEOUT_MS)

@@ -1,8 +1,8 @@
-import type { Page } from 'playwright-core'
+import type { Browser, BrowserContext, Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { startSharedReelgate } from '../in-process.ts'
 import { sampleOf } from '../sample.ts'
-import { startPersonsChromium } from './chromium.ts'
+import { startChromiumWithFrameStorage } from './chromium.ts'
 import { findColour, type Spot } from './frame-pixels.ts'
 import { lookAtPlayer, openTab, type Player, playerAddress } from './player.ts'
 import { startSite } from './site.ts'
@@ -11,18 +11,20 @@ import { makeSmallVideo } from './videos.ts'
 // The player in a frame of the owner's own site, which is another site to the browser. That it plays on after a reload: storage.test.ts.
 
 let reelgate: Awaited<ReturnType<typeof startSharedReelgate>>
-let person: Awaited<ReturnType<typeof startPersonsChromium>>
+let chromium: Browser
+let browser: BrowserContext
 let video: string
 const school = startSite()
 
 beforeAll(async () => {
   reelgate = await startSharedReelgate({ video: await makeSmallVideo(), title: 'Small video' })
-  person = await startPersonsChromium('--host-resolver-rules=MAP school.example 127.0.0.1')
+  chromium = await startChromiumWithFrameStorage('--host-resolver-rules=MAP school.example 127.0.0.1')
+  browser = await chromium.newContext()
   video = reelgate.videoId
 })
 
 afterAll(async () => {
-  await person?.remove()
+  await chromium?.close()
   await reelgate?.remove()
   school.close()
 })
@@ -71,7 +73,7 @@ test.each(sampleOf('sandboxes without storage', SANDBOXES_WITHOUT_STORAGE, 1))(
   'in a frame with sandbox="%s" the sentence names the missing permission, and the link is not spent',
   async (sandbox) => {
     const otp = await reelgate.owner.issueOtp(video)
-    const page = await openTab(person.browser)
+    const page = await openTab(browser)
     const address = playerAddress(reelgate.url, otp)
     await page.goto(school.put(`<iframe src="${address}" width="640" height="360" sandbox="${sandbox}"></iframe>`))
     const player = framedPlayer(page)
@@ -91,7 +93,7 @@ test('on a site without https the sentence says that its own page needs it', asy
 async function openLesson(host: string, permissions: string, options: Record<string, unknown> = {}): Promise<Page> {
   const otp = await reelgate.owner.issueOtp(video, options)
   const frame = `<iframe src="${playerAddress(reelgate.url, otp)}" width="640" height="360" ${permissions}></iframe>`
-  const page = await openTab(person.browser)
+  const page = await openTab(browser)
   await page.goto(school.put(frame, host))
   return page
 }

@@ -1,5 +1,5 @@
 import type { Browser } from 'playwright-core'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { startSharedReelgate } from '../in-process.ts'
 import { sampledTests, sampleOf } from '../sample.ts'
 import { told } from '../viewer.ts'
@@ -14,18 +14,15 @@ const { test: sampled, draw } = sampledTests('lost connections', 1)
 
 let reelgate: Awaited<ReturnType<typeof startSharedReelgate>>
 let chromium: Browser
-let person: Awaited<ReturnType<typeof startPersonsChromium>>
 const school = startSite()
 
 beforeAll(async () => {
   reelgate = await startSharedReelgate({ video: await makeSmallVideo(), title: 'Small video' })
   chromium = await startChromium()
-  person = await startPersonsChromium()
 })
 
 afterAll(async () => {
   await chromium?.close()
-  await person?.remove()
   await reelgate?.remove()
   school.close()
 })
@@ -93,6 +90,8 @@ test.each(sampleOf('clocks of viewers', CLOCKS, 1))(
 )
 
 test('a page that is left and come back to plays on by itself where it was: same session, same screen, new keys', async () => {
+  const person = await startPersonsChromium()
+  onTestFinished(person.remove)
   const page = await openTab(person.browser)
   const issueOtp = () => reelgate.owner.issueOtp(reelgate.videoId, { userId: 'back', streamLimit: 1 })
   const lesson = school.put(`<script src="${reelgate.url}/v2/api.js"></script>

@@ -1,8 +1,8 @@
-import type { Page } from 'playwright-core'
+import type { Browser, BrowserContext, Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { startSharedReelgate } from '../in-process.ts'
 import { sampledTests } from '../sample.ts'
-import { startPersonsChromium } from './chromium.ts'
+import { startChromiumWithFrameStorage } from './chromium.ts'
 import { lookAtPlayer, openTab } from './player.ts'
 import { startSite } from './site.ts'
 import { makeSmallVideo } from './videos.ts'
@@ -13,18 +13,20 @@ import { makeSmallVideo } from './videos.ts'
 const { test: sampled, draw } = sampledTests('pages of the earlier interface', 1)
 
 let reelgate: Awaited<ReturnType<typeof startSharedReelgate>>
-let person: Awaited<ReturnType<typeof startPersonsChromium>>
+let chromium: Browser
+let browser: BrowserContext
 let video: string
 const site = startSite()
 
 beforeAll(async () => {
   reelgate = await startSharedReelgate({ video: await makeSmallVideo(), title: 'Small video' })
-  person = await startPersonsChromium()
+  chromium = await startChromiumWithFrameStorage()
+  browser = await chromium.newContext()
   video = reelgate.videoId
 })
 
 afterAll(async () => {
-  await person?.remove()
+  await chromium?.close()
   await reelgate?.remove()
   site.close()
 })
@@ -37,7 +39,7 @@ async function issueOtp(): Promise<string> {
 }
 
 async function openLesson(body: string): Promise<Page> {
-  const page = await openTab(person.browser)
+  const page = await openTab(browser)
   await page.goto(site.put(body))
   await expect.poll(() => page.frames().length).toBe(2)
   return page

@@ -3,7 +3,7 @@ import type { Browser, Page, Request } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { startSharedReelgate } from '../in-process.ts'
 import { sampledTests } from '../sample.ts'
-import { startChromium, startPersonsChromium } from './chromium.ts'
+import { startChromium } from './chromium.ts'
 import { fetchStatus, tryStoredKeys } from './in-page.ts'
 import { lookAtPlayer, openPlayer, openTab, playerAddress } from './player.ts'
 import { makeSmallVideo } from './videos.ts'
@@ -14,19 +14,16 @@ const { test: sampled, draw } = sampledTests('copied requests', 1)
 
 let reelgate: Awaited<ReturnType<typeof startSharedReelgate>>
 let chromium: Browser
-let person: Awaited<ReturnType<typeof startPersonsChromium>>
 let video: string
 
 beforeAll(async () => {
   reelgate = await startSharedReelgate({ video: await makeSmallVideo(), title: 'Small video' })
   chromium = await startChromium()
-  person = await startPersonsChromium()
   video = reelgate.videoId
 })
 
 afterAll(async () => {
   await chromium?.close()
-  await person?.remove()
   await reelgate?.remove()
 })
 
@@ -42,7 +39,7 @@ test('O09: a link preview or a prefetch of the player page does not spend the li
 })
 
 test('a reload continues in the same session, near where the viewer was, and so does going back from another page', async () => {
-  const player = await openPlayer(person.browser, playerAddress(reelgate.url, await reelgate.owner.issueOtp(video)))
+  const player = await openPlayer(await chromium.newContext(), playerAddress(reelgate.url, await reelgate.owner.issueOtp(video)))
   const isReported = player.page.waitForResponse(
     (response) => response.url().endsWith('/beat') && response.request().postDataJSON().positionS > 6,
   )

@@ -1,11 +1,11 @@
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import type { BrowserContextOptions, Page } from 'playwright-core'
+import type { Browser, BrowserContext, BrowserContextOptions, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { startSharedReelgate } from '../in-process.ts'
 import { readRows } from '../rows.ts'
 import { sampleOf } from '../sample.ts'
-import { startChromium, startPersonsChromium } from './chromium.ts'
+import { startChromiumWithFrameStorage } from './chromium.ts'
 import { lookAtPlayer, openTab, type Player, playerAddress } from './player.ts'
 import { makeSmallVideo } from './videos.ts'
 
@@ -13,7 +13,8 @@ import { makeSmallVideo } from './videos.ts'
 // an origin of its own.
 
 let reelgate: Awaited<ReturnType<typeof startSharedReelgate>>
-let person: Awaited<ReturnType<typeof startPersonsChromium>>
+let chromium: Browser
+let browser: BrowserContext
 let sites: Server
 let video: string
 /** What each path of a site shows. */
@@ -25,7 +26,8 @@ beforeAll(async () => {
     video: await makeSmallVideo(),
     title: 'Small video',
   })
-  person = await startPersonsChromium()
+  chromium = await startChromiumWithFrameStorage()
+  browser = await chromium.newContext()
   video = reelgate.videoId
   sites = createServer((request, response) => {
     response.setHeader('Content-Type', 'text/html; charset=utf-8')
@@ -34,7 +36,7 @@ beforeAll(async () => {
 })
 
 afterAll(async () => {
-  await person?.remove()
+  await chromium?.close()
   await reelgate?.remove()
   sites?.close()
 })
@@ -48,7 +50,7 @@ const unspent = () => readRows(reelgate, 'select hash from otp where spent_at_s 
 async function openSite(host: string, whitelisthref: string, more = ''): Promise<Page> {
   const otp = await reelgate.owner.issueOtp(video, { whitelisthref })
   pages.set('/', frameOf(playerAddress(reelgate.url, otp), more))
-  const page = await openTab(person.browser)
+  const page = await openTab(browser)
   await page.goto(addressOf(host))
   return page
 }
@@ -103,7 +105,7 @@ describe('P13: on another site there is no player', () => {
     const otp = await reelgate.owner.issueOtp(video, { whitelisthref: 'school.localhost' })
     pages.set('/lesson', frameOf(playerAddress(reelgate.url, otp)))
     pages.set('/around', frameOf(addressOf('school.localhost', '/lesson')))
-    const page = await openTab(person.browser)
+    const page = await openTab(browser)
     await page.goto(addressOf('evil.localhost', '/around'))
     await expect.poll(() => page.frames().at(2)?.url()).toMatch(/^chrome-error:/)
     expect(unspent()).toBe(before + 1)
@@ -115,26 +117,21 @@ describe('P13: on another site there is no player', () => {
   ]
 
   test.each(sampleOf('screens of a forbidden site', SCREENS, 1))('opened by itself it says so, on a %s', async (name, screen) => {
-    const chromium = await startChromium()
-    try {
-      const otp = await reelgate.owner.issueOtp(video, { whitelisthref: 'school.localhost' })
-      const player = lookAtPlayer(await openTab(await chromium.newContext(screen)))
-      await player.page.goto(playerAddress(reelgate.url, otp))
-      await player.shows('refused', 'site-not-allowed')
-      await player.screenshot(`site-not-allowed-${name}`)
-      const box = await player.frame.locator('.panel .sentence').boundingBox()
-      const { width, height } = player.page.viewportSize() ?? { width: 0, height: 0 }
-      expect(box && box.x >= 0 && box.x + box.width <= width && box.y > height / 4 && box.y < (3 * height) / 4).toBe(true)
-      expect(player.complaints.filter((text) => !text.includes('403'))).toEqual([])
-    } finally {
-      await chromium.close()
-    }
+    const otp = await reelgate.owner.issueOtp(video, { whitelisthref: 'school.localhost' })
+    const player = lookAtPlayer(await openTab(await chromium.newContext(screen)))
+    await player.page.goto(playerAddress(reelgate.url, otp))
+    await player.shows('refused', 'site-not-allowed')
+    await player.screenshot(`site-not-allowed-${name}`)
+    const box = await player.frame.locator('.panel .sentence').boundingBox()
+    const { width, height } = player.page.viewportSize() ?? { width: 0, height: 0 }
+    expect(box && box.x >= 0 && box.x + box.width <= width && box.y > height / 4 && box.y < (3 * height) / 4).toBe(true)
+    expect(player.complaints.filter((text) => !text.includes('403'))).toEqual([])
   })
 })
 
 test('a viewer who leaves the place where the video may be watched is told so, and can continue when back', async () => {
   const otp = await reelgate.owner.issueOtp(video, { ipGeo: { allow: ['192.0.2.0/24'] } })
-  const player = lookAtPlayer(await openTab(person.browser))
+  const player = lookAtPlayer(await openTab(browser))
   const isAt = (address: string) => player.page.setExtraHTTPHeaders({ 'X-Forwarded-For': address })
   await isAt('198.51.100.1')
   await player.page.goto(playerAddress(reelgate.url, otp))

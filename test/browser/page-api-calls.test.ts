@@ -1,10 +1,10 @@
-import type { Page } from 'playwright-core'
+import type { Browser, BrowserContext, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { addFile } from '../assets/sample-files.ts'
 import { footage } from '../footage.ts'
 import { startSharedReelgate } from '../in-process.ts'
 import { sampledTests, sampleOf } from '../sample.ts'
-import { startPersonsChromium } from './chromium.ts'
+import { startChromiumWithFrameStorage } from './chromium.ts'
 import { lookAtPlayer, openTab } from './player.ts'
 import { startSite } from './site.ts'
 
@@ -14,7 +14,8 @@ import { startSite } from './site.ts'
 const { test: sampled, draw } = sampledTests('other videos in the same frame', 2)
 
 let reelgate: Awaited<ReturnType<typeof startSharedReelgate>>
-let person: Awaited<ReturnType<typeof startPersonsChromium>>
+let chromium: Browser
+let browser: BrowserContext
 const site = startSite()
 const CAPTIONS = 'WEBVTT\n\n00:00.000 --> 00:30.000\nHello\n'
 
@@ -22,11 +23,12 @@ beforeAll(async () => {
   reelgate = await startSharedReelgate({ video: footage.movieHello, title: 'Hello' })
   await addFile(reelgate.owner, reelgate.videoId, CAPTIONS, 'en')
   await addFile(reelgate.owner, reelgate.videoId, CAPTIONS, 'de')
-  person = await startPersonsChromium()
+  chromium = await startChromiumWithFrameStorage()
+  browser = await chromium.newContext()
 })
 
 afterAll(async () => {
-  await person?.remove()
+  await chromium?.close()
   await reelgate?.remove()
   site.close()
 })
@@ -35,7 +37,7 @@ const newOtp = () => reelgate.owner.issueOtp(reelgate.videoId)
 const inPage = <T>(page: Page, script: string) => page.evaluate(script) as Promise<T>
 
 async function open(body: string) {
-  const page = await openTab(person.browser)
+  const page = await openTab(browser)
   await page.goto(site.put(body))
   await expect.poll(() => page.frames().length).toBe(2)
   const frame = page.frames().at(1)

@@ -1,9 +1,9 @@
-import type { Page } from 'playwright-core'
+import type { Browser, BrowserContext, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { startSharedReelgate } from '../in-process.ts'
 import { sampledTests } from '../sample.ts'
 import { makeVideo } from '../videos.ts'
-import { startPersonsChromium } from './chromium.ts'
+import { startChromiumWithFrameStorage } from './chromium.ts'
 import { lookAtPlayer, openTab, type Player } from './player.ts'
 import { startSite } from './site.ts'
 
@@ -11,7 +11,8 @@ import { startSite } from './site.ts'
 // (wire-contract.md, section 8). The forms of embedding are those of its plug-ins for WordPress and Moodle. The video is 4:3.
 
 let reelgate: Awaited<ReturnType<typeof startSharedReelgate>>
-let person: Awaited<ReturnType<typeof startPersonsChromium>>
+let chromium: Browser
+let browser: BrowserContext
 let durationS = 0
 const site = startSite()
 
@@ -19,11 +20,12 @@ beforeAll(async () => {
   reelgate = await startSharedReelgate({ video: await makeVideo({ seconds: 30, size: '320x240', rate: 10 }), title: 'Lesson 7' })
   const meta = await fetch(`${reelgate.url}/api/meta/${reelgate.videoId}`)
   durationS = ((await meta.json()) as { duration: number }).duration
-  person = await startPersonsChromium()
+  chromium = await startChromiumWithFrameStorage()
+  browser = await chromium.newContext()
 })
 
 afterAll(async () => {
-  await person?.remove()
+  await chromium?.close()
   await reelgate?.remove()
   site.close()
 })
@@ -34,7 +36,7 @@ async function newOtp() {
 }
 
 async function openPage(body: string): Promise<{ page: Page; player: Player }> {
-  const page = await openTab(person.browser)
+  const page = await openTab(browser)
   await page.goto(site.put(body))
   await expect.poll(() => page.frames().length).toBe(2)
   const frame = page.frames().at(1)

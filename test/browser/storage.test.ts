@@ -1,8 +1,8 @@
-import type { BrowserContext, Page } from 'playwright-core'
+import type { Browser, BrowserContext, Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { startSharedReelgate } from '../in-process.ts'
 import { sampleOf } from '../sample.ts'
-import { type PersonsChromium, startChromiumWithoutStorage, startPersonsChromium } from './chromium.ts'
+import { type PersonsChromium, startChromiumWithFrameStorage, startChromiumWithoutStorage } from './chromium.ts'
 import { lookAtPlayer, openPlayer, openTab, type Player, playerAddress } from './player.ts'
 import { startSite } from './site.ts'
 import { makeSmallVideo } from './videos.ts'
@@ -10,18 +10,20 @@ import { makeSmallVideo } from './videos.ts'
 // Browsers keep the storage of a frame apart for each site around it, and let a viewer deny it.
 
 let reelgate: Awaited<ReturnType<typeof startSharedReelgate>>
-let person: PersonsChromium
+let chromium: Browser
+let browser: BrowserContext
 let blocking: PersonsChromium
 const school = startSite()
 
 beforeAll(async () => {
   reelgate = await startSharedReelgate({ video: await makeSmallVideo(), title: 'Small video' })
-  person = await startPersonsChromium()
+  chromium = await startChromiumWithFrameStorage()
+  browser = await chromium.newContext()
   blocking = await startChromiumWithoutStorage()
 })
 
 afterAll(async () => {
-  await person?.remove()
+  await chromium?.close()
   await blocking?.remove()
   await reelgate?.remove()
   school.close()
@@ -33,7 +35,7 @@ const OTP_USED = 'This link was already used. Reload the page you came from to g
 
 test('P01, P13: in the frame of one site the video plays, breaks no policy, and plays again after a reload; in that of another site the same link does not', async () => {
   const otp = await newOtp()
-  const page = await openLesson(person.browser, otp, 'one.localhost')
+  const page = await openLesson(browser, otp, 'one.localhost')
   const first = framedPlayer(page)
   await first.play()
   await first.playsPast(0.5)
@@ -45,13 +47,13 @@ test('P01, P13: in the frame of one site the video plays, breaks no policy, and 
   await again.playsPast(0.5)
   expect([...first.complaints, ...again.complaints]).toEqual([])
 
-  const elsewhere = await openLesson(person.browser, otp, 'other.localhost')
+  const elsewhere = await openLesson(browser, otp, 'other.localhost')
   const refused = framedPlayer(elsewhere)
   await refused.shows('refused', 'otp-used')
   expect(await refused.sentence()).toBe(OTP_USED)
   await expect.poll(() => statuses(elsewhere)).toContain('otpNeeded')
 
-  const alone = await openPlayer(person.browser, address)
+  const alone = await openPlayer(browser, address)
   await alone.shows('refused', 'not-allowed')
   const { timeS } = await again.video()
   await again.playsPast(timeS + 0.5) // its session is not disturbed
@@ -82,7 +84,7 @@ test.each(sampleOf('frames without storage', FRAMES, 1))(
 )
 
 test('where the storage of the browser does not answer, the video plays all the same', async () => {
-  const page = await openTab(person.browser)
+  const page = await openTab(browser)
   await page.addInitScript('IDBFactory.prototype.open = () => { globalThis.isAsked = true; return new EventTarget() }')
   await page.clock.install()
   const player = lookAtPlayer(page)

@@ -1,9 +1,9 @@
 import { readFile } from 'node:fs/promises'
-import type { Frame, Page } from 'playwright-core'
+import type { Browser, BrowserContext, Frame, Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { contrast } from '../../web/player/theme.ts'
 import { startSharedReelgate } from '../in-process.ts'
-import { startPersonsChromium } from './chromium.ts'
+import { startChromiumWithFrameStorage } from './chromium.ts'
 import { lookAtPlayer, openTab, type Player, playerAddress } from './player.ts'
 import { startSite } from './site.ts'
 import { makeSmallVideo } from './videos.ts'
@@ -11,16 +11,18 @@ import { makeSmallVideo } from './videos.ts'
 // How a page sets the player's colors, corners and fonts. The same in every engine, as far as the engines differ: engines/viewers-way.ts.
 
 let reelgate: Awaited<ReturnType<typeof startSharedReelgate>>
-let person: Awaited<ReturnType<typeof startPersonsChromium>>
+let chromium: Browser
+let browser: BrowserContext
 const site = startSite()
 
 beforeAll(async () => {
   reelgate = await startSharedReelgate({ video: await makeSmallVideo(), title: 'Small video' })
-  person = await startPersonsChromium()
+  chromium = await startChromiumWithFrameStorage()
+  browser = await chromium.newContext()
 })
 
 afterAll(async () => {
-  await person?.remove()
+  await chromium?.close()
   await reelgate?.remove()
   site.close()
 })
@@ -28,7 +30,7 @@ afterAll(async () => {
 const newOtp = () => reelgate.owner.issueOtp(reelgate.videoId)
 
 async function open(body: string): Promise<{ page: Page; player: Player }> {
-  const page = await openTab(person.browser)
+  const page = await openTab(browser)
   await page.goto(site.put(body))
   await expect.poll(() => page.frames().length).toBe(2)
   const frame = page.frames().at(1)
