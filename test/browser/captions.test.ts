@@ -8,6 +8,7 @@ import { startChromium } from './chromium.ts'
 import { findColour, type Rgb, type Spot } from './frame-pixels.ts'
 import { readCaptions } from './in-page.ts'
 import { openPlayer, type Player, playerAddress } from './player.ts'
+import { makeDarkVideo } from './videos.ts'
 
 const { test: sampled, draw } = sampledTests('captions in a browser', 1)
 
@@ -16,29 +17,25 @@ const { test: sampled, draw } = sampledTests('captions in a browser', 1)
 let reelgate: Awaited<ReturnType<typeof startSharedReelgate>>
 let chromium: Browser
 let video: string
-let boxed: string
 
-const ENGLISH = '1\n00:00:00,000 --> 00:00:30,000\nA hello in <i>English</i> &lt;script&gt;\n'
-const GERMAN = 'WEBVTT\n\n00:00.000 --> 00:30.000\nEin Hallo auf Deutsch\n'
+const ENGLISH = '1\n00:00:00,000 --> 00:01:00,000\nA hello in <i>English</i> &lt;script&gt;\n'
+const GERMAN = 'WEBVTT\n\n00:00.000 --> 01:00.000\nEin Hallo auf Deutsch\n'
 /** Without gaps, so that the screen shows one box: where captions are, or in the middle of the picture. */
-const BOX = `WEBVTT\n\n00:00.000 --> 00:30.000\n${'█'.repeat(20)}\n`
-const MIDDLE = BOX.replace('30.000', '30.000 line:45%')
+const BOX = `WEBVTT\n\n00:00.000 --> 01:00.000\n${'█'.repeat(20)}\n`
+const MIDDLE = BOX.replace('01:00.000', '01:00.000 line:45%')
 
 const GREEN: Rgb = [0, 255, 0]
 const MAGENTA: Rgb = [255, 0, 255]
 const MARK = { type: 'text', text: '███', size: 20, color: '0xff00ff', alpha: 1, x: '46%', y: '37.3%' }
 
-const makePlainVideo = () => makeVideo({ seconds: 8, size: '320x180', dark: true })
-
 beforeAll(async () => {
-  reelgate = await startSharedReelgate({ video: await makePlainVideo(), title: 'Hello' })
+  reelgate = await startSharedReelgate({ video: await makeDarkVideo(), title: 'Hello' })
   chromium = await startChromium()
   video = reelgate.videoId
   await addFile(reelgate.owner, video, ENGLISH, 'en')
   await addFile(reelgate.owner, video, GERMAN, 'de')
-  boxed = await reelgate.owner.readyVideo(await makePlainVideo(), 'Boxes')
-  await addFile(reelgate.owner, boxed, BOX, 'en')
-  await addFile(reelgate.owner, boxed, MIDDLE, 'de')
+  await addFile(reelgate.owner, video, BOX, 'fr')
+  await addFile(reelgate.owner, video, MIDDLE, 'es')
 })
 
 afterAll(async () => {
@@ -71,7 +68,7 @@ test('captions are off until they are chosen: by language in the settings, on an
   expect(await shown(player)).toEqual([])
   await player.openSettings()
   const choices = player.page.getByRole('group', { name: 'Captions' }).getByRole('menuitemradio')
-  expect(await choices.allInnerTexts()).toEqual(['Off', 'Deutsch', 'English'])
+  expect(await choices.allInnerTexts()).toEqual(['Off', 'Deutsch', 'English', 'Español', 'Français'])
   await choices.filter({ hasText: 'English' }).click()
   await expect.poll(() => shown(player)).toEqual(['A hello in <i>English</i> &lt;script&gt;'])
   await expect.poll(() => choices.filter({ hasText: 'English' }).getAttribute('aria-checked')).toBe('true')
@@ -104,7 +101,7 @@ sampled('a caption shows once, however often its video goes round and captions a
     await player.playsPast(1)
     await player.chooseSetting('Captions', 'Deutsch')
     await expect.poll(() => shown(player)).toEqual(['Ein Hallo auf Deutsch'])
-    await player.frame.evaluate(`document.querySelector('video').currentTime = 7`)
+    await player.frame.evaluate(`document.querySelector('video').currentTime = 59`)
     await expect.poll(() => player.frame.evaluate(`document.querySelector('video').currentTime < 5`)).toBe(true)
     expect(await shown(player)).toEqual(['Ein Hallo auf Deutsch'])
     await player.chooseSetting('Captions', 'English')
@@ -116,7 +113,7 @@ const whichStyle = (player: Player) =>
   player.page.getByRole('menuitemradio', { checked: true }).evaluateAll((items) => items.map(({ textContent }) => textContent))
 
 test('how captions look is chosen by keyboard in the settings, is kept for the next visit, and can be reset', async () => {
-  const player = await watch('&ccLanguage=en', { videoId: boxed })
+  const player = await watch('&ccLanguage=fr')
   const { keyboard } = player.page
   await player.play()
   await player.playsPast(0.5)
@@ -169,7 +166,7 @@ async function whereCaptionsAre({ page, screenshot }: Player, name: string): Pro
 sampled.each([1280, 390])(
   'in a player %i pixels wide, captions stay clear of the controls while they show, and come down after that',
   async (widthPx) => {
-    const player = await watch('&ccLanguage=en', { videoId: boxed, widthPx })
+    const player = await watch('&ccLanguage=fr', { widthPx })
     await player.play()
     await player.playsPast(0.5)
     await expect.poll(() => shown(player)).toHaveLength(1)
@@ -201,12 +198,12 @@ sampled.each([1280, 390])(
 )
 
 test('P15: captions do not cover the viewer’s mark', async () => {
-  const player = await watch('', { videoId: boxed, mark: MARK, widthPx: 1280 })
+  const player = await watch('', { mark: MARK, widthPx: 1280 })
   await player.play()
   await player.playsPast(0.5)
   const bare = await findColour(await player.screenshot('mark-alone'), MAGENTA)
   expect(bare.pixels).toBeGreaterThan(200)
-  await player.chooseSetting('Captions', 'Deutsch')
+  await player.chooseSetting('Captions', 'Español')
   await expect.poll(() => shown(player)).toHaveLength(1)
   await player.page.keyboard.press('k') // paused, the bar stays, and so does what it raises
   await player.until(({ paused }) => paused)
@@ -220,7 +217,7 @@ test('P15: captions do not cover the viewer’s mark', async () => {
 })
 
 sampled('a video goes on where captions are chosen that its owner has deleted since it began', async () => {
-  const videoId = await reelgate.owner.readyVideo(await makePlainVideo(), 'Captions go')
+  const videoId = await reelgate.owner.readyVideo(await makeVideo({ seconds: 8, size: '320x180', dark: true }), 'Captions go')
   for (const language of ['en', 'de']) await addFile(reelgate.owner, videoId, language === 'en' ? ENGLISH : GERMAN, language)
   const player = await watch('', { videoId })
   await player.play()

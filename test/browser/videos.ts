@@ -5,6 +5,9 @@ import { makeVideo } from '../videos.ts'
 /** A video of one minute, small enough to be encoded in a moment: a moving picture, of ten frames a second, and a tone. */
 export const makeSmallVideo = () => makeVideo({ seconds: 60, size: '320x180', rate: 10 })
 
+/** The same in one dark colour, so that what else is on the screen can be found by its own. */
+export const makeDarkVideo = () => makeVideo({ seconds: 60, size: '320x180', rate: 10, dark: true })
+
 /** Uploads that video. Resolves once all of it is there. */
 export async function addSmallVideo(reelgate: Reelgate, title: string): Promise<string> {
   const videoId = await reelgate.owner.upload(title, await makeSmallVideo())

@@ -9,10 +9,10 @@ import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { startSharedReelgate } from '../in-process.ts'
 import { sampleOf } from '../sample.ts'
-import { makeVideo } from '../videos.ts'
 import { startChromium } from './chromium.ts'
 import { findColour, type Rgb } from './frame-pixels.ts'
 import { lookAtPlayer, openPlayer, openTab, type Player, playerAddress } from './player.ts'
+import { makeDarkVideo } from './videos.ts'
 
 // Scripts in the page against the viewer's mark: the attack table of the playback facts, section 8. The video is of one dark colour,
 // so that what is green or magenta on the screen is a mark.
@@ -46,7 +46,7 @@ beforeAll(async () => {
       { type: 'image', url: `http://127.0.0.1:${port}/logo.png`, x: '70%', y: '20%' },
     ]
     reelgate = await startSharedReelgate({
-      video: await makeVideo({ seconds: 60, size: '320x180', rate: 10, dark: true }),
+      video: await makeDarkVideo(),
       env: { REELGATE_OUTBOUND_ALLOW: `127.0.0.1:${port}` },
     })
     video = reelgate.videoId
