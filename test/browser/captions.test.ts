@@ -18,11 +18,11 @@ let reelgate: Awaited<ReturnType<typeof startSharedReelgate>>
 let chromium: Browser
 let video: string
 
-const ENGLISH = '1\n00:00:00,000 --> 00:01:00,000\nA hello in <i>English</i> &lt;script&gt;\n'
-const GERMAN = 'WEBVTT\n\n00:00.000 --> 01:00.000\nEin Hallo auf Deutsch\n'
+const ENGLISH = '1\n00:00:00,000 --> 00:02:00,000\nA hello in <i>English</i> &lt;script&gt;\n'
+const GERMAN = 'WEBVTT\n\n00:00.000 --> 02:00.000\nEin Hallo auf Deutsch\n'
 /** Without gaps, so that the screen shows one box: where captions are, or in the middle of the picture. */
-const BOX = `WEBVTT\n\n00:00.000 --> 01:00.000\n${'█'.repeat(20)}\n`
-const MIDDLE = BOX.replace('01:00.000', '01:00.000 line:45%')
+const BOX = `WEBVTT\n\n00:00.000 --> 02:00.000\n${'█'.repeat(20)}\n`
+const MIDDLE = BOX.replace('02:00.000', '02:00.000 line:45%')
 
 const GREEN: Rgb = [0, 255, 0]
 const MAGENTA: Rgb = [255, 0, 255]
@@ -103,7 +103,7 @@ sampled('a caption shows once, however often its video goes round and captions a
     await expect.poll(() => shown(player)).toEqual(['Ein Hallo auf Deutsch'])
     await player.frame.evaluate(`document.querySelector('video').currentTime = 59`)
     await expect.poll(() => player.frame.evaluate(`document.querySelector('video').currentTime < 5`)).toBe(true)
-    expect(await shown(player)).toEqual(['Ein Hallo auf Deutsch'])
+    await expect.poll(() => shown(player)).toEqual(['Ein Hallo auf Deutsch'])
     await player.chooseSetting('Captions', 'English')
     await expect.poll(() => shown(player)).toEqual(['A hello in <i>English</i> &lt;script&gt;'])
   }
