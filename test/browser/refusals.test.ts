@@ -1,7 +1,7 @@
 import { openAsBlob } from 'node:fs'
 import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { startSharedReelgate } from '../in-process.ts'
+import { startReelgate, startSharedReelgate } from '../in-process.ts'
 import { makeVideo } from '../videos.ts'
 import { startChromium } from './chromium.ts'
 import { openPlayer, type Player, playerAddress } from './player.ts'
@@ -12,7 +12,6 @@ import { makeSmallVideo } from './videos.ts'
 let reelgate: Awaited<ReturnType<typeof startSharedReelgate>>
 let chromium: Browser
 let video: string
-const makeShortVideo = () => makeVideo({ seconds: 8, rate: 10 })
 
 beforeAll(async () => {
   reelgate = await startSharedReelgate({ video: await makeSmallVideo(), title: 'Small video' })
@@ -73,7 +72,7 @@ test('a viewer who comes before the video is ready is told so, and it begins by 
   await player.shows('waiting', 'video-not-ready')
   expect(await player.sentence()).toBe('This video is being prepared. It can be played here as soon as it is ready.')
   await player.screenshot('not-ready')
-  expect((await owner.send(credentials, await openAsBlob(await makeShortVideo()))).status).toBe(201)
+  expect((await owner.send(credentials, await openAsBlob(await makeVideo()))).status).toBe(201)
   await player.playsPast(0.5)
 })
 
@@ -89,10 +88,9 @@ test('a video that cannot be played asks its viewers to contact the owner', asyn
 })
 
 test('O07: a video deleted while it plays stops within a beat and leaves nothing to play', async () => {
-  const { owner } = reelgate
-  const doomed = await owner.readyVideo(await makeShortVideo())
+  const { owner, url, videoId: doomed } = await startReelgate({ video: await makeSmallVideo() })
   const unspent = await owner.issueOtp(doomed)
-  const player = await openInNewBrowser(playerAddress(reelgate.url, await owner.issueOtp(doomed)))
+  const player = await openInNewBrowser(playerAddress(url, await owner.issueOtp(doomed)))
   await player.play()
   await player.playsPast(1)
   await owner.delete([doomed])
@@ -103,7 +101,7 @@ test('O07: a video deleted while it plays stops within a beat and leaves nothing
   await player.screenshot('deleted')
   await expectNoVideo(player)
 
-  const late = await openInNewBrowser(playerAddress(reelgate.url, unspent))
+  const late = await openInNewBrowser(playerAddress(url, unspent))
   await late.shows('refused', 'video-gone')
   expect(await late.sentence()).toBe(
     'This video is no longer available. Go back to the page you came from, or ask the owner of this site.',
