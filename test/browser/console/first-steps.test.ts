@@ -57,11 +57,26 @@ test('a new owner uploads a video, plays it, copies the code for a page, and it 
   await onSite.play()
   await onSite.playsPast(0.5)
 
-  await page.reload() // the address names the video: the steps are where they were
-  await page.getByRole('tab', { name: 'WordPress' }).click()
-  expect(await page.getByRole('group', { name: 'WordPress code' }).textContent()).toContain('add_shortcode')
+  const later = await openTab(context)
+  await later.goto(page.url()) // which names the video: the steps are where they were
+  await later.getByRole('tab', { name: 'WordPress' }).click()
+  expect(await later.getByRole('group', { name: 'WordPress code' }).textContent()).toContain('add_shortcode')
+
+  // The list was read before, when it was empty.
+  const emptyWhileRead: boolean[] = []
+  await page.route(/\/videos\?page=1&/, async (route) => {
+    emptyWhileRead.push(await page.getByText('Your library is empty.').isVisible())
+    await route.continue()
+  })
   await page.getByRole('link', { name: 'Open your library' }).click()
-  await page.getByRole('heading', { name: 'Videos' }).waitFor()
   await page.getByRole('list', { name: 'Videos' }).getByText('Ready').waitFor()
-  expect(complaintsOf(page)).toEqual([])
+  expect(emptyWhileRead[0]).toBe(false)
+  await page.unrouteAll({ behavior: 'wait' })
+  await page.getByRole('checkbox', { name: /^Select / }).click()
+  await page.getByRole('toolbar').getByRole('button', { name: 'Delete' }).click()
+  await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click()
+  await page.getByText('Your library is empty.').waitFor()
+  await page.getByText('moved to the trash.').waitFor()
+  expect(page.url()).toMatch(/\/videos$/)
+  expect([...complaintsOf(page), ...complaintsOf(later)]).toEqual([])
 })

@@ -1,18 +1,20 @@
 import { useNavigate } from '@tanstack/react-router'
-import { useEffect } from 'react'
+import { useEffect, useState } from 'react'
 import { CodeBlock } from '../app/code-block.tsx'
 import { useMay, useSignedIn } from '../sign-in/queries.ts'
 import { DropZone } from '../upload/drop-zone.tsx'
 import { useUploadList } from '../upload/upload-provider.tsx'
 import styles from './empty-library.module.css'
 
-/** What an account without videos begins with; the first upload leads on to its first steps. */
+/** What an account without videos begins with; an upload that begins here leads on to its first steps. */
 export function EmptyLibrary() {
   const navigate = useNavigate()
-  const isUploading = useUploadList().length > 0
+  const uploadCount = useUploadList().length
+  const [earlierUploadCount] = useState(uploadCount)
+  const hasBegun = uploadCount > earlierUploadCount
   useEffect(() => {
-    if (isUploading) void navigate({ to: '/welcome', replace: true })
-  }, [isUploading, navigate])
+    if (hasBegun) void navigate({ to: '/welcome', replace: true })
+  }, [hasBegun, navigate])
   const { publicUrl } = useSignedIn()
   if (!useMay('uploader')) return <p>There are no videos yet.</p>
   return (

@@ -5,7 +5,7 @@ import type { LibrarySearch } from './library-search.ts'
 import { filterOf, isCountCut, PAGE_SIZE, videoCountQuery, videosPageQuery } from './queries.ts'
 
 export type VideoRows = {
-  /** Of all videos that match, or of the first of them until they are counted; undefined until the first page is there. */
+  /** Of all videos that match, or of the first of them until they are counted; undefined until the first page has been read. */
   count: number | undefined
   isCounted: boolean
   error: Error | null
@@ -49,11 +49,14 @@ export function useVideoRows(search: LibrarySearch): VideoRows {
     }
     return rows
   }
+  // What was empty when it was last read may have a video now: it counts as empty once it has been read again.
+  const mayBeOutdated = first.data?.count === 0 && first.isFetching && !first.isFetchedAfterMount
+  const known = mayBeOutdated ? undefined : first.data
   const failed = [first, ...results].find(({ error }) => error !== null)
-  const isCut = first.data !== undefined && isCountCut(filter, first.data)
+  const isCut = known !== undefined && isCountCut(filter, known)
   return {
-    count: isCut ? Math.max(first.data.count, exact.data ?? 0) : first.data?.count,
-    isCounted: first.data !== undefined && (!isCut || exact.data !== undefined),
+    count: isCut ? Math.max(known.count, exact.data ?? 0) : known?.count,
+    isCounted: known !== undefined && (!isCut || exact.data !== undefined),
     error: failed?.error ?? null,
     retry: () => void failed?.refetch(),
     rowAt,
