@@ -18,7 +18,7 @@ const ON_POSTGRES_TOO = [
     : []),
 ]
 
-// Threads of the servers in the tests' processes strip types each time they start, unless Node finds what it made of a file before.
+// A server in a test's process starts threads from src/: with this cache Node strips the types of their files once, not at each start.
 process.env.NODE_COMPILE_CACHE ??= join(import.meta.dirname, '.cache/compile')
 
 const isPostgres = process.env.REELGATE_TEST_DATABASE === 'postgres'

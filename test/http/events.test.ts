@@ -13,7 +13,7 @@ import { makeVideo } from '../videos.ts'
 // What happens in an account, as a page of the console follows it.
 
 let reelgate: Reelgate & { remove(): Promise<void> }
-/** Sends a file when a test says so. */
+/** A host of imports, which answers when the test does. */
 const slowHost = createServer().listen(0, '127.0.0.1')
 const slowHostName = () => `127.0.0.1:${(slowHost.address() as AddressInfo).port}`
 beforeAll(async () => {
