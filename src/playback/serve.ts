@@ -81,13 +81,11 @@ export type Beat = { state: 'playing' | 'stalled' | 'paused' | 'ended'; position
  * @throws PlaybackRefusal `stream-limit`
  */
 export async function recordBeat(deps: PlaybackDeps, session: LiveSession, beat: Beat): Promise<void> {
-  const { state, positionS, leftAtS } = beat
+  const { state, positionS } = beat
   session.positionS = positionS
   session.leftAtS = null
   if (state === 'playing' || state === 'stalled') await acquireStreamSlot(deps, session)
-  // A seek ends one stretch and begins another: as a pause at the place that it left.
-  const parts: Beat[] = leftAtS === undefined ? [beat] : [{ ...beat, state: 'paused', positionS: leftAtS }, beat]
-  for (const part of parts) {
+  for (const part of partsOfBeat(beat)) {
     deps.suspicions.recordBeat(session.row, { isPlaying: part.state === 'playing', positionS: part.positionS })
     await recordWatched(deps, session, part)
   }
@@ -95,6 +93,12 @@ export async function recordBeat(deps: PlaybackDeps, session: LiveSession, beat:
   const video = await getSessionVideo(deps, session)
   const budgets = await deps.keyPacing.budgetsOf({ ...session, video })
   budgets.recordWatching()
+}
+
+/** A seek ends one stretch and begins another: as a pause at the place that it left. */
+export function partsOfBeat(beat: Beat): Beat[] {
+  const { leftAtS } = beat
+  return leftAtS === undefined ? [beat] : [{ ...beat, state: 'paused', positionS: leftAtS }, beat]
 }
 
 /** Adds the seconds that the beat shows to be watched, when the OTP names its viewer. */

@@ -5,6 +5,7 @@ import type { Write } from '../db/write.ts'
 import { addressPrefix } from '../net/ip.ts'
 import type { Countries } from './countries.ts'
 import { MAX_SPEED } from './key-budget.ts'
+import { LEASE_S } from './stream-slot-store.ts'
 
 // Notices what a viewer who watches does not do. Counted in memory, for an hour at a time; only an alert is a write, a few seconds later.
 
@@ -40,8 +41,6 @@ const MAX_PREFIXES = 5
 const EARLY_S = 0.1
 /** A longer silence reports nothing: two lost beats on a bad network are shorter. */
 const MAX_SILENCE_S = 60
-/** What one beat after a seek reports. */
-const BEAT_S = 6
 /** How often the place of a session is noted that stays where it is. */
 const PLACE_EVERY_S = 60
 /** Of one viewer: more make no difference to an alert. */
@@ -222,7 +221,10 @@ function forgetPlaces({ places }: Viewer, atS: number): void {
   for (const [prefix, { seenAtS }] of places) if (seenAtS <= atS - PERIOD_S) places.delete(prefix)
 }
 
-/** What two beats report as played between them, in seconds of video. A jump is a seek: what was played around it is a beat at most. */
+/**
+ * What two beats report as played between them, in seconds of video. A jump is a seek: the video was played around it, for a lease at
+ * most, which two lost beats are shorter than.
+ */
 function playedSince(
   last: { atS: number; positionS: number },
   beat: { atS: number; positionS: number; isPlaying: boolean },
@@ -231,5 +233,5 @@ function playedSince(
   if (passedS > MAX_SILENCE_S) return 0
   const movedS = beat.positionS - last.positionS
   if (movedS >= 0 && movedS <= MAX_SPEED * passedS + 1) return Math.min(movedS, MAX_SPEED * passedS)
-  return beat.isPlaying ? Math.min(passedS, BEAT_S) : 0
+  return beat.isPlaying ? Math.min(passedS, LEASE_S) : 0
 }

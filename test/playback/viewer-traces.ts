@@ -1,4 +1,5 @@
 import type { SessionBudgets } from '../../src/playback/key-pacing.ts'
+import type { Beat } from '../../src/playback/serve.ts'
 import type { Chance } from '../seeded-random.ts'
 
 // People who watch, on a clock that is moved. The player is a model of ours: playback-protocol.md, section 6, "Player".
@@ -10,6 +11,7 @@ const BUFFER_S = 12
 const BUFFER_AFTER_SEEK_S = 4
 const AFTER_SEEK_S = 2.5
 const BEAT_EVERY_S = 6
+const CHANGES_EVERY_S = 1
 const SPEEDS = [0.75, 1, 1.25, 1.5, 1.75, 2]
 
 /** What a viewer does besides watching. */
@@ -33,14 +35,14 @@ export type Trace = { durationS: number; speed: number; habits: readonly Habit[]
 
 type Clock = { nowS: number }
 
-/** @param onBeat called with the position of each beat that arrives
+/** @param onBeat called with each beat that arrives
  * @returns the longest time in seconds for which the picture stood still because a key was not released yet */
 export function watch(
   trace: Trace,
   budgets: SessionBudgets,
   clock: Clock,
   chance: Chance,
-  onBeat: (positionS: number) => void = () => undefined,
+  onBeat: (beat: Beat) => void = () => undefined,
 ): number {
   const player = new Player(trace, budgets, clock, chance)
   player.onBeat = onBeat
@@ -51,7 +53,7 @@ export function watch(
 
 class Player {
   longestWaitS = 0
-  onBeat: (positionS: number) => void = () => undefined
+  onBeat: (beat: Beat) => void = () => undefined
   hasEnded = false
   readonly #trace: Trace
   readonly #budgets: SessionBudgets
@@ -66,6 +68,10 @@ class Player {
   #requestAgainAtS = 0
   #lastReportS: number
   #lastBeatS: number
+  #lastChangeBeatS = Number.NEGATIVE_INFINITY
+  /** Whether it has sought since the last beat, and where it played before. */
+  #hasSought = false
+  #leftAtS: number | undefined
   #seekedAtS = Number.NEGATIVE_INFINITY
   #awayUntilS = 0
   #waitS = 0
@@ -115,6 +121,8 @@ class Player {
   }
 
   #seek(toS: number): void {
+    if (!this.#hasSought) this.#leftAtS = this.#positionS
+    this.#hasSought = true
     this.#positionS = toS
     this.#bufferedToS = Math.floor(toS / SEGMENT_S) * SEGMENT_S
     this.#seekedAtS = this.#clock.nowS
@@ -154,14 +162,24 @@ class Player {
     this.longestWaitS = Math.max(this.longestWaitS, this.#waitS)
   }
 
-  /** A beat, skipped once if a key was requested: on a bad network one of three is lost. */
+  /**
+   * A beat, skipped once if a key was requested, and one after a seek, for a burst once a second: `web/player/beats.ts`. On a bad
+   * network one of three is lost.
+   */
   #report(nowS: number): void {
-    if (nowS - this.#lastReportS < BEAT_EVERY_S && nowS - this.#lastBeatS < 2 * BEAT_EVERY_S) return
+    const isAfterSeek = this.#hasSought && nowS - this.#lastChangeBeatS >= CHANGES_EVERY_S
+    const isDue = nowS - this.#lastReportS >= BEAT_EVERY_S || nowS - this.#lastBeatS >= 2 * BEAT_EVERY_S
+    if (!isAfterSeek && !isDue) return
+    if (this.#hasSought) this.#lastChangeBeatS = nowS
     this.#lastReportS = nowS
     this.#lastBeatS = nowS
+    const beat: Beat = { state: 'playing', positionS: this.#positionS, rate: this.#speed }
+    if (this.#leftAtS !== undefined) beat.leftAtS = this.#leftAtS
+    this.#hasSought = false
+    this.#leftAtS = undefined
     if (!this.#trace.habits.includes('has a bad network') || this.#chance.next() > 1 / 3) {
       this.#budgets.recordWatching()
-      this.onBeat(this.#positionS)
+      this.onBeat(beat)
     }
   }
 }
