@@ -1,27 +1,40 @@
 import { BaseSequencer, type TestSpecification } from 'vitest/node'
 
-/** The files that run longest, most of it waiting for browsers, disks and leases. Started last, one of them would run alone at the end. */
+/**
+ * The files that run longest. Started last, one of them would run alone at the end. Some of them wait for nearly all of their time, for
+ * leases, retries and slow hosts: two of those at a time, with busy files in between, leave no processor idle.
+ */
 export const LONGEST = [
   'checks/checks',
-  'package/package',
-  'browser/stream-limit',
+  'package/package', // waits
+  'browser/stream-limit', // waits
   'browser/playback',
   'browser/engines/firefox-webkit',
   'browser/engines/chromium',
   'conformance/conformance',
   'crash/under-load',
-  'db/postgres/plans',
-  'faults/postgres-network',
-  'faults/crowd',
-  'playback/key-pacing',
-  'browser/small-frames',
-  'browser/one-browser',
-  'browser/page-api',
-  'encode/hostile',
-  'encode/sandbox',
   'backup/backup',
-  'usage/usage',
-  'ingest/import-hostile',
+  'browser/one-browser',
+  'webhooks/sender', // waits
+  'ingest/import-hostile', // waits
+  'browser/page-api',
+  'faults/crowd',
+  'encode/hostile',
+  'assets/mp4',
+  'browser/captions',
+  'browser/console/library',
+  'start/demo',
+  'usage/usage', // waits
+  'http/connections', // waits
+  'db/postgres/plans',
+  'browser/console/system',
+  'browser/refusals',
+  'encode/sandbox',
+  'faults/postgres-network',
+  'browser/small-frames',
+  'jobs/boss', // waits
+  'browser/background-tab', // waits
+  'playback/key-pacing',
 ]
 
 /** Vitest's order, by how long files took the last time or else by their size, with those of `LONGEST` in front. */
