@@ -32,9 +32,11 @@ export const LONGEST = [
   'encode/sandbox',
   'faults/postgres-network',
   'browser/small-frames',
+  'browser/console/sign-in',
+  'browser/console/video',
+  'playback/key-pacing',
   'jobs/boss', // waits
   'browser/background-tab', // waits
-  'playback/key-pacing',
 ]
 
 /** Vitest's order, by how long files took the last time or else by their size, with those of `LONGEST` in front. */
