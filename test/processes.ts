@@ -6,3 +6,7 @@ export async function processesWith(word: string): Promise<number[]> {
   const lines = await Promise.all(ids.map((id) => readFile(`/proc/${id}/cmdline`, 'utf8').catch(() => '')))
   return ids.filter((_, i) => lines[i]?.includes(word)).map(Number)
 }
+
+export async function endProcessesWith(word: string): Promise<void> {
+  for (const id of await processesWith(word)) process.kill(id)
+}

@@ -1,9 +1,9 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
-import { expect } from 'vitest'
+import { expect, onTestFinished } from 'vitest'
 import { count, ffmpeg, newFolder } from '../encode/videos.ts'
 import type { Reelgate } from '../in-process.ts'
-import { processesWith } from '../processes.ts'
+import { endProcessesWith } from '../processes.ts'
 import { readRows } from '../rows.ts'
 import { sampledTests } from '../sample.ts'
 import { makeVideo } from '../videos.ts'
@@ -55,7 +55,9 @@ test.each([
 
 test('F-24: a video whose posters a kill prevented becomes ready after the restart, with posters', async () => {
   const { reelgate, programs } = await startWithProgramsAndClock()
-  await programs.becomes('ffmpeg', whereItDraws(HANG))
+  const mark = newMark()
+  onTestFinished(() => endProcessesWith(mark)) // the kill leaves it
+  await programs.becomes('ffmpeg', whereItDraws(`sleep ${mark}`))
   const videoId = await reelgate.owner.upload('A video', await makeVideo())
   await expect.poll(() => publishedRenditions(reelgate)).toBe(2)
   expect((await reelgate.owner.video(videoId)).status).toBe('Processing')
@@ -90,7 +92,7 @@ test('a video whose owner deletes its posters before it can play becomes ready w
   const files = (await (await owner.call('GET', `/api/videos/${videoId}/files`)).json()) as { id: number; type: string }[]
   for (const { id } of files.filter(({ type }) => type === 'poster'))
     expect((await owner.call('DELETE', `/api/videos/${videoId}/files/${id}`)).status).toBe(200)
-  for (const pid of await processesWith(mark)) process.kill(pid) // so that the sound goes on
+  await endProcessesWith(mark) // so that the sound goes on
   expect((await owner.until(videoId, 'ready')).posters).toEqual([])
 })
 
