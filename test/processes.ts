@@ -7,6 +7,7 @@ export async function processesWith(word: string): Promise<number[]> {
   return ids.filter((_, i) => lines[i]?.includes(word)).map(Number)
 }
 
+/** Sends SIGTERM to the processes that have a word in their command lines. */
 export async function endProcessesWith(word: string): Promise<void> {
   for (const id of await processesWith(word)) process.kill(id)
 }

@@ -12,8 +12,9 @@ export function rounds(short: number, long: number): number {
   return isLong ? long : short
 }
 
-export function newChance(name: string): Chance {
-  const seed = Number(process.env.REELGATE_SEED ?? Math.floor(Math.random() * 2 ** 31))
+/** @param fixedSeed for a run that is the same each time, unless `REELGATE_SEED` is set */
+export function newChance(name: string, fixedSeed?: number): Chance {
+  const seed = Number(process.env.REELGATE_SEED ?? fixedSeed ?? Math.floor(Math.random() * 2 ** 31))
   process.stderr.write(`${name}: REELGATE_SEED=${seed}\n`)
   let state = seed
   // mulberry32

@@ -85,7 +85,7 @@ export async function recordBeat(deps: PlaybackDeps, session: LiveSession, beat:
   session.positionS = positionS
   session.leftAtS = null
   if (state === 'playing' || state === 'stalled') await acquireStreamSlot(deps, session)
-  for (const part of partsOfBeat(beat)) {
+  for (const part of splitAtSeek(beat)) {
     deps.suspicions.recordBeat(session.row, { isPlaying: part.state === 'playing', positionS: part.positionS })
     await recordWatched(deps, session, part)
   }
@@ -95,8 +95,8 @@ export async function recordBeat(deps: PlaybackDeps, session: LiveSession, beat:
   budgets.recordWatching()
 }
 
-/** A seek ends one stretch and begins another: as a pause at the place that it left. */
-export function partsOfBeat(beat: Beat): Beat[] {
+/** The beat after a seek reports two places: where the video was left, as if it had paused there, and where it plays now. */
+export function splitAtSeek(beat: Beat): Beat[] {
   const { leftAtS } = beat
   return leftAtS === undefined ? [beat] : [{ ...beat, state: 'paused', positionS: leftAtS }, beat]
 }

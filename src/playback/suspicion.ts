@@ -222,8 +222,8 @@ function forgetPlaces({ places }: Viewer, atS: number): void {
 }
 
 /**
- * What two beats report as played between them, in seconds of video. A jump is a seek: the video was played around it, for a lease at
- * most, which two lost beats are shorter than.
+ * What two beats report as played between them, in seconds of video. Where the position jumps, the viewer has sought, and played
+ * before and after: all of the time between the beats counts, but at most a lease, the gap that two lost beats leave.
  */
 function playedSince(
   last: { atS: number; positionS: number },

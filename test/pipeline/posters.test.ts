@@ -56,7 +56,7 @@ test.each([
 test('F-24: a video whose posters a kill prevented becomes ready after the restart, with posters', async () => {
   const { reelgate, programs } = await startWithProgramsAndClock()
   const mark = newMark()
-  onTestFinished(() => endProcessesWith(mark)) // the kill leaves it
+  onTestFinished(() => endProcessesWith(mark)) // killing the server leaves it running
   await programs.becomes('ffmpeg', whereItDraws(`sleep ${mark}`))
   const videoId = await reelgate.owner.upload('A video', await makeVideo())
   await expect.poll(() => publishedRenditions(reelgate)).toBe(2)

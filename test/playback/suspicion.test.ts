@@ -2,9 +2,9 @@ import { expect, test } from 'vitest'
 import { listAlerts } from '../../src/alerts/alert.ts'
 import { gridFor } from '../../src/encode/plan.ts'
 import { createKeyPacing } from '../../src/playback/key-pacing.ts'
-import { partsOfBeat } from '../../src/playback/serve.ts'
+import { splitAtSeek } from '../../src/playback/serve.ts'
 import { createSuspicions } from '../../src/playback/suspicion.ts'
-import { newChance, rounds } from '../seeded-random.ts'
+import { isLong, newChance, rounds } from '../seeded-random.ts'
 import type { Viewer } from '../viewer.ts'
 import { openBarePlayback, outcomeOf, planOf } from './playback-deps.ts'
 import { HABITS, type Trace, watch } from './viewer-traces.ts'
@@ -47,9 +47,9 @@ test('P10: a viewer who draws more than 15 minutes of keys without playing them 
 })
 
 test.each([
-  ['15 s, all of which count as played', { everyS: 15, windows: 3 }, []],
-  ['50 s, of which 18 s count', { everyS: 50, windows: 5 }, [{ cause: 'keys-drawn', numbers: { drawnS: 912, playedS: 270 } }]],
-])('a beat after a seek each %s', async (_, { everyS, windows }, expected) => {
+  ['15 s, all of it counts', { everyS: 15, windows: 3 }, []],
+  ['50 s, 18 s of it count', { everyS: 50, windows: 5 }, [{ cause: 'keys-drawn', numbers: { drawnS: 912, playedS: 270 } }]],
+])('of the time between two beats with a seek between them, %s as played', async (_, { everyS, windows }, expected) => {
   const playback = await openBarePlayback()
   const { suspicions } = playback.deps
   const viewer = await playback.newPlayingViewer({ userId: 'ann' })
@@ -180,12 +180,13 @@ test('an account has at most 1000 alerts a day', async () => {
 })
 
 const PEOPLE = rounds(200, 20_000)
-/** A viewer who seeks more than watches, for minutes, is noticed, and is rarer than this. */
-const MAX_SUSPECTED = Math.ceil(PEOPLE / 5000)
+/** Of some 100 000 viewers one who seeks for minutes, and whose beats are lost, is suspected: so a short run has always the same people. */
+const MAX_SUSPECTED = rounds(0, 4)
+const SHORT_RUN_SEED = 1
 
-test(`P10: of ${PEOPLE} people who watch in their own ways at most ${MAX_SUSPECTED} raises an alert`, async () => {
+test(`P10: of ${PEOPLE} people who watch in their own ways ${isLong ? `at most ${MAX_SUSPECTED} raise` : 'none raises'} an alert`, async () => {
   const playback = await openBarePlayback()
-  const chance = newChance('people who are not suspected')
+  const chance = newChance('people who are not suspected', isLong ? undefined : SHORT_RUN_SEED)
   const clock = { nowS: 1_800_000_000 }
   const { db, write } = playback
   const suspicions = createSuspicions({ write, nowS: () => clock.nowS, countries: { find: async () => 'DE' } })
@@ -218,7 +219,7 @@ test(`P10: of ${PEOPLE} people who watch in their own ways at most ${MAX_SUSPECT
       },
     }
     watch(trace, noticed, clock, chance, (beat) => {
-      for (const { state, positionS } of partsOfBeat(beat))
+      for (const { state, positionS } of splitAtSeek(beat))
         suspicions.recordBeat(row, { isPlaying: state === 'playing', positionS })
     })
   }
