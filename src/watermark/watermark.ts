@@ -1,6 +1,7 @@
 import { type Static, Type } from 'typebox'
 import { Value } from 'typebox/value'
 import { Failure } from '../errors.ts'
+import { parseJson } from '../json.ts'
 import { type OutboundPolicy, parseOutboundUrl } from '../outbound/policy.ts'
 
 /** An entry of `annotate`: validated, clamped, its placeholders filled in. */
@@ -174,17 +175,13 @@ function parseCoordinate(coordinate: Entry['x']): string {
 
 /** Strict JSON, or JSON with other quotes, as older sites and word processors write it. */
 function parseLoosely(text: string): unknown {
-  for (const candidate of [text, withStraightQuotes(text)]) {
-    try {
-      return JSON.parse(candidate)
-    } catch {
-      // Try the next candidate; after the last one, throw below.
-    }
-  }
-  throw new Failure(
-    'invalid',
-    'annotate is not JSON. Expected an array such as [{"type":"rtext","text":"{name}","alpha":"0.6"}].',
-  )
+  const value = parseJson(text) ?? parseJson(withStraightQuotes(text))
+  if (value === undefined)
+    throw new Failure(
+      'invalid',
+      'annotate is not JSON. Expected an array such as [{"type":"rtext","text":"{name}","alpha":"0.6"}].',
+    )
+  return value
 }
 
 /** Each quote that may open a string, with those that may close it. */

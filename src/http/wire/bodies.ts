@@ -2,6 +2,7 @@ import { unescape as decode, parse as parseForm } from 'node:querystring'
 import { Busboy } from '@fastify/busboy'
 import type { FastifyRequest } from 'fastify'
 import { Failure } from '../../errors.ts'
+import { isNestedTooDeep, MAX_DEPTH } from '../../json.ts'
 import { MAX_BODY_BYTES } from '../server/app.ts'
 import type { App } from '../server/app-type.ts'
 
@@ -9,8 +10,6 @@ import type { App } from '../server/app-type.ts'
 
 /** A form with more fields is rejected, since the others would be lost silently. No operation needs as many. */
 const MAX_FIELDS = 500
-/** No operation needs a deeper value, and recursion over one is safe. */
-const MAX_DEPTH = 64
 
 /** Makes an interface read JSON, urlencoded and multipart bodies, all as one plain object. */
 export function addBodyParsers(app: App): void {
@@ -38,14 +37,21 @@ export function addBodyParsers(app: App): void {
 
 /** Accepts JSON under a form's type, as `curl -d` and PHP send it by default: read as a form, options that protect a video would be lost silently. */
 function readFormOrJson(text: string): unknown {
-  if (/^\s*[[{]/.test(text)) return readJson(text)
-  const [, encoded] = /^\s*((?:%7b|%5b)[^&]*?)=?\s*$/i.exec(text) ?? []
-  return encoded === undefined ? readForm(text) : readJson(decode(encoded.replaceAll('+', ' ')))
+  const start = text.trimStart().slice(0, 3)
+  if (/^[[{]/.test(start)) return readJson(text)
+  if (/^%(7b|5b)/i.test(start) && !text.includes('&')) return readJson(decodeOnlyName(text.trim()))
+  return readForm(text)
+}
+
+/** A form of one name that has no value: some clients write `=` after it. */
+function decodeOnlyName(form: string): string {
+  return decode((form.endsWith('=') ? form.slice(0, -1) : form).replaceAll('+', ' '))
 }
 
 function readJson(text: string): unknown {
   if (text.trim() === '') return {}
-  if (isTooDeep(text)) throw new Failure('invalid', `The body has values nested more than ${MAX_DEPTH} deep. Send a flat object.`)
+  if (isNestedTooDeep(text))
+    throw new Failure('invalid', `The body has values nested more than ${MAX_DEPTH} deep. Send a flat object.`)
   try {
     const value: unknown = JSON.parse(text, mayNamePrototype(text) ? refusePrototype : undefined)
     // PHP clients send an empty array for an empty object.
@@ -53,17 +59,6 @@ function readJson(text: string): unknown {
   } catch (error) {
     throw new Failure('invalid', 'The body is not valid JSON.', { cause: error })
   }
-}
-
-function isTooDeep(text: string): boolean {
-  if (text.length <= 2 * MAX_DEPTH) return false
-  let depth = 0
-  for (const [token] of text.matchAll(/"(?:[^"\\]|\\.)*"|[[\]{}]/gs)) {
-    if (token === '{' || token === '[') depth += 1
-    else if (token === '}' || token === ']') depth -= 1
-    if (depth > MAX_DEPTH) return true
-  }
-  return false
 }
 
 /** Checking each name makes parsing several times slower, so it is done only when the name may occur, plain or escaped. */
