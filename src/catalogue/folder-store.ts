@@ -19,6 +19,22 @@ export async function findFolder(db: Db, accountId: string, folderId: string): P
   return db.selectFrom('folder').selectAll().where('accountId', '=', accountId).where('id', '=', folderId).executeTakeFirst()
 }
 
+/** The oldest subfolder of exactly this name: several may have it. */
+export async function findFolderIdIn(db: Db, accountId: string, parentId: string, name: string): Promise<string | undefined> {
+  const folder = await db
+    .selectFrom('folder')
+    .select('id')
+    .where('accountId', '=', accountId)
+    .where('parentId', '=', parentId)
+    .where('foldedName', '=', foldCase(name))
+    .where('name', '=', name)
+    .orderBy('createdAtS')
+    .orderBy('id')
+    .limit(1)
+    .executeTakeFirst()
+  return folder?.id
+}
+
 /** Folders, not counting the root. */
 export async function countFolders(db: Db, accountId: string): Promise<number> {
   const account = await db.selectFrom('account').select('folderCount').where('id', '=', accountId).executeTakeFirst()

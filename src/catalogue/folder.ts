@@ -8,6 +8,7 @@ import {
   countFolders,
   countLevelsBelow,
   findFolder,
+  findFolderIdIn,
   insertFolder,
   type ListedFolder,
   listAncestors,
@@ -86,17 +87,64 @@ export async function createFolder(
   by: Actor,
   { name, parentId }: { name: string; parentId: string },
 ): Promise<FolderRow> {
-  const folder = { id: newId(), parentId, name: parseFolderName(name), createdAtS: wallNowS() }
+  const folder = { name: parseFolderName(name), parentId, createdAtS: wallNowS() }
   return write(async (tx) => {
     await getFolder(tx, accountId, parentId)
-    if ((await countFolders(tx, accountId)) >= MAX_FOLDERS)
-      throw new Failure('conflict', `An account may have at most ${MAX_FOLDERS} folders. Delete some first.`)
-    await assertDepthAllowed(tx, accountId, parentId, 1)
-    await insertFolder(tx, accountId, folder)
-    const details = { name, parentId }
-    await recordAuditEvent(tx, { atS: folder.createdAtS, accountId, by, kind: 'folder:created', subjects: [folder.id], details })
-    return getFolder(tx, accountId, folder.id)
+    const id = await addFolder(tx, accountId, by, folder)
+    return getFolder(tx, accountId, id)
   })
+}
+
+/** In an existing folder. @throws Failure `conflict` for too many folders, or too deep ones */
+async function addFolder(
+  tx: Db,
+  accountId: string,
+  by: Actor,
+  { name, parentId, createdAtS }: { name: string; parentId: string; createdAtS: number },
+): Promise<string> {
+  if ((await countFolders(tx, accountId)) >= MAX_FOLDERS)
+    throw new Failure('conflict', `An account may have at most ${MAX_FOLDERS} folders. Delete some first.`)
+  await assertDepthAllowed(tx, accountId, parentId, 1)
+  const id = newId()
+  await insertFolder(tx, accountId, { id, name, parentId, createdAtS })
+  const details = { name, parentId }
+  await recordAuditEvent(tx, { atS: createdAtS, accountId, by, kind: 'folder:created', subjects: [id], details })
+  return id
+}
+
+/**
+ * The names of folders from the root down, as they are stored.
+ * @throws Failure `invalid` for an invalid name; `conflict` for too many
+ */
+export function parseFolderPath(names: readonly string[]): string[] {
+  if (names.length > MAX_DEPTH) throw tooDeep()
+  return names.map(parseFolderName)
+}
+
+/**
+ * The folder at a path, with the folders on the way to it: those that are missing are created.
+ * @param path see `parseFolderPath`; empty: the root
+ * @param mayCreate without it, a folder that is missing is `not-found`
+ * @throws Failure `not-found`; `conflict` for too many folders
+ */
+export async function openFolderPath(
+  tx: Db,
+  {
+    accountId,
+    by,
+    path,
+    mayCreate,
+    atS,
+  }: { accountId: string; by: Actor; path: readonly string[]; mayCreate: boolean; atS: number },
+): Promise<string> {
+  let folderId = ROOT_FOLDER_ID
+  for (const name of path) {
+    const existingId = await findFolderIdIn(tx, accountId, folderId, name)
+    if (existingId === undefined && !mayCreate)
+      throw new Failure('not-found', `There is no folder “${path.join('/')}”, and this key may not create folders.`)
+    folderId = existingId ?? (await addFolder(tx, accountId, by, { name, parentId: folderId, createdAtS: atS }))
+  }
+  return folderId
 }
 
 export type FolderEdit = { accountId: string; by: Actor; folderId: string; changes: { name?: string; parentId?: string } }
@@ -166,5 +214,9 @@ async function assertMoveAllowed(tx: Db, accountId: string, folderId: string, pa
 
 async function assertDepthAllowed(tx: Db, accountId: string, parentId: string, levels: number): Promise<void> {
   const depth = (await listAncestors(tx, accountId, [parentId])).get(parentId)?.length ?? 0
-  if (depth + levels > MAX_DEPTH) throw new Failure('conflict', `Folders may be nested at most ${MAX_DEPTH} levels deep.`)
+  if (depth + levels > MAX_DEPTH) throw tooDeep()
+}
+
+function tooDeep(): Failure {
+  return new Failure('conflict', `Folders may be nested at most ${MAX_DEPTH} levels deep.`)
 }

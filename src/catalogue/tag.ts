@@ -45,6 +45,16 @@ export async function removeTags(deps: TagDeps, accountId: string, by: Actor, ta
 }
 
 /**
+ * The tags of a new video, each once, as they are stored.
+ * @throws Failure `invalid`, for too many as well
+ */
+export function parseTags(names: readonly string[]): string[] {
+  const tags = [...new Set(names.map(parseTag))]
+  if (tags.length > MAX_TAGS) throw new Failure('invalid', `A video may have at most ${MAX_TAGS} tags.`)
+  return tags
+}
+
+/**
  * The form in which a tag is stored and searched: NFC, trimmed, with its case preserved.
  * @throws Failure `invalid`
  */

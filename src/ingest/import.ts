@@ -24,46 +24,78 @@ export type RequestedImport = { videoId: string; title: string }
 
 const MAX_PENDING_PER_ACCOUNT = 5_000
 
+/** What an import is requested with. */
+export type ImportRequest = {
+  url: string
+  /** Default: the last part of the URL's path. */
+  title?: string | undefined
+  /** When the video was added where it comes from; default: now. */
+  uploadTimeS?: number | undefined
+}
+
+/** An import whose values are valid. */
+export type ParsedImport = { videoId: string; url: URL; title: string; fileName: string; uploadTimeS: number }
+
 /**
  * Adds a video whose source this server will fetch. Durable when it resolves: the video is `Queued` then, and becomes `ready` or fails
  * with a reason, also after a restart.
- * @param request.title default: the last part of the URL's path
- * @param request.uploadTimeS when the video was added where it comes from; default: now
  * @throws Failure `forbidden` when the account's imports are off; `invalid` for a URL or title that is not allowed; `not-found` without such a folder;
  *   `over-quota` when nothing more fits; `limited` when too many are pending
  */
 export async function requestImport(
   deps: ImportDeps,
   holder: Pick<Caller, 'accountId' | 'mayImport'>,
-  request: { url: string; title?: string | undefined; folderId?: string; uploadTimeS?: number | undefined },
+  request: ImportRequest & { folderId?: string },
   alsoInTransaction?: AlsoInTransaction<RequestedImport>,
 ): Promise<RequestedImport> {
-  if (!holder.mayImport)
-    throw new Failure('forbidden', 'Imports are disabled for this account. Ask the server’s administrator to enable them.')
-  const url = parseOutboundUrl(deps.outbound, request.url)
-  await deps.quota.assertNotFull(holder.accountId)
-  const fileName = fileNameIn(url)
-  const title = parseTitle(request.title || fileName || url.hostname)
-  const videoId = newId()
-  const uploadTimeS = parseUploadTime(request.uploadTimeS, deps.wallNowS())
+  assertMayImport(holder)
+  const parsed = parseImport(deps, request)
+  const { videoId, title } = parsed
   const folderId = request.folderId ?? ROOT_FOLDER_ID
+  await deps.quota.assertNotFull(holder.accountId)
   await deps.write(async (tx) => {
-    if ((await countImports(tx, holder.accountId)) >= MAX_PENDING_PER_ACCOUNT)
-      throw new Failure(
-        'limited',
-        `${MAX_PENDING_PER_ACCOUNT} imports of this account are pending. Try again when some have finished.`,
-        {
-          retryAfterS: 60,
-        },
-      )
+    await assertImportsFit(tx, holder.accountId, 1)
     await getFolder(tx, holder.accountId, folderId)
-    await insertVideo(tx, holder.accountId, { id: videoId, title, fileName, uploadTimeS, folderId, status: 'Queued' })
-    const wrappedUrl = wrap(deps.masterKey, importUrlPurpose(videoId), Buffer.from(url.href))
-    await insertImport(tx, { videoId, accountId: holder.accountId, host: url.hostname, wrappedUrl, nextAttemptAtS: 0 })
+    await insertParsedImport(tx, deps.masterKey, { ...parsed, accountId: holder.accountId, folderId })
     await alsoInTransaction?.(tx, { videoId, title })
   })
   deps.onImportQueued()
   return { videoId, title }
+}
+
+/** @throws Failure `forbidden` when the account's imports are off */
+export function assertMayImport({ mayImport }: Pick<Caller, 'mayImport'>): void {
+  if (!mayImport)
+    throw new Failure('forbidden', 'Imports are disabled for this account. Ask the server’s administrator to enable them.')
+}
+
+/** @throws Failure `invalid` for a URL, title or time that is not allowed */
+export function parseImport(
+  { outbound, wallNowS }: Pick<ImportDeps, 'outbound' | 'wallNowS'>,
+  request: ImportRequest,
+): ParsedImport {
+  const url = parseOutboundUrl(outbound, request.url)
+  const fileName = fileNameIn(url)
+  const title = parseTitle(request.title || fileName || url.hostname)
+  return { videoId: newId(), url, title, fileName, uploadTimeS: parseUploadTime(request.uploadTimeS, wallNowS()) }
+}
+
+/** @throws Failure `limited` when too many imports would be pending with `added` more */
+export async function assertImportsFit(tx: Db, accountId: string, added: number): Promise<void> {
+  if ((await countImports(tx, accountId)) + added <= MAX_PENDING_PER_ACCOUNT) return
+  const sentence = `At most ${MAX_PENDING_PER_ACCOUNT} imports of an account may be pending. Try again when some have finished.`
+  throw new Failure('limited', sentence, { retryAfterS: 60 })
+}
+
+/** Adds the video, `Queued`, and its import. The folder is the account's. */
+export async function insertParsedImport(
+  tx: Db,
+  masterKey: MasterKey,
+  { accountId, url, videoId, ...video }: ParsedImport & { accountId: string; folderId: string },
+): Promise<void> {
+  await insertVideo(tx, accountId, { id: videoId, ...video, status: 'Queued' })
+  const wrappedUrl = wrap(masterKey, importUrlPurpose(videoId), Buffer.from(url.href))
+  await insertImport(tx, { videoId, accountId, host: url.hostname, wrappedUrl, nextAttemptAtS: 0 })
 }
 
 /**

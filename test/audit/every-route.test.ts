@@ -27,6 +27,7 @@ const UNRECORDED: Readonly<Record<string, string>> = {
   'media checked': 'has damaged segments encoded again, which the log says: test/start/doctor-media.test.ts',
   'PUT /api/videos': MAKES_A_VIDEO,
   'PUT /api/videos/importUrl': MAKES_A_VIDEO,
+  'POST /api/imports': MAKES_A_VIDEO,
   'POST /upload': MAKES_A_VIDEO,
   'POST /v2/importUrl': MAKES_A_VIDEO,
   'POST /v2/uploadPolicy': MAKES_A_VIDEO,

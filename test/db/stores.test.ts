@@ -383,6 +383,7 @@ const STORES: readonly (readonly [store: string, calls: readonly Call[]])[] = [
       (tx) => folders.insertFolder(tx, A, { id: 'f3', parentId: 'root', name: 'zuletzt', createdAtS: 1 }),
       (tx) => folders.findFolder(tx, A, 'f1'),
       (tx) => folders.findFolder(tx, B, 'f1'),
+      (tx) => folders.findFolderIdIn(tx, A, 'root', 'ÜBER'),
       (tx) => folders.countFolders(tx, A),
       (tx) => folders.listFoldersIn(tx, A, 'root'),
       (tx) => folders.listFoldersByPrefix(tx, A, { name: 'Üb', isWhole: false }, 10),

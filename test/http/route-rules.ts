@@ -27,6 +27,7 @@ export const RULES: Record<string, Rule> = {
   'PUT /api/videos': { opens: 'uploader', status: 200, path: '/api/videos?title=x' },
   // Asked for an address that is refused as it stands, so that nothing is fetched.
   'PUT /api/videos/importUrl': { opens: 'uploader', status: 400, body: { url: 'http://127.0.0.1/' } },
+  'POST /api/imports': { opens: 'uploader', status: 200, body: { imports: [{ url: 'http://127.0.0.1/' }] } },
   'DELETE /api/videos': { opens: 'editor', status: 200, path: '/api/videos?videos=none' },
   'GET /api/videos/tags': { opens: 'viewer', status: 200 },
   'POST /api/videos/tags': { opens: 'editor', status: 200, body: { videos: ['VIDEO'], tags: ['a'] } },

@@ -17,7 +17,14 @@ export class ApiFailure extends Error {
 }
 
 export type Query = Readonly<Record<string, string | number | undefined>>
-type Call = { query?: Query; body?: unknown; form?: FormData; signal?: AbortSignal }
+type Call = {
+  query?: Query
+  body?: unknown
+  form?: FormData
+  signal?: AbortSignal
+  /** Makes a call that may be sent again have one effect, where the operation takes it. */
+  idempotencyKey?: string
+}
 
 /**
  * Calls an operation of the API, such as `callApi<VideoBody>('GET', 'videos/ID')`. Query parameters that are empty or undefined are left out.
@@ -54,13 +61,14 @@ export async function sendForm<Reply>(path: string, file: Blob, query: Query = {
   return response.json()
 }
 
-async function send(method: string, path: string, { query = {}, body, form, signal }: Call): Promise<Response> {
+async function send(method: string, path: string, { query = {}, body, form, signal, idempotencyKey }: Call): Promise<Response> {
   const url = apiUrl(path)
   for (const [name, value] of Object.entries(query))
     if (value !== undefined && value !== '') url.searchParams.set(name, `${value}`)
   const headers = {
     ...(method === 'GET' ? {} : { 'Reelgate-Console': '1' }), // other sites' pages cannot send it
     ...(body === undefined ? {} : { 'Content-Type': 'application/json' }),
+    ...(idempotencyKey === undefined ? {} : { 'Idempotency-Key': idempotencyKey }),
   }
   try {
     return await fetch(url, { method, headers, body: body === undefined ? form : JSON.stringify(body), signal })

@@ -1,6 +1,7 @@
 import { type Static, Type } from 'typebox'
 import { ROOT_FOLDER_ID } from '../../catalogue/folder.ts'
 import { type ImportDeps, type RequestedImport, requestImport } from '../../ingest/import.ts'
+import { type ImportOutcome, MAX_LISTED_IMPORTS, requestImports } from '../../ingest/import-list.ts'
 import { EXAMPLE } from '../docs/examples.ts'
 import type { App } from '../server/app-type.ts'
 import { IdempotencyHeaders, type IdempotencyRouteDeps, jsonRepresentation, sendIdempotent } from '../wire/idempotency.ts'
@@ -8,18 +9,22 @@ import { authenticateRequest } from './key.ts'
 
 export type ImportRoutesDeps = ImportDeps & IdempotencyRouteDeps
 
-const ImportBody = Type.Object({
+const Imported = {
   url: Type.String({
     description: 'URL of the video, on the public internet; it may be signed',
     examples: [EXAMPLE.videoUrl],
   }),
-  folderId: Type.Optional(Type.String({ description: 'folder of the video; the root if absent' })),
   title: Type.Optional(Type.String({ description: 'if absent, the last part of the URL' })),
   upload_time: Type.Optional(
     Type.Union([Type.Integer({ minimum: 0 }), Type.String({ pattern: '^[0-9]{1,12}$' })], {
       description: 'Unix seconds: when the video was added where it comes from; now if absent',
     }),
   ),
+}
+
+const ImportBody = Type.Object({
+  ...Imported,
+  folderId: Type.Optional(Type.String({ description: 'folder of the video; the root if absent' })),
 })
 
 const ImportReply = Type.Object({
@@ -27,6 +32,35 @@ const ImportReply = Type.Object({
   status: Type.Literal('Queued'),
   title: Type.String(),
 })
+
+const ListBody = Type.Object({
+  imports: Type.Array(
+    Type.Object({
+      ...Imported,
+      tags: Type.Optional(Type.Array(Type.String(), { description: 'of 1 to 255 characters each' })),
+      folders: Type.Optional(
+        Type.Array(Type.String(), {
+          description: 'names, the outermost first; missing ones are created for callers with editor. If absent, the root',
+          examples: [['Courses', 'Drawing']],
+        }),
+      ),
+    }),
+    { minItems: 1, maxItems: MAX_LISTED_IMPORTS },
+  ),
+})
+
+const ListReply = Type.Object({
+  imports: Type.Array(
+    Type.Union([ImportReply, Type.Object({ message: Type.String({ description: 'why this one was not added' }) })]),
+    { description: 'one for each entry, in the same order' },
+  ),
+})
+
+export type ImportListBody = Static<typeof ListBody>
+export type ImportListReply = Static<typeof ListReply>
+
+/** Five hundred URLs, signed ones too. */
+const MAX_LIST_BYTES = 1024 * 1024
 
 /** Imports: videos that this server fetches (wire-contract.md, section 3). */
 export function importRoutes(app: App, deps: ImportRoutesDeps): void {
@@ -44,17 +78,61 @@ export function importRoutes(app: App, deps: ImportRoutesDeps): void {
     },
     async (request, reply) => {
       const { url, folderId, title, upload_time } = request.body
-      const uploadTimeS = upload_time === undefined ? undefined : Number(upload_time)
       const holder = authenticateRequest(request)
       return sendIdempotent(
         deps,
         { request, reply, accountId: holder.accountId },
         (alsoInTransaction) =>
-          requestImport(deps, holder, { url, title, uploadTimeS, folderId: folderId || ROOT_FOLDER_ID }, alsoInTransaction),
-        jsonRepresentation(
-          ({ videoId, title }: RequestedImport): Static<typeof ImportReply> => ({ id: videoId, status: 'Queued', title }),
-        ),
+          requestImport(
+            deps,
+            holder,
+            { url, title, uploadTimeS: toSeconds(upload_time), folderId: folderId || ROOT_FOLDER_ID },
+            alsoInTransaction,
+          ),
+        jsonRepresentation(toReply),
       )
     },
   )
+
+  app.post(
+    '/imports',
+    {
+      bodyLimit: MAX_LIST_BYTES,
+      config: { permission: 'uploader', budget: 'writes' },
+      schema: {
+        summary: 'Import videos from a list of URLs',
+        description: `At most ${MAX_LISTED_IMPORTS} in a call. Every entry that is valid becomes a video, and the server fetches them one after another.`,
+        body: ListBody,
+        headers: IdempotencyHeaders,
+        response: { 200: ListReply },
+      },
+    },
+    async (request, reply) => {
+      const holder = authenticateRequest(request)
+      const list = request.body.imports.map(({ upload_time, tags = [], folders = [], ...entry }) => ({
+        ...entry,
+        uploadTimeS: toSeconds(upload_time),
+        tags,
+        folders,
+      }))
+      return sendIdempotent(
+        deps,
+        { request, reply, accountId: holder.accountId },
+        (alsoInTransaction) => requestImports(deps, holder, list, alsoInTransaction),
+        jsonRepresentation((outcomes: ImportOutcome[]): ImportListReply => ({ imports: outcomes.map(toOutcomeReply) })),
+      )
+    },
+  )
+}
+
+function toSeconds(uploadTime: number | string | undefined): number | undefined {
+  return uploadTime === undefined ? undefined : Number(uploadTime)
+}
+
+function toReply({ videoId, title }: RequestedImport): Static<typeof ImportReply> {
+  return { id: videoId, status: 'Queued', title }
+}
+
+function toOutcomeReply(outcome: ImportOutcome): ImportListReply['imports'][number] {
+  return 'problem' in outcome ? { message: outcome.problem } : toReply(outcome)
 }

@@ -11,7 +11,7 @@ export type ImportRow = {
   problem: string | undefined
 }
 
-/** More than one visit of the page imports. */
+/** Rows of a list that are imported in one go: as many imports of an account may be pending. */
 export const MAX_ROWS = 5_000
 
 /**

@@ -25,8 +25,8 @@ export function ImportPage() {
       <div className={styles.column}>
         <p className={styles.lead}>
           One address a line, or a CSV whose first line names its columns: <b>url</b>, optionally <b>title</b>, <b>tags</b>{' '}
-          (separated by ;), <b>folder</b> (Courses/Drawing) and <b>date</b>. The server fetches the videos itself, also while this
-          page is closed.
+          (separated by ;), <b>folder</b> (Courses/Drawing) and <b>date</b>. The server fetches the videos one after another, also
+          after this page is closed.
         </p>
         <Textarea
           label="Addresses or CSV"
@@ -95,7 +95,7 @@ function Progressing({ run: { isRunning, results }, total }: { run: ImportRun; t
     <div className={styles.progress}>
       {isRunning && <Progress value={(100 * results.size) / Math.max(1, total)} aria-label="Import" />}
       <output>
-        {isRunning ? `Adding ${formatCount(results.size + 1)} of ${formatCount(total)}` : `${countVideos(added)} added`}
+        {isRunning ? `${formatCount(results.size)} of ${formatCount(total)} added` : `${countVideos(added)} added`}
         {failed > 0 && `, ${formatCount(failed)} failed`}.{' '}
         {!isRunning && added > 0 && <Link to="/videos">See them in the library</Link>}
       </output>

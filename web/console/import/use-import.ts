@@ -1,9 +1,8 @@
 import { useQueryClient } from '@tanstack/react-query'
 import { useRef, useState } from 'react'
+import type { ImportListBody, ImportListReply } from '../../../src/http/api/imports.ts'
 import { ApiFailure, callApi } from '../api.ts'
-import { ROOT_FOLDER_ID } from '../library/folder-path.ts'
 import { refreshLibrary } from '../library/queries.ts'
-import { createFolderFinder } from '../upload/find-folder.ts'
 import type { ImportRow } from './import-list.ts'
 
 /** What has become of a row: the id of its video, or why there is none. */
@@ -16,10 +15,12 @@ export type ImportRun = {
   stop(): void
 }
 
-/** Adds one video after the other; the server fetches them, also after the page is closed. */
+/** As many as the server takes in one call. */
+const ROWS_PER_CALL = 500
+
+/** Adds the videos, many in one call; the server fetches them at its own pace, also after the page is closed. */
 export function useImport(): ImportRun {
   const queries = useQueryClient()
-  const [findFolder] = useState(() => createFolderFinder(queries))
   const [isRunning, setRunning] = useState(false)
   const [results, setResults] = useState<ReadonlyMap<ImportRow, ImportResult>>(new Map())
   const stopping = useRef(new AbortController())
@@ -28,39 +29,53 @@ export function useImport(): ImportRun {
     stopping.current = new AbortController()
     const { signal } = stopping.current
     setRunning(true)
-    for (const row of rows) {
-      if (signal.aborted) break
-      const result = await importOne(row).catch((error: unknown) => ({ problem: sentenceOf(error) }))
-      setResults((before) => new Map(before).set(row, result))
+    for (let first = 0; first < rows.length && !signal.aborted; first += ROWS_PER_CALL) {
+      const part = rows.slice(first, first + ROWS_PER_CALL)
+      const found = await importRows(part).catch((error: unknown) => part.map(() => ({ problem: sentenceOf(error) })))
+      setResults((before) => new Map([...before, ...part.flatMap((row, index) => entryOf(row, found[index]))]))
     }
     setRunning(false)
     await refreshLibrary(queries)
-  }
-
-  async function importOne({ url, title, tags, folders, addedAtS }: ImportRow): Promise<ImportResult> {
-    const folderId = await findFolder(ROOT_FOLDER_ID, folders)
-    const body = {
-      url,
-      folderId,
-      ...(title === '' ? {} : { title }),
-      ...(addedAtS === undefined ? {} : { upload_time: addedAtS }),
-    }
-    const { id } = await whenAllowed(() => callApi<{ id: string }>('PUT', 'videos/importUrl', { body }))
-    if (tags.length > 0) await whenAllowed(() => callApi<unknown>('POST', 'videos/tags', { body: { videos: [id], tags } }))
-    return { videoId: id }
+    await queries.invalidateQueries({ queryKey: ['folders'] })
   }
 
   return { isRunning, results, start, stop: () => stopping.current.abort() }
 }
 
-/** Waits as long as the server asks when there were too many calls. */
-async function whenAllowed<Reply>(call: () => Promise<Reply>): Promise<Reply> {
-  for (;;) {
+function entryOf(row: ImportRow, result: ImportResult | undefined): [ImportRow, ImportResult][] {
+  return result === undefined ? [] : [[row, result]]
+}
+
+async function importRows(rows: readonly ImportRow[]): Promise<ImportResult[]> {
+  const body: ImportListBody = { imports: rows.map(toImport) }
+  const idempotencyKey = crypto.randomUUID() // an answer that was lost is asked for again
+  const reply = await whenAccepted(() => callApi<ImportListReply>('POST', 'imports', { body, idempotencyKey }))
+  return reply.imports.map((one) => ('id' in one ? { videoId: one.id } : { problem: one.message }))
+}
+
+function toImport({ url, title, tags, folders, addedAtS }: ImportRow): ImportListBody['imports'][number] {
+  return {
+    url,
+    ...(title === '' ? {} : { title }),
+    ...(addedAtS === undefined ? {} : { upload_time: addedAtS }),
+    tags: [...tags],
+    folders: [...folders],
+  }
+}
+
+const RETRY_AFTER_S = 5
+/** Calls without any answer before the rows are given up. */
+const MAX_UNREACHED = 12
+
+/** Waits as long as the server asks when there were too many calls or imports, and for a server that is away. */
+async function whenAccepted<Reply>(call: () => Promise<Reply>): Promise<Reply> {
+  for (let unreached = 0; ; ) {
     try {
       return await call()
     } catch (error) {
-      if (!(error instanceof ApiFailure) || error.status !== 429) throw error
-      await new Promise((resolve) => setTimeout(resolve, (error.retryAfterS ?? 5) * 1000))
+      if (!(error instanceof ApiFailure) || ![0, 429, 503].includes(error.status)) throw error
+      if (error.status === 0 && ++unreached >= MAX_UNREACHED) throw error
+      await new Promise((resolve) => setTimeout(resolve, (error.retryAfterS ?? RETRY_AFTER_S) * 1000))
     }
   }
 }
