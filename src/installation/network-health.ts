@@ -6,14 +6,16 @@ import { TLSSocket } from 'node:tls'
 import type { Config } from '../config.ts'
 import { type Check, type Finding, failure, ok, warning } from '../health-check.ts'
 import { addIpRange, isInBlockList } from '../net/ip-ranges.ts'
+import { examineUploadSize } from './upload-size.ts'
 
-type NetworkConfig = Pick<Config, 'publicUrl' | 'trustedProxies' | 'outboundAllow'>
+type NetworkConfig = Pick<Config, 'publicUrl' | 'trustedProxies' | 'outboundAllow' | 'uploadMaxBytes'>
 
 /** Checks how the installation is reached from outside, and what it may reach itself. */
-export async function examineNetwork({ publicUrl, trustedProxies, outboundAllow }: NetworkConfig): Promise<Check[]> {
+export async function examineNetwork(config: NetworkConfig): Promise<Check[]> {
+  const { publicUrl, trustedProxies, outboundAllow, uploadMaxBytes } = config
   const checks: Check[] = []
   if (publicUrl !== undefined) {
-    checks.push(...(await examinePublicAddress(publicUrl)))
+    checks.push(...(await examinePublicAddress(publicUrl, uploadMaxBytes)))
     checks.push({ check: 'proxy', ...judgeProxies(publicUrl, trustedProxies) })
   }
   return [...checks, { check: 'outbound requests', ...judgeOutbound(outboundAllow) }]
@@ -30,7 +32,7 @@ const GATEWAY_STATUSES = [502, 503, 504]
 type Answer = { status: number; body: string; date: string | undefined; certificate: Certificate | undefined; atMs: number }
 type Certificate = { endsAt: string; problem: string | undefined }
 
-async function examinePublicAddress(publicUrl: string): Promise<Check[]> {
+async function examinePublicAddress(publicUrl: string, uploadMaxBytes: number): Promise<Check[]> {
   let answer: Answer
   try {
     answer = await askPatiently(new URL(`${publicUrl}/healthz`))
@@ -39,7 +41,9 @@ async function examinePublicAddress(publicUrl: string): Promise<Check[]> {
     const says = `${publicUrl} cannot be reached from here: ${why}. Check that the server runs, its DNS name, the proxy and the firewall.`
     return [{ check: 'public address', ...failure(says) }]
   }
-  const checks: Check[] = [{ check: 'public address', ...judgeAnswer(publicUrl, answer) }]
+  const reached = judgeAnswer(publicUrl, answer)
+  const checks: Check[] = [{ check: 'public address', ...reached }]
+  if (reached.state === 'ok') checks.push({ check: 'upload size', ...(await examineUploadSize(publicUrl, uploadMaxBytes)) })
   if (answer.certificate) checks.push({ check: 'certificate', ...judgeCertificate(answer.certificate, answer.atMs) })
   if (answer.date !== undefined) checks.push({ check: 'clock', ...judgeClock(answer.date, answer.atMs) })
   return checks

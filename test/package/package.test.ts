@@ -62,7 +62,7 @@ test.each(isLong ? [OWN, FRESH] : [OWN])(
     // The video is encoded in the sandbox, under the unit's restrictions.
     const checked = await follow([check])
     expect(checked).not.toMatch(/^(trouble|warning) +(?!backup\b)\S/m)
-    for (const line of ['public address', 'certificate', 'clock', 'proxy'])
+    for (const line of ['public address', 'upload size', 'certificate', 'clock', 'proxy'])
       expect(checked).toMatch(new RegExp(`^ok +${line} `, 'm'))
     const [watchUrl = ''] = /https:\/\/video\.example\.org\/player\/\S+/.exec(checked) ?? []
     await operator.watch(watchUrl)

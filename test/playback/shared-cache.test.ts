@@ -1,10 +1,6 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { runNginx } from '../../bench/peers/nginx.ts'
-import { findFreePort } from '../free-port.ts'
 import { type Reelgate, startSharedReelgate } from '../in-process.ts'
+import { startNginx } from '../nginx.ts'
 import { makeVideo } from '../videos.ts'
 import { bytesOf, createViewer, readMediaPlaylist, type Viewer } from '../viewer.ts'
 
@@ -15,49 +11,22 @@ let nginx: { url: string; remove(): Promise<void> }
 let videoId: string
 beforeAll(async () => {
   reelgate = await startSharedReelgate({ video: await makeVideo() })
-  nginx = await startCache(reelgate.url)
+  nginx = await startNginx((folder) => ({
+    http: `proxy_cache_path ${folder}/cache keys_zone=shared:1m;`,
+    location: `
+      proxy_pass ${reelgate.url};
+      proxy_cache shared;
+      proxy_cache_valid any 10m;
+      proxy_cache_methods GET HEAD POST;
+      proxy_cache_lock on;
+      add_header X-Cache $upstream_cache_status always;`,
+  }))
   videoId = reelgate.videoId
 })
 afterAll(async () => {
   await nginx?.remove()
   await reelgate?.remove()
 })
-
-async function startCache(behind: string): Promise<{ url: string; remove(): Promise<void> }> {
-  const folder = await mkdtemp(join(tmpdir(), 'reelgate-nginx-'))
-  const port = await findFreePort()
-  const ofItsOwn = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map((kind) => `${kind}_temp_path ${folder}/${kind};`)
-  await writeFile(
-    join(folder, 'nginx.conf'),
-    `daemon off; master_process off; pid ${folder}/pid; error_log ${folder}/error.log error;
-     events {}
-     http {
-       access_log off;
-       ${ofItsOwn.join('\n')}
-       proxy_cache_path ${folder}/cache keys_zone=shared:1m;
-       server {
-         listen 127.0.0.1:${port};
-         location / {
-           proxy_pass ${behind};
-           proxy_cache shared;
-           proxy_cache_valid any 10m;
-           proxy_cache_methods GET HEAD POST;
-           proxy_cache_lock on;
-           add_header X-Cache $upstream_cache_status always;
-         }
-       }
-     }`,
-  )
-  const url = `http://127.0.0.1:${port}`
-  const stop = await runNginx(folder, `${url}/healthz`)
-  return {
-    url,
-    async remove() {
-      await stop()
-      await rm(folder, { recursive: true, force: true })
-    },
-  }
-}
 
 async function newPlayingViewer(): Promise<Viewer> {
   const viewer = createViewer(nginx.url)

@@ -5,7 +5,9 @@ import type { AddressInfo } from 'node:net'
 import { expect, onTestFinished, test } from 'vitest'
 import { makeCertificate } from '../certificate.ts'
 import { shiftedClock } from '../faults/faked-clock.ts'
+import { startReelgate } from '../in-process.ts'
 import { makePlace } from '../installation-folder.ts'
+import { startNginx } from '../nginx.ts'
 import { runCli } from '../reelgate.ts'
 import { changeRows } from '../rows.ts'
 
@@ -57,8 +59,8 @@ test('the doctor says how long the certificate of the public address is valid, a
 test('the doctor waits for a server that has just been restarted behind its proxy', async () => {
   const { env } = await makeOwnPlace()
   let asked = 0
-  const proxy = createHttpServer((_request, response) => {
-    asked += 1
+  const proxy = createHttpServer(({ url }, response) => {
+    if (url === '/healthz') asked += 1
     response.writeHead(asked > 2 ? 200 : 502).end('{"status":"ok"}')
   })
   await once(proxy.listen(0, '127.0.0.1'), 'listening')
@@ -112,4 +114,46 @@ test('the doctor names webhooks that fail and API keys that end in the next 14 d
   expect(found('API keys').state).toBe('warning')
   expect(found('webhook deliveries')).toMatchObject({ state: 'warning', says: expect.stringContaining(webhookId) })
   expect(found('webhook deliveries').says).not.toContain('secret-path')
+})
+
+test('U30: the doctor says what nginx in front refuses of an upload, with the number and the setting, and sends no file for it', async () => {
+  const { env } = await makeOwnPlace()
+  const { url } = await startReelgate()
+  async function behind(lines: string) {
+    const nginx = await startNginx(() => ({ location: `proxy_pass ${url}; ${lines}` }))
+    onTestFinished(() => nginx.remove())
+    return (await doctor({ ...env, REELGATE_PUBLIC_URL: nginx.url }))('upload size')
+  }
+  const cure = 'Set client_max_body_size 0; in its server block and reload it.'
+  expect(await behind('')).toEqual({
+    state: 'warning',
+    says: `nginx in front refuses files over about 1 MB (status 413). ${cure}`,
+  })
+  expect(await behind('client_max_body_size 700m;')).toEqual({
+    state: 'warning',
+    says: `nginx in front refuses files over about 730 MB (status 413). ${cure}`,
+  })
+  const open = { state: 'ok', says: 'Files of up to 32 GB are not refused on their way.' }
+  expect(await behind('client_max_body_size 0;')).toEqual(open)
+  expect(await behind('client_max_body_size 0; proxy_request_buffering off;')).toEqual(open)
+})
+
+test('U30: the doctor names Cloudflare’s limits where it is in front, whether or not it refuses before a file is sent', async () => {
+  const { env } = await makeOwnPlace()
+  async function behind(refusesOver: number) {
+    const edge = createHttpServer((_request, response) => response.setHeader('CF-Ray', '8f00-FRA').end('{"status":"ok"}'))
+    edge.on('checkContinue', (request, response) => {
+      const isRefused = Number(request.headers['content-length']) > refusesOver
+      response.writeHead(isRefused ? 413 : 400, { 'CF-Ray': '8f00-FRA', Server: 'cloudflare' }).end()
+    })
+    await once(edge.listen(0, '127.0.0.1'), 'listening')
+    onTestFinished(() => void edge.close())
+    const { port } = edge.address() as AddressInfo
+    return (await doctor({ ...env, REELGATE_PUBLIC_URL: `http://127.0.0.1:${port}` }))('upload size')
+  }
+  expect(await behind(100_000_000)).toEqual({
+    state: 'warning',
+    says: expect.stringMatching(/^Cloudflare in front refuses files over about (99|100) MB .* "DNS only"/),
+  })
+  expect(await behind(1e15)).toEqual({ state: 'warning', says: expect.stringMatching(/^Cloudflare is in front: .*over 100 MB/) })
 })
