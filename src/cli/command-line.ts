@@ -228,7 +228,7 @@ const SESSION: Topic = {
   commands: [
     {
       usage: 'list <account>',
-      description: 'list the sessions of an account that may play now, newest first',
+      description: 'list who watches now in an account, newest first',
       options: [new Option('--user-id <userId>', 'only of this viewer'), new Option('--video <videoId>', 'only on this video')],
       run: ({ argument: account, options: { userId, video, json } }) =>
         runAndPrint('session list', { account, userId, video }, { json }),

@@ -4,7 +4,7 @@ import type { Db } from '../db/database.ts'
 import type { Write } from '../db/write.ts'
 import { type AccountQueueDeps, listQueue } from '../encode/account-queue.ts'
 import { Failure, logLevelFor } from '../errors.ts'
-import type { LiveSession } from '../playback/live-session.ts'
+import { isWatching, type LiveSession } from '../playback/live-session.ts'
 import { findChangeNumber } from './change-number-store.ts'
 import { type AccountEvent, type AccountState, describeChanges, type Session } from './changes.ts'
 
@@ -37,8 +37,6 @@ type Watched = { listeners: Set<Listener>; state: AccountState | undefined; atCo
 const INTERVAL_MS = 1_000
 const MAX_LISTENERS_PER_ACCOUNT = 200
 const MAX_LISTENERS = 2_000
-/** A session without a request for so long has left, whatever its row says. */
-const ACTIVE_S = 60
 const MAX_ALERTS = 20
 
 export function createAccountEvents(deps: AccountEventsDeps): AccountEvents {
@@ -79,9 +77,10 @@ export function createAccountEvents(deps: AccountEventsDeps): AccountEvents {
   /** By account, as far as anyone listens to it. */
   function activeSessions(): Map<string, AccountState['sessions']> {
     const found = new Map([...accounts.keys()].map((id): [string, Map<string, Session>] => [id, new Map()]))
-    const sinceS = deps.nowS() - ACTIVE_S
-    for (const { row, leftAtS, lastSeenAtS } of deps.sessions.values())
-      if (row.endedAtS === null && leftAtS === null && lastSeenAtS >= sinceS) found.get(row.accountId)?.set(row.id, row)
+    for (const session of deps.sessions.values()) {
+      const { row } = session
+      if (found.has(row.accountId) && isWatching(session, deps.nowS())) found.get(row.accountId)?.set(row.id, row)
+    }
     return found
   }
 

@@ -3,6 +3,7 @@ import type { PlaybackSessionRow } from '../db/tables.ts'
 import type { TokenBucket } from '../rate-limits/token-bucket.ts'
 import type { ReplayWindow } from './proof.ts'
 import { END_REASONS, type EndReason, PlaybackRefusal } from './refusal.ts'
+import { LEASE_S } from './stream-slot-store.ts'
 import type { Watching } from './watching.ts'
 
 /** A session in memory: its row, and what need not be stored because a restart makes every older proof stale. */
@@ -22,8 +23,9 @@ export type LiveSession = {
   usedAtS: number
   /** When its page sent `leave`; null once a page is open again. This and `lastSeenAtS` are newer than the row until `saveSessions`. */
   leftAtS: number | null
-  /** Where the viewer was at the last beat. */
+  /** Where the viewer was at the last beat, and whether it played. */
   positionS: number
+  isPlaying: boolean
   watching: Watching
   /** When it last asked for a key that its budget had not released before. */
   newKeyAtS: number
@@ -35,6 +37,18 @@ export type LiveSession = {
 
 /** A session that makes no request for this long has ended. */
 export const MAX_IDLE_S = 3600
+
+/** An open page sends a request at least once a minute, also while it is paused; one of them may be lost or late. */
+export const MAX_SILENT_S = 90
+
+/**
+ * Whether someone watches: the video was started, and the page with it is open. A page that plays reports every few seconds, and is taken
+ * as closed when its stream slot would be free.
+ */
+export function isWatching({ row, leftAtS, lastSeenAtS, isPlaying }: LiveSession, nowS: number): boolean {
+  const hasStarted = row.viewedAtS !== null
+  return hasStarted && row.endedAtS === null && leftAtS === null && nowS - lastSeenAtS < (isPlaying ? LEASE_S : MAX_SILENT_S)
+}
 
 /** The sessions that are in use, in memory. */
 export type LiveSessions = Map<string, LiveSession>

@@ -83,13 +83,15 @@ export type Beat = { state: 'playing' | 'stalled' | 'paused' | 'ended'; position
 export async function recordBeat(deps: PlaybackDeps, session: LiveSession, beat: Beat): Promise<void> {
   const { state, positionS } = beat
   session.positionS = positionS
+  const isPlaying = state === 'playing' || state === 'stalled'
+  session.isPlaying = isPlaying
   session.leftAtS = null
-  if (state === 'playing' || state === 'stalled') await acquireStreamSlot(deps, session)
+  if (isPlaying) await acquireStreamSlot(deps, session)
   for (const part of splitAtSeek(beat)) {
     deps.suspicions.recordBeat(session.row, { isPlaying: part.state === 'playing', positionS: part.positionS })
     await recordWatched(deps, session, part)
   }
-  if (state !== 'playing' && state !== 'stalled') return
+  if (!isPlaying) return
   const video = await getSessionVideo(deps, session)
   const budgets = await deps.keyPacing.budgetsOf({ ...session, video })
   budgets.recordWatching()

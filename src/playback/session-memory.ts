@@ -80,6 +80,7 @@ function keepLive(
     leftAtS,
     newKeyAtS: 0,
     positionS,
+    isPlaying: false,
     watching: newWatching(row.keyWindows),
     address: '',
     location: undefined,

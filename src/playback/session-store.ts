@@ -99,30 +99,40 @@ export type LiveSessionRow = Pick<PlaybackSessionRow, 'id' | 'userId' | 'videoId
   userAgent: string | null
 }
 
-/** Sessions that have not ended and were seen since then, the newest first. */
-export async function listLiveSessions(
+/** Sessions as they are stored that were given a key, have not ended or left, and were seen since then, the newest first. */
+export async function listWatchingSessions(
   db: Db,
   accountId: string,
   filter: SessionFilter,
   { seenSinceS, limit }: { seenSinceS: number; limit: number },
 ): Promise<LiveSessionRow[]> {
-  return db
-    .selectFrom('playbackSession as session')
-    .leftJoin('redeemAttempt as opening', (join) =>
-      join.onRef('opening.otpHash', '=', 'session.otpHash').on('opening.outcome', '=', 'opened'),
-    )
-    .select(['session.id', 'session.userId', 'session.videoId', 'session.startedAtS', 'session.lastSeenAtS'])
-    .select(['opening.address', 'opening.userAgent'])
+  return selectLiveSessions(db)
     .where('session.accountId', '=', accountId)
     .where('session.endedAtS', 'is', null)
+    .where('session.viewedAtS', 'is not', null)
+    .where('session.leftAtS', 'is', null)
     .where('session.lastSeenAtS', '>=', seenSinceS)
-    .$if(filter.sessionId !== undefined, (query) => query.where('session.id', '=', filter.sessionId ?? ''))
     .$if(filter.userId !== undefined, (query) => query.where('session.userId', '=', filter.userId ?? ''))
     .$if(filter.videoId !== undefined, (query) => query.where('session.videoId', '=', filter.videoId ?? ''))
     .orderBy('session.startedAtS', 'desc')
     .limit(limit)
     .execute()
 }
+
+/** The sessions with these ids that have not ended. */
+export async function findLiveSessions(db: Db, ids: readonly string[]): Promise<LiveSessionRow[]> {
+  if (ids.length === 0) return []
+  return selectLiveSessions(db).where('session.id', 'in', ids).where('session.endedAtS', 'is', null).execute()
+}
+
+const selectLiveSessions = (db: Db) =>
+  db
+    .selectFrom('playbackSession as session')
+    .leftJoin('redeemAttempt as opening', (join) =>
+      join.onRef('opening.otpHash', '=', 'session.otpHash').on('opening.outcome', '=', 'opened'),
+    )
+    .select(['session.id', 'session.userId', 'session.videoId', 'session.startedAtS', 'session.lastSeenAtS'])
+    .select(['opening.address', 'opening.userAgent'])
 
 /** Ends the matching sessions and frees their stream slots. @returns their ids */
 export async function endMatchingSessions(

@@ -3,9 +3,15 @@ import { hashSecret } from '../crypto/secret.ts'
 import type { Db } from '../db/database.ts'
 import type { Write } from '../db/write.ts'
 import type { Countries } from './countries.ts'
-import { type LiveSessions, MAX_IDLE_S, recordEnd } from './live-session.ts'
+import { isWatching, type LiveSessions, MAX_SILENT_S, recordEnd } from './live-session.ts'
 import { expireOtp } from './otp-store.ts'
-import { endMatchingSessions, type LiveSessionRow, listLiveSessions, type SessionFilter } from './session-store.ts'
+import {
+  endMatchingSessions,
+  findLiveSessions,
+  type LiveSessionRow,
+  listWatchingSessions,
+  type SessionFilter,
+} from './session-store.ts'
 import type { Progress, Suspicions } from './suspicion.ts'
 
 // An owner sees who watches, and stops them: playback-protocol.md, section 4.
@@ -28,14 +34,24 @@ export type ListedSession = LiveSessionRow & { [Seconds in keyof Progress]: numb
   country: string | null
 }
 
-/** The account's sessions that may play now, the newest first. */
+/** The account's sessions that watch now, the newest first: those that were started and whose page is open. */
 export async function listSessions(
-  { db, nowS, suspicions, countries }: Pick<StopDeps, 'db' | 'nowS' | 'suspicions' | 'countries'>,
+  { db, nowS, sessions, suspicions, countries }: Pick<StopDeps, 'db' | 'nowS' | 'sessions' | 'suspicions' | 'countries'>,
   accountId: string,
   filter: Pick<SessionFilter, 'userId' | 'videoId'>,
   limit: number,
 ): Promise<ListedSession[]> {
-  const rows = await listLiveSessions(db, accountId, filter, { seenSinceS: nowS() - MAX_IDLE_S, limit })
+  // Rows are a few seconds old, and memory is empty after a restart: what memory knows counts.
+  const stored = await listWatchingSessions(db, accountId, filter, { seenSinceS: nowS() - MAX_SILENT_S, limit })
+  const watching = newestWatching(sessions, { accountId, filter, limit, nowS: nowS() })
+  const [storedIds, watchingIds] = [new Set(stored.map(({ id }) => id)), new Set(watching)]
+  const added = await findLiveSessions(
+    db,
+    watching.filter((id) => !storedIds.has(id)),
+  )
+  const rows = [...stored.filter(({ id }) => !sessions.has(id) || watchingIds.has(id)), ...added]
+    .toSorted((a, b) => b.startedAtS - a.startedAtS)
+    .slice(0, limit)
   return Promise.all(
     rows.map(async (row) => {
       const progress = suspicions.progressOf(row.id)
@@ -44,6 +60,26 @@ export async function listSessions(
     }),
   )
 }
+
+/** Ids of the sessions in memory that watch now and match. */
+function newestWatching(
+  sessions: LiveSessions,
+  { accountId, filter: { userId, videoId }, limit, nowS }: NewestWatching,
+): string[] {
+  return [...sessions.values()]
+    .filter(
+      (session) =>
+        session.row.accountId === accountId &&
+        (userId === undefined || session.row.userId === userId) &&
+        (videoId === undefined || session.row.videoId === videoId) &&
+        isWatching(session, nowS),
+    )
+    .map(({ row }) => row)
+    .toSorted((a, b) => b.startedAtS - a.startedAtS)
+    .slice(0, limit)
+    .map(({ id }) => id)
+}
+type NewestWatching = { accountId: string; filter: Pick<SessionFilter, 'userId' | 'videoId'>; limit: number; nowS: number }
 
 /** The list is worth having without countries, too, where their database cannot be read. */
 async function findCountry(countries: Countries, address: string | null): Promise<string | null> {

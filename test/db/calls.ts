@@ -132,12 +132,13 @@ export const ALWAYS: readonly Call[] = [
   ['a session', 20, (db) => sessions.findSession(db, V)],
   ['the session of an OTP', 20, (db) => sessions.findSessionOfOtp(db, hashOf(7))],
   ['saving when a session was seen', 80, (db) => sessions.saveLastSeen(db, { id: V, lastSeenAtS: 1, leftAtS: null })],
-  ['live sessions of an account', 2000, (db) => sessions.listLiveSessions(db, large, {}, { seenSinceS: 0, limit: 20 })],
+  ['live sessions of an account', 2000, (db) => sessions.listWatchingSessions(db, large, {}, { seenSinceS: 0, limit: 20 })],
   [
     'live sessions of a viewer',
     2000,
-    (db) => sessions.listLiveSessions(db, large, { userId: 'viewer 5' }, { seenSinceS: 0, limit: 20 }),
+    (db) => sessions.listWatchingSessions(db, large, { userId: 'viewer 5' }, { seenSinceS: 0, limit: 20 }),
   ],
+  ['live sessions by id', 200, (db) => sessions.findLiveSessions(db, [V, idOf(9)])],
   [
     'stopping a viewer',
     1000,

@@ -896,9 +896,11 @@ const STORES: readonly (readonly [store: string, calls: readonly Call[]])[] = [
       (tx) => slots.findFirstSlotEnd(tx, { ...claim('s3'), userId: 'nobody' }),
       ...[99, 40, 60].map((endsAtS) => (tx: Db) => slots.endSlotAt(tx, 's1', endsAtS)),
       (tx) => slots.freeSlot(tx, 's3'),
-      ...[{}, { userId: 'viewer' }, { userId: 'nobody' }, { videoId: V2, sessionId: 's2' }].map(
-        (filter) => (tx: Db) => sessions.listLiveSessions(tx, A, filter, { seenSinceS: 10, limit: 2 }),
+      ...[{}, { userId: 'viewer' }, { userId: 'nobody' }, { videoId: V2 }].map(
+        (filter) => (tx: Db) => sessions.listWatchingSessions(tx, A, filter, { seenSinceS: 10, limit: 2 }),
       ),
+      (tx) => sessions.findLiveSessions(tx, []),
+      (tx) => sessions.findLiveSessions(tx, ['s1', 's2', 'none']),
       (tx) => sessions.endMatchingSessions(tx, { ...stopping, filter: { userId: 'nobody' } }),
       (tx) => sessions.endMatchingSessions(tx, { ...stopping, filter: { otpHash: bytes(3), videoId: V2, sessionId: 's3' } }),
       (tx) => slots.freeSlots(tx, ['s2', 's9']),

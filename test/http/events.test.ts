@@ -54,6 +54,7 @@ test('a page sees a video come, the work on it, and its viewer start and leave; 
 
   const viewer = reelgate.newViewer()
   expect(await viewer.redeem(await owner.issueOtp(videoId, { userId: 'ann' }))).toMatchObject({ playing: true })
+  expect((await viewer.key(0)).status).toBe(200)
   const { session } = viewer.state
   const ofSession = (state: string) => (event: StreamEvent) => event.event === 'session' && event.data.state === state
   expect((await page.until(ofSession('started'))).data).toEqual({ session, video: videoId, userId: 'ann', state: 'started' })

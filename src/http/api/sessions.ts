@@ -49,7 +49,7 @@ export function sessionRoutes(app: App, { stops }: SessionRoutesDeps): void {
       config: { permission: 'viewer' },
       schema: {
         summary: 'List playback sessions',
-        description: `The playback sessions that may play now, the newest first, at most ${MAX_ROWS}. Filter by viewer or video.`,
+        description: `Who watches now: the playback sessions that were started and whose page is open, the newest first, at most ${MAX_ROWS}. Filter by viewer or video. A viewer who left can still be stopped.`,
         querystring: ListQuery,
         response: { 200: ListReply },
       },
