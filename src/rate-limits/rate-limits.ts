@@ -72,7 +72,7 @@ export async function openRateLimits(deps: BanDeps & { log: Logger }, numbers: R
     limiters.push(made)
     return made
   }
-  const ofAddresses = (scope: Scope, budget: string, limit: number) =>
+  const ofAddresses = (scope: Scope | undefined, budget: string, limit: number) =>
     withNetworks(limiter(budget, limit, scope), limiter(budget, NETWORK_FACTOR * limit, scope))
   const ofOwners = (budget: OwnerBudget): OwnerLimits => ({
     ip: ofAddresses('ip', budget, numbers[budget].ip),
@@ -87,7 +87,7 @@ export async function openRateLimits(deps: BanDeps & { log: Logger }, numbers: R
     otp: ofOwners('otp'),
     uploads: ofOwners('uploads'),
     unauthenticated: ofAddresses('ip', 'unauthenticated', unauthenticated.ip),
-    signIns: ofAddresses('ip', 'signIns', signIns.ip),
+    signIns: ofAddresses(undefined, 'signIns', signIns.ip), // a ban would lock out others at the address for half an hour
     forms: ofAddresses('ip', 'forms', uploads.ip),
     redeem: ofAddresses('viewer', 'redeem', redeem.ip),
     spendable: limiter('redeem', Math.ceil(SPENDABLE_PART * redeem.ip)),

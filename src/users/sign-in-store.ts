@@ -48,18 +48,6 @@ export async function saveSignInSeen(tx: Db, id: string, lastSeenAtS: number): P
   await tx.updateTable('signIn').set({ lastSeenAtS }).where('id', '=', id).execute()
 }
 
-/** Whether the person has been signed in from an address lately. */
-export async function hasSignedInFrom(db: Db, consoleUserId: string, address: string): Promise<boolean> {
-  const row = await db
-    .selectFrom('signIn')
-    .select('id')
-    .where('consoleUserId', '=', consoleUserId)
-    .where('address', '=', address)
-    .limit(1)
-    .executeTakeFirst()
-  return row !== undefined
-}
-
 /** Whether a sign-in has not ended, and its person is not disabled. */
 export async function isLiveSignIn(db: Db, id: string, nowS: number): Promise<boolean> {
   const row = await db

@@ -11,7 +11,6 @@ import type { SignedIn } from './authenticate.ts'
 import { checkNewPassword, type Passwords } from './password.ts'
 import type { SignInLimit } from './sign-in-limit.ts'
 import {
-  hasSignedInFrom,
   insertSignIn,
   removeOldLinks,
   removeOldSignIns,
@@ -55,24 +54,21 @@ export async function signInWithPassword(
   browser: Browser,
 ): Promise<NewSignIn> {
   const foldedName = foldCase(name.trim())
+  countAttempt(deps, foldedName, browser)
   const user = await findUserByName(deps.db, foldedName)
-  await countAttempt(deps, foldedName, user, browser)
   if (!(await isRightPassword(deps, user, password)) || !user)
     throw new Failure('unauthenticated', 'The name or the password is wrong.')
-  deps.signInLimit?.refund(foldedName)
+  deps.signInLimit?.refund(browser.address, foldedName)
   return deps.write((tx) => openSignIn(tx, { user, method: 'password', nowS: deps.nowS() }, browser))
 }
 
-/** Attempts on a name are limited, but not from an address where its person was signed in: a stranger cannot lock anyone out. */
-async function countAttempt(
-  { db, signInLimit }: SignInDeps,
-  foldedName: string,
-  user: ConsoleUserRow | undefined,
-  { address }: Browser,
-): Promise<void> {
-  const retryAfterS = signInLimit?.take(foldedName)
-  if (retryAfterS === undefined || (user && (await hasSignedInFrom(db, user.id, address)))) return
-  throw new Failure('limited', `Too many attempts for this name. Wait ${retryAfterS} seconds, or use a passkey.`, { retryAfterS })
+/** @throws Failure `limited`, the same whatever the name is */
+function countAttempt({ signInLimit }: SignInDeps, foldedName: string, { address }: Browser): void {
+  const retryAfterS = signInLimit?.take(address, foldedName)
+  if (retryAfterS === undefined) return
+  throw new Failure('limited', `Too many wrong passwords from your address. Wait ${retryAfterS} seconds, or use a passkey.`, {
+    retryAfterS,
+  })
 }
 
 async function isRightPassword(
@@ -140,7 +136,7 @@ export async function signOut({ write }: Pick<SignInDeps, 'write'>, token: strin
 const KEPT_S = 30 * DAY_S
 const BATCH_SIZE = 1_000
 
-/** Removes links that have expired, and sign-ins a month after their end: until then their address counts as known. */
+/** Removes links that have expired, and sign-ins a month after their end. */
 export async function pruneSignIns({ write, nowS }: Pick<SignInDeps, 'write' | 'nowS'>): Promise<void> {
   await write((tx) => removeOldLinks(tx, nowS()))
   while ((await write((tx) => removeOldSignIns(tx, nowS() - KEPT_S, BATCH_SIZE))) > 0);
@@ -160,10 +156,10 @@ export async function setPassword(
   const user = await findUser(deps.db, signedIn.consoleUserId)
   if (!user) throw new Failure('unauthenticated', 'You are not signed in.')
   if (user.wrappedPasswordHash && signedIn.method !== 'link') {
-    await countAttempt(deps, user.foldedName, user, browser)
+    countAttempt(deps, user.foldedName, browser)
     if (!(await isRightPassword(deps, user, current ?? '')))
       throw new Failure('forbidden', 'The current password is wrong. If it is lost, "reelgate console link" prints a link.')
-    deps.signInLimit?.refund(user.foldedName)
+    deps.signInLimit?.refund(browser.address, user.foldedName)
   }
   checkNewPassword(password, user.name)
   const phc = await deps.passwords.hash(password)

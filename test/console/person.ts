@@ -27,7 +27,7 @@ export function createPerson(url: string) {
     })
     for (const set of response.headers.getSetCookie()) {
       const [pair = ''] = set.split(';')
-      if (pair.startsWith('reelgate-console=')) cookie = /Max-Age=0/.test(set) ? undefined : pair
+      if (pair.startsWith('reelgate-console-')) cookie = /Max-Age=0/.test(set) ? undefined : pair
     }
     return response
   }

@@ -1,4 +1,6 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { createHash } from 'node:crypto'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { createSignInLimit, type SignInLimit } from '../../src/users/sign-in-limit.ts'
 import { type Reelgate, startReelgate, startSharedReelgate } from '../in-process.ts'
 import { sendRaw } from '../raw-http.ts'
 import { changeRows, readRows } from '../rows.ts'
@@ -73,7 +75,9 @@ describe('D01: the cookie', () => {
   test('over http on this machine is out of reach for scripts and other sites', async () => {
     const response = await createPerson(reelgate.url).ask('POST', '/sign-in', { body: { name: 'OWNER', password: PASSWORD } })
     expect(response.headers.getSetCookie()).toEqual([
-      expect.stringMatching(/^reelgate-console=[A-Za-z0-9]{64}; Path=\/; Max-Age=2(592000|59199\d); HttpOnly; SameSite=Strict$/),
+      expect.stringMatching(
+        /^reelgate-console-[0-9a-f]{8}=[A-Za-z0-9]{64}; Path=\/; Max-Age=2(592000|59199\d); HttpOnly; SameSite=Strict$/,
+      ),
     ])
   })
 
@@ -86,11 +90,30 @@ describe('D01: the cookie', () => {
     const answer = await sendRaw(secure.url, 'POST /console/api/sign-in/link', page, JSON.stringify({ token }), as)
     expect(answer.status).toBe(200)
     const set = answer.headers.get('set-cookie') ?? ''
-    expect(set).toMatch(/^__Host-reelgate-console=\w{64}; Path=\/; Max-Age=86(400|39\d); HttpOnly; SameSite=Strict; Secure$/)
+    expect(set).toMatch(
+      /^__Host-reelgate-console-[0-9a-f]{8}=\w{64}; Path=\/; Max-Age=86(400|39\d); HttpOnly; SameSite=Strict; Secure$/,
+    )
     const [cookie = ''] = set.split(';')
     const ask = (lines: string[]) => sendRaw(secure.url, 'GET /console/api/videos', lines, '', as)
     expect((await ask([`Cookie: ${cookie}`])).status).toBe(200)
     expect((await ask([`Cookie: ${cookie.replace('__Host-', '')}`])).status).toBe(401)
+    const hash = createHash('sha256').update(publicUrl).digest('hex').slice(0, 8)
+    expect(cookie).toMatch(new RegExp(`^__Host-reelgate-console-${hash}=`))
+  })
+
+  test('D17: two installations on one host do not sign each other out', async () => {
+    const other = await startReelgate()
+    const browser = await newBrowser()
+    const there = createPerson(other.url)
+    // A browser sends the cookies of all ports of a host to each of them.
+    there.cookie = browser.cookie
+    await there.get('POST', '/sign-in/link', { token: await makeLink(other) })
+    const both = `${browser.cookie}; ${there.cookie}`
+    for (const { url } of [reelgate, other]) {
+      const response = await fetch(`${url}/console/api/videos`, { headers: { Cookie: both } })
+      expect(response.status).toBe(200)
+    }
+    expect(browser.cookie?.split('=')[0]).not.toBe(there.cookie?.split('=')[0])
   })
 
   test('is new at each sign-in', async () => {
@@ -151,8 +174,8 @@ test('a lost password is replaced by way of a link, without the old one', async 
 })
 
 test('D05: a cookie that was set before is replaced at a sign-in, and opens nothing', async () => {
-  const browser = createPerson(reelgate.url)
-  const preset = `reelgate-console=${'A'.repeat(64)}`
+  const browser = await newBrowser()
+  const preset = `${browser.cookie?.split('=')[0]}=${'A'.repeat(64)}`
   browser.cookie = preset
   await browser.get('POST', '/sign-in', { name: 'owner', password: PASSWORD })
   expect(browser.cookie).not.toBe(preset)
@@ -201,21 +224,92 @@ describe('D06: guessing', () => {
     expect((await limited.owner.list()).count).toBe(0) // nothing else of the address is limited
   })
 
-  test('is limited for each name, known or not, but not where its person was signed in before', async () => {
-    const limited = await startReelgate({ env: { REELGATE_LIMITS: '{"signIns":{"ip":1000}}' } })
-    const known = await signIn(limited)
-    await known.get('PUT', '/sign-in/password', { password: PASSWORD })
-    changeRows(limited, `update sign_in set address = '192.0.2.1'`)
-    for (const name of ['owner', 'unknown']) {
-      const statuses: number[] = []
-      for (let attempt = 0; attempt < 12; attempt++)
-        statuses.push((await createPerson(limited.url).ask('POST', '/sign-in', { body: { name, password: 'wrong' } })).status)
-      expect(statuses).toEqual([...Array(10).fill(401), 429, 429])
+  /** Attempts from one address, one after the other. @returns the answers without what differs between any two requests */
+  async function guess(url: string, address: string, attempts: readonly { name: string; password: string }[]) {
+    const answers: { status: number; body: string; retryAfterS: number }[] = []
+    for (const body of attempts) {
+      const response = await createPerson(url).ask('POST', '/sign-in', { body, headers: { 'X-Forwarded-For': address } })
+      const text = (await response.text()).replace(/"requestId":"[^"]*"/, '')
+      answers.push({ status: response.status, body: text, retryAfterS: Number(response.headers.get('Retry-After')) })
     }
-    const right = { name: 'owner', password: PASSWORD }
-    expect((await createPerson(limited.url).ask('POST', '/sign-in', { body: right })).status).toBe(429)
-    changeRows(limited, `update sign_in set address = '127.0.0.1'`)
-    expect((await createPerson(limited.url).ask('POST', '/sign-in', { body: right })).status).toBe(200)
+    return answers
+  }
+  const statusesOf = (answers: readonly { status: number }[]) => answers.map(({ status }) => status)
+  const wrong = (name: string, times: number) => Array(times).fill({ name, password: 'wrong' })
+
+  describe('from many addresses', () => {
+    const RIGHT = { name: 'owner', password: PASSWORD }
+    const ENV = {
+      REELGATE_TRUSTED_PROXIES: '127.0.0.1',
+      REELGATE_LIMITS: '{"signIns":{"ip":1000},"unauthenticated":{"ip":1000}}',
+    }
+    let limited: Awaited<ReturnType<typeof startSharedReelgate>>
+    beforeAll(async () => {
+      limited = await startSharedReelgate({ env: ENV })
+      await (await signIn(limited)).get('PUT', '/sign-in/password', { password: PASSWORD })
+    })
+    afterAll(() => limited?.remove())
+
+    test('D18: ten wrong passwords slow one address down for at most a minute, and no other one', async () => {
+      const guesses = await guess(limited.url, '192.0.2.1', [...wrong('owner', 12), RIGHT])
+      expect(statusesOf(guesses)).toEqual([...Array(10).fill(401), 429, 429, 429])
+      for (const { retryAfterS } of guesses.slice(10)) expect(retryAfterS).toBeLessThanOrEqual(60)
+      expect(statusesOf(await guess(limited.url, '192.0.2.2', [RIGHT]))).toEqual([200])
+    })
+
+    test('D19: 401 and 429 are the same for a name that exists and one that does not, also where its person has been', async () => {
+      await guess(limited.url, '192.0.2.4', [RIGHT])
+      const known = await guess(limited.url, '192.0.2.4', wrong('owner', 12))
+      const unknown = await guess(limited.url, '192.0.2.5', wrong('no such person', 12))
+      expect(known.map(withoutSeconds)).toEqual(unknown.map(withoutSeconds))
+      expect(statusesOf(known)).toEqual([...Array(10).fill(401), 429, 429])
+    })
+  })
+
+  /** They count down meanwhile. */
+  const withoutSeconds = ({ status, body }: { status: number; body: string }) => [
+    status,
+    body.replace(/\d+ seconds/, 'N seconds'),
+  ]
+
+  describe('the limit', () => {
+    const clock = { nowS: 1_000 }
+    let limit: SignInLimit
+    beforeEach(() => {
+      limit = createSignInLimit(() => clock.nowS)
+    })
+    const take = (address: string, times: number, name = 'owner') =>
+      Array.from({ length: times }, () => limit.take(address, name))
+
+    test('D18: whatever an address has sent, it waits a minute at most, and a right password is not counted', () => {
+      expect(take('192.0.2.1', 10)).toEqual(Array(10).fill(undefined))
+      expect(take('192.0.2.1', 300)).toEqual(Array(300).fill(60))
+      clock.nowS += 30
+      expect(take('192.0.2.1', 1)).toEqual([30])
+      clock.nowS += 30
+      expect(take('192.0.2.1', 1)).toEqual([undefined])
+      limit.refund('192.0.2.1', 'owner')
+      expect(take('192.0.2.1', 2)).toEqual([undefined, 60])
+      clock.nowS += 600
+      expect(take('192.0.2.1', 11)).toEqual([...Array(10).fill(undefined), 60])
+    })
+
+    test('D18: an IPv6 address counts as its /64', () => {
+      for (let host = 1; host <= 10; host++) expect(take(`2001:db8::${host}`, 1)).toEqual([undefined])
+      expect(take('2001:db8::ffff', 1)).toEqual([60])
+      expect(take('2001:db8:0:1::1', 1)).toEqual([undefined])
+    })
+
+    test('D18: a name that is guessed from many addresses has one attempt a minute from each, so its person still gets in', () => {
+      for (let host = 1; host <= 10; host++) take(`198.51.100.${host}`, 10)
+      expect(take('203.0.113.1', 2)).toEqual([undefined, 60])
+      expect(take('203.0.113.1', 2, 'ann')).toEqual([undefined, undefined]) // another name
+      expect(take('203.0.113.2', 1)).toEqual([undefined])
+      limit.refund('203.0.113.2', 'owner')
+      expect(take('203.0.113.2', 1)).toEqual([undefined])
+      clock.nowS += 60
+      expect(take('203.0.113.1', 1)).toEqual([undefined])
+    })
   })
 })
 

@@ -75,7 +75,6 @@ export const ALWAYS: readonly Call[] = [
   ['the holder of an API key', 60, (db) => findKeyHolder(db, hashOf(7))],
   ['who is signed in', 60, (db) => signIns.findSignIn(db, hashOf(7))],
   ['whether a sign-in is live', 60, (db) => signIns.isLiveSignIn(db, idOf(7), NOW_S)],
-  ['whether a person was at an address', 60, (db) => signIns.hasSignedInFrom(db, 'user 7', '192.0.2.1')],
   ['the end of a sign-in', 60, (db) => signIns.removeSignInByToken(db, hashOf(7))],
   ['the end of all sign-ins of a person', 200, (db) => signIns.removeSignInsOfUser(db, 'user 7')],
   ['the sign-ins of a person', 200, (db) => signIns.listSignIns(db, 'user 7', 0, 0)],

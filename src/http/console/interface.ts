@@ -27,7 +27,7 @@ export async function consoleApiInterface(app: App, deps: ConsoleApiDeps): Promi
       throw error instanceof Failure ? await countUnauthenticated(deps, { request, reply }, error) : error
     }
   })
-  const findCaller: FindCaller = async (request) => deps.findSignedIn(readSignInToken(request))
+  const findCaller: FindCaller = async (request) => deps.findSignedIn(readSignInToken(deps, request))
   authenticateCallers(app, { ...deps, findCaller })
   apiRoutes(app, deps)
   eventRoutes(app, { ...deps, findCaller })

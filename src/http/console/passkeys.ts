@@ -141,7 +141,7 @@ function signInRoutes(app: App, deps: PasskeyRoutesDeps): void {
 
 function managementRoutes(app: App, deps: PasskeyRoutesDeps): void {
   const { signIn } = deps
-  const person = (request: FastifyRequest) => deps.findSignedIn(readSignInToken(request))
+  const person = (request: FastifyRequest) => deps.findSignedIn(readSignInToken(deps, request))
 
   app.get(
     '/passkeys',
@@ -207,7 +207,7 @@ function managementRoutes(app: App, deps: PasskeyRoutesDeps): void {
       const { transports = [], ...credential } = response
       const passkey = { credential: { id, ...credential }, transports, name, rp: relyingParty(deps, request) }
       const renewed = await addPasskey(signIn, signedIn, passkey, browserOf(deps, request))
-      if (renewed) setSignInCookie(reply, findScheme(request, deps.publicUrl()) ?? 'https', renewed, signIn.nowS())
+      if (renewed) setSignInCookie({ ...deps, reply }, findScheme(request, deps.publicUrl()) ?? 'https', renewed, signIn.nowS())
       return { message: 'Added' as const }
     },
   )

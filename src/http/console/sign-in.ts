@@ -82,7 +82,7 @@ export function signInRoutes(app: App, deps: SignInRoutesDeps): void {
       },
     },
     async (request, reply) => {
-      const find = () => deps.findSignedIn(readSignInToken(request))
+      const find = () => deps.findSignedIn(readSignInToken(deps, request))
       const signedIn = await identify(deps, { request, reply }, 'viewer', find).catch(ifSignedOut)
       return signedIn ? signedInReply(deps, signedIn) : signedOutReply()
     },
@@ -132,8 +132,8 @@ export function signInRoutes(app: App, deps: SignInRoutesDeps): void {
       schema: { summary: 'Sign out', response: { 200: SignedOut } },
     },
     async (request, reply) => {
-      const token = readSignInToken(request)
-      clearSignInCookies(reply)
+      const token = readSignInToken(deps, request)
+      clearSignInCookies({ ...deps, reply })
       if (token === undefined || !(await signOut(deps.signIn, token))) {
         const counted = await countUnauthenticated(deps, { request, reply }, new Failure('unauthenticated', 'Not signed in.'))
         if (counted instanceof Failure && counted.kind === 'limited') throw counted
@@ -155,7 +155,7 @@ export function signInRoutes(app: App, deps: SignInRoutesDeps): void {
     },
     async (request, reply) => {
       await countSignIn(deps, { request, reply })
-      const signedIn = await deps.findSignedIn(readSignInToken(request))
+      const signedIn = await deps.findSignedIn(readSignInToken(deps, request))
       return beginSignIn(
         deps,
         { request, reply },
@@ -171,7 +171,7 @@ export async function beginSignIn(
   { request, reply }: { request: FastifyRequest; reply: FastifyReply },
   signIn: NewSignIn,
 ): Promise<SignInReply> {
-  setSignInCookie(reply, findScheme(request, deps.publicUrl()) ?? 'https', signIn, deps.signIn.nowS())
+  setSignInCookie({ ...deps, reply }, findScheme(request, deps.publicUrl()) ?? 'https', signIn, deps.signIn.nowS())
   return signedInReply(deps, await deps.findSignedIn(signIn.token))
 }
 
@@ -212,7 +212,7 @@ export function requireSecure({ publicUrl }: Pick<SignInRoutesDeps, 'publicUrl'>
   )
 }
 
-export function browserOf({ addressOf }: LimitDeps, request: FastifyRequest): Browser {
+export function browserOf(deps: LimitDeps & { publicUrl(): string }, request: FastifyRequest): Browser {
   const userAgent = request.headers['user-agent'] ?? ''
-  return { address: addressOf(request), userAgent, oldToken: readSignInToken(request) }
+  return { address: deps.addressOf(request), userAgent, oldToken: readSignInToken(deps, request) }
 }

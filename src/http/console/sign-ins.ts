@@ -27,7 +27,7 @@ const AccountChoice = Type.Object({ account: Type.String({ description: 'id of t
 /** The browsers in which a person is signed in, and the account that this one looks at. */
 export function signInsRoutes(app: App, deps: SignInRoutesDeps): void {
   const { signIn } = deps
-  const person = (request: FastifyRequest) => deps.findSignedIn(readSignInToken(request))
+  const person = (request: FastifyRequest) => deps.findSignedIn(readSignInToken(deps, request))
 
   app.get(
     '/sign-ins',

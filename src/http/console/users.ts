@@ -54,7 +54,7 @@ const DeletedReply = Type.Object({ message: Type.Literal('Deleted') })
 /** The people of the account that is looked at. */
 export function userRoutes(app: App, deps: SignInRoutesDeps): void {
   const { signIn } = deps
-  const person = (request: FastifyRequest) => deps.findSignedIn(readSignInToken(request))
+  const person = (request: FastifyRequest) => deps.findSignedIn(readSignInToken(deps, request))
   const linkBody = ({ token, expiresAtS }: SignInLink): Static<typeof Link> => ({
     url: linkUrl(consoleUrl(deps.publicUrl()), token),
     expiresAt: isoTime(expiresAtS),

@@ -1,5 +1,6 @@
 import packageJson from '../../../package.json' with { type: 'json' }
 import type { RateLimitConfig } from '../../config.ts'
+import { usualCookieName } from '../console/cookie.ts'
 import { BUDGETS } from '../server/rate-limits.ts'
 import type { ApiRoute } from './api-routes.ts'
 import { createExample, type JsonSchema, listProperties, toJsonSchema } from './json-schema.ts'
@@ -142,8 +143,8 @@ export function apiDocument(routes: readonly ApiRoute[], publicUrl: string, limi
         consoleCookie: {
           type: 'apiKey',
           in: 'cookie',
-          name: '__Host-reelgate-console',
-          description: 'set by a sign-in; on this machine over http its name is reelgate-console',
+          name: usualCookieName(publicUrl),
+          description: 'set by a sign-in',
         },
         // OpenAPI has no security scheme for a key in a body; the field is in each body's schema, too.
         clientSecretKey: {

@@ -1,3 +1,4 @@
+import { usualCookieName } from '../console/cookie.ts'
 import { escapeHtml, ICON } from '../player/page.ts'
 import { scriptlessPagePolicy } from '../server/scriptless-page-policy.ts'
 import type { ApiDocument, Operation, Parameter, ResponseObject } from './document.ts'
@@ -102,7 +103,7 @@ function curl({ path, method, operation: { parameters, security } }: Endpoint, u
   const parts = [
     `curl -X ${method} ${shellQuote(address)}`,
     ...(security.some((one) => 'apisecret' in one) ? ["-H 'Authorization: Apisecret SECRET'"] : []),
-    ...(security.some((one) => 'consoleCookie' in one) ? ["-H 'Cookie: __Host-reelgate-console=TOKEN'"] : []),
+    ...(security.some((one) => 'consoleCookie' in one) ? [`-H 'Cookie: ${usualCookieName(url)}=TOKEN'`] : []),
     ...(path.startsWith('/console/') && method !== 'GET' ? ["-H 'Reelgate-Console: 1'"] : []),
     ...bodyParts(type, body),
   ]
