@@ -32,7 +32,7 @@ export type OtpRequest = {
 }
 
 /** Longest life of an OTP, a year: more counts as that. */
-const MAX_TTL_S = 365 * 24 * 3600
+export const MAX_TTL_S = 365 * 24 * 3600
 
 /**
  * Issues a one-time password for one playback session. Resolves after the row is durable; the returned string is the only copy,

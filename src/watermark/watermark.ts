@@ -4,7 +4,7 @@ import { Failure } from '../errors.ts'
 import { parseJson } from '../json.ts'
 import { type OutboundPolicy, parseOutboundUrl } from '../outbound/policy.ts'
 
-/** An entry of `annotate`: validated, clamped, its placeholders filled in. */
+/** An entry of `annotate`: validated and clamped. */
 export type Watermark = TextWatermark | ImageWatermark
 
 export type TextWatermark = {
@@ -38,7 +38,23 @@ export type ImageWatermark = {
 /** The values of `{name}`, `{email}` and `{id}` in a watermark. */
 export type Viewer = { name?: string; email?: string; userId?: string }
 
+/** An option of an OTP that a watermark shows. */
+export type ViewerOption = 'userId' | 'viewer.name' | 'viewer.email'
+
+/** What a text may show, how long it can be, and which option brings it; the others are known when it is played. */
+const PLACEHOLDERS: Readonly<
+  Record<string, { maxChars: number; option?: ViewerOption; read?(viewer: Viewer): string | undefined }>
+> = {
+  '{id}': { maxChars: 36, option: 'userId', read: ({ userId }) => userId },
+  '{name}': { maxChars: 128, option: 'viewer.name', read: ({ name }) => name },
+  '{email}': { maxChars: 128, option: 'viewer.email', read: ({ email }) => email },
+  '{ip}': { maxChars: 39 },
+  '{date}': { maxChars: 10 },
+}
+const PLACEHOLDER = /\{(?:id|name|email|ip|date)\}/g
+
 const MAX_WATERMARKS = 20
+/** With each placeholder as long as it can be, so that no viewer's name makes a text too long. */
 const MAX_TEXT_CHARS = 500
 /** Each is sent inside the response that opens a playback session. */
 const MAX_IMAGES = 4
@@ -63,26 +79,59 @@ type Entry = Static<typeof Entry>
 /**
  * Parses the option `annotate`: a JSON array as a string (strict, or with single or typographic quotes), the array itself, or one
  * object; values may be strings or numbers. Sizes and times are clamped, so that the player remains usable.
+ * @returns with the placeholders as they were written: see `fillForViewer`
  * @throws Failure `invalid` when it cannot be read
  * @see wire-contract.md, section 5
  */
-export function parseWatermarks(outbound: OutboundPolicy, annotate: unknown, viewer: Viewer = {}): Watermark[] {
+export function parseWatermarks(outbound: OutboundPolicy, annotate: unknown): Watermark[] {
   if (annotate === undefined || annotate === null || annotate === '') return []
   const value = typeof annotate === 'string' ? parseLoosely(annotate) : annotate
   const entries = Array.isArray(value) ? value : [value]
   if (entries.length > MAX_WATERMARKS)
     throw new Failure('invalid', `annotate has ${entries.length} entries, expected at most ${MAX_WATERMARKS}.`)
-  const watermarks = entries.map((entry) => parseWatermark(outbound, entry, viewer))
+  const watermarks = entries.map((entry) => parseWatermark(outbound, entry))
   if (listImageUrls(watermarks).length > MAX_IMAGES)
     throw new Failure('invalid', `annotate has more than ${MAX_IMAGES} entries of type "image". Combine them into one image.`)
   return watermarks
+}
+
+/** The options that each OTP with these watermarks has to bring. */
+export function listNeededOptions(watermarks: readonly Watermark[]): ViewerOption[] {
+  return findNeeded(watermarks).map(({ option }) => option)
+}
+
+/**
+ * The watermarks of one viewer. `{ip}` and `{date}` are filled in by `fillForSession`.
+ * @throws Failure `invalid` when a text shows what the viewer lacks: it would come out without who watches
+ */
+export function fillForViewer(watermarks: readonly Watermark[], viewer: Viewer): Watermark[] {
+  const missing = findNeeded(watermarks).filter(({ read }) => isBlank(read(viewer) ?? ''))
+  if (missing.length > 0) {
+    const names = missing.map(({ name }) => name).join(' and ')
+    const options = missing.map(({ option }) => option).join(' and ')
+    throw new Failure(
+      'invalid',
+      `annotate shows ${names}, as the OTP or a default of its video or account says: send ${options} with the OTP.`,
+    )
+  }
+  const fill = (name: string) => PLACEHOLDERS[name]?.read?.(viewer) ?? name
+  return watermarks.map((watermark) =>
+    watermark.type === 'image' ? watermark : { ...watermark, text: onOneLine(watermark.text.replace(PLACEHOLDER, fill)) },
+  )
+}
+
+function findNeeded(watermarks: readonly Watermark[]) {
+  const texts = watermarks.flatMap((watermark) => (watermark.type === 'image' ? [] : [watermark.text]))
+  return Object.entries(PLACEHOLDERS).flatMap(([name, { option, read }]) =>
+    option && read && texts.some((text) => text.includes(name)) ? [{ name, option, read }] : [],
+  )
 }
 
 export function listImageUrls(watermarks: readonly Watermark[]): string[] {
   return watermarks.flatMap((watermark) => (watermark.type === 'image' ? [watermark.url] : []))
 }
 
-function parseWatermark(outbound: OutboundPolicy, entry: unknown, viewer: Viewer): Watermark {
+function parseWatermark(outbound: OutboundPolicy, entry: unknown): Watermark {
   if (!Value.Check(Entry, entry))
     throw new Failure(
       'invalid',
@@ -92,14 +141,20 @@ function parseWatermark(outbound: OutboundPolicy, entry: unknown, viewer: Viewer
   if (entry.type !== 'rtext' && entry.type !== 'text')
     throw new Failure('invalid', `annotate has an entry of type "${entry.type.slice(0, 20)}". Use "rtext", "text" or "image".`)
   const text = String(entry.text ?? '')
-  if (text.trim() === '')
+  if (isBlank(text))
     throw new Failure(
       'invalid',
       `annotate has an entry of type "${entry.type}" without a text. Add one: {"type":"${entry.type}","text":"…"}.`,
     )
+  const longest = text.replace(PLACEHOLDER, (name) => '.'.repeat(PLACEHOLDERS[name]?.maxChars ?? 0))
+  if (Array.from(longest).length > MAX_TEXT_CHARS)
+    throw new Failure(
+      'invalid',
+      `annotate has a text that can be longer than ${MAX_TEXT_CHARS} characters, with the longest values of its placeholders. Shorten it.`,
+    )
   const watermark: TextWatermark = {
     type: entry.type,
-    text: fillPlaceholders(text, viewer),
+    text: onOneLine(text),
     alpha: parseClamped(entry.alpha, { min: 0, max: 1, default: 1 }),
     color: parseColor(entry.color),
     sizePx: parseClamped(entry.size, { min: 6, max: 120, default: 15 }),
@@ -129,14 +184,13 @@ function parseImageUrl(outbound: OutboundPolicy, url: string | undefined): strin
   }
 }
 
-function fillPlaceholders(text: string, viewer: Viewer): string {
-  const filled = text
-    .replaceAll('{name}', viewer.name ?? '')
-    .replaceAll('{email}', viewer.email ?? '')
-    .replaceAll('{id}', viewer.userId ?? '')
-  return Array.from(filled.replace(/\p{Cc}/gu, ' '))
-    .slice(0, MAX_TEXT_CHARS)
-    .join('')
+/** Nothing of it can be seen. */
+function isBlank(text: string): boolean {
+  return !/[^\p{Cc}\p{Z}\p{Default_Ignorable_Code_Point}\u2800]/u.test(text)
+}
+
+function onOneLine(text: string): string {
+  return text.replace(/\p{Cc}/gu, ' ')
 }
 
 /** A watermark as it is shown now: `{ip}` is where the viewer's request came from, `{date}` the day in UTC. */

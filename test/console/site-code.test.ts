@@ -91,6 +91,34 @@ describe.each([...CHOICES.slice(0, 1), ...sampleOf('choices of embedding', CHOIC
   })
 })
 
+describe('O18: where the default watermark shows the viewer', () => {
+  const DEFAULT = [{ type: 'rtext', text: '{name}, {email}, {id}' }]
+  beforeAll(async () => {
+    await reelgate.owner.call('PUT', '/api/otp-defaults', { body: { annotate: DEFAULT } })
+  })
+  afterAll(async () => {
+    await reelgate.owner.call('PUT', '/api/otp-defaults', { body: {} })
+  })
+
+  test('the code for curl sends who watches, so that the video plays with the watermark', async () => {
+    const curl = codeFor('curl', USUAL_CHOICES, undefined, DEFAULT).replace('curl ', 'curl -sS ')
+    const env = { ...process.env, REELGATE_SECRET: reelgate.owner.apiKey }
+    const { otp }: { otp: string } = JSON.parse((await promisify(execFile)('sh', ['-c', curl], { env })).stdout)
+    const { status, body } = await redeemFrom('10.0.0.1', otp)
+    expect([status, body.marks]).toEqual([200, [expect.objectContaining({ text: 'Ann Example, ann@example.org, reader-4711' })]])
+  })
+
+  test.each([
+    { userId: 4711, page: /otp=\w{64}/ },
+    { userId: 0, page: /^Log in to watch this video\.$/ },
+  ])('the code for WordPress sends the user $userId, and asks guests to log in', async ({ userId, page }) => {
+    const path = await save('video.php', codeFor('wordpress', USUAL_CHOICES, undefined, DEFAULT))
+    const script = await save('page.php', wordPressPage(path, userId))
+    const env = { ...process.env, REELGATE_SECRET: reelgate.owner.apiKey }
+    expect((await promisify(execFile)('php', [script], { env })).stdout).toMatch(page)
+  })
+})
+
 test('with a limit of screens the code for WordPress asks guests to log in, who cannot be counted', async () => {
   const otp = { ...USUAL_CHOICES.otp, streamLimit: 2 }
   const path = await save('video.php', codeFor('wordpress', { ...USUAL_CHOICES, otp }))
@@ -101,8 +129,13 @@ test('with a limit of screens the code for WordPress asks guests to log in, who 
   expect(stdout).toBe('Log in to watch this video.')
 })
 
-function codeFor(id: string, choices: EmbedChoices, testOtp?: { otp: string; playbackInfo: string }): string {
-  const codes = siteCodes({ serverUrl: reelgate.url, videoId: reelgate.videoId, testOtp, choices })
+function codeFor(
+  id: string,
+  choices: EmbedChoices,
+  testOtp?: { otp: string; playbackInfo: string },
+  defaultAnnotate?: unknown,
+): string {
+  const codes = siteCodes({ serverUrl: reelgate.url, videoId: reelgate.videoId, testOtp, choices, defaultAnnotate })
   return codes.find((one) => one.id === id)?.code ?? ''
 }
 

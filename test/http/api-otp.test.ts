@@ -201,8 +201,8 @@ describe('annotate reaches the player', () => {
     const answer = await askJson({ userId: 'ann', annotate: [{ type: 'rtext', text: '{id} {ip} {date}' }] })
     const [before, marks, after] = [today(), await marksOf(answer), today()]
     expect([before, after].map((date) => `ann 127.0.0.1 ${date}`)).toContain((marks as { text: string }[])[0]?.text)
-    const nobody = await askJson({ annotate: [{ type: 'rtext', text: 'from {ip}{id}' }] })
-    expect(await marksOf(nobody)).toMatchObject([{ text: 'from 127.0.0.1' }])
+    const unnamed = await askJson({ annotate: [{ type: 'rtext', text: 'from {ip}' }] })
+    expect(await marksOf(unnamed)).toMatchObject([{ text: 'from 127.0.0.1' }])
   })
   const today = () => new Date().toISOString().slice(0, 10)
 
@@ -220,12 +220,12 @@ describe('annotate reaches the player', () => {
   })
 
   test('X06: brought within reason where it is beyond it', async () => {
-    const beyond = { type: 'rtext', text: 'x'.repeat(5000), alpha: '99', size: 1e9, interval: 0, skip: -1 }
-    const below = { type: 'text', text: '\u0000\n', alpha: -1, size: -5, x: '-99999', y: '99999%' }
+    const beyond = { type: 'rtext', text: '😀'.repeat(500), alpha: '99', size: 1e9, interval: 0, skip: -1 }
+    const below = { type: 'text', text: 'a\u0000\n', alpha: -1, size: -5, x: '-99999', y: '99999%' }
     expect(await marksOf(await askJson({ annotate: [beyond, below] }))).toEqual([
-      { type: 'rtext', text: 'x'.repeat(500), alpha: 1, color: '#ffffff', sizePx: 120, intervalMs: 500, skipMs: 0 },
+      { type: 'rtext', text: '😀'.repeat(500), alpha: 1, color: '#ffffff', sizePx: 120, intervalMs: 500, skipMs: 0 },
       {
-        ...{ type: 'text', text: '  ', alpha: 0, color: '#ffffff', sizePx: 6, intervalMs: 5000, skipMs: 0 },
+        ...{ type: 'text', text: 'a  ', alpha: 0, color: '#ffffff', sizePx: 6, intervalMs: 5000, skipMs: 0 },
         x: '-99999',
         y: '99999%',
       },
@@ -245,6 +245,11 @@ describe('annotate reaches the player', () => {
     ['no type', [{ text: 'x' }]],
     ['O17: a moving text without text', [{ type: 'rtext', alpha: '0.6' }]],
     ['O17: a text that is empty', [{ type: 'text', text: ' ' }]],
+    ['O18: a text of characters that do not show', [{ type: 'text', text: '\u0000\n\u200b\u3164' }]],
+    ['O18: a name that the OTP does not bring', [{ type: 'text', text: '{name}' }]],
+    ['O18: an id that the OTP does not bring, after the address', [{ type: 'rtext', text: 'from {ip}{id}' }]],
+    ['O19: a text of 501 characters', [{ type: 'rtext', text: 'x'.repeat(501) }]],
+    ['O19: 20 long texts, which end with the name', Array(20).fill({ type: 'rtext', text: `${'x'.repeat(490)}{name}` })],
     ['O17: an image without address', [{ type: 'image' }]],
     ['a type nobody knows', [{ type: 'blink', text: 'x' }]],
     ['a size that is no number', [{ type: 'rtext', text: 'x', size: 'big' }]],

@@ -26,9 +26,9 @@ beforeEach(async () => {
 
 const pathOf = (videoId?: string) => (videoId === undefined ? '/api/otp-defaults' : `/api/videos/${videoId}/otp-defaults`)
 
-async function setDefaults(options: object, videoId?: string): Promise<void> {
+async function setDefaults(options: object, videoId?: string, eachOtpNeeds?: string[]): Promise<void> {
   const answer = await owner.call('PUT', pathOf(videoId), { body: options })
-  expect([answer.status, await answer.json()]).toEqual([200, options])
+  expect([answer.status, await answer.json()]).toEqual([200, { ...options, ...(eachOtpNeeds && { eachOtpNeeds }) }])
 }
 
 async function allowRemoval(otpDefaultsRemovable: boolean): Promise<void> {
@@ -64,13 +64,14 @@ test('without defaults an OTP has what it sets, and nothing else', async () => {
 })
 
 test('an OTP has the defaults of its account, those of its video go before them, and its own before all, each option by itself', async () => {
-  await setDefaults({
+  const ofAccount = {
     annotate: JSON.stringify(text('{email} of the account')),
     whitelisthref: 'account.example',
     ipGeo: { block: ['KP'] },
     ttl: 600,
     forcedBitrate: '800',
-  })
+  }
+  await setDefaults(ofAccount, undefined, ['viewer.email'])
   expect(await issued({ viewer: { email: 'ann@example.org' } })).toEqual({
     texts: ['ann@example.org of the account'],
     rules: { whitelist: { host: 'account.example' }, ipGeo: { block: ['KP'] } },
@@ -101,6 +102,55 @@ test('both interfaces apply them', async () => {
   const { otp } = (await answer.json()) as { otp: string }
   const sql = 'select expires_at_s - issued_at_s as ttl from otp where hash = ?'
   expect(readRows(reelgate, sql, createHash('sha256').update(otp).digest())).toEqual([{ ttl: 77 }])
+})
+
+describe('O18: a watermark that would come out without its viewer', () => {
+  const ask = async (options: object) => {
+    const answer = await owner.call('POST', `/api/videos/${video}/otp`, { body: options })
+    return { status: answer.status, message: ((await answer.json()) as { message?: string }).message }
+  }
+  const askV2 = async () => {
+    const body = new URLSearchParams({ clientSecretKey: owner.apiKey })
+    return (await fetch(`${reelgate.url}/v2/otp?video=${video}`, { method: 'POST', body })).status
+  }
+
+  test.each([
+    ['{email}', {}, ['viewer.email']],
+    ['{email}', { viewer: { name: 'Ann' } }, ['viewer.email']],
+    ['{email}', { viewer: { email: ' \u200b\u3164' } }, ['viewer.email']],
+    ['Lent to {name}, {id}', { viewer: { email: 'ann@example.org' } }, ['userId', 'viewer.name']],
+    ['{id} at {ip}', {}, ['userId']],
+  ])('by default, such as “%s” with %j, is refused with what is missing', async (words, options, missing) => {
+    await setDefaults({ annotate: text('fixed') }, video) // goes before the account's
+    await setDefaults({ annotate: text(words) }, undefined, expect.arrayContaining(missing))
+    expect(await ask(options)).toMatchObject({ status: 200 })
+    await setDefaults({}, video)
+    const refused = { status: 400, message: expect.stringMatching(/^annotate /) }
+    expect(await ask(options)).toEqual(refused)
+    for (const name of missing) expect((await ask(options)).message).toContain(name)
+    expect(await askV2()).toBe(400)
+    expect(await ask({ ...options, annotate: text('its own') })).toMatchObject({ status: 200 })
+    const full = { userId: 'ann', viewer: { name: 'Ann', email: 'ann@example.org' } }
+    expect(await ask(full)).toMatchObject({ status: 200 })
+  })
+
+  test('of the OTP itself is refused, too', async () => {
+    expect(await ask({ annotate: text('{name}') })).toMatchObject({
+      status: 400,
+      message: expect.stringContaining('viewer.name'),
+    })
+  })
+
+  test('never depends on the address and the day, which the server knows', async () => {
+    await setDefaults({ annotate: text('{ip} {date}') })
+    expect(await ask({})).toMatchObject({ status: 200 })
+  })
+
+  test('is named when the default is saved, for an account and a video', async () => {
+    const marks = [...text('{name} {ip}'), { type: 'text', text: '{id}' }, ...text('{name}')]
+    await setDefaults({ annotate: marks }, undefined, ['userId', 'viewer.name'])
+    await setDefaults({ annotate: JSON.stringify(text('{email}')) }, video, ['viewer.email'])
+  })
 })
 
 describe('an empty option', () => {
@@ -135,7 +185,7 @@ test('a video says its rules; another one is not affected', async () => {
 
 test('they are read as they were sent', async () => {
   const ofAccount = { annotate: "[{'type':'rtext','text':'{name}'}]", ttl: '60' }
-  await setDefaults(ofAccount)
+  await setDefaults(ofAccount, undefined, ['viewer.name'])
   await setDefaults({ streamLimit: 3 }, video)
   expect(await (await owner.call('GET', pathOf())).json()).toEqual(ofAccount)
   expect(await (await owner.call('GET', pathOf(video))).json()).toEqual({ streamLimit: 3 })
@@ -149,6 +199,8 @@ test.each([
   ['an expression that takes exponential time elsewhere', 'video', { whitelisthref: '(?=a)b' }, /linear time/],
   ['a rule without a country', undefined, { ipGeo: { allow: ['Germany'] } }, /neither a country/],
   ['no seconds', undefined, { ttl: 0 }, /ttl must be/],
+  ['O19: 68 years', undefined, { ttl: 2 ** 31 - 1 }, /^ttl .* 31536000/],
+  ['O19: a text that is longer than it may be with a long name', 'video', { annotate: text('{name}'.repeat(4)) }, /500/],
 ])('%s is refused, and the defaults stay', async (_, of, options, message) => {
   const videoId = of === 'video' ? video : undefined
   await setDefaults({ ttl: 60 }, videoId)

@@ -16,6 +16,16 @@ import { VideoParams } from './videos.ts'
 export type OtpDefaultsRoutesDeps = OtpDefaultsDeps & { playbackOtps: OtpDeps }
 
 const DefaultsReply = Type.Object({}, { additionalProperties: true, description: 'the options as they were sent' })
+const ChangedDefaults = Type.Object(
+  {
+    eachOtpNeeds: Type.Optional(
+      Type.Array(Type.String(), {
+        description: 'options that each OTP has to bring, because the watermarks show them: userId, viewer.name, viewer.email',
+      }),
+    ),
+  },
+  { additionalProperties: true, description: 'the options as they were sent, and what each OTP needs besides' },
+)
 const REPLACES = 'Replaces all of them; an empty object removes them. They apply to OTPs that are issued from then on.'
 
 /** Options that OTPs have unless they set their own: docs/embedding.md, "Defaults". */
@@ -32,14 +42,14 @@ export function otpDefaultsRoutes(app: App, deps: OtpDefaultsRoutesDeps): void {
   app.put(
     '/otp-defaults',
     {
-      config: { permission: 'editor', described: { body: AccountDefaultsBody, response: { 200: DefaultsReply } } },
+      config: { permission: 'editor', described: { body: AccountDefaultsBody, response: { 200: ChangedDefaults } } },
       schema: { summary: 'Set the default options of OTPs of your account', description: REPLACES },
     },
     async (request) => {
       const holder = authenticateRequest(request)
-      const options = await readDefaultOptions(deps.playbackOtps, 'account', request.body)
-      await setAccountDefaults(deps, { accountId: holder.accountId, by: holder }, options)
-      return options
+      const defaults = await readDefaultOptions(deps.playbackOtps, 'account', request.body)
+      await setAccountDefaults(deps, { accountId: holder.accountId, by: holder }, defaults.options)
+      return toReply(defaults)
     },
   )
 
@@ -58,7 +68,7 @@ export function otpDefaultsRoutes(app: App, deps: OtpDefaultsRoutesDeps): void {
   app.put(
     '/videos/:id/otp-defaults',
     {
-      config: { permission: 'editor', described: { body: VideoDefaultsBody, response: { 200: DefaultsReply } } },
+      config: { permission: 'editor', described: { body: VideoDefaultsBody, response: { 200: ChangedDefaults } } },
       schema: {
         summary: 'Set the default options of OTPs of a video',
         description: `They go before those of the account. ${REPLACES}`,
@@ -67,10 +77,14 @@ export function otpDefaultsRoutes(app: App, deps: OtpDefaultsRoutesDeps): void {
     },
     async (request) => {
       const holder = authenticateRequest(request)
-      const options = await readDefaultOptions(deps.playbackOtps, 'video', request.body)
+      const defaults = await readDefaultOptions(deps.playbackOtps, 'video', request.body)
       const video = { accountId: holder.accountId, videoId: request.params.id, by: holder }
-      await setVideoDefaults(deps, video, options)
-      return options
+      await setVideoDefaults(deps, video, defaults.options)
+      return toReply(defaults)
     },
   )
+}
+
+function toReply({ options, eachOtpNeeds }: Awaited<ReturnType<typeof readDefaultOptions>>) {
+  return { ...options, ...(eachOtpNeeds.length > 0 && { eachOtpNeeds }) }
 }

@@ -2,11 +2,11 @@ import { type Static, Type } from 'typebox'
 import { Compile } from 'typebox/compile'
 import { Failure } from '../../errors.ts'
 import { parseJson } from '../../json.ts'
-import type { OtpDeps, OtpRequest } from '../../playback/otp.ts'
+import { MAX_TTL_S, type OtpDeps, type OtpRequest } from '../../playback/otp.ts'
 import { type DefaultOptions, type FindOtpDefaults, NO_DEFAULTS, type OtpDefaults } from '../../playback/otp-defaults.ts'
 import { isGiven, mergeRules, readRules } from '../../playback/rules.ts'
 import { checkWhitelist } from '../../playback/whitelist.ts'
-import { parseWatermarks, type Viewer } from '../../watermark/watermark.ts'
+import { fillForViewer, listNeededOptions, parseWatermarks, type ViewerOption } from '../../watermark/watermark.ts'
 import { refuseMisspelledNames } from './misspelled-names.ts'
 
 // The options of an OTP as both interfaces send them, JSON or form (wire-contract.md, section 5). Unknown keys are ignored.
@@ -22,7 +22,7 @@ const Whole = Type.Union([Type.Integer({ minimum: 0 }), Type.String({ pattern: '
 const OtpOptions = Type.Object({
   ttl: Type.Optional({
     ...Whole,
-    description: 'seconds in which the OTP must be redeemed, 21600 without it',
+    description: 'seconds in which the OTP must be redeemed, 21600 without it; more than a year counts as a year',
     examples: [300],
   }),
   forcedBitrate: Type.Optional({ ...Whole, description: 'kbit/s: the player uses the rendition nearest to it' }),
@@ -42,7 +42,7 @@ const OtpOptions = Type.Object({
       { name: Type.Optional(Type.String({ maxLength: 128 })), email: Type.Optional(Type.String({ maxLength: 128 })) },
       {
         description:
-          'fills {name} and {email} in watermarks; {id} is the userId, {ip} the address and {date} the day of the playback',
+          'fills {name} and {email} in watermarks, which are refused without them; {id} is the userId, {ip} the address and {date} the day of the playback',
         examples: [{ email: 'ann@example.org' }],
       },
     ),
@@ -66,7 +66,8 @@ export const OtpBody = Type.Object({
   ...OtpOptions.properties,
   annotate: Type.Optional(
     Type.Union([Type.Array(Watermark), Watermark, AS_TEXT], {
-      description: 'up to 20 watermarks; JSON with single or typographic quotes is accepted, too',
+      description:
+        'up to 20 watermarks with texts of up to 500 characters; JSON with single or typographic quotes is accepted, too',
       examples: [[{ type: 'rtext', text: '{email}', alpha: '0.6' }]],
     }),
   ),
@@ -131,15 +132,21 @@ export async function readOtpOptions(
     throw new Failure('invalid', 'streamLimit counts the streams of a userId: send userId, too.')
   const userId = known.userId === undefined ? undefined : String(known.userId)
   const viewer = { ...known.viewer, userId }
-  const own = readChoices(outbound, options, viewer)
+  const own = readChoices(outbound, options)
   const defaults = (await findDefaults(accountId, videoId)) ?? NO_DEFAULTS
   const licenseRules = readLicenseRules(options.licenseRules)
-  if (defaults === NO_DEFAULTS) return { ttlS: DEFAULT_TTL_S, watermarks: [], ...own, userId, licenseRules }
-  const ofVideo = readChoices(outbound, keptDefaults(options, defaults.ofVideo, defaults), viewer)
-  const ofAccount = readChoices(outbound, keptDefaults(options, defaults.ofAccount, defaults), viewer)
-  const chosen = { ttlS: DEFAULT_TTL_S, watermarks: [], ...ofAccount, ...ofVideo, ...own }
+  const usual = { ttlS: DEFAULT_TTL_S, watermarks: [] }
+  if (defaults === NO_DEFAULTS) {
+    const chosen = { ...usual, ...own }
+    return { ...chosen, watermarks: fillForViewer(chosen.watermarks, viewer), userId, licenseRules }
+  }
+  const ofVideo = readChoices(outbound, keptDefaults(options, defaults.ofVideo, defaults))
+  const ofAccount = readChoices(outbound, keptDefaults(options, defaults.ofAccount, defaults))
+  const chosen = { ...usual, ...ofAccount, ...ofVideo, ...own }
+  const watermarks = fillForViewer(chosen.watermarks, viewer)
+  const streamLimit = userId === undefined ? undefined : chosen.streamLimit
   const rules = mergeRules(own.rules, ofVideo.rules, ofAccount.rules)
-  return { ...chosen, userId, streamLimit: userId === undefined ? undefined : chosen.streamLimit, licenseRules, rules }
+  return { ...chosen, watermarks, userId, streamLimit, licenseRules, rules }
 }
 
 /** Without those that the OTP removes. */
@@ -159,14 +166,14 @@ function isEmpty(value: unknown): boolean {
 
 /**
  * Reads the defaults of an account or a video.
- * @returns the options that are given, as they were sent
+ * @returns the options that are given, as they were sent, and those that each OTP needs besides
  * @throws Failure `invalid` that names the option
  */
 export async function readDefaultOptions(
   { outbound }: Pick<OtpDeps, 'outbound'>,
   of: 'account' | 'video',
   body: unknown,
-): Promise<DefaultOptions> {
+): Promise<{ options: DefaultOptions; eachOtpNeeds: ViewerOption[] }> {
   const options = asRecord(body)
   const names: readonly string[] = of === 'account' ? DEFAULTS_OF_ACCOUNT : DEFAULTS_OF_VIDEO
   const unknown = Object.keys(options).find((name) => !names.includes(name))
@@ -178,16 +185,18 @@ export async function readDefaultOptions(
   const given = Object.fromEntries(Object.entries(options).filter(([, value]) => isGiven(value)))
   if (Buffer.byteLength(JSON.stringify(given)) > MAX_DEFAULTS_BYTES)
     throw new Failure('invalid', `The defaults may have at most ${MAX_DEFAULTS_BYTES} bytes as JSON.`)
-  const { rules } = readChoices(outbound, given, {})
+  const { ttlS = 0, rules, watermarks = [] } = readChoices(outbound, given)
+  // An OTP's own ttl may be decades, as sites send it; a default is a decision, and counts as what it says.
+  if (ttlS > MAX_TTL_S) throw new Failure('invalid', `ttl must be at most ${MAX_TTL_S} seconds, a year.`)
   if (rules?.whitelist) await checkWhitelist(rules.whitelist)
-  return given
+  return { options: given, eachOtpNeeds: listNeededOptions(watermarks) }
 }
 
 /** What the options say; what is not given, or empty, is missing. */
-function readChoices(outbound: OtpDeps['outbound'], options: Options, viewer: Viewer) {
+function readChoices(outbound: OtpDeps['outbound'], options: Options) {
   const { ttl, streamLimit, forcedBitrate } = readKnown(options)
   if (Number(ttl ?? 1) < 1) throw new Failure('invalid', 'ttl must be a whole number of seconds, at least 1.')
-  const watermarks = parseWatermarks(outbound, options.annotate, viewer)
+  const watermarks = parseWatermarks(outbound, options.annotate)
   const rules = readRules(options)
   return {
     ...(ttl !== undefined && { ttlS: Number(ttl) }),

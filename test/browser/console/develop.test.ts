@@ -122,8 +122,9 @@ test('what every link has is set once for the account, shown again, and left as 
   await page.getByRole('switch', { name: 'Show a text over the picture' }).check()
   await page.getByRole('textbox', { name: 'Text', exact: true }).fill('{email}')
   await page.getByText('ann@example.org').waitFor() // as it will look
+  await page.getByText('Your site must send viewer.email with each OTP').waitFor()
   await page.getByRole('button', { name: 'Save the defaults' }).click()
-  await page.getByText('The defaults have been saved.').waitFor()
+  await page.getByText('The defaults have been saved. Your site must send viewer.email with each OTP').waitFor()
   const read = async () => (await reelgate.owner.call('GET', '/api/otp-defaults')).json()
   const saved = { whitelisthref: 'school.example', ttl: 300, annotate: [expect.objectContaining({ text: '{email}' })] }
   expect(await read()).toEqual(saved)

@@ -73,7 +73,9 @@ test('a site, countries, a limit of streams and a watermark are saved as the def
   await page.getByRole('textbox', { name: 'Text', exact: true }).fill('{id} at school')
   await page.getByText('reader-4711 at school').waitFor() // as it will look
   await page.getByRole('button', { name: 'Save the protection' }).click()
-  await page.getByText('The protection has been saved.').waitFor()
+  await page
+    .getByText('The protection has been saved. The player above shows it. Your site must send userId with each OTP')
+    .waitFor()
   const saved = await (await reelgate.owner.call('GET', `/api/videos/${reelgate.videoId}/otp-defaults`)).json()
   expect(saved).toEqual({
     ...{ whitelisthref: 'school.example', ipGeo: { allow: ['DE'] }, streamLimit: 2, ttl: 600 },

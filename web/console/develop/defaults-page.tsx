@@ -11,8 +11,8 @@ export function DefaultsPage() {
   const queries = useQueryClient()
   const announce = useAnnounce()
   const { data: options } = useSuspenseQuery(accountDefaultsQuery)
-  const onSaved = async () => {
-    announce('The defaults have been saved.')
+  const onSaved = async (needs: string) => {
+    announce(`The defaults have been saved. ${needs}`.trim())
     await queries.invalidateQueries({ queryKey: accountDefaultsQuery.queryKey })
   }
   return (

@@ -1,4 +1,4 @@
-import { NEW_WATERMARK, toAnnotation } from './annotation.ts'
+import { listNeeded, NEW_WATERMARK, toAnnotation } from './annotation.ts'
 import { type Places, toIpGeo } from './protection.ts'
 
 /** What the owner's server asks for with each OTP. */
@@ -32,16 +32,20 @@ export type OtpBody = {
 }
 
 export const EXAMPLE_USER_ID = 'reader-4711'
+export const EXAMPLE_VIEWER = { name: 'Ann Example', email: 'ann@example.org' }
 
-export function otpBody({ ttlS, site, places, watermark, identifies, streamLimit }: OtpChoices): OtpBody {
+/** @param defaultAnnotate the watermarks that an OTP has without a choice, which may show the viewer, too */
+export function otpBody(choices: OtpChoices, defaultAnnotate?: unknown): OtpBody {
+  const { ttlS, site, places, watermark, identifies, streamLimit } = choices
   const text = watermark.trim()
+  const needed = listNeeded(text === '' ? defaultAnnotate : text)
   return {
     ttl: ttlS === '' ? 300 : ttlS,
     ...(site.trim() !== '' && { whitelisthref: site.trim() }),
     ...toIpGeo(places),
     ...(text !== '' && { annotate: [toAnnotation({ ...NEW_WATERMARK, text })] }),
-    ...((identifies || text.includes('{id}') || streamLimit !== '') && { userId: EXAMPLE_USER_ID }),
+    ...((identifies || needed.includes('userId') || streamLimit !== '') && { userId: EXAMPLE_USER_ID }),
     ...(streamLimit !== '' && { streamLimit }),
-    ...(/\{(?:name|email)\}/.test(text) && { viewer: { name: 'Ann Example', email: 'ann@example.org' } }),
+    ...(needed.some((option) => option !== 'userId') && { viewer: EXAMPLE_VIEWER }),
   }
 }

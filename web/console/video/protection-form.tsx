@@ -6,6 +6,7 @@ import { callApi } from '../api.ts'
 import { FailureNotice } from '../app/failure.tsx'
 import { NumberField } from '../app/number-field.tsx'
 import { useMay } from '../sign-in/queries.ts'
+import { needsSentence } from './annotation.ts'
 import { PlacesFields } from './places-fields.tsx'
 import { type OtpDefaults, type Protection, readProtection, toOptions } from './protection.ts'
 import styles from './video-page.module.css'
@@ -17,7 +18,8 @@ type DefaultsProps = {
   options: OtpDefaults
   /** Whose defaults they are; undefined: the account's. */
   video?: VideoBody
-  onSaved(): Promise<void>
+  /** @param needs what the owner's site has to send from now on, in a sentence */
+  onSaved(needs: string): Promise<void>
 }
 
 /** The defaults of OTPs, of the account or a video; those that say more than the form can are shown as they are. */
@@ -40,8 +42,8 @@ function ProtectionForm({ path, options, video, stored, onSaved }: DefaultsProps
   const [protection, setProtection] = useState(stored)
   const change = (changes: Partial<Protection>) => setProtection({ ...protection, ...changes })
   const save = useMutation({
-    mutationFn: () => callApi<unknown>('PUT', path, { body: toOptions(protection, options) }),
-    onSuccess: onSaved,
+    mutationFn: () => callApi<{ eachOtpNeeds?: string[] }>('PUT', path, { body: toOptions(protection, options) }),
+    onSuccess: ({ eachOtpNeeds = [] }) => onSaved(needsSentence(eachOtpNeeds)),
   })
   const submit = (event: FormEvent) => {
     event.preventDefault()

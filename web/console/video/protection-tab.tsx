@@ -11,8 +11,8 @@ export function ProtectionTab({ video }: { video: VideoBody }) {
   const queries = useQueryClient()
   const announce = useAnnounce()
   const { data: options } = useSuspenseQuery(otpDefaultsQuery(video.id))
-  const onSaved = async () => {
-    announce('The protection has been saved. The player above shows it.')
+  const onSaved = async (needs: string) => {
+    announce(`The protection has been saved. The player above shows it. ${needs}`.trim())
     await queries.invalidateQueries({ queryKey: ['videos'] })
     await queries.resetQueries({ queryKey: previewQuery(video.id).queryKey })
   }

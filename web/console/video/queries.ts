@@ -5,7 +5,10 @@ import type { RetentionBody } from '../../../src/http/api/statistics.ts'
 import type { VideoBody } from '../../../src/http/api/video-body.ts'
 import { ApiFailure, callApi } from '../api.ts'
 import { installationUrl } from '../app/place.ts'
+import { accountDefaultsQuery } from '../develop/queries.ts'
 import { isUnderWay } from '../library/status.ts'
+import { listNeeded } from './annotation.ts'
+import { EXAMPLE_VIEWER } from './otp-choices.ts'
 import type { OtpDefaults } from './protection.ts'
 
 const REFRESH_MS = 30_000
@@ -39,6 +42,18 @@ export const otpDefaultsQuery = (id: string) =>
     queryFn: ({ signal }) => callApi<OtpDefaults>('GET', `videos/${id}/otp-defaults`, { signal }),
   })
 
+/** The watermarks that an OTP of the video has unless it brings its own; null: none. */
+export const defaultAnnotateQuery = (id: string) =>
+  queryOptions({
+    queryKey: ['videos', 'default-annotate', id],
+    queryFn: async ({ client }): Promise<unknown> => {
+      const queries = [otpDefaultsQuery(id), accountDefaultsQuery] as const
+      const [ofVideo, ofAccount] = await Promise.all(queries.map((query) => client.fetchQuery({ ...query, staleTime: 0 })))
+      return ofVideo?.annotate ?? ofAccount?.annotate ?? null
+    },
+    staleTime: 0,
+  })
+
 export const historyQuery = (id: string) =>
   queryOptions({
     queryKey: ['videos', 'history', id],
@@ -69,6 +84,9 @@ type Otp = { otp: string; playbackInfo: string }
 /** The host of the console as an expression, so that a default of the account's for other sites does not refuse the owner's own look. */
 const consoleHost = () => `^${location.hostname.replaceAll(/[.[\]]/g, '\\$&')}$`
 
+/** Only where a watermark shows it: a viewer of this name appears among the others. */
+const PREVIEW_USER_ID = 'console-preview'
+
 /**
  * The query of the player's address, for the console itself. A link plays once, so none is kept for the next visit of the page.
  * @param purpose another one gets another OTP
@@ -76,8 +94,14 @@ const consoleHost = () => `^${location.hostname.replaceAll(/[.[\]]/g, '\\$&')}$`
 export const previewQuery = (id: string, purpose = 'page') =>
   queryOptions({
     queryKey: ['preview', id, purpose],
-    queryFn: async () =>
-      toPlayerQuery(await callApi<Otp>('POST', `videos/${id}/otp`, { body: { ttl: 600, whitelisthref: consoleHost() } })),
+    queryFn: async ({ client }) => {
+      const needed = listNeeded(await client.fetchQuery(defaultAnnotateQuery(id)))
+      const body = {
+        ...{ ttl: 600, whitelisthref: consoleHost(), viewer: EXAMPLE_VIEWER },
+        ...(needed.includes('userId') && { userId: PREVIEW_USER_ID }),
+      }
+      return toPlayerQuery(await callApi<Otp>('POST', `videos/${id}/otp`, { body }))
+    },
     gcTime: 0,
     staleTime: Number.POSITIVE_INFINITY,
   })

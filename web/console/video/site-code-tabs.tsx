@@ -1,23 +1,25 @@
 import { Tabs } from '@mantine/core'
 import { useDebouncedValue } from '@mantine/hooks'
-import { keepPreviousData, useQuery } from '@tanstack/react-query'
+import { keepPreviousData, useQuery, useSuspenseQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { useMemo, useState } from 'react'
 import { CodeBlock } from '../app/code-block.tsx'
 import { FailureNotice } from '../app/failure.tsx'
 import { useSignedIn } from '../sign-in/queries.ts'
-import { EXAMPLE_USER_ID, otpBody } from './otp-choices.ts'
-import { testOtpQuery } from './queries.ts'
+import { EXAMPLE_USER_ID, type OtpBody, otpBody } from './otp-choices.ts'
+import { defaultAnnotateQuery, testOtpQuery } from './queries.ts'
 import { type EmbedChoices, siteCodes, USUAL_CHOICES } from './site-code.ts'
 import styles from './site-code-tabs.module.css'
 
 /** The code that puts the video on the owner's site, in the language that they choose. */
 export function SiteCodeTabs({ videoId, choices = USUAL_CHOICES }: { videoId: string; choices?: EmbedChoices }) {
   const [chosen, setChosen] = useState('html')
-  const { testOtp, isOutdated, error, refetch } = useTestOtp(videoId, choices, chosen === 'html')
+  const { data: defaultAnnotate } = useSuspenseQuery(defaultAnnotateQuery(videoId))
+  const body = otpBody(choices.otp, defaultAnnotate)
+  const { testOtp, isOutdated, error, refetch } = useTestOtp(videoId, body, chosen === 'html')
   const { publicUrl } = useSignedIn()
-  const codes = siteCodes({ serverUrl: publicUrl, videoId, testOtp, choices })
-  const { userId, viewer } = otpBody(choices.otp)
+  const codes = siteCodes({ serverUrl: publicUrl, videoId, testOtp, choices, defaultAnnotate })
+  const { userId, viewer } = body
   return (
     <Tabs value={chosen} onChange={(next) => setChosen(next ?? 'html')} keepMounted={false}>
       <Tabs.List aria-label="Language" className={styles.list}>
@@ -51,8 +53,8 @@ export function SiteCodeTabs({ videoId, choices = USUAL_CHOICES }: { videoId: st
 const TYPING_PAUSE_MS = 400
 
 /** An OTP with the options that were chosen, for the code in HTML: its markup follows each change, its OTP a pause in typing. */
-function useTestOtp(videoId: string, { otp }: EmbedChoices, enabled: boolean) {
-  const key = JSON.stringify(otpBody({ ...otp, ttlS: '' }))
+function useTestOtp(videoId: string, { ttl: _, ...body }: OtpBody, enabled: boolean) {
+  const key = JSON.stringify(body)
   const [settledKey] = useDebouncedValue(key, TYPING_PAUSE_MS)
   const options = useMemo(() => JSON.parse(settledKey), [settledKey])
   const { data, error, refetch, isPlaceholderData } = useQuery({

@@ -1,3 +1,4 @@
+import { listNeeded } from './annotation.ts'
 import { type EmbedWay, embedHtml, fillSlots, PLAYER_DEFAULTS, type PlayerOptions } from './embed-html.ts'
 import { OTP_DEFAULTS, type OtpBody, type OtpChoices, otpBody } from './otp-choices.ts'
 
@@ -22,14 +23,17 @@ export type SiteCodeOptions = {
   /** A link that works once; undefined while there is none. */
   testOtp: { otp: string; playbackInfo: string } | undefined
   choices: EmbedChoices
+  /** The watermarks that the video's OTPs have by default. */
+  defaultAnnotate?: unknown
 }
 
 /** Code that works as copied; all but HTML read the API secret from REELGATE_SECRET, which no browser ever gets. */
-export function siteCodes({ serverUrl, videoId, testOtp, choices }: SiteCodeOptions): SiteCode[] {
+export function siteCodes({ serverUrl, videoId, testOtp, choices, defaultAnnotate }: SiteCodeOptions): SiteCode[] {
   const code: CodeOptions = {
     otpUrl: `${serverUrl}/api/videos/${videoId}/otp`,
     html: embedHtml(serverUrl, choices.way, choices.player),
-    body: otpBody(choices.otp),
+    body: otpBody(choices.otp, defaultAnnotate),
+    needsViewer: listNeeded(choices.otp.watermark.trim() || defaultAnnotate).length > 0,
   }
   return [
     {
@@ -75,7 +79,8 @@ function formatJson(body: OtpBody, indentation: number): string {
   return Object.keys(body).length === 1 ? JSON.stringify(body) : lines.replaceAll('\n', `\n${' '.repeat(indentation)}`)
 }
 
-type CodeOptions = { otpUrl: string; html: string; body: OtpBody }
+/** `needsViewer`: a watermark shows who watches, and nobody can watch without being known. */
+type CodeOptions = { otpUrl: string; html: string; body: OtpBody; needsViewer: boolean }
 
 function curlCode({ otpUrl, body }: CodeOptions): string {
   return `curl -X POST '${otpUrl}' \\
@@ -164,9 +169,9 @@ HTTPServer(("", 3000), Page).serve_forever()
 `
 }
 
-function wordPressCode(serverUrl: string, { html, body: { userId, viewer, ...body } }: CodeOptions): string {
+function wordPressCode(serverUrl: string, { html, body: { userId, viewer, ...body }, needsViewer }: CodeOptions): string {
   // Only viewers with a userId can be counted.
-  const refusesGuests = body.streamLimit !== undefined
+  const refusesGuests = body.streamLimit !== undefined || needsViewer
   const entries = [
     ...Object.entries(body).map(([name, value]) => `${phpLiteral(name)} => ${phpLiteral(value)}`),
     ...(userId === undefined ? [] : [`'userId' => get_current_user_id() ?: null`]),

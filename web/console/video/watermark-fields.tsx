@@ -2,7 +2,7 @@ import { NumberInput, Slider, Switch, TextInput } from '@mantine/core'
 import type { VideoBody } from '../../../src/http/api/video-body.ts'
 import { ColorField } from '../app/color-field.tsx'
 import { posterUrl } from '../posters.ts'
-import { NEW_WATERMARK, type Watermark } from './annotation.ts'
+import { listNeeded, NEW_WATERMARK, needsSentence, type Watermark } from './annotation.ts'
 import styles from './watermark-fields.module.css'
 
 type WatermarkFieldsProps = {
@@ -15,6 +15,7 @@ type WatermarkFieldsProps = {
 /** A text over the picture, with how it will look. */
 export function WatermarkFields({ video, watermark, onChange }: WatermarkFieldsProps) {
   const change = (changes: Partial<Watermark>) => watermark && onChange({ ...watermark, ...changes })
+  const needs = watermark && needsSentence(listNeeded(watermark.text))
   return (
     <fieldset className={styles.fields}>
       <legend>Watermark</legend>
@@ -34,6 +35,7 @@ export function WatermarkFields({ video, watermark, onChange }: WatermarkFieldsP
             value={watermark.text}
             onChange={({ target }) => change({ text: target.value })}
           />
+          {needs && <p className={styles.needs}>{needs}</p>}
           <div className={styles.row}>
             <ColorField label="Color" value={watermark.color} onChange={(color) => change({ color })} />
             <NumberInput
