@@ -18,7 +18,7 @@ import { logErrors } from './installation/log-errors.ts'
 import { startMaintenance } from './installation/maintenance.ts'
 import { hasKeyFile } from './installation/master-key.ts'
 import { type Overrides, openFoundation } from './installation/open-foundation.ts'
-import { createReadiness } from './installation/readiness.ts'
+import { watchReadiness } from './installation/readiness.ts'
 import { readServerState } from './installation/server-state.ts'
 import { createSystem } from './installation/system.ts'
 import { openPlayback, savePlayback } from './playback/open.ts'
@@ -110,6 +110,8 @@ async function openServer(
   }
   const events = createAccountEvents({ db, slowQueryDb, write, sessions: playback.sessions, nowS, wallNowS, log })
   opened.defer(() => events.stop())
+  const readiness = watchReadiness(foundation, log)
+  opened.defer(() => readiness.stop())
   const app = createInterfaces({
     ...{ config, limits, publicUrl, refusal: ownership.refusal, playback, usage, demo, log },
     owners: {
@@ -134,7 +136,7 @@ async function openServer(
         signInLimit: limits && createSignInLimit(nowS),
       },
     },
-    health: createReadiness(foundation),
+    health: readiness,
     metrics,
   })
   url = await listen(app, config)

@@ -6,6 +6,8 @@ import { DatabaseInUse } from '../errors.ts'
 export type DatabaseOwnership = {
   /** The error for every call while another server has the database. */
   refusal(): DatabaseInUse | undefined
+  /** Whether the last call found that it does not answer. */
+  isUnavailable(): boolean
   /** Resolves when another server has taken the database. */
   lost: Promise<void>
   /** Resolves when that server has released it: what this one has in memory is out of date. */
@@ -24,14 +26,21 @@ export function watchDatabase(
   const released = Promise.withResolvers<void>()
   let refusal: DatabaseInUse | undefined
   let found: string | undefined
+  let isUnavailable = false
   void damage.then((problem) => {
     found = problem
     if (problem !== undefined)
       log.fatal({ damage: problem }, 'database: damaged; rejecting writes. Stop Reelgate and restore the database from a backup')
   })
   watch({
-    unavailable: (why) => log.error({ why }, 'database: unavailable; rejecting calls until it is back'),
-    available: () => log.info('database: available again'),
+    unavailable(why) {
+      isUnavailable = true
+      log.error({ why }, 'database: unavailable; rejecting calls until it is back')
+    },
+    available() {
+      isUnavailable = false
+      log.info('database: available again')
+    },
     diskFull: onDiskFull,
     takenOver() {
       refusal = new DatabaseInUse()
@@ -43,5 +52,11 @@ export function watchDatabase(
       released.resolve()
     },
   })
-  return { refusal: () => refusal, lost: lost.promise, released: released.promise, damage: () => found }
+  return {
+    refusal: () => refusal,
+    isUnavailable: () => isUnavailable,
+    lost: lost.promise,
+    released: released.promise,
+    damage: () => found,
+  }
 }

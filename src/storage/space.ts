@@ -37,6 +37,8 @@ export type Space = {
   hasRoom(forBytes: number): Promise<boolean>
   /** Whether there is little room, or a write has just failed for lack of it. */
   isLow(): Promise<boolean>
+  /** Whether a write has just failed for lack of room. */
+  wasJustFull(): boolean
   /** A write has found the disk full. */
   onDiskFull(): void
 }
@@ -54,9 +56,11 @@ export function watchSpace(folders: readonly string[], log: Logger): Space {
     return !isLow && (forBytes === 0 || hasRoomIn(folders, forBytes))
   }
 
+  const wasJustFull = () => performance.now() < fullUntilMs
   return {
     hasRoom,
-    isLow: async () => performance.now() < fullUntilMs || !(await hasRoom(0)),
+    wasJustFull,
+    isLow: async () => wasJustFull() || !(await hasRoom(0)),
     onDiskFull() {
       fullUntilMs = performance.now() + FULL_FOR_MS
     },

@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process'
-import { chmod, mkdtemp, readFile, rename, rm, stat } from 'node:fs/promises'
+import { chmod, mkdir, mkdtemp, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { delimiter, join } from 'node:path'
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { renderDemoVideo } from '../../src/demo/demo-video.ts'
 import { getMasterKey, listFiles } from '../data-folder.ts'
@@ -82,8 +82,7 @@ test('the data folder contains what the docs list, and no other user can read it
 test('/healthz reports a running server, /readyz working database, storage, ffmpeg and free space', async () => {
   const health = await fetch(`${running.url}/healthz`)
   expect([health.status, await health.json()]).toEqual([200, { status: 'ok' }])
-  const readiness = await fetch(`${running.url}/readyz`)
-  expect([readiness.status, await readiness.json()]).toEqual([
+  expect(await readiness(running)).toEqual([
     200,
     {
       status: 'ready',
@@ -95,15 +94,26 @@ test('/healthz reports a running server, /readyz working database, storage, ffmp
 test('F-38: when a folder of files is lost, /readyz names it with 503 and /healthz still returns 200; when it is back both are 200', async () => {
   const reelgate = await startReelgate()
   await rename(`${reelgate.dataDir}/segments`, `${reelgate.dataDir}/elsewhere`)
-  const readiness = await fetch(`${reelgate.url}/readyz`)
-  expect([readiness.status, await readiness.json()]).toMatchObject([
-    503,
-    { status: 'not ready', checks: { database: 'ok', storage: 'failed', ffmpeg: 'ok' } },
-  ])
+  await expect
+    .poll(() => readiness(reelgate))
+    .toMatchObject([503, { status: 'not ready', checks: { database: 'ok', storage: 'failed', ffmpeg: 'ok' } }])
   expect((await fetch(`${reelgate.url}/healthz`)).status).toBe(200)
   await rename(`${reelgate.dataDir}/elsewhere`, `${reelgate.dataDir}/segments`)
-  // An answer is kept for two seconds.
-  await expect.poll(async () => (await fetch(`${reelgate.url}/readyz`)).status).toBe(200)
+  await expect.poll(async () => (await readiness(reelgate))[0]).toBe(200)
+})
+
+test('F-48: /readyz starts no program, so that a load balancer never waits for one', async () => {
+  const tools = await mkdtemp(join(tmpdir(), 'reelgate-tools-'))
+  onTestFinished(() => rm(tools, { recursive: true }))
+  const started = join(tools, 'started')
+  await mkdir(started)
+  const script = `#!/bin/sh\n: > '${started}'/$$\nexec /usr/bin/bwrap "$@"\n` // an empty file: it may write nothing
+  await writeFile(join(tools, 'bwrap'), script, { mode: 0o755 })
+  const reelgate = await startReelgate({ env: { PATH: [tools, process.env.PATH].join(delimiter), REELGATE_SANDBOX: 'weak' } })
+  const atStart = await readdir(started)
+  for (let calls = 0; calls < 20; calls++) expect((await readiness(reelgate))[0]).toBe(200)
+  expect(atStart.length).toBeGreaterThan(0)
+  expect(await readdir(started)).toEqual(atStart)
 })
 
 test('I10: a start after kill -9 needs no manual work: stale socket, lock and unfinished files do not matter', async () => {
@@ -164,3 +174,8 @@ test('F-09: a demo video that is cancelled before anything reads it ends nothing
   await new Promise((resolve) => video.once('close', resolve))
   expect(video.errored).toMatchObject({ name: 'AbortError' })
 })
+
+async function readiness({ url }: { url: string }): Promise<unknown[]> {
+  const response = await fetch(`${url}/readyz`)
+  return [response.status, await response.json()]
+}

@@ -55,7 +55,7 @@ export type InterfaceDeps = {
   playback: PlaybackDeps
   usage: Usage
   segments: Pick<SegmentDeps, 'hotSegments' | 'chunkQueue' | 'segmentEvents' | 'wakeEncoders' | 'reportDamage'>
-  health: Pick<HealthDeps, 'checks' | 'notices'>
+  health: Pick<HealthDeps, 'readChecks' | 'areWebhooksHeld'>
   demo: Demo | undefined
   /** Undefined: nothing is measured. */
   metrics: Pick<Metrics, 'countRequests'> | undefined
