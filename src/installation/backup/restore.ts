@@ -187,10 +187,11 @@ export async function restoreRowsOnly(config: Config, options: RestoreOptions, l
   const lock = lockDataFolder(config)
   if (!lock) throw new Failure('conflict', `A server runs on ${config.dataDir}. Stop it, then try again.`)
   try {
-    const copy = await copyRows(config, backup, { isCopy: false })
     const { database, mark } = dataPaths(config.dataDir)
+    if (config.databaseUrl === undefined) assertNothingMovedAside(database)
+    const copy = await copyRows(config, backup, { isCopy: false })
     if (config.databaseUrl === undefined) {
-      for (const ending of ['-wal', '-shm', '']) await renameIfThere(`${database}${ending}`, `${database}.replaced${ending}`)
+      await moveAside(database)
       rmSync(mark, { force: true })
     }
     await placeRows(config, backup, copy, listener)
@@ -200,10 +201,34 @@ export async function restoreRowsOnly(config: Config, options: RestoreOptions, l
   }
 }
 
-async function renameIfThere(from: string, to: string): Promise<void> {
-  rmSync(to, { force: true })
-  if (existsSync(from)) await rename(from, to)
+/** The files of a SQLite database; the first of them is moved first, so that no server finds it without the others. */
+const ENDINGS = ['', '-wal', '-shm']
+
+/** Keeps the database that a restore replaces: nothing else may have what came after the backup. */
+async function moveAside(database: string): Promise<void> {
+  for (const ending of ENDINGS)
+    if (existsSync(`${database}${ending}`)) await rename(`${database}${ending}`, replacedName(database, ending))
+  syncInPlace(dirname(database))
 }
+
+/** @throws Failure `conflict` when an earlier restore has moved the database aside, whether it was finished or not */
+function assertNothingMovedAside(database: string): void {
+  const moved = ENDINGS.filter((ending) => existsSync(replacedName(database, ending)))
+  const [first] = moved
+  if (first === undefined) return
+  if (existsSync(database))
+    throw new Failure(
+      'conflict',
+      `${replacedName(database, first)} is the database that an earlier restore replaced. Move it out of ${dirname(database)}, or remove it if nothing in it is needed any more, then try again. Nothing was changed.`,
+    )
+  const commands = moved.map((ending) => `mv ${replacedName(database, ending)} ${database}${ending}`)
+  throw new Failure(
+    'conflict',
+    `An earlier restore was interrupted after it had moved the database aside. Move it back, then try again: ${commands.join(' && ')}`,
+  )
+}
+
+const replacedName = (database: string, ending: string) => `${database}.replaced${ending}`
 
 /** A copy of the backup's rows in the data folder, ready for a server. */
 async function copyRows(config: Config, { manifest, rowsFile }: Backup, { isCopy }: { isCopy: boolean }): Promise<string> {
