@@ -9,9 +9,11 @@ import {
   deleteChunk,
   endRun,
   findNextChunk,
+  findOldestChunk,
   insertChunks,
   listPendingChunks,
   listPendingChunksOf,
+  OLDEST_PRIORITY,
   type PendingChunk,
   reopenChunk,
   resumeInterruptedRuns,
@@ -138,7 +140,24 @@ export async function claimChunk(
   }
 }
 
-/** The same within a transaction, of one job. */
+/**
+ * Claims a chunk of the oldest video, which gets the first priority for it: the order by priority encodes the start of each new video
+ * before the end of an old one.
+ * @param filter.only the one video that may be encoded
+ */
+export async function claimOldestChunk(
+  write: Write,
+  queue: ChunkQueue,
+  { except, only }: { except: readonly string[]; only?: string | undefined },
+): Promise<ClaimedJob<VideoChunk> | undefined> {
+  await write(async (tx) => {
+    const oldest = await findOldestChunk(tx, except, only)
+    if (oldest) await prioritize(tx, queue, oldest, OLDEST_PRIORITY)
+  })
+  return claimChunk(write, queue, () => ({ upToPriority: OLDEST_PRIORITY, except }))
+}
+
+/** `claimChunk` within a transaction, of one job. */
 export function tryClaimChunk(
   tx: Db,
   queue: ChunkQueue,

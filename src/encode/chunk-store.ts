@@ -16,6 +16,8 @@ function toVideoChunk(row: ChunkRow): VideoChunk {
 
 /** For chunks that a viewer or a new video waits for right now; everything above is backlog. */
 export const URGENT_PRIORITY = 0
+/** For the chunk of the oldest video when it has its share: no other has so low a number. */
+export const OLDEST_PRIORITY = -2
 
 /** The statuses of a video whose chunks are encoded. */
 export const ENCODABLE_STATUSES = ['Processing', 'ready'] as const
@@ -35,24 +37,38 @@ export async function insertChunks(
 /** The pending chunk that is needed first. @param only the one video to search */
 export async function findNextChunk(
   tx: Db,
-  { upToPriority, except }: ClaimFilter,
+  { upToPriority, abovePriority, except }: ClaimFilter,
   only?: string,
 ): Promise<VideoChunk | undefined> {
-  let pending = tx
-    .selectFrom('chunk')
-    .innerJoin('video', (join) =>
-      join.onRef('video.id', '=', 'chunk.videoId').onRef('video.generation', '<=', 'chunk.generation'),
-    )
-    .selectAll('chunk')
-    // A literal: the partial index of pending chunks cannot serve a bound value.
-    .where('chunk.state', '=', sql.lit('pending'))
-    .where('video.deletedAtS', 'is', null)
-    .where('video.status', 'in', ENCODABLE_STATUSES)
-    .where('chunk.videoId', 'not in', [...except])
+  let pending = pendingChunks(tx, except, only)
   if (upToPriority !== undefined) pending = pending.where('chunk.priority', '<=', upToPriority)
-  if (only !== undefined) pending = pending.where('chunk.videoId', '=', only)
+  if (abovePriority !== undefined) pending = pending.where('chunk.priority', '>', abovePriority)
   const next = await pending.orderBy('chunk.priority').orderBy('chunk.position').limit(1).executeTakeFirst()
   return next && toVideoChunk(next)
+}
+
+/** Of the oldest video, the pending chunk that is needed first. @param except videos to skip. @param only the one video to search */
+export async function findOldestChunk(tx: Db, except: readonly string[], only?: string): Promise<VideoChunk | undefined> {
+  const pending = pendingChunks(tx, except, only)
+  const oldest = await pending.orderBy('chunk.position').orderBy('chunk.priority').limit(1).executeTakeFirst()
+  return oldest && toVideoChunk(oldest)
+}
+
+function pendingChunks(tx: Db, except: readonly string[], only: string | undefined) {
+  return (
+    tx
+      .selectFrom('chunk')
+      .innerJoin('video', (join) =>
+        join.onRef('video.id', '=', 'chunk.videoId').onRef('video.generation', '<=', 'chunk.generation'),
+      )
+      .selectAll('chunk')
+      // A literal: the partial indexes of pending chunks cannot serve a bound value.
+      .where('chunk.state', '=', sql.lit('pending'))
+      .where('video.deletedAtS', 'is', null)
+      .where('video.status', 'in', ENCODABLE_STATUSES)
+      .where('chunk.videoId', 'not in', [...except])
+      .$if(only !== undefined, (chunk) => chunk.where('chunk.videoId', '=', only ?? ''))
+  )
 }
 
 /**
@@ -84,7 +100,7 @@ export async function beginRun(tx: Db, key: ChunkKey, deadAttempt: number | unde
 
 /** Whether a viewer waits for the video of this short chunk right now. */
 export function isUrgent({ kind, segmentCount, priority }: VideoChunk): boolean {
-  return kind === 'video' && segmentCount <= URGENT_SEGMENTS && priority <= URGENT_PRIORITY
+  return kind === 'video' && segmentCount <= URGENT_SEGMENTS && priority <= URGENT_PRIORITY && priority > OLDEST_PRIORITY
 }
 
 export async function hasPendingChunks(db: Db): Promise<boolean> {

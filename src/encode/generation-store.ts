@@ -254,7 +254,7 @@ export async function findUnfinished(tx: Db, except: readonly string[], only?: s
             .select('chunk.firstSegment')
             .whereRef('chunk.videoId', '=', 'video.id')
             .whereRef('chunk.generation', '=', 'generation.number')
-            .where('chunk.state', '!=', 'done'),
+            .where('chunk.state', '!=', sql.lit('done')), // a literal, for the partial index
         ),
       ),
     )

@@ -1,8 +1,8 @@
 import { availableParallelism } from 'node:os'
 import { isHostFailure } from '../errors.ts'
+import { claimInShares } from '../jobs/claim-in-shares.ts'
 import type { Job } from '../jobs/dispatcher.ts'
-import type { ClaimFilter } from '../jobs/queue.ts'
-import { claimChunk, forVideo } from './chunk-queue.ts'
+import { claimChunk, claimOldestChunk, forVideo } from './chunk-queue.ts'
 import { endRun, isUrgent, URGENT_PRIORITY, type VideoChunk } from './chunk-store.ts'
 import type { EncodeDeps } from './encode-deps.ts'
 import { examineSource } from './examine-source.ts'
@@ -20,17 +20,25 @@ const RETRY_AFTER_HOST_FAILURE_MS = 5_000
 const CHECK_ROOM_EVERY_MS = 2_000
 /** About as many cores as an ffmpeg uses that chooses its threads itself. */
 const CORES_PER_URGENT_RUN = 4
+/** How many jobs of other kinds may be claimed before a kind of work that waits: some for each urgent run that the cores have room for. */
+const MAX_PASSED_OVER = 4 * Math.ceil(availableParallelism() / CORES_PER_URGENT_RUN)
 /** A video whose first seconds take longer than this no longer delays the others. */
 const MAX_URGENT_MS = 5_000
+
+const PRIORITIES = {
+  urgent: { upToPriority: URGENT_PRIORITY },
+  backlog: { upToPriority: undefined, abovePriority: URGENT_PRIORITY },
+}
 
 /** What may be worked on now: any video, or the demo video alone, whose source needs no sandbox. */
 type Permitted = { deps: EncodeDeps; only?: string }
 type Work = (signal: AbortSignal) => Promise<void>
 
 /**
- * Claims what is to be done for videos, in the order in which it matters: examine a new source, encode the most urgent chunk, finish a
- * video. The database says what is to be done. This process remembers only the videos in progress, so that no work is begun twice, and
- * the videos that failed a moment ago, so that a full disk is not tried again as fast as the machine can.
+ * Claims what is to be done for videos, in the order in which it matters: finish a video, examine a new source, encode a chunk that is
+ * waited for, encode another. Whatever arrives, each kind gets its share. The database says what is to be done. This process remembers
+ * only the videos in progress, so that no work is begun twice, and the videos that failed a moment ago, so that a full disk is not tried
+ * again as fast as the machine can.
  * @param wake called when there may be something to claim again
  */
 export function createEncodeScheduler(deps: EncodeDeps, wake: () => void) {
@@ -44,6 +52,18 @@ export function createEncodeScheduler(deps: EncodeDeps, wake: () => void) {
   let isCheckingRoom = false
   /** Whose source was examined last. */
   let lastAccountId = ''
+  // A run of the backlog would take its share of the cores that an urgent run keeps busy, and double its time.
+  const isHeldBack = () => urgentRuns.size * CORES_PER_URGENT_RUN >= availableParallelism()
+  const claimOrdinary = claimInShares<Permitted, Job>(
+    [
+      { claim: claimFinish },
+      { claim: claimSource },
+      { claim: (permitted) => claimRun(permitted, 'urgent') },
+      { claim: (permitted) => claimRun(permitted, 'backlog'), isHeldBack },
+      { claim: (permitted) => claimRun(permitted, 'oldest'), isHeldBack },
+    ],
+    MAX_PASSED_OVER,
+  )
 
   async function claim(urgentOnly: boolean): Promise<Job | undefined> {
     if (!(await deps.hasRoom())) {
@@ -52,8 +72,8 @@ export function createEncodeScheduler(deps: EncodeDeps, wake: () => void) {
     }
     const permitted = await findPermitted()
     if (!permitted) return undefined
-    if (urgentOnly) return (await claimRun(permitted, true)) ?? (await claimSource(permitted))
-    return (await claimSource(permitted)) ?? (await claimRun(permitted, false)) ?? (await claimFinish(permitted))
+    if (urgentOnly) return (await claimRun(permitted, 'urgent')) ?? (await claimSource(permitted))
+    return claimOrdinary(permitted)
   }
 
   function checkRoomLater() {
@@ -82,15 +102,13 @@ export function createEncodeScheduler(deps: EncodeDeps, wake: () => void) {
     return { key: videoId, run: (signal) => failures.guard(videoId, work, signal).finally(() => inProgress.delete(videoId)) }
   }
 
-  async function claimRun({ deps }: Permitted, urgentOnly: boolean): Promise<Job | undefined> {
+  async function claimRun({ deps, only }: Permitted, which: 'urgent' | 'backlog' | 'oldest'): Promise<Job | undefined> {
     for (const run of unreleasedRuns.splice(0)) await releaseRun(run)
-    // A run of the backlog would take its share of the cores that an urgent run keeps busy, and double its time.
-    const areCoresBusy = urgentRuns.size * CORES_PER_URGENT_RUN >= availableParallelism()
-    const filter = (): ClaimFilter => ({
-      upToPriority: urgentOnly || areCoresBusy ? URGENT_PRIORITY : undefined,
-      except: [...failures.backingOff],
-    })
-    const claimed = await claimChunk(deps.write, deps.chunkQueue, filter)
+    const except = () => [...failures.backingOff]
+    const claimed =
+      which === 'oldest'
+        ? await claimOldestChunk(deps.write, deps.chunkQueue, { except: except(), only })
+        : await claimChunk(deps.write, deps.chunkQueue, () => ({ ...PRIORITIES[which], except: except() }))
     if (!claimed) return undefined
     const { run, hold } = claimed
     if (isUrgent(run)) trackUrgent(run)

@@ -103,10 +103,14 @@ export async function openBossQueue<Target extends object>(options: {
 
   async function claim<Run>(
     tx: Db,
-    { upToPriority, except }: ClaimFilter,
+    { upToPriority, abovePriority, except }: ClaimFilter,
     claimRow: ClaimRow<Target, Run>,
   ): Promise<ClaimedJob<Run> | Stale | undefined> {
-    const limits = upToPriority === undefined ? {} : { minPriority: -upToPriority }
+    // Their order is the reverse of ours: the highest comes first.
+    const limits = {
+      ...(upToPriority === undefined ? {} : { minPriority: -upToPriority }),
+      ...(abovePriority === undefined ? {} : { maxPriority: -abovePriority - 1 }),
+    }
     const [job]: Job<Target>[] = await boss.fetch<Target>(name, { ...limits, ignoreGroups: [...except], db: within(tx) })
     if (!job) return undefined
     const run = await claimRow(tx, job.data, job.retryCount)

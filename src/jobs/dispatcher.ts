@@ -27,7 +27,7 @@ export function startDispatcher(options: {
   pollIntervalMs?: number
   log: Logger
 }): Dispatcher {
-  const running = new Map<Promise<void>, { key: string; abort: AbortController }>()
+  const running = new Map<Promise<void>, { key: string; isExtra: boolean; abort: AbortController }>()
   let stopped = false
   let claiming: Promise<void> | undefined
   let isWakePending = false
@@ -46,15 +46,21 @@ export function startDispatcher(options: {
   async function claimJobs() {
     while (isWakePending && !stopped) {
       isWakePending = false
-      // One slot more than the machine has, for what a viewer waits for right now.
       while (running.size <= options.slots && !stopped) {
-        const job = await options.claim(running.size === options.slots).catch((error) => {
+        // One slot more than the machine has, for what a viewer waits for right now. An ordinary slot that gets free takes ordinary
+        // jobs, or a stream of urgent ones would leave them none.
+        const extras = running
+          .values()
+          .filter(({ isExtra }) => isExtra)
+          .toArray().length
+        const isExtra = running.size - extras === options.slots
+        const job = await options.claim(isExtra).catch((error) => {
           options.log[logLevelFor(error, 'error')]({ err: error }, 'jobs: claim failed, retrying')
           wakeAfterFailure()
           return undefined
         })
         if (!job) break
-        start(job)
+        start(job, isExtra)
       }
     }
   }
@@ -69,7 +75,7 @@ export function startDispatcher(options: {
     }, RETRY_AFTER_MS).unref()
   }
 
-  function start(job: Job) {
+  function start(job: Job, isExtra: boolean) {
     const abort = new AbortController()
     const run: Promise<void> = job
       .run(abort.signal)
@@ -81,7 +87,7 @@ export function startDispatcher(options: {
         running.delete(run)
         wake()
       })
-    running.set(run, { key: job.key, abort })
+    running.set(run, { key: job.key, isExtra, abort })
     if (stopped) abort.abort()
   }
 

@@ -12,6 +12,8 @@ export type QueuedJob<Target> = {
 export type ClaimFilter = {
   /** Only this priority and lower numbers, which come first. */
   upToPriority: number | undefined
+  /** Only higher numbers than this one. */
+  abovePriority?: number | undefined
   /** Groups to skip. */
   except: readonly string[]
 }

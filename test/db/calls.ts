@@ -326,13 +326,19 @@ export const ONCE_ANALYZED: readonly Call[] = [
 
 /** What lists the pending chunks: the rows themselves, or a queue that gets all of them at a start. */
 export const QUEUE: Readonly<Record<DatabaseKind, readonly Call[]>> = {
-  sqlite: [['the next chunk', 0, (db) => chunks.findNextChunk(db, { upToPriority: undefined, except: [V] })]],
+  sqlite: [
+    ['the next chunk', 0, (db) => chunks.findNextChunk(db, { upToPriority: undefined, except: [V] })],
+    ['the next chunk of the backlog', 0, (db) => chunks.findNextChunk(db, { ...BACKLOG, except: [V] })],
+    ['the oldest pending chunk', 0, (db) => chunks.findOldestChunk(db, [V])],
+  ],
   postgres: [
     ['pending chunks, in batches', 400, (db) => listSomePending(db)],
     // SQLite sorts the few chunks of the one video.
     ['the next chunk of one video', 20, (db) => chunks.findNextChunk(db, { upToPriority: undefined, except: [] }, V)],
   ],
 }
+
+const BACKLOG = { upToPriority: undefined, abovePriority: 0 }
 
 async function finishAnMp4(db: Db): Promise<void> {
   const unmade = await mp4s.findPendingMp4(db, large, [])

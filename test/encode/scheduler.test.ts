@@ -3,8 +3,10 @@ import { availableParallelism, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { pino } from 'pino'
 import { expect, onTestFinished, test, vi } from 'vitest'
+import type { VideoStatus } from '../../src/catalogue/status.ts'
 import { parseMasterKey } from '../../src/crypto/master-key.ts'
 import { newId } from '../../src/crypto/secret.ts'
+import type { Db } from '../../src/db/database.ts'
 import { addChunks, rowQueue } from '../../src/encode/chunk-queue.ts'
 import type { EncodeDeps } from '../../src/encode/encode-deps.ts'
 import { createSegmentEvents } from '../../src/encode/publication.ts'
@@ -41,12 +43,44 @@ test('a video whose first seconds take longer than five no longer delays the oth
   expect(await listRunning()).toContain(1)
 })
 
+test('F-60: a video whose chunks are all done is finished next, however many uploads wait', async () => {
+  const deps = await openEncodeDeps()
+  const accountId = await addAccount(deps)
+  for (let n = 0; n < 5; n++) {
+    await addUpload(deps, accountId)
+    await addNewVideo(deps, accountId)
+  }
+  const complete = await addCompleteVideo(deps, accountId)
+  const { claim } = createEncodeScheduler(deps, () => undefined)
+  expect((await claim(false))?.key).toBe(complete)
+  expect((await claim(false))?.key).not.toBe(complete)
+})
+
+test('F-61: while every kind of work keeps arriving, each gets a share: finishing, examining, first seconds and the rest', async () => {
+  const deps = await openEncodeDeps()
+  const accountId = await addAccount(deps)
+  const kinds = new Map<string, string>()
+  const { claim } = createEncodeScheduler(deps, () => undefined)
+  const claims = 20 * VIDEOS_FOR_ALL_CORES
+  const shares: string[] = []
+  for (let n = 0; n < claims; n++) {
+    kinds.set(await addCompleteVideo(deps, accountId), 'finishing')
+    kinds.set(await addUpload(deps, accountId), 'examining')
+    kinds.set(await addNewVideo(deps, accountId), 'encoding')
+    shares.push(kinds.get((await claim(false))?.key ?? '') ?? 'nothing')
+  }
+  const running = await deps.db.selectFrom('chunk').select('firstSegment').where('state', '=', 'running').execute()
+  const firstSegments = running.map(({ firstSegment }) => firstSegment)
+  expect(shares).not.toContain('nothing')
+  for (const kind of ['finishing', 'examining']) expect(shares.filter((share) => share === kind).length).toBeGreaterThan(1)
+  for (const segment of [0, 1]) expect(firstSegments.filter((number) => number === segment).length).toBeGreaterThan(1)
+})
+
 /** A scheduler with as many new videos as keep all cores busy, each with a short first chunk and a second one. The clock stands still. */
 async function openSchedulerOfNewVideos() {
   const deps = await openEncodeDeps()
-  const account = { id: newId(), name: 'an owner', createdAtS: 0, mayUpload: 1, mayImport: 1 } as const
-  await deps.write((tx) => tx.insertInto('account').values(account).execute())
-  for (let n = 0; n < VIDEOS_FOR_ALL_CORES; n++) await addNewVideo(deps, account.id)
+  const accountId = await addAccount(deps)
+  for (let n = 0; n < VIDEOS_FOR_ALL_CORES; n++) await addNewVideo(deps, accountId)
 
   vi.useFakeTimers({ toFake: ['setTimeout'] })
   onTestFinished(() => void vi.useRealTimers())
@@ -91,17 +125,50 @@ async function openEncodeDeps(): Promise<EncodeDeps> {
   }
 }
 
-async function addNewVideo({ write }: EncodeDeps, accountId: string): Promise<void> {
-  const video = { id: newId(), accountId, title: '', description: '', fileName: '', uploadTimeS: 0 }
+async function addAccount({ write }: EncodeDeps): Promise<string> {
+  const account = { id: newId(), name: 'an owner', createdAtS: 0, mayUpload: 1, mayImport: 1 } as const
+  await write((tx) => tx.insertInto('account').values(account).execute())
+  return account.id
+}
+
+/** A video that is encoded, with a short first chunk and a second one. */
+async function addNewVideo({ write }: EncodeDeps, accountId: string): Promise<string> {
+  const id = newId()
   const chunk = { kind: 'video', decodesFromStart: false } as const
   await write(async (tx) => {
-    await tx
-      .insertInto('video')
-      .values({ ...video, status: 'Processing', generation: 1 })
-      .execute()
-    await addChunks(tx, rowQueue, { videoId: video.id, generation: 1 }, [
+    await insertVideo(tx, { id, accountId, status: 'Processing', generation: 1 })
+    await addChunks(tx, rowQueue, { videoId: id, generation: 1 }, [
       { ...chunk, firstSegment: 0, segmentCount: 1, priority: 0 },
       { ...chunk, firstSegment: 1, segmentCount: 2, priority: 1 },
     ])
   })
+  return id
+}
+
+/** A video whose file has arrived. */
+async function addUpload({ write }: EncodeDeps, accountId: string): Promise<string> {
+  const id = newId()
+  await write((tx) => insertVideo(tx, { id, accountId, status: 'Queued', hasSource: 1 }))
+  return id
+}
+
+/** A video whose chunks are all done. */
+async function addCompleteVideo({ write }: EncodeDeps, accountId: string): Promise<string> {
+  const id = newId()
+  await write(async (tx) => {
+    await insertVideo(tx, { id, accountId, status: 'ready', generation: 1 })
+    const generation = { videoId: id, number: 1, plan: '{}', encoder: '', createdAtS: 0 }
+    await tx.insertInto('generation').values(generation).execute()
+  })
+  return id
+}
+
+type NewVideo = { id: string; accountId: string; status: VideoStatus; generation?: number; hasSource?: 1 }
+
+async function insertVideo(tx: Db, video: NewVideo): Promise<void> {
+  const text = { title: '', description: '', fileName: '', uploadTimeS: 0 }
+  await tx
+    .insertInto('video')
+    .values({ ...text, ...video })
+    .execute()
 }

@@ -5,10 +5,18 @@ import { expect, onTestFinished, test } from 'vitest'
 import type { Db } from '../../src/db/database.ts'
 import type { Write } from '../../src/db/write.ts'
 import type { Chunk } from '../../src/encode/chunk-plan.ts'
-import { addChunks, type ChunkJob, type ChunkQueue, claimChunk, resumeChunks } from '../../src/encode/chunk-queue.ts'
+import {
+  addChunks,
+  type ChunkJob,
+  type ChunkQueue,
+  claimChunk,
+  claimOldestChunk,
+  resumeChunks,
+} from '../../src/encode/chunk-queue.ts'
 import { endRun, type VideoChunk } from '../../src/encode/chunk-store.ts'
 import { prioritizeSegment } from '../../src/encode/prioritize-segment.ts'
 import { openBossQueue } from '../../src/jobs/boss.ts'
+import type { ClaimFilter } from '../../src/jobs/queue.ts'
 import { openDatabaseAt } from '../db/database.ts'
 import { makePlace } from '../installation-folder.ts'
 import { changeRows, readRows } from '../rows.ts'
@@ -59,6 +67,18 @@ test('the chunk that a viewer waits for comes before all others, cut for them, a
   expect(await take({ upToPriority: -1 })).toMatchObject({ firstSegment: 7, segmentCount: 2 })
   expect(await take({ upToPriority: -1 })).toBe(undefined)
   expect(await takeAll()).toEqual([0, 5, 9])
+})
+
+test('the backlog alone is claimed, in order or the oldest first', async () => {
+  const { write, queue, add, take } = await openChunks()
+  await write((tx) => add(tx, VIDEO, [chunkAt(0), chunkAt(8)]))
+  await write((tx) => add(tx, OTHER, [chunkAt(0), chunkAt(1), chunkAt(3)]))
+  expect(await take({ abovePriority: 0 })).toMatchObject({ videoId: OTHER, firstSegment: 1 })
+  expect((await claimOldestChunk(write, queue, { except: [OTHER] }))?.run).toMatchObject({ videoId: VIDEO, firstSegment: 0 })
+  expect((await claimOldestChunk(write, queue, { except: [] }))?.run).toMatchObject({ videoId: VIDEO, firstSegment: 8 })
+  expect(await take({ abovePriority: 0 })).toMatchObject({ videoId: OTHER, firstSegment: 3 })
+  expect(await take({ abovePriority: 0 })).toBeUndefined()
+  expect(await take()).toMatchObject({ videoId: OTHER, firstSegment: 0 })
 })
 
 test('a video that rests is left alone', async () => {
@@ -184,8 +204,8 @@ async function openPlace() {
 }
 
 function takesOf(write: Write, queue: ChunkQueue) {
-  return async ({ upToPriority, except = [] }: { upToPriority?: number; except?: string[] } = {}) => {
-    const taken = await claimChunk(write, queue, () => ({ upToPriority, except }))
+  return async ({ upToPriority, except = [], ...which }: Partial<ClaimFilter> = {}) => {
+    const taken = await claimChunk(write, queue, () => ({ upToPriority, except, ...which }))
     void taken?.hold(() => new Promise(() => undefined)) // for as long as the test lasts
     return taken?.run
   }

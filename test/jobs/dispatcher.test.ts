@@ -26,6 +26,19 @@ test('when all slots are taken one more job runs, if a viewer waits for it', asy
   expect(work.running()).toEqual(['a', 'b', 'urgent 2'])
 })
 
+test('F-62: however many urgent jobs wait, an ordinary slot that gets free takes what is next in order', async () => {
+  const work = openWork({ slots: 2 })
+  for (const name of ['a', 'b', 'urgent 1', 'c', 'urgent 2']) work.add(name)
+  await work.settled()
+  expect(work.running()).toEqual(['a', 'b', 'urgent 1'])
+  work.finish('a')
+  await work.settled()
+  expect(work.running()).toEqual(['b', 'urgent 1', 'c'])
+  work.finish('urgent 1')
+  await work.settled()
+  expect(work.running()).toEqual(['b', 'c', 'urgent 2'])
+})
+
 test('no wake is lost, whenever it comes: all of a thousand jobs run', async () => {
   const work = openWork({ slots: 3, finishAtOnce: true })
   for (let i = 0; i < 1000; i++) {

@@ -9,7 +9,15 @@ import { connectExplaining, type Explained } from './explained.ts'
 // How SQLite would carry out what the stores ask. It holds everybody up meanwhile: one statement runs after the other.
 
 /** Indexes of nothing but what is under way. */
-const UNDER_WAY = new Set(['video_unplanned', 'generation_unfinished', 'chunk_pending', 'mp4_unmade', 'delivery_open'])
+const UNDER_WAY = new Set([
+  'video_unplanned',
+  'generation_unfinished',
+  'chunk_pending',
+  'chunk_open',
+  'chunk_by_age',
+  'mp4_unmade',
+  'delivery_open',
+])
 /** What a statement brings with it, or finds step by step. */
 const LISTS = new Set(['json_each', 'above', 'below'])
 
