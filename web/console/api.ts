@@ -1,4 +1,6 @@
+import { connection } from './app/connection.ts'
 import { apiUrl } from './app/place.ts'
+import { isGatewayStatus, sentenceOfProxy } from './app/proxy-refusal.ts'
 
 /** An answer that is no success, in words for the person who looks at the page. */
 export class ApiFailure extends Error {
@@ -57,7 +59,7 @@ export async function sendForm<Reply>(path: string, file: Blob, query: Query = {
   const form = new FormData()
   form.set('file', file, file instanceof File ? file.name : 'file')
   const response = await send('POST', path, { query, form })
-  if (!response.ok) throw await readFailure(response)
+  if (!response.ok) throw await readFailure(response, file.size)
   return response.json()
 }
 
@@ -74,6 +76,7 @@ async function send(method: string, path: string, { query = {}, body, form, sign
     return await fetch(url, { method, headers, body: body === undefined ? form : JSON.stringify(body), signal })
   } catch (cause) {
     if (signal?.aborted) throw cause
+    connection.lost()
     throw new ApiFailure('The server cannot be reached. Check your connection, and that Reelgate is running.', {
       status: 0,
       code: 'unreachable',
@@ -81,10 +84,11 @@ async function send(method: string, path: string, { query = {}, body, form, sign
   }
 }
 
-async function readFailure(response: Response): Promise<ApiFailure> {
-  const { status } = response
-  const retryAfterS = Number(response.headers.get('Retry-After')) || undefined
-  const answer: { message?: string; code?: string } = await response.json().catch(() => ({}))
-  const message = answer.message ?? `The server answered with status ${status}. Its log says why.`
-  return new ApiFailure(message, { status, code: answer.code ?? 'unknown', retryAfterS })
+async function readFailure(response: Response, sentBytes?: number): Promise<ApiFailure> {
+  const { status, headers } = response
+  const retryAfterS = Number(headers.get('Retry-After')) || undefined
+  const { message, code = 'unknown' }: { message?: string; code?: string } = await response.json().catch(() => ({}))
+  if (message !== undefined) return new ApiFailure(message, { status, code, retryAfterS })
+  if (isGatewayStatus(status)) connection.lost()
+  return new ApiFailure(sentenceOfProxy({ status, server: headers.get('Server'), sentBytes }), { status, code, retryAfterS })
 }

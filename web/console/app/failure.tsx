@@ -3,6 +3,7 @@ import { Link, useRouter } from '@tanstack/react-router'
 import { ApiFailure } from '../api.ts'
 import styles from './failure.module.css'
 import { ReloadIcon, WarningIcon } from './icons.tsx'
+import { isMissingScript, ReloadForScript } from './missing-script.tsx'
 
 /** What failed, where it happened: the sentence of the API, and a way to try again where that may help. */
 export function FailureNotice({ error, onRetry }: { error: unknown; onRetry?: () => void }) {
@@ -24,6 +25,7 @@ export function FailurePage({ error }: { error: unknown }) {
   const router = useRouter()
   const isMissing = error instanceof ApiFailure && error.status === 404
   if (isMissing) return <NotFoundPage />
+  if (isMissingScript(error)) return <ReloadForScript />
   return (
     <div className={styles.page}>
       <Title order={1}>This page could not be shown</Title>

@@ -7,12 +7,15 @@ import './mantine.css'
 import './tokens.css'
 import './base.css'
 import { signInQuery } from '../sign-in/queries.ts'
+import { ConnectionNotice } from './connection-notice.tsx'
+import { nameMissingScripts } from './missing-script.tsx'
 import { createQueryClient } from './query-client.ts'
 import { createPages } from './router.tsx'
 import { allowStyleElements, styleNonce } from './style-nonce.ts'
 import { cssVariablesResolver, theme } from './theme.ts'
 
 allowStyleElements()
+nameMissingScripts()
 const queries = createQueryClient(() => {
   if (!queries.getQueryData(signInQuery.queryKey)?.signedIn) return // it was an attempt to sign in
   queries.removeQueries({ queryKey: signInQuery.queryKey })
@@ -31,6 +34,7 @@ createRoot(root).render(
     >
       <QueryClientProvider client={queries}>
         <RouterProvider router={pages} />
+        <ConnectionNotice />
       </QueryClientProvider>
     </MantineProvider>
   </StrictMode>,
