@@ -30,6 +30,9 @@ import { type VideoRoutesDeps, videoRoutes } from './videos.ts'
 import { type ViewerRoutesDeps, viewerRoutes } from './viewers.ts'
 import { type WebhookRoutesDeps, webhookRoutes } from './webhooks.ts'
 
+/** Largest body that is read without authentication: names, passwords and the answers of passkeys are shorter. */
+const MAX_PUBLIC_BODY_BYTES = 4 * 1024
+
 export type ApiDeps = CallerDeps & ApiRoutesDeps
 
 export type CallerDeps = LimitDeps & { findCaller: FindCaller }
@@ -65,6 +68,7 @@ export async function apiInterface(app: App, deps: ApiDeps): Promise<void> {
 export function authenticateCallers(app: App, deps: CallerDeps): void {
   addBodyParsers(app)
   app.addHook('onRoute', assertNamesPermission)
+  app.addHook('onRoute', limitPublicBody)
   // Before anything of a body is read.
   app.addHook('onRequest', async (request, reply) => {
     const { permission = 'viewer', isPublic, isForAdministrators } = request.routeOptions.config
@@ -76,7 +80,7 @@ export function authenticateCallers(app: App, deps: CallerDeps): void {
       request.holder = await identified
       if (isForAdministrators) requireAdministrator(request.holder)
     }
-    if (!isReserved(request.params)) return
+    if (!request.is404 && !isReserved(request.params)) return
     refuseMethod(request.server.knownRoutes, request, reply)
     throw noSuchRoute(request)
   })
@@ -135,18 +139,26 @@ function assertNamesPermission(route: RouteOptions): void {
     throw new Error(`the route ${route.method} ${route.url} names no permission`)
 }
 
-/** The route of this interface whose path is most similar to that of the request. */
-function nearestTo({ url, server }: FastifyRequest, prefix: string): string {
-  const path = url.replace(/\?.*$/s, '').replace(/\/+$/, '')
-  const routes = server.knownRoutes.filter((route) => route.url.startsWith(`${prefix}/`))
-  const [nearest] = routes.toSorted((a, b) => pathSimilarity(b.url, path) - pathSimilarity(a.url, path))
-  return `${nearest?.methods.join(' or ')} ${nearest?.url}`
+function limitPublicBody(route: RouteOptions): void {
+  if (route.config?.isPublic) route.bodyLimit ??= MAX_PUBLIC_BODY_BYTES
 }
 
+/** The route of this interface whose path is most similar to that of the request. */
+function nearestTo({ url, server }: FastifyRequest, prefix: string): string {
+  const [path = ''] = url.slice(0, MAX_COMPARED_LENGTH).split('?')
+  const parts = path.split('/').filter((part, at) => part !== '' || at === 0)
+  const similarities = server.knownRoutes
+    .filter((route) => route.url.startsWith(`${prefix}/`))
+    .map((route) => ({ route, similarity: pathSimilarity(route.url.split('/'), parts) }))
+  const [nearest] = similarities.toSorted((a, b) => b.similarity - a.similarity)
+  return `${nearest?.route.methods.join(' or ')} ${nearest?.route.url}`
+}
+
+/** Of an address: it is compared with each route, letter by letter. */
+const MAX_COMPARED_LENGTH = 200
+
 /** How similar two paths are, part by part; a parameter counts less than an equal word. */
-function pathSimilarity(pattern: string, path: string): number {
-  const expected = pattern.split('/')
-  const actual = path.split('/')
+function pathSimilarity(expected: readonly string[], actual: readonly string[]): number {
   const similarity = actual.reduce((sum, part, index) => sum + partSimilarity(expected[index] ?? '', part), 0)
   return similarity - Math.abs(expected.length - actual.length) / 2
 }

@@ -13,7 +13,7 @@ import {
 import { ALGORITHMS, type RelyingParty } from '../../users/webauthn.ts'
 import { EXAMPLE } from '../docs/examples.ts'
 import type { App } from '../server/app-type.ts'
-import { countSignIn } from '../server/rate-limits.ts'
+import { limitSignIns } from '../server/rate-limits.ts'
 import { isoTime } from '../wire/iso-time.ts'
 import { readSignInToken, setSignInCookie } from './cookie.ts'
 import { findScheme } from './origin.ts'
@@ -105,14 +105,14 @@ function signInRoutes(app: App, deps: PasskeyRoutesDeps): void {
     '/sign-in/passkey/options',
     {
       config: { isPublic: true },
+      onRequest: limitSignIns(deps),
       schema: {
         summary: 'Options to sign in with a passkey',
         description: `A challenge for the browser, valid once and for ${CHALLENGE_LIFE_S / 60} minutes.`,
         response: { 200: RequestOptions },
       },
     },
-    async (request, reply) => {
-      await countSignIn(deps, { request, reply })
+    async (request) => {
       const { id: rpId } = relyingParty(deps, request)
       const timeout = CHALLENGE_LIFE_S * 1000
       return { challenge: challenges.make(), rpId, timeout, userVerification: 'required', allowCredentials: [] }
@@ -123,6 +123,7 @@ function signInRoutes(app: App, deps: PasskeyRoutesDeps): void {
     '/sign-in/passkey',
     {
       config: { isPublic: true },
+      onRequest: limitSignIns(deps),
       schema: {
         summary: 'Sign in with a passkey',
         description: 'Sets the cookie.',
@@ -131,7 +132,6 @@ function signInRoutes(app: App, deps: PasskeyRoutesDeps): void {
       },
     },
     async (request, reply) => {
-      await countSignIn(deps, { request, reply })
       const { id, response: assertion } = request.body
       const attempt = { id, assertion, rp: relyingParty(deps, request) }
       return beginSignIn(deps, { request, reply }, await signInWithPasskey(deps.signIn, attempt, browserOf(deps, request)))

@@ -15,7 +15,7 @@ import {
 } from '../../users/sign-in.ts'
 import { EXAMPLE } from '../docs/examples.ts'
 import type { App } from '../server/app-type.ts'
-import { countSignIn, countUnauthenticated, identify, type LimitDeps } from '../server/rate-limits.ts'
+import { countUnauthenticated, identify, type LimitDeps, limitSignIns } from '../server/rate-limits.ts'
 import { isoTime } from '../wire/iso-time.ts'
 import { clearSignInCookies, readSignInToken, setSignInCookie } from './cookie.ts'
 import { findScheme } from './origin.ts'
@@ -92,6 +92,7 @@ export function signInRoutes(app: App, deps: SignInRoutesDeps): void {
     '/sign-in',
     {
       config: { isPublic: true },
+      onRequest: limitSignIns(deps),
       schema: {
         summary: 'Sign in with a password',
         description: 'Sets the cookie. The answer to an unknown name and to a wrong password is the same.',
@@ -100,7 +101,6 @@ export function signInRoutes(app: App, deps: SignInRoutesDeps): void {
       },
     },
     async (request, reply) => {
-      await countSignIn(deps, { request, reply })
       requireSecure(deps, request)
       return beginSignIn(deps, { request, reply }, await signInWithPassword(deps.signIn, request.body, browserOf(deps, request)))
     },
@@ -110,6 +110,7 @@ export function signInRoutes(app: App, deps: SignInRoutesDeps): void {
     '/sign-in/link',
     {
       config: { isPublic: true },
+      onRequest: limitSignIns(deps),
       schema: {
         summary: 'Sign in with a link',
         description: 'A link works once, and signs in for a day until a password or a passkey is set.',
@@ -118,7 +119,6 @@ export function signInRoutes(app: App, deps: SignInRoutesDeps): void {
       },
     },
     async (request, reply) => {
-      await countSignIn(deps, { request, reply })
       requireSecure(deps, request)
       const { token } = request.body
       return beginSignIn(deps, { request, reply }, await signInWithLink(deps.signIn, token, browserOf(deps, request)))
@@ -146,6 +146,7 @@ export function signInRoutes(app: App, deps: SignInRoutesDeps): void {
     '/sign-in/password',
     {
       config: { permission: 'viewer', budget: 'writes' },
+      onRequest: limitSignIns(deps),
       schema: {
         summary: 'Set the password',
         description: 'Of the person who is signed in. All other browsers of the person are signed out.',
@@ -154,7 +155,6 @@ export function signInRoutes(app: App, deps: SignInRoutesDeps): void {
       },
     },
     async (request, reply) => {
-      await countSignIn(deps, { request, reply })
       const signedIn = await deps.findSignedIn(readSignInToken(deps, request))
       return beginSignIn(
         deps,

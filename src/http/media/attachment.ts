@@ -23,7 +23,7 @@ function safeName(name: string): string {
     name
       .toWellFormed()
       .replace(UNSAFE, '_')
-      .replace(/^[\s.]+|[\s.]+$/g, '') || 'file'
+      .replace(/^[\s.]+|(?<![\s.])[\s.]+$/g, '') || 'file'
   const [extension = ''] = /\.[A-Za-z0-9]{1,8}$/.exec(clean) ?? []
   const stem = [...clean.slice(0, clean.length - extension.length)].slice(0, MAX_CHARACTERS).join('')
   return `${stem}${extension}`

@@ -14,7 +14,7 @@ import { addMethodNotAllowed } from './method-not-allowed.ts'
 import { type LimitDeps, limitUnroutedRequest } from './rate-limits.ts'
 
 /** Largest body of an ordinary call; uploads have their own limit. */
-export const MAX_BODY_BYTES = 256 * 1024
+const MAX_BODY_BYTES = 256 * 1024
 /** Node refuses longer addresses, so no part of one is too long for its route. */
 const MAX_ADDRESS_LENGTH = 16_384
 
@@ -56,6 +56,9 @@ export function createApp(log: Logger, limiting: LimitDeps): App {
   })
   app.decorateRequest('isCounted', false)
   app.decorateRequest('isBanned', false)
+  // Interfaces that take bodies have parsers of their own; elsewhere a body is not read.
+  app.removeAllContentTypeParsers()
+  app.addContentTypeParser('*', (_request, _payload, done) => done(null))
   addMethodNotAllowed(app)
   delayContinue(app)
   timeOutSlowBodies(app)

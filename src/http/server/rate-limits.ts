@@ -1,5 +1,3 @@
-import { Readable } from 'node:stream'
-import { setImmediate } from 'node:timers/promises'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { requirePermission } from '../../accounts/api-key.ts'
 import type { Caller, Permission } from '../../accounts/permission.ts'
@@ -148,15 +146,18 @@ export async function countUnauthenticated(
   request.isCounted = true
   const taken = limits.unauthenticated.take(ipRateLimitKey(addressOf(request)))
   setLimitHeaders(reply, taken)
+  if (taken.refused?.bannedUntilS && !request.raw.complete) closeAfterResponse(request, reply)
   return taken.refused ? createLimitFailure(taken, taken.refused) : error
 }
 
-/** Counts an attempt to sign in against its address. @throws Failure `limited` */
-export async function countSignIn({ limits, addressOf }: LimitDeps, { request, reply }: LimitedCall): Promise<void> {
-  const taken = limits?.signIns.take(ipRateLimitKey(addressOf(request)))
-  if (!taken) return
-  setLimitHeaders(reply, taken)
-  if (taken.refused) throw await createLimitFailure(taken, taken.refused)
+/** The hook of a route that counts each request as an attempt to sign in, against its address, before its body is read. */
+export function limitSignIns({ limits, addressOf }: LimitDeps) {
+  return async (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
+    const taken = limits?.signIns.take(ipRateLimitKey(addressOf(request)))
+    if (!taken) return
+    setLimitHeaders(reply, taken)
+    if (taken.refused) throw await createLimitFailure(taken, taken.refused)
+  }
 }
 
 /** Counts a request for an unknown address in the interface that it looks like. @returns the error to send */
@@ -194,64 +195,6 @@ export function limitForms(app: App, { limits, addressOf }: LimitDeps): void {
     request.isBanned = taken.refused.bannedUntilS !== undefined
     throw await createLimitFailure(taken, taken.refused)
   })
-}
-
-/** Largest body with a key in it once its address has used up its calls without a valid key; then one body is read at a time. */
-const SMALL_BODY_BYTES = 16 * 1024
-/** Bodies of one address that may wait for their turn. */
-const MAX_WAITING = 256
-
-/** Bounds the cost of bodies whose key is not verified yet, so that a flood without a key does not stop calls with one. */
-export function limitBodies(app: App, { limits, addressOf }: LimitDeps): void {
-  if (!limits) return
-  const turns = createTurns(MAX_WAITING)
-  app.addHook('preParsing', async (request, reply, payload) => {
-    const address = ipRateLimitKey(addressOf(request))
-    if (!limits.unauthenticated.isExhausted(address)) return payload
-    const refuse = async () => {
-      const taken = limits.unauthenticated.take(address)
-      request.isCounted = true
-      if (taken.refused?.bannedUntilS) closeAfterResponse(request, reply)
-      return taken.refused
-        ? createLimitFailure(taken, taken.refused)
-        : new Failure('too-large', `The body is larger than ${SMALL_BODY_BYTES} bytes.`)
-    }
-    if (Number(request.headers['content-length'] ?? 0) > SMALL_BODY_BYTES) throw await refuse()
-    const body = await readWhole(payload, SMALL_BODY_BYTES)
-    if (!body || !(await turns.next(address))) throw await refuse()
-    return Readable.from([body])
-  })
-}
-
-/** @returns undefined when it is longer */
-async function readWhole(payload: AsyncIterable<Buffer>, maxBytes: number): Promise<Buffer | undefined> {
-  const chunks: Buffer[] = []
-  let sizeBytes = 0
-  for await (const chunk of payload) {
-    sizeBytes += chunk.length
-    if (sizeBytes > maxBytes) return undefined
-    chunks.push(chunk)
-  }
-  return Buffer.concat(chunks)
-}
-
-/** Admits one caller of each subject in each turn of the event loop. */
-function createTurns(maxWaiting: number) {
-  const queues = new Map<string, { waiting: number; last: Promise<void> }>()
-  return {
-    /** Resolves with true when it is the caller's turn; with false immediately when too many wait. */
-    async next(subject: string): Promise<boolean> {
-      const queue = queues.get(subject) ?? { waiting: 0, last: Promise.resolve() }
-      if (queue.waiting >= maxWaiting) return false
-      queue.waiting += 1
-      queue.last = queue.last.then(() => setImmediate())
-      queues.set(subject, queue)
-      await queue.last
-      queue.waiting -= 1
-      if (queue.waiting === 0) queues.delete(subject)
-      return true
-    },
-  }
 }
 
 /**

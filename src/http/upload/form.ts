@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import type { Readable } from 'node:stream'
-import { Busboy } from '@fastify/busboy'
 import { Failure } from '../../errors.ts'
+import { openMultipartParser } from '../wire/multipart.ts'
 
 /** The fields before the file, lower-case, and the file as it comes in. */
 export type UploadParts = { fields: ReadonlyMap<string, string>; fileName: string; file: Readable }
@@ -15,9 +15,6 @@ const LIMITS = {
   headerPairs: 50,
   headerSize: 16 * 1024,
 }
-
-/** As RFC 2046, section 5.1.1 allows. */
-const MAX_BOUNDARY_LENGTH = 70
 
 /** Receives the file while it is uploaded. */
 export type FileReceiver<T> = {
@@ -39,7 +36,7 @@ export async function readUploadForm<T>(
   request: IncomingMessage,
   { receive, discard, fieldsTimeoutMs }: FileReceiver<T>,
 ): Promise<T> {
-  const parser = openParser(request)
+  const parser = openMultipartParser(request.headers, { limits: LIMITS, isPartAFile })
   const ended = Promise.withResolvers<void>()
   let file: Readable | undefined
   let receiving: Promise<T> | undefined
@@ -114,18 +111,6 @@ export async function drainForm(body: IncomingMessage): Promise<void> {
   body.once('close', resolve).once('end', resolve).resume()
   await promise
   clearTimeout(timeout)
-}
-
-function openParser(request: IncomingMessage) {
-  const contentType = request.headers['content-type'] ?? ''
-  const [, boundary = ''] = /boundary="?([^";]*)/i.exec(contentType) ?? []
-  if (boundary.length > MAX_BOUNDARY_LENGTH)
-    throw new Failure('invalid', `The form's boundary is longer than ${MAX_BOUNDARY_LENGTH} characters.`)
-  try {
-    return new Busboy({ headers: { ...request.headers, 'content-type': contentType }, limits: LIMITS, isPartAFile })
-  } catch (cause) {
-    throw new Failure('invalid', 'The body is not a multipart/form-data form.', { cause })
-  }
 }
 
 /** By its name alone: clients send types and file names with fields, and none with files. */

@@ -1,10 +1,12 @@
+import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Failure } from '../../errors.ts'
 import type { App } from '../server/app-type.ts'
-import { countUnauthenticated, type LimitDeps, limitBodies } from '../server/rate-limits.ts'
+import { countUnauthenticated, type LimitDeps } from '../server/rate-limits.ts'
 import { addBodyParsers } from '../wire/bodies.ts'
 import { errorResponse } from '../wire/errors.ts'
 import { type V2FileDeps, v2FileRoutes } from './files.ts'
 import { type V2ImportDeps, v2ImportRoutes } from './import.ts'
+import { findKeyBeforeBody } from './key-field.ts'
 import { type V2OtpDeps, v2OtpRoutes } from './otp.ts'
 import { NO_VIDEO, sendV2 } from './response.ts'
 import { type V2TagDeps, v2TagRoutes } from './tags.ts'
@@ -18,7 +20,11 @@ export async function v2Interface(app: App, deps: V2Deps): Promise<void> {
   addBodyParsers(app)
   const paths: string[] = []
   app.addHook('onRoute', ({ url }) => void paths.push(url))
-  limitBodies(app, deps)
+  app.addHook('preParsing', async (request, reply, payload) => {
+    if (!request.is404) return findKeyBeforeBody(deps.authenticate, request, payload)
+    await refuseUnknown(request, reply)
+    return payload
+  })
   app.setErrorHandler(async (error, request, reply) => {
     const refusal = await countUnauthenticated(deps, { request, reply }, error)
     const { status, message, code } = errorResponse(refusal, request, reply)
@@ -27,18 +33,20 @@ export async function v2Interface(app: App, deps: V2Deps): Promise<void> {
     // The sentence of a fault points to the log, which knows it by this id.
     return sendV2(request, reply.code(status), status === 500 ? { error: message, requestId: request.id } : { error: message })
   })
-  app.setNotFoundHandler(async (request, reply) => {
-    const sentence = `There is no such operation. The earlier interface is called by POST at ${inWords(paths)}.`
-    const refusal = await countUnauthenticated(deps, { request, reply }, new Failure('not-found', sentence))
-    const { status, message } = errorResponse(refusal, request, reply)
-    return sendV2(request, reply.code(status), { error: message })
-  })
+  app.setNotFoundHandler(refuseUnknown)
   v2OtpRoutes(app, deps)
   v2VideoRoutes(app, deps)
   v2ImportRoutes(app, deps)
   v2TagRoutes(app, deps)
   v2UploadRoutes(app, deps)
   v2FileRoutes(app, deps)
+
+  async function refuseUnknown(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
+    const sentence = `There is no such operation. The earlier interface is called by POST at ${inWords(paths)}.`
+    const refusal = await countUnauthenticated(deps, { request, reply }, new Failure('not-found', sentence))
+    const { status, message } = errorResponse(refusal, request, reply)
+    return sendV2(request, reply.code(status), { error: message })
+  }
 }
 
 function inWords(paths: readonly string[]): string {

@@ -6,6 +6,7 @@ import { Failure } from '../../errors.ts'
 import { identify, type LimitDeps, type LimitedCall } from '../server/rate-limits.ts'
 import type { Representation } from '../wire/idempotency.ts'
 import { xmlDocument } from '../wire/xml.ts'
+import { KEY_FIELD, missingKey } from './key-field.ts'
 
 /** What the operations of this interface need to know who calls. */
 export type CallerDeps = LimitDeps & { authenticate: Authenticate }
@@ -16,9 +17,8 @@ export type CallerDeps = LimitDeps & { authenticate: Authenticate }
  */
 export async function authenticateFromBody(deps: CallerDeps, call: LimitedCall, permission: Permission): Promise<ApiKeyHolder> {
   return identify(deps, call, permission, async () => {
-    const secret = getField(call.request.body, 'clientSecretKey')
-    if (typeof secret !== 'string')
-      throw new Failure('unauthenticated', 'Send the key once, as the field clientSecretKey of the body.')
+    const secret = getField(call.request.body, KEY_FIELD)
+    if (typeof secret !== 'string') throw missingKey()
     return deps.authenticate(secret)
   })
 }

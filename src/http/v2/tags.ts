@@ -6,6 +6,7 @@ import { Failure } from '../../errors.ts'
 import { EXAMPLE } from '../docs/examples.ts'
 import type { App } from '../server/app-type.ts'
 import { readStringList } from '../wire/list-params.ts'
+import { MAX_BYTES_OF_IDS } from './key-field.ts'
 import { authenticateFromBody, type CallerDeps, NoVideo, sendV2, TypeQuery, V2_TYPE, v2ResponseSchema } from './response.ts'
 import { Entity, PAGE_QUERY, sendVideos } from './videos.ts'
 
@@ -36,7 +37,11 @@ export function v2TagRoutes(app: App, deps: V2TagDeps): void {
     app.post(
       path,
       {
-        config: { permission: 'editor', described: { querystring: TypeQuery, body: PairsForm, response } },
+        config: {
+          permission: 'editor',
+          maxBytesToKey: MAX_BYTES_OF_IDS,
+          described: { querystring: TypeQuery, body: PairsForm, response },
+        },
         schema: { summary },
       },
       async (request, reply) => {
@@ -51,7 +56,11 @@ export function v2TagRoutes(app: App, deps: V2TagDeps): void {
   app.post(
     '/tags/search',
     {
-      config: { permission: 'viewer', described: { querystring: PageQuery, body: TagsForm, response: found } },
+      config: {
+        permission: 'viewer',
+        maxBytesToKey: MAX_BYTES_OF_IDS,
+        described: { querystring: PageQuery, body: TagsForm, response: found },
+      },
       schema: { summary: 'Search videos by tags' },
     },
     async (request, reply) => {

@@ -1,10 +1,9 @@
 import { unescape as decode, parse as parseForm } from 'node:querystring'
-import { Busboy } from '@fastify/busboy'
 import type { FastifyRequest } from 'fastify'
 import { Failure } from '../../errors.ts'
 import { isNestedTooDeep, MAX_DEPTH } from '../../json.ts'
-import { MAX_BODY_BYTES } from '../server/app.ts'
 import type { App } from '../server/app-type.ts'
+import { openMultipartParser } from './multipart.ts'
 
 // What real clients send: JSON, forms, an empty body under any content type, none at all (wire-contract.md, section 2).
 
@@ -76,39 +75,40 @@ function readForm(text: string): Record<string, string | string[] | undefined> {
   return { ...parseForm(text, '&', '=', { maxKeys: 0 }) }
 }
 
-function readMultipart(request: FastifyRequest, payload: NodeJS.ReadableStream): Promise<Record<string, string | string[]>> {
+async function readMultipart(
+  request: FastifyRequest,
+  payload: NodeJS.ReadableStream,
+): Promise<Record<string, string | string[]>> {
   const { promise, resolve, reject } = Promise.withResolvers<Record<string, string | string[]>>()
-  const unreadable = (cause: unknown) => reject(new Failure('invalid', 'The multipart body cannot be read.', { cause }))
-  try {
-    const fields = new Map<string, string[]>()
-    const parser = new Busboy({
-      headers: { ...request.headers, 'content-type': request.headers['content-type'] ?? '' },
-      limits: { fields: MAX_FIELDS, files: 0, fieldSize: MAX_BODY_BYTES, headerPairs: 100 },
-    })
-    parser.on('field', (name: string, value: string) => {
-      const values = fields.get(name)
-      if (values) values.push(value)
-      else fields.set(name, [value])
-    })
-    parser.on('fieldsLimit', () => reject(tooManyFields()))
-    parser.on('error', unreadable)
-    parser.on('finish', () =>
-      resolve(Object.fromEntries([...fields].map(([name, values]) => [name, values.length > 1 ? values : (values[0] ?? '')]))),
-    )
-    payload.on('error', unreadable)
-    let receivedBytes = 0
-    payload.on('data', (bytes: Buffer) => {
-      receivedBytes += bytes.length
-      if (receivedBytes <= MAX_BODY_BYTES) return
-      payload.unpipe(parser)
-      payload.resume()
-      reject(new Failure('too-large', 'The body is too large.'))
-    })
-    payload.pipe(parser)
-  } catch (error) {
-    unreadable(error)
+  const maxBytes = request.routeOptions.bodyLimit
+  const fields = new Map<string, string[]>()
+  const parser = openMultipartParser(request.headers, {
+    limits: { fields: MAX_FIELDS, parts: MAX_FIELDS, files: 0, fieldSize: maxBytes, headerPairs: 100 },
+  })
+  const refuse = (failure: Failure) => {
+    payload.unpipe(parser)
+    payload.resume()
+    reject(failure)
   }
-  return promise
+  const refuseUnreadable = (cause: unknown) => refuse(new Failure('invalid', 'The multipart body cannot be read.', { cause }))
+  parser.on('field', (name: string, value: string) => {
+    const values = fields.get(name)
+    if (values) values.push(value)
+    else fields.set(name, [value])
+  })
+  for (const limit of ['fieldsLimit', 'partsLimit'] as const) parser.on(limit, () => refuse(tooManyFields()))
+  parser.on('error', refuseUnreadable)
+  parser.on('finish', () =>
+    resolve(Object.fromEntries([...fields].map(([name, values]) => [name, values.length > 1 ? values : (values[0] ?? '')]))),
+  )
+  payload.on('error', refuseUnreadable)
+  let receivedBytes = 0
+  payload.on('data', (bytes: Buffer) => {
+    receivedBytes += bytes.length
+    if (receivedBytes > maxBytes) refuse(new Failure('too-large', 'The body is too large.'))
+  })
+  payload.pipe(parser)
+  return await promise
 }
 
 function tooManyFields(): Failure {
