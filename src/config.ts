@@ -274,7 +274,7 @@ function toConfig(variables: Variables) {
   const [keyPlace, otherKeyPlace] = MASTER_KEY_PLACES.filter((name) => variables[name] !== undefined)
   if (otherKeyPlace) throw new Failure('invalid', `${keyPlace} and ${otherKeyPlace} are both set: keep one of them.`)
   const trustedProxies: readonly string[] = readProxies(variables.REELGATE_TRUSTED_PROXIES ?? '')
-  const publicUrl = variables.REELGATE_PUBLIC_URL?.replace(/\/+$/, '')
+  const publicUrl = variables.REELGATE_PUBLIC_URL?.replace(/(?<!\/)\/+$/, '')
   if (publicUrl && !URL.canParse(publicUrl)) throw invalid('REELGATE_PUBLIC_URL')
   if (publicUrl && isLoopback(variables.HOST) && !isLoopback(new URL(publicUrl).hostname) && trustedProxies.length === 0) {
     throw new Failure(

@@ -108,7 +108,7 @@ export function firstLine({ stderr }: MediaEnd): string {
   return line
     .replace(/ @ 0x[0-9a-f]+/g, '')
     .replace(/\p{C}/gu, ' ')
-    .replace(/\S*crypto:\S+/g, 'the source')
+    .replace(/(?<!\S)\S*crypto:\S+/g, 'the source')
     .slice(0, 200)
 }
 

@@ -261,7 +261,7 @@ const TOO_MANY_STREAMS = 'The file has more streams than a video can have.'
 
 function whyUnreadable({ stderr, outOfTime }: MediaEnd): string {
   if (outOfTime) return 'Reading the file took too long: it is damaged, or was made to keep readers busy.'
-  const demuxer = /\[(\w+)[^\]]*\] Format not on whitelist/.exec(stderr)?.[1]
+  const demuxer = /\[(\w+)\b[^\][]*\] Format not on whitelist/.exec(stderr)?.[1]
   if (demuxer) return `The file is of the kind "${demuxer}", which is not a video: upload the video itself.`
   if (stderr.includes('max_streams')) return TOO_MANY_STREAMS
   if (stderr.includes('moov atom not found'))

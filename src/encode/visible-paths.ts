@@ -3,7 +3,7 @@ import path from 'node:path'
 
 /** The paths in the loader's list of a program's libraries. */
 export function librariesIn(listing: string): string[] {
-  return [...listing.matchAll(/^\s*(?:\S+ => )?(\/.*) \(0x[0-9a-f]+\)$/gm)].flatMap(([, file]) => file ?? [])
+  return [...listing.matchAll(/^[ \t]*(?:\S+ => )?(\/.*) \(0x[0-9a-f]+\)$/gm)].flatMap(([, file]) => file ?? [])
 }
 
 /**

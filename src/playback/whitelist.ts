@@ -126,7 +126,9 @@ async function compile(expression: string): Promise<RE2JS> {
 
 /** An upper bound on an expression's length once its repetitions are expanded, as compiling does: as if each were nested in all others. */
 function expandedLength(expression: string): number {
-  const counts = [...expression.matchAll(/\{(\d+),?(\d*)\}/g)].map(([, min, max]) => Math.max(1, Number(min), Number(max)))
+  const counts = [...expression.matchAll(/\{(\d+)(?:,(\d*))?\}/g)].map(([, min, max = '']) =>
+    Math.max(1, Number(min), Number(max)),
+  )
   return counts.reduce((length, count) => length * count, expression.length)
 }
 

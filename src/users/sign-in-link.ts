@@ -83,5 +83,5 @@ export function linkUrl(console: string, token: string): string {
 export function consoleUrl(publicUrl: string): string {
   const url = new URL(publicUrl)
   if (/^(127(\.\d+){3}|\[::1\])$/.test(url.hostname)) url.hostname = 'localhost'
-  return `${url.href.replace(/\/+$/, '')}/console/`
+  return `${url.href.replace(/(?<!\/)\/+$/, '')}/console/`
 }
