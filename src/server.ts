@@ -180,6 +180,7 @@ async function openServer(
     ...{ db, slowQueryDb, write, nowS, folders, deletion, usage, keyUses, bans, reportDamage: repairSegment, log },
     savePlayback: () => savePlayback(playback),
     ...{ wallNowS, isDiskLow: space.isLow, isSandboxMissing: sandboxAdvice(sandbox) !== undefined },
+    areWebhooksHeld: () => foundation.restoredCopy.isPaused(),
     findLastBackupS: async () => (await findLastBackup({ db }))?.atS,
     viewerDataDays: config.viewerDataDays,
     reserve: paths.reserve,

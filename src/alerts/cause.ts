@@ -5,6 +5,7 @@ const OPERATIONS_CAUSES = [
   'storage-nearly-used',
   'encode-failed',
   'webhook-disabled',
+  'webhook-retries-late',
   'api-key-ends',
   'backup-old',
   'sandbox-missing',

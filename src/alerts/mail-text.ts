@@ -19,6 +19,10 @@ const CAUSES: Readonly<Record<AlertCause, { subject: string; remedy: string }>> 
     subject: 'A webhook was switched off',
     remedy: 'It failed for days, or said that it is gone. Correct its receiver, then switch it on over the API.',
   },
+  'webhook-retries-late': {
+    subject: 'Retries of a webhook are late',
+    remedy: 'Its receiver is slow or fails, so more waits than is sent: look at its deliveries, and correct the receiver.',
+  },
   'api-key-ends': {
     subject: 'An API key ends soon',
     remedy: 'Replace it before, and give the new one to the program that uses it: reelgate key rotate KEY_ID',

@@ -2,6 +2,7 @@ import { listStorageLimits } from '../accounts/account-store.ts'
 import { sumStoredBytes } from '../accounts/storage-store.ts'
 import type { Db } from '../db/database.ts'
 import type { Write } from '../db/write.ts'
+import { listOldestRetries } from '../webhooks/delivery-store.ts'
 import { recordAlert } from './alert.ts'
 import { findFirstAccount, listEndingKeys } from './alert-store.ts'
 import type { OperationsCause } from './cause.ts'
@@ -11,6 +12,8 @@ import type { OperationsCause } from './cause.ts'
 const DAY_S = 24 * 3600
 export const KEY_WARNING_S = 14 * DAY_S
 export const MAX_BACKUP_AGE_S = 7 * DAY_S
+/** How long a webhook's retry may be due. */
+export const MAX_RETRY_DELAY_S = 3600
 /** Part of an account's storage limit. */
 const STORAGE_NEARLY_USED = 0.9
 
@@ -46,6 +49,8 @@ export type OperationsCheckDeps = {
   isDiskLow(): Promise<boolean>
   /** Whether ffmpeg may open uploads without bubblewrap, or not at all. */
   isSandboxMissing: boolean
+  /** Whether no webhook is sent, as in a restored copy. */
+  areWebhooksHeld(): boolean
   /** When the last backup was made, by the wall clock. */
   findLastBackupS(): Promise<number | undefined>
 }
@@ -71,8 +76,19 @@ export async function checkOperations(deps: OperationsCheckDeps): Promise<void> 
     if (storedBytes >= STORAGE_NEARLY_USED * limitBytes)
       alerts.push({ accountId: id, cause: 'storage-nearly-used', numbers: { storedBytes, limitBytes } })
   }
+  if (!deps.areWebhooksHeld()) alerts.push(...(await findLateRetries(db, nowS())))
   if (alerts.length === 0) return
   await write(async (tx) => {
     for (const alert of alerts) await recordOperationsAlert(tx, alert, nowS())
   })
+}
+
+async function findLateRetries(db: Db, nowS: number): Promise<OperationsAlert[]> {
+  const late = (await listOldestRetries(db)).filter(({ dueAtS }) => nowS - dueAtS > MAX_RETRY_DELAY_S)
+  return late.map(({ webhookId, accountId, dueAtS }) => ({
+    accountId,
+    cause: 'webhook-retries-late',
+    subject: `webhook ${webhookId}`,
+    numbers: { webhook: webhookId, dueForS: nowS - dueAtS },
+  }))
 }

@@ -29,7 +29,10 @@ const SWEEP_EVERY_MS = 3_600_000
 /** How many names of a folder one sweep checks: a second or two of work, never a whole large installation. */
 const SWEPT_NAMES = 100_000
 
-export type MaintenanceDeps = Pick<OperationsCheckDeps, 'wallNowS' | 'isDiskLow' | 'isSandboxMissing' | 'findLastBackupS'> & {
+export type MaintenanceDeps = Pick<
+  OperationsCheckDeps,
+  'wallNowS' | 'isDiskLow' | 'isSandboxMissing' | 'areWebhooksHeld' | 'findLastBackupS'
+> & {
   db: Db
   slowQueryDb: Db
   write: Write

@@ -5,7 +5,7 @@ import type { Db } from '../db/database.ts'
 import type { EncodeCounters } from '../encode/encode-counters.ts'
 import { countOpenChunks } from '../encode/progress-store.ts'
 import type { LiveSessions } from '../playback/live-session.ts'
-import { countOpenDeliveries } from '../webhooks/delivery-store.ts'
+import { countOpenDeliveries, listOldestRetries } from '../webhooks/delivery-store.ts'
 import { countDisabledWebhooks } from '../webhooks/webhook-store.ts'
 import { findLastBackup } from './backup/last-backup.ts'
 
@@ -26,7 +26,7 @@ export async function readServerState({ config, slowQueryDb: db, sessions, count
   const { bavail, blocks, bsize } = await statfs(config.dataDir)
   const activeSince = nowS() - ACTIVE_S
   const active = [...sessions.values()].filter(({ row, lastSeenAtS }) => row.endedAtS === null && lastSeenAtS >= activeSince)
-  const rows = await readRows(db, { sinceS: nowS() - DAY_S, wallNowS }).catch(() => ({ reelgate_database_up: 0 }))
+  const rows = await readRows(db, { nowS: nowS(), wallNowS: wallNowS() }).catch(() => ({ reelgate_database_up: 0 }))
   return {
     ...rows,
     reelgate_playback_sessions: active.length,
@@ -37,14 +37,16 @@ export async function readServerState({ config, slowQueryDb: db, sessions, count
   }
 }
 
-async function readRows(db: Db, { sinceS, wallNowS }: { sinceS: number; wallNowS: () => number }) {
+async function readRows(db: Db, { nowS, wallNowS }: { nowS: number; wallNowS: number }) {
   const backup = await findLastBackup({ db })
+  const retries = await listOldestRetries(db)
   return {
     reelgate_database_up: 1,
     reelgate_chunks: await countOpenChunks(db),
     reelgate_webhook_deliveries: await countOpenDeliveries(db),
+    reelgate_webhook_retry_delay_seconds: Math.max(0, ...retries.map(({ dueAtS }) => nowS - dueAtS)),
     reelgate_webhooks_disabled: await countDisabledWebhooks(db),
-    reelgate_alerts: await countAlertsSince(db, sinceS),
-    reelgate_backup_age_seconds: backup && Math.max(0, wallNowS() - backup.atS),
+    reelgate_alerts: await countAlertsSince(db, nowS - DAY_S),
+    reelgate_backup_age_seconds: backup && Math.max(0, wallNowS - backup.atS),
   }
 }

@@ -2,8 +2,8 @@ import { sql } from 'kysely'
 import type { Db } from '../db/database.ts'
 import type { DeliveryRow, WebhookRow } from '../db/tables.ts'
 
-// Deliveries in their states: waiting → sending → delivered, failed, or waiting once more. An endpoint gets one at a time, and of
-// those that are due the one that became so first.
+// Deliveries in their states: waiting → sending → delivered, failed, or waiting once more. An endpoint gets one at a time: retries that
+// are due and new events take turns, each in their order.
 
 /** Senders that are at work now, as far as others must make room for them. */
 export type BusySlots = { webhookIds: readonly string[]; accountIds: readonly string[]; onlyHealthy: boolean }
@@ -48,14 +48,58 @@ export async function countOpenDeliveries(db: Db): Promise<number> {
   return Number(row.count)
 }
 
+/** Of each endpoint that is on and has retries: when its oldest one became due, or will. */
+export async function listOldestRetries(db: Db): Promise<{ webhookId: string; accountId: string; dueAtS: number }[]> {
+  const rows = await db
+    .selectFrom('webhook')
+    .select((hook) => [
+      'id as webhookId',
+      'accountId',
+      hook
+        .selectFrom('delivery')
+        .select(({ fn }) => fn.min('dueAtS').as('dueAtS'))
+        .whereRef('webhookId', '=', 'webhook.id')
+        .where('finishedAtS', 'is', null)
+        .where('dueAtS', '>', 0)
+        .as('dueAtS'),
+    ])
+    .where('disabledReason', 'is', null)
+    .execute()
+  return rows.flatMap(({ dueAtS, ...webhook }) => (dueAtS === null ? [] : { ...webhook, dueAtS: Number(dueAtS) }))
+}
+
 /** What one attempt sends. `attempts` counts it. */
 export type ClaimedDelivery = Pick<DeliveryRow, 'webhookId' | 'sequence' | 'body' | 'attempts'>
 
-/** Takes the endpoint's next delivery, for as long as the lease lasts: one statement, so that no two senders have it. */
+/** New events are due from the beginning, retries from a time on. */
+export type DeliveryKind = 'new' | 'retry'
+
+/**
+ * Takes the endpoint's next delivery, for as long as the lease lasts: one statement, so that no two senders have it.
+ * @param first the kind whose turn it is; without one that is due, the other has it
+ */
 export async function claimDelivery(
   tx: Db,
   webhookId: string,
   lease: { nowS: number; endsAtS: number },
+  first: DeliveryKind,
+): Promise<{ delivery: ClaimedDelivery; kind: DeliveryKind } | undefined> {
+  for (const kind of [first, otherKind(first)]) {
+    const delivery = await claimOfKind(tx, webhookId, lease, kind)
+    if (delivery) return { delivery, kind }
+  }
+  return undefined
+}
+
+export function otherKind(kind: DeliveryKind): DeliveryKind {
+  return kind === 'new' ? 'retry' : 'new'
+}
+
+async function claimOfKind(
+  tx: Db,
+  webhookId: string,
+  lease: { nowS: number; endsAtS: number },
+  kind: DeliveryKind,
 ): Promise<ClaimedDelivery | undefined> {
   return tx
     .updateTable('delivery')
@@ -72,7 +116,8 @@ export async function claimDelivery(
         .select('sequence')
         .where('webhookId', '=', webhookId)
         .where('finishedAtS', 'is', null)
-        .where('dueAtS', '<=', lease.nowS)
+        .where('dueAtS', '<=', kind === 'new' ? 0 : lease.nowS)
+        .where('dueAtS', '>', kind === 'new' ? -1 : 0)
         .orderBy('dueAtS')
         .orderBy('sequence')
         .limit(1),

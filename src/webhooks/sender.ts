@@ -11,7 +11,9 @@ import {
   backOffWebhook,
   type ClaimedDelivery,
   claimDelivery,
+  type DeliveryKind,
   findDueWebhook,
+  otherKind,
   recordFailure,
   recordSuccess,
   resumeInterruptedDeliveries,
@@ -45,13 +47,19 @@ const QUERY_EVERY_POLLS = 10
 export async function startWebhookSender(deps: WebhookSenderDeps): Promise<{ stop(): Promise<void> }> {
   const { db, write, nowS, copy, log } = deps
   const sending = new Map<string, WebhookRow>()
+  /** Of each endpoint: the kind whose turn it is. */
+  const turns = new Map<string, DeliveryKind>()
   await write(resumeInterruptedDeliveries)
 
   async function claim(onlyUrgent: boolean): Promise<Job | undefined> {
     if (onlyUrgent || copy.isPaused()) return undefined
     const webhook = await findDueWebhook(db, nowS(), busySlots([...sending.values()]))
-    const delivery = webhook && (await write((tx) => claimDelivery(tx, webhook.id, { nowS: nowS(), endsAtS: nowS() + LEASE_S })))
-    if (!delivery) return undefined
+    if (!webhook) return undefined
+    const lease = { nowS: nowS(), endsAtS: nowS() + LEASE_S }
+    const claimed = await write((tx) => claimDelivery(tx, webhook.id, lease, turns.get(webhook.id) ?? 'retry'))
+    if (!claimed) return undefined
+    const { delivery, kind } = claimed
+    turns.set(webhook.id, otherKind(kind))
     sending.set(webhook.id, webhook)
     return { key: webhook.id, run: (signal) => send(deps, webhook, delivery, signal).finally(() => sending.delete(webhook.id)) }
   }

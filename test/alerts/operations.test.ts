@@ -89,7 +89,14 @@ test('a disk with little space and a missing sandbox are alerts of the first acc
       ])
       .execute(),
   )
-  const deps = { db, write, nowS: () => 10, wallNowS: () => 10, findLastBackupS: async () => undefined }
+  const deps = {
+    db,
+    write,
+    nowS: () => 10,
+    wallNowS: () => 10,
+    areWebhooksHeld: () => false,
+    findLastBackupS: async () => undefined,
+  }
   await checkOperations({ ...deps, isDiskLow: async () => true, isSandboxMissing: true })
   const rows = await db.selectFrom('alert').select(['accountId', 'cause']).orderBy('cause').execute()
   expect(rows).toEqual([
@@ -115,9 +122,59 @@ test('an account that has used nine tenths of its storage is an alert of that ac
       await addSize(tx, `video of ${id}`, stored)
     }
   })
-  const deps = { db, write, nowS: () => 10, wallNowS: () => 10, findLastBackupS: async () => undefined }
+  const deps = {
+    db,
+    write,
+    nowS: () => 10,
+    wallNowS: () => 10,
+    areWebhooksHeld: () => false,
+    findLastBackupS: async () => undefined,
+  }
   await checkOperations({ ...deps, isDiskLow: async () => false, isSandboxMissing: false })
   expect(await db.selectFrom('alert').select(['accountId', 'cause', 'numbers']).execute()).toEqual([
     { accountId: 'nearly', cause: 'storage-nearly-used', numbers: '{"storedBytes":900,"limitBytes":1000}' },
   ])
+})
+
+test('W17: a retry that has been due for more than an hour is an alert of its account, once a day; not while webhooks are held', async () => {
+  const { db, write } = await openOwnDatabase()
+  const nowS = 1_000_000
+  const hooks = [
+    { id: 'late', dueAtS: nowS - 3601 },
+    { id: 'in time', dueAtS: nowS - 3600 },
+    { id: 'new events alone', dueAtS: 0 },
+  ]
+  await write(async (tx) => {
+    await tx.insertInto('account').values({ id: 'a', name: 'a', createdAtS: 4, mayUpload: 1, mayImport: 1 }).execute()
+    for (const { id, dueAtS } of hooks) {
+      const hook = { id, accountId: 'a', url: 'https://www.example.org', wrappedSecret: Buffer.alloc(1), createdAtS: 4 }
+      await tx.insertInto('webhook').values(hook).execute()
+      const delivery = {
+        webhookId: id,
+        sequence: 1,
+        event: 'video:ready',
+        timeMs: 1,
+        body: '{}',
+        state: 'waiting',
+        dueAtS,
+      } as const
+      await tx.insertInto('delivery').values(delivery).execute()
+    }
+  })
+  const deps = { db, write, nowS: () => nowS, wallNowS: () => 10, findLastBackupS: async () => undefined }
+  const check = (areWebhooksHeld: boolean) =>
+    checkOperations({
+      ...deps,
+      isDiskLow: async () => false,
+      isSandboxMissing: false,
+      areWebhooksHeld: () => areWebhooksHeld,
+    })
+  const alerts = () => db.selectFrom('alert').select(['accountId', 'cause', 'numbers', 'occurrenceCount']).execute()
+  await check(true)
+  expect(await alerts()).toEqual([])
+  for (const occurrenceCount of [1, 2]) {
+    await check(false)
+    const numbers = '{"webhook":"late","dueForS":3601}'
+    expect(await alerts()).toEqual([{ accountId: 'a', cause: 'webhook-retries-late', numbers, occurrenceCount }])
+  }
 })

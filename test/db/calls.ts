@@ -202,7 +202,8 @@ export const ALWAYS: readonly Call[] = [
     20,
     (db) => deliveries.findDueWebhook(db, NOW_S, { webhookIds: [], accountIds: [], onlyHealthy: false }),
   ],
-  ['what a hook sends next', 120, (db) => deliveries.claimDelivery(db, 'h1', { nowS: NOW_S, endsAtS: NOW_S + 20 })],
+  ['what a hook sends next', 120, (db) => deliveries.claimDelivery(db, 'h1', { nowS: NOW_S, endsAtS: NOW_S + 20 }, 'retry')],
+  ['the oldest retries', 120, (db) => deliveries.listOldestRetries(db)],
   ['some of what failed, once more', 300, (db) => replayFromSequence(db, 'h38', 1)],
   [
     'some of what waits for a hook that is off',

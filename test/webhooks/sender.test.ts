@@ -9,7 +9,13 @@ import type { DeliveryRow, WebhookRow } from '../../src/db/tables.ts'
 import { createOutboundPolicy } from '../../src/outbound/policy.ts'
 import { pruneDeliveries } from '../../src/webhooks/batch-jobs.ts'
 import { replayDeliveries } from '../../src/webhooks/delivery-log.ts'
-import { claimDelivery, failPendingBatch, replayFailedBatch } from '../../src/webhooks/delivery-store.ts'
+import {
+  claimDelivery,
+  type DeliveryKind,
+  failPendingBatch,
+  otherKind,
+  replayFailedBatch,
+} from '../../src/webhooks/delivery-store.ts'
 import { addVideoEvents } from '../../src/webhooks/outbox.ts'
 import { retryDelayS } from '../../src/webhooks/schedule.ts'
 import { startWebhookSender } from '../../src/webhooks/sender.ts'
@@ -112,6 +118,45 @@ test('W04: the next attempt at an event has the same id and body, a new timestam
   for (const name of ['webhook-timestamp', 'webhook-signature']) expect(second?.headers[name]).not.toBe(first?.headers[name])
   for (const received of receiver.received) verify(hook.secret, received)
   expect(await afterAttempt(outbox, hook.id, 2)).toMatchObject({ state: 'delivered', status: 204, problem: null })
+})
+
+test('W16: while new events keep coming, what failed once is tried again: retries and new events take turns', async () => {
+  const outbox = await newOutbox()
+  const failing = 20
+  const seen = new Set<unknown>()
+  const receiver = receivers.newReceiver((response, n) => {
+    const { sequence } = receiver.received[n]?.event ?? { sequence: 0 }
+    const isFirstFailure = sequence <= failing && !seen.has(sequence)
+    seen.add(sequence)
+    if (!isFirstFailure) void outbox.happen() // so that a new event always waits
+    response.writeHead(isFirstFailure ? 500 : 204).end()
+  })
+  const hook = await outbox.newHook(receiver.url)
+  await outbox.happen(failing)
+  await outbox.start()
+  const clock = setInterval(() => {
+    outbox.clock.nowS += 90 // over each back-off
+  }, 20)
+  onTestFinished(() => clearInterval(clock))
+  const isDelivered = ({ sequence, state }: DeliveryRow) => sequence <= failing && state === 'delivered'
+  await expect.poll(async () => (await outbox.deliveries(hook.id)).filter(isDelivered).length).toBe(failing)
+})
+
+test('W16: the sender claims a due retry and a new event by turns', async () => {
+  const outbox = await newOutbox()
+  const { id } = await outbox.newHook('http://www.example.org/hook')
+  await outbox.happen(6)
+  const lease = { nowS: outbox.clock.nowS, endsAtS: outbox.clock.nowS + 60 }
+  const failed = { dueAtS: 5, attempts: 1 }
+  await outbox.write((tx) => tx.updateTable('delivery').set(failed).where('sequence', 'in', [1, 2]).execute())
+  const claimed: number[] = []
+  for (let first: DeliveryKind = 'retry'; claimed.length < 6; ) {
+    const next = await outbox.write((tx) => claimDelivery(tx, id, lease, first))
+    if (!next) break
+    claimed.push(next.delivery.sequence)
+    first = otherKind(next.kind)
+  }
+  expect(claimed).toEqual([1, 3, 2, 4, 5, 6])
 })
 
 test('W05: for a day after a rotation both secrets verify what is sent, then the new one alone', async () => {
@@ -309,7 +354,7 @@ test('I9: a replay that a kill interrupts continues at the next start, each deli
   await setOn(true)
   await beginAndStop()
   expect((await outbox.deliveries(id)).map(({ state }) => state).lastIndexOf('waiting')).toBe(249)
-  await outbox.write((tx) => claimDelivery(tx, id, { nowS: outbox.clock.nowS, endsAtS: outbox.clock.nowS + 60 }))
+  await outbox.write((tx) => claimDelivery(tx, id, { nowS: outbox.clock.nowS, endsAtS: outbox.clock.nowS + 60 }, 'new'))
   await pruneDeliveries(outbox.deps)
   const all = (await outbox.deliveries(id)).map(({ state }) => state)
   expect([all[0], new Set(all.slice(1))]).toEqual(['sending', new Set(['waiting'])])
@@ -490,7 +535,7 @@ test('W12: of twenty senders that claim an event concurrently one gets it', asyn
   const hook = await outbox.newHook(receivers.newReceiver().url)
   await outbox.happen()
   const lease = { nowS: outbox.clock.nowS, endsAtS: outbox.clock.nowS + 60 }
-  const claims = Array.from({ length: 20 }, () => outbox.write((tx) => claimDelivery(tx, hook.id, lease)))
+  const claims = Array.from({ length: 20 }, () => outbox.write((tx) => claimDelivery(tx, hook.id, lease, 'new')))
   expect((await Promise.all(claims)).filter((claimed) => claimed !== undefined)).toHaveLength(1)
 })
 
@@ -502,7 +547,7 @@ test('W12: what a sender took and never settled is sent again when its lease has
   const { nowS } = outbox.clock
   await outbox.write(async (tx) => {
     await addVideoEvents(tx, 'video:ready', [outbox.videoId])
-    await claimDelivery(tx, hook.id, { nowS, endsAtS: nowS + 60 })
+    await claimDelivery(tx, hook.id, { nowS, endsAtS: nowS + 60 }, 'new')
   })
   await outbox.happen()
   await receiver.until(1)

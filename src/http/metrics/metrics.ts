@@ -22,6 +22,10 @@ export const STATE_METRICS = {
   },
   reelgate_encode_failures_total: { type: 'counter', help: 'videos that failed since the start' },
   reelgate_webhook_deliveries: { type: 'gauge', help: 'deliveries that are not finished' },
+  reelgate_webhook_retry_delay_seconds: {
+    type: 'gauge',
+    help: 'for how long the oldest due retry of a webhook has waited; 0: none is due',
+  },
   reelgate_webhooks_disabled: { type: 'gauge', help: 'webhooks that were switched off because they failed' },
   reelgate_alerts: { type: 'gauge', help: 'alerts of the last 24 hours, by cause', label: 'cause' },
   reelgate_disk_free_bytes: { type: 'gauge', help: 'free bytes on the disk of the data folder' },

@@ -73,7 +73,7 @@ function AlertItem({ alert }: { alert: Alert }) {
               What {alert.userId} watched
             </Link>
           )}
-          {alert.cause === 'webhook-disabled' && <Link to="/develop/webhooks">Webhooks</Link>}
+          {alert.cause.startsWith('webhook-') && <Link to="/develop/webhooks">Webhooks</Link>}
           {alert.cause === 'api-key-ends' && <Link to="/develop/keys">API keys</Link>}
         </p>
       </div>

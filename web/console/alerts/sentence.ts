@@ -42,6 +42,10 @@ const CAUSES: Readonly<Record<string, Explain>> = {
     title: 'A webhook was switched off',
     advice: `${alert.numbers.reason ?? 'It failed for too long.'} Mend the endpoint, then switch it on again under Develop.`,
   }),
+  'webhook-retries-late': (alert) => ({
+    title: 'Retries of a webhook are late',
+    advice: `The oldest one has been due for ${seconds(alert, 'dueForS')}: the endpoint is slow or fails. Its deliveries are under Develop.`,
+  }),
   'api-key-ends': (alert) => ({
     title: `The API key ${alert.numbers.prefix ?? ''}… ends soon`,
     advice: `In ${number(alert, 'daysLeft')} days. Rotate it, and give your site the new secret before that.`,

@@ -54,7 +54,7 @@ export function DeliverySection({ webhookId }: { webhookId: string }) {
   return (
     <Section
       title="Deliveries"
-      lead="Kept for 30 days. What failed is tried again for about a day, less and less often."
+      lead="Kept for 30 days. A delivery is tried ten times within about three days, less and less often."
       actions={
         mayEdit &&
         data &&
