@@ -4,6 +4,7 @@ export type FailureKind =
   | 'unauthenticated'
   | 'forbidden'
   | 'over-quota'
+  | 'sign-in-again'
   | 'not-found'
   | 'method-not-allowed'
   | 'timeout'

@@ -16,6 +16,7 @@ import {
   setExpiry,
 } from './api-key-store.ts'
 import type { ApiKeyHolder, Caller, Permission } from './permission.ts'
+import { requireRecentSignIn } from './recent-sign-in.ts'
 
 export type AccountDeps = {
   db: Db
@@ -78,9 +79,10 @@ export type CreatedKey = Awaited<ReturnType<typeof addApiKey>>
 
 /**
  * Creates a key in the account of a caller.
- * @throws Failure `forbidden` when the caller lacks one of its permissions, or is a key that ends before it
+ * @throws Failure `forbidden` when the caller lacks one of its permissions, or is a key that ends before it; `sign-in-again`
  */
 export async function createOwnApiKey({ write, nowS }: AccountDeps, caller: Caller, key: NewKey): Promise<CreatedKey> {
+  requireRecentSignIn(caller, nowS())
   assertMayGrant(caller, key.permissions)
   return write(async (tx) => {
     const atS = nowS()
@@ -131,7 +133,7 @@ export async function addApiKey(tx: Db, accountId: string, { name, permissions, 
 /**
  * Replaces a key by a new one with the same name, permissions and lifetime, which ends with the key that asks for it if that ends sooner.
  * The old one stays valid for `overlapS`, then it expires.
- * @throws Failure `not-found` when there is no such key, or it is revoked or expired; `forbidden` when it may do more than the caller
+ * @throws Failure `not-found` when there is no such key, or it is revoked or expired; `forbidden` when it may do more than the caller; `sign-in-again`
  */
 export async function rotateKey(
   { write, nowS }: AccountDeps,
@@ -139,6 +141,7 @@ export async function rotateKey(
   overlapS: number,
   by: KeyManager = 'command-line',
 ) {
+  requireRecentSignIn(by, nowS())
   return write(async (tx) => {
     const atS = nowS()
     const old = await findLiveKey(tx, oldKeyId, atS)

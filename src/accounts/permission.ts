@@ -21,6 +21,11 @@ type AccountAccess = {
 export type ApiKeyHolder = AccountAccess & { apiKeyId: string }
 
 /** The person who is signed in, with the account that is looked at. */
-export type SignedInUser = AccountAccess & { consoleUserId: string; signInId: string; isAdministrator: boolean }
+export type SignedInUser = AccountAccess & {
+  consoleUserId: string
+  signInId: string
+  signedInAtS: number
+  isAdministrator: boolean
+}
 
 export type Caller = ApiKeyHolder | SignedInUser

@@ -64,6 +64,7 @@ function toSignedIn(found: SignInDetails): SignedIn {
   const { id, consoleUserId, isAdministrator, role, mayUpload, mayImport, wrappedPasswordHash, ...row } = found
   return {
     signInId: id,
+    signedInAtS: row.createdAtS,
     consoleUserId,
     role,
     isAdministrator: isAdministrator === 1,

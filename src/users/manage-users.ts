@@ -1,3 +1,4 @@
+import { requireRecentSignIn } from '../accounts/recent-sign-in.ts'
 import { recordAuditEvent } from '../audit/audit-log.ts'
 import type { Db } from '../db/database.ts'
 import type { ConsoleUserRow } from '../db/tables.ts'
@@ -15,7 +16,7 @@ import { findFirstAdministrator, findUser, hasOwner, listUsers, removeUser, upda
 export type ManageDeps = { db: Db; write: Write; nowS: () => number }
 
 /** Who manages, and in which account. */
-type Manager = Pick<SignedIn, 'consoleUserId' | 'accountId' | 'isAdministrator'>
+type Manager = Pick<SignedIn, 'consoleUserId' | 'accountId' | 'isAdministrator' | 'signedInAtS'>
 
 export async function findUsers({ db }: Pick<ManageDeps, 'db'>, accountId: string) {
   return listUsers(db, accountId)
@@ -24,7 +25,7 @@ export async function findUsers({ db }: Pick<ManageDeps, 'db'>, accountId: strin
 /**
  * Adds a person to the account.
  * @returns the link with which the person signs in first
- * @throws Failure `invalid`, `forbidden`, or `conflict` when the name is taken
+ * @throws Failure `invalid`, `forbidden`, `sign-in-again`, or `conflict` when the name is taken
  */
 export async function inviteUser(
   { write, nowS }: ManageDeps,
@@ -34,6 +35,7 @@ export async function inviteUser(
   if (isAdministrator) assertAdministrator(manager)
   const by = { consoleUserId: manager.consoleUserId }
   const createdAtS = nowS()
+  requireRecentSignIn(manager, createdAtS)
   return write(async (tx) => {
     const user = { accountId: manager.accountId, name, role: roleOf(role, isAdministrator), isAdministrator }
     const id = await addUser(tx, { ...user, by, createdAtS })
@@ -82,8 +84,9 @@ export async function deleteUser({ write, nowS }: ManageDeps, manager: Manager, 
   })
 }
 
-/** A new link for a person of the account, for a lost one or a lost password. @throws Failure `not-found`, `forbidden` */
+/** A new link for a person of the account, for a lost one or a lost password. @throws Failure `not-found`, `forbidden`, `sign-in-again` */
 export async function makeUserLink({ write, nowS }: ManageDeps, manager: Manager, id: string): Promise<SignInLink> {
+  requireRecentSignIn(manager, nowS())
   const by = { consoleUserId: manager.consoleUserId }
   return write(async (tx) => makeLink(tx, { user: await getManaged(tx, manager, id), by, lifeS: LINK_LIFE_S, nowS: nowS() }))
 }

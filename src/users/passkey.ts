@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
+import { requireRecentSignIn } from '../accounts/recent-sign-in.ts'
 import { recordAuditEvent } from '../audit/audit-log.ts'
 import type { Db } from '../db/database.ts'
 import type { PasskeyRow } from '../db/tables.ts'
@@ -50,25 +51,38 @@ export function createChallenges(): Challenges {
 
 export type PasskeyDeps = SignInDeps & { challenges: Challenges }
 
+/**
+ * Begins to add a passkey.
+ * @returns the challenge for the browser, and the passkeys that the person has already
+ * @throws Failure `sign-in-again`
+ */
+export async function beginPasskey({ db, nowS, challenges }: PasskeyDeps, person: PasskeyOwner) {
+  requireRecentSignIn(person, nowS())
+  return { challenge: challenges.make(person.consoleUserId), known: await listPasskeys(db, person.consoleUserId) }
+}
+
 /** The passkeys of a person, the oldest first. */
 export async function findPasskeys({ db }: { db: Db }, consoleUserId: string): Promise<PasskeyRow[]> {
   return listPasskeys(db, consoleUserId)
 }
+
+type PasskeyOwner = Pick<SignedIn, 'consoleUserId' | 'accountId' | 'ownAccountId' | 'method' | 'signedInAtS'>
 
 export type PasskeyToAdd = { credential: NewCredential; transports: readonly string[]; name: string; rp: RelyingParty }
 
 /**
  * Adds a passkey of the person who is signed in.
  * @returns a sign-in that takes the place of one by a link, which lasts for a day only; undefined for any other
- * @throws Failure `invalid`, or `conflict` when there are too many or it is registered already
+ * @throws Failure `invalid`, `sign-in-again`, or `conflict` when there are too many or it is registered already
  */
 export async function addPasskey(
   deps: PasskeyDeps,
-  person: Pick<SignedIn, 'consoleUserId' | 'accountId' | 'ownAccountId' | 'method'>,
+  person: PasskeyOwner,
   { credential, transports, name, rp }: PasskeyToAdd,
   browser: Browser,
 ): Promise<NewSignIn | undefined> {
   const { consoleUserId, accountId } = person
+  requireRecentSignIn(person, deps.nowS())
   if (!deps.challenges.spend(readChallenge(credential.clientDataJSON), consoleUserId)) throw tooLate()
   const { publicKey, signCount } = verifyNewCredential(credential, rp)
   const nowS = deps.nowS()

@@ -18,6 +18,7 @@ const selectSignIn = prepared<{ tokenHash: Buffer }>()((db, value) =>
     .select([
       'signIn.id',
       'signIn.method',
+      'signIn.createdAtS',
       'signIn.lastSeenAtS',
       'signIn.expiresAtS',
       'consoleUser.id as consoleUserId',
@@ -63,7 +64,11 @@ export async function isLiveSignIn(db: Db, id: string, nowS: number): Promise<bo
 
 /** Ends the sign-in of a token. @returns it; undefined: there was none */
 export async function removeSignInByToken(tx: Db, tokenHash: Buffer) {
-  return tx.deleteFrom('signIn').where('tokenHash', '=', tokenHash).returning(['id', 'consoleUserId']).executeTakeFirst()
+  return tx
+    .deleteFrom('signIn')
+    .where('tokenHash', '=', tokenHash)
+    .returning(['id', 'consoleUserId', 'accountId'])
+    .executeTakeFirst()
 }
 
 /** The sign-ins of a person that have not ended, the newest first. */

@@ -1,4 +1,5 @@
 import { isAccountDisabled } from '../accounts/account-store.ts'
+import { requireRecentSignIn } from '../accounts/recent-sign-in.ts'
 import { recordAuditEvent } from '../audit/audit-log.ts'
 import { type MasterKey, unwrap, wrap } from '../crypto/master-key.ts'
 import { hashSecret, isSecret, newId, newSecret } from '../crypto/secret.ts'
@@ -8,6 +9,7 @@ import type { ConsoleUserRow, SignInRow } from '../db/tables.ts'
 import type { Write } from '../db/write.ts'
 import { Failure } from '../errors.ts'
 import type { SignedIn } from './authenticate.ts'
+import { listPasskeys, removePasskeysOfUser } from './passkey-store.ts'
 import { checkNewPassword, type Passwords } from './password.ts'
 import type { SignInLimit } from './sign-in-limit.ts'
 import {
@@ -83,12 +85,24 @@ async function isRightPassword(
 
 /**
  * Signs a person in with a link, which is spent. Valid for a day, unless the person sets a password or a passkey.
- * @throws Failure `unauthenticated` when it was used, has expired or never existed
+ * @param current who is signed in in this browser, and should not be signed out without being asked
+ * @throws Failure `unauthenticated` when it was used, has expired or never existed; `conflict` when it is valid and `current` is given
  */
-export async function signInWithLink({ write, nowS }: SignInDeps, token: string, browser: Browser): Promise<NewSignIn> {
+export async function signInWithLink(
+  { write, nowS }: SignInDeps,
+  token: string,
+  browser: Browser,
+  current?: Pick<SignedIn, 'userName'>,
+): Promise<NewSignIn> {
   return write(async (tx) => {
     const userId = isSecret(token) ? await spendLink(tx, hashSecret(token), nowS()) : undefined
     const user = userId === undefined ? undefined : await findUser(tx, userId)
+    // Thrown in the transaction, so the link stays valid.
+    if (user && current)
+      throw new Failure(
+        'conflict',
+        `You are signed in as ${current.userName} in this browser. This link signs in ${user.name} instead.`,
+      )
     if (!user)
       throw new Failure(
         'unauthenticated',
@@ -112,16 +126,18 @@ export async function openSignIn(tx: Db, opening: Opening, browser: Browser): Pr
 /** The same without a record, for a sign-in that takes the place of one. */
 export async function addSignIn(
   tx: Db,
-  { user, accountId = user.accountId, method, nowS }: Opening,
+  { user, accountId, method, nowS }: Opening,
   { address, userAgent, oldToken }: Browser,
 ): Promise<NewSignIn> {
   if (user.disabled) throw userDisabled()
   if (!user.isAdministrator && (await isAccountDisabled(tx, user.accountId))) throw accountDisabled()
-  if (oldToken !== undefined) await removeSignInByToken(tx, hashSecret(oldToken))
+  const old = oldToken === undefined ? undefined : await removeSignInByToken(tx, hashSecret(oldToken))
+  const isAgain = old?.consoleUserId === user.id && user.isAdministrator === 1
   const token = newSecret()
   const expiresAtS = nowS + (method === 'link' ? LINK_LIFE_S : LIFE_S)
   await insertSignIn(tx, {
-    ...{ id: newId(), tokenHash: hashSecret(token), consoleUserId: user.id, accountId, method },
+    ...{ id: newId(), tokenHash: hashSecret(token), consoleUserId: user.id, method },
+    accountId: accountId ?? (isAgain ? old.accountId : user.accountId), // who signs in again goes on where they were
     ...{ address, userAgent: userAgent.slice(0, MAX_USER_AGENT_LENGTH) },
     ...{ createdAtS: nowS, lastSeenAtS: nowS, expiresAtS },
   })
@@ -142,15 +158,17 @@ export async function pruneSignIns({ write, nowS }: Pick<SignInDeps, 'write' | '
   while ((await write((tx) => removeOldSignIns(tx, nowS() - KEPT_S, BATCH_SIZE))) > 0);
 }
 
+export type PasswordChange = { current?: string; password: string; removesPasskeys?: boolean }
+
 /**
  * Sets the password of the person who is signed in. All sign-ins of the person end; the returned one takes the place of this one.
- * @param current the password so far: needed unless there is none, or the person came with a link
- * @throws Failure `invalid`, `unauthenticated` when `current` is wrong, `limited`
+ * @param change.current the password so far; without one, or after a link, the sign-in must be recent instead
+ * @throws Failure `invalid`, `forbidden` when `current` is wrong, `sign-in-again`, `limited`
  */
 export async function setPassword(
   deps: SignInDeps,
-  signedIn: Pick<SignedIn, 'consoleUserId' | 'accountId' | 'method'>,
-  { current, password }: { current?: string; password: string },
+  signedIn: Pick<SignedIn, 'consoleUserId' | 'accountId' | 'method' | 'signedInAtS'>,
+  { current, password, removesPasskeys = false }: PasswordChange,
   browser: Browser,
 ): Promise<NewSignIn> {
   const user = await findUser(deps.db, signedIn.consoleUserId)
@@ -160,15 +178,22 @@ export async function setPassword(
     if (!(await isRightPassword(deps, user, current ?? '')))
       throw new Failure('forbidden', 'The current password is wrong. If it is lost, "reelgate console link" prints a link.')
     deps.signInLimit?.refund(browser.address, user.foldedName)
-  }
+  } else requireRecentSignIn(signedIn, deps.nowS())
   checkNewPassword(password, user.name)
   const phc = await deps.passwords.hash(password)
   return deps.write(async (tx) => {
     await setPasswordHash(tx, user.id, wrap(deps.masterKey, passwordHashPurpose(user.id), Buffer.from(phc)))
     await removeSignInsOfUser(tx, user.id)
+    const passkeys = removesPasskeys ? await listPasskeys(tx, user.id) : []
+    if (passkeys.length > 0) await removePasskeysOfUser(tx, user.id)
     const by = { consoleUserId: user.id }
     const event = { accountId: user.accountId, by, kind: 'user:password-set', subjects: [user.id] } as const
-    await recordAuditEvent(tx, { ...event, atS: deps.nowS() })
+    const removed = passkeys.map(({ name }) => name)
+    await recordAuditEvent(tx, {
+      ...event,
+      atS: deps.nowS(),
+      ...(removed.length > 0 && { details: { removedPasskeys: removed } }),
+    })
     return addSignIn(tx, { user, accountId: signedIn.accountId, method: 'password', nowS: deps.nowS() }, browser)
   })
 }

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type Reelgate, startSharedReelgate } from '../in-process.ts'
-import { readRows } from '../rows.ts'
+import { changeRows, readRows } from '../rows.ts'
 import { type Authenticator, createAuthenticator, type Flaws } from './authenticator.ts'
 import { createPerson, makeLink, type Person } from './person.ts'
 
@@ -26,6 +26,15 @@ async function signInByLink(): Promise<Person> {
   const person = createPerson(page)
   await person.get('POST', '/sign-in/link', { token: await makeLink(reelgate) })
   return person
+}
+
+/** Another owner in the account, who has come by a link. */
+async function invite(name: string): Promise<{ id: string; person: Person }> {
+  const owner = await signInByLink()
+  const { id, link } = await owner.get<{ id: string; link: { url: string } }>('POST', '/users', { name, role: 'owner' })
+  const person = createPerson(page)
+  await person.get('POST', '/sign-in/link', { token: new URL(link.url).hash.slice(1) })
+  return { id, person }
 }
 
 async function register(person: Person, authenticator: Authenticator, flaws?: Flaws): Promise<Response> {
@@ -136,6 +145,95 @@ describe('a passkey is refused', () => {
     const authenticator = await newPasskey()
     expect((await register(await signInByLink(), authenticator)).status).toBe(409)
   })
+})
+
+describe('D20: a cookie whose sign-in is older than 10 minutes', () => {
+  const again = { code: 'sign-in-again', message: expect.stringContaining('Sign in again') }
+  const PASSWORD = 'a lamp in the projection room'
+
+  /** A person of the account, whose sign-in is so old. */
+  async function signInLongAgo(name: string, hasPassword: boolean): Promise<Person> {
+    const { id, person } = await invite(name)
+    if (hasPassword) await person.get('PUT', '/sign-in/password', { password: PASSWORD })
+    changeRows(reelgate, `update sign_in set created_at_s = created_at_s - 601 where console_user_id = '${id}'`)
+    await reelgate.owner.credentials('x') // what is changed behind the server's back, it reads again after its next commit
+    return person
+  }
+
+  test('adds neither a passkey nor a first password', async () => {
+    const person = await signInLongAgo('Dora', false)
+    const answers = [
+      await person.ask('POST', '/passkeys/options'),
+      await person.ask('POST', '/passkeys', { body: createAuthenticator(page).create('A'.repeat(43)) }),
+      await person.ask('PUT', '/sign-in/password', { body: { password: PASSWORD } }),
+    ]
+    for (const answer of answers) expect([answer.status, await answer.json()]).toMatchObject([403, again])
+    expect((await person.ask('GET', '/videos')).status).toBe(200)
+    expect(await person.whoIs()).toMatchObject({ user: { hasPassword: false } })
+  })
+
+  test('changes no password without the current one', async () => {
+    const person = await signInLongAgo('Emil', true)
+    expect((await person.ask('PUT', '/sign-in/password', { body: { password: 'another lamp, as bright' } })).status).toBe(403)
+    await person.get('PUT', '/sign-in/password', { current: PASSWORD, password: 'another lamp, as bright' })
+  })
+
+  test('makes no link for another person, invites none, and makes no API key', async () => {
+    const person = await signInLongAgo('Fred', true)
+    const { rows } = await person.get<{ rows: { id: string; name: string }[] }>('GET', '/users')
+    const dora = rows.find(({ name }) => name !== 'Fred')?.id
+    const keys = await person.get<{ rows: { id: string }[] }>('GET', '/keys')
+    for (const [path, body] of [
+      ['/users', { name: 'Mallory', role: 'owner' }],
+      [`/users/${dora}/link`, undefined],
+      ['/keys', { name: 'theirs', permissions: ['editor'] }],
+      [`/keys/${keys.rows[0]?.id}/rotate`, {}],
+    ] as const) {
+      const answer = await person.ask('POST', path, { body })
+      expect([path, answer.status, await answer.json()]).toMatchObject([path, 403, again])
+    }
+    expect((await person.get<{ rows: unknown[] }>('GET', '/users')).rows).toHaveLength(rows.length)
+    expect((await person.get<{ rows: unknown[] }>('GET', '/keys')).rows).toHaveLength(keys.rows.length)
+  })
+
+  test('does so after the person has signed in again in that browser, by password or passkey', async () => {
+    const person = await signInLongAgo('Gina', true)
+    await person.get('POST', '/sign-in', { name: 'Gina', password: PASSWORD })
+    const authenticator = createAuthenticator(page)
+    expect((await register(person, authenticator)).status).toBe(200)
+    changeRows(reelgate, 'update sign_in set created_at_s = created_at_s - 601')
+    await reelgate.owner.credentials('x')
+    expect((await register(person, createAuthenticator(page)).catch(({ message }) => message)) as unknown).toContain('403')
+    expect((await signInWith(authenticator, {}, person)).status).toBe(200)
+    expect((await register(person, createAuthenticator(page))).status).toBe(200)
+  })
+
+  test('an administrator who signs in again goes on in the account that was looked at', async () => {
+    const admin = await signInByLink()
+    const { id: account } = await admin.get<{ id: string }>('POST', '/accounts', { name: 'Looked at' })
+    await admin.get('PUT', '/sign-in/account', { account })
+    const authenticator = createAuthenticator(page)
+    expect((await register(admin, authenticator)).status).toBe(200)
+    expect((await signInWith(authenticator, {}, admin)).status).toBe(200)
+    expect(await admin.whoIs()).toMatchObject({ account: { id: account, own: false } })
+    expect((await signInWith(authenticator, {}, createPerson(page))).status).toBe(200)
+  })
+})
+
+test('D22: a change of the password removes the passkeys if that is asked for, and says so in the audit log', async () => {
+  const { person } = await invite('Hedy')
+  const passkeys = [createAuthenticator(page), createAuthenticator(page)]
+  for (const authenticator of passkeys) expect((await register(person, authenticator)).status).toBe(200)
+  await person.get('PUT', '/sign-in/password', { password: 'a lamp in the projection room' })
+  for (const authenticator of passkeys) expect((await signInWith(authenticator)).status).toBe(200)
+  const current = 'a lamp in the projection room'
+  await person.get('PUT', '/sign-in/password', { current, password: 'another lamp, as bright', removePasskeys: 1 })
+  for (const authenticator of passkeys) expect((await signInWith(authenticator)).status).toBe(401)
+  const [event] = readRows<{ details: string }>(
+    reelgate,
+    `select details from audit_event where kind = 'user:password-set' order by id desc limit 1`,
+  )
+  expect(JSON.parse(event?.details ?? '{}')).toEqual({ removedPasskeys: ['Passkey', 'Passkey'] })
 })
 
 test('authenticators that do not count can sign in again and again', async () => {

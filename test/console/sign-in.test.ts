@@ -63,6 +63,24 @@ test('a new link of a person replaces the one before, and a link that has expire
   expect((await stranger.ask('POST', '/sign-in/link', { body: { token } })).status).toBe(401)
 })
 
+test('D21: a link does not replace an open sign-in without being asked to, and works afterwards', async () => {
+  const browser = await newBrowser()
+  const before = browser.cookie
+  const { link } = await browser.get<{ link: { url: string } }>('POST', '/users', { name: 'Not the owner', role: 'owner' })
+  const token = link.url.split('#')[1]
+  const refused = await browser.ask('POST', '/sign-in/link', { body: { token } })
+  expect([refused.status, await refused.json()]).toMatchObject([
+    409,
+    { message: 'You are signed in as owner in this browser. This link signs in Not the owner instead.' },
+  ])
+  expect(browser.cookie).toBe(before)
+  expect(await browser.whoIs()).toMatchObject({ user: { name: 'owner' } })
+  expect((await browser.ask('POST', '/sign-in/link', { body: { token: 'A'.repeat(64) } })).status).toBe(401)
+  expect(await browser.get('POST', '/sign-in/link', { token, replace: 1 })).toMatchObject({ user: { name: 'Not the owner' } })
+  browser.cookie = before
+  expect((await browser.ask('GET', '/videos')).status).toBe(401)
+})
+
 test('of ten browsers that open one link at the same time, one is signed in', async () => {
   const token = await makeLink(reelgate)
   const answers = await Promise.all(

@@ -34,8 +34,22 @@ type Call = {
  */
 export async function callApi<Reply>(method: string, path: string, call: Call = {}): Promise<Reply> {
   const response = await send(method, path, call)
-  if (!response.ok) throw await readFailure(response)
-  return response.json()
+  if (response.ok) return response.json()
+  const failure = await readFailure(response)
+  if (failure.code !== 'sign-in-again' || !(await signInAgain())) throw failure
+  const repeated = await send(method, path, call)
+  if (!repeated.ok) throw await readFailure(repeated)
+  return repeated.json()
+}
+
+let signInAgain = async () => false
+
+/** @param ask asks the person to sign in again, for a call that needs a recent sign-in; false: they did not @returns ends it */
+export function onSignInAgain(ask: () => Promise<boolean>): () => void {
+  signInAgain = ask
+  return () => {
+    signInAgain = async () => false
+  }
 }
 
 /** The same for an operation that answers with a file of text, such as CSV. @throws ApiFailure */

@@ -4,6 +4,7 @@ import { type Static, Type } from 'typebox'
 import { Failure } from '../../errors.ts'
 import {
   addPasskey,
+  beginPasskey,
   CHALLENGE_LIFE_S,
   deletePasskey,
   findPasskeys,
@@ -170,17 +171,18 @@ function managementRoutes(app: App, deps: PasskeyRoutesDeps): void {
       config: { permission: 'viewer', budget: 'writes' },
       schema: {
         summary: 'Options to add a passkey',
-        description: `A challenge for the browser, valid once and for ${CHALLENGE_LIFE_S / 60} minutes.`,
+        description: `A challenge for the browser, valid once and for ${CHALLENGE_LIFE_S / 60} minutes. Needs a sign-in of the last 10 minutes, else 403 with the code \`sign-in-again\`.`,
         response: { 200: CreationOptions },
       },
     },
     async (request): Promise<Static<typeof CreationOptions>> => {
-      const { consoleUserId, userName } = await person(request)
-      const known = await findPasskeys(signIn, consoleUserId)
+      const signedIn = await person(request)
+      const { consoleUserId, userName } = signedIn
+      const { challenge, known } = await beginPasskey(signIn, signedIn)
       return {
         rp: { id: relyingParty(deps, request).id, name: 'Reelgate' },
         user: { id: Buffer.from(consoleUserId, 'hex').toString('base64url'), name: userName, displayName: userName },
-        challenge: signIn.challenges.make(consoleUserId),
+        challenge,
         pubKeyCredParams: ALGORITHMS.map((alg) => ({ type: 'public-key', alg })),
         timeout: CHALLENGE_LIFE_S * 1000,
         excludeCredentials: known.map(({ id, transports }) => ({ id, type: 'public-key', transports: JSON.parse(transports) })),
@@ -196,7 +198,7 @@ function managementRoutes(app: App, deps: PasskeyRoutesDeps): void {
       config: { permission: 'viewer', budget: 'writes' },
       schema: {
         summary: 'Add a passkey',
-        description: 'For the person who is signed in. After a link it also makes the sign-in last.',
+        description: 'For the person who has signed in within the last 10 minutes. After a link it also makes the sign-in last.',
         body: NewPasskeyBody,
         response: { 200: AddedReply },
       },

@@ -16,6 +16,8 @@ import {
 import { EXAMPLE } from '../docs/examples.ts'
 import type { App } from '../server/app-type.ts'
 import { countUnauthenticated, identify, type LimitDeps, limitSignIns } from '../server/rate-limits.ts'
+import { countSignIn, countUnauthenticated, identify, type LimitDeps } from '../server/rate-limits.ts'
+import { Flag, isOn } from '../wire/flag.ts'
 import { isoTime } from '../wire/iso-time.ts'
 import { clearSignInCookies, readSignInToken, setSignInCookie } from './cookie.ts'
 import { findScheme } from './origin.ts'
@@ -60,10 +62,16 @@ const PasswordBody = Type.Object({
   name: Text('in upper or lower case', [EXAMPLE.userName]),
   password: Text('', [EXAMPLE.password]),
 })
-const LinkBody = Type.Object({ token: Text('what follows the # in the link', [EXAMPLE.linkToken]) })
+const LinkBody = Type.Object({
+  token: Text('what follows the # in the link', [EXAMPLE.linkToken]),
+  replace: Type.Optional({ ...Flag, description: '1: signs out the person who is signed in in this browser' }),
+})
 const NewPasswordBody = Type.Object({
-  current: Type.Optional(Text('the password so far; not needed when there is none, or after a link')),
+  current: Type.Optional(
+    Text('the password so far; where there is none, and after a link, the sign-in must be of the last 10 minutes instead'),
+  ),
   password: Text('the new one, 10 to 200 characters', [EXAMPLE.password]),
+  removePasskeys: Type.Optional({ ...Flag, description: '1: no passkey of the person signs in any more' }),
 })
 const SignedOut = Type.Object({ message: Type.Literal('Signed out') })
 
@@ -113,15 +121,18 @@ export function signInRoutes(app: App, deps: SignInRoutesDeps): void {
       onRequest: limitSignIns(deps),
       schema: {
         summary: 'Sign in with a link',
-        description: 'A link works once, and signs in for a day until a password or a passkey is set.',
+        description:
+          'A link works once, and signs in for a day until a password or a passkey is set. Where a person is signed in in this browser, it is refused with 409 and stays valid unless `replace` is 1.',
         body: LinkBody,
         response: { 200: SignInReply },
       },
     },
     async (request, reply) => {
       requireSecure(deps, request)
-      const { token } = request.body
-      return beginSignIn(deps, { request, reply }, await signInWithLink(deps.signIn, token, browserOf(deps, request)))
+      const { token, replace = 0 } = request.body
+      const current = isOn(replace) ? undefined : await deps.findSignedIn(readSignInToken(deps, request)).catch(ifRefused)
+      const browser = browserOf(deps, request)
+      return beginSignIn(deps, { request, reply }, await signInWithLink(deps.signIn, token, browser, current))
     },
   )
 
@@ -156,10 +167,11 @@ export function signInRoutes(app: App, deps: SignInRoutesDeps): void {
     },
     async (request, reply) => {
       const signedIn = await deps.findSignedIn(readSignInToken(deps, request))
+      const { removePasskeys = 0, ...body } = request.body
       return beginSignIn(
         deps,
         { request, reply },
-        await setPassword(deps.signIn, signedIn, request.body, browserOf(deps, request)),
+        await setPassword(deps.signIn, signedIn, { ...body, removesPasskeys: isOn(removePasskeys) }, browserOf(deps, request)),
       )
     },
   )
@@ -200,6 +212,12 @@ function signedOutReply(): SignInReply {
 
 function ifSignedOut(error: unknown): undefined {
   if (error instanceof Failure && error.kind === 'unauthenticated') return undefined
+  throw error
+}
+
+/** Also of a person or an account that is disabled: such a sign-in has nothing to lose. */
+function ifRefused(error: unknown): undefined {
+  if (error instanceof Failure && (error.kind === 'unauthenticated' || error.kind === 'forbidden')) return undefined
   throw error
 }
 

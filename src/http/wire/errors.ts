@@ -9,6 +9,7 @@ const STATUS = {
   unauthenticated: 401,
   forbidden: 403,
   'over-quota': 403,
+  'sign-in-again': 403,
   'not-found': 404,
   'method-not-allowed': 405,
   timeout: 408,

@@ -2,10 +2,11 @@ import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { createPerson, makeLink, type Person, signIn } from '../../console/person.ts'
 import { startSharedReelgate } from '../../in-process.ts'
+import { changeRows } from '../../rows.ts'
 import { sampleOf } from '../../sample.ts'
 import { startChromium } from '../chromium.ts'
 import { startSite } from '../site.ts'
-import { complaintsOf, consoleUrl, newContext, openConsole, openTab, tabTo } from './console.ts'
+import { complaintsOf, consoleUrl, findFaults, keepPicture, newContext, openConsole, openTab, PHONE, tabTo } from './console.ts'
 
 // How an owner gets into the console.
 
@@ -128,7 +129,7 @@ test('when the sign-in has ended meanwhile, the next step leads to signing in, a
   expect(page.url()).toMatch(/next=\/videos$/)
 })
 
-test('by keyboard alone a passkey is added under System, signs the owner in, and is of no use after it was removed', async () => {
+test('D22: by keyboard alone a passkey is added, and signs the owner in; signing out everywhere lists it and removes it', async () => {
   await invite('carla')
   const page = await openConsole(chromium, reelgate, { path: '/system/you', user: 'carla' })
   // Without a password the passkey would be the only way to sign in, and could not be removed.
@@ -156,13 +157,57 @@ test('by keyboard alone a passkey is added under System, signs the owner in, and
   await page.goto(`${consoleUrl(reelgate)}/system/you`)
   const here = page.getByRole('table', { name: 'Where you are signed in' }).getByRole('row').filter({ hasText: 'This browser' })
   await here.getByText('Passkey').waitFor()
-  await tabTo(page, 'button[aria-label^="Remove "]')
-  await page.keyboard.press('Enter')
+  await openConsole(chromium, reelgate, { user: 'carla' })
+  await page.reload()
+  await page.getByRole('button', { name: 'Sign out everywhere else' }).click()
+  await page.getByRole('dialog').getByRole('checkbox', { name: 'Passkey' }).check()
+  await keepPicture(page, 'sign-out-everywhere')
+  expect(await findFaults(page)).toEqual([])
+  await page.getByRole('dialog').getByRole('button', { name: 'Sign out', exact: true }).click()
   await page.getByText('No passkeys yet.').waitFor()
   await page.context().clearCookies()
   await page.goto(`${consoleUrl(reelgate)}/sign-in`)
   await tabTo(page, 'button:has-text("Use a passkey")')
   await page.keyboard.press('Enter')
   await page.getByRole('alert').getByText('passkey').waitFor()
+  expect(complaintsOf(page)).toEqual([])
+})
+
+test('D20: who signed in long ago signs in again in place, and what was asked for is then done', async () => {
+  await inviteWithPassword('dana')
+  const page = await openConsole(chromium, reelgate, { path: '/system/people', user: 'dana', viewport: PHONE })
+  await page.getByRole('table', { name: 'People' }).waitFor()
+  changeRows(reelgate, 'update sign_in set created_at_s = created_at_s - 601')
+  await reelgate.owner.credentials('x') // what is changed behind the server's back, it reads again after its next commit
+  await page.getByRole('button', { name: 'Invite a person' }).click()
+  await page.getByRole('textbox', { name: 'Name' }).fill('Ed')
+  await page.getByRole('button', { name: 'Make a link' }).click()
+  const again = page.getByRole('dialog', { name: 'Sign in again' })
+  await again.getByLabel('Password of dana').fill('not the right one')
+  await page.keyboard.press('Enter')
+  await again.getByText('The name or the password is wrong.').waitFor()
+  await again.getByLabel('Password of dana').fill(PASSWORD)
+  await keepPicture(page, 'sign-in-again')
+  expect(await findFaults(page)).toEqual([])
+  await page.keyboard.press('Enter')
+  await page.getByRole('dialog', { name: 'A link for one person' }).waitFor()
+  expect(complaintsOf(page)).toEqual([])
+})
+
+test('D21: a link that would replace an open sign-in asks first, and stays valid when the answer is no', async () => {
+  const page = await openConsole(chromium, reelgate)
+  await page.getByRole('heading', { name: 'Videos' }).waitFor()
+  const owner = await signIn(reelgate)
+  const { link } = await owner.get<{ link: { url: string } }>('POST', '/users', { name: 'felix', role: 'viewer' })
+  const url = `${consoleUrl(reelgate)}/link${new URL(link.url).hash}`
+  for (const answer of ['Stay signed in', 'Sign in with the link']) {
+    await page.goto('about:blank')
+    await page.goto(url)
+    await page.getByText('This link signs in felix instead.').waitFor()
+    await keepPicture(page, 'link-asks-first')
+    await page.getByRole('button', { name: answer }).click()
+    if (answer === 'Stay signed in') await page.getByRole('button', { name: 'Account menu of owner' }).waitFor()
+    else await page.getByText('You are signed in as felix').waitFor()
+  }
   expect(complaintsOf(page)).toEqual([])
 })

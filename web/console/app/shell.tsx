@@ -3,6 +3,7 @@ import { Link, Outlet, useRouterState } from '@tanstack/react-router'
 import { useEffect, useRef } from 'react'
 import { AlertNotice } from '../alerts/alert-notice.tsx'
 import { useSignedIn, useSignOut } from '../sign-in/queries.ts'
+import { SignInAgain } from '../sign-in/sign-in-again.tsx'
 import { DropTarget } from '../upload/drop-target.tsx'
 import { InterruptedNotice } from '../upload/interrupted-notice.tsx'
 import { UploadProvider } from '../upload/upload-provider.tsx'
@@ -23,6 +24,7 @@ export function Shell() {
         <DropTarget>
           <Frame />
           <UploadTray />
+          <SignInAgain />
         </DropTarget>
       </UploadProvider>
     </Announcements>

@@ -2,22 +2,26 @@ import { Button, Code, Divider, Loader, PasswordInput } from '@mantine/core'
 import { useNavigate } from '@tanstack/react-router'
 import { type FormEvent, useEffect, useRef, useState } from 'react'
 import type { SignInReply } from '../../../src/http/console/sign-in.ts'
-import { callApi } from '../api.ts'
+import { ApiFailure, callApi } from '../api.ts'
 import { FailureNotice } from '../app/failure.tsx'
 import { KeyIcon } from '../app/icons.tsx'
 import { addPasskey, canUsePasskeys, PasskeyCancelled } from './passkey.ts'
 import { type SignedIn, useSignIn } from './queries.ts'
+import { RemovePasskeys } from './remove-passkeys.tsx'
 import { SignInFrame } from './sign-in-frame.tsx'
 
 /** Where a one-time link leads: it signs the person in, who then chooses how to do so from now on. */
 export function LinkPage() {
+  const navigate = useNavigate()
   const [signedIn, setSignedIn] = useState<SignedIn>()
   const token = useRef(location.hash.slice(1))
-  const open = useSignIn(async () => {
+  const open = useSignIn(async ({ replace }: { replace: boolean }) => {
     const before = await callApi<SignInReply>('GET', 'sign-in')
     if (before.signedIn && token.current === '') return before // the page was loaded again, and its link is spent
-    return callApi<SignInReply>('POST', 'sign-in/link', { body: { token: token.current } }).catch((error: unknown) => {
-      if (before.signedIn && before.method === 'link') return before // the link was opened again where it has worked
+    const body = { token: token.current, ...(replace && { replace: 1 }) }
+    return callApi<SignInReply>('POST', 'sign-in/link', { body }).catch((error: unknown) => {
+      const isSpent = error instanceof ApiFailure && error.status === 401
+      if (isSpent && before.signedIn && before.method === 'link') return before // the link was opened again where it has worked
       throw error
     })
   }, setSignedIn)
@@ -25,9 +29,19 @@ export function LinkPage() {
   useEffect(() => {
     if (!isIdle) return
     history.replaceState(history.state, '', location.pathname) // the link works once: it has no place in the browser's history
-    mutate()
+    mutate({ replace: false })
   }, [isIdle, mutate])
   if (signedIn) return <ChooseSignIn signedIn={signedIn} hasPasskeys={canUsePasskeys()} />
+  if (open.error instanceof ApiFailure && open.error.status === 409)
+    return (
+      <SignInFrame title="Sign in with this link?">
+        <p>{open.error.message}</p>
+        <Button onClick={() => mutate({ replace: true })}>Sign in with the link</Button>
+        <Button variant="default" onClick={() => void navigate({ to: '/videos', replace: true })}>
+          Stay signed in
+        </Button>
+      </SignInFrame>
+    )
   return (
     <SignInFrame title={open.error ? 'This link does not work' : 'Opening the link'}>
       {open.error ? (
@@ -48,7 +62,11 @@ function ChooseSignIn({ signedIn: { user }, hasPasskeys }: { signedIn: SignedIn;
   const navigate = useNavigate()
   const goOn = () => void navigate({ to: '/videos', replace: true })
   const [password, setPassword] = useState('')
-  const save = useSignIn(() => callApi<SignInReply>('PUT', 'sign-in/password', { body: { password } }), goOn)
+  const [removesPasskeys, setRemovesPasskeys] = useState(false)
+  const save = useSignIn(() => {
+    const body = { password, ...(removesPasskeys && { removePasskeys: 1 }) }
+    return callApi<SignInReply>('PUT', 'sign-in/password', { body })
+  }, goOn)
   const passkey = useSignIn(async () => {
     await addPasskey()
     return callApi<SignInReply>('GET', 'sign-in')
@@ -62,7 +80,8 @@ function ChooseSignIn({ signedIn: { user }, hasPasskeys }: { signedIn: SignedIn;
   return (
     <SignInFrame title="Welcome to Reelgate">
       <p>
-        You are signed in as <strong>{user.name}</strong>. The link works once: choose how you sign in from now on.
+        You are signed in as <strong>{user.name}</strong>. The link works once: choose within 10 minutes how you sign in from now
+        on.
       </p>
       <form onSubmit={submit}>
         <input type="text" autoComplete="username" value={user.name} readOnly hidden />
@@ -77,6 +96,7 @@ function ChooseSignIn({ signedIn: { user }, hasPasskeys }: { signedIn: SignedIn;
           visibilityToggleButtonProps={{ 'aria-label': 'Show the password' }}
           onChange={({ target }) => setPassword(target.value)}
         />
+        <RemovePasskeys checked={removesPasskeys} onChange={setRemovesPasskeys} />
         {error && <FailureNotice error={error} />}
         <Button type="submit" loading={save.isPending}>
           Set the password

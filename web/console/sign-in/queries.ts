@@ -1,8 +1,10 @@
 import { queryOptions, useMutation, useQueryClient, useSuspenseQuery } from '@tanstack/react-query'
+import type { PasskeyListBody } from '../../../src/http/console/passkeys.ts'
 import type { SignInReply } from '../../../src/http/console/sign-in.ts'
 import { callApi } from '../api.ts'
 import { consolePath } from '../app/place.ts'
 
+export type Passkey = PasskeyListBody['rows'][number]
 export type SignedIn = Extract<SignInReply, { signedIn: true }>
 
 /** Whether the browser is signed in, and as whom. */
@@ -10,6 +12,13 @@ export const signInQuery = queryOptions({
   queryKey: ['sign-in'],
   queryFn: ({ signal }) => callApi<SignInReply>('GET', 'sign-in', { signal }),
   staleTime: 60_000,
+})
+
+/** The passkeys of the person who is signed in. */
+export const passkeysQuery = queryOptions({
+  queryKey: ['passkeys'],
+  queryFn: ({ signal }) => callApi<PasskeyListBody>('GET', 'passkeys', { signal }),
+  select: ({ rows }) => rows,
 })
 
 /** For pages below the sign-in: who looks at them. */

@@ -2,7 +2,6 @@ import { infiniteQueryOptions, queryOptions } from '@tanstack/react-query'
 import type { AuditLogBody } from '../../../src/http/api/audit-log.ts'
 import type { QueueBody } from '../../../src/http/api/queue.ts'
 import type { AccountListBody } from '../../../src/http/console/accounts.ts'
-import type { PasskeyListBody } from '../../../src/http/console/passkeys.ts'
 import type { SignInListBody } from '../../../src/http/console/sign-ins.ts'
 import type { ChecksBody, SystemStatusBody } from '../../../src/http/console/system.ts'
 import type { UserListBody } from '../../../src/http/console/users.ts'
@@ -10,7 +9,6 @@ import { callApi, callApiForPage } from '../api.ts'
 
 export type User = UserListBody['rows'][number]
 export type SignIn = SignInListBody['rows'][number]
-export type Passkey = PasskeyListBody['rows'][number]
 export type Account = AccountListBody['rows'][number]
 export type Work = QueueBody['rows'][number]
 export type Check = ChecksBody['rows'][number]
@@ -27,12 +25,6 @@ export const usersQuery = queryOptions({
 export const signInsQuery = queryOptions({
   queryKey: ['sign-ins'],
   queryFn: ({ signal }) => callApi<SignInListBody>('GET', 'sign-ins', { signal }),
-  select: ({ rows }) => rows,
-})
-
-export const passkeysQuery = queryOptions({
-  queryKey: ['passkeys'],
-  queryFn: ({ signal }) => callApi<PasskeyListBody>('GET', 'passkeys', { signal }),
   select: ({ rows }) => rows,
 })
 

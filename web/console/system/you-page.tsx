@@ -12,10 +12,12 @@ import { Page } from '../app/page.tsx'
 import { Section } from '../app/section.tsx'
 import { StateWord } from '../app/state-word.tsx'
 import { addPasskey, canUsePasskeys, PasskeyCancelled } from '../sign-in/passkey.ts'
-import { useSignedIn, useSignIn } from '../sign-in/queries.ts'
+import { type Passkey, passkeysQuery, useSignedIn, useSignIn } from '../sign-in/queries.ts'
+import { RemovePasskeys } from '../sign-in/remove-passkeys.tsx'
 import { formatDay } from '../units.ts'
 import { describeDevice } from '../viewers/device.ts'
-import { type Passkey, passkeysQuery, type SignIn, signInsQuery } from './queries.ts'
+import { type SignIn, signInsQuery } from './queries.ts'
+import { SignOutDialog } from './sign-out-dialog.tsx'
 import styles from './system.module.css'
 import { SystemParts } from './system-parts.tsx'
 
@@ -38,12 +40,13 @@ function SignIns() {
   const announce = useAnnounce()
   const { data: signIns } = useSuspenseQuery(signInsQuery)
   const end = useMutation({
-    mutationFn: (id?: string) => callApi<unknown>('DELETE', id === undefined ? 'sign-ins' : `sign-ins/${id}`),
+    mutationFn: (id: string) => callApi<unknown>('DELETE', `sign-ins/${id}`),
     async onSuccess() {
       announce('Signed out there.')
       await queries.invalidateQueries({ queryKey: signInsQuery.queryKey })
     },
   })
+  const [isOpen, setOpen] = useState(false)
   const columns: Column<SignIn>[] = [
     { name: 'Browser', kind: 'title', cell: ({ userAgent }) => describeDevice(userAgent) },
     { name: 'Address', cell: ({ address }) => address },
@@ -69,14 +72,15 @@ function SignIns() {
       title="Where you are signed in"
       actions={
         signIns.length > 1 && (
-          <Button variant="default" loading={end.isPending} onClick={() => end.mutate(undefined)}>
-            Sign out all others
+          <Button variant="default" onClick={() => setOpen(true)}>
+            Sign out everywhere else
           </Button>
         )
       }
     >
       {end.error && <FailureNotice error={end.error} />}
       <DataTable label="Where you are signed in" columns={columns} rows={signIns} keyOf={({ id }) => id} />
+      {isOpen && <SignOutDialog onClose={() => setOpen(false)} />}
     </Section>
   )
 }
@@ -141,14 +145,20 @@ function PasswordForm() {
   const queries = useQueryClient()
   const [current, setCurrent] = useState('')
   const [password, setPassword] = useState('')
+  const [removesPasskeys, setRemovesPasskeys] = useState(false)
   const needsCurrent = user.hasPassword && method !== 'link'
   const save = useSignIn(
-    () => callApi<SignInReply>('PUT', 'sign-in/password', { body: { password, ...(needsCurrent && { current }) } }),
+    () => {
+      const body = { password, ...(needsCurrent && { current }), ...(removesPasskeys && { removePasskeys: 1 }) }
+      return callApi<SignInReply>('PUT', 'sign-in/password', { body })
+    },
     () => {
       announce('The password has been set.')
       setCurrent('')
       setPassword('')
+      setRemovesPasskeys(false)
       void queries.invalidateQueries({ queryKey: signInsQuery.queryKey })
+      void queries.invalidateQueries({ queryKey: passkeysQuery.queryKey })
     },
   )
   const submit = (event: FormEvent) => {
@@ -178,6 +188,7 @@ function PasswordForm() {
         visibilityToggleButtonProps={{ 'aria-label': 'Show the new password' }}
         onChange={({ target }) => setPassword(target.value)}
       />
+      <RemovePasskeys checked={removesPasskeys} onChange={setRemovesPasskeys} />
       {save.error && <FailureNotice error={save.error} />}
       <div>
         <Button type="submit" loading={save.isPending}>

@@ -1,0 +1,69 @@
+import { Button, Code, PasswordInput } from '@mantine/core'
+import { useState } from 'react'
+import type { SignInReply } from '../../../src/http/console/sign-in.ts'
+import { callApi } from '../api.ts'
+import { Dialog } from '../app/dialog.tsx'
+import { KeyIcon } from '../app/icons.tsx'
+import { consolePath } from '../app/place.ts'
+import { canUsePasskeys, PasskeyCancelled, signInWithPasskey } from './passkey.ts'
+import { type SignedIn, useSignedIn, useSignIn } from './queries.ts'
+
+/** Signs in the person who is signed in already. @param onEnd called with false when the person does not want to */
+export function SignInAgainDialog({ onEnd }: { onEnd(isSignedIn: boolean): void }) {
+  const { user } = useSignedIn()
+  const [password, setPassword] = useState('')
+  const end = (signedIn: SignedIn) => {
+    // A passkey of another person was used: nothing that was read for the first one stays.
+    if (signedIn.user.id !== user.id) location.assign(`${consolePath}/videos`)
+    else onEnd(true)
+  }
+  const byPassword = useSignIn(() => callApi<SignInReply>('POST', 'sign-in', { body: { name: user.name, password } }), end)
+  const byPasskey = useSignIn(signInWithPasskey, end)
+  const error = byPasskey.error instanceof PasskeyCancelled ? byPassword.error : (byPasskey.error ?? byPassword.error)
+  const passkey = canUsePasskeys() && (
+    <Button
+      variant="default"
+      leftSection={<KeyIcon size={18} />}
+      loading={byPasskey.isPending}
+      onClick={() => byPasskey.mutate(undefined)}
+    >
+      Use a passkey
+    </Button>
+  )
+  return (
+    <Dialog
+      title="Sign in again"
+      onClose={() => onEnd(false)}
+      action="Sign in"
+      isBusy={byPassword.isPending}
+      isDisabled={!user.hasPassword}
+      error={error}
+      onSubmit={() => {
+        byPasskey.reset()
+        byPassword.mutate(undefined)
+      }}
+    >
+      <p>Your sign-in is older than 10 minutes. What you are about to do lasts longer than it, so show that it is you.</p>
+      {user.hasPassword ? (
+        <>
+          <input type="text" autoComplete="username" value={user.name} readOnly hidden />
+          <PasswordInput
+            label={`Password of ${user.name}`}
+            autoComplete="current-password"
+            data-autofocus
+            required
+            value={password}
+            visibilityToggleButtonProps={{ 'aria-label': 'Show the password' }}
+            onChange={({ target }) => setPassword(target.value)}
+          />
+        </>
+      ) : (
+        <p>
+          You have no password. Use a passkey, or open a new sign-in link; on the server, this command prints one:{' '}
+          <Code>reelgate console link</Code>
+        </p>
+      )}
+      {passkey}
+    </Dialog>
+  )
+}
