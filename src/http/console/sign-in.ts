@@ -16,7 +16,6 @@ import {
 import { EXAMPLE } from '../docs/examples.ts'
 import type { App } from '../server/app-type.ts'
 import { countUnauthenticated, identify, type LimitDeps, limitSignIns } from '../server/rate-limits.ts'
-import { countSignIn, countUnauthenticated, identify, type LimitDeps } from '../server/rate-limits.ts'
 import { Flag, isOn } from '../wire/flag.ts'
 import { isoTime } from '../wire/iso-time.ts'
 import { clearSignInCookies, readSignInToken, setSignInCookie } from './cookie.ts'
