@@ -40,6 +40,32 @@ export async function getStatistics(
   }
 }
 
+/** What usage is summed over: each month or day of a period, or all of it. */
+export const USAGE_SPANS = ['month', 'day', 'all'] as const
+export type UsageSpan = (typeof USAGE_SPANS)[number]
+
+/**
+ * Views and sent bytes of each video that has any, by month, by day or of the whole period: the newest span first, and within it the most
+ * viewed video.
+ * @returns at most `limit` rows; `span` is such as `2026-11`, `2026-11-21` or `2026-11-01/2026-11-21`
+ * @throws Failure `invalid` for what is no day, or too many
+ */
+export async function getUsageByVideo(
+  { slowQueryDb }: Pick<StatisticsDeps, 'slowQueryDb'>,
+  accountId: string,
+  { from, to, by }: { from: string; to: string; by: UsageSpan },
+  limit: number,
+) {
+  const spans = Map.groupBy(listDays({ from, to }), (day) => ({ month: day.slice(0, 7), day, all: `${from}/${to}` })[by])
+  const rows: ({ span: string } & Awaited<ReturnType<typeof listMostViewed>>[number])[] = []
+  for (const [span, days] of [...spans].toReversed()) {
+    if (rows.length >= limit) break
+    const videos = await listMostViewed(slowQueryDb, accountId, days, limit - rows.length)
+    rows.push(...videos.map((video) => ({ span, ...video })))
+  }
+  return rows
+}
+
 function listDays({ from, to }: { from: string; to: string }): string[] {
   if (!isDay(from) || !isDay(to)) throw new Failure('invalid', 'from and to are days of the calendar, as in 2026-02-28.')
   const [firstS, lastS] = [Date.parse(from) / 1000, Date.parse(to) / 1000]

@@ -117,7 +117,7 @@ export async function markCompleted(tx: Db, { accountId, userId, videoId }: View
 }
 
 /** A page of a list in the order of `id`, newest first: only rows below that id. */
-export type ViewingPage = { limit: number; below?: number }
+export type ViewingPage = { limit: number; below?: number | undefined }
 
 export async function listViewingsOfViewer(
   db: Db,

@@ -63,6 +63,41 @@ describe('views and bytes', () => {
     expect(ofOne).toEqual({ days: [{ day: third, views: 1, sentBytes: 3, storageBytes: null }], videos: [] })
   })
 
+  /** Such as `2026-11`. */
+  const monthsAgo = (ago: number) =>
+    new Date(Date.UTC(new Date().getUTCFullYear(), new Date().getUTCMonth() - ago, 1)).toISOString().slice(0, 7)
+
+  test('U37: are there by month and video, by day, and of a whole period, as CSV, too', async () => {
+    const other = await reelgate.newOwner('With usage')
+    const [account] = readRows<{ id: string }>(reelgate, `select id from account where name = 'With usage'`)
+    const sql = 'insert into video_usage (day, account_id, video_id, user_id, sent_bytes, view_count) values (?, ?, ?, ?, ?, ?)'
+    const gone = 'e'.repeat(32)
+    const [before, month] = [2, 1].map((ago) => monthsAgo(ago))
+    const rows: [string, string, string, number, number][] = [
+      [`${before}-28`, gone, '', 5, 1],
+      [`${month}-01`, gone, '', 1_000, 2],
+      [`${month}-20`, gone, 'ann', 500, 1],
+      [`${month}-20`, videoId, '', 7, 4],
+    ]
+    for (const [on, video, userId, bytes, views] of rows)
+      changeRows(reelgate, sql, on, account?.id ?? '', video, userId, bytes, views)
+    const period = `from=${before}-01&to=${month}-28`
+    const usage = await ask<{ rows: unknown[] }>(`/api/usage?${period}`, other)
+    expect(usage.rows).toEqual([
+      { span: month, video: videoId, title: 'A video', views: 4, sentBytes: 7 },
+      { span: month, video: gone, title: null, views: 3, sentBytes: 1_500 },
+      { span: before, video: gone, title: null, views: 1, sentBytes: 5 },
+    ])
+    const days = await ask<{ rows: { span: string }[] }>(`/api/usage?${period}&by=day`, other)
+    expect(days.rows.map(({ span }) => span)).toEqual([`${month}-20`, `${month}-20`, `${month}-01`, `${before}-28`])
+    const csv = await (await other.call('GET', `/api/usage?${period}&by=all&format=csv`)).text()
+    expect(csv).toBe(
+      `span,video,title,views,sentBytes\r\n${before}-01/${month}-28,${gone},,4,1505\r\n${before}-01/${month}-28,${videoId},A video,4,7\r\n`,
+    )
+    expect(await ask(`/api/usage?${period}`, await reelgate.newOwner('Without usage'))).toEqual({ rows: [] })
+    expect((await other.call('GET', '/api/usage?from=2026-11-01&to=2026-11-02&by=year')).status).toBe(400)
+  })
+
   test('come with the storage that was measured on each day, and today with what is stored now, the trash included', async () => {
     const stored = 'insert into storage_day (day, account_id, size_bytes) values (?, ?, ?)'
     changeRows(reelgate, stored, day(9), accountId(), 6_000_000_000)

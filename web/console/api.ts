@@ -77,10 +77,13 @@ export async function sendForm<Reply>(path: string, file: Blob, query: Query = {
   return response.json()
 }
 
+/** Where a list of the API is a CSV file with all its rows. */
+export function csvUrl(path: string, query: Query = {}): string {
+  return urlWithQuery(path, { ...query, format: 'csv' }).href
+}
+
 async function send(method: string, path: string, { query = {}, body, form, signal, idempotencyKey }: Call): Promise<Response> {
-  const url = apiUrl(path)
-  for (const [name, value] of Object.entries(query))
-    if (value !== undefined && value !== '') url.searchParams.set(name, `${value}`)
+  const url = urlWithQuery(path, query)
   const headers = {
     ...(method === 'GET' ? {} : { 'Reelgate-Console': '1' }), // other sites' pages cannot send it
     ...(body === undefined ? {} : { 'Content-Type': 'application/json' }),
@@ -96,6 +99,13 @@ async function send(method: string, path: string, { query = {}, body, form, sign
       code: 'unreachable',
     })
   }
+}
+
+function urlWithQuery(path: string, query: Query): URL {
+  const url = apiUrl(path)
+  for (const [name, value] of Object.entries(query))
+    if (value !== undefined && value !== '') url.searchParams.set(name, `${value}`)
+  return url
 }
 
 async function readFailure(response: Response, sentBytes?: number): Promise<ApiFailure> {

@@ -7,6 +7,7 @@ const COUNT = new Intl.NumberFormat()
 const IN = new Intl.RelativeTimeFormat(undefined, { numeric: 'always' })
 const AGO = new Intl.RelativeTimeFormat(undefined, { numeric: 'auto' })
 const DAY = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium' })
+const MONTH = new Intl.DateTimeFormat(undefined, { month: 'long', year: 'numeric', timeZone: 'UTC' })
 const MOMENT = new Intl.DateTimeFormat(undefined, { dateStyle: 'full', timeStyle: 'long' })
 
 /** Such as `1.9 GB`, in steps of a thousand. */
@@ -55,6 +56,10 @@ const AGO_UNITS = [
 
 export function formatDay(unixS: number): string {
   return DAY.format(unixS * 1000)
+}
+
+export function formatMonth(unixS: number): string {
+  return MONTH.format(unixS * 1000)
 }
 
 /** To the second, with the time zone: for a tooltip. */

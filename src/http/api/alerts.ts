@@ -1,24 +1,19 @@
-import type { FastifyReply } from 'fastify'
 import { type Static, Type } from 'typebox'
 import { type AlertDeps, listAlerts, markSeen, type SeenDeps } from '../../alerts/alert.ts'
 import { ALERT_CAUSES, type AlertCause } from '../../alerts/cause.ts'
-import { type CursorDeps, decodeCursor, encodeCursor } from '../../catalogue/cursor.ts'
 import { findSummaries } from '../../catalogue/video.ts'
 import { Failure } from '../../errors.ts'
 import { EXAMPLE } from '../docs/examples.ts'
 import type { App } from '../server/app-type.ts'
 import { isoTime } from '../wire/iso-time.ts'
 import { refuseMisspelledNames } from '../wire/misspelled-names.ts'
-import { readPaging } from '../wire/paging.ts'
 import { authenticateRequest } from './key.ts'
-
-const PAGE = { default: 100, max: 1000 }
+import { PAGED_QUERY, type PagedListDeps, readPagedList } from './paged-list.ts'
 
 const ListQuery = Type.Object({
   cause: Type.Optional(Type.String({ description: ALERT_CAUSES.join(', '), examples: ['keys-drawn'] })),
   userId: Type.Optional(Type.String({ description: 'only of this viewer', examples: ['reader-4711'] })),
-  after: Type.Optional(Type.String({ description: 'from the Link header of the previous page' })),
-  limit: Type.Optional(Type.String({ description: `default ${PAGE.default}; at most ${PAGE.max}` })),
+  ...PAGED_QUERY,
 })
 const AlertBody = Type.Object({
   id: Type.Integer({ description: 'rises with each alert' }),
@@ -44,7 +39,7 @@ const SeenBody = Type.Object({
 })
 const SeenReply = Type.Object({ message: Type.Literal('Seen') })
 
-export type AlertRoutesDeps = AlertDeps & SeenDeps & CursorDeps & { publicUrl(): string }
+export type AlertRoutesDeps = AlertDeps & SeenDeps & PagedListDeps
 
 /** What the account should look at. */
 export function alertRoutes(app: App, deps: AlertRoutesDeps): void {
@@ -64,12 +59,8 @@ export function alertRoutes(app: App, deps: AlertRoutesDeps): void {
       const { accountId } = authenticateRequest(request)
       const { query } = request
       refuseMisspelledNames(Object.keys(query), Object.keys(ListQuery.properties))
-      const { limit } = readPaging(query, PAGE)
-      const below = query.after === undefined ? undefined : decodeCursor(deps, accountId, query.after)
       const filter = { cause: readCause(query.cause), userId: query.userId || undefined }
-      const alerts = await listAlerts(deps, accountId, filter, { limit, below })
-      const last = alerts.length === limit ? alerts.at(-1) : undefined
-      if (last) linkNext(reply, `${deps.publicUrl()}${app.prefix}`, { ...query, after: encodeCursor(deps, accountId, last.id) })
+      const alerts = await readPagedList(deps, request, reply, (page) => listAlerts(deps, accountId, filter, page))
       const summaries = await findSummaries(
         deps,
         accountId,
@@ -100,10 +91,6 @@ export function alertRoutes(app: App, deps: AlertRoutesDeps): void {
       return { message: 'Seen' as const }
     },
   )
-}
-
-function linkNext(reply: FastifyReply, interfaceUrl: string, query: Static<typeof ListQuery>): void {
-  reply.header('Link', `<${interfaceUrl}/alerts?${new URLSearchParams(query)}>; rel="next"`)
 }
 
 /** @throws Failure `invalid` */

@@ -1,20 +1,14 @@
 import { type Static, Type } from 'typebox'
 import { listAuditEvents } from '../../audit/audit-log.ts'
-import { type CursorDeps, decodeCursor, encodeCursor } from '../../catalogue/cursor.ts'
 import { type ActorNames, findActorNames } from '../../users/actor-names.ts'
 import { EXAMPLE } from '../docs/examples.ts'
 import type { App } from '../server/app-type.ts'
 import { isoTime } from '../wire/iso-time.ts'
 import { refuseMisspelledNames } from '../wire/misspelled-names.ts'
-import { readPaging } from '../wire/paging.ts'
 import { authenticateRequest } from './key.ts'
+import { PAGED_QUERY, type PagedListDeps, readPagedList } from './paged-list.ts'
 
-const PAGE = { default: 100, max: 1000 }
-
-const ListQuery = Type.Object({
-  after: Type.Optional(Type.String({ description: 'from the Link header of the previous page' })),
-  limit: Type.Optional(Type.String({ description: `default ${PAGE.default}; at most ${PAGE.max}` })),
-})
+const ListQuery = Type.Object(PAGED_QUERY)
 /** Who did something. */
 export const ActorBody = Type.Object({
   type: Type.Union([
@@ -38,7 +32,7 @@ const EventBody = Type.Object({
 const ListReply = Type.Object({ rows: Type.Array(EventBody) })
 export type AuditLogBody = Static<typeof ListReply>
 
-export type AuditRoutesDeps = CursorDeps & Parameters<typeof findActorNames>[0] & { publicUrl(): string }
+export type AuditRoutesDeps = PagedListDeps & Parameters<typeof findActorNames>[0]
 
 /** Who changed what in the account. */
 export function auditRoutes(app: App, deps: AuditRoutesDeps): void {
@@ -56,16 +50,10 @@ export function auditRoutes(app: App, deps: AuditRoutesDeps): void {
     },
     async (request, reply): Promise<Static<typeof ListReply>> => {
       const { accountId } = authenticateRequest(request)
-      const { query } = request
-      refuseMisspelledNames(Object.keys(query), Object.keys(ListQuery.properties))
-      const { limit } = readPaging(query, PAGE)
-      const below = query.after === undefined ? undefined : decodeCursor(deps, accountId, query.after)
-      const events = await listAuditEvents(deps.db, accountId, limit, below)
-      const last = events.length === limit ? events.at(-1) : undefined
-      if (last) {
-        const next = new URLSearchParams({ limit: String(limit), after: encodeCursor(deps, accountId, last.id) })
-        reply.header('Link', `<${deps.publicUrl()}${app.prefix}/audit-log?${next}>; rel="next"`)
-      }
+      refuseMisspelledNames(Object.keys(request.query), Object.keys(ListQuery.properties))
+      const events = await readPagedList(deps, request, reply, ({ limit, below }) =>
+        listAuditEvents(deps.db, accountId, limit, below),
+      )
       const names = await findActorNames(
         deps,
         events.map(({ actor }) => actor),

@@ -5,6 +5,7 @@ import type { App } from '../server/app-type.ts'
 import { refuseMethod } from '../server/method-not-allowed.ts'
 import { identify, type LimitDeps } from '../server/rate-limits.ts'
 import { addBodyParsers } from '../wire/bodies.ts'
+import { sendListsAsCsv } from '../wire/list-csv.ts'
 import { type AccountRoutesDeps, accountRoutes } from './account.ts'
 import { type AlertRoutesDeps, alertRoutes } from './alerts.ts'
 import { type AuditRoutesDeps, auditRoutes } from './audit-log.ts'
@@ -67,6 +68,7 @@ export async function apiInterface(app: App, deps: ApiDeps): Promise<void> {
 /** Reads bodies, authenticates each request before its route, and answers for unknown routes. */
 export function authenticateCallers(app: App, deps: CallerDeps): void {
   addBodyParsers(app)
+  sendListsAsCsv(app)
   app.addHook('onRoute', assertNamesPermission)
   app.addHook('onRoute', limitPublicBody)
   // Before anything of a body is read.

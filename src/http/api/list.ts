@@ -10,10 +10,12 @@ import { parseTagFilter } from '../../catalogue/tag.ts'
 import { findSortedVideos, findVideos, MAX_COUNT_UP_TO, type PageRequest } from '../../catalogue/video.ts'
 import { Failure } from '../../errors.ts'
 import type { App } from '../server/app-type.ts'
+import { isCsvRequest } from '../wire/list-csv.ts'
 import { refuseMisspelledNames } from '../wire/misspelled-names.ts'
 import { readCount, readPaging } from '../wire/paging.ts'
 import type { CachedResponse, ResponseCache } from '../wire/response-cache.ts'
 import { authenticateRequest } from './key.ts'
+import { MAX_CSV_ROWS } from './paged-list.ts'
 import { VideoBody, videoBody } from './video-body.ts'
 
 export type ListRoutesDeps = ListDeps & CursorDeps & { publicUrl(): string; pages: ResponseCache }
@@ -73,6 +75,7 @@ export function listRoutes(app: App, deps: ListRoutesDeps): void {
     },
     async (request, reply) => {
       const holder = authenticateRequest(request)
+      if (isCsvRequest(request)) return readAllVideos(deps, holder, request.query)
       const order = readOrder(request.query.sort)
       const isAlwaysRead = order?.by === 'views' // which change nothing else that a list shows
       const etag = `"${start}.${holder.accountId.slice(0, 12)}.${holder.pageMax}.${holder.changeNumber}"`
@@ -95,6 +98,23 @@ export function listRoutes(app: App, deps: ListRoutesDeps): void {
       return sendPage(reply, page)
     },
   )
+}
+
+/** Of a CSV file: all videos that match, newest first. */
+async function readAllVideos(
+  deps: ListRoutesDeps,
+  { accountId, pageMax }: Caller,
+  query: Static<typeof ListQuery>,
+): Promise<VideoListBody> {
+  const filter = readFilter(query)
+  const rows: VideoListBody['rows'] = []
+  let place: { page: number } | { below: number } = { page: 1 }
+  for (;;) {
+    const { videos, lastPosition } = await findVideos(deps, accountId, filter, { limit: pageMax, countUpTo: 1, ...place })
+    rows.push(...videos.map((video) => videoBody(deps.publicUrl(), video)))
+    if (lastPosition === undefined || rows.length >= MAX_CSV_ROWS) return { count: rows.length, rows }
+    place = { below: lastPosition }
+  }
 }
 
 async function readPage(

@@ -1,20 +1,16 @@
 import { type Static, Type } from 'typebox'
-import { type CursorDeps, decodeCursor, encodeCursor } from '../../catalogue/cursor.ts'
 import { REFUSALS } from '../../playback/refusal.ts'
 import { listRefusedAttempts, type RefusedAttempt } from '../../playback/refusal-store.ts'
 import { EXAMPLE } from '../docs/examples.ts'
 import type { App } from '../server/app-type.ts'
 import { isoTime } from '../wire/iso-time.ts'
 import { refuseMisspelledNames } from '../wire/misspelled-names.ts'
-import { readPaging } from '../wire/paging.ts'
 import { authenticateRequest } from './key.ts'
-
-const PAGE = { default: 100, max: 1000 }
+import { PAGED_QUERY, type PagedListDeps, readPagedList } from './paged-list.ts'
 
 const ListQuery = Type.Object({
   video: Type.Optional(Type.String({ description: 'id of a video: only of this one' })),
-  after: Type.Optional(Type.String({ description: 'from the Link header of the previous page' })),
-  limit: Type.Optional(Type.String({ description: `default ${PAGE.default}; at most ${PAGE.max}` })),
+  ...PAGED_QUERY,
 })
 const RefusalBody = Type.Object({
   at: Type.String({ description: 'ISO 8601' }),
@@ -38,7 +34,7 @@ const RefusalBody = Type.Object({
 const ListReply = Type.Object({ rows: Type.Array(RefusalBody) })
 export type RefusalListBody = Static<typeof ListReply>
 
-export type RefusalRoutesDeps = CursorDeps & { slowQueryDb: Parameters<typeof listRefusedAttempts>[0]; publicUrl(): string }
+export type RefusalRoutesDeps = PagedListDeps & { slowQueryDb: Parameters<typeof listRefusedAttempts>[0] }
 
 /** Viewers who were refused, and why. */
 export function refusalRoutes(app: App, deps: RefusalRoutesDeps): void {
@@ -58,14 +54,10 @@ export function refusalRoutes(app: App, deps: RefusalRoutesDeps): void {
       const { accountId } = authenticateRequest(request)
       const { query } = request
       refuseMisspelledNames(Object.keys(query), Object.keys(ListQuery.properties))
-      const { limit } = readPaging(query, PAGE)
-      const below = query.after === undefined ? undefined : decodeCursor(deps, accountId, query.after)
-      const rows = await listRefusedAttempts(deps.slowQueryDb, accountId, { videoId: query.video || undefined, limit, below })
-      const last = rows.length === limit ? rows.at(-1) : undefined
-      if (last) {
-        const next = new URLSearchParams({ ...query, after: encodeCursor(deps, accountId, last.id) })
-        reply.header('Link', `<${deps.publicUrl()}${app.prefix}/refusals?${next}>; rel="next"`)
-      }
+      const videoId = query.video || undefined
+      const rows = await readPagedList(deps, request, reply, (page) =>
+        listRefusedAttempts(deps.slowQueryDb, accountId, { videoId, ...page }),
+      )
       return { rows: rows.map(refusalBody) }
     },
   )

@@ -1,11 +1,15 @@
 import { type Static, Type } from 'typebox'
-import { getStatistics, type StatisticsDeps } from '../../usage/statistics.ts'
+import { getStatistics, getUsageByVideo, type StatisticsDeps, USAGE_SPANS } from '../../usage/statistics.ts'
 import { getRetention, type RetentionDeps } from '../../viewers/retention.ts'
 import { EXAMPLE } from '../docs/examples.ts'
 import type { App } from '../server/app-type.ts'
+import { isCsvRequest } from '../wire/list-csv.ts'
 import { refuseMisspelledNames } from '../wire/misspelled-names.ts'
 import { authenticateRequest } from './key.ts'
+import { MAX_CSV_ROWS } from './paged-list.ts'
 import { VideoParams } from './videos.ts'
+
+const MAX_USAGE_ROWS = 1_000
 
 const StatisticsQuery = Type.Object({
   from: Type.String({ description: 'the first day in UTC, YYYY-MM-DD', examples: ['2026-11-01'] }),
@@ -38,6 +42,28 @@ const StatisticsReply = Type.Object({
   ),
 })
 export type StatisticsBody = Static<typeof StatisticsReply>
+const UsageQuery = Type.Object({
+  from: StatisticsQuery.properties.from,
+  to: StatisticsQuery.properties.to,
+  by: Type.Optional(
+    Type.Union(
+      USAGE_SPANS.map((span) => Type.Literal(span)),
+      { description: 'month if absent; all: sums of the whole period', examples: ['month'] },
+    ),
+  ),
+})
+const UsageReply = Type.Object({
+  rows: Type.Array(
+    Type.Object({
+      span: Type.String({ description: 'a month, a day, or the whole period', examples: ['2026-11'] }),
+      video: Type.String({ description: 'its id', examples: [EXAMPLE.videoId] }),
+      title: Type.Union([Type.String(), Type.Null()], { description: 'null: it was deleted' }),
+      views: Views,
+      sentBytes: SentBytes,
+    }),
+  ),
+})
+export type UsageBody = Static<typeof UsageReply>
 const RetentionReply = Type.Object({
   lengthS: Type.Number({ description: 'of the video; 0 before the probe' }),
   viewers: Type.Integer({ description: 'who watched any of it, by the userId of their OTPs; at most the newest 20 000' }),
@@ -78,6 +104,29 @@ export function statisticsRoutes(app: App, deps: StatisticsRoutesDeps): void {
       return {
         days: days.map(({ day, viewCount: views, sentBytes, storageBytes = null }) => ({ day, views, sentBytes, storageBytes })),
         videos: videos.map(({ videoId, title, viewCount: views, sentBytes }) => ({ video: videoId, title, views, sentBytes })),
+      }
+    },
+  )
+
+  app.get(
+    '/usage',
+    {
+      config: { permission: 'viewer' },
+      schema: {
+        summary: 'Usage by month and video',
+        description: `Views and bytes of each video, by month, by day or of the whole period (UTC); the newest first, and the most viewed video first. At most ${MAX_USAGE_ROWS} rows; as CSV all. Kept for 400 days, also of videos that were deleted.`,
+        querystring: UsageQuery,
+        response: { 200: UsageReply },
+      },
+    },
+    async (request): Promise<Static<typeof UsageReply>> => {
+      refuseMisspelledNames(Object.keys(request.query), Object.keys(UsageQuery.properties))
+      const { accountId } = authenticateRequest(request)
+      const { from, to, by = 'month' } = request.query
+      const limit = isCsvRequest(request) ? MAX_CSV_ROWS : MAX_USAGE_ROWS
+      const usage = await getUsageByVideo(deps, accountId, { from, to, by }, limit)
+      return {
+        rows: usage.map(({ videoId, viewCount, ...row }) => ({ ...row, video: videoId, views: viewCount })),
       }
     },
   )

@@ -3,8 +3,9 @@ import { deleteFromTrash, listTrash, restoreFromTrash, type TrashDeps } from '..
 import { EXAMPLE } from '../docs/examples.ts'
 import type { App } from '../server/app-type.ts'
 import { isoTime } from '../wire/iso-time.ts'
-import { pagingQuery, readPaging } from '../wire/paging.ts'
+import { pagingQuery } from '../wire/paging.ts'
 import { authenticateRequest } from './key.ts'
+import { readNumberedPage } from './paged-list.ts'
 
 const PAGE = { default: 100, max: 1000 }
 
@@ -43,11 +44,8 @@ export function trashRoutes(app: App, deps: TrashDeps): void {
       },
     },
     async (request) => {
-      const { rows, count, sizeBytes } = await listTrash(
-        deps,
-        authenticateRequest(request).accountId,
-        readPaging(request.query, PAGE),
-      )
+      const { accountId } = authenticateRequest(request)
+      const { rows, count, sizeBytes } = await readNumberedPage(request, PAGE, (paging) => listTrash(deps, accountId, paging))
       return {
         count,
         totalSizeBytes: sizeBytes,

@@ -1,6 +1,4 @@
-import type { FastifyReply } from 'fastify'
 import { type Static, Type } from 'typebox'
-import { type CursorDeps, decodeCursor, encodeCursor } from '../../catalogue/cursor.ts'
 import { findSummaries } from '../../catalogue/video.ts'
 import type { VideoSummary } from '../../catalogue/video-store.ts'
 import { type StopDeps, stopSessions } from '../../playback/stop.ts'
@@ -17,15 +15,10 @@ import { EXAMPLE } from '../docs/examples.ts'
 import type { App } from '../server/app-type.ts'
 import { csvDocument } from '../wire/csv.ts'
 import { isoTime } from '../wire/iso-time.ts'
-import { readPaging } from '../wire/paging.ts'
 import { authenticateRequest } from './key.ts'
+import { PAGED_QUERY, type PagedListDeps, readPagedList } from './paged-list.ts'
 
-const PAGE = { default: 100, max: 1000 }
-
-const PageQuery = Type.Object({
-  after: Type.Optional(Type.String({ description: 'from the Link header of the previous page' })),
-  limit: Type.Optional(Type.String({ description: `default ${PAGE.default}; at most ${PAGE.max}` })),
-})
+const PageQuery = Type.Object(PAGED_QUERY)
 const UserId = Type.String({ description: 'of the OTPs', examples: ['reader-4711'] })
 const VideoId = Type.String({ description: 'id of the video', examples: [EXAMPLE.videoId] })
 const ViewingBody = Type.Object({
@@ -56,9 +49,9 @@ const EraseReply = Type.Object({
   sessions: Type.Integer({ description: 'how many were stopped' }),
 })
 
-export type ViewerRoutesDeps = CursorDeps &
+export type ViewerRoutesDeps = PagedListDeps &
   ViewersDeps &
-  Omit<EraseDeps, 'db'> & { slowQueryDb: ViewersDeps['db']; stops: StopDeps; publicUrl(): string }
+  Omit<EraseDeps, 'db'> & { slowQueryDb: ViewersDeps['db']; stops: StopDeps }
 
 /** Who has watched what: docs/videos.md, "What viewers watched". */
 export function viewerRoutes(app: App, deps: ViewerRoutesDeps): void {
@@ -77,14 +70,7 @@ export function viewerRoutes(app: App, deps: ViewerRoutesDeps): void {
     async (request, reply) => {
       const { accountId } = authenticateRequest(request)
       const { userId } = request.params
-      const page = readPage(deps, accountId, request.query)
-      const viewings = await listVideosOfViewer(deps, { accountId, userId }, page)
-      linkNext(reply, deps, {
-        path: `${app.prefix}/viewers/${encodeURIComponent(userId)}`,
-        accountId,
-        viewings,
-        limit: page.limit,
-      })
+      const viewings = await readPagedList(deps, request, reply, (page) => listVideosOfViewer(deps, { accountId, userId }, page))
       return { rows: await viewingBodies(deps, accountId, viewings) }
     },
   )
@@ -125,9 +111,7 @@ export function viewerRoutes(app: App, deps: ViewerRoutesDeps): void {
     async (request, reply) => {
       const { accountId } = authenticateRequest(request)
       const { id: videoId } = request.params
-      const page = readPage(deps, accountId, request.query)
-      const viewings = await listViewersOfVideo(deps, { accountId, videoId }, page)
-      linkNext(reply, deps, { path: `${app.prefix}/videos/${videoId}/viewers`, accountId, viewings, limit: page.limit })
+      const viewings = await readPagedList(deps, request, reply, (page) => listViewersOfVideo(deps, { accountId, videoId }, page))
       return { rows: await viewingBodies(deps, accountId, viewings) }
     },
   )
@@ -150,22 +134,6 @@ export function viewerRoutes(app: App, deps: ViewerRoutesDeps): void {
       return reply.type('text/csv; charset=utf-8').send(csvDocument([['date', 'userId', 'video', 'watchedS'], ...rows]))
     },
   )
-}
-
-function readPage(deps: ViewerRoutesDeps, accountId: string, query: Static<typeof PageQuery>) {
-  const { limit } = readPaging(query, PAGE)
-  return { limit, below: query.after === undefined ? undefined : decodeCursor(deps, accountId, query.after) }
-}
-
-function linkNext(
-  reply: FastifyReply,
-  deps: ViewerRoutesDeps,
-  { path, accountId, viewings, limit }: { path: string; accountId: string; viewings: readonly ListedViewing[]; limit: number },
-): void {
-  const last = viewings.length === limit ? viewings.at(-1) : undefined
-  if (!last) return
-  const query = new URLSearchParams({ limit: String(limit), after: encodeCursor(deps, accountId, last.id) })
-  reply.header('Link', `<${deps.publicUrl()}${path}?${query}>; rel="next"`)
 }
 
 async function viewingBodies(

@@ -20,8 +20,9 @@ import type { App } from '../server/app-type.ts'
 import { Flag, isOn } from '../wire/flag.ts'
 import { IdempotencyHeaders, type IdempotencyRouteDeps, jsonRepresentation, sendIdempotent } from '../wire/idempotency.ts'
 import { isoTime } from '../wire/iso-time.ts'
-import { pagingQuery, readPaging } from '../wire/paging.ts'
+import { pagingQuery } from '../wire/paging.ts'
 import { authenticateRequest } from './key.ts'
+import { readNumberedPage } from './paged-list.ts'
 
 const ALL_EVENTS = '*'
 
@@ -201,10 +202,11 @@ function deliveryRoutes(app: App, deps: WebhookRoutesDeps): void {
       },
     },
     async (request) => {
-      const paging = readPaging(request.query, PAGE_LIMITS)
-      const { uuid } = request.params
-      const { count, deliveries } = await listDeliveries(deps, authenticateRequest(request).accountId, uuid, paging)
-      return { count, rows: deliveries.map(deliveryBody) }
+      const { accountId } = authenticateRequest(request)
+      return readNumberedPage(request, PAGE_LIMITS, async (paging) => {
+        const { count, deliveries } = await listDeliveries(deps, accountId, request.params.uuid, paging)
+        return { count, rows: deliveries.map(deliveryBody) }
+      })
     },
   )
 

@@ -2,6 +2,7 @@ import packageJson from '../../../package.json' with { type: 'json' }
 import type { RateLimitConfig } from '../../config.ts'
 import { usualCookieName } from '../console/cookie.ts'
 import { BUDGETS } from '../server/rate-limits.ts'
+import { FORMAT_PARAMETER, findRowSchema } from '../wire/list-csv.ts'
 import type { ApiRoute } from './api-routes.ts'
 import { createExample, type JsonSchema, listProperties, toJsonSchema } from './json-schema.ts'
 
@@ -171,6 +172,7 @@ function describeOperation(
 ): Operation {
   const { tag, security, bodyTypes, who } = findInterface(url)
   const body = describeBody(url, schema.body)
+  const isList = method === 'GET' && !url.startsWith('/v2/') && findRowSchema(schema.response) !== undefined
   return {
     operationId: `${method.toLowerCase()}${path.replace(/[^a-zA-Z0-9]+(.)?/g, (_, next: string = '') => next.toUpperCase())}`,
     tags: [tag],
@@ -180,6 +182,7 @@ function describeOperation(
     parameters: [
       ...describeParameters('path', schema.params),
       ...describeParameters('query', schema.querystring),
+      ...(isList ? describeParameters('query', { properties: { format: FORMAT_PARAMETER } }) : []),
       ...describeParameters('header', schema.headers),
     ],
     ...(body && {
@@ -188,7 +191,7 @@ function describeOperation(
         content: requestContent(bodyTypes, body),
       },
     }),
-    responses: { ...describeRefusals(url, permission, schema), ...describeResponses(schema.response) },
+    responses: { ...describeRefusals(url, permission, schema), ...describeResponses(schema.response, isList) },
   }
 }
 
@@ -251,10 +254,16 @@ function describeContent(types: readonly string[], schema: JsonSchema): Content 
   return Object.fromEntries(types.map((type) => [type, { schema, example: createExample(schema) }]))
 }
 
-function describeResponses(response: unknown): Record<string, ResponseObject> {
+function describeResponses(response: unknown, isList: boolean): Record<string, ResponseObject> {
   const replies = Object.entries(response === undefined ? {} : toJsonSchema(response))
-  return Object.fromEntries(replies.map(([status, reply]) => [status, describeResponse(status, toJsonSchema(reply))]))
+  return Object.fromEntries(
+    replies.map(([status, reply]) => {
+      const described = describeResponse(status, toJsonSchema(reply))
+      return [status, isList && status === '200' ? { ...described, content: { ...described.content, ...CSV } } : described]
+    }),
+  )
 }
+const CSV: Content = { 'text/csv': { schema: text } }
 
 function describeResponse(
   status: string,

@@ -1,22 +1,23 @@
 import { SegmentedControl } from '@mantine/core'
 import { useSuspenseQuery } from '@tanstack/react-query'
-import { getRouteApi, Link } from '@tanstack/react-router'
+import { getRouteApi } from '@tanstack/react-router'
 import type { StatisticsBody } from '../../../src/http/api/statistics.ts'
-import { type Column, DataTable } from '../app/data-table.tsx'
+import { csvUrl } from '../api.ts'
+import { DataTable } from '../app/data-table.tsx'
 import { Page } from '../app/page.tsx'
 import { Section } from '../app/section.tsx'
 import { StorageMeter } from '../app/storage.tsx'
 import { Chart } from '../charts/chart.tsx'
 import { formatBytes, formatCount, formatDay } from '../units.ts'
+import { lastDays } from '../viewers/queries.ts'
 import { statisticsQuery } from './queries.ts'
+import { USAGE_COLUMNS, UsageSection } from './usage-section.tsx'
 
 const route = getRouteApi('/signed-in/activity')
 
-type Top = StatisticsBody['videos'][number]
-
 /** Views, bandwidth and storage over time, and the videos that are watched most. */
 export function ActivityPage() {
-  const { days = '30' } = route.useSearch()
+  const { days = '30', month } = route.useSearch()
   const navigate = route.useNavigate()
   const { data: statistics } = useSuspenseQuery(statisticsQuery(Number(days)))
   const perDay = (value: (day: StatisticsBody['days'][number]) => number | null) =>
@@ -32,7 +33,7 @@ export function ActivityPage() {
           value={days}
           onChange={(next) =>
             void navigate({
-              search: { days: next === '7' || next === '90' ? next : undefined },
+              search: (before) => ({ ...before, days: next === '7' || next === '90' ? next : undefined }),
               replace: true,
               resetScroll: false,
             })
@@ -61,12 +62,19 @@ export function ActivityPage() {
       <Section title="Watched most">
         <DataTable
           label="Videos that are watched most"
-          columns={COLUMNS}
+          columns={USAGE_COLUMNS}
           rows={statistics.videos}
+          csv={csvUrl('usage', { ...lastDays(Number(days)), by: 'all' })}
           keyOf={({ video }) => video}
           empty={<p>Nothing was watched in these days. A view counts when a player gets its first key.</p>}
         />
       </Section>
+      <UsageSection
+        month={month}
+        onChange={(next) =>
+          void navigate({ search: (before) => ({ ...before, month: next }), replace: true, resetScroll: false })
+        }
+      />
     </Page>
   )
 }
@@ -74,20 +82,3 @@ export function ActivityPage() {
 function countViews(count: number): string {
   return count === 1 ? '1 view' : `${formatCount(count)} views`
 }
-
-const COLUMNS: Column<Top>[] = [
-  {
-    name: 'Video',
-    kind: 'title',
-    cell: ({ video, title }) =>
-      title === null ? (
-        'Deleted video'
-      ) : (
-        <Link to="/videos/$videoId" params={{ videoId: video }} search={{ tab: 'statistics' }}>
-          {title}
-        </Link>
-      ),
-  },
-  { name: 'Views', kind: 'number', cell: ({ views }) => formatCount(views) },
-  { name: 'Sent', kind: 'number', cell: ({ sentBytes }) => formatBytes(sentBytes) },
-]

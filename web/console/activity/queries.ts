@@ -1,9 +1,7 @@
 import { queryOptions } from '@tanstack/react-query'
-import type { StatisticsBody } from '../../../src/http/api/statistics.ts'
+import type { StatisticsBody, UsageBody } from '../../../src/http/api/statistics.ts'
 import { callApi } from '../api.ts'
-import { dateOf } from '../viewers/queries.ts'
-
-const DAY_MS = 24 * 3600 * 1000
+import { lastDays } from '../viewers/queries.ts'
 
 /** Views and bandwidth of the last days, of the account or of one video. */
 export const statisticsQuery = (days: number, video?: string) =>
@@ -11,7 +9,30 @@ export const statisticsQuery = (days: number, video?: string) =>
     queryKey: ['statistics', days, video],
     queryFn: ({ signal }) =>
       callApi<StatisticsBody>('GET', 'statistics', {
-        query: { from: dateOf(Date.now() - (days - 1) * DAY_MS), to: dateOf(Date.now()), video },
+        query: { ...lastDays(days), video },
         signal,
       }),
+  })
+
+/** A month of UTC as an address has it, such as `2026-11`, and its days. */
+export type Month = { name: string; from: string; to: string }
+
+const MONTHS = 13
+
+/** The months of which usage is kept, the newest first. */
+export function keptMonths(now = new Date()): Month[] {
+  return Array.from({ length: MONTHS }, (_, ago) => {
+    const dayOf = (day: number, month: number) =>
+      new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() - ago + month, day)).toISOString().slice(0, 10)
+    const from = dayOf(1, 0)
+    return { name: from.slice(0, 7), from, to: dayOf(0, 1) }
+  })
+}
+
+/** Views and bandwidth of each video in a month. */
+export const usageQuery = ({ from, to }: Month) =>
+  queryOptions({
+    queryKey: ['usage', from, to],
+    queryFn: ({ signal }) => callApi<UsageBody>('GET', 'usage', { query: { from, to }, signal }),
+    select: ({ rows }) => rows,
   })

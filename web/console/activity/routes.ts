@@ -7,7 +7,10 @@ export const activityRoutes = [
   createRoute({
     getParentRoute: () => signedInRoute,
     path: '/activity',
-    validateSearch: ({ days }): { days?: (typeof DAYS)[number] | '30' } => ({ days: DAYS.find((known) => known === days) }),
+    validateSearch: ({ days, month }): { days?: (typeof DAYS)[number] | '30'; month?: string } => ({
+      days: DAYS.find((known) => known === days),
+      month: typeof month === 'string' ? month : undefined,
+    }),
     component: lazyRouteComponent(() => import('./activity-page.tsx'), 'ActivityPage'),
   }),
 ] as const

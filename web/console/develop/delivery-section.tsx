@@ -1,7 +1,7 @@
 import { Button, Modal } from '@mantine/core'
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
-import { callApi } from '../api.ts'
+import { callApi, csvUrl } from '../api.ts'
 import { Ago } from '../app/ago.tsx'
 import { useAnnounce } from '../app/announcements.tsx'
 import { CodeBlock } from '../app/code-block.tsx'
@@ -69,6 +69,7 @@ export function DeliverySection({ webhookId }: { webhookId: string }) {
       {data && (
         <DataTable
           label="Deliveries"
+          csv={csvUrl(`hooks/${encodeURIComponent(webhookId)}/deliveries`)}
           columns={[...COLUMNS, actions]}
           rows={data.rows}
           keyOf={({ id }) => id}

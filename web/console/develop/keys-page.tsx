@@ -2,6 +2,7 @@ import { Button } from '@mantine/core'
 import { useSuspenseQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import type { CreatedKeyBody } from '../../../src/http/api/keys.ts'
+import { csvUrl } from '../api.ts'
 import { Ago } from '../app/ago.tsx'
 import { type Column, DataTable } from '../app/data-table.tsx'
 import { PlusIcon } from '../app/icons.tsx'
@@ -54,6 +55,7 @@ export function KeysPage() {
       >
         <DataTable
           label="API keys"
+          csv={csvUrl('keys')}
           columns={[...COLUMNS, actions]}
           rows={valid}
           keyOf={({ id }) => id}
@@ -62,7 +64,13 @@ export function KeysPage() {
       </Section>
       {ended.length > 0 && (
         <Section title="No longer valid">
-          <DataTable label="Keys that are no longer valid" columns={COLUMNS} rows={ended} keyOf={({ id }) => id} />
+          <DataTable
+            label="Keys that are no longer valid"
+            csv={csvUrl('keys')}
+            columns={COLUMNS}
+            rows={ended}
+            keyOf={({ id }) => id}
+          />
         </Section>
       )}
       {open?.what === 'create' && <CreateKeyDialog onClose={close} onCreated={show} />}

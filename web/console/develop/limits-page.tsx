@@ -1,6 +1,6 @@
 import { Button } from '@mantine/core'
 import { useMutation, useQueryClient, useSuspenseQuery } from '@tanstack/react-query'
-import { callApi } from '../api.ts'
+import { callApi, csvUrl } from '../api.ts'
 import { useAnnounce } from '../app/announcements.tsx'
 import { type Column, DataTable } from '../app/data-table.tsx'
 import { FactList } from '../app/fact-list.tsx'
@@ -51,6 +51,7 @@ export function LimitsPage() {
         {lift.error && <FailureNotice error={lift.error} />}
         <DataTable
           label="Bans"
+          csv={csvUrl('bans')}
           columns={columns}
           rows={bans}
           keyOf={({ subject, budget }) => `${subject} ${budget}`}

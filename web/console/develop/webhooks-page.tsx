@@ -2,6 +2,7 @@ import { Button } from '@mantine/core'
 import { useSuspenseQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { useState } from 'react'
+import { csvUrl } from '../api.ts'
 import { type Column, DataTable } from '../app/data-table.tsx'
 import { PlusIcon } from '../app/icons.tsx'
 import { Page } from '../app/page.tsx'
@@ -37,6 +38,7 @@ export function WebhooksPage() {
       >
         <DataTable
           label="Webhooks"
+          csv={csvUrl('hooks')}
           columns={COLUMNS}
           rows={webhooks}
           keyOf={({ uuid }) => uuid}

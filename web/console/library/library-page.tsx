@@ -2,6 +2,7 @@ import { Button } from '@mantine/core'
 import { readLocalStorageValue } from '@mantine/hooks'
 import { getRouteApi } from '@tanstack/react-router'
 import { lazy, Suspense, useState } from 'react'
+import { CsvLink } from '../app/csv-link.tsx'
 import { FailureNotice } from '../app/failure.tsx'
 import { Page } from '../app/page.tsx'
 import { FullStorageNotice } from '../app/storage.tsx'
@@ -13,6 +14,7 @@ import { FolderPath, FolderStrip } from './folders.tsx'
 import styles from './library-page.module.css'
 import { isFiltered, type LibrarySearch } from './library-search.ts'
 import { SearchBox, StateLinks, useChangeSearch, ViewSwitch } from './library-toolbar.tsx'
+import { filterOf, videosCsv } from './queries.ts'
 import { type BulkAction, useSelection } from './use-selection.ts'
 import { useVideoRows } from './use-video-rows.ts'
 import { VideoList } from './video-list.tsx'
@@ -67,6 +69,9 @@ export function LibraryPage() {
       <FolderStrip folderId={search.folder} />
       <div className={styles.filters}>
         {FILTERS}
+        <CsvLink of="These videos" href={videosCsv(filterOf(search))}>
+          CSV
+        </CsvLink>
         <ViewSwitch view={view} onChange={setView} />
       </div>
       {rows.error && <FailureNotice error={rows.error} onRetry={rows.retry} />}

@@ -1,7 +1,7 @@
 import { keepPreviousData, type QueryClient, queryOptions } from '@tanstack/react-query'
 import type { FolderContents, FolderSearchBody } from '../../../src/http/api/folders.ts'
 import type { VideoListBody } from '../../../src/http/api/list.ts'
-import { callApi } from '../api.ts'
+import { callApi, csvUrl } from '../api.ts'
 import type { LibrarySearch } from './library-search.ts'
 import { isUnderWay, STATES } from './status.ts'
 
@@ -48,6 +48,9 @@ export const videosPageQuery = (filter: Filter, page: number) =>
     refetchInterval: ({ state }) =>
       state.data?.rows.some(({ status }) => isUnderWay(status)) ? REFRESH_UNDER_WAY_MS : REFRESH_MS,
   })
+
+/** The same videos as a file. */
+export const videosCsv = (filter: Filter) => csvUrl('videos', listQuery(filter))
 
 /** How many videos match. */
 export const videoCountQuery = (filter: Filter) =>

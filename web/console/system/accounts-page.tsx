@@ -2,7 +2,7 @@ import { Button, TextInput } from '@mantine/core'
 import { useMutation, useQueryClient, useSuspenseQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import type { SignInReply } from '../../../src/http/console/sign-in.ts'
-import { callApi } from '../api.ts'
+import { callApi, csvUrl } from '../api.ts'
 import { useAnnounce } from '../app/announcements.tsx'
 import { type Column, DataTable } from '../app/data-table.tsx'
 import { Dialog } from '../app/dialog.tsx'
@@ -87,6 +87,7 @@ export function AccountsPage() {
         {(look.error ?? setDisabled.error) && <FailureNotice error={look.error ?? setDisabled.error} />}
         <DataTable
           label="Accounts"
+          csv={csvUrl('accounts')}
           columns={[
             {
               name: 'Name',

@@ -1,5 +1,6 @@
 import { Button } from '@mantine/core'
 import { useSuspenseInfiniteQuery } from '@tanstack/react-query'
+import { csvUrl } from '../api.ts'
 import { Ago } from '../app/ago.tsx'
 import { type Column, DataTable } from '../app/data-table.tsx'
 import { Page } from '../app/page.tsx'
@@ -17,6 +18,7 @@ export function AuditLogPage() {
       <Section title="Audit log" lead="Who changed what, the newest first, kept for a year.">
         <DataTable
           label="Audit log"
+          csv={csvUrl('audit-log')}
           columns={COLUMNS}
           rows={data.pages.flatMap(({ rows }) => rows)}
           keyOf={({ id }) => id}

@@ -2,7 +2,7 @@ import { Button, Menu } from '@mantine/core'
 import { useMutation, useQueryClient, useSuspenseQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import type { NewLinkBody } from '../../../src/http/console/users.ts'
-import { callApi } from '../api.ts'
+import { callApi, csvUrl } from '../api.ts'
 import { Ago } from '../app/ago.tsx'
 import { useAnnounce } from '../app/announcements.tsx'
 import { type Column, DataTable } from '../app/data-table.tsx'
@@ -86,6 +86,7 @@ export function PeoplePage() {
         {(change.error ?? makeLink.error) && <FailureNotice error={change.error ?? makeLink.error} />}
         <DataTable
           label="People"
+          csv={csvUrl('users')}
           columns={[...COLUMNS, actions]}
           rows={users}
           keyOf={({ id }) => id}

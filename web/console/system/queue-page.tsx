@@ -1,6 +1,7 @@
 import { Progress } from '@mantine/core'
 import { useSuspenseQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
+import { csvUrl } from '../api.ts'
 import { type Column, DataTable } from '../app/data-table.tsx'
 import { Page } from '../app/page.tsx'
 import { Section } from '../app/section.tsx'
@@ -17,6 +18,7 @@ export function QueuePage() {
       <Section title="Queue" lead="Encoding, waiting and importing, the oldest first. It continues when this page is closed.">
         <DataTable
           label="Queue"
+          csv={csvUrl('queue')}
           columns={COLUMNS}
           rows={rows}
           keyOf={({ video }) => video}

@@ -1,5 +1,6 @@
 import { useSuspenseQuery } from '@tanstack/react-query'
 import type { SystemStatusBody } from '../../../src/http/console/system.ts'
+import { csvUrl } from '../api.ts'
 import { Ago } from '../app/ago.tsx'
 import { CodeBlock } from '../app/code-block.tsx'
 import { type Column, DataTable } from '../app/data-table.tsx'
@@ -41,7 +42,7 @@ export function ServerPage() {
         <CodeBlock name="On the server" code="reelgate key rotate-master" />
       </Section>
       <Section title="Checks" lead="The same as “reelgate doctor” on the server.">
-        <DataTable label="Checks" columns={COLUMNS} rows={checks} keyOf={({ check }) => check} />
+        <DataTable label="Checks" csv={csvUrl('system/checks')} columns={COLUMNS} rows={checks} keyOf={({ check }) => check} />
       </Section>
       <Section title="Server">
         <FactList

@@ -2,7 +2,7 @@ import { Button, PasswordInput } from '@mantine/core'
 import { useMutation, useQueryClient, useSuspenseQuery } from '@tanstack/react-query'
 import { type FormEvent, useState } from 'react'
 import type { SignInReply } from '../../../src/http/console/sign-in.ts'
-import { callApi } from '../api.ts'
+import { callApi, csvUrl } from '../api.ts'
 import { Ago } from '../app/ago.tsx'
 import { useAnnounce } from '../app/announcements.tsx'
 import { type Column, DataTable } from '../app/data-table.tsx'
@@ -79,7 +79,13 @@ function SignIns() {
       }
     >
       {end.error && <FailureNotice error={end.error} />}
-      <DataTable label="Where you are signed in" columns={columns} rows={signIns} keyOf={({ id }) => id} />
+      <DataTable
+        label="Where you are signed in"
+        csv={csvUrl('sign-ins')}
+        columns={columns}
+        rows={signIns}
+        keyOf={({ id }) => id}
+      />
       {isOpen && <SignOutDialog onClose={() => setOpen(false)} />}
     </Section>
   )
@@ -134,7 +140,14 @@ function Passkeys() {
       }
     >
       {error && <FailureNotice error={error} />}
-      <DataTable label="Passkeys" columns={columns} rows={passkeys} keyOf={({ id }) => id} empty={<p>No passkeys yet.</p>} />
+      <DataTable
+        label="Passkeys"
+        csv={csvUrl('passkeys')}
+        columns={columns}
+        rows={passkeys}
+        keyOf={({ id }) => id}
+        empty={<p>No passkeys yet.</p>}
+      />
     </Section>
   )
 }

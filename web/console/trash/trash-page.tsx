@@ -3,8 +3,9 @@ import { useMutation, useQueryClient, useSuspenseQuery } from '@tanstack/react-q
 import { Link } from '@tanstack/react-router'
 import { useState } from 'react'
 import type { TrashBody } from '../../../src/http/api/trash.ts'
-import { callApi } from '../api.ts'
+import { callApi, csvUrl } from '../api.ts'
 import { useAnnounce } from '../app/announcements.tsx'
+import { CsvLink } from '../app/csv-link.tsx'
 import { Dialog } from '../app/dialog.tsx'
 import { FailureNotice } from '../app/failure.tsx'
 import { Page } from '../app/page.tsx'
@@ -52,6 +53,7 @@ export function TrashPage() {
           />
         ))}
       </ul>
+      {data.count > 0 && <CsvLink of="The trash" href={csvUrl('trash')} />}
     </Page>
   )
 }

@@ -3,7 +3,7 @@ import { useMutation, useSuspenseQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import type { VideoFileBody } from '../../../src/http/api/files.ts'
 import type { VideoBody } from '../../../src/http/api/video-body.ts'
-import { callApi, sendForm } from '../api.ts'
+import { callApi, csvUrl, sendForm } from '../api.ts'
 import { useAnnounce } from '../app/announcements.tsx'
 import { type Column, DataTable } from '../app/data-table.tsx'
 import { Dialog } from '../app/dialog.tsx'
@@ -62,6 +62,7 @@ export function CaptionsTab({ video: { id } }: { video: VideoBody }) {
       <Section title="Captions">
         <DataTable
           label="Captions"
+          csv={csvUrl(`videos/${id}/files`)}
           columns={columns}
           rows={captions}
           keyOf={({ id }) => id}

@@ -3,7 +3,7 @@ import { useMutation, useQueryClient, useSuspenseQuery } from '@tanstack/react-q
 import { useState } from 'react'
 import type { VideoFileBody } from '../../../src/http/api/files.ts'
 import type { VideoBody } from '../../../src/http/api/video-body.ts'
-import { callApi } from '../api.ts'
+import { callApi, csvUrl } from '../api.ts'
 import { useAnnounce } from '../app/announcements.tsx'
 import { type Column, DataTable } from '../app/data-table.tsx'
 import { Dialog } from '../app/dialog.tsx'
@@ -84,6 +84,7 @@ export function FilesTab({ video }: { video: VideoBody }) {
       {(download.error ?? makeMp4.error) && <FailureNotice error={download.error ?? makeMp4.error} />}
       <DataTable
         label="Files"
+        csv={csvUrl(`videos/${video.id}/files`)}
         columns={[...COLUMNS, actions]}
         rows={files.filter(({ enabled, error }) => enabled === 1 || error !== undefined)}
         keyOf={({ id }) => id}

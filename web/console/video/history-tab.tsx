@@ -1,6 +1,7 @@
 import { useSuspenseQuery } from '@tanstack/react-query'
 import type { HistoryBody } from '../../../src/http/api/queue.ts'
 import type { VideoBody } from '../../../src/http/api/video-body.ts'
+import { csvUrl } from '../api.ts'
 import { Ago } from '../app/ago.tsx'
 import { type Column, DataTable } from '../app/data-table.tsx'
 import { Section } from '../app/section.tsx'
@@ -16,6 +17,7 @@ export function HistoryTab({ video }: { video: VideoBody }) {
     <Section title="History" lead="The newest first. Changes are kept for a year.">
       <DataTable
         label="History"
+        csv={csvUrl(`videos/${video.id}/history`)}
         columns={COLUMNS}
         rows={history.rows}
         keyOf={({ at, kind, actor }) => `${at} ${kind} ${actor?.id ?? ''}`}

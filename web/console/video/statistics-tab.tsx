@@ -2,6 +2,7 @@ import { useSuspenseQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import type { VideoBody } from '../../../src/http/api/video-body.ts'
 import { statisticsQuery } from '../activity/queries.ts'
+import { csvUrl } from '../api.ts'
 import { Ago } from '../app/ago.tsx'
 import { type Column, DataTable } from '../app/data-table.tsx'
 import { FactList } from '../app/fact-list.tsx'
@@ -28,7 +29,12 @@ export function StatisticsTab({ video: { id } }: { video: VideoBody }) {
   return (
     <>
       <Section title="Watching now">
-        <SessionTable sessions={sessions} without="video" empty="No one is watching this video right now." />
+        <SessionTable
+          sessions={sessions}
+          filter={{ video: id }}
+          without="video"
+          empty="No one is watching this video right now."
+        />
       </Section>
       <Section title="The last 30 days">
         <Chart label="Views" valueName="Views" points={perDay(({ views }) => views)} format={formatCount} />
@@ -62,6 +68,7 @@ export function StatisticsTab({ video: { id } }: { video: VideoBody }) {
       <Section title="Who watched">
         <DataTable
           label="Who watched"
+          csv={csvUrl(`videos/${id}/viewers`)}
           columns={COLUMNS}
           rows={viewings.slice(0, MAX_SHOWN)}
           keyOf={({ userId }) => userId}

@@ -55,15 +55,15 @@ const DAY_MS = 24 * 3600 * 1000
 export const watchedQuery = (days: number) =>
   queryOptions({
     queryKey: ['viewings', 'days', days],
-    queryFn: ({ signal }) =>
-      callApiForText('GET', 'viewers', {
-        query: { from: dateOf(Date.now() - (days - 1) * DAY_MS), to: dateOf(Date.now()) },
-        signal,
-      }),
+    queryFn: ({ signal }) => callApiForText('GET', 'viewers', { query: lastDays(days), signal }),
     select: summarizeDays,
   })
 
-/** A day in UTC, as the API counts them. */
-export function dateOf(timeMs: number): string {
+/** The first and the last of the last days in UTC, as the API counts them. */
+export function lastDays(days: number): { from: string; to: string } {
+  return { from: dateOf(Date.now() - (days - 1) * DAY_MS), to: dateOf(Date.now()) }
+}
+
+function dateOf(timeMs: number): string {
   return new Date(timeMs).toISOString().slice(0, 10)
 }

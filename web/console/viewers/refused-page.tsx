@@ -1,6 +1,7 @@
 import { Button } from '@mantine/core'
 import { useSuspenseInfiniteQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
+import { csvUrl } from '../api.ts'
 import { Ago } from '../app/ago.tsx'
 import { type Column, DataTable } from '../app/data-table.tsx'
 import { Page } from '../app/page.tsx'
@@ -16,6 +17,7 @@ export function RefusedPage() {
       <ViewerParts />
       <DataTable
         label="Refused viewers"
+        csv={csvUrl('refusals')}
         columns={COLUMNS}
         rows={data.pages.flatMap(({ rows }) => rows)}
         keyOf={({ at, video, userId, address, reason }) => `${at} ${video} ${userId} ${address} ${reason}`}

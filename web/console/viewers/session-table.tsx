@@ -3,25 +3,28 @@ import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { useState } from 'react'
 import { alertsQuery } from '../alerts/queries.ts'
+import { csvUrl } from '../api.ts'
 import { Ago } from '../app/ago.tsx'
 import { type Column, DataTable } from '../app/data-table.tsx'
 import { WarningIcon } from '../app/icons.tsx'
 import { useMay } from '../sign-in/queries.ts'
 import { formatDuration } from '../units.ts'
 import { countryName, describeDevice } from './device.ts'
-import type { Session } from './queries.ts'
+import type { Session, SessionFilter } from './queries.ts'
 import styles from './session-table.module.css'
 import { StopDialog } from './stop-dialog.tsx'
 
 type SessionTableProps = {
   sessions: readonly Session[]
+  /** Which sessions these are. */
+  filter?: SessionFilter
   /** On the page of a viewer or a video their own column says nothing. */
   without?: 'viewer' | 'video'
   empty: string
 }
 
 /** Who watches now, and a way to stop each of them. */
-export function SessionTable({ sessions, without, empty }: SessionTableProps) {
+export function SessionTable({ sessions, filter = {}, without, empty }: SessionTableProps) {
   const [stopping, setStopping] = useState<Session>()
   const mayStop = useMay('editor')
   const { data: alerts = [] } = useQuery(alertsQuery)
@@ -56,6 +59,7 @@ export function SessionTable({ sessions, without, empty }: SessionTableProps) {
     <>
       <DataTable
         label="Who watches now"
+        csv={csvUrl('sessions', filter)}
         columns={columns}
         rows={sessions}
         keyOf={({ session }) => session}

@@ -2,7 +2,7 @@ import { Button } from '@mantine/core'
 import { useMutation, useQueryClient, useSuspenseQuery } from '@tanstack/react-query'
 import { getRouteApi, Link } from '@tanstack/react-router'
 import { useState } from 'react'
-import { callApi } from '../api.ts'
+import { callApi, csvUrl } from '../api.ts'
 import { Ago } from '../app/ago.tsx'
 import { useAnnounce } from '../app/announcements.tsx'
 import { type Column, DataTable } from '../app/data-table.tsx'
@@ -26,11 +26,12 @@ export function ViewerPage() {
   return (
     <Page title={userId} above={<Link to="/viewers">← Viewers</Link>}>
       <Section title="Watching now">
-        <SessionTable sessions={sessions} without="viewer" empty={`${userId} is not watching right now.`} />
+        <SessionTable sessions={sessions} filter={{ userId }} without="viewer" empty={`${userId} is not watching right now.`} />
       </Section>
       <Section title="Watched" lead="The filled part of each bar was watched, from the beginning of the video to its end.">
         <DataTable
           label="Watched videos"
+          csv={csvUrl(`viewers/${encodeURIComponent(userId)}`)}
           columns={COLUMNS}
           rows={viewings}
           keyOf={({ video }) => video}

@@ -1,12 +1,13 @@
 import { SegmentedControl, TextInput } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { getRouteApi, Link } from '@tanstack/react-router'
+import { csvUrl } from '../api.ts'
 import { type Column, DataTable } from '../app/data-table.tsx'
 import { FailureNotice } from '../app/failure.tsx'
 import { SearchIcon } from '../app/icons.tsx'
 import { Page } from '../app/page.tsx'
 import { formatCount, formatDay, formatDuration } from '../units.ts'
-import { watchedQuery } from './queries.ts'
+import { lastDays, watchedQuery } from './queries.ts'
 import { ViewerParts } from './viewer-parts.tsx'
 import type { WatchedDays } from './watched-days.ts'
 import styles from './watched-page.module.css'
@@ -50,6 +51,7 @@ export function WatchedPage() {
       {viewers && (
         <DataTable
           label="Who watched"
+          csv={csvUrl('viewers', lastDays(Number(days)))}
           columns={COLUMNS}
           rows={found.slice(0, MAX_SHOWN)}
           keyOf={({ userId }) => userId}
