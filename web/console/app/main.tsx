@@ -13,9 +13,11 @@ import { createQueryClient } from './query-client.ts'
 import { createPages } from './router.tsx'
 import { allowStyleElements, styleNonce } from './style-nonce.ts'
 import { cssVariablesResolver, theme } from './theme.ts'
+import { followTranslatedTexts } from './translated-texts.ts'
 
 allowStyleElements()
 nameMissingScripts()
+followTranslatedTexts(document)
 const queries = createQueryClient(() => {
   if (!queries.getQueryData(signInQuery.queryKey)?.signedIn) return // it was an attempt to sign in
   queries.removeQueries({ queryKey: signInQuery.queryKey })
