@@ -20,6 +20,13 @@ export function ipNetworkKey(subject: string): string | undefined {
   return subject.endsWith('::/64') ? `${subject.split(':', 3).join(':')}::/48` : undefined
 }
 
+/** Where an address is, the narrowest first: its rate limit key, and on IPv6 the network around that. */
+export function ipScopes(address: string): string[] {
+  const subject = ipRateLimitKey(address)
+  const network = ipNetworkKey(subject)
+  return network === undefined ? [subject] : [subject, network]
+}
+
 /** The network of an address, within which one device often changes its address: the /24 of IPv4, the /48 of IPv6. */
 export function addressPrefix(address: string): string {
   const subject = ipRateLimitKey(address)

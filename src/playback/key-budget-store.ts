@@ -18,6 +18,23 @@ export async function findKeyBudget(
     .executeTakeFirst()
 }
 
+/** The same budget for the last generation before this one. */
+export async function findFormerKeyBudget(
+  db: Db,
+  { accountId, viewer, videoId, generation }: BudgetKey,
+): Promise<KeyBudgetRow | undefined> {
+  return db
+    .selectFrom('keyBudget')
+    .selectAll()
+    .where('accountId', '=', accountId)
+    .where('viewer', '=', viewer)
+    .where('videoId', '=', videoId)
+    .where('generation', '<', generation)
+    .orderBy('generation', 'desc')
+    .limit(1)
+    .executeTakeFirst()
+}
+
 export const saveKeyBudget = prepared<KeyBudgetRow>()((db, value) =>
   db
     .insertInto('keyBudget')

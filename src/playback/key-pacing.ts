@@ -1,12 +1,13 @@
 import type { Db } from '../db/database.ts'
 import type { KeyBudgetRow, PlaybackSessionRow } from '../db/tables.ts'
 import type { Write } from '../db/write.ts'
-import { ipRateLimitKey } from '../net/ip.ts'
+import { ipScopes } from '../net/ip.ts'
 import { affordableInS, type Balance, earn, type Terms, termsOfVideo, termsOfViewer } from './key-budget.ts'
-import { type BudgetKey, findKeyBudget, saveKeyBudget } from './key-budget-store.ts'
+import { type BudgetKey, findFormerKeyBudget, findKeyBudget, saveKeyBudget } from './key-budget-store.ts'
 import type { PlayableVideo } from './playable-video.ts'
-import { windowCount, windowDurationS } from './playlist.ts'
+import { windowDurationS } from './playlist.ts'
 import { LEASE_S } from './stream-slot-store.ts'
+import { hasWindow, withWindow } from './window-set.ts'
 
 // Keys are released at the pace of watching: playback-protocol.md, section 6. Budgets are in memory and saved every few seconds.
 
@@ -41,17 +42,19 @@ export type KeyPacing = {
 type Budget = {
   key: BudgetKey
   balance: Balance
-  /** A bit for each key window. */
+  /** The key windows that it has released: window-set.ts. */
   released: Buffer
   /** What its row has. */
   saved: Balance | undefined
   usedAtS: number
-  /** When each session last earned, in that order. */
+  /** Of a place: when each session there last earned, in that order. */
   watchers: Map<string, number>
 }
 
-/** So many sessions without a userId behind one address earn at a time. */
+/** So many sessions without a userId earn at a time for their address, and for the network around it. */
 const MAX_EARNING_SESSIONS = 3
+/** Instead of a video's id, in the budget of a viewer over all of them. */
+const ALL_VIDEOS = ''
 const FORGET_AFTER_S = 300
 /** Budgets saved in one transaction, which delays other writes by a few milliseconds. */
 const SAVE_BATCH_SIZE = 250
@@ -61,9 +64,9 @@ export function createKeyPacing({ db, write, nowS }: { db: Db; write: Write; now
   const budgets = new Map<string, Budget>()
   const loading = new Map<string, Promise<Budget>>()
 
-  async function getBudget(key: BudgetKey, { startS }: Terms, windows: number): Promise<Budget> {
-    const name = `${key.accountId} ${key.videoId} ${key.generation} ${key.viewer}`
-    const budget = budgets.get(name) ?? (await loadOnce(name, () => load(key, startS, windows)))
+  async function getBudget(key: BudgetKey, { startS }: Terms): Promise<Budget> {
+    const name = nameOf(key)
+    const budget = budgets.get(name) ?? (await loadOnce(name, () => load(key, startS)))
     budget.usedAtS = nowS()
     return budget
   }
@@ -76,12 +79,24 @@ export function createKeyPacing({ db, write, nowS }: { db: Db; write: Write; now
     return budget
   }
 
-  async function load(key: BudgetKey, startS: number, windows: number): Promise<Budget> {
+  async function load(key: BudgetKey, startS: number): Promise<Budget> {
     const row = await findKeyBudget(db, key)
     const atS = nowS()
-    const balance = row ? { levelS: row.levelS, earnedAtS: row.earnedAtS } : { levelS: startS, earnedAtS: atS }
-    const released = row?.released ?? Buffer.alloc(Math.ceil(windows / 8))
+    const { levelS, earnedAtS } = row ?? (await findFormerBalance(key)) ?? { levelS: startS, earnedAtS: atS }
+    const balance = { levelS, earnedAtS }
+    const released = row?.released ?? Buffer.alloc(0)
     return { key, balance, released, saved: row && { ...balance }, usedAtS: atS, watchers: new Map() }
+  }
+
+  /** Of the generation before: a video that is encoded again from the same source does not begin again for its viewers. */
+  async function findFormerBalance(key: BudgetKey): Promise<Balance | undefined> {
+    if (key.generation <= 1) return undefined
+    const row = await findFormerKeyBudget(db, key)
+    for (let generation = key.generation - 1; generation >= (row?.generation ?? 1); generation--) {
+      const inMemory = budgets.get(nameOf({ ...key, generation }))
+      if (inMemory) return inMemory.balance
+    }
+    return row
   }
 
   async function budgetsOf({ row, address, video }: Playing): Promise<SessionBudgets> {
@@ -89,34 +104,48 @@ export function createKeyPacing({ db, write, nowS }: { db: Db; write: Write; now
     const { videoId, generation, plan } = video
     const ofVideo = termsOfVideo(plan.durationS)
     const ofViewer = termsOfViewer(row.streamLimit)
-    const viewer = userId === null ? `address ${ipRateLimitKey(address)}` : `user ${userId}`
-    const [videoBudget, viewerBudget] = await Promise.all([
-      getBudget({ accountId, viewer, videoId, generation }, ofVideo, windowCount(video)),
+    const viewer = userId === null ? `session ${sessionId}` : `user ${userId}`
+    const budgetOf = (owner: string) => getBudget({ accountId, viewer: owner, videoId, generation }, ofVideo)
+    const [own, ofAllVideos, ofPlaces] = await Promise.all([
+      budgetOf(viewer),
       // An address may have any number of viewers.
-      userId === null ? undefined : getBudget({ accountId, viewer, videoId: '', generation: 0 }, ofViewer, 0),
+      userId === null ? undefined : getBudget({ accountId, viewer, videoId: ALL_VIDEOS, generation: 0 }, ofViewer),
+      // Without a userId a place has a budget, too: further OTPs there, and further addresses of a network, add little.
+      Promise.all(userId === null ? ipScopes(address).map((scope) => budgetOf(`address ${scope}`)) : []),
     ])
+    const ofVideoBudgets = [own, ...ofPlaces]
+
+    /** A place earns for each of its sessions that play now, up to three. */
+    const termsOf = ({ watchers }: Budget): Terms => ({
+      ...ofVideo,
+      rate: ofVideo.rate * Math.min(Math.max(1, watchers.size), MAX_EARNING_SESSIONS),
+    })
 
     function recordWatching() {
       const atS = nowS()
-      const sessions = userId === null ? countWatchers(videoBudget, sessionId, atS) : 1
-      earn(videoBudget.balance, { ...ofVideo, rate: ofVideo.rate * Math.min(sessions, MAX_EARNING_SESSIONS) }, atS)
-      if (viewerBudget) earn(viewerBudget.balance, ofViewer, atS)
+      for (const place of ofPlaces) noteWatcher(place, sessionId, atS)
+      for (const budget of ofVideoBudgets) earn(budget.balance, termsOf(budget), atS)
+      if (ofAllVideos) earn(ofAllVideos.balance, ofViewer, atS)
     }
 
     return {
       recordWatching,
-      hasReleased: (window) => isReleased(videoBudget, window),
+      hasReleased: (window) => ofVideoBudgets.every(({ released }) => hasWindow(released, window)),
       takeWindow(window) {
         recordWatching()
-        if (isReleased(videoBudget, window)) return undefined
+        const due = ofVideoBudgets.filter(({ released }) => !hasWindow(released, window))
+        if (due.length === 0) return undefined
         const costS = windowDurationS(video, window)
         const waitS = Math.max(
-          affordableInS(videoBudget.balance, ofVideo, costS),
-          viewerBudget ? affordableInS(viewerBudget.balance, ofViewer, costS) : 0,
+          ...due.map((budget) => affordableInS(budget.balance, termsOf(budget), costS)),
+          ofAllVideos ? affordableInS(ofAllVideos.balance, ofViewer, costS) : 0,
         )
         if (waitS > 0) return { waitMs: Math.ceil(1000 * waitS), maxRate: Math.min(ofVideo.rate, ofViewer.rate) }
-        for (const budget of [videoBudget, viewerBudget]) if (budget) budget.balance.levelS -= costS
-        markReleased(videoBudget, window)
+        for (const budget of due) {
+          budget.balance.levelS -= costS
+          budget.released = withWindow(budget.released, window)
+        }
+        if (ofAllVideos) ofAllVideos.balance.levelS -= costS
         return undefined
       },
     }
@@ -138,27 +167,24 @@ export function createKeyPacing({ db, write, nowS }: { db: Db; write: Write; now
   return { budgetsOf, save }
 }
 
-/** Notes that a session watches. @returns how many do now */
-function countWatchers({ watchers }: Budget, sessionId: string, atS: number): number {
+/** Notes that a session watches, and forgets those that no longer do. */
+function noteWatcher({ watchers }: Budget, sessionId: string, atS: number): void {
   watchers.delete(sessionId) // so that the first ones are those that have not earned for the longest time
   watchers.set(sessionId, atS)
   for (const [id, lastS] of watchers) {
     if (lastS > atS - LEASE_S) break
     watchers.delete(id)
   }
-  return watchers.size
 }
 
-function isReleased({ released }: Budget, window: number): boolean {
-  return ((released[window >> 3] ?? 0) & (1 << (window & 7))) !== 0
-}
-
-function markReleased({ released }: Budget, window: number): void {
-  released[window >> 3] = (released[window >> 3] ?? 0) | (1 << (window & 7))
-}
-
-function hasChanged({ balance, saved }: Budget): boolean {
+/** What nothing was taken from need not be saved: a program may come from thousands of addresses. */
+function hasChanged({ key, balance, released, saved }: Budget): boolean {
+  if (!saved && released.length === 0 && key.videoId !== ALL_VIDEOS) return false
   return saved?.levelS !== balance.levelS || saved.earnedAtS !== balance.earnedAtS
+}
+
+function nameOf({ accountId, videoId, generation, viewer }: BudgetKey): string {
+  return `${accountId} ${videoId} ${generation} ${viewer}`
 }
 
 function toRow({ key, balance, released, usedAtS }: Budget): KeyBudgetRow {

@@ -6,6 +6,7 @@ import { addressPrefix } from '../net/ip.ts'
 import type { Countries } from './countries.ts'
 import { MAX_SPEED } from './key-budget.ts'
 import { LEASE_S } from './stream-slot-store.ts'
+import { hasWindow, withWindow } from './window-set.ts'
 
 // Notices what a viewer who watches does not do. Counted in memory, for an hour at a time; only an alert is a write, a few seconds later.
 
@@ -61,8 +62,8 @@ type Viewer = {
 
 type Session = {
   usedAtS: number
-  /** A bit for each key window, the first one lowest. */
-  drawnWindows: Uint8Array
+  /** The key windows that it has: window-set.ts. */
+  drawnWindows: Buffer
   progress: Progress
   /** The last beat, or where the first key was requested. */
   last: { atS: number; positionS: number } | undefined
@@ -124,7 +125,8 @@ export function createSuspicions({ write, nowS, countries }: SuspicionDeps): Sus
     recordKey(row, window, mediaS) {
       const session = countsOf(row)
       session.waitsUntilS.delete(window)
-      if (!addWindow(session, window)) return
+      if (hasWindow(session.drawnWindows, window)) return
+      session.drawnWindows = withWindow(session.drawnWindows, window)
       session.progress.drawnS += mediaS
       session.last ??= { atS: nowS(), positionS: 0 }
       const viewer = viewerOf(row)
@@ -195,26 +197,12 @@ export function createSuspicions({ write, nowS, countries }: SuspicionDeps): Sus
 function newSession(): Session {
   return {
     usedAtS: 0,
-    drawnWindows: new Uint8Array(),
+    drawnWindows: Buffer.alloc(0),
     progress: { drawnS: 0, playedS: 0 },
     last: undefined,
     waitsUntilS: new Map(),
     place: undefined,
   }
-}
-
-/** @returns whether the window is new */
-function addWindow(session: Session, window: number): boolean {
-  const byte = window >> 3
-  const bit = 1 << (window & 7)
-  const known = session.drawnWindows
-  if (((known[byte] ?? 0) & bit) !== 0) return false
-  if (byte >= known.length) {
-    session.drawnWindows = new Uint8Array(2 * byte + 8)
-    session.drawnWindows.set(known)
-  }
-  session.drawnWindows[byte] = (session.drawnWindows[byte] ?? 0) | bit
-  return true
 }
 
 function forgetPlaces({ places }: Viewer, atS: number): void {

@@ -1,4 +1,4 @@
-import { ipRateLimitKey } from '../net/ip.ts'
+import { ipScopes } from '../net/ip.ts'
 import { createSlidingWindows } from '../rate-limits/sliding-window.ts'
 import type { LiveSessions } from './live-session.ts'
 import type { PlayableVideo } from './playable-video.ts'
@@ -6,6 +6,8 @@ import type { PlayableVideo } from './playable-video.ts'
 const HOUR = { windowS: 3600, sliceS: 60 }
 /** How often an address may be sent a whole video in an hour, for each session that plays there. */
 const MAX_COPIES_PER_HOUR = 4
+/** In all of an IPv6 network, in which one customer may move from address to address. */
+const MAX_COPIES_OF_NETWORK = 16 * MAX_COPIES_PER_HOUR
 
 export type TrafficMeter = {
   /** Counts bytes of a video that are about to be sent. @returns the seconds until they may be sent; undefined: now */
@@ -14,30 +16,41 @@ export type TrafficMeter = {
 
 /** Bounds how much of each video is sent to an address, so that a leaked signed path costs little traffic (playback-protocol.md, section 8). */
 export function createTrafficMeter(sessions: LiveSessions, nowS: () => number): TrafficMeter {
-  const windows = createSlidingWindows(nowS, HOUR)
+  // Apart from each other: a program with an address for each request must not push out what its network was sent.
+  const counters = [MAX_COPIES_PER_HOUR, MAX_COPIES_OF_NETWORK].map((copies) => ({
+    copies,
+    windows: createSlidingWindows(nowS, HOUR),
+  }))
 
-  function countSessions(subject: string, videoId: string): number {
+  function countSessions(scope: string, videoId: string): number {
     let count = 0
     for (const { row, address } of sessions.values()) {
-      if (row.videoId === videoId && row.endedAtS === null && ipRateLimitKey(address) === subject) count++
+      if (row.videoId === videoId && row.endedAtS === null && ipScopes(address).includes(scope)) count++
     }
     return count
   }
 
   return {
-    take(address, video, sizeBytes) {
-      const subject = ipRateLimitKey(address)
-      const name = `${subject} ${video.videoId}`
-      // Counting reads all sessions, so it is done only for the few addresses that get this far.
-      const viewers = windows.isExhausted(name, MAX_COPIES_PER_HOUR) ? Math.max(1, countSessions(subject, video.videoId)) : 1
-      const { passed, waitS } = windows.take(name, viewers * MAX_COPIES_PER_HOUR, sizeBytes / maxVideoBytes(video))
-      return passed ? undefined : waitS
+    take(address, { videoId, plan }, sizeBytes) {
+      const weight = sizeBytes / maxVideoBytes(plan)
+      const places = ipScopes(address).flatMap((scope, n) => {
+        const counter = counters[n]
+        return counter ? [{ ...counter, scope, name: `${scope} ${videoId}` }] : []
+      })
+      for (const { windows, copies, scope, name } of places) {
+        // Counting reads all sessions, so it is done only for the few that get this far.
+        if (!windows.isExhausted(name, copies)) continue
+        const limit = copies * Math.max(1, countSessions(scope, videoId))
+        if (windows.isExhausted(name, limit)) return windows.take(name, limit, weight).waitS
+      }
+      for (const { windows, name } of places) windows.take(name, Number.POSITIVE_INFINITY, weight)
+      return undefined
     },
   }
 }
 
 /** The largest video rendition and the audio, at the highest bitrates that the encoder allows. */
-function maxVideoBytes({ plan: { videoTrack, audioTrack, durationS } }: Pick<PlayableVideo, 'plan'>): number {
+function maxVideoBytes({ videoTrack, audioTrack, durationS }: PlayableVideo['plan']): number {
   const videoBps = Math.max(0, ...(videoTrack?.renditions ?? []).map(({ maxBitrateBps }) => maxBitrateBps))
   return ((videoBps + (audioTrack?.bitrateBps ?? 0)) / 8) * durationS
 }

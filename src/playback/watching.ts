@@ -1,5 +1,6 @@
 import { MAX_SPEED } from './key-budget.ts'
 import { LEASE_S } from './stream-slot-store.ts'
+import { hasWindow, withWindow } from './window-set.ts'
 
 // Which seconds of a video a session watched, as far as the server can know: from its beats and the keys that it was given.
 
@@ -13,7 +14,7 @@ export type Watching = {
   leadS: number
   /** Where the part begins that has been played without a gap and whose seconds are not all counted. */
   playedFromS: number | undefined
-  /** A bit for each key window that was released to it, the first one lowest. */
+  /** The key windows that were released to it: window-set.ts. */
   windows: Buffer
   /** Whether a window was released since they were saved. */
   hasNewWindow: boolean
@@ -29,15 +30,9 @@ export function newWatching(windows: Buffer | null): Watching {
 }
 
 export function recordWindow(watching: Watching, window: number): void {
-  if (hasWindow(watching, window)) return
-  const byte = window >> 3
-  if (byte >= watching.windows.length) watching.windows = Buffer.concat([watching.windows, Buffer.alloc(byte + 8)])
-  watching.windows[byte] = (watching.windows[byte] ?? 0) | (1 << (window & 7))
+  if (hasWindow(watching.windows, window)) return
+  watching.windows = withWindow(watching.windows, window)
   watching.hasNewWindow = true
-}
-
-function hasWindow({ windows }: Watching, window: number): boolean {
-  return ((windows[window >> 3] ?? 0) & (1 << (window & 7))) !== 0
 }
 
 /** Seconds from `fromS` up to, not including, `toS`. */
@@ -79,7 +74,7 @@ function playedBetween(watching: Watching, last: TimedBeat, beat: TimedBeat): bo
 function releasedSpans(watching: Watching, { fromS, toS }: Span, windowS: number): Span[] {
   const spans: Span[] = []
   for (let window = Math.floor(fromS / windowS); window * windowS < toS; window++) {
-    if (!hasWindow(watching, window)) continue
+    if (!hasWindow(watching.windows, window)) continue
     const part = { fromS: Math.max(fromS, window * windowS), toS: Math.min(toS, (window + 1) * windowS) }
     const before = spans.at(-1)
     if (before?.toS === part.fromS) before.toS = part.toS

@@ -301,6 +301,7 @@ export const ONCE_ANALYZED: readonly Call[] = [
     (db) => viewings.saveViewingDay(db, { ...viewingOf(1), day: 20_000, intervals: '0 60', watchedS: 60 }),
   ],
   ['the key budget of a viewer', 10, (db) => budgets.findKeyBudget(db, budgetOf(1))],
+  ['that of the generation before', 10, (db) => budgets.findFormerKeyBudget(db, { ...budgetOf(1), generation: 2 })],
   [
     'saving a key budget',
     60,

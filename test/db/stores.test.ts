@@ -796,6 +796,7 @@ const STORES: readonly (readonly [store: string, calls: readonly Call[]])[] = [
       ...[1, 2, 3].map((n) => (tx: Db) => budgets.saveKeyBudget(tx, budget(n, n))),
       (tx) => budgets.saveKeyBudget(tx, { ...budget(1, 9), levelS: 0.25, released: bytes(9) }),
       ...[1, 2, 9].map((n) => (tx: Db) => budgets.findKeyBudget(tx, budget(n, 0))),
+      ...[1, 2, 9].map((generation) => (tx: Db) => budgets.findFormerKeyBudget(tx, { ...budget(1, 0), generation })),
       (tx) => budgets.removeOldKeyBudgets(tx, 4, 1),
       (tx) => budgets.removeOldKeyBudgets(tx, 4, 9),
       (tx) => budgets.removeOldKeyBudgets(tx, 4, 9),

@@ -1,8 +1,12 @@
 import { describe, expect, test } from 'vitest'
+import { createKeyPacing } from '../../src/playback/key-pacing.ts'
 import { prunePlayback } from '../../src/playback/prune.ts'
+import { openOwnDatabase } from '../db/database.ts'
 import { sampleOf } from '../sample.ts'
+import { newChance } from '../seeded-random.ts'
 import { createViewer, type Viewer } from '../viewer.ts'
-import { openBarePlayback } from './playback-deps.ts'
+import { openBarePlayback, videoOf } from './playback-deps.ts'
+import { HABITS, type Habit, type Trace, watchTogether } from './viewer-traces.ts'
 
 // A viewer's own program asks for every key as soon as it may. The clock is moved, not waited for.
 
@@ -14,14 +18,24 @@ type Options = Parameters<Playback['newPlayingViewer']>[0]
 /** What a program does between two keys that it was refused. */
 type Trick = (playback: Playback, viewers: Viewer[], round: number) => Promise<void>
 
-/** Asks for all keys of a video with these sessions in turn. @returns in how many seconds it has them */
-async function rip(playback: Playback, viewers: Viewer[], durationS: number, trick?: Trick): Promise<number> {
+/**
+ * Asks for all keys of a video with these sessions in turn.
+ * @param newAddress where the next request comes from
+ * @returns in how many seconds it has them
+ */
+async function rip(
+  playback: Playback,
+  viewers: Viewer[],
+  durationS: number,
+  trick?: Trick,
+  newAddress: () => string | undefined = () => undefined,
+): Promise<number> {
   const startedS = playback.preciseNowS()
   let round = 0
   for (let window = 0; window < Math.ceil(durationS / WINDOW_S); round++) {
     const waits: number[] = []
     for (const viewer of viewers) {
-      const refusal = await playback.key(viewer, window).catch((error) => {
+      const refusal = await playback.key(viewer, window, newAddress()).catch((error) => {
         if (error.code === 'stream-limit') return error
         throw error
       })
@@ -191,6 +205,116 @@ describe('P21: without a userId', () => {
     expect((await playback.key(viewer, 50))?.code).toBe('key-pace')
     const other = await playback.newPlayingViewer()
     expect(await playback.key(other, 50, '198.51.100.1')).toBe(undefined)
+  })
+})
+
+describe('P24: without a userId, from address to address', () => {
+  /** Another /64 of one /48 for each request, or another address of IPv4. */
+  const MOVES: Record<string, (request: number) => string> = {
+    'the /64s of one /48': (request) => `2001:db8:1:${request.toString(16)}::1`,
+    'addresses of IPv4': (request) => `10.${request >> 16}.${(request >> 8) & 255}.${request & 255}`,
+  }
+  const newAddresses = (place: (request: number) => string) => {
+    let request = 0
+    return () => place(++request & 0xffff)
+  }
+
+  test.each(Object.entries(MOVES))('one session over %s has 60 minutes in 30 minutes', async (_, place) => {
+    const durationS = minutes(60)
+    const playback = await openBarePlayback({ durationS })
+    const viewers = await newViewers(playback, 1, {})
+    expect(await rip(playback, viewers, durationS, undefined, newAddresses(place))).toBeCloseTo(minutes(30), 0)
+  })
+
+  test.each([
+    [6, 60],
+    [20, 60],
+    [6, 20],
+    [6, 120],
+  ])('%i OTPs over any /64s of one /48 have %i minutes in a sixth of them at the earliest', async (count, length) => {
+    const playback = await openBarePlayback({ durationS: minutes(length) })
+    const viewers = await newViewers(playback, count, {})
+    const newAddress = newAddresses((request) => `2001:db8:1:${request.toString(16)}::1`)
+    const beatAll: Trick = async () => {
+      for (const viewer of viewers) await playback.beat(viewer, 'playing', newAddress())
+    }
+    expect(await rip(playback, viewers, minutes(length), beatAll, newAddress)).toBeGreaterThan(minutes(length) / 6 - 1)
+  })
+
+  test('a key is paid by all budgets or by none: what one of them refuses costs the others nothing', async () => {
+    const playback = await openBarePlayback({ durationS: minutes(60) })
+    const [first, second] = await newViewers(playback, 2, {})
+    if (!first || !second) throw new Error('there are no viewers')
+    for (let window = 0; window < 50; window++) expect(await playback.key(first, window, '2001:db8:1:1::1')).toBe(undefined)
+    // The network has nothing left for the second session, which has all of its own.
+    for (let request = 0; request < 60; request++)
+      expect((await playback.key(second, 50 + request, '2001:db8:1:2::1'))?.code).toBe('key-pace')
+    for (let window = 0; window < 50; window++) expect(await playback.key(second, window, '2001:db8:1:2::1')).toBe(undefined)
+  })
+})
+
+describe('P27: a video that is encrypted again gives its viewers no new ten minutes', () => {
+  const ASK = { 'with a userId': { userId: 'ann' }, 'without one, at the same address': {} }
+  const RESTARTS: Record<string, (playback: Playback) => Promise<void>> = {
+    immediately: async () => {},
+    'after a restart': async (playback) => {
+      await playback.save()
+      playback.crash()
+    },
+  }
+  const cases = Object.entries(ASK).flatMap(([who, options]) =>
+    Object.entries(RESTARTS).map(([when, restart]) => ({ who, when, options, restart })),
+  )
+  test.each(cases)('$who, $when', async ({ options, restart }) => {
+    const playback = await openBarePlayback({ durationS: minutes(60) })
+    for (const generation of [1, 2, 4]) {
+      if (generation > 1) await playback.playNextGeneration(generation)
+      const viewer = await playback.newPlayingViewer(options)
+      let released = 0
+      while (!(await playback.key(viewer, released))) released++
+      expect([generation, released]).toEqual([generation, generation === 1 ? 50 : 0])
+      await restart(playback)
+    }
+    // It earns from where it was.
+    playback.passS(18)
+    const viewer = await playback.newPlayingViewer(options)
+    expect([await playback.key(viewer, 0), await playback.key(viewer, 1)]).toEqual([undefined, undefined])
+    expect((await playback.key(viewer, 2))?.code).toBe('key-pace')
+  })
+
+  test('a viewer who comes for the first time starts as ever', async () => {
+    const playback = await openBarePlayback({ durationS: minutes(60) })
+    await playback.playNextGeneration(2)
+    const viewer = await playback.newPlayingViewer({ userId: 'ben' })
+    for (let window = 0; window < 50; window++) expect(await playback.key(viewer, window)).toBe(undefined)
+  })
+})
+
+describe('P25: thirty viewers of one /48 who start one lesson within ten minutes', () => {
+  const LESSON = { minutes: 60, viewers: 30 }
+  const watchLesson = async (habits: readonly Habit[], speeds: readonly number[]) => {
+    const { db, write } = await openOwnDatabase()
+    const clock = { nowS: 1_800_000_000 }
+    const chance = newChance('thirty viewers of one network')
+    const pacing = createKeyPacing({ db, write, nowS: () => clock.nowS })
+    const video = videoOf('a lesson', minutes(LESSON.minutes))
+    const people = Array.from({ length: LESSON.viewers }, async (_, n) => {
+      const row = { id: `session ${n}`, accountId: 'an account', userId: null, streamLimit: null }
+      const budgets = await pacing.budgetsOf({ row, address: `2001:db8:1:${n}::1`, video })
+      const speed = speeds[n % speeds.length] ?? 1
+      const trace: Trace = { durationS: minutes(LESSON.minutes), speed, habits: habits.filter(() => chance.next() < 0.4) }
+      return { trace, budgets, startsAfterS: chance.between(0, 600) }
+    })
+    return watchTogether(await Promise.all(people), clock, chance)
+  }
+  const HARMLESS = HABITS.filter((habit) => habit !== 'seeks in bursts')
+
+  test.each([
+    ['at the speed of the lesson', [], [1]],
+    ['at speeds up to 1.5', [], [1, 1.25, 1.5]],
+    ['with pauses, other speeds, sleeping tabs, second looks and bad networks', HARMLESS, [1]],
+  ])('%s never wait', async (_, habits, speeds) => {
+    expect(Math.max(...(await watchLesson(habits, speeds)))).toBe(0)
   })
 })
 

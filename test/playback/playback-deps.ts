@@ -5,21 +5,23 @@ import { insertVideo } from '../../src/catalogue/video-store.ts'
 import { newContentKey, wrapContentKey } from '../../src/crypto/content-key.ts'
 import { parseMasterKey } from '../../src/crypto/master-key.ts'
 import { newId } from '../../src/crypto/secret.ts'
+import type { Db } from '../../src/db/database.ts'
 import { insertGeneration } from '../../src/encode/generation-store.ts'
-import type { Plan } from '../../src/encode/plan.ts'
+import { gridFor, type Plan } from '../../src/encode/plan.ts'
 import { createOutboundPolicy } from '../../src/outbound/policy.ts'
 import { admitRequest } from '../../src/playback/admit-request.ts'
 import { createKeyPacing } from '../../src/playback/key-pacing.ts'
 import type { LiveSession } from '../../src/playback/live-session.ts'
 import { savePlayback } from '../../src/playback/open.ts'
 import { issueOtp, type OtpRequest } from '../../src/playback/otp.ts'
-import { createPlayableVideos } from '../../src/playback/playable-video.ts'
+import { createPlayableVideos, type PlayableVideo } from '../../src/playback/playable-video.ts'
 import type { PlaybackDeps } from '../../src/playback/playback-deps.ts'
 import { createNonces, type Operation, readProof } from '../../src/playback/proof.ts'
 import { redeem } from '../../src/playback/redeem.ts'
 import { PlaybackRefusal } from '../../src/playback/refusal.ts'
 import { type Beat, recordBeat, recordLeave, releaseKey } from '../../src/playback/serve.ts'
 import { openServerKeys } from '../../src/playback/server-key.ts'
+import { sessionsOfVideos } from '../../src/playback/session-memory.ts'
 import { createSessionRefusals } from '../../src/playback/session-refusals.ts'
 import { createSuspicions } from '../../src/playback/suspicion.ts'
 import { createTickets } from '../../src/playback/ticket.ts'
@@ -86,13 +88,27 @@ export async function openBarePlayback({ durationS = 60 } = {}) {
     const id = newId()
     await write(async (tx) => {
       await insertVideo(tx, accountId, { id, title: 'A video', uploadTimeS: nowS() })
-      await insertGeneration(tx, {
-        ...{ videoId: id, generation: 1, plan: planOf(durationS), encoder: '', createdAtS: nowS() },
-        wrappedContentKey: wrapContentKey(masterKey, id, 1, newContentKey()),
-      })
+      await insertBareGeneration(tx, id, 1)
       await tx.updateTable('video').set({ status: 'ready' }).where('id', '=', id).execute()
     })
     return id
+  }
+
+  const insertBareGeneration = (tx: Db, id: string, generation: number) =>
+    insertGeneration(tx, {
+      ...{ videoId: id, generation, plan: planOf(durationS), encoder: '', createdAtS: nowS() },
+      wrappedContentKey: wrapContentKey(masterKey, id, generation, newContentKey()),
+    })
+
+  /** Another generation of the first video plays from now on, and its sessions end: what a finished re-encryption does. */
+  async function playNextGeneration(generation: number): Promise<void> {
+    const sessions = sessionsOfVideos(deps)
+    await write(async (tx) => {
+      await insertBareGeneration(tx, videoId, generation)
+      await tx.updateTable('video').set({ generation }).where('id', '=', videoId).execute()
+      await sessions.end(tx, [videoId], 'video-replaced')
+    })
+    sessions.endInMemory([videoId], 'video-replaced')
   }
   const videoId = await addVideo()
 
@@ -150,6 +166,7 @@ export async function openBarePlayback({ durationS = 60 } = {}) {
     nowS,
     preciseNowS: () => clock.nowS,
     addVideo,
+    playNextGeneration,
     get deps() {
       return deps
     },
@@ -185,6 +202,13 @@ export async function openBarePlayback({ durationS = 60 } = {}) {
     rowOf: (viewer: Viewer) =>
       db.selectFrom('playbackSession').selectAll().where('id', '=', viewer.state.session).executeTakeFirst(),
   }
+}
+
+/** What pacing needs of such a video; it has no keys. */
+export function videoOf(videoId: string, durationS: number, generation = 1): PlayableVideo {
+  const plan = planOf(durationS)
+  const none = () => Buffer.alloc(0)
+  return { videoId, generation, plan, grid: gridFor(plan), windowKey: none, segmentIv: none }
 }
 
 /** A video of one rendition in segments of 4 s. */

@@ -14,7 +14,14 @@ import { stretchVideo } from './stretched-video.ts'
 
 const chance = newChance('a viewer’s own program')
 
-type Attack = { minutes: number; otps: number; options: { userId?: string; streamLimit?: number }; atLeastS: number }
+type Attack = {
+  minutes: number
+  otps: number
+  options: { userId?: string; streamLimit?: number }
+  atLeastS: number
+  /** Each request comes from another /64 of one /48. */
+  moves?: boolean
+}
 
 const ann = (streamLimit?: number) => ({ userId: 'ann', streamLimit })
 const NAMED: Attack[] = [
@@ -23,11 +30,12 @@ const NAMED: Attack[] = [
 ]
 /** All at one address, which earns for three viewers at most. */
 const UNNAMED: Attack[] = [20, 60].map((minutes) => ({ minutes, otps: 6, options: {}, atLeastS: 10 * minutes }))
+const MOVING: Attack[] = [1, 6].map((otps) => ({ minutes: 60, otps, options: {}, atLeastS: 600, moves: true }))
 
-test.each(sampleOf('programs that ask a server for all keys', [...NAMED, ...UNNAMED], 1))(
-  'P21: $otps OTPs with $options get the keys of $minutes minutes in $atLeastS s at the earliest, with pages, restarts and clock steps between',
-  async ({ minutes, otps, options, atLeastS }) => {
-    const program = await startProgram(60 * minutes, options)
+test.each(sampleOf('programs that ask a server for all keys', [...NAMED, ...UNNAMED, ...MOVING], 1))(
+  'P21, P24: $otps OTPs with $options, moving: $moves, get the keys of $minutes minutes in $atLeastS s at the earliest, with pages, restarts and clock steps between',
+  async ({ minutes, otps, options, atLeastS, moves = false }) => {
+    const program = await startProgram(60 * minutes, options, moves)
     for (let n = 0; n < otps; n++) await program.addSession()
     const windows = await program.countWindows()
     for (let window = 0; window < windows; ) {
@@ -44,16 +52,23 @@ const CLOSE = { Connection: 'close' }
 /** As much as a silence of any length earns. */
 const LEASE_S = 18
 
-async function startProgram(durationS: number, options: Attack['options']) {
+async function startProgram(durationS: number, options: Attack['options'], moves: boolean) {
   const clock = await newMovableClock('time')
   onTestFinished(clock.remove)
-  const reelgate = await startReelgate({ video: await makeVideo(), env: clock.env })
+  const reelgate = await startReelgate({ video: await makeVideo(), env: { ...clock.env, REELGATE_TRUSTED_PROXIES: '127.0.0.1' } })
   stretchVideo(reelgate, durationS)
   const owner = createOwner(reelgate.url, reelgate.owner.apiKey, CLOSE)
   const viewers: Viewer[] = []
   const beganMs = performance.now()
   let aheadS = 0
   let movedS = 0
+
+  let moveCount = 0
+  function move(viewer: Viewer): Viewer {
+    const place = (moveCount++ & 0xffff).toString(16)
+    if (moves) viewer.state.headers = { ...CLOSE, 'X-Forwarded-For': `2001:db8:1:${place}::1` }
+    return viewer
+  }
 
   async function addSession(): Promise<void> {
     const viewer = reelgate.newViewer()
@@ -69,7 +84,7 @@ async function startProgram(durationS: number, options: Attack['options']) {
   async function requestKey(window: number): Promise<number | undefined> {
     const waits: number[] = []
     for (const viewer of [...viewers]) {
-      const response = await answered(() => viewer.key(window))
+      const response = await answered(() => move(viewer).key(window))
       if (response.status === 200) {
         viewers.unshift(...viewers.splice(viewers.indexOf(viewer), 1)) // it asks first the next time: it has its stream slot
         return undefined
@@ -78,15 +93,15 @@ async function startProgram(durationS: number, options: Attack['options']) {
       expect(['key-pace', 'stream-limit', 'session-ended']).toContain(refusal.code)
       if (refusal.code === 'session-ended') viewers.splice(viewers.indexOf(viewer), 1) // it was idle for an hour
       waits.push((refusal.waitMs ?? 0) / 1000)
-      // The budget is the same for all of them: the others are not asked each time.
-      if (refusal.code === 'key-pace' && chance.next() < 0.9) break
+      // With a userId the budget is the same for all of them: the others are not asked each time.
+      if (refusal.code === 'key-pace' && options.userId !== undefined && chance.next() < 0.9) break
     }
     if (viewers.length === 0) await addSession()
     return Math.min(...waits)
   }
 
   const beat = (viewer: Viewer, state: string) =>
-    answered(() => viewer.call('beat', undefined, JSON.stringify({ state, positionS: 1, rate: 2, bufferS: 5 })))
+    answered(() => move(viewer).call('beat', undefined, JSON.stringify({ state, positionS: 1, rate: 2, bufferS: 5 })))
 
   async function jump(seconds: number): Promise<void> {
     aheadS += seconds

@@ -1,12 +1,11 @@
 import { expect, test } from 'vitest'
 import { listAlerts } from '../../src/alerts/alert.ts'
-import { gridFor } from '../../src/encode/plan.ts'
 import { createKeyPacing } from '../../src/playback/key-pacing.ts'
 import { splitAtSeek } from '../../src/playback/serve.ts'
 import { createSuspicions } from '../../src/playback/suspicion.ts'
 import { isLong, newChance, rounds } from '../seeded-random.ts'
 import type { Viewer } from '../viewer.ts'
-import { openBarePlayback, outcomeOf, planOf } from './playback-deps.ts'
+import { openBarePlayback, outcomeOf, videoOf } from './playback-deps.ts'
 import { HABITS, type Trace, watch } from './viewer-traces.ts'
 
 // Suspicious playback raises an alert, with its numbers, once a day: docs/operations.md, "Suspicious sessions".
@@ -195,18 +194,10 @@ test(`P10: of ${PEOPLE} people who watch in their own ways ${isLong ? `at most $
   const minutes = [4, 10, 20, 30, 60, 120]
   for (let n = 0; n < PEOPLE; n++) {
     const durationS = 60 * (minutes[n % minutes.length] ?? 60)
-    const plan = planOf(durationS)
     const habits = n % 8 === 0 ? [] : n % 8 === 1 ? HABITS.slice(2, 3) : HABITS.filter(() => chance.next() < 0.4)
     const trace: Trace = { durationS, speed: n % 8 < 2 ? 2 : 1, habits }
     const { videoId } = playback
-    const video = {
-      videoId,
-      generation: n,
-      plan,
-      grid: gridFor(plan),
-      windowKey: () => Buffer.alloc(0),
-      segmentIv: () => Buffer.alloc(0),
-    }
+    const video = videoOf(videoId, durationS, n)
     const row = { id: `session ${n}`, accountId, userId: `viewer ${n}`, streamLimit: null, videoId }
     const budgets = await pacing.budgetsOf({ row, address: '192.0.2.1', video })
     const noticed: typeof budgets = {

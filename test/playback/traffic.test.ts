@@ -21,7 +21,8 @@ async function openTraffic() {
   const traffic = createTrafficMeter(bare.deps.sessions, bare.nowS)
   return {
     ...bare,
-    take: (address: string, videoId = bare.videoId) => traffic.take(address, { ...video, videoId }, SEGMENT_BYTES),
+    take: (address: string, videoId = bare.videoId, sizeBytes = SEGMENT_BYTES) =>
+      traffic.take(address, { ...video, videoId }, sizeBytes),
     /** How many of so many segments an address is sent now. */
     countSent: (address: string, most: number) =>
       Array.from({ length: most }, () => traffic.take(address, video, SEGMENT_BYTES)).filter((waitS) => waitS === undefined)
@@ -45,6 +46,38 @@ test('P23: a /64 counts as one address', async () => {
   const { countSent, take } = await openTraffic()
   expect(countSent('2001:db8:0:1::1', 6000)).toBe(40)
   expect(take('2001:db8:0:1::2')).toBeGreaterThan(0)
+})
+
+test('P26: over all /64s of a /48 sixteen times as much is sent, and an address that is refused uses up nothing of it', async () => {
+  const { countSent, take, passS } = await openTraffic()
+  let sent = 0
+  for (let network = 0; network < 100; network++) sent += countSent(`2001:db8:1:${network.toString(16)}::1`, 50)
+  expect(sent).toBe(16 * 40)
+  expect(take('2001:db8:1:ffff::1')).toBeGreaterThan(3000)
+  expect(take('2001:db8:2::1')).toBeUndefined()
+  passS(2 * 3600)
+  countSent('2001:db8:1:1::1', 6000)
+  sent = 0
+  for (let network = 2; network < 100; network++) sent += countSent(`2001:db8:1:${network.toString(16)}::1`, 50)
+  expect(sent).toBe(15 * 40)
+})
+
+test('P26: what a /48 was sent is not forgotten when a byte goes to each of 25 000 /64s', async () => {
+  const { countSent, take, videoId } = await openTraffic()
+  let sent = 0
+  for (let network = 0; network < 15; network++) sent += countSent(`2001:db8:1:${network.toString(16)}::1`, 50)
+  for (let network = 100; network < 25_100; network++) take(`2001:db8:1:${network.toString(16)}::1`, videoId, 1)
+  for (let network = 30_000; network < 30_100; network++) sent += countSent(`2001:db8:1:${network.toString(16)}::1`, 50)
+  expect(sent).toBeLessThanOrEqual(16 * 40)
+})
+
+test('P26: each session in a /48 adds as much again', async () => {
+  const { countSent, newPlayingViewer, ask, deps } = await openTraffic()
+  const viewers = [await newPlayingViewer(), await newPlayingViewer()]
+  for (const [n, viewer] of viewers.entries()) await ask(viewer, 'beat', deps.nonces.current(), { address: `2001:db8:1:${n}::1` })
+  let sent = 0
+  for (let network = 0; network < 100; network++) sent += countSent(`2001:db8:1:${network.toString(16)}::1`, 50)
+  expect(sent).toBe(2 * 16 * 40)
 })
 
 test('each session that plays behind an address adds four lengths; one that has ended or moved adds none', async () => {

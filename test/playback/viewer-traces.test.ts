@@ -1,9 +1,8 @@
 import { expect, test } from 'vitest'
-import { gridFor } from '../../src/encode/plan.ts'
 import { createKeyPacing } from '../../src/playback/key-pacing.ts'
 import { openOwnDatabase } from '../db/database.ts'
 import { newChance, rounds } from '../seeded-random.ts'
-import { planOf } from './playback-deps.ts'
+import { videoOf } from './playback-deps.ts'
 import { HABITS, type Trace, watch } from './viewer-traces.ts'
 
 // Pacing must not be noticed by people: playback-protocol.md, section 6.
@@ -19,15 +18,7 @@ test(`of ${TRACES} people who watch in their own ways none waits for a key for m
   const tooLong: (Trace & { waitS: number })[] = []
   for (let n = 0; n < TRACES; n++) {
     const trace = newTrace(n)
-    const plan = planOf(trace.durationS)
-    const video = {
-      videoId: `video ${n}`,
-      generation: 1,
-      plan,
-      grid: gridFor(plan),
-      windowKey: () => Buffer.alloc(0),
-      segmentIv: () => Buffer.alloc(0),
-    }
+    const video = videoOf(`video ${n}`, trace.durationS)
     const row = { id: `session ${n}`, accountId: 'an account', userId: `viewer ${n}`, streamLimit: null }
     const waitS = watch(trace, await pacing.budgetsOf({ row, address: '192.0.2.1', video }), clock, chance)
     if (waitS > (isHasty(trace) ? 8 : 3)) tooLong.push({ ...trace, waitS })

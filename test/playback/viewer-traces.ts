@@ -47,8 +47,28 @@ export function watch(
   const player = new Player(trace, budgets, clock, chance)
   player.onBeat = onBeat
   const endS = clock.nowS + 2 * trace.durationS
-  while (clock.nowS < endS && !player.hasEnded) player.step()
+  while (clock.nowS < endS && !player.hasEnded) {
+    clock.nowS += STEP_S
+    player.step()
+  }
   return player.longestWaitS
+}
+
+/** People who watch at the same time. @returns the longest wait of each, as `watch` */
+export function watchTogether(
+  people: readonly { trace: Trace; budgets: SessionBudgets; startsAfterS: number }[],
+  clock: Clock,
+  chance: Chance,
+): number[] {
+  const endS = clock.nowS + 2 * Math.max(...people.map(({ trace, startsAfterS }) => trace.durationS + startsAfterS))
+  const players = people.map(
+    ({ trace, budgets, startsAfterS }) => new Player(trace, budgets, clock, chance, clock.nowS + startsAfterS),
+  )
+  while (clock.nowS < endS && players.some(({ hasEnded }) => !hasEnded)) {
+    clock.nowS += STEP_S
+    for (const player of players) if (!player.hasEnded) player.step()
+  }
+  return players.map(({ longestWaitS }) => longestWaitS)
 }
 
 class Player {
@@ -73,25 +93,26 @@ class Player {
   #hasSought = false
   #leftAtS: number | undefined
   #seekedAtS = Number.NEGATIVE_INFINITY
-  #awayUntilS = 0
+  #awayUntilS: number
   #waitS = 0
   #nextActionAtS: number
   /** Seeks of a burst that are still to come. */
   #seeksLeft = 0
 
-  constructor(trace: Trace, budgets: SessionBudgets, clock: Clock, chance: Chance) {
+  constructor(trace: Trace, budgets: SessionBudgets, clock: Clock, chance: Chance, startsAtS = clock.nowS) {
     this.#trace = trace
     this.#budgets = budgets
     this.#clock = clock
     this.#chance = chance
     this.#speed = trace.speed
-    this.#lastReportS = clock.nowS
-    this.#lastBeatS = clock.nowS
-    this.#nextActionAtS = clock.nowS + this.#nextPauseS()
+    this.#awayUntilS = startsAtS
+    this.#lastReportS = startsAtS
+    this.#lastBeatS = startsAtS
+    this.#nextActionAtS = startsAtS + this.#nextPauseS()
   }
 
+  /** What happens until now: call it after each step of the clock. */
   step(): void {
-    this.#clock.nowS += STEP_S
     const { nowS } = this.#clock
     if (nowS < this.#awayUntilS) return
     if (nowS >= this.#nextActionAtS) this.#act(nowS)
