@@ -11,6 +11,12 @@ export async function isNameTaken(db: Db, foldedName: string, ownId?: string): P
   return row !== undefined && row.id !== ownId
 }
 
+/** The names of all people but one, in all accounts. */
+export async function listNames(db: Db, exceptId = ''): Promise<string[]> {
+  const rows = await db.selectFrom('consoleUser').select('name').where('id', '!=', exceptId).execute()
+  return rows.map(({ name }) => name)
+}
+
 export async function findUserByName(db: Db, foldedName: string): Promise<ConsoleUserRow | undefined> {
   return db.selectFrom('consoleUser').selectAll().where('foldedName', '=', foldedName).executeTakeFirst()
 }

@@ -5,7 +5,8 @@ import type { Db } from '../db/database.ts'
 import { foldCase } from '../db/fold-case.ts'
 import type { ConsoleUserRow } from '../db/tables.ts'
 import { Failure } from '../errors.ts'
-import { hasUserWithCredential, insertUser, isNameTaken, listAllUsers } from './user-store.ts'
+import { openConfusables } from './confusable-names.ts'
+import { hasUserWithCredential, insertUser, isNameTaken, listAllUsers, listNames } from './user-store.ts'
 
 export const ROLES = ['owner', 'viewer'] as const
 export type Role = (typeof ROLES)[number]
@@ -38,7 +39,11 @@ export async function addUser(tx: Db, { by, ...user }: NewUser): Promise<string>
   return id
 }
 
-/** A name that another person has not. @param ownId of the person who may keep it @throws Failure `invalid`, or `conflict` when it is taken */
+/**
+ * A name that another person has not, and that is not taken for another person's: the audit log and the list of people show names.
+ * @param ownId of the person who may keep it
+ * @throws Failure `invalid`, or `conflict` when it is taken
+ */
 export async function freeName(tx: Db, text: string, ownId?: string): Promise<Pick<ConsoleUserRow, 'name' | 'foldedName'>> {
   const name = text.normalize('NFC').trim()
   if (name === '' || name.length > MAX_NAME_LENGTH || /\p{Cc}/u.test(name))
@@ -49,6 +54,9 @@ export async function freeName(tx: Db, text: string, ownId?: string): Promise<Pi
       'conflict',
       'This name is taken, perhaps in another account. Choose another one, such as an e-mail address.',
     )
+  const areConfusable = await openConfusables()
+  if ((await listNames(tx, ownId)).some((other) => areConfusable(name, other)))
+    throw new Failure('conflict', 'This name looks like that of another person, perhaps in another account. Choose another one.')
   return { name, foldedName }
 }
 

@@ -70,6 +70,22 @@ test('a name exists once in the installation, in upper or lower case', async () 
   expect(await statusOf(owner, 'POST', '/users', { name: ' \n', role: 'viewer' })).toBe(400)
 })
 
+test.each([
+  ['a letter of another alphabet', 'Zoe@example.org', 'Zoе@example.org'],
+  ['compatible letters', 'Yann', 'Ｙａｎｎ'],
+  ['a digit', 'xoo1', 'x00l'],
+  ['an upper-case i for an l', 'wally', 'waIly'],
+  ['an invisible character', 'Vera', 'Ve\u200bra'],
+  ['letters that look like one', 'umber', 'urnber'],
+  ['a space of another width', 'T T', 'T\u2003T'],
+])('D23: a name that is mistaken for another person’s is refused: %s', async (_, name, lookalike) => {
+  const { id } = await owner.get<Invitation>('POST', '/users', { name, role: 'viewer' })
+  expect(await statusOf(owner, 'POST', '/users', { name: lookalike, role: 'viewer' })).toBe(409)
+  const other = await owner.get<Invitation>('POST', '/users', { name: `not ${name}`, role: 'viewer' })
+  expect(await statusOf(owner, 'PUT', `/users/${other.id}`, { name: lookalike })).toBe(409)
+  expect(await statusOf(owner, 'PUT', `/users/${id}`, { name: lookalike })).toBe(200) // their own
+})
+
 test('a change of the role applies to the next request; who is disabled or deleted is out, with every link', async () => {
   const { id, person } = await invite(owner, 'Changing')
   expect(await statusOf(person, 'GET', '/keys')).toBe(200)

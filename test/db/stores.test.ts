@@ -259,6 +259,7 @@ const STORES: readonly (readonly [store: string, calls: readonly Call[]])[] = [
       (tx) => users.isNameTaken(tx, 'bob'),
       (tx) => users.isNameTaken(tx, 'eve'),
       (tx) => users.isNameTaken(tx, 'bob', id('2')),
+      async (tx) => (await users.listNames(tx, id('2'))).toSorted(),
       (tx) => users.listUserNames(tx, [id('1'), 'none']),
       (tx) => users.listUserNames(tx, []),
       (tx) => users.insertUser(tx, user(3, 'not for long')),
