@@ -18,6 +18,11 @@ export class ApiFailure extends Error {
   }
 }
 
+/** Whether the same call may succeed a moment later: no answer, too many calls, or a server that is not ready. */
+export function mayPass({ status }: ApiFailure): boolean {
+  return status === 0 || status === 429 || status >= 502
+}
+
 export type Query = Readonly<Record<string, string | number | undefined>>
 type Call = {
   query?: Query

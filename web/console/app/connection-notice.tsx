@@ -2,6 +2,7 @@ import { Button } from '@mantine/core'
 import { useEffect, useState, useSyncExternalStore } from 'react'
 import { connection } from './connection.ts'
 import styles from './connection-notice.module.css'
+import { Countdown } from './countdown.tsx'
 import { WarningIcon } from './icons.tsx'
 
 /** Over every page while the server does not answer. */
@@ -34,13 +35,4 @@ export function ConnectionNotice() {
       </Button>
     </section>
   )
-}
-
-function Countdown({ toMs }: { toMs: number }) {
-  const [nowMs, setNowMs] = useState(Date.now)
-  useEffect(() => {
-    const ticking = setInterval(() => setNowMs(Date.now()), 500)
-    return () => clearInterval(ticking)
-  }, [])
-  return `Next try in ${Math.max(1, Math.ceil((toMs - nowMs) / 1000))} s`
 }

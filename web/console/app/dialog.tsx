@@ -9,6 +9,8 @@ type DialogProps = {
   onClose(): void
   /** What the button does, such as "Move". */
   action: string
+  /** What closing it means, where that is more than nothing. */
+  cancel?: string
   color?: 'lamp' | 'stop'
   isBusy: boolean
   isDisabled?: boolean
@@ -21,7 +23,18 @@ type DialogProps = {
  * A question with one answer to give, open as long as it is in the page: Enter gives the answer, Escape closes. What failed is said above
  * the buttons, and the input is kept.
  */
-export function Dialog({ title, onClose, action, color = 'lamp', isBusy, isDisabled, error, onSubmit, children }: DialogProps) {
+export function Dialog({
+  title,
+  onClose,
+  action,
+  cancel = 'Cancel',
+  color = 'lamp',
+  isBusy,
+  isDisabled,
+  error,
+  onSubmit,
+  children,
+}: DialogProps) {
   useFocusReturn()
   const submit = (event: FormEvent) => {
     event.preventDefault()
@@ -34,7 +47,7 @@ export function Dialog({ title, onClose, action, color = 'lamp', isBusy, isDisab
         {Boolean(error) && <FailureNotice error={error} />}
         <div className={styles.buttons}>
           <Button variant="default" onClick={onClose} data-autofocus={color === 'stop' || undefined}>
-            Cancel
+            {cancel}
           </Button>
           <Button type="submit" color={color} loading={isBusy} disabled={isDisabled}>
             {action}

@@ -1,5 +1,5 @@
 import { MutationCache, onlineManager, QueryCache, QueryClient } from '@tanstack/react-query'
-import { ApiFailure } from '../api.ts'
+import { ApiFailure, mayPass } from '../api.ts'
 import { connection } from './connection.ts'
 
 const MAX_RETRIES = 3
@@ -15,15 +15,14 @@ export function createQueryClient(onSignedOut: () => void): QueryClient {
     queryCache: new QueryCache({ onError }),
     mutationCache: new MutationCache({ onError }),
     defaultOptions: {
-      queries: { staleTime: 10_000, retry: (count, error) => count < MAX_RETRIES && mayPass(error), retryDelay: delayOf },
+      queries: {
+        staleTime: 10_000,
+        retry: (count, error) => count < MAX_RETRIES && error instanceof ApiFailure && mayPass(error),
+        retryDelay: delayOf,
+      },
       mutations: { networkMode: 'always' },
     },
   })
-}
-
-/** Whether the same call may succeed a moment later: no answer, too many calls, or a server that is not ready. */
-function mayPass(error: Error): boolean {
-  return error instanceof ApiFailure && (error.status === 0 || error.status === 429 || error.status >= 502)
 }
 
 function delayOf(attempt: number, error: Error): number {

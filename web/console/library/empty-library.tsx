@@ -9,9 +9,9 @@ import styles from './empty-library.module.css'
 /** What an account without videos begins with; an upload that begins here leads on to its first steps. */
 export function EmptyLibrary() {
   const navigate = useNavigate()
-  const uploadCount = useUploadList().length
-  const [earlierUploadCount] = useState(uploadCount)
-  const hasBegun = uploadCount > earlierUploadCount
+  const uploads = useUploadList()
+  const [earlier] = useState(() => new Set(uploads.map(({ id }) => id)))
+  const hasBegun = uploads.some(({ id }) => !earlier.has(id))
   useEffect(() => {
     if (hasBegun) void navigate({ to: '/welcome', replace: true })
   }, [hasBegun, navigate])

@@ -13,8 +13,8 @@ function useOpenFolder(): string {
   return folder ?? ROOT_FOLDER_ID
 }
 
-/** Starts uploads into the open folder. @returns their ids */
-export function useAddFiles(): (chosen: readonly ChosenFile[]) => string[] {
+/** Starts uploads into the open folder. */
+export function useAddFiles(): (chosen: readonly ChosenFile[]) => Promise<void> {
   const uploads = useUploads()
   const folderId = useOpenFolder()
   return useCallback((chosen) => uploads.add(chosen, folderId), [uploads, folderId])

@@ -1,23 +1,16 @@
 /** A file to upload, and the folders in which it was dropped or chosen. */
 export type ChosenFile = { file: File; folders: readonly string[] }
 
-/** Recorders and converters write these; some of them browsers know no type of. */
-const VIDEO_NAMES = /\.(3g2|3gp|asf|avi|dv|f4v|flv|m2ts|m2v|m4v|mkv|mov|mp4|mpe?g|mts|mxf|ogm|ogv|qt|ts|vob|webm|wmv)$/i
+const BY_NAME = new Intl.Collator(undefined, { numeric: true })
 
-/** What looks like a video, by its type or name, and the names of what does not. */
-export function sortOut(chosen: readonly ChosenFile[]): { videos: ChosenFile[]; others: string[] } {
-  const isVideo = ({ file }: ChosenFile) =>
-    !file.name.startsWith('.') && (file.type.startsWith('video/') || VIDEO_NAMES.test(file.name))
-  const others = chosen.filter((one) => !isVideo(one) && !one.file.name.startsWith('.'))
-  return { videos: chosen.filter(isVideo), others: others.map(({ file }) => file.name) }
-}
-
-/** Of an input for files, or for a whole folder. */
+/** Of an input for files, in their order, or for a whole folder, by the names of its files. */
 export function readInput(files: Iterable<File>): ChosenFile[] {
-  return Array.from(files, (file) => ({ file, folders: file.webkitRelativePath.split('/').slice(0, -1) }))
+  return Array.from(files)
+    .toSorted((a, b) => BY_NAME.compare(a.webkitRelativePath, b.webkitRelativePath))
+    .map((file) => ({ file, folders: file.webkitRelativePath.split('/').slice(0, -1) }))
 }
 
-/** The files of a drop, and those in its folders. To be called during the event: after it the browser has forgotten what was dropped. */
+/** The files of a drop in their order, and those in its folders by their names. To be called during the event: after it the browser has forgotten what was dropped. */
 export function readDrop(transfer: DataTransfer): Promise<ChosenFile[]> {
   const items = Array.from(transfer.items).filter(({ kind }) => kind === 'file')
   const reading = items.map(async (item) => {
@@ -35,13 +28,21 @@ async function readEntry(entry: FileSystemEntry, folders: readonly string[]): Pr
     return [{ file, folders }]
   }
   if (!isFolder(entry)) return []
-  const reader = entry.createReader()
   const found: ChosenFile[] = []
+  const entries = await readFolder(entry)
+  for (const inner of entries.toSorted((a, b) => BY_NAME.compare(a.name, b.name)))
+    found.push(...(await readEntry(inner, [...folders, entry.name])))
+  return found
+}
+
+/** A browser gives a hundred entries at a time, in no order; none is the end. */
+async function readFolder(folder: FileSystemDirectoryEntry): Promise<FileSystemEntry[]> {
+  const reader = folder.createReader()
+  const found: FileSystemEntry[] = []
   for (;;) {
-    // A hundred at a time, in the order of the folder; an empty answer is the end.
     const entries = await new Promise<FileSystemEntry[]>((resolve, reject) => reader.readEntries(resolve, reject))
     if (entries.length === 0) return found
-    for (const inner of entries) found.push(...(await readEntry(inner, [...folders, entry.name])))
+    found.push(...entries)
   }
 }
 

@@ -10,7 +10,7 @@ export function FileInputs({ children }: { children(choose: Choose): ReactNode }
   const files = useRef<HTMLInputElement>(null)
   const folder = useRef<HTMLInputElement>(null)
   const take = (input: HTMLInputElement) => {
-    addFiles(readInput(input.files ?? []))
+    void addFiles(readInput(input.files ?? []))
     input.value = '' // so that the same files can be chosen again
   }
   return (

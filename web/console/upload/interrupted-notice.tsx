@@ -2,26 +2,31 @@ import { ActionIcon } from '@mantine/core'
 import { useEffect, useState } from 'react'
 import { CloseIcon, WarningIcon } from '../app/icons.tsx'
 import { listNames } from '../units.ts'
-import { takeInterrupted } from './interrupted.ts'
+import { type Interrupted, takeInterrupted } from './interrupted.ts'
 import styles from './interrupted-notice.module.css'
 
-/** Which uploads ended with their tab, on the next visit: until it is closed by hand. */
+const REASONS = {
+  closed: 'when the tab was closed',
+  reloaded: 'when the page was loaded again',
+  stopped: 'when the browser or the computer stopped',
+} as const satisfies Record<Interrupted['why'], string>
+
+/** Which uploads ended with their page, on the next visit: until it is closed by hand. */
 export function InterruptedNotice() {
-  const [titles, setTitles] = useState<string[]>([])
+  const [interrupted, setInterrupted] = useState<Interrupted[]>([])
   useEffect(() => {
-    void takeInterrupted().then((taken) => taken.length > 0 && setTitles(taken))
+    void takeInterrupted().then((taken) => taken.length > 0 && setInterrupted(taken))
   }, [])
-  if (titles.length === 0) return null
-  return (
-    <div role="alert" className={styles.notice}>
+  return interrupted.map(({ titles, why }) => (
+    <div key={why + titles.join()} role="alert" className={styles.notice}>
       <WarningIcon size={18} />
       <p>
-        {titles.length === 1 ? 'An upload' : `${titles.length} uploads`} ended when the tab was closed: {listNames(titles)}. Add{' '}
+        {titles.length === 1 ? 'An upload' : `${titles.length} uploads`} ended {REASONS[why]}: {listNames(titles)}. Add{' '}
         {titles.length === 1 ? 'this file' : 'these files'} again; the entries in the list that wait for a file can be deleted.
       </p>
-      <ActionIcon variant="subtle" color="gray" aria-label="Close this notice" onClick={() => setTitles([])}>
+      <ActionIcon variant="subtle" color="gray" aria-label="Close this notice" onClick={() => setInterrupted([])}>
         <CloseIcon size={16} />
       </ActionIcon>
     </div>
-  )
+  ))
 }

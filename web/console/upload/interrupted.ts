@@ -1,33 +1,58 @@
-// Uploads end with their tab. What was not finished is kept by name, so that the next visit can say what is missing. A tab holds a lock
-// of the browser while it uploads: names whose lock is free belong to a tab that is gone.
+// Uploads end with their page. What was under way is kept by name, so that the next visit can say what is missing, and why. A page holds
+// a lock of the browser while it uploads: names whose lock is free belong to a page that is gone. It says that it is left; one that
+// could not say so was ended by the browser or the machine.
 
 const PREFIX = 'reelgate-uploads-'
-const tab = `${PREFIX}${crypto.randomUUID()}`
+const PAGE_KEY = 'reelgate-uploads-page'
+
+export type Interrupted = { titles: string[]; why: 'closed' | 'reloaded' | 'stopped' }
+
+const page = `${PREFIX}${crypto.randomUUID()}`
+let titles: readonly string[] = []
 let release: (() => void) | undefined
 
-/** Keeps the names of what this tab has not uploaded yet; none: it has nothing to lose. */
-export function keepUnfinished(titles: readonly string[]): void {
+/** Keeps the names of what this page is uploading; none: it has nothing to lose. */
+export function keepUnderWay(next: readonly string[]): void {
+  titles = next
   if (titles.length === 0) {
-    localStorage.removeItem(tab)
+    localStorage.removeItem(page)
+    window.removeEventListener('pagehide', leave)
     release?.()
     release = undefined
     return
   }
-  localStorage.setItem(tab, JSON.stringify(titles))
-  if (release) return
+  if (release) {
+    write({ isLeft: false })
+    return
+  }
   const held = Promise.withResolvers<void>()
   release = held.resolve
-  void navigator.locks?.request(tab, () => held.promise)
+  sessionStorage.setItem(PAGE_KEY, page)
+  window.addEventListener('pagehide', leave)
+  void navigator.locks.request(page, () => {
+    if (titles.length > 0) write({ isLeft: false }) // names without a lock would count as those of a page that is gone
+    return held.promise
+  })
 }
 
-/** Takes the names that closed tabs have left. */
-export async function takeInterrupted(): Promise<string[]> {
-  const locks = (await navigator.locks?.query())?.held ?? []
-  const held = new Set([tab, ...locks.map(({ name }) => name)])
-  const left = Object.keys(localStorage).filter((key) => key.startsWith(PREFIX) && !held.has(key))
-  return left.flatMap((key) => {
-    const titles: unknown = JSON.parse(localStorage.getItem(key) ?? '[]')
+function leave() {
+  write({ isLeft: true })
+}
+
+function write({ isLeft }: { isLeft: boolean }) {
+  localStorage.setItem(page, JSON.stringify({ titles, isLeft }))
+}
+
+/** Takes the names that pages which are gone have left. */
+export async function takeInterrupted(): Promise<Interrupted[]> {
+  const { held = [] } = await navigator.locks.query()
+  const alive = new Set([page, ...held.map(({ name }) => name)])
+  const gone = Object.keys(localStorage).filter((key) => key.startsWith(PREFIX) && key !== PAGE_KEY && !alive.has(key))
+  return gone.flatMap((key) => {
+    const left: { titles?: unknown; isLeft?: unknown } = JSON.parse(localStorage.getItem(key) ?? '{}')
     localStorage.removeItem(key)
-    return Array.isArray(titles) ? titles.filter((title) => typeof title === 'string') : []
+    if (!Array.isArray(left.titles)) return []
+    const why = left.isLeft !== true ? 'stopped' : sessionStorage.getItem(PAGE_KEY) === key ? 'reloaded' : 'closed'
+    return [{ titles: left.titles.filter((title) => typeof title === 'string'), why }]
   })
 }

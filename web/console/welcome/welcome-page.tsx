@@ -92,7 +92,9 @@ function AddStep({ upload }: { upload: Upload | undefined }) {
       <p>Uploading {upload.title}</p>
       <Progress value={percent} size={10} aria-label={`Upload of ${upload.title}`} />
       <p>
-        {upload.isStalled ? 'Waiting for the connection' : `${percent} % of ${formatBytes(upload.sizeBytes)}`}
+        {upload.isStalled || upload.state === 'pausing'
+          ? 'Waiting for the connection'
+          : `${percent} % of ${formatBytes(upload.sizeBytes)}`}
         {speed > 0 && ` · ${formatBytes(speed)}/s`}. Keep this tab open until it is uploaded.
       </p>
     </div>
