@@ -109,7 +109,11 @@ export async function findRulesOfOtp(db: Db, hash: Buffer): Promise<string | nul
 
 /** What the player's page reads of its OTP. */
 export function findPageOptions(db: Db, hash: Buffer) {
-  return db.selectFrom('otp').select(['rules', 'watermarks']).where('hash', '=', hash).executeTakeFirst()
+  return db
+    .selectFrom('otp')
+    .select(['hash as otpHash', 'accountId', 'videoId', 'userId', 'rules', 'watermarks'])
+    .where('hash', '=', hash)
+    .executeTakeFirst()
 }
 
 /**

@@ -33,6 +33,7 @@ export function createTickets(master: MasterKey, nowS: () => number): Tickets {
   }
 }
 
-function refererHost(referer: string | undefined): string {
+/** The host of a Referer; `-` for none. */
+export function refererHost(referer: string | undefined): string {
   return (referer && URL.canParse(referer) && new URL(referer).host) || '-'
 }

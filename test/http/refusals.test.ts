@@ -48,6 +48,25 @@ test('an owner sees who was refused and why, the newest first, page by page; ano
   expect((await read(await reelgate.newOwner('Another'))).rows).toEqual([])
 })
 
+test('U39: a link that is opened directly, or on another site, is listed as refused by its rule, and is an alert', async () => {
+  const owner = await reelgate.newOwner('With a site')
+  const { videoId } = await owner.credentials('A lesson')
+  const otp = await owner.issueOtp(videoId, { userId: 'eva', whitelisthref: 'school.example' })
+  const open = (headers: Record<string, string>) => fetch(`${reelgate.url}/player/?otp=${otp}`, { headers })
+  expect((await open({ Referer: 'https://lessons.school.example/' })).status).toBe(200)
+  expect((await read(owner)).rows).toEqual([])
+  expect((await open({ 'Sec-Fetch-Dest': 'document', 'User-Agent': 'A browser' })).status).toBe(403)
+  expect((await open({ Referer: 'https://elsewhere.example/' })).status).toBe(403)
+  const refused = { reason: 'site-not-allowed', userId: 'eva', video: videoId, rule: 'whitelisthref', count: 1 }
+  expect((await read(owner)).rows).toMatchObject([
+    { ...refused, site: 'elsewhere.example' },
+    { ...refused, site: null, userAgent: 'A browser', address: '127.0.0.1' },
+  ])
+  expect(await (await owner.call('GET', '/api/alerts?cause=rule-refused')).json()).toMatchObject({
+    rows: [{ userId: 'eva', video: videoId, count: 2, numbers: { rule: 'whitelisthref' } }],
+  })
+})
+
 test('the attempts on one OTP are twenty rows and a count, however often it is tried', async () => {
   const otp = await reelgate.owner.issueOtp(reelgate.videoId, { userId: 'cid', ipGeo: { block: ['127.0.0.1'] } })
   for (let attempt = 0; attempt < 23; attempt++) await reelgate.newViewer().redeem(otp)

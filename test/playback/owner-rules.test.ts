@@ -225,7 +225,8 @@ describe('P13: where the video may be embedded', () => {
     expect(html).toContain('This video may not be shown on this site.')
     expect(html).not.toMatch(/<script|reelgate-page/)
     expect(policy).toMatch(/^default-src 'none'; style-src 'self'/)
-    expect([spentAt(otp), attemptsOf(otp)]).toEqual([null, []])
+    const refusal = { outcome: 'site-not-allowed', rule: 'whitelisthref', address: '127.0.0.1', attempt_count: 1 }
+    expect([spentAt(otp), attemptsOf(otp)]).toEqual([null, [refusal]])
   })
 
   test('an expression lets in the one site that it matched', async () => {

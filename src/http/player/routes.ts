@@ -29,7 +29,7 @@ const EMBEDS: Readonly<Record<string, EmbedScript>> = {
   '/vdo.js': 'vdo',
 }
 
-/** The player's page and its files, and the scripts of embedding pages. Loading the page spends nothing and reads nothing of the OTP but its whitelist and whether it has watermarks. */
+/** The player's page and its files, and the scripts of embedding pages. Loading the page spends nothing and reads nothing of the OTP but its whitelist and whether it has watermarks; a viewer whom the whitelist refuses is recorded. */
 export async function playerInterface(app: App, deps: PlayerDeps): Promise<void> {
   const { files, embeds } = deps.player
   limitByAddress(app, deps, 'pages')
@@ -60,10 +60,12 @@ async function sendPage(deps: PlayerDeps, request: FastifyRequest, reply: Fastif
   // Read as the player reads it: all after the first question mark; of two values of a name the first.
   const query = new URL(request.url, 'http://player.invalid').searchParams
   const named = { otp: query.get('otp'), session: query.get('session') }
-  const { framing, mayFloat, isKnown } = await findPageOptionsOf(deps, named, {
-    referer,
-    isTop: request.headers['sec-fetch-dest'] === 'document',
-  })
+  const { framing, mayFloat, isKnown } = await findPageOptionsOf(
+    deps,
+    named,
+    { referer, isTop: request.headers['sec-fetch-dest'] === 'document' },
+    { address: deps.addressOf(request), userAgent: request.headers['user-agent'] ?? '' },
+  )
   if (!isKnown) await countGuess(deps, request)
   const { script, style } = deps.player
   const rootPath = pathToRoot(request.url)
