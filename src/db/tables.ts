@@ -32,6 +32,7 @@ export type Tables = {
   playbackSession: PlaybackSessionTable
   keyBudget: KeyBudgetTable
   streamSlot: StreamSlotTable
+  viewer: ViewerTable
   viewing: ViewingTable
   viewingDay: ViewingDayTable
   redeemAttempt: RedeemAttemptTable
@@ -429,6 +430,8 @@ type OtpTable = {
   streamLimit: number | null
   /** JSON of playback/rules.ts `Rules`; null: none. */
   rules: string | null
+  /** JSON of viewers/viewer-store.ts `ViewerName`; null: it names no viewer. */
+  viewer: string | null
 }
 
 /** The server's side of the keys that browsers agree with it: playback-protocol.md, section 3. */
@@ -502,6 +505,17 @@ type StreamSlotTable = {
   takenAtS: number
   /** On the playback clock; from then on another session may acquire it. */
   endsAtS: number
+}
+
+/** What the owner calls a viewer. */
+type ViewerTable = {
+  accountId: string
+  /** The owner's label of the viewer. */
+  userId: string
+  name: string | null
+  email: string | null
+  /** When an OTP that names the viewer was last redeemed, on the playback clock. */
+  namedAtS: number
 }
 
 /** What a viewer has watched of a video. Times are on the playback clock. */
@@ -700,6 +714,7 @@ export type SegmentRow = Selectable<SegmentTable>
 export type ServerKeyRow = Selectable<ServerKeyTable>
 export type AlertRow = Selectable<AlertTable>
 export type AlertMailRow = Selectable<AlertMailTable>
+export type ViewerRow = Selectable<ViewerTable>
 export type ViewingRow = Selectable<ViewingTable>
 export type ViewingDayRow = Selectable<ViewingDayTable>
 export type KeyBudgetRow = Selectable<KeyBudgetTable>

@@ -19,6 +19,7 @@ const insertForVideo = prepared<OtpToIssue>()((db, value) =>
       'forcedBitrateKbps',
       'licenseRules',
       'rules',
+      'viewer',
       'issuedAtS',
       'expiresAtS',
     ])
@@ -36,6 +37,7 @@ const insertForVideo = prepared<OtpToIssue>()((db, value) =>
           value('forcedBitrateKbps').as('forcedBitrateKbps'),
           value('licenseRules').as('licenseRules'),
           value('rules').as('rules'),
+          value('viewer').as('viewer'),
           value('issuedAtS').as('issuedAtS'),
           value('expiresAtS').as('expiresAtS'),
         ])
@@ -68,6 +70,7 @@ const selectOtp = (db: Db, hash: Buffer) =>
       'otp.watermarks',
       'otp.forcedBitrateKbps',
       'otp.rules',
+      'otp.viewer',
       'otp.expiresAtS',
       'otp.spentAtS',
       'apiKey.id as keyId',

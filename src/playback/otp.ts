@@ -2,6 +2,7 @@ import { hashSecret, newSecret } from '../crypto/secret.ts'
 import type { AlsoInTransaction, Write } from '../db/write.ts'
 import { videoNotFound } from '../errors.ts'
 import type { OutboundPolicy } from '../outbound/policy.ts'
+import type { ViewerName } from '../viewers/viewer-store.ts'
 import { listImageUrls, type Watermark } from '../watermark/watermark.ts'
 import type { WatermarkImages } from '../watermark/watermark-image.ts'
 import { insertOtp } from './otp-store.ts'
@@ -29,6 +30,8 @@ export type OtpRequest = {
   /** Checked for form and kept, for DRM licences. */
   licenseRules?: Record<string, unknown>
   rules?: Rules
+  /** What the owner calls the viewer, for lists; only with a userId. */
+  viewer?: ViewerName
 }
 
 /** Longest life of an OTP, a year: more counts as that. */
@@ -60,6 +63,7 @@ export async function issueOtp(
     forcedBitrateKbps: request.forcedBitrateKbps ?? null,
     licenseRules: request.licenseRules ? JSON.stringify(request.licenseRules) : null,
     rules: request.rules ? JSON.stringify(request.rules) : null,
+    viewer: request.viewer ? JSON.stringify(request.viewer) : null,
     issuedAtS,
     expiresAtS: issuedAtS + Math.min(request.ttlS, MAX_TTL_S),
   }

@@ -1,3 +1,4 @@
+import { removeOldViewerNames } from '../viewers/viewer-store.ts'
 import { removeOldViewingDays, removeOldViewings } from '../viewers/viewing-store.ts'
 import { removeOldKeyBudgets } from './key-budget-store.ts'
 import { removeOldOtps } from './otp-store.ts'
@@ -14,7 +15,7 @@ const BATCH_SIZE = 500
 
 /**
  * Removes ended sessions and unused key budgets after a day, OTPs a week after they expire, and what viewers watched
- * after `viewerDataDays`.
+ * and are called after `viewerDataDays`.
  */
 export async function prunePlayback(
   { write, nowS }: Pick<PlaybackDeps, 'write' | 'nowS'>,
@@ -26,5 +27,6 @@ export async function prunePlayback(
   while ((await write((tx) => removeOldOtps(tx, nowS() - KEEP_OTPS_S, BATCH_SIZE))) > 0);
   const firstKeptDay = Math.floor(nowS() / DAY_S) - viewerDataDays
   while ((await write((tx) => removeOldViewings(tx, firstKeptDay * DAY_S, BATCH_SIZE))) > 0);
+  while ((await write((tx) => removeOldViewerNames(tx, firstKeptDay * DAY_S, BATCH_SIZE))) > 0);
   while ((await write((tx) => removeOldViewingDays(tx, firstKeptDay, BATCH_SIZE))) > 0);
 }

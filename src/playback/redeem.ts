@@ -2,6 +2,7 @@ import { recordAuditEvent } from '../audit/audit-log.ts'
 import { hashSecret, isSecret, newToken } from '../crypto/secret.ts'
 import type { Db } from '../db/database.ts'
 import type { PlaybackSessionRow } from '../db/tables.ts'
+import { saveViewerName, type ViewerName } from '../viewers/viewer-store.ts'
 import { addVideoEvents } from '../webhooks/outbox.ts'
 import { openPage } from './admit-request.ts'
 import type { LiveSession } from './live-session.ts'
@@ -190,9 +191,17 @@ async function openOrResumeSession(tx: Db, context: RedeemContext, otp: FoundOtp
       endsAtS: nowS + Math.max(MIN_SESSION_S, Math.ceil(2 * (otp.durationS ?? 0))),
       lastSeenAtS: nowS,
     })
+    await saveName(tx, otp, nowS)
     return { row, isNew: true }
   }
   return resumeSession(tx, context, otp)
+}
+
+/** The name is stored where the viewer's other rows are, so that it is erased with them. */
+async function saveName(tx: Db, { accountId, userId, viewer }: FoundOtp, namedAtS: number): Promise<void> {
+  if (userId === null || viewer === null) return
+  const { name, email }: ViewerName = JSON.parse(viewer)
+  await saveViewerName(tx, { accountId, userId, name, email, namedAtS })
 }
 
 /** Where a whitelist expression allowed the ticket's host, the session stores that host: a reloaded page does not name one. */

@@ -79,6 +79,26 @@ export async function listWatchedDays(
   return rows.map(({ day, ...row }) => ({ date: new Date(day * DAY_S * 1000).toISOString().slice(0, 10), ...row }))
 }
 
+/**
+ * How much each viewer watched in these days, those who watched most first.
+ * @throws Failure as `listWatchedDays`
+ */
+export async function listWatchers(
+  deps: ViewersDeps,
+  accountId: string,
+  days: { fromDate: string; toDate: string },
+): Promise<{ userId: string; videos: number; watchedS: number; lastDate: string }[]> {
+  const ofViewers = Map.groupBy(await listWatchedDays(deps, accountId, days), ({ userId }) => userId)
+  return [...ofViewers]
+    .map(([userId, rows]) => ({
+      userId,
+      videos: new Set(rows.map(({ videoId }) => videoId)).size,
+      watchedS: rows.reduce((sum, { watchedS }) => sum + watchedS, 0),
+      lastDate: rows.at(-1)?.date ?? '', // they are in the order of days
+    }))
+    .toSorted((a, b) => b.watchedS - a.watchedS)
+}
+
 function parseDay(text: string): number {
   const timeMs = /^\d{4}-\d\d-\d\d$/.test(text) ? Date.parse(`${text}T00:00:00Z`) : Number.NaN
   if (Number.isNaN(timeMs)) throw new Failure('invalid', 'from and to are days such as 2026-11-21.')

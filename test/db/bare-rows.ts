@@ -12,6 +12,7 @@ export const makeOtpRow = (keys: OtpKeys) => ({
   forcedBitrateKbps: null,
   licenseRules: null,
   rules: null,
+  viewer: null,
   issuedAtS: 1,
   expiresAtS: 100,
 })

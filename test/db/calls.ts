@@ -30,6 +30,7 @@ import * as usage from '../../src/usage/usage-store.ts'
 import * as passkeys from '../../src/users/passkey-store.ts'
 import * as signIns from '../../src/users/sign-in-store.ts'
 import * as users from '../../src/users/user-store.ts'
+import * as viewers from '../../src/viewers/viewer-store.ts'
 import * as viewings from '../../src/viewers/viewing-store.ts'
 import * as deliveries from '../../src/webhooks/delivery-store.ts'
 import * as outbox from '../../src/webhooks/outbox-store.ts'
@@ -319,6 +320,8 @@ export const ONCE_ANALYZED: readonly Call[] = [
   ['the alerts of a mail', 2500, (db) => alertMails.listAlertsOfMail(db, { day: TODAY, cause: 'keys-drawn' }, 21)],
   ['old alerts', 200, (db) => alerts.removeOldAlerts(db, NOW_S - 900, 20)],
   ['old key budgets', 200, (db) => budgets.removeOldKeyBudgets(db, NOW_S - 900, 20)],
+  ['names of viewers', 60, (db) => viewers.findViewerNames(db, large, ['viewer 5', 'viewer 6', 'nobody'])],
+  ['old names of viewers', 200, (db) => viewers.removeOldViewerNames(db, NOW_S - 900, 20)],
   ['old viewings', 200, (db) => viewings.removeOldViewings(db, NOW_S - 900, 20)],
   ['old days of viewings', 200, (db) => viewings.removeOldViewingDays(db, 19_999, 20)],
   ['old slots', 100, (db) => slots.removeOldSlots(db, NOW_S - 900)],

@@ -139,6 +139,7 @@ const FILL: readonly (readonly [into: string, count: number, select: string])[] 
     `${ownerOf}, n / 100, case when n % 5 = 0 then 'keys-drawn' else 'rule-refused' end, 'subject ' || n, ${NOW_S} - n, 1, id(n),
       'viewer ' || (n % 1000), id(n), '{}'`,
   ],
+  ['viewer (account_id, user_id, name, named_at_s)', VIDEOS, `${ownerOf}, 'viewer ' || n, 'Viewer ' || n, ${NOW_S} - n`],
   [
     'viewing (account_id, user_id, video_id, intervals, watched_s, position_s, began_at_s, last_at_s)',
     VIDEOS,

@@ -44,6 +44,7 @@ import * as usage from '../../src/usage/usage-store.ts'
 import * as passkeys from '../../src/users/passkey-store.ts'
 import * as signIns from '../../src/users/sign-in-store.ts'
 import * as users from '../../src/users/user-store.ts'
+import * as viewers from '../../src/viewers/viewer-store.ts'
 import * as viewings from '../../src/viewers/viewing-store.ts'
 import * as watermarkImages from '../../src/watermark/watermark-image-store.ts'
 import * as deliveries from '../../src/webhooks/delivery-store.ts'
@@ -128,6 +129,7 @@ const viewing = (n: number, lastAtS: number) => ({
   ...{ accountId: A, userId: `viewer-${n}`, videoId: V2, intervals: '0 60 90 120', watchedS: 90, positionS: 120.5 },
   ...{ beganAtS: 1, lastAtS },
 })
+const viewerNamed = (namedAtS: number) => ({ accountId: A, userId: 'viewer-1', namedAtS })
 const viewingDay = (n: number, day: number) => ({
   ...{ accountId: A, day, videoId: V2, userId: `viewer-${n}`, intervals: '0 60', watchedS: 60 },
 })
@@ -941,7 +943,14 @@ const STORES: readonly (readonly [store: string, calls: readonly Call[]])[] = [
       (tx) => viewings.listViewingDays(tx, A, { fromDay: 20_001, toDay: 20_001, limit: 9 }),
       ...[3, 3].map((beforeS) => (tx: Db) => viewings.removeOldViewings(tx, beforeS, 9)),
       ...[20_000, 20_001].map((day) => (tx: Db) => viewings.removeOldViewingDays(tx, day, 1)),
+      (tx) => viewers.saveViewerName(tx, { ...viewerNamed(1), name: 'Ann', email: null }),
+      (tx) => viewers.saveViewerName(tx, { ...viewerNamed(2), name: null, email: 'ann@example.org' }),
+      (tx) => viewers.findViewerNames(tx, A, [viewing(1, 9).userId, 'nobody', null]),
+      (tx) => viewers.findViewerNames(tx, 'another', [viewing(1, 9).userId]),
+      ...[2, 3].map((beforeS) => (tx: Db) => viewers.removeOldViewerNames(tx, beforeS, 9)),
+      (tx) => viewers.saveViewerName(tx, { ...viewerNamed(3), name: 'Ann', email: null }),
       (tx) => viewings.removeViewer(tx, viewing(1, 9)),
+      (tx) => viewers.findViewerNames(tx, A, [viewing(1, 9).userId]),
       (tx) => viewings.listOtpsOfViewer(tx, viewing(1, 9)),
       async (tx) => viewings.removeOtps(tx, [...(await viewings.listOtpsOfViewer(tx, viewing(1, 9))), bytes(0)]),
     ],

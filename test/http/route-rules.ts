@@ -91,6 +91,7 @@ export const RULES: Record<string, Rule> = {
   'POST /api/hooks/:uuid/deliveries/replay': { opens: 'editor', status: 404 },
   'POST /api/hooks/:uuid/deliveries/:id/replay': { opens: 'editor', status: 404 },
 
+  'GET /api/watched': { opens: 'viewer', status: 200, path: '/api/watched?from=2026-11-01&to=2026-11-21' },
   'GET /api/usage': { opens: 'viewer', status: 200, path: '/api/usage?from=2026-11-01&to=2026-11-21' },
   'GET /api/sessions': { opens: 'viewer', status: 200 },
   'DELETE /api/sessions': { opens: 'editor', status: 200, path: '/api/sessions?userId=nobody' },

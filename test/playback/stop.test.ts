@@ -112,6 +112,7 @@ test('the list has who watches now, by viewer and by video, with where and since
   const row = {
     session: viewer.state.session,
     userId: 'gil',
+    viewer: null,
     video: otherVideo,
     title: 'Another video',
     startedAt: expect.stringMatching(/^20\d\d-.*Z$/),

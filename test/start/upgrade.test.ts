@@ -7,6 +7,8 @@ import { makeVideo } from '../videos.ts'
 
 /** What the versions after 0.2.0 added to its tables. */
 const ADDED_SINCE = [
+  'drop index chunk_open',
+  'drop index chunk_by_age',
   'alter table account drop column storage_limit_bytes',
   'drop table storage_day',
   'drop index video_by_title',
@@ -34,6 +36,8 @@ const ADDED_SINCE = [
   'create index watch_position_of_video on watch_position (video_id)',
   'create index watch_position_age on watch_position (saved_at_s)',
   `insert into watch_position select account_id, 'ann', id, 25.5, upload_time_s from video`,
+  'drop table viewer',
+  'alter table otp drop column viewer',
   'drop table viewing',
   'drop table viewing_day',
   'alter table playback_session drop column key_windows',

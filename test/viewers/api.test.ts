@@ -41,7 +41,10 @@ test('an owner lists what a viewer watched, who watched a video, and the seconds
   const today = new Date().toISOString().slice(0, 10)
   const csv = await reelgate.owner.call('GET', `/api/viewers?from=${today}&to=${today}`)
   expect(csv.headers.get('Content-Type')).toBe('text/csv; charset=utf-8')
-  expect((await csv.text()).split('\r\n').slice(0, 2)).toEqual(['date,userId,video,watchedS', `${today},ann,${videoId},2`])
+  expect((await csv.text()).split('\r\n').slice(0, 2)).toEqual([
+    'date,userId,video,watchedS,name,email',
+    `${today},ann,${videoId},2,,`,
+  ])
   expect((await reelgate.owner.call('GET', '/api/viewers?from=today&to=2026-11-21')).status).toBe(400)
 
   const other = await reelgate.newOwner('another account')
@@ -72,6 +75,39 @@ test('what a viewer played is counted from beats and keys, 90 % of it is an even
   expect((await viewer.key(0)).status).toBe(403)
 })
 
+test('U38: a viewer whose OTPs bring a name has it in every list, beside the id, until the viewer is erased', async () => {
+  const reelgate = await startReelgate({ video: await makeVideo() })
+  const { owner, videoId } = reelgate
+  for (const userId of ['ann', 'bob']) haveWatched(reelgate, userId, 2)
+  const otp = await owner.issueOtp(videoId, { userId: 'ann', viewer: { name: '=Ann, of Bonn', email: 'ann@example.org' } })
+  const [viewer, stranger] = [reelgate.newViewer(), reelgate.newViewer()]
+  await viewer.redeem(otp)
+  expect((await viewer.key(0)).status).toBe(200)
+  await stranger.redeem(otp) // refused
+  // A later one that brings only a name changes that alone.
+  await reelgate.newViewer().redeem(await owner.issueOtp(videoId, { userId: 'ann', viewer: { name: 'Ann Lee' } }))
+  const today = new Date().toISOString().slice(0, 10)
+  const days = `from=${today}&to=${today}`
+  const lists = ['/api/sessions', '/api/refusals', '/api/viewers/ann', `/api/videos/${videoId}/viewers`, `/api/watched?${days}`]
+  const namesIn = async (path: string) => {
+    const rows = (await rowsOf(reelgate, path)) as unknown as { userId: string; viewer: unknown }[]
+    return new Map(rows.map(({ userId, viewer: name }) => [userId, name]))
+  }
+  const ann = { name: 'Ann Lee', email: 'ann@example.org' }
+  for (const path of lists) expect.soft((await namesIn(path)).get('ann'), path).toEqual(ann)
+  expect((await namesIn(`/api/watched?${days}`)).get('bob')).toBeNull()
+  const csv = await (await owner.call('GET', `/api/viewers?${days}`)).text()
+  expect(csv.split('\r\n').toSorted()).toContain(`${today},ann,${videoId},2,Ann Lee,ann@example.org`)
+  const sessions = await (await owner.call('GET', '/api/sessions?format=csv')).text()
+  expect(sessions).toContain(',ann,Ann Lee,ann@example.org,')
+
+  const other = await reelgate.newOwner('another account')
+  expect(await (await other.call('GET', '/api/viewers/ann')).json()).toEqual({ rows: [] })
+  await owner.call('DELETE', '/api/viewers/ann')
+  expect(readRows(reelgate, 'select * from viewer')).toEqual([])
+  expect(await (await owner.call('GET', '/api/viewers/ann')).json()).toEqual({ rows: [] })
+})
+
 test('erasing a viewer leaves the name in no row but those of webhook deliveries, also after what was in memory is saved', async () => {
   const reelgate = await startReelgate({ video: await makeVideo(), env: { REELGATE_OUTBOUND_ALLOW: receivers.host } })
   const { owner, videoId } = reelgate
@@ -95,7 +131,7 @@ test('erasing a viewer leaves the name in no row but those of webhook deliveries
   await watch()
   const tablesOf = (text: string) =>
     listTables(reelgate).filter((table) => JSON.stringify(readRows(reelgate, `select * from ${table}`)).includes(text))
-  const stored = ['alert', 'delivery', 'key_budget', 'otp', 'playback_session', 'stream_slot', 'video_usage', 'viewing']
+  const stored = ['alert', 'delivery', 'key_budget', 'otp', 'playback_session', 'stream_slot', 'video_usage', 'viewer', 'viewing']
   await expect.poll(() => tablesOf(userId), { timeout: 20_000 }).toEqual(expect.arrayContaining(stored))
   const sentBytes = () => readRows(reelgate, 'select sum(sent_bytes) as sent from video_usage')
   const before = sentBytes()

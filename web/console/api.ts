@@ -57,13 +57,6 @@ export function onSignInAgain(ask: () => Promise<boolean>): () => void {
   }
 }
 
-/** The same for an operation that answers with a file of text, such as CSV. @throws ApiFailure */
-export async function callApiForText(method: string, path: string, call: Call = {}): Promise<string> {
-  const response = await send(method, path, call)
-  if (!response.ok) throw await readFailure(response)
-  return response.text()
-}
-
 /** A page of a list, and the cursor of the next one where there is one. @throws ApiFailure */
 export async function callApiForPage<Reply>(path: string, call: Call = {}): Promise<Reply & { after: string | undefined }> {
   const response = await send('GET', path, call)

@@ -35,6 +35,7 @@ export const KEYS = {
   otp: ['hash'],
   server_key: ['id'],
   playback_session: ['id'],
+  viewer: ['account_id', 'user_id'],
   viewing: ['id'],
   viewing_day: ['account_id', 'day', 'video_id', 'user_id'],
   redeem_attempt: ['id'],

@@ -1,12 +1,14 @@
 import { type Static, Type } from 'typebox'
 import { REFUSALS } from '../../playback/refusal.ts'
 import { listRefusedAttempts, type RefusedAttempt } from '../../playback/refusal-store.ts'
+import { findViewerNames } from '../../viewers/viewer-store.ts'
 import { EXAMPLE } from '../docs/examples.ts'
 import type { App } from '../server/app-type.ts'
 import { isoTime } from '../wire/iso-time.ts'
 import { refuseMisspelledNames } from '../wire/misspelled-names.ts'
 import { authenticateRequest } from './key.ts'
 import { PAGED_QUERY, type PagedListDeps, readPagedList } from './paged-list.ts'
+import { ViewerNameBody } from './viewer-name.ts'
 
 const ListQuery = Type.Object({
   video: Type.Optional(Type.String({ description: 'id of a video: only of this one' })),
@@ -17,6 +19,7 @@ const RefusalBody = Type.Object({
   video: Type.String({ description: 'its id', examples: [EXAMPLE.videoId] }),
   title: Type.Union([Type.String(), Type.Null()], { description: 'of the video; null: it was deleted' }),
   userId: Type.Union([Type.String(), Type.Null()], { description: 'of the OTP' }),
+  viewer: ViewerNameBody,
   reason: Type.String({
     description:
       'otp-used, otp-expired, otp-unknown, site-not-allowed, place-not-allowed, video-gone or session-ended; of a session that was open: stream-limit or key-pace',
@@ -58,12 +61,17 @@ export function refusalRoutes(app: App, deps: RefusalRoutesDeps): void {
       const rows = await readPagedList(deps, request, reply, (page) =>
         listRefusedAttempts(deps.slowQueryDb, accountId, { videoId, ...page }),
       )
-      return { rows: rows.map(refusalBody) }
+      const names = await findViewerNames(
+        deps.slowQueryDb,
+        accountId,
+        rows.map(({ userId }) => userId),
+      )
+      return { rows: rows.map((row) => ({ ...refusalBody(row), viewer: names.get(row.userId ?? '') ?? null })) }
     },
   )
 }
 
-function refusalBody({ atS, videoId, outcome, embeddingHost, attemptCount, ...row }: RefusedAttempt): Static<typeof RefusalBody> {
+function refusalBody({ atS, videoId, outcome, embeddingHost, attemptCount, ...row }: RefusedAttempt) {
   const { title, userId, rule, address, userAgent } = row
   const known = Object.entries(REFUSALS).find(([code]) => code === outcome)
   return {

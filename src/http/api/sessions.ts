@@ -2,10 +2,12 @@ import { type Static, Type } from 'typebox'
 import { findSummaries } from '../../catalogue/video.ts'
 import { Failure } from '../../errors.ts'
 import { listSessions, type StopDeps, type StopTarget, stopSessions } from '../../playback/stop.ts'
+import { findViewerNames } from '../../viewers/viewer-store.ts'
 import { EXAMPLE } from '../docs/examples.ts'
 import type { App } from '../server/app-type.ts'
 import { isoTime } from '../wire/iso-time.ts'
 import { authenticateRequest } from './key.ts'
+import { ViewerNameBody } from './viewer-name.ts'
 
 const MAX_ROWS = 1000
 
@@ -16,6 +18,7 @@ const ListQuery = Type.Object({ userId: Type.Optional(UserId), video: Type.Optio
 const SessionBody = Type.Object({
   session: Type.String({ description: 'its id, with which it can be stopped' }),
   userId: Type.Union([Type.String(), Type.Null()]),
+  viewer: ViewerNameBody,
   video: VideoId,
   title: Type.Union([Type.String(), Type.Null()], { description: 'of the video; null: it was deleted' }),
   startedAt: Type.String({ description: 'when its OTP was redeemed, ISO 8601' }),
@@ -63,9 +66,15 @@ export function sessionRoutes(app: App, { stops }: SessionRoutesDeps): void {
         accountId,
         sessions.map(({ videoId }) => videoId),
       )
+      const names = await findViewerNames(
+        stops.db,
+        accountId,
+        sessions.map(({ userId: id }) => id),
+      )
       return {
         rows: sessions.map(({ id, videoId, startedAtS, lastSeenAtS, ...session }) => ({
           session: id,
+          viewer: names.get(session.userId ?? '') ?? null,
           video: videoId,
           title: summaries.get(videoId)?.title ?? null,
           startedAt: isoTime(startedAtS),

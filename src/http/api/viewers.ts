@@ -2,6 +2,7 @@ import { type Static, Type } from 'typebox'
 import { findSummaries } from '../../catalogue/video.ts'
 import type { VideoSummary } from '../../catalogue/video-store.ts'
 import { type StopDeps, stopSessions } from '../../playback/stop.ts'
+import { findViewerNames } from '../../viewers/viewer-store.ts'
 import {
   type EraseDeps,
   eraseViewer,
@@ -9,6 +10,7 @@ import {
   listVideosOfViewer,
   listViewersOfVideo,
   listWatchedDays,
+  listWatchers,
   type ViewersDeps,
 } from '../../viewers/viewers.ts'
 import { EXAMPLE } from '../docs/examples.ts'
@@ -17,12 +19,14 @@ import { csvDocument } from '../wire/csv.ts'
 import { isoTime } from '../wire/iso-time.ts'
 import { authenticateRequest } from './key.ts'
 import { PAGED_QUERY, type PagedListDeps, readPagedList } from './paged-list.ts'
+import { ViewerNameBody } from './viewer-name.ts'
 
 const PageQuery = Type.Object(PAGED_QUERY)
 const UserId = Type.String({ description: 'of the OTPs', examples: ['reader-4711'] })
 const VideoId = Type.String({ description: 'id of the video', examples: [EXAMPLE.videoId] })
 const ViewingBody = Type.Object({
   userId: UserId,
+  viewer: ViewerNameBody,
   video: VideoId,
   title: Type.Union([Type.String(), Type.Null()], { description: 'of the video; null: it was deleted' }),
   lengthS: Type.Union([Type.Integer(), Type.Null()], { description: 'of the video, in seconds; null: it was deleted' }),
@@ -40,9 +44,24 @@ const DaysQuery = Type.Object({
   to: Type.String({ description: 'the last day', examples: ['2026-11-21'] }),
 })
 const DaysReply = {
-  200: { description: 'CSV of date, userId, video and watchedS', content: { 'text/csv': { schema: Type.String() } } },
+  200: {
+    description: 'CSV of date, userId, video, watchedS, name and email',
+    content: { 'text/csv': { schema: Type.String() } },
+  },
 }
 
+const WatchedReply = Type.Object({
+  rows: Type.Array(
+    Type.Object({
+      userId: UserId,
+      viewer: ViewerNameBody,
+      videos: Type.Integer({ description: 'of how many videos something was watched' }),
+      watchedS: Type.Integer({ description: 'seconds, those of each day' }),
+      lastDate: Type.String({ description: 'the last day in UTC, YYYY-MM-DD' }),
+    }),
+  ),
+})
+export type WatchedBody = Static<typeof WatchedReply>
 const EraseReply = Type.Object({
   message: Type.Literal('Erased'),
   videos: Type.Integer({ description: 'of how many videos something was watched' }),
@@ -130,8 +149,41 @@ export function viewerRoutes(app: App, deps: ViewerRoutesDeps): void {
       const { from: fromDate, to: toDate } = request.query
       const { accountId } = authenticateRequest(request)
       const days = await listWatchedDays({ db: deps.slowQueryDb }, accountId, { fromDate, toDate })
-      const rows = days.map(({ date, userId, videoId, watchedS }) => [date, userId, videoId, watchedS])
-      return reply.type('text/csv; charset=utf-8').send(csvDocument([['date', 'userId', 'video', 'watchedS'], ...rows]))
+      const names = await findViewerNames(
+        deps.slowQueryDb,
+        accountId,
+        days.map(({ userId }) => userId),
+      )
+      const rows = days.map(({ date, userId, videoId, watchedS }) => {
+        const { name, email } = names.get(userId) ?? {}
+        return [date, userId, videoId, watchedS, name ?? '', email ?? '']
+      })
+      const heads = ['date', 'userId', 'video', 'watchedS', 'name', 'email']
+      return reply.type('text/csv; charset=utf-8').send(csvDocument([heads, ...rows]))
+    },
+  )
+
+  app.get(
+    '/watched',
+    {
+      config: { permission: 'viewer' },
+      schema: {
+        summary: 'Who watched on some days',
+        description: 'How much each viewer watched, those who watched most first.',
+        querystring: DaysQuery,
+        response: { 200: WatchedReply },
+      },
+    },
+    async (request) => {
+      const { from: fromDate, to: toDate } = request.query
+      const { accountId } = authenticateRequest(request)
+      const viewers = await listWatchers({ db: deps.slowQueryDb }, accountId, { fromDate, toDate })
+      const names = await findViewerNames(
+        deps.slowQueryDb,
+        accountId,
+        viewers.map(({ userId }) => userId),
+      )
+      return { rows: viewers.map((viewer) => ({ ...viewer, viewer: names.get(viewer.userId) ?? null })) }
     },
   )
 }
@@ -146,13 +198,21 @@ async function viewingBodies(
     accountId,
     viewings.map(({ videoId }) => videoId),
   )
-  return viewings.map((viewing) => viewingBody(viewing, summaries.get(viewing.videoId)))
+  const names = await findViewerNames(
+    deps.db,
+    accountId,
+    viewings.map(({ userId }) => userId),
+  )
+  return viewings.map((viewing) => ({
+    ...viewingBody(viewing, summaries.get(viewing.videoId)),
+    viewer: names.get(viewing.userId) ?? null,
+  }))
 }
 
 function viewingBody(
   { userId, videoId, watchedS, intervals, positionS, ...times }: ListedViewing,
   video: VideoSummary | undefined,
-): Static<typeof ViewingBody> {
+) {
   return {
     ...{
       userId,

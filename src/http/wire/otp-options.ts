@@ -6,7 +6,7 @@ import { MAX_TTL_S, type OtpDeps, type OtpRequest } from '../../playback/otp.ts'
 import { type DefaultOptions, type FindOtpDefaults, NO_DEFAULTS, type OtpDefaults } from '../../playback/otp-defaults.ts'
 import { isGiven, mergeRules, readRules } from '../../playback/rules.ts'
 import { checkWhitelist } from '../../playback/whitelist.ts'
-import { fillForViewer, listNeededOptions, parseWatermarks, type ViewerOption } from '../../watermark/watermark.ts'
+import { fillForViewer, listNeededOptions, parseWatermarks, type Viewer, type ViewerOption } from '../../watermark/watermark.ts'
 import { refuseMisspelledNames } from './misspelled-names.ts'
 
 // The options of an OTP as both interfaces send them, JSON or form (wire-contract.md, section 5). Unknown keys are ignored.
@@ -42,7 +42,7 @@ const OtpOptions = Type.Object({
       { name: Type.Optional(Type.String({ maxLength: 128 })), email: Type.Optional(Type.String({ maxLength: 128 })) },
       {
         description:
-          'fills {name} and {email} in watermarks, which are refused without them; {id} is the userId, {ip} the address and {date} the day of the playback',
+          'with a `userId`, shown to you next to it; fills {name} and {email} in watermarks, which are refused without them; {id} is the userId, {ip} the address and {date} the day of the playback',
         examples: [{ email: 'ann@example.org' }],
       },
     ),
@@ -138,7 +138,7 @@ export async function readOtpOptions(
   const usual = { ttlS: DEFAULT_TTL_S, watermarks: [] }
   if (defaults === NO_DEFAULTS) {
     const chosen = { ...usual, ...own }
-    return { ...chosen, watermarks: fillForViewer(chosen.watermarks, viewer), userId, licenseRules }
+    return { ...chosen, watermarks: fillForViewer(chosen.watermarks, viewer), userId, viewer: nameOf(viewer), licenseRules }
   }
   const ofVideo = readChoices(outbound, keptDefaults(options, defaults.ofVideo, defaults))
   const ofAccount = readChoices(outbound, keptDefaults(options, defaults.ofAccount, defaults))
@@ -146,7 +146,13 @@ export async function readOtpOptions(
   const watermarks = fillForViewer(chosen.watermarks, viewer)
   const streamLimit = userId === undefined ? undefined : chosen.streamLimit
   const rules = mergeRules(own.rules, ofVideo.rules, ofAccount.rules)
-  return { ...chosen, watermarks, userId, streamLimit, licenseRules, rules }
+  return { ...chosen, watermarks, userId, viewer: nameOf(viewer), streamLimit, licenseRules, rules }
+}
+
+/** For the owner's lists, which know viewers by their userId. */
+function nameOf({ userId, name, email }: Viewer): OtpChoices['viewer'] {
+  if (userId === undefined || !(name || email)) return undefined
+  return { name: name || null, email: email || null }
 }
 
 /** Without those that the OTP removes. */

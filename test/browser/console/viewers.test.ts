@@ -51,6 +51,28 @@ test('who watches is listed; one session is stopped, then all of a viewer, and t
   expect(complaintsOf(page)).toEqual([])
 })
 
+test('U38: viewers whose links bring a name are listed and found by it', async () => {
+  const viewer = reelgate.newViewer()
+  const named = { userId: 'reader-12', viewer: { name: 'Lena Okafor', email: 'lena@example.org' } }
+  await viewer.redeem(await reelgate.owner.issueOtp(reelgate.videoId, named))
+  expect((await viewer.key(0)).status).toBe(200)
+  haveWatched(reelgate, 'reader-12', 2)
+  const page = await open('/viewers')
+  const row = page.getByRole('row').filter({ hasText: 'lena@example.org · reader-12' })
+  await row.getByRole('link', { name: 'Lena Okafor' }).waitFor()
+  await keepPicture(page, 'viewers-named')
+  await page.getByRole('link', { name: 'Who watched' }).click()
+  await page.getByRole('searchbox').fill('okafor')
+  await page.getByRole('link', { name: 'Lena Okafor' }).click()
+  await page.getByRole('heading', { name: 'Lena Okafor', level: 1 }).waitFor()
+  await page.getByText('lena@example.org · reader-12').waitFor()
+  const download = page.waitForEvent('download')
+  await page.getByRole('link', { name: 'Watched videos as CSV' }).click()
+  expect((await download).suggestedFilename()).toBe('viewers.csv')
+  await keepPicture(page, 'viewer-named')
+  expect(complaintsOf(page)).toEqual([])
+})
+
 test('by keyboard alone: from the list to a viewer, who is stopped and erased', async () => {
   const viewer = await watch('kim')
   haveWatched(reelgate, 'kim', 2)

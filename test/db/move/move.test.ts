@@ -168,7 +168,7 @@ async function startFull() {
   const otp = await owner.issueOtp(video, { userId: 'ben' })
   const viewer = reelgate.newViewer()
   const annotate = [{ type: 'image', url: `http://${receivers.host}/nothing.png` }]
-  const marked = await owner.issueOtp(video, { userId: 'ann', streamLimit: 1, annotate })
+  const marked = await owner.issueOtp(video, { userId: 'ann', streamLimit: 1, annotate, viewer: { name: 'Ann' } })
   expect((await viewer.redeem(marked)).playing).toBe(true)
   expect((await viewer.key(0)).status).toBe(200)
   for (const [state, positionS] of [

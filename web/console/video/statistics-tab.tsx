@@ -1,5 +1,4 @@
 import { useSuspenseQuery } from '@tanstack/react-query'
-import { Link } from '@tanstack/react-router'
 import type { VideoBody } from '../../../src/http/api/video-body.ts'
 import { statisticsQuery } from '../activity/queries.ts'
 import { csvUrl } from '../api.ts'
@@ -11,6 +10,7 @@ import { Chart } from '../charts/chart.tsx'
 import { formatBytes, formatCount, formatDay, formatDuration } from '../units.ts'
 import { sessionsQuery, type Viewing, viewingsOfVideoQuery } from '../viewers/queries.ts'
 import { SessionTable } from '../viewers/session-table.tsx'
+import { ViewerLink } from '../viewers/viewer-link.tsx'
 import { WatchedBar } from '../viewers/watched-bar.tsx'
 import { retentionQuery } from './queries.ts'
 
@@ -83,11 +83,7 @@ const COLUMNS: Column<Viewing>[] = [
   {
     name: 'Viewer',
     kind: 'title',
-    cell: ({ userId }) => (
-      <Link to="/viewers/$userId" params={{ userId }}>
-        {userId}
-      </Link>
-    ),
+    cell: ({ userId, viewer }) => <ViewerLink userId={userId} viewer={viewer} />,
   },
   { name: 'Parts', cell: (viewing) => <WatchedBar viewing={viewing} /> },
   { name: 'Watched', kind: 'number', cell: ({ watchedS }) => formatDuration(watchedS) },

@@ -1,12 +1,13 @@
 import { infiniteQueryOptions, queryOptions } from '@tanstack/react-query'
 import type { RefusalListBody } from '../../../src/http/api/refusals.ts'
 import type { SessionListBody } from '../../../src/http/api/sessions.ts'
-import type { ViewingListBody } from '../../../src/http/api/viewers.ts'
-import { callApi, callApiForPage, callApiForText } from '../api.ts'
-import { summarizeDays } from './watched-days.ts'
+import type { ViewingListBody, WatchedBody } from '../../../src/http/api/viewers.ts'
+import { callApi, callApiForPage } from '../api.ts'
 
 export type Session = SessionListBody['rows'][number]
 export type Viewing = ViewingListBody['rows'][number]
+export type Watcher = WatchedBody['rows'][number]
+export type ViewerName = Session['viewer']
 export type Refusal = RefusalListBody['rows'][number]
 export type SessionFilter = { userId?: string; video?: string }
 
@@ -55,8 +56,8 @@ const DAY_MS = 24 * 3600 * 1000
 export const watchedQuery = (days: number) =>
   queryOptions({
     queryKey: ['viewings', 'days', days],
-    queryFn: ({ signal }) => callApiForText('GET', 'viewers', { query: lastDays(days), signal }),
-    select: summarizeDays,
+    queryFn: ({ signal }) => callApi<WatchedBody>('GET', 'watched', { query: lastDays(days), signal }),
+    select: ({ rows }) => rows,
   })
 
 /** The first and the last of the last days in UTC, as the API counts them. */

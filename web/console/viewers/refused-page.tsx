@@ -7,6 +7,7 @@ import { type Column, DataTable } from '../app/data-table.tsx'
 import { Page } from '../app/page.tsx'
 import { describeDevice } from './device.ts'
 import { type Refusal, refusalsQuery } from './queries.ts'
+import { ViewerLink } from './viewer-link.tsx'
 import { ViewerParts } from './viewer-parts.tsx'
 
 /** Viewers whom the player refused, with the reason. */
@@ -64,14 +65,7 @@ const COLUMNS: Column<Refusal>[] = [
   },
   {
     name: 'Viewer',
-    cell: ({ userId }) =>
-      userId === null ? (
-        'Without an id'
-      ) : (
-        <Link to="/viewers/$userId" params={{ userId }}>
-          {userId}
-        </Link>
-      ),
+    cell: ({ userId, viewer }) => <ViewerLink userId={userId} viewer={viewer} />,
   },
   {
     name: 'Video',

@@ -13,6 +13,7 @@ import { countryName, describeDevice } from './device.ts'
 import type { Session, SessionFilter } from './queries.ts'
 import styles from './session-table.module.css'
 import { StopDialog } from './stop-dialog.tsx'
+import { ViewerLink } from './viewer-link.tsx'
 
 type SessionTableProps = {
   sessions: readonly Session[]
@@ -45,7 +46,7 @@ export function SessionTable({ sessions, filter = {}, without, empty }: SessionT
               <Button
                 variant="default"
                 size="xs"
-                aria-label={`Stop ${session.userId ?? 'this viewer'}, ${session.title ?? session.video}`}
+                aria-label={`Stop ${session.viewer?.name ?? session.userId ?? 'this viewer'}, ${session.title ?? session.video}`}
                 onClick={() => setStopping(session)}
               >
                 Stop
@@ -70,13 +71,8 @@ export function SessionTable({ sessions, filter = {}, without, empty }: SessionT
   )
 }
 
-function viewerCell({ userId }: Session) {
-  if (userId === null) return <span className={styles.soft}>Without an id</span>
-  return (
-    <Link to="/viewers/$userId" params={{ userId }}>
-      {userId}
-    </Link>
-  )
+function viewerCell({ userId, viewer }: Session) {
+  return <ViewerLink userId={userId} viewer={viewer} />
 }
 
 function videoCell({ video, title }: Session) {

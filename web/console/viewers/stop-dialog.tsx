@@ -9,9 +9,10 @@ import type { Session } from './queries.ts'
 type StopDialogProps = { session: Session; sessions: readonly Session[]; onClose(): void }
 
 /** Stops a session, or all of its viewer. */
-export function StopDialog({ session: { session, userId, title }, sessions, onClose }: StopDialogProps) {
+export function StopDialog({ session: { session, userId, viewer, title }, sessions, onClose }: StopDialogProps) {
   const queries = useQueryClient()
   const announce = useAnnounce()
+  const name = viewer?.name ?? userId ?? 'this viewer'
   const ofViewer = userId === null ? [] : sessions.filter((other) => other.userId === userId)
   const [target, setTarget] = useState<'session' | 'viewer'>('session')
   const stop = useMutation({
@@ -25,7 +26,7 @@ export function StopDialog({ session: { session, userId, title }, sessions, onCl
   })
   return (
     <Dialog
-      title={`Stop ${userId ?? 'this viewer'}?`}
+      title={`Stop ${name}?`}
       onClose={onClose}
       action="Stop"
       color="stop"
@@ -43,7 +44,7 @@ export function StopDialog({ session: { session, userId, title }, sessions, onCl
             <Radio value="session" label={`This session, of ${title ?? 'a deleted video'}`} />
             <Radio
               value="viewer"
-              label={ofViewer.length > 1 ? `All ${ofViewer.length} sessions of ${userId}` : `All sessions of ${userId}`}
+              label={ofViewer.length > 1 ? `All ${ofViewer.length} sessions of ${name}` : `All sessions of ${name}`}
             />
           </Stack>
         </Radio.Group>

@@ -13,6 +13,8 @@ import { useMay } from '../sign-in/queries.ts'
 import { formatDuration } from '../units.ts'
 import { sessionsQuery, type Viewing, viewingsOfViewerQuery } from './queries.ts'
 import { SessionTable } from './session-table.tsx'
+import { namesOf } from './viewer-link.tsx'
+import styles from './viewer-page.module.css'
 import { WatchedBar } from './watched-bar.tsx'
 
 const route = getRouteApi('/signed-in/viewers/$userId')
@@ -23,10 +25,12 @@ export function ViewerPage() {
   const { data: sessions } = useSuspenseQuery(sessionsQuery({ userId }))
   const { data: viewings } = useSuspenseQuery(viewingsOfViewerQuery(userId))
   const mayErase = useMay('editor')
+  const [name = userId, ...others] = namesOf(userId, viewings[0]?.viewer ?? sessions[0]?.viewer ?? null)
   return (
-    <Page title={userId} above={<Link to="/viewers">← Viewers</Link>}>
+    <Page title={name} above={<Link to="/viewers">← Viewers</Link>}>
+      {others.length > 0 && <p className={styles.others}>{others.join(' · ')}</p>}
       <Section title="Watching now">
-        <SessionTable sessions={sessions} filter={{ userId }} without="viewer" empty={`${userId} is not watching right now.`} />
+        <SessionTable sessions={sessions} filter={{ userId }} without="viewer" empty={`${name} is not watching right now.`} />
       </Section>
       <Section title="Watched" lead="The filled part of each bar was watched, from the beginning of the video to its end.">
         <DataTable
@@ -35,7 +39,7 @@ export function ViewerPage() {
           columns={COLUMNS}
           rows={viewings}
           keyOf={({ video }) => video}
-          empty={<p>Nothing is stored about what {userId} watched.</p>}
+          empty={<p>Nothing is stored about what {name} watched.</p>}
         />
       </Section>
       {mayErase && <EraseSection userId={userId} />}

@@ -1,15 +1,15 @@
 import { SegmentedControl, TextInput } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
-import { getRouteApi, Link } from '@tanstack/react-router'
+import { getRouteApi } from '@tanstack/react-router'
 import { csvUrl } from '../api.ts'
 import { type Column, DataTable } from '../app/data-table.tsx'
 import { FailureNotice } from '../app/failure.tsx'
 import { SearchIcon } from '../app/icons.tsx'
 import { Page } from '../app/page.tsx'
 import { formatCount, formatDay, formatDuration } from '../units.ts'
-import { lastDays, watchedQuery } from './queries.ts'
+import { lastDays, type Watcher, watchedQuery } from './queries.ts'
+import { namesOf, ViewerLink } from './viewer-link.tsx'
 import { ViewerParts } from './viewer-parts.tsx'
-import type { WatchedDays } from './watched-days.ts'
 import styles from './watched-page.module.css'
 
 const route = getRouteApi('/signed-in/viewers/watched')
@@ -21,7 +21,9 @@ export function WatchedPage() {
   const { days = '7', q = '' } = route.useSearch()
   const navigate = route.useNavigate()
   const { data: viewers, error, refetch } = useQuery(watchedQuery(Number(days)))
-  const found = (viewers ?? []).filter(({ userId }) => userId.toLowerCase().includes(q.toLowerCase()))
+  const found = (viewers ?? []).filter(({ userId, viewer }) =>
+    namesOf(userId, viewer).some((name) => name.toLowerCase().includes(q.toLowerCase())),
+  )
   const change = (changes: { days?: '7' | '30' | '90'; q?: string }) =>
     void navigate({ search: (before) => ({ ...before, ...changes }), replace: true, resetScroll: false })
   return (
@@ -30,8 +32,8 @@ export function WatchedPage() {
       <div className={styles.filters}>
         <TextInput
           type="search"
-          aria-label="Search viewers by id"
-          placeholder="Search a viewer’s id"
+          aria-label="Search viewers by name, e-mail address or id"
+          placeholder="Search a name, address or id"
           leftSection={<SearchIcon size={16} />}
           value={q}
           onChange={({ target }) => change({ q: target.value || undefined })}
@@ -51,7 +53,7 @@ export function WatchedPage() {
       {viewers && (
         <DataTable
           label="Who watched"
-          csv={csvUrl('viewers', lastDays(Number(days)))}
+          csv={csvUrl('watched', lastDays(Number(days)))}
           columns={COLUMNS}
           rows={found.slice(0, MAX_SHOWN)}
           keyOf={({ userId }) => userId}
@@ -59,27 +61,23 @@ export function WatchedPage() {
             <p>
               {q === ''
                 ? 'No viewer with an id watched anything in these days. Viewers have the userId that your site gives to their OTPs.'
-                : `No viewer of these days has “${q}” in the id.`}
+                : `No viewer of these days has “${q}” in the name, address or id.`}
             </p>
           }
         />
       )}
       {found.length > MAX_SHOWN && (
-        <p className={styles.more}>And {formatCount(found.length - MAX_SHOWN)} more: search for an id.</p>
+        <p className={styles.more}>And {formatCount(found.length - MAX_SHOWN)} more: search for a name or an id.</p>
       )}
     </Page>
   )
 }
 
-const COLUMNS: Column<WatchedDays>[] = [
+const COLUMNS: Column<Watcher>[] = [
   {
     name: 'Viewer',
     kind: 'title',
-    cell: ({ userId }) => (
-      <Link to="/viewers/$userId" params={{ userId }}>
-        {userId}
-      </Link>
-    ),
+    cell: ({ userId, viewer }) => <ViewerLink userId={userId} viewer={viewer} />,
   },
   { name: 'Videos', kind: 'number', cell: ({ videos }) => formatCount(videos) },
   { name: 'Watched', kind: 'number', cell: ({ watchedS }) => formatDuration(watchedS) },
