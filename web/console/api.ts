@@ -88,7 +88,9 @@ async function send(method: string, path: string, { query = {}, body, form, sign
     ...(idempotencyKey === undefined ? {} : { 'Idempotency-Key': idempotencyKey }),
   }
   try {
-    return await fetch(url, { method, headers, body: body === undefined ? form : JSON.stringify(body), signal })
+    const response = await fetch(url, { method, headers, body: body === undefined ? form : JSON.stringify(body), signal })
+    if (!isGatewayStatus(response.status)) connection.found()
+    return response
   } catch (cause) {
     if (signal?.aborted) throw cause
     connection.lost()

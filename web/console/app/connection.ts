@@ -11,6 +11,8 @@ export type Connection = {
 const HERE: Connection = { isAway: false, nextTryAtMs: undefined }
 const MAX_PAUSE_MS = 30_000
 const TIMEOUT_MS = 10_000
+/** A server that takes longer counts as away until it answers. */
+const SLOW_MS = 1_000
 /** A server that is lost again sooner is asked as rarely as before. */
 const STEADY_AFTER_MS = 30_000
 
@@ -34,11 +36,12 @@ export const connection = {
 
   get: () => state,
 
-  /** A call had no answer, or that of a proxy which found no server. From now on the server is asked until it answers. */
+  /** A call had no answer, or that of a proxy which found no server: where the server does not answer either, it is asked until it does. */
   lost() {
-    if (state.isAway) return
+    if (state.isAway || checking) return
     if (Date.now() - foundAtMs > STEADY_AFTER_MS) tries = 0
-    tryLater()
+    const slow = setTimeout(() => set({ isAway: true, nextTryAtMs: undefined }), SLOW_MS)
+    void connection.check().finally(() => clearTimeout(slow))
   },
 
   /** A call was answered by the server. */
