@@ -145,7 +145,7 @@ async function openServer(
   const metricsServer = await metrics?.listen(() => readServerState(stateDeps), log)
   opened.defer(() => metricsServer?.stop())
   const accounts = { db, write, nowS, sessions: sessionsOfAccounts(playback) }
-  const media = { db, slowQueryDb, write, reportDamage: repairSegment }
+  const media = { db, slowQueryDb, write, reportDamage: repairSegment, isEncoding: true }
   const rotation = async () => masterKeyRotation
   const { alertMail } = config
   const commands = {

@@ -28,8 +28,8 @@ const CAUSES: Readonly<Record<AlertCause, { subject: string; remedy: string }>> 
     remedy: 'Replace it before, and give the new one to the program that uses it: reelgate key rotate KEY_ID',
   },
   'backup-old': {
-    subject: 'The last backup is old',
-    remedy: 'Run reelgate backup FOLDER every day, from a timer, and look why it no longer does.',
+    subject: 'The last good backup is old',
+    remedy: 'Run reelgate backup FOLDER every day, from a timer, and look why it no longer does, or which files it names.',
   },
   'sandbox-missing': {
     subject: 'The sandbox around ffmpeg does not run',

@@ -51,7 +51,7 @@ export type OperationsCheckDeps = {
   isSandboxMissing: boolean
   /** Whether no webhook is sent, as in a restored copy. */
   areWebhooksHeld(): boolean
-  /** When the last backup was made, by the wall clock. */
+  /** When the last good backup was made, by the wall clock. */
   findLastBackupS(): Promise<number | undefined>
 }
 

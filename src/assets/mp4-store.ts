@@ -96,3 +96,13 @@ export async function finishMp4(tx: Db, id: number, outcome: Updateable<Tables['
     .executeTakeFirst()
   return ended.numUpdatedRows > 0n
 }
+
+/** Has an MP4 made again whose file is lost. @param blob the name of that file */
+export async function requeueMp4(tx: Db, blob: string): Promise<void> {
+  await tx
+    .updateTable('file')
+    .set({ blob: null, sizeBytes: 0, wrappedKey: null, iv: null, macs: null, enabled: 1, attempts: 0, problem: null })
+    .where('type', '=', 'mp4')
+    .where('blob', '=', blob)
+    .execute()
+}

@@ -1,26 +1,61 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { readdirSync, rmSync } from 'node:fs'
+import { existsSync, readdirSync, realpathSync, rmSync } from 'node:fs'
+import { basename, dirname, join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
 import { type Config, dataPaths } from '../config.ts'
+import { MediaRepair } from '../control/commands.ts'
+import type { SegmentKey } from '../encode/damage-store.ts'
 import { Failure } from '../errors.ts'
 import { formatSize } from '../format-size.ts'
-import { type MadeBackup, makeBackup } from '../installation/backup/backup.ts'
-import { restoreBackup, restoreRowsOnly } from '../installation/backup/restore.ts'
-import type { SendCommand } from './media-check.ts'
+import { type MadeBackup, type BackupOptions as MakeOptions, makeBackup } from '../installation/backup/backup.ts'
+import {
+  checkBackup,
+  DamagedBackup,
+  type RestoredBackup,
+  restoreBackup,
+  restoreRowsOnly,
+} from '../installation/backup/restore.ts'
+import { parseResult, type SendCommand } from './media-check.ts'
 import { listenForInterruption } from './on-interrupt.ts'
 import { openProgressView, SILENT_PROGRESS_VIEW } from './progress-view.ts'
 import { promptForPhrase } from './recovery.ts'
 
-/** Adds a backup to a folder, and prints what it has. */
-export async function backup(
-  config: Config,
-  { folder, keep, json }: { folder: string; keep: number; json?: true | undefined },
-  send: SendCommand,
-): Promise<void> {
-  const made = await makeWithProgress(config, { folder, keep, isQuiet: json === true })
+export type BackupOptions = { folder: string; keep: number; verify?: true | undefined; json?: true | undefined }
+
+/** Adds a backup to a folder, and prints what it has. @throws Failure when the backup lacks a file, or cannot be made */
+export async function backup(config: Config, { folder, keep, verify, json }: BackupOptions, send: SendCommand): Promise<void> {
+  assertOutside(config, folder)
+  const options = { folder, keep, verifyAll: verify === true }
+  const made = await makeWithProgress(config, options, { isQuiet: json === true, send })
   await record(made, send)
   process.stdout.write(json ? `${JSON.stringify(formatAsJson(made, folder))}\n` : describeBackup(made, folder))
+  warn(made)
   if (made.manifest.lostCount > 0) throw lostFiles(made)
+}
+
+/** What is below the data folder is lost with it, and a restore needs an empty one. @throws Failure `invalid` */
+function assertOutside({ dataDir }: Config, folder: string): void {
+  const [inside, outside] = [realPath(folder), realPath(dataDir)]
+  if (inside !== outside && !inside.startsWith(`${outside}/`)) return
+  throw new Failure(
+    'invalid',
+    `${folder} is in the data folder ${dataDir}, and would be lost with it. Name a folder on another disk.`,
+  )
+}
+
+/** Without symbolic links, also of a path whose end does not exist yet. */
+function realPath(path: string): string {
+  if (existsSync(path)) return realpathSync(path)
+  return join(realPath(dirname(path)), basename(path))
+}
+
+function warn({ hasVerified, unusable }: MadeBackup): void {
+  if (!hasVerified)
+    process.stderr.write(
+      'The master key could not be read here, so only segments were compared with what was published. Run this as the user of the server.\n',
+    )
+  for (const { why } of unusable) process.stderr.write(`${why}\n`)
 }
 
 /**
@@ -36,7 +71,7 @@ export async function streamBackup(config: Config, send: SendCommand): Promise<v
   const { backupStream: folder } = dataPaths(config.dataDir)
   rmSync(folder, { recursive: true, force: true }) // of a run that was killed
   try {
-    const made = await makeWithProgress(config, { folder, keep: 1, isQuiet: false })
+    const made = await makeWithProgress(config, { folder, keep: 1 }, { isQuiet: false, send })
     const entries = readdirSync(folder).filter((name) => name === made.name || name === 'media')
     const tar = spawn('tar', ['--create', '--file=-', '--directory', folder, '--', ...entries], {
       stdio: ['ignore', 'inherit', 'inherit'],
@@ -44,6 +79,7 @@ export async function streamBackup(config: Config, send: SendCommand): Promise<v
     const [code] = await once(tar, 'exit')
     if (code !== 0) throw new Failure('unavailable', 'The archive could not be written whole, so it is not a backup.')
     await record(made, send)
+    warn(made)
     if (made.manifest.lostCount > 0) throw lostFiles(made)
   } finally {
     rmSync(folder, { recursive: true, force: true })
@@ -52,28 +88,96 @@ export async function streamBackup(config: Config, send: SendCommand): Promise<v
 
 async function makeWithProgress(
   config: Config,
-  { folder, keep, isQuiet }: { folder: string; keep: number; isQuiet: boolean },
+  options: MakeOptions,
+  { isQuiet, send }: { isQuiet: boolean; send: SendCommand },
 ): Promise<MadeBackup> {
   const view = isQuiet ? SILENT_PROGRESS_VIEW : openProgressView(process.stderr)
   using interruption = listenForInterruption()
+  const { signal } = interruption
   try {
-    return await makeBackup(
-      config,
-      { folder, keep },
-      { signal: interruption.signal, progress: (step, part) => view.show(part, step) },
-    )
+    return await makeBackup(config, options, {
+      signal,
+      progress: (step, part) => view.show(part, step),
+      repair: (segments) => repairFirst(segments, send, signal),
+    })
   } finally {
     view.clear()
   }
 }
 
-/** So that doctor and alerts know its age. The backup is good without that. */
+/** A segment takes seconds; a whole video that must be encoded again may take longer than a backup should wait. */
+const MAX_REPAIR_MS = 10 * 60_000
+const REPAIR_POLL_MS = 500
+
+/** Has damaged segments encoded again, and waits until they are, if a server runs that does it. */
+async function repairFirst(segments: readonly SegmentKey[], send: SendCommand, signal: AbortSignal): Promise<void> {
+  const problem = 'its file is missing or damaged: found by a backup'
+  const damaged = segments.map((segment) => ({ ...segment, problem }))
+  if (damaged.length === 0) return
+  let repair = parseResult(MediaRepair, await send('media repair', { damaged }))
+  const startedMs = performance.now()
+  while (repair.isRepairing && repair.segments.length > 0 && performance.now() - startedMs < MAX_REPAIR_MS) {
+    await pause(REPAIR_POLL_MS, undefined, { signal })
+    repair = parseResult(MediaRepair, await send('media repairing', { segments: repair.segments }))
+  }
+}
+
+/** So that doctor and alerts know its age. The backup is as good without that. */
 async function record({ name, manifest }: MadeBackup, send: SendCommand): Promise<void> {
   const atS = Math.floor(Date.parse(manifest.time) / 1000)
-  await send('backup made', { name, atS }).catch((error) => {
+  await sendNote('backup made', { name, atS, isGood: manifest.lostCount === 0 }, send)
+}
+
+async function sendNote(command: 'backup made' | 'backup damaged', args: unknown, send: SendCommand): Promise<void> {
+  await send(command, args).catch((error) => {
     if (!(error instanceof Failure)) throw error
-    process.stderr.write(`The backup is finished, but the installation could not record it: ${error.message}\n`)
+    process.stderr.write(`The installation could not record the result: ${error.message}\n`)
   })
+}
+
+export type CheckBackupOptions = { folder: string; scratch: string; pace: number; json?: true | undefined }
+
+/** Restores the newest backup of a folder into a scratch folder, to prove that it can be. @throws Failure when it lacks a file */
+export async function checkNewestBackup(
+  config: Config,
+  { folder, scratch, pace, json }: CheckBackupOptions,
+  send: SendCommand,
+): Promise<void> {
+  const view = json ? SILENT_PROGRESS_VIEW : openProgressView(process.stderr)
+  using interruption = listenForInterruption()
+  const listener = { signal: interruption.signal, progress: (step: string, part: number) => view.show(part, step) }
+  try {
+    const checked = await checkBackup(config, { folder, scratch, bytesPerS: pace * 1e6 }, listener)
+    view.clear()
+    const { name, manifest, lost } = checked
+    for (const { why } of checked.passedOver) process.stderr.write(`${why}\n`)
+    if (json)
+      process.stdout.write(
+        `${JSON.stringify({ name, files: manifest.files.count, lost: lost.slice(0, MAX_NAMED), lostCount: lost.length })}\n`,
+      )
+    else if (lost.length === 0)
+      process.stdout.write(
+        `${name} can be restored: ${manifest.videos} videos, ${manifest.files.count} files, ${formatSize(manifest.files.sizeBytes)}, all as they were published.\n`,
+      )
+    if (lost.length === 0) return
+    throw new DamagedBackup(
+      name,
+      `The backup ${name} lacks ${nameLost(lost)}. Make another one, and check the disk of ${folder}.`,
+    )
+  } catch (error) {
+    if (error instanceof DamagedBackup) await sendNote('backup damaged', { name: error.backup }, send)
+    throw error
+  } finally {
+    view.clear()
+  }
+}
+
+const MAX_NAMED = 20
+
+/** As many names as help. */
+function nameLost(lost: readonly string[]): string {
+  const more = lost.length - 1
+  return `${lost.length} ${lost.length === 1 ? 'file' : 'files'}: ${lost[0]}${more > 0 ? ` and ${more} more` : ''}`
 }
 
 function formatAsJson({ name, manifest, copiedBytes, linkedBytes }: MadeBackup, folder: string) {
@@ -113,32 +217,55 @@ export type RestoreOptions = {
   at?: string | undefined
   phrase?: true | undefined
   rows?: true | undefined
+  strict?: true | undefined
   json?: true | undefined
 }
 
 /** Restores a backup into the empty data folder and database that the variables name, or the rows alone into an installation. */
-export async function restore(config: Config, folder: string, { at, phrase, rows, json }: RestoreOptions): Promise<void> {
+export async function restore(config: Config, folder: string, { at, phrase, rows, strict, json }: RestoreOptions): Promise<void> {
   const view = json ? SILENT_PROGRESS_VIEW : openProgressView(process.stderr)
   const words = phrase ? await promptForPhrase() : undefined
   using interruption = listenForInterruption()
   try {
-    const { name, manifest } = await (rows ? restoreRowsOnly : restoreBackup)(
+    const restored = await (rows ? restoreRowsOnly : restoreBackup)(
       config,
-      { folder, name: at, phrase: words },
+      { folder, name: at, phrase: words, strict },
       { signal: interruption.signal, progress: (step, part) => view.show(part, step) },
     )
     view.clear()
-    const { videos, files, time } = manifest
-    process.stdout.write(
-      json
-        ? `${JSON.stringify({ name, time, videos, files: files.count, sizeBytes: files.sizeBytes })}\n`
-        : rows
-          ? `Restored the rows of ${name}: ${videos} videos. To undo an upgrade, install the version before. Then start the server, and check the files: reelgate doctor --media.\n`
-          : `Restored ${name} to ${config.dataDir}: ${videos} videos, ${files.count} files, each with the checksum of the backup.
-Start the server. Webhooks wait until you run reelgate hook resume, so that two installations do not call the same site.
-`,
-    )
+    process.stdout.write(json ? `${JSON.stringify(restoredAsJson(restored))}\n` : describeRestored(config, restored, rows))
+    for (const { why } of restored.passedOver) process.stderr.write(`${why}\n`)
+    if (restored.lost.length > 0) process.stderr.write(lostInRestore(restored.lost))
   } finally {
     view.clear()
   }
+}
+
+function restoredAsJson({ name, manifest: { videos, files, time }, lost }: RestoredBackup) {
+  const counts = { files: files.count, sizeBytes: files.sizeBytes, lost: lost.slice(0, MAX_NAMED), lostCount: lost.length }
+  return { name, time, videos, ...counts }
+}
+
+function describeRestored(
+  { dataDir }: Config,
+  { name, manifest: { videos, files } }: RestoredBackup,
+  rows: true | undefined,
+): string {
+  if (rows)
+    return `Restored the rows of ${name}: ${videos} videos. To undo an upgrade, install the version before. Then start the server, and check the files: reelgate doctor --media.\n`
+  return `Restored ${name} to ${dataDir}: ${videos} videos, ${files.count} files, each verified by the checksum of the backup.
+Start the server. Webhooks wait until you run reelgate hook resume, so that two installations do not call the same site.
+`
+}
+
+function lostInRestore(lost: readonly string[]): string {
+  const more = lost.length - MAX_NAMED
+  return `${lost.length === 1 ? 'This file is' : `These ${lost.length} files are`} missing or damaged in the backup:
+${lost
+  .slice(0, MAX_NAMED)
+  .map((name) => `  ${name}\n`)
+  .join(
+    '',
+  )}${more > 0 ? `  and ${more} more\n` : ''}Everything else is restored. The server encodes lost segments again from their sources, and makes lost MP4s again.
+`
 }

@@ -1,3 +1,4 @@
+import { tmpdir } from 'node:os'
 import { resolve } from 'node:path'
 import { Command, CommanderError, Option } from 'commander'
 import packageJson from '../../package.json' with { type: 'json' }
@@ -52,6 +53,10 @@ type Options = JsonOption & {
   media?: true
   fromStart?: true
   stream?: true
+  verify?: true
+  check?: true
+  scratch: string
+  strict?: true
   keep: number
   storageLimit?: number | 'none'
   at?: string
@@ -371,14 +376,20 @@ const COMMANDS: readonly CommandSpec[] = [
     description: 'add a backup to a folder; the server may be running. Only new files are copied',
     options: [
       new Option('--keep <count>', 'how many backups the folder keeps').argParser(integer(1, 1000)).default(7),
+      new Option('--verify', 'read every file again; without it those that were not read for 30 days'),
       new Option('--stream', 'write one backup to stdout as a tar archive instead'),
+      new Option('--check', 'make none, but restore the newest one into a scratch folder, file by file, to prove that it can be'),
+      new Option('--scratch <folder>', 'with --check: where to restore to, a file at a time').default(tmpdir()),
+      new Option('--pace <MB>', 'with --check: read at most this many MB per second').argParser(integer(1, 100_000)).default(50),
     ],
-    async run({ argument: folder, options: { keep, stream, json }, command }) {
+    async run({ argument: folder, options: { keep, verify, stream, check, scratch, pace, json }, command }) {
       if ((folder === '') === (stream === undefined)) command.error('expected a folder, or --stream')
-      const { backup, streamBackup } = await import('./backup.ts')
+      const { backup, checkNewestBackup, streamBackup } = await import('./backup.ts')
       const config = readConfig()
       const send: SendCommand = (name, args) => runCommand(config, name, args)
-      await (stream ? streamBackup(config, send) : backup(config, { folder: resolve(folder), keep, json }, send))
+      if (stream) await streamBackup(config, send)
+      else if (check) await checkNewestBackup(config, { folder: resolve(folder), scratch: resolve(scratch), pace, json }, send)
+      else await backup(config, { folder: resolve(folder), keep, verify, json }, send)
     },
   },
   {
@@ -388,10 +399,11 @@ const COMMANDS: readonly CommandSpec[] = [
       new Option('--at <name>', 'another backup of the folder, by its name'),
       new Option('--rows', 'only the rows, into an installation that keeps its files: to undo an upgrade'),
       new Option('--phrase', 'write the master key’s file, from the recovery phrase on stdin'),
+      new Option('--strict', 'restore nothing if a single file is missing or damaged'),
     ],
-    async run({ argument: folder, options: { at, phrase, rows, json } }) {
+    async run({ argument: folder, options: { at, phrase, rows, strict, json } }) {
       const { restore } = await import('./backup.ts')
-      await restore(readConfig(), resolve(folder), { at, phrase, rows, json })
+      await restore(readConfig(), resolve(folder), { at, phrase, rows, strict, json })
     },
   },
   {

@@ -85,7 +85,8 @@ function parseBatch({ segments, last }: Static<typeof MediaBatch>): Batch {
   return { segments: segments.map((segment) => ({ ...segment, sha256: Buffer.from(segment.sha256, 'hex') })), last }
 }
 
-function parseResult<S extends TSchema>(schema: S, result: unknown): Static<S> {
+/** @throws Failure `conflict` when another version answered */
+export function parseResult<S extends TSchema>(schema: S, result: unknown): Static<S> {
   if (Value.Check(schema, result)) return result
   throw new Failure('conflict', 'The running server is another version. Restart it with this one, then check again.')
 }

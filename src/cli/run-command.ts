@@ -70,6 +70,7 @@ async function runOnDataFolder(config: Config, name: CommandName, args: unknown)
         // No server encodes now: the rows wait for the next start.
         media: {
           ...deps,
+          isEncoding: false,
           reportDamage: (damage) => reportDamage({ ...deps, chunkQueue: rowQueue, log: openLog('silent') }, damage),
         },
       },

@@ -8,9 +8,10 @@ import { listAlerts } from '../alerts/alert.ts'
 import { sendTestMail } from '../alerts/mail-test.ts'
 import { listAuditEvents } from '../audit/audit-log.ts'
 import type { AlertMailConfig } from '../config.ts'
+import { isDamaged } from '../encode/damage-store.ts'
 import { beginCheck, type CheckDeps, nextBatch, saveCheck } from '../encode/media-check.ts'
 import { Failure } from '../errors.ts'
-import { recordBackup } from '../installation/backup/last-backup.ts'
+import { forgetBackup, recordBackup } from '../installation/backup/last-backup.ts'
 import { findMasterKeyIds } from '../installation/master-key.ts'
 import type { MasterKeyRotation } from '../installation/master-key-rotation.ts'
 import { listSessions, type StopDeps, stopSessions } from '../playback/stop.ts'
@@ -24,7 +25,10 @@ import type { Webhook } from '../webhooks/webhook-store.ts'
 export type CommandDeps = {
   accounts: AccountDeps & { sessions: AccountSessions }
   bans: BanAdmin
-  media: CheckDeps
+  media: CheckDeps & {
+    /** Whether this process encodes, so that damage is repaired now and not after the next start. */
+    isEncoding: boolean
+  }
   stops: StopDeps
   copy(): Promise<Pick<RestoredCopy, 'resume'>>
   alertMail: AlertMailConfig | undefined
@@ -50,6 +54,7 @@ const Name = Type.String({ minLength: 1, maxLength: 100 })
 const Id = Type.String({ pattern: '^[0-9a-f]{32}$' })
 const Text = Type.String({ minLength: 1, maxLength: 100 })
 const Count = Type.Integer({ minimum: 0 })
+type SegmentKey = Static<typeof SegmentKey>
 const SegmentKey = Type.Object({ videoId: Id, generation: Count, renditionId: Count, number: Count })
 const Damage = Type.Object({ ...SegmentKey.properties, problem: Type.String() })
 const ListedSegment = Type.Object({ ...SegmentKey.properties, file: Type.String(), sizeBytes: Count, sha256: Type.String() })
@@ -58,6 +63,8 @@ const ListedSegment = Type.Object({ ...SegmentKey.properties, file: Type.String(
 export const MediaCheckStart = Type.Object({ after: Type.Optional(SegmentKey), sizeBytes: Type.Number() })
 export const MediaBatch = Type.Object({ segments: Type.Array(ListedSegment), last: Type.Optional(SegmentKey) })
 export const MediaCheckResult = Type.Object({ damaged: Type.Array(Damage) })
+/** Segments that are damaged now, and whether they are being encoded again. */
+export const MediaRepair = Type.Object({ segments: Type.Array(SegmentKey), isRepairing: Type.Boolean() })
 
 export const MasterKeyRotated = Type.Object({
   masterKeyId: Type.String(),
@@ -182,13 +189,32 @@ export const COMMANDS = {
     Type.Object({ last: Type.Optional(SegmentKey), damaged: Type.Array(Damage) }),
     async ({ media }: CommandDeps, { last, damaged }) => ({ damaged: await saveCheck(media, last, damaged) }),
   ),
+  'media repair': command(
+    Type.Object({ damaged: Type.Array(Damage) }),
+    async ({ media }: CommandDeps, { damaged }): Promise<Static<typeof MediaRepair>> => {
+      const segments: SegmentKey[] = []
+      for (const { problem, ...segment } of damaged) if (await media.reportDamage({ ...segment, problem })) segments.push(segment)
+      return { segments, isRepairing: media.isEncoding }
+    },
+  ),
+  'media repairing': command(
+    Type.Object({ segments: Type.Array(SegmentKey) }),
+    async ({ media }: CommandDeps, { segments }): Promise<Static<typeof MediaRepair>> => {
+      const damaged = await Promise.all(segments.map((segment) => isDamaged(media.db, segment)))
+      return { segments: segments.filter((_, i) => damaged[i]), isRepairing: media.isEncoding }
+    },
+  ),
   'backup made': command(
-    Type.Object({ name: Name, atS: Count }),
-    async ({ accounts: { write, nowS } }: CommandDeps, { name, atS }) => {
-      await recordBackup({ write, nowS }, { name, atS })
+    Type.Object({ name: Name, atS: Count, isGood: Type.Boolean() }),
+    async ({ accounts: { write, nowS } }: CommandDeps, { name, atS, isGood }) => {
+      await recordBackup({ write, nowS }, { name, atS }, isGood)
       return { recorded: true }
     },
   ),
+  'backup damaged': command(Type.Object({ name: Name }), async ({ accounts: { write } }: CommandDeps, { name }) => {
+    await forgetBackup({ write }, name)
+    return { recorded: true }
+  }),
   'key rotate-master': command(
     Type.Object({}),
     async ({ rotation }: CommandDeps): Promise<Static<typeof MasterKeyRotated>> => (await rotation()).rotate(),

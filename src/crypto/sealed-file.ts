@@ -151,17 +151,28 @@ class MacBlocks {
   }
 }
 
+/** Compares the bytes of a sealed file, which it is given in their order, with those that were sealed. */
+export function checkSeal(seal: Seal, macs: Buffer): { add(bytes: Buffer): void; isIntact(): boolean } {
+  const found = new MacBlocks(seal)
+  return {
+    add: (bytes) => found.add(bytes),
+    isIntact() {
+      const now = found.end()
+      return now.length % MAC_BYTES === 0 && equalsInConstantTime(now, macs)
+    },
+  }
+}
+
 /** Whether a sealed file is there and, byte for byte, the one that was sealed. Reads it once, a MiB at a time. */
 export async function isSealIntact(path: string, seal: Seal, macs: Buffer, signal?: AbortSignal): Promise<boolean> {
   if (!existsSync(path)) return false
-  const found = new MacBlocks(seal)
+  const check = checkSeal(seal, macs)
   await using file = await open(path)
   for await (const bytes of file.createReadStream({ highWaterMark: MAC_BLOCK_BYTES, autoClose: false })) {
     signal?.throwIfAborted()
-    found.add(bytes)
+    check.add(bytes)
   }
-  const now = found.end()
-  return now.length % MAC_BYTES === 0 && equalsInConstantTime(now, macs)
+  return check.isIntact()
 }
 
 /**

@@ -78,7 +78,8 @@ async function assertNotEmpty(folder: BlobFolder): Promise<void> {
 /** Shorter pauses are added up: timers are not that precise. */
 const MIN_PAUSE_MS = 20
 
-function createThrottle(bytesPerS: number): (sizeBytes: number, signal: AbortSignal) => Promise<void> {
+/** Waits after each part of what is read, so that at most so many bytes are read in a second. */
+export function createThrottle(bytesPerS: number): (sizeBytes: number, signal: AbortSignal) => Promise<void> {
   let dueMs = performance.now()
   return async (sizeBytes, signal) => {
     dueMs = Math.max(dueMs, performance.now() - MIN_PAUSE_MS) + (sizeBytes / bytesPerS) * 1000

@@ -126,12 +126,12 @@ const MAX_BACKUP_AGE_DAYS = 7
 
 function judgeLastBackup(setting: string | undefined, nowMs: number): Finding {
   const last = parseLastBackup(setting)
-  if (!last) return warning('There is no backup yet. Make one with reelgate backup FOLDER, on another disk.')
+  if (!last) return warning('There is no good backup yet. Make one with reelgate backup FOLDER, on another disk.')
   const ageDays = Math.max(0, nowMs / 1000 - last.atS) / 86_400
   const age = ageDays < 1 ? 'less than a day' : `${Math.floor(ageDays)} days`
   return ageDays <= MAX_BACKUP_AGE_DAYS
-    ? ok(`The last backup is ${age} old.`)
-    : warning(`The last backup is ${age} old. Run reelgate backup FOLDER, from a timer.`)
+    ? ok(`The last good backup is ${age} old.`)
+    : warning(`The last good backup is ${age} old. Run reelgate backup FOLDER, from a timer.`)
 }
 
 /** A check that fails with an error has found that error. */

@@ -9,44 +9,64 @@ const BLOCK_BYTES = 2 ** 20
 /** An unfinished copy has this ending; a finished one is renamed. */
 const UNFINISHED = '.part'
 
-/** The SHA-256 of a file; undefined when it does not exist. */
-export async function hashFile(path: string): Promise<Buffer | undefined> {
-  const file = await open(path).catch(ignoreMissing)
+/** Compares a file that is read with the one that was published. */
+export type FileCheck = {
+  /** Is given all bytes in their order. */
+  add(bytes: Buffer): void
+  /** @param sha256 of all bytes */
+  isIntact(sha256: Buffer): boolean
+}
+
+const NO_CHECK: FileCheck = { add: () => undefined, isIntact: () => true }
+
+export function checkHash(expected: Buffer): FileCheck {
+  return { add: () => undefined, isIntact: (sha256) => sha256.equals(expected) }
+}
+
+/** The SHA-256 of a file; undefined when it does not exist, cannot be read, or is not intact. */
+export async function hashFile(path: string, check = NO_CHECK): Promise<Buffer | undefined> {
+  const sha256 = await readWhole(path, async (bytes) => check.add(bytes))
+  return sha256 && check.isIntact(sha256) ? sha256 : undefined
+}
+
+/**
+ * Copies a file durably, under its name only once it is complete and intact. The caller makes that name durable: `syncInPlace`.
+ * @returns its SHA-256; undefined when it does not exist, cannot be read, or is not intact
+ */
+export async function copyFile(from: string, to: string, check = NO_CHECK): Promise<Buffer | undefined> {
+  const unfinished = `${to}${UNFINISHED}`
+  await mkdir(dirname(to), { recursive: true, mode: 0o700 })
+  let sha256: Buffer | undefined
+  {
+    await using copy = await open(unfinished, 'w', 0o600)
+    sha256 = await readWhole(from, async (bytes) => {
+      check.add(bytes)
+      await copy.writeFile(bytes)
+    })
+    if (sha256 && check.isIntact(sha256)) await copy.sync()
+    else sha256 = undefined
+  }
+  if (sha256) await rename(unfinished, to)
+  else await rm(unfinished)
+  return sha256
+}
+
+/** @returns the SHA-256 of the file; undefined when it does not exist or cannot be read from the disk */
+async function readWhole(path: string, use: (bytes: Buffer) => Promise<void>): Promise<Buffer | undefined> {
+  const file = await open(path).catch(ignoreUnreadable)
   if (!file) return undefined
   await using _ = file
   const hash = createHash('sha256')
   const block = Buffer.allocUnsafe(BLOCK_BYTES)
   for (;;) {
-    const { bytesRead } = await file.read(block, 0, BLOCK_BYTES)
+    const read = await file.read(block, 0, BLOCK_BYTES).catch(ignoreUnreadable)
+    if (!read) return undefined
+    const { bytesRead } = read
     if (bytesRead === 0) return hash.digest()
-    hash.update(block.subarray(0, bytesRead))
+    const bytes = block.subarray(0, bytesRead)
+    hash.update(bytes)
+    await use(bytes)
   }
-}
-
-/**
- * Copies a file durably, under its name only once it is complete. The caller makes that name durable: `syncInPlace`.
- * @returns its SHA-256; undefined when it does not exist
- */
-export async function copyFile(from: string, to: string): Promise<Buffer | undefined> {
-  const source = await open(from).catch(ignoreMissing)
-  if (!source) return undefined
-  await using _ = source
-  const unfinished = `${to}${UNFINISHED}`
-  await mkdir(dirname(to), { recursive: true, mode: 0o700 })
-  const hash = createHash('sha256')
-  {
-    await using copy = await open(unfinished, 'w', 0o600)
-    const block = Buffer.allocUnsafe(BLOCK_BYTES)
-    for (;;) {
-      const { bytesRead } = await source.read(block, 0, BLOCK_BYTES)
-      if (bytesRead === 0) break
-      hash.update(block.subarray(0, bytesRead))
-      await copy.writeFile(block.subarray(0, bytesRead))
-    }
-    await copy.sync()
-  }
-  await rename(unfinished, to)
-  return hash.digest()
 }
 
 /**
@@ -77,6 +97,10 @@ export async function statFile(path: string) {
 
 function ignoreMissing(error: unknown): undefined {
   if (!hasCode(error, 'ENOENT')) throw error
+}
+
+function ignoreUnreadable(error: unknown): undefined {
+  if (!hasCode(error, 'ENOENT', 'EIO')) throw error
 }
 
 function hasCode(error: unknown, ...codes: string[]): boolean {

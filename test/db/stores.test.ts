@@ -680,6 +680,7 @@ const STORES: readonly (readonly [store: string, calls: readonly Call[]])[] = [
       },
       async (tx) => mp4s.finishMp4(tx, (await mp4s.findPendingMp4(tx, A, []))?.id ?? 0, { blob: 'm', sizeBytes: 2 ** 40 }),
       (tx) => mp4s.finishMp4(tx, 0, { enabled: 0 }),
+      (tx) => mp4s.requeueMp4(tx, 'm'),
       (tx) => demo.insertDemo(tx, V1),
       (tx) => demo.findDemoVideo(tx),
     ],

@@ -31,16 +31,23 @@ export function makeSingleFile(path: string): void {
 export type MediaFolder = 'sources' | 'segments' | 'posters' | 'files'
 export const MEDIA_FOLDERS: readonly MediaFolder[] = ['sources', 'segments', 'posters', 'files']
 
-/** A file that a row names. */
+/** A file that a row names, with what its row says of it. */
 export type NamedFile = {
   folder: MediaFolder
   name: string
   /** Of the file as its owner sees it; a sealed file is a little longer. */
   sizeBytes: number
-  /** Of the published file; null where its row has none. */
+  videoId: string
+  generation: number | null
+  /** Of a segment: the SHA-256 of the published file, and its place. Null of all others. */
   sha256: Buffer | null
-  /** 1: its segment was found damaged, so it may be missing. */
-  damaged: number
+  renditionId: number | null
+  number: number | null
+  /** What opens a sealed file: its own key, or that of its generation. */
+  wrappedKey: Buffer | null
+  wrappedContentKey: Buffer | null
+  iv: Buffer | null
+  macs: Buffer | null
 }
 
 export type Snapshot = Disposable & {
@@ -55,11 +62,17 @@ export type Snapshot = Disposable & {
   files(): Iterable<NamedFile>
 }
 
-const FILES = `(select 'segments' as folder, file as name, size_bytes, sha256, damaged, video_id from segment
-  union all select 'sources', file, size_bytes, null, 0, video_id from source
-  union all select case type when 'poster' then 'posters' else 'files' end, blob, size_bytes, null, 0, video_id
-    from file where blob is not null)
-  join video on video.id = video_id where deleted_at_s is null or video_id in (select video_id from trashed_video)`
+const FILES = `(select 'segments' as folder, file as name, size_bytes, video_id, generation, sha256, rendition_id, number,
+    null as wrapped_key, null as iv, null as macs from segment
+  union all select 'sources', file, size_bytes, video_id, null, null, null, null, wrapped_key, iv, macs from source
+  union all select case type when 'poster' then 'posters' else 'files' end, blob, size_bytes, video_id, generation, null, null, null,
+    wrapped_key, iv, macs from file where blob is not null) named
+  join video on video.id = named.video_id
+  left join generation on generation.video_id = named.video_id and generation.number = named.generation
+  where deleted_at_s is null or named.video_id in (select video_id from trashed_video)`
+
+const FILE_COLUMNS = `folder, name, named.size_bytes as sizeBytes, named.video_id as videoId, named.generation, sha256,
+  rendition_id as renditionId, named.number, wrapped_key as wrappedKey, wrapped_content_key as wrappedContentKey, iv, macs`
 
 export function openSnapshot(path: string): Snapshot {
   const connection = new SqliteDatabase(path, { readonly: true })
@@ -75,18 +88,24 @@ export function openSnapshot(path: string): Snapshot {
     oldestAccountId: () =>
       connection.prepare<[], { id: string }>('select id from account order by created_at_s, id limit 1').get()?.id,
     videoCount: () => number('select count(*) as number from video where deleted_at_s is null'),
-    mediaSizeBytes: () => number(`select sum(size_bytes) as number from ${FILES}`),
-    files: () =>
-      connection.prepare<[], NamedFile>(`select folder, name, size_bytes as sizeBytes, sha256, damaged from ${FILES}`).iterate(),
+    mediaSizeBytes: () => number(`select sum(named.size_bytes) as number from ${FILES}`),
+    files: () => connection.prepare<[], NamedFile>(`select ${FILE_COLUMNS} from ${FILES}`).iterate(),
     [Symbol.dispose]: () => void connection.close(),
   }
 }
 
 /** A file of a backup, with the checksum by which a restore verifies it. */
-export type ListedFile = { folder: MediaFolder; name: string; sizeBytes: number; sha256: Buffer }
+export type ListedFile = {
+  folder: MediaFolder
+  name: string
+  sizeBytes: number
+  sha256: Buffer
+  /** When the file in the backup was last read and found intact; 0 in lists of versions that did not record it. */
+  verifiedAtMs: number
+}
 
 export type FileList = Disposable & {
-  find(folder: MediaFolder, name: string): Pick<ListedFile, 'sizeBytes' | 'sha256'> | undefined
+  find(folder: MediaFolder, name: string): Omit<ListedFile, 'folder' | 'name'> | undefined
   total(): { count: number; sizeBytes: number }
   files(): Iterable<ListedFile>
 }
@@ -94,8 +113,9 @@ export type FileList = Disposable & {
 /** The list of a backup's files, in a file of its own: of any length in constant memory. */
 export function openFileList(path: string): FileList {
   const connection = new SqliteDatabase(path, { readonly: true })
-  const COLUMNS = 'select folder, name, size_bytes as sizeBytes, sha256 from file'
-  const find = connection.prepare<[string, string], ListedFile>(`${COLUMNS} where folder = ? and name = ?`)
+  const hasTime = connection.prepare("select 1 from pragma_table_info('file') where name = 'verified_at_ms'").get() !== undefined
+  const columns = `select folder, name, size_bytes as sizeBytes, sha256, ${hasTime ? 'verified_at_ms' : '0'} as verifiedAtMs from file`
+  const find = connection.prepare<[string, string], ListedFile>(`${columns} where folder = ? and name = ?`)
   return {
     find: (folder, name) => find.get(folder, name),
     total: () =>
@@ -104,7 +124,7 @@ export function openFileList(path: string): FileList {
           'select count(*) as count, coalesce(sum(size_bytes), 0) as sizeBytes from file',
         )
         .get() ?? { count: 0, sizeBytes: 0 },
-    files: () => connection.prepare<[], ListedFile>(COLUMNS).iterate(),
+    files: () => connection.prepare<[], ListedFile>(columns).iterate(),
     [Symbol.dispose]: () => void connection.close(),
   }
 }
@@ -121,11 +141,11 @@ export function createFileList(path: string): NewFileList {
   connection.pragma('journal_mode = OFF')
   connection.pragma('synchronous = OFF')
   connection.exec(`create table file (folder text not null, name text not null, size_bytes integer not null, sha256 blob not null,
-    primary key (folder, name)) without rowid, strict`)
+    verified_at_ms integer not null, primary key (folder, name)) without rowid, strict`)
   connection.exec('begin')
-  const insert = connection.prepare<[string, string, number, Buffer]>('insert into file values (?, ?, ?, ?)')
+  const insert = connection.prepare<[string, string, number, Buffer, number]>('insert into file values (?, ?, ?, ?, ?)')
   return {
-    add: ({ folder, name, sizeBytes, sha256 }) => void insert.run(folder, name, sizeBytes, sha256),
+    add: ({ folder, name, sizeBytes, sha256, verifiedAtMs }) => void insert.run(folder, name, sizeBytes, sha256, verifiedAtMs),
     finish() {
       connection.exec('commit')
       connection.close()

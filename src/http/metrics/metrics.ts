@@ -30,7 +30,7 @@ export const STATE_METRICS = {
   reelgate_alerts: { type: 'gauge', help: 'alerts of the last 24 hours, by cause', label: 'cause' },
   reelgate_disk_free_bytes: { type: 'gauge', help: 'free bytes on the disk of the data folder' },
   reelgate_disk_size_bytes: { type: 'gauge', help: 'size of that disk in bytes' },
-  reelgate_backup_age_seconds: { type: 'gauge', help: 'age of the last backup; absent before the first one' },
+  reelgate_backup_age_seconds: { type: 'gauge', help: 'age of the last good backup; absent while there is none' },
 } as const satisfies Record<string, { type: 'gauge' | 'counter'; help: string; label?: string }>
 
 /** The metrics of requests: the route is its pattern, never an address with ids in it. */

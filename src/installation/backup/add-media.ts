@@ -1,4 +1,6 @@
 import { dirname } from 'node:path'
+import { checkStoredFile } from '../../assets/file-check.ts'
+import type { MasterKey } from '../../crypto/master-key.ts'
 import type { FileList, ListedFile, NamedFile, NewFileList, Snapshot } from '../../db/sqlite/snapshot.ts'
 import { copyFile, hashFile, linkFile, statFile } from '../../storage/copy.ts'
 import { blobPath, syncInPlace } from '../../storage/folder.ts'
@@ -8,11 +10,19 @@ import type { MediaPaths } from './media-paths.ts'
 /** As many files are copied at a time: enough that a disk is never idle. */
 const COPIES = 8
 
+/** A file that was read and found intact is not read again for so long: disks lose bytes that nothing reads. */
+const VERIFIED_FOR_MS = 30 * 24 * 3_600_000
+
 export type AddMedia = {
   from: MediaPaths
   to: MediaPaths
   /** What is known of the files in `to`: the lists of the last backup and of earlier attempts at this one. */
   known: readonly FileList[]
+  /** Verifies sealed files; without it they are only read. */
+  masterKey: MasterKey | undefined
+  nowMs: number
+  /** Reads every file again. */
+  verifyAll: boolean
   signal: AbortSignal
   progress(sizeBytes: number): void
 }
@@ -21,60 +31,90 @@ export type AddedMedia = {
   /** Bytes that were copied; a hard link has none. */
   copiedBytes: number
   linkedBytes: number
-  /** Files that a row names and that do not exist, or are not as they were published. */
-  missing: string[]
+  /** Files that are missing or damaged in the installation, and are not in the backup either. */
+  missing: NamedFile[]
+  /** Files that are missing or damaged in the installation; the backup may have them from before. */
+  damaged: NamedFile[]
 }
+
+type Kept = Omit<ListedFile, 'folder' | 'name'>
 
 /**
  * Adds every file that a snapshot names to the backup, by a hard link where the file system is the same, and lists it with its
- * SHA-256. A file that the backup has already is not read again.
+ * SHA-256. Each is read and compared with what was published when it enters the backup, and again after 30 days.
  */
 export async function addMedia(snapshot: Snapshot, list: NewFileList, options: AddMedia): Promise<AddedMedia> {
-  const { from, to, known, signal, progress } = options
-  const added: AddedMedia = { copiedBytes: 0, linkedBytes: 0, missing: [] }
+  const { from, to, known, masterKey, nowMs, verifyAll, signal, progress } = options
+  const added: AddedMedia = { copiedBytes: 0, linkedBytes: 0, missing: [], damaged: [] }
   const changedFolders = new Set<string>()
   let canLink = true
   let doneBytes = 0
 
   async function add(file: NamedFile): Promise<void> {
     const { folder, name } = file
-    const listed = await bring(file, blobPath(from[folder], name), blobPath(to[folder], name))
-    if (listed) list.add({ folder, name, ...listed })
-    else if (!file.damaged) added.missing.push(`${folder}/${name}`)
+    const kept = await keep(file, blobPath(from[folder], name), blobPath(to[folder], name))
+    if (kept) list.add({ folder, name, ...kept })
+    else added.missing.push(file)
     doneBytes += file.sizeBytes
     progress(doneBytes)
   }
 
-  /** Undefined: the file is missing, or is not what was published. */
-  async function bring(
-    file: NamedFile,
-    source: string,
-    copy: string,
-  ): Promise<Pick<ListedFile, 'sizeBytes' | 'sha256'> | undefined> {
+  /** Undefined: nowhere is the file as it was published. */
+  async function keep(file: NamedFile, source: string, copy: string): Promise<Kept | undefined> {
     const [original, existing] = [await statFile(source), await statFile(copy)]
     const found = findKnown(file)
     const isSame = !canLink || original?.dev !== existing?.dev || original?.ino === existing?.ino
-    if (existing && found?.sizeBytes === existing.size && isSame) return found
-    if (!original) return existing && verify(file, existing.size, await hashFile(copy))
-    changedFolders.add(dirname(copy))
+    if (existing && found?.sizeBytes === existing.size && isSame) {
+      if (!isDue(found)) return found
+      const verified = await verify(file, copy, existing.size)
+      if (verified) return verified
+    }
+    const brought = original && (await bring(file, original.size, { source, copy }))
+    if (brought) return brought
+    added.damaged.push(file)
+    return existing && verify(file, copy, existing.size)
+  }
+
+  /** From the installation. Undefined: the file is damaged there, and what the backup has of it stays. */
+  async function bring(
+    file: NamedFile,
+    sizeBytes: number,
+    { source, copy }: { source: string; copy: string },
+  ): Promise<Kept | undefined> {
     if (canLink) {
-      const outcome = await linkFile(source, copy)
+      const verified = await verify(file, source, sizeBytes)
+      const outcome = verified ? await linkFile(source, copy) : 'missing'
       if (outcome === 'missing') return undefined
       canLink = outcome === 'linked'
       if (canLink) {
-        added.linkedBytes += original.size
-        return verify(file, original.size, file.sha256 ?? (await hashFile(copy)))
+        changedFolders.add(dirname(copy))
+        added.linkedBytes += sizeBytes
+        return verified
       }
     }
-    const sha256 = await copyFile(source, copy)
-    if (sha256) added.copiedBytes += original.size
-    return verify(file, original.size, sha256)
+    const sha256 = await copyFile(source, copy, checkStoredFile(masterKey, file))
+    if (!sha256) return undefined
+    changedFolders.add(dirname(copy))
+    added.copiedBytes += sizeBytes
+    return { sizeBytes, sha256, verifiedAtMs: nowMs }
   }
 
-  function findKnown({ folder, name, sha256 }: NamedFile) {
+  async function verify(file: NamedFile, path: string, sizeBytes: number): Promise<Kept | undefined> {
+    signal.throwIfAborted()
+    const sha256 = await hashFile(path, checkStoredFile(masterKey, file))
+    return sha256 && { sizeBytes, sha256, verifiedAtMs: nowMs }
+  }
+
+  /** One from the future has another clock. */
+  function isDue({ verifiedAtMs }: Kept): boolean {
+    return Math.abs(nowMs - verifiedAtMs) > VERIFIED_FOR_MS || (verifyAll && verifiedAtMs !== nowMs)
+  }
+
+  function findKnown({ folder, name, sha256 }: NamedFile): Kept | undefined {
     for (const list of known) {
       const found = list.find(folder, name)
-      if (found && (sha256 === null || found.sha256.equals(sha256))) return found
+      if (found && (sha256 === null || found.sha256.equals(sha256)))
+        return { sizeBytes: found.sizeBytes, sha256: found.sha256, verifiedAtMs: found.verifiedAtMs }
     }
   }
 
@@ -87,11 +127,6 @@ export async function addMedia(snapshot: Snapshot, list: NewFileList, options: A
     Object.values(to).map(({ root }) => root),
   )
   return added
-}
-
-function verify(file: NamedFile, sizeBytes: number, sha256: Buffer | undefined) {
-  if (!sha256 || (file.sha256 && !sha256.equals(file.sha256))) return undefined
-  return { sizeBytes, sha256 }
 }
 
 /** Makes the names of new files durable, from their folders up to the roots. */

@@ -83,28 +83,25 @@ export function openBackupFolder(folder: string): FolderLock {
   return lock
 }
 
-/** The finished backups of a folder, newest first. @throws Failure `conflict` when a newer version made one of them */
-export function listBackups(folder: string): Backup[] {
-  if (!existsSync(folder)) return []
-  const names = readdirSync(folder).filter((name) => NAME.test(name))
-  return names
-    .sort()
-    .reverse()
-    .map((name) => ({
-      name,
-      manifest: readManifest(join(folder, name, MANIFEST)),
-      rowsFile: join(folder, name, ROWS),
-      listFile: join(folder, name, LIST),
-    }))
-}
+/** A backup that cannot be restored: its manifest is missing or damaged, or was written by a newer version. */
+export type UnusableBackup = { name: string; why: string }
 
-function readManifest(path: string): Manifest {
-  const manifest = parseJson(path)
-  if (Value.Check(Manifest, manifest)) return manifest
-  throw new Failure(
-    'conflict',
-    `${path} is damaged, or was written by a newer version of Reelgate. Use that version, or remove this one backup.`,
-  )
+/** The finished backups of a folder, newest first, and those that cannot be used. */
+export function listBackups(folder: string): { backups: Backup[]; unusable: UnusableBackup[] } {
+  const found: { backups: Backup[]; unusable: UnusableBackup[] } = { backups: [], unusable: [] }
+  if (!existsSync(folder)) return found
+  const names = readdirSync(folder).filter((name) => NAME.test(name))
+  for (const name of names.sort().reverse()) {
+    const [path, rowsFile, listFile] = [join(folder, name, MANIFEST), join(folder, name, ROWS), join(folder, name, LIST)]
+    const manifest = parseJson(path)
+    if (Value.Check(Manifest, manifest)) found.backups.push({ name, manifest, rowsFile, listFile })
+    else
+      found.unusable.push({
+        name,
+        why: `${path} is damaged, or was written by a newer version of Reelgate. Use that version, or remove this one backup.`,
+      })
+  }
+  return found
 }
 
 function parseJson(path: string): unknown {
@@ -126,16 +123,32 @@ export async function finishBackup(folder: string, manifest: Manifest): Promise<
   return { name, manifest, rowsFile: join(folder, name, ROWS), listFile: join(folder, name, LIST) }
 }
 
-/** Removes all but the newest backups, and then the files that none of those names. */
+/**
+ * Removes all but the newest backups, and then the files that none of those names. A backup that cannot be used stays with its files,
+ * because a newer version may need them; if its list cannot be read, no files are removed.
+ */
 export async function removeOldBackups(folder: string, keep: number): Promise<void> {
-  const backups = listBackups(folder)
+  const { backups, unusable } = listBackups(folder)
   for (const { name } of backups.slice(keep)) await rm(join(folder, name), { recursive: true })
   syncInPlace(folder) // before their files are removed: a backup is whole or not there
-  const kept = backups.slice(0, keep).map(({ listFile }) => openFileList(listFile))
+  const kept: FileList[] = []
   try {
+    for (const { name } of [...backups.slice(0, keep), ...unusable]) {
+      const list = tryToOpenList(join(folder, name, LIST))
+      if (!list) return
+      kept.push(list)
+    }
     for (const kind of MEDIA_FOLDERS) await removeUnnamed(mediaFolder(folder, kind).root, '', kind, kept)
   } finally {
     for (const list of kept) list[Symbol.dispose]()
+  }
+}
+
+function tryToOpenList(path: string): FileList | undefined {
+  try {
+    return openFileList(path)
+  } catch {
+    return undefined
   }
 }
 

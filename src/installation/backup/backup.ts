@@ -1,29 +1,56 @@
 import { existsSync } from 'node:fs'
-import { rename, rm, stat } from 'node:fs/promises'
-import packageJson from '../../../package.json' with { type: 'json' }
+import { rename, rm } from 'node:fs/promises'
 import { type Config, dataPaths } from '../../config.ts'
+import type { MasterKey } from '../../crypto/master-key.ts'
+import { isDatabaseFull } from '../../db/sqlite/commit.ts'
 import {
   createFileList,
   type FileList,
+  type NamedFile,
   openFileList,
   openSnapshot,
   type Snapshot,
-  writeSqliteSnapshot,
 } from '../../db/sqlite/snapshot.ts'
-import { Failure } from '../../errors.ts'
-import { hashFile } from '../../storage/copy.ts'
+import type { SegmentKey } from '../../encode/damage-store.ts'
+import { Failure, isDiskFull } from '../../errors.ts'
+import { idOf, readMasterKey } from '../master-key.ts'
 import { MASTER_KEY_ID } from '../master-key-id.ts'
-import { type AddedMedia, addMedia } from './add-media.ts'
-import { type Backup, finishBackup, listBackups, openBackupFolder, removeOldBackups, unfinishedPaths } from './backup-folder.ts'
+import { type AddedMedia, type AddMedia, addMedia } from './add-media.ts'
+import {
+  type Backup,
+  finishBackup,
+  listBackups,
+  openBackupFolder,
+  removeOldBackups,
+  type UnusableBackup,
+  unfinishedPaths,
+} from './backup-folder.ts'
+import { describeBackup, writeSnapshot } from './backup-rows.ts'
 import { mediaOfBackups, mediaOfInstallation } from './media-paths.ts'
 
 export type BackupListener = {
   /** @param part 0 to 1 */
   progress(step: 'rows' | 'media', part: number): void
+  /**
+   * Has damaged segments encoded again, where a server runs, and waits for it. Resolves when none of them will be repaired any more.
+   */
+  repair?(segments: readonly SegmentKey[]): Promise<void>
   signal: AbortSignal
 }
 
+export type BackupOptions = {
+  folder: string
+  /** How many backups the folder keeps, this one included. */
+  keep: number
+  /** Reads every file again, not only those that were read more than 30 days ago. */
+  verifyAll?: boolean
+}
+
 export type MadeBackup = Backup & {
+  /** Whether sealed files were compared with what was sealed, for which the master key is needed. */
+  hasVerified: boolean
+  /** Backups of the folder that cannot be used, and why. */
+  unusable: readonly UnusableBackup[]
   /** What this backup added to its folder; a hard link takes no space. */
   copiedBytes: number
   linkedBytes: number
@@ -31,28 +58,23 @@ export type MadeBackup = Backup & {
 
 /** A file that is deleted between the snapshot and its copy needs another snapshot; by then all other files are there. */
 const MAX_SNAPSHOTS = 20
-/** So many lost files are named in the manifest. */
-const MAX_NAMED = 20
 
 /**
  * Adds a backup of an installation to a folder; a server may be running. First the rows as of one moment, then the files that they
  * name. An interrupted backup leaves the earlier ones as they are, and the next one continues with the files that it copied.
- * @param keep how many backups the folder keeps, this one included
  * @throws Failure with what to do
  */
-export async function makeBackup(
-  config: Config,
-  { folder, keep }: { folder: string; keep: number },
-  listener: BackupListener,
-): Promise<MadeBackup> {
+export async function makeBackup(config: Config, options: BackupOptions, listener: BackupListener): Promise<MadeBackup> {
+  const { folder, keep } = options
   if (config.databaseUrl === undefined && !existsSync(dataPaths(config.dataDir).database))
     throw new Failure('not-found', `There is no installation in ${config.dataDir}. Set REELGATE_DATA to its data folder.`)
   const lock = openBackupFolder(folder)
   try {
-    const made = await addBackup(config, folder, listener)
+    const made = await addBackup(config, options, listener)
     await removeOldBackups(folder, keep)
     return made
   } catch (error) {
+    if (isDiskFull(error) || isDatabaseFull(error)) throw diskIsFull(folder, error)
     if (!listener.signal.aborted) throw error
     throw new Failure(
       'unavailable',
@@ -63,12 +85,24 @@ export async function makeBackup(
   }
 }
 
-async function addBackup(config: Config, folder: string, listener: BackupListener): Promise<MadeBackup> {
+function diskIsFull(folder: string, cause: unknown): Failure {
+  return new Failure(
+    'unavailable',
+    `The disk of ${folder} is full, so the backup is not finished; earlier ones are as they were. Free some space there, then run the same command again: it continues.`,
+    { cause },
+  )
+}
+
+async function addBackup(
+  config: Config,
+  { folder, verifyAll = false }: BackupOptions,
+  listener: BackupListener,
+): Promise<MadeBackup> {
   const unfinished = unfinishedPaths(folder)
-  const known: FileList[] = listBackups(folder)
-    .slice(0, 1)
-    .map(({ listFile }) => openFileList(listFile))
+  const { backups, unusable } = listBackups(folder)
+  const known: FileList[] = backups.slice(0, 1).map(({ listFile }) => openFileList(listFile))
   const total = { copiedBytes: 0, linkedBytes: 0 }
+  const nowMs = Date.now()
   let missingBefore: ReadonlySet<string> = new Set()
   try {
     for (let attempt = 1; attempt <= MAX_SNAPSHOTS; attempt++) {
@@ -78,18 +112,21 @@ async function addBackup(config: Config, folder: string, listener: BackupListene
       await writeSnapshot(config, unfinished.rows)
       listener.signal.throwIfAborted()
       using snapshot = openSnapshot(unfinished.rows)
-      assertSameInstallation(folder, snapshot)
+      assertSameInstallation(backups, folder, snapshot)
       assertOneMasterKey(snapshot)
-      const added = await addFiles(config, folder, snapshot, { known, listener })
+      const masterKey = findMasterKey(config, snapshot)
+      const added = await addFiles(config, folder, snapshot, { known, masterKey, nowMs, verifyAll, listener })
       total.copiedBytes += added.copiedBytes
       total.linkedBytes += added.linkedBytes
+      const missing = added.missing.map(({ folder, name }) => `${folder}/${name}`)
       // What is missing for the second time was not deleted in between: it is lost, and the backup has the rest.
-      if (added.missing.every((name) => missingBefore.has(name))) {
-        const manifest = await describe(config, snapshot, { time, folder, lost: added.missing })
-        return { ...(await finishBackup(folder, manifest)), ...total }
+      if (missing.every((name) => missingBefore.has(name))) {
+        const manifest = await describeBackup(config, snapshot, { time, folder, lost: missing })
+        return { ...(await finishBackup(folder, manifest)), ...total, hasVerified: masterKey !== undefined, unusable }
       }
-      missingBefore = new Set(added.missing)
+      missingBefore = new Set(missing)
       await keepList(unfinished.list, known, attempt)
+      await listener.repair?.(added.damaged.flatMap(segmentOf))
     }
   } finally {
     for (const list of known) list[Symbol.dispose]()
@@ -100,35 +137,22 @@ async function addBackup(config: Config, folder: string, listener: BackupListene
   )
 }
 
-/**
- * Adds a backup of the rows alone to a folder, for an installation that keeps its files.
- * @param keep how many of them the folder keeps, this one included
- */
-export async function backUpRows(config: Config, { folder, keep }: { folder: string; keep: number }): Promise<Backup> {
-  const lock = openBackupFolder(folder)
+function segmentOf({ videoId, generation, renditionId, number }: NamedFile): SegmentKey[] {
+  return generation === null || renditionId === null || number === null ? [] : [{ videoId, generation, renditionId, number }]
+}
+
+/** The key that the rows need. Without it a backup is made all the same: it may be in a place that only the server can read. */
+function findMasterKey(config: Config, snapshot: Snapshot): MasterKey | undefined {
   try {
-    const unfinished = unfinishedPaths(folder)
-    const time = new Date()
-    await writeSnapshot(config, unfinished.rows)
-    using snapshot = openSnapshot(unfinished.rows)
-    createFileList(unfinished.list).finish()
-    const backup = await finishBackup(folder, await describe(config, snapshot, { time, folder, lost: [] }))
-    await removeOldBackups(folder, keep)
-    return backup
-  } finally {
-    lock.release()
+    const ring = readMasterKey(config)
+    return ring && [ring, ...ring.older].some((key) => idOf(key) === snapshot.setting(MASTER_KEY_ID)) ? ring : undefined
+  } catch (error) {
+    if (error instanceof Failure) return undefined
+    throw error
   }
 }
 
-/** The rows as of now, in one SQLite file, whichever database they are in. */
-async function writeSnapshot({ databaseUrl, dataDir }: Pick<Config, 'databaseUrl' | 'dataDir'>, target: string): Promise<void> {
-  if (databaseUrl === undefined) return writeSqliteSnapshot(dataPaths(dataDir).database, target)
-  const { writePostgresSnapshot } = await import('../../db/move/to-sqlite.ts')
-  await writePostgresSnapshot(databaseUrl, target)
-}
-
-function assertSameInstallation(folder: string, snapshot: Snapshot): void {
-  const [last] = listBackups(folder)
+function assertSameInstallation([last]: readonly Backup[], folder: string, snapshot: Snapshot): void {
   if (last === undefined || last.manifest.installation === snapshot.oldestAccountId()) return
   throw new Failure('conflict', `${folder} has backups of another installation. Name another folder.`)
 }
@@ -146,14 +170,14 @@ async function addFiles(
   config: Config,
   folder: string,
   snapshot: Snapshot,
-  { known, listener }: { known: readonly FileList[]; listener: BackupListener },
+  { listener, ...options }: Pick<AddMedia, 'known' | 'masterKey' | 'nowMs' | 'verifyAll'> & { listener: BackupListener },
 ): Promise<AddedMedia> {
   const totalBytes = Math.max(1, snapshot.mediaSizeBytes())
   using list = createFileList(unfinishedPaths(folder).list)
   const added = await addMedia(snapshot, list, {
     from: mediaOfInstallation(config),
     to: mediaOfBackups(folder),
-    known,
+    ...options,
     signal: listener.signal,
     progress: (sizeBytes) => listener.progress('media', Math.min(1, sizeBytes / totalBytes)),
   })
@@ -167,36 +191,4 @@ async function keepList(path: string, known: FileList[], attempt: number): Promi
   await rename(path, kept)
   known.unshift(openFileList(kept))
   await rm(kept) // it stays readable until it is closed
-}
-
-async function describe(
-  { databaseUrl }: Config,
-  snapshot: Snapshot,
-  { time, folder, lost }: { time: Date; folder: string; lost: readonly string[] },
-): Promise<Backup['manifest']> {
-  const unfinished = unfinishedPaths(folder)
-  const [installation, masterKey] = [snapshot.oldestAccountId(), snapshot.setting(MASTER_KEY_ID)]
-  if (installation === undefined || masterKey === undefined)
-    throw new Failure('not-found', 'This installation was never started, so there is nothing to back up.')
-  using list = openFileList(unfinished.list)
-  return {
-    format: 1,
-    version: packageJson.version,
-    time: time.toISOString(),
-    installation,
-    database: databaseUrl === undefined ? 'sqlite' : 'postgres',
-    masterKey,
-    migrations: snapshot.migrations(),
-    videos: snapshot.videoCount(),
-    rows: await describeFile(unfinished.rows),
-    list: await describeFile(unfinished.list),
-    files: list.total(),
-    lost: lost.slice(0, MAX_NAMED),
-    lostCount: lost.length,
-  }
-}
-
-async function describeFile(path: string): Promise<{ sizeBytes: number; sha256: string }> {
-  const { size: sizeBytes } = await stat(path)
-  return { sizeBytes, sha256: (await hashFile(path))?.toString('hex') ?? '' }
 }

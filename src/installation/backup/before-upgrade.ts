@@ -4,7 +4,7 @@ import { isDatabaseFull } from '../../db/sqlite/commit.ts'
 import { Failure, isDiskFull } from '../../errors.ts'
 import { PROGRAM_NAME } from '../../program-name.ts'
 import { MASTER_KEY_ID } from '../master-key-id.ts'
-import { backUpRows } from './backup.ts'
+import { backUpRows } from './backup-rows.ts'
 
 /** How many upgrades may be undone. */
 const KEPT = 3

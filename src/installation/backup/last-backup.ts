@@ -16,23 +16,34 @@ export function parseLastBackup(setting: string | undefined): LastBackup | undef
   return Value.Check(LastBackup, value) ? value : undefined
 }
 
-/** The last backup that was made of this installation, by the time of its rows. */
+/** The last good backup of this installation, by the time of its rows. */
 export async function findLastBackup({ db }: Pick<Database, 'db'>): Promise<LastBackup | undefined> {
   const row = await db.selectFrom('setting').select('value').where('name', '=', LAST_BACKUP).executeTakeFirst()
   return parseLastBackup(row?.value)
 }
 
+/** @param isGood whether it has every file as it was published: only then it counts as the last one */
 export async function recordBackup(
   { write, nowS }: Pick<Database, 'write'> & { nowS: () => number },
   { name, atS }: LastBackup,
+  isGood: boolean,
 ): Promise<void> {
   const value = JSON.stringify({ name, atS })
   await write(async (tx) => {
-    await tx
-      .insertInto('setting')
-      .values({ name: LAST_BACKUP, value })
-      .onConflict((conflict) => conflict.column('name').doUpdateSet({ value }))
-      .execute()
+    if (isGood)
+      await tx
+        .insertInto('setting')
+        .values({ name: LAST_BACKUP, value })
+        .onConflict((conflict) => conflict.column('name').doUpdateSet({ value }))
+        .execute()
     await recordAuditEvent(tx, { atS: nowS(), accountId: undefined, by: 'command-line', kind: 'backup:made', subjects: [name] })
+  })
+}
+
+/** A backup was found damaged: it no longer counts as the last one. */
+export async function forgetBackup({ write }: Pick<Database, 'write'>, name: string): Promise<void> {
+  await write(async (tx) => {
+    const last = await findLastBackup({ db: tx })
+    if (last?.name === name) await tx.deleteFrom('setting').where('name', '=', LAST_BACKUP).execute()
   })
 }

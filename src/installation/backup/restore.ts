@@ -1,22 +1,35 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs'
-import { rename, rm, writeFile } from 'node:fs/promises'
+import { mkdtemp, rename, rm, writeFile } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { sql } from 'kysely'
+import { requeueMp4 } from '../../assets/mp4-store.ts'
 import { type Config, dataPaths } from '../../config.ts'
 import { type MasterKey, writeMasterKey } from '../../crypto/master-key.ts'
 import { keyFromPhrase } from '../../crypto/recovery-phrase.ts'
+import type { Database } from '../../db/database.ts'
 import { HIGH_WATER_MARK, saveHighWaterMark } from '../../db/high-water-mark.ts'
+import { isDatabaseFull } from '../../db/sqlite/commit.ts'
 import { changeRowsUnmigrated, openSqlite } from '../../db/sqlite/database.ts'
 import { MIGRATIONS } from '../../db/sqlite/migrations.ts'
-import { type ListedFile, MEDIA_FOLDERS, makeSingleFile, openFileList } from '../../db/sqlite/snapshot.ts'
-import { Failure } from '../../errors.ts'
-import { copyFile, hashFile } from '../../storage/copy.ts'
+import {
+  type ListedFile,
+  MEDIA_FOLDERS,
+  makeSingleFile,
+  type NamedFile,
+  openFileList,
+  openSnapshot,
+} from '../../db/sqlite/snapshot.ts'
+import { rowQueue } from '../../encode/chunk-queue.ts'
+import { createThrottle } from '../../encode/media-check.ts'
+import { reportDamage } from '../../encode/repair.ts'
+import { Failure, isDiskFull } from '../../errors.ts'
+import { checkHash, copyFile, hashFile } from '../../storage/copy.ts'
 import { blobPath, syncInPlace, syncNames } from '../../storage/folder.ts'
 import { RESTORED_COPY } from '../../webhooks/restored-copy.ts'
 import { locateDatabase } from '../database.ts'
 import { lockDataFolder } from '../lock.ts'
 import { hasKeyFile, idOf, readMasterKey } from '../master-key.ts'
-import { type Backup, listBackups } from './backup-folder.ts'
+import { type Backup, listBackups, type UnusableBackup } from './backup-folder.ts'
 import { forEachAtOnce } from './for-each-at-once.ts'
 import { mediaOfBackups, mediaOfInstallation } from './media-paths.ts'
 
@@ -27,6 +40,16 @@ export type RestoreOptions = {
   name?: string | undefined
   /** The recovery phrase of the master key, where its file is to be written. */
   phrase?: string | undefined
+  /** Whether one missing or damaged file refuses the whole backup. */
+  strict?: boolean | undefined
+}
+
+/** A backup that was restored, or read as if. */
+export type RestoredBackup = Backup & {
+  /** The files of videos that it does not have as they were published, as `folder/name`. */
+  lost: string[]
+  /** Newer backups of the folder that cannot be used. */
+  passedOver: readonly UnusableBackup[]
 }
 
 export type RestoreListener = {
@@ -39,28 +62,36 @@ const COPIES = 8
 
 /**
  * Restores a backup into an empty data folder, and an empty database where that is PostgreSQL. Every file is verified by its SHA-256.
- * OTPs that were not redeemed and sessions of the backup do not play again, and webhooks are held until `hook resume`.
+ * A video whose file is lost is restored without it: a segment is encoded again from its source, and an MP4 made again. OTPs that were not redeemed and sessions of the backup do not play again, and webhooks are held until `hook resume`.
  * @throws Failure with what to do; the same command continues
  */
-export async function restoreBackup(config: Config, options: RestoreOptions, listener: RestoreListener): Promise<Backup> {
-  const backup = findBackup(options)
+export async function restoreBackup(config: Config, options: RestoreOptions, listener: RestoreListener): Promise<RestoredBackup> {
+  const { passedOver, ...backup } = findBackup(options)
   assertNotNewer(backup)
   const { keyToWrite } = findKey(config, backup, options.phrase)
   const lock = lockDataFolder(config)
   if (!lock) throw new Failure('conflict', `A server runs on ${config.dataDir}. Set REELGATE_DATA to an empty folder.`)
   try {
     await beginOrResume(config, backup)
-    await assertUnchanged(backup.rowsFile, backup.manifest.rows.sha256)
-    await assertUnchanged(backup.listFile, backup.manifest.list.sha256)
-    await restoreMedia(config, backup, options.folder, listener)
+    await assertUnchanged(backup, 'rows')
+    await assertUnchanged(backup, 'list')
+    const unread = await restoreMedia(config, backup, options, listener)
     listener.progress('rows', 0)
-    await placeRows(config, backup, await copyRows(config, backup, { isCopy: true }), listener)
+    const { copy, lost } = await copyAllRows(config, backup, unread)
+    if (options.strict && lost[0] !== undefined) throw damaged(backup, lost[0])
+    await placeRows(config, backup, copy, listener)
     if (keyToWrite) writeMasterKey(config.masterKeyFile, keyToWrite)
     const { restoring } = dataPaths(config.dataDir)
     await rm(restoring)
     syncNames(restoring)
-    return backup
+    return { ...backup, lost, passedOver }
   } catch (error) {
+    if (isDiskFull(error) || isDatabaseFull(error))
+      throw new Failure(
+        'unavailable',
+        `The disk of ${config.dataDir} is full, so the backup is restored only in part. Free some space, then run the same command again: it continues.`,
+        { cause: error },
+      )
     if (!listener.signal.aborted) throw error
     throw new Failure('unavailable', 'Interrupted. The same command continues.')
   } finally {
@@ -68,13 +99,14 @@ export async function restoreBackup(config: Config, options: RestoreOptions, lis
   }
 }
 
-function findBackup({ folder, name }: RestoreOptions): Backup {
-  const backups = listBackups(folder)
-  const [newest] = backups
-  if (!newest)
+function findBackup({ folder, name }: RestoreOptions): Backup & Pick<RestoredBackup, 'passedOver'> {
+  const { backups, unusable } = listBackups(folder)
+  const damagedOne = unusable.find((backup) => name === undefined || backup.name === name)
+  const found = name === undefined ? backups[0] : backups.find((backup) => backup.name === name)
+  if (found) return { ...found, passedOver: name === undefined ? unusable.filter((other) => other.name > found.name) : [] }
+  if (damagedOne) throw new DamagedBackup(damagedOne.name, damagedOne.why)
+  if (name === undefined)
     throw new Failure('not-found', `There is no finished backup in ${folder}. Name the folder that reelgate backup was given.`)
-  const found = name === undefined ? newest : backups.find((backup) => backup.name === name)
-  if (found) return found
   throw new Failure(
     'not-found',
     `There is no backup ${name} in ${folder}. There are: ${backups.map((backup) => backup.name).join(', ')}.`,
@@ -141,36 +173,126 @@ async function beginOrResume(config: Config, { name, manifest }: Backup): Promis
   syncNames(marker)
 }
 
+type MediaOptions = Pick<RestoreOptions, 'folder' | 'strict'> & {
+  /** Of a check, which reads everything: restores one file at a time, no faster, and removes it again. */
+  checkBytesPerS?: number
+}
+
+/** @returns the files that are missing or damaged, as `folder/name` */
 async function restoreMedia(
   config: Config,
   backup: Backup,
-  folder: string,
+  { folder, strict = false, checkBytesPerS }: MediaOptions,
   { progress, signal }: RestoreListener,
-): Promise<void> {
+): Promise<Set<string>> {
   const [from, to] = [mediaOfBackups(folder), mediaOfInstallation(config)]
   for (const kind of MEDIA_FOLDERS) mkdirSync(to[kind].root, { recursive: true, mode: 0o700 })
   const totalBytes = Math.max(1, backup.manifest.files.sizeBytes)
   let doneBytes = 0
   const changedFolders = new Set<string>()
+  const unread = new Set<string>()
+  const throttle = createThrottle(checkBytesPerS ?? Number.POSITIVE_INFINITY)
 
   async function restore({ folder: kind, name, sizeBytes, sha256 }: ListedFile): Promise<void> {
     signal.throwIfAborted()
     const [source, target] = [blobPath(from[kind], name), blobPath(to[kind], name)]
     const isThere = (await hashFile(target))?.equals(sha256) ?? false // by a restore that was interrupted
-    if (!isThere && !(await copyFile(source, target))?.equals(sha256)) {
+    if (!isThere && !(await copyFile(source, target, checkHash(sha256)))) {
       await rm(target, { force: true })
-      throw damaged(source)
+      if (strict) throw damaged(backup, source)
+      unread.add(`${kind}/${name}`)
     }
-    changedFolders.add(dirname(target))
+    if (checkBytesPerS === undefined) changedFolders.add(dirname(target))
+    else await rm(target, { force: true })
     doneBytes += sizeBytes
     progress('media', doneBytes / totalBytes)
+    await throttle(sizeBytes, signal)
   }
 
   using list = openFileList(backup.listFile)
-  await forEachAtOnce(list.files(), COPIES, restore)
+  await forEachAtOnce(list.files(), checkBytesPerS === undefined ? COPIES : 1, restore)
   for (const path of changedFolders) {
     syncInPlace(path)
     syncInPlace(dirname(path))
+  }
+  return unread
+}
+
+/**
+ * A copy of the backup's rows for an installation that has only its files: those that are lost are recorded as such.
+ * @param unread the files of the backup that are missing or damaged
+ */
+async function copyAllRows(
+  config: Config,
+  backup: Backup,
+  unread: ReadonlySet<string>,
+): Promise<{ copy: string; lost: string[] }> {
+  const copy = await copyRows(config, backup, { isCopy: true })
+  const lost: NamedFile[] = []
+  {
+    using list = openFileList(backup.listFile)
+    using snapshot = openSnapshot(copy)
+    for (const file of snapshot.files()) if (unread.has(pathOf(file)) || !list.find(file.folder, file.name)) lost.push(file)
+  }
+  if (lost.length > 0) {
+    const database = await openSqlite(copy)
+    try {
+      for (const file of lost) await recordLoss(database, file)
+    } finally {
+      await database.close()
+    }
+    makeSingleFile(copy)
+  }
+  return { copy, lost: lost.map(pathOf) }
+}
+
+const pathOf = ({ folder, name }: Pick<NamedFile, 'folder' | 'name'>) => `${folder}/${name}`
+
+/** The first start makes again what can be made: a segment from the source of its video, an MP4 from its segments. */
+async function recordLoss(
+  { write }: Database,
+  { folder, name, videoId, generation, renditionId, number }: NamedFile,
+): Promise<void> {
+  if (folder === 'segments' && generation !== null && renditionId !== null && number !== null)
+    await reportDamage(
+      { write, chunkQueue: rowQueue, log: { error: () => undefined } },
+      {
+        ...{ videoId, generation, renditionId, number },
+        problem: 'its file is not in the backup',
+      },
+    )
+  if (folder === 'files') await write((tx) => requeueMp4(tx, name))
+}
+
+/**
+ * Restores a backup into a scratch folder that is removed again: its rows, and the files of videos one by one.
+ * @throws DamagedBackup when its rows or its list are damaged; Failure with what to do
+ */
+export async function checkBackup(
+  config: Config,
+  { scratch, bytesPerS, ...options }: RestoreOptions & { scratch: string; bytesPerS: number },
+  listener: RestoreListener,
+): Promise<RestoredBackup> {
+  const { passedOver, ...backup } = findBackup(options)
+  assertNotNewer(backup)
+  const dataDir = await mkdtemp(join(scratch, 'reelgate-check-'))
+  const scratchConfig = { ...config, dataDir, databaseUrl: undefined }
+  try {
+    await assertUnchanged(backup, 'rows')
+    await assertUnchanged(backup, 'list')
+    const unread = await restoreMedia(scratchConfig, backup, { ...options, strict: false, checkBytesPerS: bytesPerS }, listener)
+    listener.progress('rows', 0)
+    const { lost } = await copyAllRows(scratchConfig, backup, unread)
+    return { ...backup, lost, passedOver }
+  } catch (error) {
+    if (isDiskFull(error) || isDatabaseFull(error))
+      throw new Failure('unavailable', `The disk of ${scratch} is full. Name another folder for the check: --scratch.`, {
+        cause: error,
+      })
+    if (!listener.signal.aborted) throw error
+    throw new Failure('unavailable', 'Interrupted: the backup was not checked to its end.')
+  } finally {
+    await rm(dataDir, { recursive: true, force: true })
   }
 }
 
@@ -180,8 +302,12 @@ async function restoreMedia(
  * an empty database, which gets the tables of this version.
  * @throws Failure with what to do
  */
-export async function restoreRowsOnly(config: Config, options: RestoreOptions, listener: RestoreListener): Promise<Backup> {
-  const backup = findBackup(options)
+export async function restoreRowsOnly(
+  config: Config,
+  options: RestoreOptions,
+  listener: RestoreListener,
+): Promise<RestoredBackup> {
+  const { passedOver, ...backup } = findBackup(options)
   assertNotNewer(backup)
   findKey(config, backup, options.phrase)
   const lock = lockDataFolder(config)
@@ -195,7 +321,7 @@ export async function restoreRowsOnly(config: Config, options: RestoreOptions, l
       rmSync(mark, { force: true })
     }
     await placeRows(config, backup, copy, listener)
-    return backup
+    return { ...backup, lost: [], passedOver }
   } finally {
     lock.release()
   }
@@ -231,12 +357,13 @@ function assertNothingMovedAside(database: string): void {
 const replacedName = (database: string, ending: string) => `${database}.replaced${ending}`
 
 /** A copy of the backup's rows in the data folder, ready for a server. */
-async function copyRows(config: Config, { manifest, rowsFile }: Backup, { isCopy }: { isCopy: boolean }): Promise<string> {
+async function copyRows(config: Config, backup: Backup, { isCopy }: { isCopy: boolean }): Promise<string> {
   const { tmp } = dataPaths(config.dataDir)
   mkdirSync(tmp, { recursive: true, mode: 0o700 })
   const copy = join(tmp, 'restored.db')
   for (const ending of ['', '-wal', '-shm']) rmSync(`${copy}${ending}`, { force: true })
-  if ((await copyFile(rowsFile, copy))?.toString('hex') !== manifest.rows.sha256) throw damaged(rowsFile)
+  const check = checkHash(Buffer.from(backup.manifest.rows.sha256, 'hex'))
+  if (!(await copyFile(backup.rowsFile, copy, check))) throw damaged(backup, backup.rowsFile)
   if (isCopy || config.databaseUrl !== undefined) await (await openSqlite(copy)).close() // which migrates it to this version
   await prepareRows(copy, { isCopy })
   return copy
@@ -288,13 +415,24 @@ async function prepareRows(path: string, { isCopy }: { isCopy: boolean }): Promi
   makeSingleFile(path)
 }
 
-async function assertUnchanged(path: string, sha256: string): Promise<void> {
-  if ((await hashFile(path))?.toString('hex') !== sha256) throw damaged(path)
+async function assertUnchanged(backup: Backup, part: 'rows' | 'list'): Promise<void> {
+  const path = part === 'rows' ? backup.rowsFile : backup.listFile
+  if ((await hashFile(path))?.toString('hex') !== backup.manifest[part].sha256) throw damaged(backup, path)
 }
 
-function damaged(path: string): Failure {
-  return new Failure(
-    'unavailable',
+/** A backup, or a part of it, is not as it was made. */
+export class DamagedBackup extends Failure {
+  /** Its name. */
+  readonly backup: string
+  constructor(backup: string, message: string) {
+    super('unavailable', message)
+    this.backup = backup
+  }
+}
+
+function damaged({ name }: Backup, path: string): DamagedBackup {
+  return new DamagedBackup(
+    name,
     `${path} is missing or damaged, so this backup cannot be restored. Use another copy of it, or an earlier backup: --at NAME.`,
   )
 }

@@ -51,7 +51,7 @@ const CAUSES: Readonly<Record<string, Explain>> = {
     advice: `In ${number(alert, 'daysLeft')} days. Rotate it, and give your site the new secret before that.`,
   }),
   'backup-old': (alert) => ({
-    title: `The last backup is ${number(alert, 'ageDays')} days old`,
+    title: `The last good backup is ${number(alert, 'ageDays')} days old`,
     advice: 'What was uploaded since then would be lost with this disk. On the server: reelgate backup FOLDER',
   }),
   'sandbox-missing': () => ({

@@ -26,7 +26,7 @@ export function ServerPage() {
         title="Backup"
         lead="A backup has the database, the videos’ files and their keys. Keep the recovery phrase elsewhere: without it no backup can be read."
       >
-        <FactList facts={[['Last backup', <BackupAge key="age" lastBackup={lastBackup} />]]} />
+        <FactList facts={[['Last good backup', <BackupAge key="age" lastBackup={lastBackup} />]]} />
         <CodeBlock name="Every night, on the server" code="reelgate backup /mnt/backup/reelgate" />
       </Section>
       <Section
