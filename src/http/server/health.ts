@@ -18,7 +18,8 @@ export function refuseWhileDatabaseInUse(app: App, refusal: () => DatabaseInUse 
   })
 }
 
-const PROBE_PATHS = ['/healthz', '/readyz']
+/** What load balancers and supervisors ask. */
+export const PROBE_PATHS: readonly string[] = ['/healthz', '/readyz']
 
 /**
  * `/healthz`: the process serves. `/readyz`: 200 while database, storage and ffmpeg work, also with low disk space, without a sandbox and

@@ -37,6 +37,7 @@ import type { App } from './app-type.ts'
 import { clientAddresses, proxiesAmong } from './client-address.ts'
 import { limitConnections } from './connections.ts'
 import { type HealthDeps, healthInterface, refuseWhileDatabaseInUse } from './health.ts'
+import { refuseUnclearHosts } from './host-header.ts'
 import type { LimitDeps } from './rate-limits.ts'
 
 /** What the interfaces need of the features. */
@@ -89,6 +90,7 @@ export function createInterfaces(deps: InterfaceDeps): App {
 
   const app = createApp(log, limiting)
   deps.metrics?.countRequests(app)
+  refuseUnclearHosts(app)
   limitConnections(app, isProxy)
   refuseWhileDatabaseInUse(app, deps.refusal)
   const routes = collectApiRoutes(app)
