@@ -8,12 +8,12 @@ import type { Scope } from './row.ts'
 
 const SCRIPT = join(import.meta.dirname, 'wrk.lua')
 
-/** Sends requests until the returned function is called, whatever the responses are. */
+/** Sends requests until the returned function is called, whatever the responses are. Of low priority: a flood has a machine of its own. */
 export async function startFlood(scope: Scope, url: string, { requests, connections = 50 }: Load): Promise<() => Promise<void>> {
   const file = join(scope.folder, randomUUID())
   await writeFile(file, requests.map((request) => `${Buffer.byteLength(request)}\n${request}`).join(''))
   const args = ['-t1', `-c${connections}`, '-d60s', '-s', SCRIPT, url, '--', file]
-  const wrk = spawn('wrk', args, { stdio: 'ignore' })
+  const wrk = spawn('nice', ['-n19', 'wrk', ...args], { stdio: 'ignore' })
   const ended = once(wrk, 'close')
   return async () => {
     wrk.kill('SIGKILL')

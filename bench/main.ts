@@ -4,11 +4,13 @@ import { parseArgs } from 'node:util'
 import { BACKUP_ROWS } from './backup.ts'
 import { CONSOLE_ROWS } from './console.ts'
 import { FIRST_FRAME_ROWS } from './first-frame.ts'
+import { HEALTH_ROWS } from './health.ts'
 import { KEY_ROWS } from './key.ts'
 import { LIBRARY_ROWS } from './library.ts'
 import { LIGHTHOUSE_ROWS } from './lighthouse.ts'
 import { LIST_ROWS } from './list.ts'
 import { OTP_ROWS } from './otp.ts'
+import { PARSE_ROWS } from './parse.ts'
 import { PLAYER_ROWS } from './player.ts'
 import { POSTGRES_ROWS, stopPostgres } from './postgres.ts'
 import { PROCESS_ROWS } from './process.ts'
@@ -26,6 +28,8 @@ const ROWS: readonly Row[] = [
   ...OTP_ROWS,
   ...POSTGRES_ROWS,
   ...KEY_ROWS,
+  ...HEALTH_ROWS,
+  ...PARSE_ROWS,
   ...VIEWER_ROWS,
   ...SEGMENT_ROWS,
   ...VIDEO_ROWS,

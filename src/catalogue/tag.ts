@@ -59,7 +59,9 @@ export function parseTags(names: readonly string[]): string[] {
  * @throws Failure `invalid`
  */
 function parseTag(text: string): string {
-  const tag = text.normalize('NFC').trim()
+  const trimmed = text.trim()
+  // Normalizing takes quadratic time for combining marks, of which a composed character has at most three.
+  const tag = trimmed.length > 4 * MAX_TAG_CHARACTERS ? '' : trimmed.normalize('NFC')
   if (tag === '' || [...tag].length > MAX_TAG_CHARACTERS || /\p{Cc}/u.test(tag) || !tag.isWellFormed())
     throw new Failure('invalid', `A tag must have 1 to ${MAX_TAG_CHARACTERS} characters, without control characters.`)
   return tag

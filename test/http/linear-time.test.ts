@@ -113,3 +113,14 @@ test('X20: of a sign-in at most 4 KiB are read, whatever their type, and the att
   for (let tries = 0; tries < 100; tries++) await counts()
   expect((await send('', 'application/json', '{')).status).toBe(429)
 })
+
+test('X22: a tag of many combining marks is refused by its length, and one that is composed of them is kept', async () => {
+  const { owner } = reelgate
+  const { videoId } = await owner.credentials('Marks')
+  const lines = [JSON_TYPE, `Authorization: Apisecret ${owner.apiKey}`]
+  const tag = (text: string) =>
+    sendRaw(reelgate.url, 'POST /api/videos/tags', lines, JSON.stringify({ videos: [videoId], tags: [text] }))
+  expect((await tag('\u0301\u0316'.repeat(30_000))).status).toBe(400)
+  expect((await tag('u\u0308\u0301'.repeat(255))).status).toBe(200)
+  expect((await owner.video(videoId)).tags).toEqual(['\u01d8'.repeat(255)])
+})

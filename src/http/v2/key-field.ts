@@ -25,16 +25,18 @@ export const MAX_BYTES_OF_IDS = 64 * 1024
  */
 export async function findKeyBeforeBody(authenticate: Authenticate, request: FastifyRequest, body: Readable): Promise<Readable> {
   const maxBytes = request.routeOptions.config.maxBytesToKey ?? MAX_BYTES_TO_KEY
-  const { start, whole } = await readStart(body, maxBytes)
+  const { bytes, isAll } = await readStart(body, maxBytes)
   try {
-    const secret = findSecret(start.toString('latin1'))
+    const secret = findSecret(bytes.subarray(0, maxBytes))
     if (secret === undefined) throw missingKey(maxBytes)
     await authenticate(secret)
-    return whole
   } catch (error) {
-    whole.resume() // the connection's next request comes after the rest
+    body.resume() // the connection's next request comes after the rest
     throw error
   }
+  if (isAll) return Readable.from([bytes])
+  body.unshift(bytes)
+  return body
 }
 
 export function missingKey(maxBytes = MAX_BYTES_TO_KEY): Failure {
@@ -52,16 +54,16 @@ const SECRET = /(?<![A-Za-z0-9])[A-Za-z0-9]{64}(?![A-Za-z0-9])/
  * route reads it again from the parsed body.
  * @returns undefined without the field; '' when it has no secret
  */
-export function findSecret(text: string): string | undefined {
-  const at = text.indexOf(KEY_FIELD)
+export function findSecret(bytes: Buffer): string | undefined {
+  const at = bytes.indexOf(KEY_FIELD)
   if (at < 0) return undefined
-  const rest = text.slice(at + KEY_FIELD.length).replace(/%[0-9A-Fa-f]{2}/g, ' ')
+  const rest = bytes.toString('latin1', at + KEY_FIELD.length).replace(/%[0-9A-Fa-f]{2}/g, ' ')
   return SECRET.exec(rest)?.[0] ?? ''
 }
 
-/** Reads at least so many bytes, or all that there are. `whole` has them again. */
-function readStart(body: Readable, maxBytes: number): Promise<{ start: Buffer; whole: Readable }> {
-  const { promise, resolve, reject } = Promise.withResolvers<{ start: Buffer; whole: Readable }>()
+/** Reads at least so many bytes, or all that there are. What is left waits. */
+function readStart(body: Readable, maxBytes: number): Promise<{ bytes: Buffer; isAll: boolean }> {
+  const { promise, resolve, reject } = Promise.withResolvers<{ bytes: Buffer; isAll: boolean }>()
   const chunks: Buffer[] = []
   let sizeBytes = 0
   body.on('data', take).on('end', end).on('close', breakOff)
@@ -70,21 +72,20 @@ function readStart(body: Readable, maxBytes: number): Promise<{ start: Buffer; w
   function take(chunk: Buffer): void {
     chunks.push(chunk)
     sizeBytes += chunk.length
-    if (sizeBytes < maxBytes) return
-    stopReading()
-    const read = Buffer.concat(chunks)
-    body.pause().unshift(read)
-    resolve({ start: read.subarray(0, maxBytes), whole: body })
+    if (sizeBytes >= maxBytes) finish(false)
   }
   function end(): void {
+    finish(true)
+  }
+  function finish(isAll: boolean): void {
     stopReading()
-    resolve({ start: Buffer.concat(chunks), whole: Readable.from(chunks) })
+    resolve({ bytes: Buffer.concat(chunks), isAll })
   }
   function breakOff(): void {
     stopReading()
     reject(new Failure('invalid', 'The body broke off.'))
   }
   function stopReading(): void {
-    body.off('data', take).off('end', end).off('close', breakOff)
+    body.off('data', take).off('end', end).off('close', breakOff).pause()
   }
 }
