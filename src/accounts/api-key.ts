@@ -55,7 +55,10 @@ export function requirePermission(caller: Caller, permission: Permission): void 
   if (caller.permissions.includes(permission)) return
   if ('apiKeyId' in caller)
     throw new Failure('forbidden', `This API key lacks the permission "${permission}". Use a key that has it.`)
-  throw new Failure('forbidden', 'Your role in this account is viewer, which only reads. Ask an owner of the account to do this.')
+  const role = caller.permissions.includes('uploader')
+    ? 'uploader, which adds videos and edits those that it has added'
+    : 'viewer, which only reads'
+  throw new Failure('forbidden', `Your role in this account is ${role}. Ask an owner of the account to do this.`)
 }
 
 /** `lifeS` undefined: it is valid until it is revoked. */

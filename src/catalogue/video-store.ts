@@ -17,6 +17,8 @@ export async function insertVideo(
     fileName?: string
     status?: 'PRE-Upload' | 'Queued'
     folderId?: string
+    /** The person who adds it; absent: an API key. */
+    addedBy?: string | undefined
   },
 ): Promise<void> {
   await tx
@@ -50,6 +52,20 @@ export async function findVideo(db: Db, accountId: string, videoId: string): Pro
     .where('id', '=', videoId)
     .where('deletedAtS', 'is', null)
     .executeTakeFirst()
+}
+
+/** Whether a person has added all of these videos of the account. */
+export async function hasAddedAll(db: Db, accountId: string, userId: string, videoIds: readonly string[]): Promise<boolean> {
+  const distinct = [...new Set(videoIds)]
+  const rows = await db
+    .selectFrom('video')
+    .select('id')
+    .where(ACCOUNT_ID_UNINDEXED, '=', accountId)
+    .where('id', 'in', distinct)
+    .where('addedBy', '=', userId)
+    .where('deletedAtS', 'is', null)
+    .execute()
+  return distinct.length > 0 && rows.length === distinct.length
 }
 
 /** The videos at these positions, newest first; one that was deleted in the meantime is missing. */

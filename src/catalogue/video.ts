@@ -10,6 +10,7 @@ import { listTagsOfVideos } from './tag-store.ts'
 import { parseDescription, parseTitle } from './title.ts'
 import {
   findVideosByPosition,
+  hasAddedAll,
   listPositions,
   listSummaries,
   setFolder,
@@ -79,6 +80,15 @@ export async function getVideo({ db }: Pick<CatalogueDeps, 'db'>, accountId: str
   const [video] = await readVideos(db, accountId, await listPositions(db, accountId, [videoId]))
   if (!video) throw videoNotFound()
   return video
+}
+
+/** Whether a person has added these videos of the account, at least one and all of them. */
+export async function haveAddedVideos(
+  { db }: Pick<CatalogueDeps, 'db'>,
+  { accountId, consoleUserId }: { accountId: string; consoleUserId: string },
+  videoIds: readonly string[],
+): Promise<boolean> {
+  return hasAddedAll(db, accountId, consoleUserId, videoIds)
 }
 
 /** Those of the videos that exist, by their id. */

@@ -108,7 +108,7 @@ type ConsoleUserTable = {
   name: string
   /** The name as folded by db/fold-case.ts: unique. */
   foldedName: string
-  role: 'owner' | 'viewer'
+  role: 'owner' | 'uploader' | 'viewer'
   /** Whether operations of the whole installation are open to it. */
   isAdministrator: number
   /** The PHC string of an argon2id hash, wrapped by the master key: a stolen database allows no guessing. Null: no password. */
@@ -198,6 +198,8 @@ type VideoTable = {
   hasSource: Generated<number>
   /** Options of its OTPs that do not set their own, as JSON. Null: none. */
   otpDefaults: string | null
+  /** The person who added it; null: an API key, or a person of before this was recorded. */
+  addedBy: string | null
   /** Set when deleted: the row is a tombstone until its files are removed, or is in the trash (`trashed_video`). */
   deletedAtS: number | null
 }

@@ -71,9 +71,10 @@ async function addEntry(
   { tags, folders, ...parsed }: ParsedEntry,
 ): Promise<RequestedImport> {
   const { accountId, permissions } = holder
+  const addedBy = 'consoleUserId' in holder ? holder.consoleUserId : undefined
   const mayCreate = permissions.includes('editor')
   const folderId = await openFolderPath(tx, { accountId, by: holder, path: folders, mayCreate, atS: wallNowS() })
-  await insertParsedImport(tx, masterKey, { ...parsed, accountId, folderId })
+  await insertParsedImport(tx, masterKey, { ...parsed, accountId, addedBy, folderId })
   return { videoId: parsed.videoId, title: parsed.title }
 }
 

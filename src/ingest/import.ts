@@ -44,7 +44,7 @@ export type ParsedImport = { videoId: string; url: URL; title: string; fileName:
  */
 export async function requestImport(
   deps: ImportDeps,
-  holder: Pick<Caller, 'accountId' | 'mayImport'>,
+  holder: Pick<Caller, 'accountId' | 'mayImport'> & { consoleUserId?: string },
   request: ImportRequest & { folderId?: string },
   alsoInTransaction?: AlsoInTransaction<RequestedImport>,
 ): Promise<RequestedImport> {
@@ -56,7 +56,12 @@ export async function requestImport(
   await deps.write(async (tx) => {
     await assertImportsFit(tx, holder.accountId, 1)
     await getFolder(tx, holder.accountId, folderId)
-    await insertParsedImport(tx, deps.masterKey, { ...parsed, accountId: holder.accountId, folderId })
+    await insertParsedImport(tx, deps.masterKey, {
+      ...parsed,
+      accountId: holder.accountId,
+      addedBy: holder.consoleUserId,
+      folderId,
+    })
     await alsoInTransaction?.(tx, { videoId, title })
   })
   deps.onImportQueued()
@@ -91,7 +96,7 @@ export async function assertImportsFit(tx: Db, accountId: string, added: number)
 export async function insertParsedImport(
   tx: Db,
   masterKey: MasterKey,
-  { accountId, url, videoId, ...video }: ParsedImport & { accountId: string; folderId: string },
+  { accountId, url, videoId, ...video }: ParsedImport & { accountId: string; folderId: string; addedBy: string | undefined },
 ): Promise<void> {
   await insertVideo(tx, accountId, { id: videoId, ...video, status: 'Queued' })
   const wrappedUrl = wrap(masterKey, importUrlPurpose(videoId), Buffer.from(url.href))

@@ -40,7 +40,7 @@ const UNSIGNED_FIELDS = ['success_action_status', 'success_action_redirect']
  */
 export async function issueUploadPolicy(
   deps: PolicyDeps,
-  holder: Pick<Caller, 'accountId' | 'mayUpload'>,
+  holder: Pick<Caller, 'accountId' | 'mayUpload'> & { consoleUserId?: string },
   { title, folderId = ROOT_FOLDER_ID }: { title: string; folderId?: string },
   alsoInTransaction?: AlsoInTransaction<IssuedUpload>,
 ): Promise<IssuedUpload> {
@@ -56,7 +56,8 @@ export async function issueUploadPolicy(
   }
   await deps.write(async (tx) => {
     await getFolder(tx, holder.accountId, folderId)
-    await insertVideo(tx, holder.accountId, { id: videoId, title: parseTitle(title), uploadTimeS: deps.wallNowS(), folderId })
+    const video = { id: videoId, title: parseTitle(title), uploadTimeS: deps.wallNowS(), folderId }
+    await insertVideo(tx, holder.accountId, { ...video, addedBy: holder.consoleUserId })
     await insertPolicy(tx, holder.accountId, { key: issued.form.key, videoId, expiresAtS })
     await alsoInTransaction?.(tx, issued)
   })

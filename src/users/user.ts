@@ -8,11 +8,18 @@ import { Failure } from '../errors.ts'
 import { openConfusables } from './confusable-names.ts'
 import { hasUserWithCredential, insertUser, isNameTaken, listAllUsers, listNames } from './user-store.ts'
 
-export const ROLES = ['owner', 'viewer'] as const
+export const ROLES = ['owner', 'uploader', 'viewer'] as const
 export type Role = (typeof ROLES)[number]
 
-/** An owner may do everything in the account, a viewer read its videos, statistics and alerts. */
-export const ROLE_PERMISSIONS: Readonly<Record<Role, readonly Permission[]>> = { owner: PERMISSIONS, viewer: ['viewer'] }
+/**
+ * An owner may do everything in the account; an uploader upload, import, and edit the videos that they added; a viewer read its videos,
+ * statistics and alerts.
+ */
+export const ROLE_PERMISSIONS: Readonly<Record<Role, readonly Permission[]>> = {
+  owner: PERMISSIONS,
+  uploader: ['viewer', 'uploader'],
+  viewer: ['viewer'],
+}
 
 export const MAX_NAME_LENGTH = 100
 

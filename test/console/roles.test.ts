@@ -9,7 +9,7 @@ import { collectRoutes } from './routes.ts'
 // Every route of the console's interface × everyone who may ask it. The routes come from the server itself, and each has its rule in
 // test/http/route-rules.ts; what API keys open is in test/http/credentials.test.ts.
 
-const ROLES = ['signed out', 'viewer', 'owner', 'administrator'] as const
+const ROLES = ['signed out', 'viewer', 'uploader', 'owner', 'administrator'] as const
 type Role = (typeof ROLES)[number]
 
 let reelgate: Reelgate & { remove(): Promise<void> }
@@ -22,10 +22,11 @@ beforeAll(async () => {
   routes = found.filter((route) => route.includes(' /console/api/') && !route.startsWith('HEAD '))
   videoId = (await reelgate.owner.credentials('A video')).videoId
   const administrator = await signIn(reelgate)
-  for (const role of ['viewer', 'owner']) await administrator.get('POST', '/users', { name: nameOf(role), role })
+  for (const role of ['viewer', 'uploader', 'owner']) await administrator.get('POST', '/users', { name: nameOf(role), role })
   people = {
     'signed out': createPerson(reelgate.url),
     viewer: await signIn(reelgate, nameOf('viewer')),
+    uploader: await signIn(reelgate, nameOf('uploader')),
     owner: await signIn(reelgate, nameOf('owner')),
     administrator,
   }
@@ -34,9 +35,9 @@ afterAll(() => reelgate?.remove())
 
 const nameOf = (role: string) => (role === 'administrator' ? 'owner' : `a ${role}`)
 
-/** Who may. A permission of the API is an owner's; a viewer has `viewer` alone. */
+/** Who may. A permission of the API is an owner's; a viewer has `viewer` alone, an uploader `uploader`, too. */
 function mayOpen({ opens, role: needed }: Rule, role: Role): boolean {
-  const lowest = opens === 'anybody' ? 'anybody' : (needed ?? (opens === 'viewer' ? 'viewer' : 'owner'))
+  const lowest = opens === 'anybody' ? 'anybody' : (needed ?? (opens === 'viewer' || opens === 'uploader' ? opens : 'owner'))
   return lowest === 'anybody' || ROLES.indexOf(role) >= ROLES.indexOf(lowest)
 }
 
@@ -112,12 +113,81 @@ test('D03: a key that has every permission opens no operation of the console, an
   expect(wrong).toEqual([])
 })
 
+test('D24: an uploader edits the videos that they have uploaded or imported, and no others, and deletes none', async () => {
+  const { viewer, uploader, owner } = await signInAll()
+  const { videoId: uploaded } = await uploader.get<{ videoId: string }>('PUT', '/videos?title=Theirs')
+  const { videoId: ofOwner } = await owner.get<{ videoId: string }>('PUT', '/videos?title=Of%20the%20owner')
+  const edits = (id: string) =>
+    [
+      ['POST', `/videos/${id}`, { title: 'Changed' }],
+      ['POST', '/videos/tags', { videos: [id], tags: ['a'] }],
+      ['PUT', '/videos/tags', { videos: [id], tags: ['b'] }],
+      ['DELETE', '/videos/tags', { videos: [id], tags: ['b'] }],
+      ['POST', `/videos/${id}/files`, undefined],
+      ['DELETE', `/videos/${id}/files/1`, undefined],
+      ['POST', `/videos/${id}/retry`, undefined],
+    ] as const
+  const statuses = async (id: string) =>
+    Promise.all(edits(id).map(async ([method, path, body]) => (await uploader.ask(method, path, { body })).status))
+  expect(await statuses(uploaded)).toEqual([200, 200, 200, 200, 400, 404, 409])
+  for (const other of [videoId, ofOwner, '0'.repeat(32)]) expect(await statuses(other)).toEqual(Array(7).fill(403))
+  const mixed = { videos: [uploaded, ofOwner], tags: ['c'] }
+  expect((await uploader.ask('POST', '/videos/tags', { body: mixed })).status).toBe(403)
+  expect((await uploader.ask('POST', '/videos/tags', { body: { videos: [], tags: ['c'] } })).status).toBe(403)
+  expect((await uploader.ask('DELETE', `/videos?videos=${uploaded}`)).status).toBe(403)
+  expect((await uploader.ask('PUT', `/videos/${uploaded}/otp-defaults`, { body: {} })).status).toBe(403)
+  const access = async (person: Person, id: string) =>
+    (await person.get<{ mayEdit: boolean }>('GET', `/videos/${id}/access`)).mayEdit
+  expect(await Promise.all([uploaded, ofOwner].map((id) => access(uploader, id)))).toEqual([true, false])
+  expect(await Promise.all([uploaded, ofOwner].map((id) => access(owner, id)))).toEqual([true, true])
+  expect(await access(viewer, uploaded)).toBe(false)
+  const { rows } = await owner.get<{ rows: { id: string; name: string }[] }>('GET', '/users')
+  const id = rows.find(({ name }) => name === nameOf('uploader'))?.id
+  await owner.get('PUT', `/users/${id}`, { role: 'viewer' })
+  expect(await statuses(uploaded)).toEqual(Array(7).fill(403))
+  await owner.get('PUT', `/users/${id}`, { role: 'uploader' })
+})
+
+/** New sign-ins, since some of the operations above end theirs. */
+async function signInAll() {
+  const [viewer, uploader, owner] = await Promise.all([
+    signIn(reelgate, nameOf('viewer')),
+    signIn(reelgate, nameOf('uploader')),
+    signIn(reelgate, nameOf('owner')),
+  ])
+  return { viewer, uploader, owner }
+}
+
+test('D24: a key that may upload edits nothing', async () => {
+  const { apiKey } = await createKey('uploader')
+  const response = await createOwner(reelgate.url, apiKey).call('POST', `/api/videos/${videoId}`, { body: { title: 'theirs' } })
+  expect(response.status).toBe(403)
+})
+
+async function createKey(permission: string): Promise<{ apiKey: string }> {
+  const administrator = await signIn(reelgate)
+  const { secret } = await administrator.get<{ secret: string }>('POST', '/keys', { name: permission, permissions: [permission] })
+  return { apiKey: secret }
+}
+
+test('D25: each role plays every video of the account in the console, at its own host alone, for ten minutes', async () => {
+  const { viewer, uploader, owner } = await signInAll()
+  for (const person of [viewer, uploader, owner]) {
+    const { otp } = await person.get<{ otp: string }>('POST', `/videos/${videoId}/preview`, {})
+    expect(otp).toMatch(/^[A-Za-z0-9]{64}$/)
+  }
+  const [row] = readRows<{ rules: string; expires_at_s: number }>(reelgate, 'select * from otp order by expires_at_s limit 1')
+  expect(JSON.stringify(row)).toContain('^127')
+  expect((await viewer.ask('POST', `/videos/${videoId}/otp`, { body: {} })).status).toBe(403)
+  expect((await viewer.ask('POST', `/videos/${'0'.repeat(32)}/preview`, { body: {} })).status).toBe(404)
+})
+
 test('a link that was made for one role never signs in as another', async () => {
-  for (const role of ['viewer', 'owner', 'administrator'] as const) {
+  for (const role of ['viewer', 'uploader', 'owner', 'administrator'] as const) {
     const person = createPerson(reelgate.url)
     await person.get('POST', '/sign-in/link', { token: await makeLink(reelgate, nameOf(role)) })
     expect(await person.whoIs()).toMatchObject({
-      user: { name: nameOf(role), role: role === 'viewer' ? 'viewer' : 'owner', administrator: role === 'administrator' },
+      user: { name: nameOf(role), role: role === 'administrator' ? 'owner' : role, administrator: role === 'administrator' },
     })
   }
 })

@@ -182,6 +182,7 @@ async function ownValuesOfPerson(examples: string): Promise<(text: string) => st
     [EXAMPLE.userId]: invited.id,
     [EXAMPLE.signInId]: rows[0]?.id ?? '',
     [EXAMPLE.accountId]: (await ask<{ id: string }>('GET', '/api/account')).id,
+    [EXAMPLE.videoId]: (await reelgate.owner.credentials('A video')).videoId,
   })
   return (text) => own.reduce((said, [example, value]) => said.replaceAll(example, value), text)
 }

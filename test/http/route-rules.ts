@@ -15,7 +15,7 @@ export type Rule = {
   path?: string
   body?: object
   /** Where only a cookie opens it: whose. Signing in itself needs none. */
-  role?: 'anybody' | 'viewer' | 'owner' | 'administrator'
+  role?: 'anybody' | 'viewer' | 'uploader' | 'owner' | 'administrator'
 }
 
 const DOWNLOAD = `/download/9999999999/${'A'.repeat(43)}/${'0'.repeat(32)}/1`
@@ -158,6 +158,11 @@ export const RULES: Record<string, Rule> = {
   'GET /console/api/sign-ins': { opens: 'cookie', status: 0, role: 'viewer' },
   'DELETE /console/api/sign-ins': { opens: 'cookie', status: 0, role: 'viewer' },
   'DELETE /console/api/sign-ins/:id': { opens: 'cookie', status: 0, role: 'viewer' },
+  'POST /console/api/videos/:id/preview': {
+    ...{ opens: 'cookie', status: 0, role: 'viewer', path: '/console/api/videos/VIDEO/preview' },
+    body: {},
+  },
+  'GET /console/api/videos/:id/access': { opens: 'cookie', status: 0, role: 'viewer' },
   'GET /console/api/users': { opens: 'cookie', status: 0, role: 'owner' },
   'POST /console/api/users': { opens: 'cookie', status: 0, role: 'owner', body: { name: 'x', role: 'viewer' } },
   'PUT /console/api/users/:id': { opens: 'cookie', status: 0, role: 'owner', body: { role: 'viewer' } },

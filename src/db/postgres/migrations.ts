@@ -18,6 +18,7 @@ import { videoOrders } from './migrations/0016-video-orders.ts'
 import { accountOfAttempts } from './migrations/0017-account-of-attempts.ts'
 import { storageDays } from './migrations/0018-storage-days.ts'
 import { storageLimit } from './migrations/0019-storage-limit.ts'
+import { people } from './migrations/0022-people.ts'
 import { viewerNames } from './migrations/0024-viewer-names.ts'
 import { openWork } from './migrations/0026-open-work.ts'
 
@@ -42,6 +43,7 @@ export const MIGRATIONS: Record<string, Migration> = {
   '0017-account-of-attempts': accountOfAttempts,
   '0018-storage-days': storageDays,
   '0019-storage-limit': storageLimit,
+  '0022-people': people,
   '0024-viewer-names': viewerNames,
   '0026-open-work': openWork,
 }

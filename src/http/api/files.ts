@@ -111,7 +111,7 @@ export function fileRoutes(app: App, deps: FileRoutesDeps): void {
     forms.post(
       '/videos/:id/files',
       {
-        config: { permission: 'editor', described: { body: Type.Union([FileForm, Mp4Body, FrameBody]) } },
+        config: { permission: 'editor', isOpenToUploader: true, described: { body: Type.Union([FileForm, Mp4Body, FrameBody]) } },
         schema: {
           summary: 'Add a poster or captions, or make an MP4',
           description:
@@ -195,7 +195,7 @@ export function fileRoutes(app: App, deps: FileRoutesDeps): void {
   app.delete(
     '/videos/:id/files/:fileId',
     {
-      config: { permission: 'editor' },
+      config: { permission: 'editor', isOpenToUploader: true },
       schema: { summary: 'Delete a file', params: FileParams, response: { 200: DeletedReply } },
     },
     async (request) => {

@@ -73,7 +73,7 @@ export function queueRoutes(app: App, deps: QueueRoutesDeps): void {
   app.post(
     '/videos/:id/retry',
     {
-      config: { permission: 'editor' },
+      config: { permission: 'editor', isOpenToUploader: true },
       schema: {
         summary: 'Encode a failed video again',
         description:

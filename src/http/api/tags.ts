@@ -31,7 +31,7 @@ export function tagRoutes(app: App, deps: TagDeps): void {
     app.route({
       method,
       url: '/videos/tags',
-      config: { permission: 'editor' },
+      config: { permission: 'editor', isOpenToUploader: true },
       schema: { summary, body: TaggingBody, response: { 200: DoneReply } },
       preValidation: async (request) => {
         request.body = { ...request.body, ...gatherArrayFields(request.body, ['videos', 'tags']) }

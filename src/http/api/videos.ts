@@ -63,7 +63,7 @@ export function videoRoutes(app: App, deps: VideoRoutesDeps): void {
   app.post(
     '/videos/:id',
     {
-      config: { permission: 'editor' },
+      config: { permission: 'editor', isOpenToUploader: true },
       schema: {
         summary: 'Edit a video',
         description: 'Changes the fields that are given.',

@@ -7,11 +7,13 @@ import { countUnauthenticated } from '../server/rate-limits.ts'
 import { type AccountAdminDeps, accountAdminRoutes } from './accounts.ts'
 import { readSignInToken } from './cookie.ts'
 import { refuseOtherSites } from './origin.ts'
+import { refuseVideosOfOthers } from './own-videos.ts'
 import { type PasskeyRoutesDeps, passkeyRoutes } from './passkeys.ts'
 import { signInRoutes } from './sign-in.ts'
 import { signInsRoutes } from './sign-ins.ts'
 import { type SystemRoutesDeps, systemRoutes } from './system.ts'
 import { userRoutes } from './users.ts'
+import { consoleVideoRoutes } from './videos.ts'
 
 export type ConsoleApiDeps = ApiRoutesDeps & PasskeyRoutesDeps & AccountAdminDeps & SystemRoutesDeps
 
@@ -29,7 +31,9 @@ export async function consoleApiInterface(app: App, deps: ConsoleApiDeps): Promi
   })
   const findCaller: FindCaller = async (request) => deps.findSignedIn(readSignInToken(deps, request))
   authenticateCallers(app, { ...deps, findCaller })
+  refuseVideosOfOthers(app, deps)
   apiRoutes(app, deps)
+  consoleVideoRoutes(app, deps)
   eventRoutes(app, { ...deps, findCaller })
   signInRoutes(app, deps)
   passkeyRoutes(app, deps)

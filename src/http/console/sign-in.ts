@@ -35,7 +35,7 @@ const SignedInReply = Type.Object({
   user: Type.Object({
     id: Type.String(),
     name: Type.String({ description: 'with which the person signs in' }),
-    role: Type.Union([Type.Literal('owner'), Type.Literal('viewer')]),
+    role: Type.Union([Type.Literal('owner'), Type.Literal('uploader'), Type.Literal('viewer')]),
     administrator: Type.Boolean({ description: 'whether the operations of the installation are available' }),
     hasPassword: Type.Boolean(),
   }),

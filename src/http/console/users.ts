@@ -9,8 +9,9 @@ import { isoTime, isoTimeOrNull } from '../wire/iso-time.ts'
 import { readSignInToken } from './cookie.ts'
 import type { SignInRoutesDeps } from './sign-in.ts'
 
-const RoleName = Type.Union([Type.Literal('owner'), Type.Literal('viewer')], {
-  description: 'owner: everything in the account; viewer: only reads',
+const RoleName = Type.Union([Type.Literal('owner'), Type.Literal('uploader'), Type.Literal('viewer')], {
+  description:
+    'owner: everything in the account; uploader: adds videos, and edits those that they have added; viewer: only reads',
   examples: ['viewer'],
 })
 const Name = Type.String({ minLength: 1, maxLength: 100, description: 'such as an e-mail address; unique in the installation' })

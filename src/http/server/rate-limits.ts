@@ -23,6 +23,8 @@ declare module 'fastify' {
   interface FastifyContextConfig {
     /** Another permission that is accepted; the route decides for what. */
     orPermission?: Permission
+    /** A person who may upload is accepted, too, for videos of their own: `console/own-videos.ts` refuses others. */
+    isOpenToUploader?: true
     /** The class in which its calls count, when it is not that of its permission. */
     budget?: OwnerBudget
     /** Counts as a redeem. */
@@ -89,8 +91,10 @@ export async function identify<Who extends Caller>(
   }
   call.request.isCounted = true
   if (deps.limits) await limitHolder({ limits: deps.limits, addressOf: deps.addressOf }, call, holder, permission)
-  const { orPermission } = call.request.routeOptions.config
-  if (orPermission === undefined || !holder.permissions.includes(orPermission)) requirePermission(holder, permission)
+  const { orPermission, isOpenToUploader } = call.request.routeOptions.config
+  const isUploader = isOpenToUploader && 'consoleUserId' in holder && holder.permissions.includes('uploader')
+  if (!isUploader && (orPermission === undefined || !holder.permissions.includes(orPermission)))
+    requirePermission(holder, permission)
   return holder
 }
 

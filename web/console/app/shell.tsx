@@ -8,6 +8,7 @@ import { DropTarget } from '../upload/drop-target.tsx'
 import { InterruptedNotice } from '../upload/interrupted-notice.tsx'
 import { UploadProvider } from '../upload/upload-provider.tsx'
 import { UploadTray } from '../upload/upload-tray.tsx'
+import { IfAllowed } from './access.tsx'
 import { Announcements } from './announcements.tsx'
 import { BookIcon, CheckIcon, ChevronDownIcon, MoonIcon, PersonIcon, ScreenIcon, SignOutIcon, SunIcon } from './icons.tsx'
 import { Mark } from './mark.tsx'
@@ -77,7 +78,9 @@ function Page() {
     <main id="main" ref={page} tabIndex={-1} className={styles.page}>
       <AlertNotice />
       <InterruptedNotice />
-      <Outlet />
+      <IfAllowed path={pathname ?? ''}>
+        <Outlet />
+      </IfAllowed>
     </main>
   )
 }

@@ -6,6 +6,7 @@ import { Page } from '../app/page.tsx'
 import { installationUrl } from '../app/place.ts'
 import { Section } from '../app/section.tsx'
 import { videosPageQuery } from '../library/queries.ts'
+import { useMay } from '../sign-in/queries.ts'
 import { EmbedBuilder } from '../video/embed-builder.tsx'
 import { DevelopParts } from './develop-parts.tsx'
 
@@ -13,6 +14,7 @@ import { DevelopParts } from './develop-parts.tsx'
 export function CodePage() {
   const { data } = useSuspenseQuery(videosPageQuery({ state: 'ready' }, 1))
   const [newest] = data.rows
+  const mayUpload = useMay('uploader')
   return (
     <Page title="Develop">
       <DevelopParts />
@@ -36,11 +38,13 @@ export function CodePage() {
         {newest ? (
           <EmbedBuilder videoId={newest.id} />
         ) : (
-          <div>
-            <Button component={Link} to="/welcome">
-              Add a video
-            </Button>
-          </div>
+          mayUpload && (
+            <div>
+              <Button component={Link} to="/welcome">
+                Add a video
+              </Button>
+            </div>
+          )
         )}
       </Section>
       <Section title="API reference" lead="Every operation with its parameters, answers and an example that works as copied.">

@@ -28,8 +28,10 @@ export function useSignedIn(): SignedIn {
   return data
 }
 
+export type AccountPermission = 'viewer' | 'editor' | 'uploader' | 'otpCreator'
+
 /** Whether the person may do what needs this permission of the account: what they may not is not offered. */
-export function useMay(permission: 'viewer' | 'editor' | 'uploader' | 'otpCreator'): boolean {
+export function useMay(permission: AccountPermission): boolean {
   return useSignedIn().permissions.includes(permission)
 }
 

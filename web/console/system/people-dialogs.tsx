@@ -7,6 +7,7 @@ import { useAnnounce } from '../app/announcements.tsx'
 import { Dialog } from '../app/dialog.tsx'
 import { useSignedIn } from '../sign-in/queries.ts'
 import { type User, usersQuery } from './queries.ts'
+import { ROLES } from './roles.ts'
 
 export function InviteDialog({ onClose, onInvited }: { onClose(): void; onInvited(invitation: InvitationBody): void }) {
   const queries = useQueryClient()
@@ -43,8 +44,9 @@ export function InviteDialog({ onClose, onInvited }: { onClose(): void; onInvite
       />
       <Radio.Group label="Role" value={role} onChange={setRole}>
         <Stack gap={8} mt={8}>
-          <Radio value="viewer" label="Viewer" description="Looks at videos, viewers, statistics and alerts." />
-          <Radio value="owner" label="Owner" description="Everything in the account, and its people." />
+          {ROLES.map(({ role, ...words }) => (
+            <Radio key={role} value={role} {...words} />
+          ))}
         </Stack>
       </Radio.Group>
       {user.administrator && (

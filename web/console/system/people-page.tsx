@@ -15,6 +15,7 @@ import { StateWord } from '../app/state-word.tsx'
 import { useSignedIn } from '../sign-in/queries.ts'
 import { DeletePersonDialog, InviteDialog } from './people-dialogs.tsx'
 import { type User, usersQuery } from './queries.ts'
+import { ROLES } from './roles.ts'
 import { SystemParts } from './system-parts.tsx'
 
 type Open = { what: 'invite' } | { what: 'delete'; user: User } | { what: 'link'; link: NewLinkBody['link'] }
@@ -51,9 +52,11 @@ export function PeoplePage() {
             </Button>
           </Menu.Target>
           <Menu.Dropdown>
-            <Menu.Item onClick={() => change.mutate({ user, body: { role: user.role === 'owner' ? 'viewer' : 'owner' } })}>
-              {user.role === 'owner' ? 'Make a viewer' : 'Make an owner'}
-            </Menu.Item>
+            {ROLES.filter(({ role }) => role !== user.role).map(({ role, label }) => (
+              <Menu.Item key={role} onClick={() => change.mutate({ user, body: { role } })}>
+                Make {label === 'Viewer' ? 'a' : 'an'} {label.toLowerCase()}
+              </Menu.Item>
+            ))}
             {you.user.administrator && (
               <Menu.Item onClick={() => change.mutate({ user, body: { administrator: user.administrator ? 0 : 1 } })}>
                 {user.administrator ? 'No longer an administrator' : 'Make an administrator'}
@@ -76,7 +79,7 @@ export function PeoplePage() {
       <SystemParts />
       <Section
         title="People"
-        lead="Owners may do everything in the account; viewers only look. An administrator also runs the server and its accounts."
+        lead="Owners may do everything in the account, uploaders add videos and edit those, viewers only look. An administrator also runs the server and its accounts."
         actions={
           <Button leftSection={<PlusIcon size={16} />} onClick={() => setOpen({ what: 'invite' })}>
             Invite a person
@@ -108,7 +111,8 @@ const COLUMNS: Column<User>[] = [
   { name: 'Name', kind: 'title', cell: ({ name }) => name },
   {
     name: 'Role',
-    cell: ({ role, administrator }) => `${role === 'owner' ? 'Owner' : 'Viewer'}${administrator ? ', administrator' : ''}`,
+    cell: ({ role, administrator }) =>
+      `${ROLES.find((known) => known.role === role)?.label}${administrator ? ', administrator' : ''}`,
   },
   { name: 'State', cell: (user) => <PersonState user={user} /> },
   { name: 'Last seen', cell: ({ lastSeenAt }) => (lastSeenAt === null ? 'Not lately' : <Ago at={lastSeenAt} />) },

@@ -9,18 +9,18 @@ import { type Column, DataTable } from '../app/data-table.tsx'
 import { Dialog } from '../app/dialog.tsx'
 import { FailureNotice } from '../app/failure.tsx'
 import { Section } from '../app/section.tsx'
-import { useMay } from '../sign-in/queries.ts'
 import { formatBytes } from '../units.ts'
 import { CaptionEditor } from './caption-editor.tsx'
 import { languageName } from './language-name.ts'
 import { filesQuery } from './queries.ts'
+import { useMayEdit } from './use-may-edit.ts'
 import { useRefreshCaptions } from './use-refresh-captions.ts'
 import styles from './video-page.module.css'
 
 /** Captions by language: uploaded, edited line by line with the player above, and deleted. */
 export function CaptionsTab({ video: { id } }: { video: VideoBody }) {
   const { data: files } = useSuspenseQuery(filesQuery(id))
-  const mayEdit = useMay('editor')
+  const mayEdit = useMayEdit(id)
   const [edited, setEdited] = useState<VideoFileBody>()
   const [removed, setRemoved] = useState<VideoFileBody>()
   const captions = files.filter(({ type, enabled }) => type === 'caption' && enabled === 1)

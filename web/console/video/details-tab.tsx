@@ -14,10 +14,12 @@ import { formatBytes, formatDuration, formatMoment } from '../units.ts'
 import { DeleteSection } from './delete-section.tsx'
 import { EmbedBuilder } from './embed-builder.tsx'
 import { PosterSection } from './poster-section.tsx'
+import { useMayEdit } from './use-may-edit.ts'
 import styles from './video-page.module.css'
 
 export function DetailsTab({ video }: { video: VideoBody }) {
-  const mayEdit = useMay('editor')
+  const mayEdit = useMayEdit(video.id)
+  const mayDelete = useMay('editor')
   return (
     <>
       <Section title="Put it on your site">
@@ -39,7 +41,7 @@ export function DetailsTab({ video }: { video: VideoBody }) {
           ]}
         />
       </Section>
-      {mayEdit && <DeleteSection video={video} />}
+      {mayDelete && <DeleteSection video={video} />}
     </>
   )
 }

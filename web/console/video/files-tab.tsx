@@ -10,9 +10,9 @@ import { Dialog } from '../app/dialog.tsx'
 import { FailureNotice } from '../app/failure.tsx'
 import { Section } from '../app/section.tsx'
 import { StateWord } from '../app/state-word.tsx'
-import { useMay } from '../sign-in/queries.ts'
 import { formatBytes, formatCount } from '../units.ts'
 import { filesQuery, fileUrl, isBeingMade } from './queries.ts'
+import { useMayEdit } from './use-may-edit.ts'
 import styles from './video-page.module.css'
 
 const KINDS: Readonly<Record<string, string>> = {
@@ -29,7 +29,7 @@ const KINDS: Readonly<Record<string, string>> = {
 export function FilesTab({ video }: { video: VideoBody }) {
   const queries = useQueryClient()
   const announce = useAnnounce()
-  const mayEdit = useMay('editor')
+  const mayEdit = useMayEdit(video.id)
   const { data: files } = useSuspenseQuery(filesQuery(video.id))
   const [removed, setRemoved] = useState<VideoFileBody>()
   const download = useMutation({

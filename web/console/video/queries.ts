@@ -8,7 +8,6 @@ import { installationUrl } from '../app/place.ts'
 import { accountDefaultsQuery } from '../develop/queries.ts'
 import { isUnderWay } from '../library/status.ts'
 import { listNeeded } from './annotation.ts'
-import { EXAMPLE_VIEWER } from './otp-choices.ts'
 import type { OtpDefaults } from './protection.ts'
 
 const REFRESH_MS = 30_000
@@ -81,12 +80,6 @@ export async function fileUrl(videoId: string, fileId: number): Promise<string> 
 
 type Otp = { otp: string; playbackInfo: string }
 
-/** The host of the console as an expression, so that a default of the account's for other sites does not refuse the owner's own look. */
-const consoleHost = () => `^${location.hostname.replaceAll(/[.[\]]/g, '\\$&')}$`
-
-/** Only where a watermark shows it: a viewer of this name appears among the others. */
-const PREVIEW_USER_ID = 'console-preview'
-
 /**
  * The query of the player's address, for the console itself. A link plays once, so none is kept for the next visit of the page.
  * @param purpose another one gets another OTP
@@ -96,11 +89,8 @@ export const previewQuery = (id: string, purpose = 'page') =>
     queryKey: ['preview', id, purpose],
     queryFn: async ({ client }) => {
       const needed = listNeeded(await client.fetchQuery(defaultAnnotateQuery(id)))
-      const body = {
-        ...{ ttl: 600, whitelisthref: consoleHost(), viewer: EXAMPLE_VIEWER },
-        ...(needed.includes('userId') && { userId: PREVIEW_USER_ID }),
-      }
-      return toPlayerQuery(await callApi<Otp>('POST', `videos/${id}/otp`, { body }))
+      const body = { ...(needed.includes('userId') && { withUserId: 1 }) }
+      return toPlayerQuery(await callApi<Otp>('POST', `videos/${id}/preview`, { body }))
     },
     gcTime: 0,
     staleTime: Number.POSITIVE_INFINITY,

@@ -5,7 +5,7 @@ import { Link } from '@tanstack/react-router'
 import { useMemo, useState } from 'react'
 import { CodeBlock } from '../app/code-block.tsx'
 import { FailureNotice } from '../app/failure.tsx'
-import { useSignedIn } from '../sign-in/queries.ts'
+import { useMay, useSignedIn } from '../sign-in/queries.ts'
 import { EXAMPLE_USER_ID, type OtpBody, otpBody } from './otp-choices.ts'
 import { defaultAnnotateQuery, testOtpQuery } from './queries.ts'
 import { type EmbedChoices, siteCodes, USUAL_CHOICES } from './site-code.ts'
@@ -13,15 +13,17 @@ import styles from './site-code-tabs.module.css'
 
 /** The code that puts the video on the owner's site, in the language that they choose. */
 export function SiteCodeTabs({ videoId, choices = USUAL_CHOICES }: { videoId: string; choices?: EmbedChoices }) {
-  const [chosen, setChosen] = useState('html')
+  const mayIssue = useMay('otpCreator')
+  const [chosen, setChosen] = useState(mayIssue ? 'html' : 'php')
   const { data: defaultAnnotate } = useSuspenseQuery(defaultAnnotateQuery(videoId))
   const body = otpBody(choices.otp, defaultAnnotate)
   const { testOtp, isOutdated, error, refetch } = useTestOtp(videoId, body, chosen === 'html')
   const { publicUrl } = useSignedIn()
-  const codes = siteCodes({ serverUrl: publicUrl, videoId, testOtp, choices, defaultAnnotate })
+  const all = siteCodes({ serverUrl: publicUrl, videoId, testOtp, choices, defaultAnnotate })
+  const codes = all.filter(({ id }) => id !== 'html' || mayIssue) // it has a link that plays
   const { userId, viewer } = body
   return (
-    <Tabs value={chosen} onChange={(next) => setChosen(next ?? 'html')} keepMounted={false}>
+    <Tabs value={chosen} onChange={(next) => setChosen(next ?? chosen)} keepMounted={false}>
       <Tabs.List aria-label="Language" className={styles.list}>
         {codes.map(({ id, label }) => (
           <Tabs.Tab key={id} value={id}>

@@ -6,8 +6,8 @@ import { FailureNotice } from '../app/failure.tsx'
 import { ReloadIcon, WarningIcon } from '../app/icons.tsx'
 import { refreshLibrary } from '../library/queries.ts'
 import { isUnderWay } from '../library/status.ts'
-import { useMay } from '../sign-in/queries.ts'
 import { queueQuery } from '../system/queries.ts'
+import { useMayEdit } from './use-may-edit.ts'
 import styles from './video-state.module.css'
 
 const SENTENCES: Readonly<Record<string, string>> = {
@@ -18,7 +18,7 @@ const SENTENCES: Readonly<Record<string, string>> = {
 
 /** In the place of the player, while there is nothing to play: what happens, and that the page need not stay open. */
 export function VideoState({ video: { id, status, statusReason } }: { video: VideoBody }) {
-  const mayEdit = useMay('editor')
+  const mayEdit = useMayEdit(id)
   const isWorking = isUnderWay(status)
   return (
     <div className={styles.state} role="status">

@@ -1,0 +1,31 @@
+import type { FastifyRequest } from 'fastify'
+import { Type } from 'typebox'
+import { Value } from 'typebox/value'
+import { requirePermission } from '../../accounts/api-key.ts'
+import { haveAddedVideos } from '../../catalogue/video.ts'
+import { Failure } from '../../errors.ts'
+import { authenticateRequest } from '../api/key.ts'
+import { VideoParams, type VideoRoutesDeps } from '../api/videos.ts'
+import type { App } from '../server/app-type.ts'
+
+const OfOne = Type.Pick(VideoParams, ['id'])
+const OfMany = Type.Object({ videos: Type.Array(Type.String()) })
+
+/** A person with the role uploader may edit the videos that they have added, and no others: asked before each operation that edits. */
+export function refuseVideosOfOthers(app: App, deps: VideoRoutesDeps): void {
+  app.addHook('preHandler', async (request) => {
+    const { isOpenToUploader, permission } = request.routeOptions.config
+    if (!isOpenToUploader || permission === undefined) return
+    const caller = authenticateRequest(request)
+    if (caller.permissions.includes(permission)) return
+    if (!('consoleUserId' in caller)) return requirePermission(caller, permission)
+    if (await haveAddedVideos(deps, caller, videosOf(request))) return
+    throw new Failure('forbidden', 'Your role is uploader: you edit the videos that you have added. Ask an owner of the account.')
+  })
+}
+
+/** The videos that an operation concerns: in its path, else in its body. */
+function videosOf({ params, body }: FastifyRequest): readonly string[] {
+  if (Value.Check(OfOne, params)) return [params.id]
+  return Value.Check(OfMany, body) ? body.videos : []
+}
