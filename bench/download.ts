@@ -10,20 +10,26 @@ const READ_BYTES = 1 << 20
  * @throws Error for a response that is not 200
  */
 export async function measureDownloadsPerS(url: string, requests: readonly string[], seconds = 2): Promise<number> {
-  const { hostname, port } = new URL(url)
   const endsAt = performance.now() + seconds * 1000
+  let count = 0
+  return downloadAll(url, () => (performance.now() < endsAt ? requests[count++ % requests.length] : undefined))
+}
+
+/** The same of each file once. */
+export async function measureFirstDownloadsPerS(url: string, requests: readonly string[]): Promise<number> {
+  let count = 0
+  return downloadAll(url, () => requests[count++])
+}
+
+/** @param next undefined: there is nothing left to download */
+async function downloadAll(url: string, next: () => string | undefined): Promise<number> {
+  const { hostname, port } = new URL(url)
   const startedAt = performance.now()
-  const next = cycle(requests)
-  const counts = await Promise.all(Array.from({ length: 16 }, () => downloadUntil(endsAt, hostname, Number(port), next)))
+  const counts = await Promise.all(Array.from({ length: 16 }, () => download(hostname, Number(port), next)))
   return counts.reduce((sum, count) => sum + count) / ((performance.now() - startedAt) / 1000)
 }
 
-function cycle(requests: readonly string[]): () => string {
-  let count = 0
-  return () => requests[count++ % requests.length] ?? ''
-}
-
-async function downloadUntil(endsAt: number, host: string, port: number, next: () => string): Promise<number> {
+async function download(host: string, port: number, next: () => string | undefined): Promise<number> {
   let count = 0
   let missingBytes = 0
   let failure: Error | undefined
@@ -37,8 +43,9 @@ async function downloadUntil(endsAt: number, host: string, port: number, next: (
         missingBytes -= size
         if (missingBytes > 0) return true
         count++
-        if (performance.now() < endsAt) socket.write(next())
-        else socket.destroy()
+        const request = next()
+        if (request === undefined) socket.destroy()
+        else socket.write(request)
         return true
       },
     },
@@ -47,7 +54,9 @@ async function downloadUntil(endsAt: number, host: string, port: number, next: (
     failure = error
   })
   await once(socket, 'connect')
-  socket.write(next())
+  const first = next()
+  if (first === undefined) socket.destroy()
+  else socket.write(first)
   await once(socket, 'close')
   if (failure) throw failure
   return count

@@ -1,12 +1,14 @@
+import { link } from 'node:fs/promises'
 import { join } from 'node:path'
+import Database from 'better-sqlite3'
 import { createOwner } from '../test/client.ts'
 import { listSegments, untilFinished } from '../test/data-folder.ts'
 import { createViewer } from '../test/viewer.ts'
-import { measureDownloadsPerS } from './download.ts'
+import { measureDownloadsPerS, measureFirstDownloadsPerS } from './download.ts'
 import { measureInterleaved } from './interleaved.ts'
 import { formatRequest } from './load.ts'
 import type { Row, Scope } from './row.ts'
-import { firstApiKey, startPeer, startService } from './service.ts'
+import { firstApiKey, type ListeningProcess, ROOT, startBuild, startPeer, startService } from './service.ts'
 import { make48SVideo } from './videos.ts'
 
 const PAIRS = 5
@@ -28,21 +30,81 @@ export const SEGMENT_ROWS: readonly Row[] = [
     prepare: make48SVideo,
     measure: (scope) => compareSegments(scope, 'static.ts'),
   },
+  {
+    name: 'segment-cold',
+    what: 'segments of a 720p video, each for the first time in its process; peer: the build in REELGATE_BENCH_BEFORE, or this one',
+    unit: 'per s',
+    aim: { ratioAtLeast: 0.8 },
+    prepare: make48SVideo,
+    measure: compareCold,
+  },
 ]
+
+/** How often each segment is copied, and how many copies of all are downloaded at a time. */
+const COPIES = 120
+const COPIES_AT_A_TIME = 10
+
+async function compareCold(scope: Scope) {
+  const ours = await startWithCopies(scope, ROOT, 'ours')
+  const peer = await startWithCopies(scope, process.env.REELGATE_BENCH_BEFORE ?? ROOT, 'peer')
+  await ours() // the first requests of a process are slow
+  await peer()
+  return measureInterleaved(COPIES / COPIES_AT_A_TIME - 1, ours, peer)
+}
+
+/** Starts a build with a video whose segments are stored many times. @returns downloads the next ones, which were not read before */
+async function startWithCopies(scope: Scope, root: string, name: string): Promise<() => Promise<number>> {
+  const dataDir = join(scope.folder, name)
+  const encoding = await startBuild(scope, root, dataDir)
+  const { segments } = await encodeVideo(encoding, dataDir)
+  const apiKey = firstApiKey(encoding)
+  await encoding.kill()
+  const database = new Database(join(dataDir, 'reelgate.db'))
+  const insert = database.prepare(
+    `insert into segment (video_id, generation, rendition_id, number, file, size_bytes, sha256)
+      select video_id, generation, rendition_id, ?, ?, size_bytes, sha256 from segment where file = ?`,
+  )
+  const requests: string[] = []
+  for (let copy = 1; copy <= COPIES; copy++)
+    for (const { file, rendition_id, number } of segments) {
+      const numberOfCopy = number + 1_000 * copy
+      await link(join(dataDir, 'segments', file), join(dataDir, 'segments', `${file}.${copy}`))
+      insert.run(numberOfCopy, `${file}.${copy}`, file)
+      requests.push(`${rendition_id}/${numberOfCopy}.m4s`)
+    }
+  database.close()
+
+  const service = await startBuild(scope, root, dataDir)
+  const [videoId = ''] = segments.map(({ file }) => file.split('/')[0])
+  const signed = await signPath(service, apiKey, videoId)
+  const slices = Array.from({ length: COPIES / COPIES_AT_A_TIME }, (_, index) => {
+    const size = segments.length * COPIES_AT_A_TIME
+    return requests.slice(index * size, (index + 1) * size).map((path) => formatRequest('GET', `/${signed}/${path}`))
+  })
+  return () => measureFirstDownloadsPerS(service.url, slices.shift() ?? [])
+}
+
+async function encodeVideo(service: ListeningProcess, dataDir: string) {
+  const videoId = await createOwner(service.url, firstApiKey(service)).upload('A video', await make48SVideo())
+  const installed = { dataDir, masterKeyFile: `${dataDir}.key` }
+  await untilFinished(installed, videoId)
+  return { videoId, segments: listSegments(installed, videoId) }
+}
+
+/** The beginning of the addresses of a video's segments. */
+async function signPath(service: ListeningProcess, apiKey: string, videoId: string): Promise<string> {
+  const viewer = createViewer(service.url)
+  await viewer.redeem(await createOwner(service.url, apiKey).issueOtp(videoId))
+  const [, signed] = /"(?:\.\.\/)*(media\/.*)\/\d+\/init\.mp4"/.exec(await viewer.playlist('1')) ?? []
+  if (!signed) throw new Error('the playlist names no signed path')
+  return signed
+}
 
 async function compareSegments(scope: Scope, peerName: string) {
   const dataDir = join(scope.folder, 'data')
   const service = await startService(scope, dataDir)
-  const owner = createOwner(service.url, firstApiKey(service))
-  const installed = { dataDir, masterKeyFile: `${dataDir}.key` }
-  const videoId = await owner.upload('A video', await make48SVideo())
-  await untilFinished(installed, videoId)
-  const segments = listSegments(installed, videoId)
-
-  const viewer = createViewer(service.url)
-  await viewer.redeem(await owner.issueOtp(videoId))
-  const [, signed] = /"(?:\.\.\/)*(media\/.*)\/\d+\/init\.mp4"/.exec(await viewer.playlist('1')) ?? []
-  if (!signed) throw new Error('the playlist names no signed path')
+  const { videoId, segments } = await encodeVideo(service, dataDir)
+  const signed = await signPath(service, firstApiKey(service), videoId)
 
   const peer = await startPeer(scope, peerName, join(dataDir, 'segments'))
   const ours = segments.map(({ rendition_id, number }) => formatRequest('GET', `/${signed}/${rendition_id}/${number}.m4s`))

@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { join } from 'node:path'
 import type { Scope } from './row.ts'
 
-const ROOT = join(import.meta.dirname, '..')
+export const ROOT = join(import.meta.dirname, '..')
 
 /** A process that serves HTTP on loopback. */
 export type ListeningProcess = { url: string; pid: number; output(): string; kill(): Promise<void> }
@@ -45,7 +45,18 @@ function waitForUrl(child: ChildProcess, printed: { text: string }): Promise<str
 
 /** Starts Reelgate with a data folder that may exist already. */
 export async function startService(scope: Scope, dataDir: string, env: Record<string, string> = {}): Promise<ListeningProcess> {
-  return startListening(scope, SERVE, { ...serviceEnvironment(dataDir), ...env })
+  return startBuild(scope, ROOT, dataDir, env)
+}
+
+/** Starts the build of another folder, such as that of an earlier version. */
+export async function startBuild(
+  scope: Scope,
+  root: string,
+  dataDir: string,
+  env: Record<string, string> = {},
+): Promise<ListeningProcess> {
+  const serve = [process.execPath, join(root, 'bin/main.js'), 'serve']
+  return startListening(scope, serve, { ...serviceEnvironment(dataDir), ...env })
 }
 
 export const SERVE = [process.execPath, join(ROOT, 'bin/main.js'), 'serve'] as const

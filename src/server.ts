@@ -84,7 +84,10 @@ async function openServer(
   const playback = await openPlayback({ ...playing, countriesFile: config.countriesFile, isRateLimited: limits !== undefined })
   opened.defer(() => logErrors(log, 'sessions: saving them failed', () => savePlayback(playback)))
   const hotSegments = createSegmentCache()
-  const forgetSegment = (damage: Damage) => hotSegments.forget(cacheKey(damage, damage.renditionId, damage.number))
+  const forgetSegment = (damage: Damage) => {
+    hotSegments.forget(cacheKey(damage, damage.renditionId, damage.number))
+    playback.videos.forget([damage.videoId])
+  }
   const needs = { config, sessions: sessionsOfVideos(playback), saveUsage: usage.save, forgetSegment, log }
   const { encoding, imports, mp4s, receiving, retry, deletion, masterKeyRotation, wake } = await startBackgroundWork(
     foundation,

@@ -39,9 +39,8 @@ export async function* exportMp4(deps: ExportMp4Deps, video: GenerationWithKey):
     const key = deriveWindowKey(video.contentKey, rendition.keyWindow(number))
     const read = await readSegment(deps.segments, segment)
     if ('fault' in read) {
-      const problem = read.fault
-      const isRepaired = await deps.reportDamage({ videoId, generation, renditionId: rendition.id, number, problem })
-      const message = `Segment ${number} of rendition ${rendition.id} is damaged: ${problem}`
+      const isRepaired = await deps.reportDamage({ videoId, generation, renditionId: rendition.id, number, ...read.fault })
+      const message = `Segment ${number} of rendition ${rendition.id} is damaged: ${read.fault.problem}`
       throw isRepaired ? new Failure('unavailable', `${message}. It is being encoded again.`) : new Error(message)
     }
     const fragment = decryptSegment(read.bytes, key, deriveIv(rendition.id, number))

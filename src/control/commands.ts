@@ -56,7 +56,7 @@ const Text = Type.String({ minLength: 1, maxLength: 100 })
 const Count = Type.Integer({ minimum: 0 })
 type SegmentKey = Static<typeof SegmentKey>
 const SegmentKey = Type.Object({ videoId: Id, generation: Count, renditionId: Count, number: Count })
-const Damage = Type.Object({ ...SegmentKey.properties, problem: Type.String() })
+const Damage = Type.Object({ ...SegmentKey.properties, problem: Type.String(), mayHaveBeenSent: Type.Optional(Type.Boolean()) })
 const ListedSegment = Type.Object({ ...SegmentKey.properties, file: Type.String(), sizeBytes: Count, sha256: Type.String() })
 
 // The results of the commands of a media check, checked by the client: the server may be another version.

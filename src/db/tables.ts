@@ -367,6 +367,8 @@ type SegmentTable = {
   sha256: Buffer
   /** 1: its file was found missing or changed; it is withheld until it has been encoded again. */
   damaged: Generated<number>
+  /** How often it was to be repaired after its file had other bytes; part of its address. */
+  repairs: Generated<number>
 }
 
 /**

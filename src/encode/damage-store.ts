@@ -27,6 +27,29 @@ export async function setDamaged(tx: Db, segment: SegmentKey, damaged: 0 | 1): P
   return set.numUpdatedRows > 0n
 }
 
+/** Changes the address of a segment. */
+export async function countRepair(tx: Db, segment: SegmentKey): Promise<void> {
+  await tx
+    .updateTable('segment')
+    .set(({ eb }) => ({ repairs: eb('repairs', '+', 1) }))
+    .where('videoId', '=', segment.videoId)
+    .where('generation', '=', segment.generation)
+    .where('renditionId', '=', segment.renditionId)
+    .where('number', '=', segment.number)
+    .execute()
+}
+
+/** The segments of a generation whose addresses have changed. */
+export async function listRepairs(db: Db, { videoId, generation }: GenerationKey) {
+  return db
+    .selectFrom('segment')
+    .select(['renditionId', 'number', 'repairs'])
+    .where('videoId', '=', videoId)
+    .where('generation', '=', generation)
+    .where('repairs', '>', sql.lit(0)) // a literal, for the partial index
+    .execute()
+}
+
 /** Whether a generation has a damaged segment. */
 export async function hasDamage(db: Db, video: GenerationKey): Promise<boolean> {
   const damaged = await db

@@ -167,7 +167,7 @@ export async function listPublishedNumbers(db: Db, video: GenerationKey, renditi
 export async function findSegment(db: Db, video: GenerationKey, renditionId: number, number: number) {
   return db
     .selectFrom('segment')
-    .select(['file', 'sizeBytes'])
+    .select(['file', 'sizeBytes', 'sha256'])
     .where('videoId', '=', video.videoId)
     .where('generation', '=', video.generation)
     .where('renditionId', '=', renditionId)

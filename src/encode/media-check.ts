@@ -56,8 +56,8 @@ export async function* checkSegments(
     const damaged: Damage[] = []
     for (const segment of segments) {
       signal.throwIfAborted()
-      const problem = await findSegmentFault(folder, segment)
-      if (problem !== undefined) damaged.push({ ...toKey(segment), problem })
+      const fault = await findSegmentFault(folder, segment)
+      if (fault) damaged.push({ ...toKey(segment), ...fault })
       await throttle(segment.sizeBytes, signal)
     }
     const sizeBytes = segments.reduce((sum, segment) => sum + segment.sizeBytes, 0)

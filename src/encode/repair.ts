@@ -6,6 +6,7 @@ import type { ChunkSink } from './chunk.ts'
 import { type ChunkQueue, finishRun, queueRepair } from './chunk-queue.ts'
 import { isCurrentRun, type VideoChunk } from './chunk-store.ts'
 import {
+  countRepair,
   findFinishedChunk,
   findPlayable,
   isDamaged,
@@ -15,23 +16,25 @@ import {
   setDamaged,
 } from './damage-store.ts'
 import { type GenerationWithKey, type PublicationDeps, StaleRunError, segmentCipher } from './publication.ts'
-import { findSegmentFault } from './segment-file.ts'
+import { findSegmentFault, type SegmentFault } from './segment-file.ts'
 
-/** A published segment whose file does not match its row. */
-export type Damage = SegmentKey & { problem: string }
+/** A published segment whose file does not match its row. `mayHaveBeenSent`: viewers and caches may have other bytes. */
+export type Damage = SegmentKey & Pick<SegmentFault, 'problem'> & Partial<SegmentFault>
 
 /**
- * Withholds a damaged segment from now on, and queues its chunk to be encoded again. Logs it once.
+ * Withholds a damaged segment from now on, and queues its chunk to be encoded again. Logs it once. If other bytes may have been sent, its
+ * address changes, since a cache may keep them.
  * @returns false when the segment no longer exists, or its video is deleted or has failed
  */
 export async function reportDamage(
   { write, chunkQueue, log }: { write: Write; chunkQueue: ChunkQueue; log: Pick<Logger, 'error'> },
-  { problem, ...segment }: Damage,
+  { problem, mayHaveBeenSent = false, ...segment }: Damage,
 ): Promise<boolean> {
   const found = await write(async (tx) => {
     if (!(await findPlayable(tx, [segment.videoId])).has(segment.videoId)) return 'gone'
     const isNew = await setDamaged(tx, segment, 1)
     if (!isNew && !(await isDamaged(tx, segment))) return 'gone'
+    if (isNew && mayHaveBeenSent) await countRepair(tx, segment)
     const chunk = await findFinishedChunk(tx, segment)
     if (chunk) await queueRepair(tx, chunkQueue, chunk)
     return isNew ? 'new' : 'known'
@@ -42,7 +45,7 @@ export async function reportDamage(
 
 /**
  * Takes the clear segments of a chunk that is encoded again. A damaged one is put back under its name when it comes out with exactly
- * the published bytes: no other bytes may ever be encrypted with its IV, or sent under its URL.
+ * the published bytes: no other bytes may ever be encrypted with its IV.
  */
 export async function openRepair(deps: PublicationDeps & { log: Logger }, video: GenerationWithKey, chunk: VideoChunk) {
   const damaged = new Map((await listDamaged(deps.db, chunk)).map((segment) => [segmentName(segment), segment]))

@@ -1,5 +1,5 @@
-import { createHash } from 'node:crypto'
-import { open, readFile } from 'node:fs/promises'
+import { createHash, hash } from 'node:crypto'
+import { type FileHandle, open, readFile } from 'node:fs/promises'
 import { setImmediate } from 'node:timers/promises'
 import { type BlobFolder, blobPath } from '../storage/folder.ts'
 
@@ -7,17 +7,25 @@ import { type BlobFolder, blobPath } from '../storage/folder.ts'
 export type ExpectedSegment = { file: string; sizeBytes: number; sha256: Buffer }
 
 const HASH_CHUNK_BYTES = 2 ** 18
+const MAX_HASHED_IN_ONE_CALL_BYTES = 2 ** 20
 
-/** What is wrong with a segment's file, as a phrase for the log; undefined when it has the published bytes. */
-export async function findSegmentFault(segments: BlobFolder, expected: ExpectedSegment): Promise<string | undefined> {
+/** What is wrong with a segment's file. */
+export type SegmentFault = {
+  /** As a phrase for the log. */
+  problem: string
+  /** Its length is right, so it may have been sent before this was found. */
+  mayHaveBeenSent: boolean
+}
+
+/** What is wrong with a segment's file; undefined when it has the published bytes. */
+export async function findSegmentFault(segments: BlobFolder, expected: ExpectedSegment): Promise<SegmentFault | undefined> {
   try {
     await using file = await open(blobPath(segments, expected.file))
     const { size } = await file.stat()
-    if (size !== expected.sizeBytes) return describeSizeMismatch(size, expected.sizeBytes)
-    const stream = file.createReadStream({ highWaterMark: HASH_CHUNK_BYTES, autoClose: false })
-    return (await hashChunks(stream)).equals(expected.sha256) ? undefined : HASH_MISMATCH
+    if (size !== expected.sizeBytes) return wrongSize(size, expected.sizeBytes)
+    return (await hashFile(file)).equals(expected.sha256) ? undefined : OTHER_BYTES
   } catch (error) {
-    return describeReadError(error)
+    return unreadable(error)
   }
 }
 
@@ -25,35 +33,44 @@ export async function findSegmentFault(segments: BlobFolder, expected: ExpectedS
 export async function readSegment(
   segments: BlobFolder,
   expected: ExpectedSegment,
-): Promise<{ bytes: Buffer } | { fault: string }> {
+): Promise<{ bytes: Buffer } | { fault: SegmentFault }> {
   try {
     const bytes = await readFile(blobPath(segments, expected.file))
-    if (bytes.length !== expected.sizeBytes) return { fault: describeSizeMismatch(bytes.length, expected.sizeBytes) }
-    return (await hashChunks(splitIntoChunks(bytes))).equals(expected.sha256) ? { bytes } : { fault: HASH_MISMATCH }
+    if (bytes.length !== expected.sizeBytes) return { fault: wrongSize(bytes.length, expected.sizeBytes) }
+    return (await hashBytes(bytes)).equals(expected.sha256) ? { bytes } : { fault: OTHER_BYTES }
   } catch (error) {
-    return { fault: describeReadError(error) }
+    return { fault: unreadable(error) }
   }
 }
 
-const HASH_MISMATCH = 'its file has other bytes than were published'
+export const OTHER_BYTES: SegmentFault = { problem: 'its file has other bytes than were published', mayHaveBeenSent: true }
 
-export function describeSizeMismatch(foundBytes: number, expectedBytes: number): string {
-  return `its file has ${foundBytes} bytes instead of ${expectedBytes}`
+export function wrongSize(foundBytes: number, expectedBytes: number): SegmentFault {
+  return { problem: `its file has ${foundBytes} bytes instead of ${expectedBytes}`, mayHaveBeenSent: false }
 }
 
 /** What is wrong with a file that cannot be opened or read. @throws the error, when it is a failure of the host */
-export function describeReadError(error: unknown): string {
+export function unreadable(error: unknown): SegmentFault {
   const code = error instanceof Error && 'code' in error ? error.code : undefined
-  if (code === 'ENOENT') return 'its file is missing'
-  if (code === 'EIO') return 'its file cannot be read from the disk (EIO)'
+  if (code === 'ENOENT') return { problem: 'its file is missing', mayHaveBeenSent: false }
+  if (code === 'EIO') return { problem: 'its file cannot be read from the disk (EIO)', mayHaveBeenSent: false }
   throw error
+}
+
+export function hashFile(file: FileHandle): Promise<Buffer> {
+  return hashChunks(file.createReadStream({ start: 0, highWaterMark: HASH_CHUNK_BYTES, autoClose: false }))
+}
+
+/** Most segments in one call, which takes less than a millisecond. */
+export async function hashBytes(bytes: Buffer): Promise<Buffer> {
+  return bytes.length <= MAX_HASHED_IN_ONE_CALL_BYTES ? hash('sha256', bytes, 'buffer') : hashChunks(splitIntoChunks(bytes))
 }
 
 /** In chunks: hashing a large segment in one call would block this thread for milliseconds. */
 async function hashChunks(chunks: AsyncIterable<Buffer>): Promise<Buffer> {
-  const hash = createHash('sha256')
-  for await (const bytes of chunks) hash.update(bytes)
-  return hash.digest()
+  const sha256 = createHash('sha256')
+  for await (const bytes of chunks) sha256.update(bytes)
+  return sha256.digest()
 }
 
 async function* splitIntoChunks(bytes: Buffer): AsyncGenerator<Buffer> {

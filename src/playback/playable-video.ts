@@ -2,6 +2,7 @@ import { LRUCache } from 'lru-cache'
 import { createSegmentIvDeriver, createWindowKeyDeriver, unwrapContentKey } from '../crypto/content-key.ts'
 import type { MasterKey } from '../crypto/master-key.ts'
 import type { Db } from '../db/database.ts'
+import { listRepairs } from '../encode/damage-store.ts'
 import { findGeneration } from '../encode/generation-store.ts'
 import { audioSegmentCount, gridFor, type Plan, videoSegmentCount } from '../encode/plan.ts'
 
@@ -14,6 +15,8 @@ export type PlayableVideo = {
   windowKey: (window: number) => Buffer
   /** The IV of a segment; segments are numbered from 0. */
   segmentIv: (renditionId: number, segment: number) => Buffer
+  /** How often a segment was repaired after its file had other bytes: part of its address, without changing its IV. */
+  repairsOf: (renditionId: number, segment: number) => number
 }
 
 /** The frame rate as a fraction, and the frames of a GOP, which is a segment. */
@@ -22,7 +25,7 @@ export type SegmentGrid = { rateNum: number; rateDen: number; gopFrames: number 
 export type PlayableVideos = {
   /** Undefined: there is no such generation, or its content key is destroyed. */
   get(videoId: string, generation: number): Promise<PlayableVideo | undefined>
-  /** Drops videos from memory: their content keys are destroyed. */
+  /** Drops videos from memory: their content keys are destroyed, or addresses of their segments have changed. */
   forget(videoIds: readonly string[]): void
 }
 
@@ -41,6 +44,9 @@ export function createPlayableVideos(db: Db, masterKey: MasterKey): PlayableVide
     if (cached) return cached
     const countBefore = forgetCount
     const row = await findGeneration(db, { videoId, generation })
+    const repairs = new Map(
+      (await listRepairs(db, { videoId, generation })).map((segment) => [segmentName(segment), segment.repairs]),
+    )
     if (countBefore !== forgetCount) return get(videoId, generation) // its key may have been destroyed since
     if (!row?.wrappedContentKey) return undefined
     const contentKey = unwrapContentKey(masterKey, videoId, generation, row.wrappedContentKey)
@@ -51,6 +57,7 @@ export function createPlayableVideos(db: Db, masterKey: MasterKey): PlayableVide
       grid: gridFor(row.plan),
       windowKey: createWindowKeyDeriver(contentKey),
       segmentIv: createSegmentIvDeriver(contentKey),
+      repairsOf: (renditionId: number, number: number) => repairs.get(segmentName({ renditionId, number })) ?? 0,
     }
     cache.set(key, video)
     return video
@@ -62,6 +69,10 @@ export function createPlayableVideos(db: Db, masterKey: MasterKey): PlayableVide
   }
 
   return { get, forget }
+}
+
+function segmentName({ renditionId, number }: { renditionId: number; number: number }): string {
+  return `${renditionId}/${number}`
 }
 
 /** How many segments a rendition has; undefined when the video has none of that id. */

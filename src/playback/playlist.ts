@@ -10,6 +10,8 @@ import type { PlayableVideo } from './playable-video.ts'
 
 const AUDIO_GROUP = 'audio'
 const CAPTION_GROUP = 'captions'
+/** The file names of segments in addresses. */
+export const SEGMENT_FILE_NAME = /^(0|[1-9][0-9]{0,8})(?:\.([1-9][0-9]{0,8}))?\.m4s$/
 const CAPTION_NAME = /^caption-([1-9]\d{0,14})$/
 
 /** The name of captions in addresses. */
@@ -116,10 +118,21 @@ export function mediaPlaylist(
     lines.push(
       `#EXT-X-KEY:METHOD=AES-128,URI="../key/${window}",IV=0x${video.segmentIv(renditionId, number).toString('hex')}`,
       `#EXTINF:${durationS.toFixed(6)},`,
-      `${base}/${number}.m4s`,
+      `${base}/${segmentFileName(number, video.repairsOf(renditionId, number))}`,
     )
   }
   return `${lines.join('\n')}\n#EXT-X-ENDLIST\n`
+}
+
+/** A repaired segment has another address: under the one before, caches may keep other bytes. */
+function segmentFileName(number: number, repairs: number): string {
+  return repairs === 0 ? `${number}.m4s` : `${number}.${repairs}.m4s`
+}
+
+/** The number of a segment and of its repairs by its name in an address; undefined for any other name. */
+export function parseSegmentFileName(name: string): { number: number; repairs: number } | undefined {
+  const [, number, repairs = 0] = SEGMENT_FILE_NAME.exec(name) ?? []
+  return number === undefined ? undefined : { number: Number(number), repairs: Number(repairs) }
 }
 
 type PlaylistSegment = { window: number; durationS: number }

@@ -16,6 +16,7 @@ export const REFUSALS = {
   'video-gone': { status: 403, message: 'This video was deleted.' },
   'session-ended': { status: 403, message: 'Playback has ended. Reload the page you came from to watch again.' },
   'file-gone': { status: 404, message: 'This file is not there any more.' },
+  'segment-replaced': { status: 404, message: 'This part of the video was repaired. Its new address is in the playlist.' },
   'page-replaced': { status: 409, message: 'The video plays in another tab of this browser.' },
   'key-pace': { status: 429, message: 'The next part of the video can be played in a moment.' },
   'slow-down': { status: 429, message: 'Too many requests come from here. Wait a moment.' },

@@ -1,4 +1,3 @@
-import { type FileHandle, open, readFile } from 'node:fs/promises'
 import type { GenerationKey } from '../catalogue/generation-key.ts'
 import type { Db } from '../db/database.ts'
 import type { Write } from '../db/write.ts'
@@ -7,12 +6,11 @@ import { findInit, findSegment } from '../encode/generation-store.ts'
 import { prioritizeSegment } from '../encode/prioritize-segment.ts'
 import type { SegmentEvents } from '../encode/publication.ts'
 import type { Damage } from '../encode/repair.ts'
-import { describeReadError, describeSizeMismatch } from '../encode/segment-file.ts'
-import { type BlobFolder, blobPath } from '../storage/folder.ts'
 import { isSignedMediaPath, type MediaSecrets } from './media-path.ts'
 import { findSegmentCount, type PlayableVideo, type PlayableVideos } from './playable-video.ts'
 import { PlaybackRefusal } from './refusal.ts'
 import { cacheKey, type SegmentCache } from './segment-cache.ts'
+import { DamagedFile, type OpenSegment, type SegmentReader } from './segment-reader.ts'
 
 export type SegmentDeps = {
   db: Db
@@ -20,7 +18,7 @@ export type SegmentDeps = {
   nowS: () => number
   videos: PlayableVideos
   mediaSecrets(): MediaSecrets
-  segments: BlobFolder
+  segmentReader: SegmentReader
   hotSegments: SegmentCache
   chunkQueue: ChunkQueue
   segmentEvents: SegmentEvents
@@ -33,70 +31,41 @@ export type SegmentDeps = {
 /** A signed address: `/media/<exp>/<sig>/<videoId>/<generation>/…` */
 export type MediaPath = GenerationKey & { exp: number; sig: string }
 
-/** @param signal ends the wait for a segment that is not encoded yet */
-export type SegmentRequest = { path: MediaPath; renditionId: number; number: number; signal: AbortSignal }
+/** `repairs`: as its address has it. `signal` is aborted when the response has ended or its connection was closed. */
+export type SegmentRequest = { path: MediaPath; renditionId: number; number: number; repairs: number; signal: AbortSignal }
 
 /** A player that waits longer takes the network for slow (playback-facts.md, section 2). */
 const MAX_WAIT_MS = 4_000
 const RETRY_DAMAGED_AFTER_S = 5
 
-/** A segment in memory, or its open file, which the caller closes. It can be sent whole even when the video is deleted meanwhile. */
-export type OpenSegment = { bytes: Buffer } | { file: FileHandle; sizeBytes: number }
-
 /**
- * Opens a segment. One that is not encoded yet, or is being repaired, gets priority and is waited for, 4 s at most.
+ * Opens a segment, whose bytes are those that were published. One that is not encoded yet, or is being repaired, gets priority and is
+ * waited for, 4 s at most.
  * @throws PlaybackRefusal `not-allowed` for a wrong or expired signature; `video-gone`; `bad-request` for a segment that the video
- * does not have; `busy` when it was not encoded in time, or its file is missing or has another length than its row says
+ * does not have; `segment-replaced` for the address from before a repair; `busy` when it was not encoded in time, or its file is not as
+ * its row says
  */
 export async function openSegment(deps: SegmentDeps, request: SegmentRequest): Promise<OpenSegment> {
-  const { path, renditionId, number } = request
-  await getSignedVideo(deps, path)
+  const { path, renditionId, number, repairs } = request
+  const video = await getSignedVideo(deps, path)
+  if (repairs !== video.repairsOf(renditionId, number)) throw new PlaybackRefusal('segment-replaced')
   const name = cacheKey(path, renditionId, number)
   try {
     const hot = deps.hotSegments.find(name)
     if (hot) return { bytes: await hot }
-    const { file, sizeBytes } = (await findSegment(deps.db, path, renditionId, number)) ?? (await awaitSegment(deps, request))
-    return await readSegment(deps, name, file, sizeBytes)
+    const segment = (await findSegment(deps.db, path, renditionId, number)) ?? (await awaitSegment(deps, request))
+    const bytes = await deps.hotSegments.readIfHot(name, segment.sizeBytes, () => deps.segmentReader.read(segment))
+    return bytes ? { bytes } : await deps.segmentReader.open(segment, request.signal)
   } catch (error) {
     await getSignedVideo(deps, path) // the video may have been deleted meanwhile, and its files with it
     if (!(error instanceof DamagedFile)) throw error
     const { videoId, generation } = path
-    deps.reportDamage({ videoId, generation, renditionId, number, problem: error.message })
+    deps.reportDamage({ videoId, generation, renditionId, number, ...error.fault })
     throw new PlaybackRefusal('busy', { retryAfterS: RETRY_DAMAGED_AFTER_S })
   }
 }
 
-/** A file is missing, or not as long as its row says. */
-class DamagedFile extends Error {}
-
-/** Checks the length before any header is sent: a cache would keep a short segment for a year. */
-async function readSegment(deps: SegmentDeps, name: string, file: string, sizeBytes: number): Promise<OpenSegment> {
-  const place = blobPath(deps.segments, file)
-  const bytes = await deps.hotSegments.readIfHot(name, sizeBytes, async () => {
-    const read = await readFile(place).catch(throwUnreadable)
-    assertSize(read.length, sizeBytes)
-    return read
-  })
-  if (bytes) return { bytes }
-  const opened = await open(place).catch(throwUnreadable)
-  try {
-    assertSize((await opened.stat()).size, sizeBytes)
-    return { file: opened, sizeBytes }
-  } catch (error) {
-    await opened.close()
-    throw error
-  }
-}
-
-function assertSize(foundBytes: number, expectedBytes: number): void {
-  if (foundBytes !== expectedBytes) throw new DamagedFile(describeSizeMismatch(foundBytes, expectedBytes))
-}
-
-function throwUnreadable(error: unknown): never {
-  throw new DamagedFile(describeReadError(error))
-}
-
-async function awaitSegment(deps: SegmentDeps, { path, renditionId, number, signal }: SegmentRequest) {
+async function awaitSegment(deps: SegmentDeps, { path, renditionId, number, signal }: Omit<SegmentRequest, 'repairs'>) {
   const video = await getSignedVideo(deps, path)
   if (number >= (findSegmentCount(video, renditionId) ?? 0)) throw new PlaybackRefusal('bad-request')
 
@@ -118,7 +87,7 @@ async function awaitSegment(deps: SegmentDeps, { path, renditionId, number, sign
 }
 
 /** The init segment of a rendition. @throws PlaybackRefusal as `openSegment` */
-export async function openInit(deps: SegmentDeps, request: Omit<SegmentRequest, 'number'>): Promise<Buffer> {
+export async function openInit(deps: SegmentDeps, request: Omit<SegmentRequest, 'number' | 'repairs'>): Promise<Buffer> {
   const { path, renditionId } = request
   await getSignedVideo(deps, path)
   const init = await findInit(deps.db, path, renditionId)

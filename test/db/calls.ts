@@ -236,6 +236,7 @@ export const ALWAYS: readonly Call[] = [
   ['an MP4 to be made', 60, (db) => mp4s.findPendingMp4(db, large, [])],
   ['an MP4 that is made', 400, finishAnMp4],
   ['a video whose chunks are all done', 300, (db) => generations.findUnfinished(db, [])],
+  ['segments with new addresses', 20, (db) => damage.listRepairs(db, VIDEO)],
   ['segments to be checked', 250, (db) => damage.listSegmentsAfter(db, { ...VIDEO, renditionId: 1, number: 0 }, 20)],
   ['whether all chunks of one video are done', 20, (db) => generations.findUnfinished(db, [], V)],
   ['abandoned uploads', 250, (db) => policies.listExpiredUploads(db, 5_000, 20)],

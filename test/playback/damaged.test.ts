@@ -15,9 +15,16 @@ async function startWithSegment() {
   const viewer = reelgate.newViewer()
   await viewer.redeem(await reelgate.owner.issueOtp(reelgate.videoId))
   const segment = listSegments(reelgate, reelgate.videoId).find(({ number }) => number === 1) ?? expect.fail()
-  const { segments } = readMediaPlaylist(await viewer.playlist(String(segment.rendition_id)))
-  const address = new URL(segments[1]?.uri ?? '', `${reelgate.url}/play/${viewer.state.session}/playlist/`)
-  return { reelgate, segment, path: join(reelgate.dataDir, 'segments', segment.file), ask: () => fetch(address) }
+  const readSegment = async () => {
+    const { segments } = readMediaPlaylist(await viewer.playlist(String(segment.rendition_id)))
+    return segments[1] ?? expect.fail()
+  }
+  const addressOf = (uri: string) => new URL(uri, `${reelgate.url}/play/${viewer.state.session}/playlist/`)
+  const { uri, iv } = await readSegment()
+  return {
+    ...{ reelgate, segment, path: join(reelgate.dataDir, 'segments', segment.file) },
+    ...{ readSegment, uri, iv, askFor: (uri: string) => fetch(addressOf(uri)), ask: () => fetch(addressOf(uri)) },
+  }
 }
 
 const REFUSED = { status: 503, cacheControl: 'no-store', retryAfter: '5', code: 'busy' }
@@ -74,3 +81,64 @@ test.each(CASES)(
     ])
   },
 )
+
+/** Changes a byte in the middle; the length remains. */
+async function flipByte(path: string): Promise<void> {
+  const bytes = await readFile(path)
+  const middle = Math.floor(bytes.length / 2)
+  bytes.writeUInt8(bytes.readUInt8(middle) ^ 1, middle)
+  await writeFile(path, bytes)
+}
+
+async function untilSent(ask: () => Promise<Response>): Promise<Response> {
+  let answer = await ask()
+  while (answer.status !== 200) {
+    expect(await refusalOf(answer)).toMatchObject({ status: 503, cacheControl: 'no-store', code: 'busy' })
+    answer = await ask()
+  }
+  return answer
+}
+
+const READS = [
+  { when: 'before it is read for the first time', readsBefore: 0 },
+  { when: 'after it was sent once, from the disk', readsBefore: 1 },
+]
+
+test.each(READS)(
+  'F-65: a segment whose bytes change $when is not sent, whole or in part: it is repaired under a new address with the same IV, and the old one is gone',
+  async ({ readsBefore }) => {
+    const { reelgate, path, ask, askFor, readSegment, uri, iv } = await startWithSegment()
+    const whole = await readFile(path)
+    for (let n = 0; n < readsBefore; n++) expect(Buffer.from(await (await ask()).arrayBuffer())).toEqual(whole)
+    await flipByte(path)
+    expect(await refusalOf(await ask())).toEqual(REFUSED)
+
+    await expect.poll(async () => (await readSegment()).uri).toBe(uri.replace('/1.m4s', '/1.1.m4s'))
+    const repaired = await readSegment()
+    expect(repaired.iv).toEqual(iv)
+    const answer = await untilSent(() => askFor(repaired.uri))
+    expect(answer.headers.get('cache-control')).toBe('public, max-age=31536000, immutable')
+    expect(Buffer.from(await answer.arrayBuffer())).toEqual(whole)
+    expect(await readFile(path)).toEqual(whole)
+    for (const gone of [uri, uri.replace('/1.m4s', '/1.2.m4s')]) {
+      const { status, cacheControl, code } = await refusalOf(await askFor(gone))
+      expect({ status, cacheControl, code }).toEqual({ status: 404, cacheControl: 'no-store', code: 'segment-replaced' })
+    }
+    expect((await askFor(uri.replace('/1.m4s', '/1.0.m4s'))).status).toBe(400)
+
+    // What is in memory is whole; another process reads the file.
+    await reelgate.stop()
+    await flipByte(path)
+    await reelgate.restart()
+    expect(await refusalOf(await askFor(repaired.uri))).toEqual(REFUSED)
+    await expect.poll(async () => (await readSegment()).uri).toBe(uri.replace('/1.m4s', '/1.2.m4s'))
+    await untilSent(() => askFor(uri.replace('/1.m4s', '/1.2.m4s')))
+  },
+)
+
+test('F-65: the first part of a segment is not sent either when a byte of another part has changed', async () => {
+  const { path, uri, reelgate } = await startWithSegment()
+  await flipByte(path)
+  const address = new URL(uri, `${reelgate.url}/play/x/playlist/`)
+  expect((await fetch(address, { headers: { Range: 'bytes=0-99' } })).status).toBe(503)
+})

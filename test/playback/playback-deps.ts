@@ -208,7 +208,7 @@ export async function openBarePlayback({ durationS = 60 } = {}) {
 export function videoOf(videoId: string, durationS: number, generation = 1): PlayableVideo {
   const plan = planOf(durationS)
   const none = () => Buffer.alloc(0)
-  return { videoId, generation, plan, grid: gridFor(plan), windowKey: none, segmentIv: none }
+  return { videoId, generation, plan, grid: gridFor(plan), windowKey: none, segmentIv: none, repairsOf: () => 0 }
 }
 
 /** A video of one rendition in segments of 4 s. */

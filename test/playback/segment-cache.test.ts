@@ -7,6 +7,7 @@ import { insertGeneration } from '../../src/encode/generation-store.ts'
 import { createSegmentEvents } from '../../src/encode/publication.ts'
 import { mediaSignature } from '../../src/playback/media-path.ts'
 import { createSegmentCache } from '../../src/playback/segment-cache.ts'
+import { createSegmentReader } from '../../src/playback/segment-reader.ts'
 import { openSegment } from '../../src/playback/segments.ts'
 import { sessionsOfVideos } from '../../src/playback/session-memory.ts'
 import { openBarePlayback, outcomeOf } from './playback-deps.ts'
@@ -71,14 +72,17 @@ test('P16: a viewer who waits for a segment in memory while its video is deleted
   const exp = nowS() + 60
   const path = { ...video, exp, sig: mediaSignature(deps.mediaSecrets()[0], exp, video) }
   const nothing = {
-    segments: { root: '', tmp: '' },
+    segmentReader: createSegmentReader({ root: '', tmp: '' }),
     chunkQueue: rowQueue,
     segmentEvents: createSegmentEvents(),
     wakeEncoders() {},
     reportDamage() {},
   }
   const asked = outcomeOf(
-    openSegment({ ...deps, ...nothing, hotSegments }, { path, renditionId: 5, number: 0, signal: new AbortController().signal }),
+    openSegment(
+      { ...deps, ...nothing, hotSegments },
+      { path, renditionId: 5, number: 0, repairs: 0, signal: new AbortController().signal },
+    ),
   )
   await deps.videos.get(videoId, 2) // as it had to, before it waited
   await write((tx) => destroyKeys(tx, [videoId]))

@@ -20,7 +20,7 @@ import { storageDays } from './migrations/0018-storage-days.ts'
 import { storageLimit } from './migrations/0019-storage-limit.ts'
 import { people } from './migrations/0022-people.ts'
 import { viewerNames } from './migrations/0024-viewer-names.ts'
-import { openWork } from './migrations/0026-open-work.ts'
+import { openWorkAndRepairs } from './migrations/0026-open-work-and-repairs.ts'
 
 /** In order; a released one never changes. */
 export const MIGRATIONS: Record<string, Migration> = {
@@ -45,5 +45,5 @@ export const MIGRATIONS: Record<string, Migration> = {
   '0019-storage-limit': storageLimit,
   '0022-people': people,
   '0024-viewer-names': viewerNames,
-  '0026-open-work': openWork,
+  '0026-open-work-and-repairs': openWorkAndRepairs,
 }

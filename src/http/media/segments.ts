@@ -1,7 +1,9 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
+import { parseSegmentFileName, SEGMENT_FILE_NAME } from '../../playback/playlist.ts'
 import { PlaybackRefusal } from '../../playback/refusal.ts'
-import { type OpenSegment, openInit, openSegment, type SegmentDeps } from '../../playback/segments.ts'
+import type { OpenSegment } from '../../playback/segment-reader.ts'
+import { openInit, openSegment, type SegmentDeps } from '../../playback/segments.ts'
 import type { TrafficMeter } from '../../playback/traffic.ts'
 import type { Usage } from '../../usage/usage.ts'
 import type { App } from '../server/app-type.ts'
@@ -15,7 +17,7 @@ const MediaParams = Type.Object({
   videoId: Type.String({ pattern: '^[0-9a-f]{32}$' }),
   generation: Type.String({ pattern: '^[1-9][0-9]{0,8}$' }),
   rendition: Type.String({ pattern: '^[1-9][0-9]{0,8}$' }),
-  file: Type.String({ pattern: '^(init\\.mp4|(0|[1-9][0-9]{0,8})\\.m4s)$' }),
+  file: Type.String({ pattern: `^init\\.mp4$|${SEGMENT_FILE_NAME.source}` }),
 })
 
 const READ_BYTES = 256 * 1024
@@ -42,17 +44,13 @@ export async function mediaInterface(app: App, deps: MediaDeps): Promise<void> {
     const address = deps.addressOf(request) // a closed connection has none
     const renditionId = Number(params.rendition)
     const onSent = (sentBytes: number) => deps.usage.recordSentBytes(params.videoId, address, sentBytes)
-    if (params.file === 'init.mp4') {
+    const segmentName = parseSegmentFileName(params.file)
+    if (!segmentName) {
       const init = await openInit(deps, { path, renditionId, signal: closed.signal })
       onResponseSent(reply, init.length, onSent)
       return reply.headers({ 'Cache-Control': IMMUTABLE, 'Content-Type': 'video/mp4' }).send(init)
     }
-    const segment = await openSegment(deps, {
-      path,
-      renditionId,
-      number: Number.parseInt(params.file, 10),
-      signal: closed.signal,
-    })
+    const segment = await openSegment(deps, { path, renditionId, ...segmentName, signal: closed.signal })
     const video = await deps.videos.get(path.videoId, path.generation)
     const findWait = (sizeBytes: number) => video && deps.traffic?.take(address, video, sizeBytes)
     return sendSegment({ request, reply }, segment, findWait, onSent)

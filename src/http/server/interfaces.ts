@@ -8,6 +8,7 @@ import type { Demo } from '../../demo/demo.ts'
 import type { DatabaseInUse } from '../../errors.ts'
 import type { SourceDeps } from '../../ingest/source.ts'
 import type { PlaybackDeps } from '../../playback/playback-deps.ts'
+import { createSegmentReader } from '../../playback/segment-reader.ts'
 import type { SegmentDeps } from '../../playback/segments.ts'
 import { createTrafficMeter } from '../../playback/traffic.ts'
 import type { RateLimits } from '../../rate-limits/rate-limits.ts'
@@ -84,7 +85,7 @@ export function createInterfaces(deps: InterfaceDeps): App {
     viewerDataDays: config.viewerDataDays,
   }
   const owners = { ...deps.owners, ...limiting, ...parsing, ...parts, publicUrl }
-  const segments = { ...deps.segments, segments: folders.segments }
+  const segments = { ...deps.segments, segmentReader: createSegmentReader(folders.segments) }
   const traffic = limits && createTrafficMeter(playback.sessions, playback.nowS)
   const player = readPlayerAssets(fileURLToPath(import.meta.resolve('#player/manifest.json')))
 

@@ -1,0 +1,125 @@
+import { type FileHandle, open } from 'node:fs/promises'
+import { LRUCache } from 'lru-cache'
+import {
+  type ExpectedSegment,
+  hashBytes,
+  hashFile,
+  OTHER_BYTES,
+  type SegmentFault,
+  unreadable,
+  wrongSize,
+} from '../encode/segment-file.ts'
+import { type BlobFolder, blobPath } from '../storage/folder.ts'
+
+/** A segment in memory, or its open file, which the caller closes. It can be sent whole even when the video is deleted meanwhile. */
+export type OpenSegment = { bytes: Buffer } | { file: FileHandle; sizeBytes: number }
+
+/** Reads segments, and checks that each is what was published: once in a process, and again when its file was written again. */
+export type SegmentReader = {
+  /** @throws DamagedFile */
+  read(segment: ExpectedSegment): Promise<Buffer>
+  /** @param signal aborted when the segment has been sent. @throws DamagedFile */
+  open(segment: ExpectedSegment, signal: AbortSignal): Promise<OpenSegment>
+}
+
+/** A segment's file is not as its row says. */
+export class DamagedFile extends Error {
+  readonly fault: SegmentFault
+  constructor(fault: SegmentFault) {
+    super(fault.problem)
+    this.fault = fault
+  }
+}
+
+/** Some 150 bytes each. */
+const MAX_REMEMBERED_FILES = 50_000
+/**
+ * What was read to be checked is sent from memory, in buffers that are used again: fresh memory takes longer than the hash. When all are
+ * with slow clients, or a segment is larger, it is read once more to be sent.
+ */
+const BUFFER_BYTES = 2 * 2 ** 20
+const MAX_BUFFERS = 16
+
+export function createSegmentReader(folder: BlobFolder): SegmentReader {
+  /** When each file was last written that had the published bytes. */
+  const checked = new LRUCache<string, number>({ max: MAX_REMEMBERED_FILES })
+  const freeBuffers: Buffer[] = []
+  let bufferCount = 0
+
+  /** Opens a file of the right length. `isChecked`: its bytes were compared before. */
+  async function openFile({ file: name, sizeBytes }: ExpectedSegment) {
+    const file = await open(blobPath(folder, name)).catch(throwUnreadable)
+    try {
+      const { size, mtimeMs } = await file.stat()
+      if (size !== sizeBytes) throw new DamagedFile(wrongSize(size, sizeBytes))
+      return { file, mtimeMs, isChecked: checked.get(name) === mtimeMs }
+    } catch (error) {
+      await file.close()
+      throw error
+    }
+  }
+
+  function takeBuffer(): Buffer | undefined {
+    const free = freeBuffers.pop()
+    if (free || bufferCount === MAX_BUFFERS) return free
+    bufferCount++
+    return Buffer.allocUnsafeSlow(BUFFER_BYTES)
+  }
+
+  /** Fills `bytes`, which are as long as the segment. */
+  async function readWhole({ sizeBytes }: ExpectedSegment, file: FileHandle, bytes: Buffer): Promise<void> {
+    for (let at = 0; at < sizeBytes; ) {
+      const { bytesRead } = await file.read(bytes, at, sizeBytes - at, at)
+      if (bytesRead === 0) throw new DamagedFile(wrongSize(at, sizeBytes)) // cut off meanwhile
+      at += bytesRead
+    }
+  }
+
+  function compare({ file, sha256 }: ExpectedSegment, mtimeMs: number, hash: Buffer): void {
+    if (!hash.equals(sha256)) throw new DamagedFile(OTHER_BYTES)
+    checked.set(file, mtimeMs)
+  }
+
+  async function read(segment: ExpectedSegment, bytes: Buffer = Buffer.allocUnsafeSlow(segment.sizeBytes)): Promise<Buffer> {
+    const { file, mtimeMs, isChecked } = await openFile(segment)
+    try {
+      await readWhole(segment, file, bytes).catch(throwUnreadable)
+      if (!isChecked) compare(segment, mtimeMs, await hashBytes(bytes))
+      return bytes
+    } finally {
+      await file.close()
+    }
+  }
+
+  async function openChecked(segment: ExpectedSegment): Promise<OpenSegment> {
+    const { file, mtimeMs, isChecked } = await openFile(segment)
+    try {
+      if (!isChecked) compare(segment, mtimeMs, await hashFile(file).catch(throwUnreadable))
+      return { file, sizeBytes: segment.sizeBytes }
+    } catch (error) {
+      await file.close()
+      throw error
+    }
+  }
+
+  return {
+    read: (segment) => read(segment),
+    async open(segment, signal) {
+      const { file, sizeBytes } = segment
+      const buffer = checked.has(file) || sizeBytes > BUFFER_BYTES ? undefined : takeBuffer()
+      if (!buffer) return openChecked(segment)
+      const release = () => void freeBuffers.push(buffer)
+      try {
+        return { bytes: await read(segment, buffer.subarray(0, sizeBytes)) }
+      } finally {
+        if (signal.aborted) release()
+        else signal.addEventListener('abort', release, { once: true })
+      }
+    },
+  }
+}
+
+/** @throws DamagedFile, or the error, when it is a failure of the host */
+function throwUnreadable(error: unknown): never {
+  throw error instanceof DamagedFile ? error : new DamagedFile(unreadable(error))
+}
