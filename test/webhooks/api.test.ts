@@ -49,6 +49,35 @@ test('a hook is made, listed, switched off and on, and deleted, in the form of t
   expect(await hooks.list()).toEqual([second])
 })
 
+test('W18: a hook that names its address as url is made; events and fields that nearly name one are refused with what to send', async () => {
+  const owner = await reelgate.newOwner('guesses names')
+  const { url } = receivers.newReceiver()
+  const post = async (body: Record<string, unknown>) => {
+    const response = await owner.call('POST', '/api/hooks', { body })
+    const { message, value, event } = (await response.json()) as { message?: string; value?: string; event?: string }
+    return { status: response.status, message, value, event }
+  }
+  const made = { status: 200, value: url, event: 'video:ready' }
+  expect(await post({ url, event: 'video:ready', description: 'for the shop', enabled_events: [], name: 'shop' })).toMatchObject(
+    made,
+  )
+  expect(await post({ url, value: url, event: 'video:ready' })).toMatchObject(made)
+  const refused: [Record<string, unknown>, RegExp][] = [
+    [{ url, events: ['video:ready'] }, /no "events": a hook has one event, or all\. Send "event": one of video:ready/],
+    [{ value: url, events: 'video:ready' }, /Send "event"/],
+    [{ url, Event: 'video:ready' }, /no "Event"\. Write "event"/],
+    [{ url, evnets: 'video:ready' }, /Write "event"/],
+    [{ URL: url }, /no "URL"\. Write "url"/],
+    [{ valeu: url }, /no "valeu"\. Write "value"/],
+    [{ url, Status: 0 }, /Write "status"/],
+    [{ event: 'video:ready' }, /Send "value" or "url"/],
+    [{ url, value: `${url}/other` }, /differ/],
+  ]
+  for (const [body, message] of refused)
+    expect(await post(body), JSON.stringify(body)).toMatchObject({ status: 400, message: expect.stringMatching(message) })
+  expect(await hooksOf(owner).list()).toHaveLength(2)
+})
+
 test('forms say the same as JSON, and what a form leaves out is what the contract says', async () => {
   const owner = await reelgate.newOwner('sends forms')
   const { url } = receivers.newReceiver()

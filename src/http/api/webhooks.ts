@@ -20,11 +20,14 @@ import type { App } from '../server/app-type.ts'
 import { Flag, isOn } from '../wire/flag.ts'
 import { IdempotencyHeaders, type IdempotencyRouteDeps, jsonRepresentation, sendIdempotent } from '../wire/idempotency.ts'
 import { isoTime } from '../wire/iso-time.ts'
+import { refuseMisspelledNames } from '../wire/misspelled-names.ts'
 import { pagingQuery } from '../wire/paging.ts'
 import { authenticateRequest } from './key.ts'
 import { readNumberedPage } from './paged-list.ts'
 
 const ALL_EVENTS = '*'
+
+const EVENT_ADVICE = `Send "event": one of ${WEBHOOK_EVENTS.join(', ')}; or ${ALL_EVENTS} for all but alert.`
 
 const PAGE_LIMITS = { default: 20, max: 100 }
 
@@ -47,7 +50,8 @@ const HookParams = Type.Object({ uuid: Type.String({ description: 'of the webhoo
 
 const CreateBody = Type.Object({
   type: Type.Optional(Type.Literal('http', { examples: ['http'] })),
-  value: Type.String({ description: 'an http or https URL on the public internet', examples: [EXAMPLE.hookUrl] }),
+  value: Type.Optional(Type.String({ description: 'an http or https URL on the public internet', examples: [EXAMPLE.hookUrl] })),
+  url: Type.Optional(Type.String({ description: 'the same as `value`; one of the two' })),
   event: Type.Optional(Type.String({ description: `absent, empty or ${ALL_EVENTS}: all but alert`, examples: ['video:ready'] })),
   status: Type.Optional(Status),
 })
@@ -113,10 +117,11 @@ function hookRoutes(app: App, deps: WebhookRoutesDeps): void {
       },
     },
     async (request, reply) => {
-      const { value, event, status = 1 } = request.body
+      const { event, status = 1 } = request.body
+      const url = readUrl(request.body)
       const by = authenticateRequest(request)
       const { accountId } = by
-      const webhook = { accountId, by, url: value, event: readEvent(event), isEnabled: isOn(status) }
+      const webhook = { accountId, by, url, event: readEvent(event), isEnabled: isOn(status) }
       return sendIdempotent(
         deps,
         { request, reply, accountId },
@@ -245,12 +250,21 @@ function webhookTarget(request: FastifyRequest, webhookId: string): WebhookTarge
   return { accountId: by.accountId, by, webhookId }
 }
 
+/** The address of a new webhook. @throws Failure `invalid`, also for a field that is misspelled: it would be ignored */
+function readUrl(body: Static<typeof CreateBody>): string {
+  if ('events' in body) throw new Failure('invalid', `There is no "events": a hook has one event, or all. ${EVENT_ADVICE}`)
+  refuseMisspelledNames(Object.keys(body), Object.keys(CreateBody.properties))
+  const { value, url = value } = body
+  if (url === undefined) throw new Failure('invalid', 'Send "value" or "url": the http or https address that gets the events.')
+  if (value !== undefined && value !== url) throw new Failure('invalid', '"value" and "url" differ. Send one of the two.')
+  return url
+}
+
 /** @throws Failure `invalid` */
 function readEvent(text = ALL_EVENTS): WebhookEvent | undefined {
   if (text === ALL_EVENTS || text === '') return undefined
   const event = WEBHOOK_EVENTS.find((known) => known === text)
-  if (!event)
-    throw new Failure('invalid', `There is no such event. It is one of ${WEBHOOK_EVENTS.join(', ')}, or ${ALL_EVENTS} for all.`)
+  if (!event) throw new Failure('invalid', `There is no such event. ${EVENT_ADVICE}`)
   return event
 }
 
