@@ -18,7 +18,11 @@ import { createScreen, type Screen } from './screen.ts'
 import { createSettings, type Settings } from './settings-button.ts'
 import { canPlayStreams } from './stream.ts'
 import { type Theme, themeProperties } from './theme.ts'
+import { isDrawn } from './watermark-overlay.ts'
 import type { SessionAnswer } from './wire.ts'
+
+/** For a frame that is not shown. */
+const LOOK_EVERY_MS = 250
 
 type Opened = { ok: true; proofKey: ProofKey; signer: Signer; answer: SessionAnswer } | { ok: false; refusal: Refusal }
 
@@ -60,6 +64,7 @@ function runPlayer(page: PageValues, options: PlayerOptions, parts: Parts) {
   listenToKeys({ elements, settings, help, playback: () => playback })
   const pageApi = servePage({ video: elements.video, screen, setTheme, playback: () => playback })
   if (options.litemode && options.otp) openOnPlay()
+  else if (options.autoplay) openWhenDrawn()
   else openFirst()
 
   /** Loads nothing but the poster before the viewer presses play: a page may hold many videos. */
@@ -69,6 +74,12 @@ function runPlayer(page: PageValues, options: PlayerOptions, parts: Parts) {
     const press = () => void elements.video.play().catch(() => {})
     elements.bigPlay.addEventListener('click', press, { once: true })
     elements.video.addEventListener('play', () => openFirst(), { once: true })
+  }
+
+  /** Spends no OTP on a video that would start by itself where it cannot be seen, unless a script of the page around waits for it. */
+  async function openWhenDrawn() {
+    while (!isDrawn(elements.video) && !pageApi.isConnected()) await new Promise((resolve) => setTimeout(resolve, LOOK_EVERY_MS))
+    await openFirst()
   }
 
   async function openFirst() {

@@ -35,6 +35,8 @@ const MEDIA_ERRORS = [
 ]
 
 export type PageApi = {
+  /** Whether a script of the page around uses the API. */
+  isConnected(): boolean
   opened(answer: SessionAnswer): void
   /** The viewer may not watch, unless another try opens the session. */
   refused(refusal: Refusal): void
@@ -58,7 +60,7 @@ export function servePage({ video, screen, setTheme, playback }: Controlled): Pa
   const reported = new Map<ApiEvent['name'], ApiEvent>()
   let metaData: MetaData | undefined
   const methods = createPageMethods({
-    ...{ video, setTheme, opened, openedStream, refused: session.refused, untilReady },
+    ...{ video, playback, setTheme, opened, openedStream, refused: session.refused, untilReady },
   })
 
   if (parent !== window) {
@@ -68,6 +70,7 @@ export function servePage({ video, screen, setTheme, playback }: Controlled): Pa
     sendReady()
   }
   return {
+    isConnected: () => ports.length > 0,
     opened({ video: { title, durationS, aspectRatio } }) {
       if (metaData) return
       metaData = { title, duration: durationS, aspectRatio }

@@ -7,6 +7,8 @@ import { readTheme, type Theme } from './theme.ts'
 
 export type PageMethodDeps = {
   video: HTMLVideoElement
+  /** Undefined until the session is open. */
+  playback(): Playback | undefined
   setTheme(changed: Theme): void
   /** Resolves when the session is open. @throws DOMException with the sentence that the viewer reads instead of the video */
   opened(): Promise<{ metaData: MetaData; playback: Playback }>
@@ -31,8 +33,8 @@ export function createPageMethods(deps: PageMethodDeps): PageMethods {
   }
 
   return {
-    play: () => Promise.race([play(video), deps.refused()]),
-    pause: () => video.pause(),
+    play: () => Promise.race([play(deps), deps.refused()]),
+    pause: () => (deps.playback() ?? video).pause(),
     untilReady: deps.untilReady,
     getMetaData: async () => (await opened()).metaData,
     getTotalPlayed: () => playedSeconds.totalS(),
@@ -78,12 +80,16 @@ export function createPageMethods(deps: PageMethodDeps): PageMethods {
   }
 }
 
-/** WebKit rejects a call that precedes the stream, though the video plays as soon as it is there. */
-function play(video: HTMLVideoElement): Promise<void> {
-  return video.play().catch((error) => {
-    if (video.paused) throw error
-    return video.play()
-  })
+async function play({ video, playback }: Pick<PageMethodDeps, 'video' | 'playback'>): Promise<void> {
+  const waits = () => playback()?.playWhenDrawn()
+  try {
+    if (!waits()) return await video.play()
+  } catch (error) {
+    // WebKit rejects a call that precedes the stream, though the video plays as soon as it is there.
+    if (!video.paused) return video.play()
+    if (!waits()) throw error
+  }
+  await new Promise((resolve) => video.addEventListener('playing', resolve, { once: true }))
 }
 
 function isObject(value: unknown): value is Record<string, unknown> {

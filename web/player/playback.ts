@@ -18,7 +18,7 @@ import { createSlotWait } from './slot-wait.ts'
 import { createStallNotice, type StallNotice } from './stall-notice.ts'
 import { openStream, type Stream } from './stream.ts'
 import { startTicker } from './ticker.ts'
-import { showWatermarks } from './watermark-overlay.ts'
+import { showWatermarks, type WatermarkGuard } from './watermark-overlay.ts'
 import type { PlayState, SessionAnswer } from './wire.ts'
 
 const SAVE_POSITION_EVERY_MS = 5_000
@@ -41,6 +41,9 @@ export type PlaybackDeps = {
 /** What keys and the page around the player may change. */
 export type Playback = Pick<PlaybackSettings, 'rates' | 'offerRates' | 'chooseRate' | 'useRate' | 'toggleCaptions'> & {
   readonly stream: Pick<Stream, 'captions' | 'qualities' | 'chosenQuality' | 'shownQuality' | 'chooseQuality'>
+  /** @returns whether a watermarked video has to wait, because it is not drawn; it plays when it is */
+  playWhenDrawn(): boolean
+  pause(): void
 }
 
 /** Where the video starts. `isResumed`: because the viewer left it there. */
@@ -56,7 +59,7 @@ export function startPlayback(deps: PlaybackDeps, signer: Signer, answer: Sessio
   const wasAskedToPlay = !video.paused
   let hasStarted = false
   let startAtS = atS
-  let removeWatermarks: (() => void) | undefined
+  let watermarks: WatermarkGuard | undefined
 
   const stall = createStallNotice(screen, video, () => hasStarted)
   const reports = createSessionReports({
@@ -97,7 +100,7 @@ export function startPlayback(deps: PlaybackDeps, signer: Signer, answer: Sessio
   screen.show({ state: 'ready' })
   if (isResumed) offerBeginning(elements, atS, startOver, life.signal)
   if (options.autoplay || wasAskedToPlay) play()
-  return Object.assign(settings, { stream })
+  return Object.assign(settings, { stream, playWhenDrawn: () => watermarks?.playWhenDrawn() ?? false, pause })
 
   function showSettings() {
     settings.show()
@@ -119,15 +122,29 @@ export function startPlayback(deps: PlaybackDeps, signer: Signer, answer: Sessio
     video.play().catch(() => {}) // refused autoplay or a stop in between: the screen shows what the element reports
   }
 
+  function pause() {
+    watermarks?.stayPaused()
+    video.pause()
+  }
+
+  /** After a pause that was not the viewer's: a browser that wants a click for it gets a button for that. */
+  function playDrawn() {
+    video.play().catch(({ name }) => name === 'NotAllowedError' && screen.show({ state: 'ready' }))
+  }
+
   /** On every play, not only the first: after a pause another screen may have the slot, and the beat asks for it again. */
   function start() {
     if (hasStarted) return reports.beat()
+    if (answer.marks.length > 0) {
+      watermarks ??= showWatermarks(elements.controller, video, answer.marks, {
+        onBlocked: () => refused({ code: 'mark-blocked' }),
+        play: playDrawn,
+      })
+      if (!watermarks.mayPlay()) return
+    }
     hasStarted = true
     if (document.activeElement === elements.bigPlay) elements.controller.focus({ preventScroll: true })
     elements.bigPlay.hidden = true
-    if (answer.marks.length > 0) {
-      removeWatermarks = showWatermarks(elements.controller, video, answer.marks, () => refused({ code: 'mark-blocked' }))
-    }
     stream.start(video.currentTime > 0 ? video.currentTime : startAtS)
   }
 
@@ -151,7 +168,7 @@ export function startPlayback(deps: PlaybackDeps, signer: Signer, answer: Sessio
 
   function refused(refusal: Refusal) {
     if (life.signal.aborted) return
-    video.pause()
+    pause()
     menu.close()
     if (!mayResume(refusal)) deps.floating.end()
     if (document.fullscreenElement && !mayResume(refusal)) document.exitFullscreen().catch(() => {})
@@ -184,7 +201,7 @@ export function startPlayback(deps: PlaybackDeps, signer: Signer, answer: Sessio
     life.abort()
     slotWait.end()
     stopTicker()
-    removeWatermarks?.()
+    watermarks?.end()
     stream.drop()
   }
 }

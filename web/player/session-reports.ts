@@ -40,24 +40,38 @@ export function createSessionReports(deps: SessionReportDeps): SessionReports {
   const changes = followPlayChanges(video, signal)
   let signedLeave: { signedMs: number; leave: Leave } | undefined
   let isSigning = false
+  /** The pause of a page that is closed, or any other beat, would take the leave back. */
+  let hasLeft = false
   let sent: Promise<unknown> = Promise.resolve()
   let isQueued = false
   video.addEventListener('pause', () => !video.ended && beat(), { signal })
   video.addEventListener('ended', beat, { signal })
   // A phone may end a page that it hides.
   document.addEventListener('visibilitychange', () => document.hidden && !video.paused && beat(), { signal })
-  addEventListener('pagehide', () => signedLeave?.leave.send(), { signal })
+  // Also when the page around removes the frame, which it may do before the first beat.
+  void signLeave()
+  addEventListener('pagehide', leave, { signal })
   // Back from the browser's page cache: the slot was given up when the page was left.
-  addEventListener('pageshow', (event) => event.persisted && beat(), { signal })
+  addEventListener('pageshow', (event) => event.persisted && comeBack(), { signal })
+
+  function leave(): void {
+    hasLeft = true
+    signedLeave?.leave.send()
+  }
+
+  function comeBack(): void {
+    hasLeft = false
+    beat()
+  }
 
   /** One after the other: a beat that overtakes another one would make it report a jump. */
   function beat(): void {
     if (!deps.hasStarted() && performance.now() - last.beatMs < SILENT_BEFORE_START_MS) return
-    if (isQueued) return
+    if (isQueued || hasLeft) return
     isQueued = true
     sent = sent.then(() => {
       isQueued = false
-      return signal.aborted ? undefined : send(deps.playState())
+      return signal.aborted || hasLeft ? undefined : send(deps.playState())
     })
   }
 

@@ -3,8 +3,8 @@ import { type Box, glideMs, maxTextHeightPx, pictureBox, type Watermark, waterma
 const CHECK_EVERY_MS = 500
 /** Smaller letters could not be read. */
 const MIN_TEXT_PX = 9
-const MAX_STRIKES = 20
-const STRIKES_FORGOTTEN_MS = 60_000
+const MAX_REPAIRS = 10
+const REPAIRS_WITHIN_MS = 60_000
 
 // Inline and !important: no style sheet of the page can win against it.
 const OVERLAY_STYLE = important({
@@ -21,24 +21,37 @@ const OVERLAY_STYLE = important({
   'user-select': 'none',
 })
 
+/** Of the element that contains the watermarks, these alone change how it is drawn. */
+const HOST_ATTRIBUTES = ['style', 'class', 'slot', 'part', 'popover', 'hidden']
+const CHANGED_HOST = ':is([class], [slot], [part], [popover], [hidden])'
+
+export type WatermarkGuard = {
+  /** Checks the watermarks. @returns false: the video was paused, and plays by itself when it is drawn and watermarked */
+  mayPlay(): boolean
+  /** For a request to play that has not reached the video. @returns whether it has to wait until the video is drawn */
+  playWhenDrawn(): boolean
+  /** The video does not play by itself any more. */
+  stayPaused(): void
+  end(): void
+}
+
 /**
  * Shows the viewer's watermarks over the picture and keeps them there: what removes, hides or covers them is undone, and where
- * that cannot be done `onBlocked` is called and playing is paused until they show again.
- * It deters: a script that runs before this one can patch everything. @see playback facts, section 8
- * @returns its end
+ * that cannot be done, or is undone too often, the video is paused and `onBlocked` called. A video that is not drawn, such as one in a
+ * closed tab or modal of the page, waits until it is, and calls `play` then.
+ * It deters: a script that runs before this one can patch everything. @see decision 53
  */
 export function showWatermarks(
   container: HTMLElement,
   video: HTMLVideoElement,
   watermarks: readonly Watermark[],
-  onBlocked: () => void,
-): () => void {
+  { onBlocked, play }: { onBlocked(): void; play(): void },
+): WatermarkGuard {
   const startedMs = performance.now()
+  const repairsMs: number[] = []
   let overlay = createOverlay(watermarks)
-  let strikes = 0
-  let lastStrikeMs = 0
-  let blocked = false
-  let ended = false
+  let playsWhenDrawn = false
+  let hasEnded = false
 
   const observer = new MutationObserver(check)
   const timer = setInterval(check, CHECK_EVERY_MS)
@@ -47,9 +60,20 @@ export function showWatermarks(
   resized.observe(container)
   video.requestVideoFrameCallback?.(onFrame)
   video.addEventListener('play', check)
-  check()
-  return () => {
-    ended = true
+  return {
+    mayPlay: check,
+    playWhenDrawn() {
+      playsWhenDrawn = !hasEnded && !isDrawn(video)
+      return playsWhenDrawn
+    },
+    stayPaused() {
+      playsWhenDrawn = false
+    },
+    end,
+  }
+
+  function end() {
+    hasEnded = true
     clearInterval(timer)
     observer.disconnect()
     resized.disconnect()
@@ -58,7 +82,7 @@ export function showWatermarks(
   }
 
   function onFrame() {
-    if (ended) return
+    if (hasEnded) return
     check()
     video.requestVideoFrameCallback(onFrame)
   }
@@ -67,42 +91,59 @@ export function showWatermarks(
     container.append(overlay.element)
     observer.disconnect()
     observer.observe(container, { childList: true })
-    observer.observe(overlay.element, { attributes: true })
+    observer.observe(overlay.element, { attributeFilter: HOST_ATTRIBUTES })
     observer.observe(overlay.root, { childList: true, subtree: true, characterData: true, attributes: true })
     place(overlay, video, performance.now() - startedMs) // gives the lines their font, so that the next placing measures them
   }
 
-  function check() {
-    if (ended) return
+  function check(): boolean {
+    if (hasEnded) return false
     try {
-      if (!showAgain()) block()
+      if (isElsewhere(container, video)) return block()
+      if (!isDrawn(video)) return hold()
+      if (!isMarked()) return block()
     } catch {
-      block() // something of the browser's own was replaced
+      return block() // something of the browser's own was replaced
+    } finally {
+      observer.takeRecords() // a change of our own is no reason to check again, which could go on for ever
     }
+    if (playsWhenDrawn) play()
+    playsWhenDrawn = false
+    return true
   }
 
-  function block() {
+  function block(): false {
+    end()
     video.pause()
-    if (!blocked) onBlocked()
-    blocked = true
+    onBlocked()
+    return false
   }
 
-  /** False: it cannot be shown, or was taken away too often. */
-  function showAgain(): boolean {
+  function hold(): false {
+    if (video.paused) return false
+    if (playsWhenDrawn && !mayRepair()) return block() // a script plays it again and again
+    playsWhenDrawn = true
+    video.pause()
+    return false
+  }
+
+  /** False: the watermarks cannot be shown, or were taken away too often. */
+  function isMarked(): boolean {
     place(overlay, video, performance.now() - startedMs)
-    if (isShown(overlay, container, video)) {
-      blocked = false
-      return true
-    }
-    const nowMs = performance.now()
-    if (nowMs - lastStrikeMs > STRIKES_FORGOTTEN_MS) strikes = 0
-    lastStrikeMs = nowMs
-    strikes++
+    if (isShown(overlay, container, video)) return true
+    if (!mayRepair()) return false
     overlay.element.remove()
     overlay = createOverlay(watermarks)
     attach()
-    place(overlay, video, nowMs - startedMs)
-    return strikes <= MAX_STRIKES && isShown(overlay, container, video)
+    place(overlay, video, performance.now() - startedMs)
+    return isShown(overlay, container, video)
+  }
+
+  function mayRepair(): boolean {
+    const nowMs = performance.now()
+    repairsMs.push(nowMs)
+    while (repairsMs.length > 0 && nowMs - (repairsMs[0] ?? 0) > REPAIRS_WITHIN_MS) repairsMs.shift()
+    return repairsMs.length <= MAX_REPAIRS
   }
 }
 
@@ -127,6 +168,7 @@ function createOverlay(watermarks: readonly Watermark[]): Overlay {
   element.setAttribute('style', OVERLAY_STYLE)
   element.setAttribute('aria-hidden', 'true')
   element.setAttribute('noautohide', '')
+  element.translate = false
   const root = element.attachShadow({ mode: 'closed' })
   const lines = watermarks.map((watermark): Line => {
     const line = watermark.type === 'image' ? createImage(watermark.image) : document.createElement('div')
@@ -243,17 +285,50 @@ function imageStyle(watermark: WatermarkOf<'image'>, picture: Box): Record<strin
   }
 }
 
-function isUnchanged({ watermark, element, style }: Line): boolean {
-  const shows =
-    watermark.type === 'image' ? element.getAttribute('src') === watermark.image : element.textContent === watermark.text
-  return shows && element.getAttribute('style') === style
+/** Judged on the video alone: what hides nothing but its watermarks is an attack. */
+export function isDrawn(video: HTMLVideoElement): boolean {
+  const { width, height } = video.getBoundingClientRect()
+  const isVisible = video.checkVisibility({ opacityProperty: true, visibilityProperty: true, contentVisibilityAuto: true })
+  return isVisible && width > 0 && height > 0
 }
 
-function isShown({ element, lines }: Overlay, container: HTMLElement, video: HTMLVideoElement): boolean {
-  if (element.parentElement !== container || container.lastElementChild !== element || !container.contains(video)) return false
-  if (element.getAttribute('style') !== OVERLAY_STYLE) return false
-  if (document.fullscreenElement === video || video.matches(':popover-open')) return false
-  if (!lines.every(isUnchanged)) return false
+/** Whether the video is drawn where no watermark can be: outside of the player, above the page, or on another device. */
+function isElsewhere(container: HTMLElement, video: HTMLVideoElement): boolean {
+  const onTop = video.closest(':is(:fullscreen, :modal, :popover-open)')
+  if (!container.contains(video) || (onTop && !onTop.contains(container))) return true
+  return video.remote !== undefined && video.remote.state !== 'disconnected'
+}
+
+function isUnchanged({ watermark, element, style }: Line, root: ShadowRoot): boolean {
+  const shows =
+    watermark.type === 'image' ? element.getAttribute('src') === watermark.image : element.textContent === watermark.text
+  const isVisible = element.parentNode === root && element.checkVisibility({ visibilityProperty: true })
+  return shows && isVisible && hasStyle(element, style) && [...element.querySelectorAll<HTMLElement>('*')].every(isWrapping)
+}
+
+/** Translations wrap text in this element, which leaves it as it looks. */
+function isWrapping(part: HTMLElement): boolean {
+  const isPlain = part.localName === 'font' && !part.matches('[class], [color], [face], [hidden], [size]')
+  return isPlain && (hasStyle(part, '') || hasStyle(part, 'vertical-align: inherit'))
+}
+
+/** Whether an element's own style is this one. Extensions add custom properties, which change nothing that is drawn. */
+function hasStyle(element: HTMLElement, style: string): boolean {
+  if ((element.getAttribute('style') ?? '') === style) return true
+  const expected = document.createElement('div')
+  expected.setAttribute('style', style)
+  return describeStyle(element.style) === describeStyle(expected.style)
+}
+
+function describeStyle(style: CSSStyleDeclaration): string {
+  const names = [...style].filter((name) => !name.startsWith('--'))
+  return names.map((name) => `${name}:${style.getPropertyValue(name)}!${style.getPropertyPriority(name)}`).join(';')
+}
+
+function isShown({ element, root, lines }: Overlay, container: HTMLElement, video: HTMLVideoElement): boolean {
+  if (element.parentElement !== container || container.lastElementChild !== element) return false
+  if (!hasStyle(element, OVERLAY_STYLE) || element.matches(CHANGED_HOST)) return false
+  if (!lines.every((line) => isUnchanged(line, root))) return false
   const style = getComputedStyle(element)
   const plain =
     style.display === 'block' &&

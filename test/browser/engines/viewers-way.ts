@@ -9,6 +9,7 @@ import { playerAddress } from '../player.ts'
 import { startSite } from '../site.ts'
 import { type Engine, type Tab, VIEWPORT } from './engine.ts'
 import { addPageClass, colourCaptions, copyFrame, readSearch, useVdoPlayer } from './in-page.ts'
+import { testOtherPages } from './other-pages.ts'
 import { testPageApi } from './page-api.ts'
 import { lookAt } from './player.ts'
 
@@ -225,6 +226,8 @@ export function testViewersWay(name: 'Chromium' | 'Firefox' | 'WebKit', start: (
     await expect.poll(() => pixels(YELLOW)).toBeGreaterThan(1000)
     expect(await pixels(MAGENTA)).toBe(0)
   })
+
+  testOtherPages(name, () => ({ tab: viewer, reelgate, putPage: school.put }))
 
   // In Chromium in every run, in the engine drawn besides it in every second one.
   if (name === 'Chromium' || sampleOf(`the JavaScript API in ${name}`, [true, false], 1).includes(true))
