@@ -4,7 +4,7 @@ import { AAC_FRAME_SAMPLES, AAC_RATE_HZ, audioInit, audioSegment, splitAdts } fr
 import { type ChunkRequest, type ChunkSink, chunkLimits, firstLine, throwIfFailed } from './chunk.ts'
 import { audioClockFilter, audioEncoderArgs, audioInputArgs } from './encoder.ts'
 import { InexactSeek, MediaFailure } from './media-failure.ts'
-import { AAC_FRAMES_PER_SEGMENT, type AudioTrackPlan } from './plan.ts'
+import { AAC_FRAMES_PER_SEGMENT, type AudioTrackPlan, type Plan } from './plan.ts'
 import { type Reader, runMedia } from './sandbox.ts'
 
 // Encoded before the chunk's first frame and dropped: with two or fewer, the boundary between chunks clicks.
@@ -38,7 +38,7 @@ export async function encodeAudioChunk(
     tool: 'ffmpeg',
     source,
     inputArgs: [...audioInputArgs(plan), ...(seekToS > 0 ? ['-ss', String(seekToS)] : [])],
-    outputArgs: audioArgs(audioTrack, startSample - seekToS * AAC_RATE_HZ, dropped + count),
+    outputArgs: audioArgs(plan, audioTrack, startSample - seekToS * AAC_RATE_HZ, dropped + count),
     pipes: [
       async (bytes) => {
         frames = await readSegments(bytes, audioTrack, { first, count, dropped }, sink)
@@ -59,10 +59,10 @@ export async function encodeAudioChunk(
 }
 
 /** Outputs the audio, padded with silence, and the sizes of the decoded packets as lines of text. */
-function audioArgs(audioTrack: AudioTrackPlan, skippedSamples: number, frameCount: number): string[] {
+function audioArgs(plan: Plan, audioTrack: AudioTrackPlan, skippedSamples: number, frameCount: number): string[] {
   const samples = frameCount * AAC_FRAME_SAMPLES
   const chain = [
-    ...audioClockFilter(audioTrack),
+    ...audioClockFilter(plan, audioTrack),
     `atrim=start_sample=${skippedSamples}:end_sample=${skippedSamples + samples}`,
     'asetpts=PTS-STARTPTS',
   ]

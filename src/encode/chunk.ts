@@ -1,6 +1,6 @@
 import type { Readable } from 'node:stream'
 import { placeFragment, readFragment, readVideoInit, splitFragments } from '../mp4/fragments.ts'
-import { sourceFilters, videoEncoderArgs, videoFilters, videoInputArgs } from './encoder.ts'
+import { gridFilter, sourceFilters, videoEncoderArgs, videoFilters, videoInputArgs } from './encoder.ts'
 import { videoCodec } from './ladder.ts'
 import { clockTime, InexactSeek, MediaFailure } from './media-failure.ts'
 import type { Plan, VideoRendition, VideoTrackPlan } from './plan.ts'
@@ -159,11 +159,11 @@ function seekArgs(videoTrack: VideoTrackPlan, { startsWithSeek, seekTo }: Frames
  */
 function videoArgs(videoTrack: VideoTrackPlan, frames: Frames, threads: 'auto' | 1): string[] {
   const { renditions } = videoTrack
-  const latestS = ((frames.trimmed + 0.5) / rateHz(videoTrack)).toFixed(6)
+  const latestS = ((frames.trimmed + 0.5) / rateHz(videoTrack) + (videoTrack.slotStartS ?? 0)).toFixed(6)
   const landing = `split=2[all][lands];[lands]trim=end=${latestS},scale=2:2,format=yuv420p[landing];[all]`
   const chain = [
     ...sourceFilters(videoTrack),
-    `fps=${videoTrack.rateNum}/${videoTrack.rateDen}:start_time=0`,
+    gridFilter(videoTrack),
     ...dropFrames(frames.skipped),
     ...videoFilters(videoTrack),
     ...(frames.endsVideo ? holdLastFrame(videoTrack, frames) : []),

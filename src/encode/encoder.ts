@@ -3,7 +3,7 @@ import type { AudioTrackPlan, Plan, VideoRendition, VideoTrackPlan } from './pla
 import type { Sandbox } from './sandbox.ts'
 
 // Increment with every change of an argument below: segments of two encoders must not be mixed in one rendition.
-const ARGUMENTS_VERSION = 3
+const ARGUMENTS_VERSION = 4
 
 /** Equal fingerprints mean that this server may continue a generation that was started elsewhere or earlier. */
 export function encoderFingerprint(sandbox: Sandbox): string {
@@ -63,6 +63,12 @@ export function sourceFilters({ interlaced, storedPx }: VideoTrackPlan): string[
   return [...oneSize, 'yadif=mode=send_frame:deint=interlaced']
 }
 
+/** The filter that gives each frame its slot in the grid. */
+export function gridFilter({ rateNum, rateDen, slotStartS = 0 }: VideoTrackPlan): string {
+  const shift = slotStartS === 0 ? '' : `settb=1/1000000,setpts=PTS-${Math.round(slotStartS * 1_000_000)},`
+  return `${shift}fps=${rateNum}/${rateDen}:start_time=0`
+}
+
 /** Input options of every video run. */
 export function videoInputArgs(plan: Plan): string[] {
   // A size that changes in mid-video is scaled; by default all filters would restart, and count frames from zero again.
@@ -75,10 +81,11 @@ export function audioInputArgs(plan: Plan): string[] {
 }
 
 /** Filters that convert audio to our rate, with time 0 at the video's start, and fill gaps in its timestamps. */
-export function audioClockFilter({ byCount }: AudioTrackPlan): string[] {
+export function audioClockFilter({ startS = 0 }: Plan, { byCount }: AudioTrackPlan): string[] {
   // From 40 ms on lip sync is visibly off; below, correcting jitter in the timestamps would click.
   const clock = `aresample=${AAC_RATE_HZ}:async=1:min_hard_comp=0.04:first_pts=0`
-  return byCount ? ['asetpts=N/SR/TB', clock] : [clock]
+  const time = `${byCount ? 'N/SR/TB' : 'PTS'}${startS === 0 ? '' : `-${startS.toFixed(6)}/TB`}`
+  return time === 'PTS' ? [clock] : [`asetpts=${time}`, clock]
 }
 
 /**

@@ -1,5 +1,5 @@
 import { AAC_FRAME_SAMPLES, AAC_RATE_HZ } from '../mp4/aac.ts'
-import { chooseFrameRate, chooseTimescale } from './frame-rate.ts'
+import { chooseFrameRate, chooseTimescale, type FrameRate, planConstantRate } from './frame-rate.ts'
 import { planLadder } from './ladder.ts'
 import type { AudioTrackPlan, Plan, VideoTrackPlan } from './plan.ts'
 import type { Probe } from './probe.ts'
@@ -11,22 +11,45 @@ const TOLERATED_AUDIO_EXCESS_S = 0.5
 
 /** Decides a video's grid and ladder. Pure: the same probe always gives the same plan. */
 export function planVideo(probe: Probe): Plan {
-  const videoTrack = probe.videoTrack && planVideoTrack(probe.videoTrack, probe.audioTrack?.durationS ?? 0)
+  const fit = probe.videoTrack && usableFit(probe.videoTrack)
+  const startS = fit?.startS ?? 0
+  const source = startFrom(startS, probe)
+  const videoTrack = source.videoTrack && planVideoTrack(source.videoTrack, fit, source.audioTrack?.durationS ?? 0)
   const videoS = videoTrack ? (videoTrack.frameCount * videoTrack.rateDen) / videoTrack.rateNum : 0
   // Audio that ends first is padded with silence: a player of two tracks stops where one of them ends.
-  const audioTrack = probe.audioTrack && planAudioTrack(probe.audioTrack, videoS, (videoTrack?.renditions.length ?? 0) + 1)
+  const audioTrack = source.audioTrack && planAudioTrack(source.audioTrack, videoS, (videoTrack?.renditions.length ?? 0) + 1)
   const audioS = audioTrack ? (audioTrack.frameCount * AAC_FRAME_SAMPLES) / AAC_RATE_HZ : 0
-  return { videoTrack, audioTrack, durationS: Math.max(videoS, audioS), isSeekable: probe.isSeekable }
+  const durationS = Math.max(videoS, audioS)
+  return { videoTrack, audioTrack, durationS, ...(startS > 0 ? { startS } : {}), isSeekable: probe.isSeekable }
 }
 
-function planVideoTrack(source: NonNullable<Probe['videoTrack']>, audioS: number): VideoTrackPlan {
-  // The base rate of an interlaced video may count fields; whole frames are shown.
-  const rate = chooseFrameRate(source.interlaced ? undefined : source.baseRateHz, source.averageRateHz)
+type VideoSource = NonNullable<Probe['videoTrack']>
+
+/** The packets of an interlaced video may be fields; whole frames are shown. */
+function usableFit({ fit, interlaced, averageRateHz = 0 }: VideoSource): VideoSource['fit'] {
+  const isOfFields = interlaced && fit !== undefined && fit.rate.rateNum / fit.rate.rateDen > averageRateHz * 1.5
+  return isOfFields ? undefined : fit
+}
+
+function startFrom(startS: number, { videoTrack, audioTrack }: Probe): Pick<Probe, 'videoTrack' | 'audioTrack'> {
+  return {
+    videoTrack: videoTrack && { ...videoTrack, durationS: videoTrack.durationS - startS },
+    audioTrack: audioTrack && {
+      ...audioTrack,
+      durationS: audioTrack.durationS - startS,
+      ...(audioTrack.announcedS === undefined ? {} : { announcedS: audioTrack.announcedS - startS }),
+    },
+  }
+}
+
+function planVideoTrack(source: VideoSource, fit: VideoSource['fit'], audioS: number): VideoTrackPlan {
+  const { slotStartS, ...rate } = fit ? planConstantRate(fit) : { ...chooseVaryingRate(source), slotStartS: 0 }
   const hz = rate.rateNum / rate.rateDen
   const sourceFrames = Math.max(1, Math.round(source.durationS * hz))
   const heldFrames = audioS > source.durationS + TOLERATED_AUDIO_EXCESS_S ? Math.max(0, Math.ceil(audioS * hz) - sourceFrames) : 0
   return {
     ...rate,
+    ...(slotStartS === 0 ? {} : { slotStartS }),
     timescale: chooseTimescale(rate),
     frameCount: sourceFrames + heldFrames,
     heldFrames,
@@ -37,6 +60,11 @@ function planVideoTrack(source: NonNullable<Probe['videoTrack']>, audioS: number
     aspectRatio: source.widthPx / source.heightPx,
     renditions: planLadder(source, rate),
   }
+}
+
+/** The base rate of an interlaced video may count fields. */
+function chooseVaryingRate({ interlaced, baseRateHz, averageRateHz, peakRateHz }: VideoSource): FrameRate {
+  return chooseFrameRate(interlaced ? undefined : baseRateHz, averageRateHz, peakRateHz)
 }
 
 function planAudioTrack(source: NonNullable<Probe['audioTrack']>, videoS: number, renditionId: number): AudioTrackPlan {

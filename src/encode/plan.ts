@@ -9,6 +9,8 @@ export type Plan = {
   audioTrack?: AudioTrackPlan
   /** The longer of video and audio, in seconds. */
   durationS: number
+  /** The moment of the source that is time 0, in seconds after its start: see `FrameFit`; missing: 0. */
+  startS?: number
   /** False where a seek into the source is known not to be frame-exact (MPEG-TS, elementary streams). */
   isSeekable: boolean
 }
@@ -17,6 +19,8 @@ export type Plan = {
 export type VideoTrackPlan = {
   rateNum: number
   rateDen: number
+  /** Subtracted from the times of the source's frames before they are rounded to the grid, in seconds; missing: 0. */
+  slotStartS?: number
   /** Ticks a second of the renditions' tracks; `timescale * rateDen / rateNum` is whole. */
   timescale: number
   /** Frames in the whole video at the output rate. */

@@ -1,6 +1,7 @@
-import { createInterface } from 'node:readline'
-import type { Readable } from 'node:stream'
+import { type Entries, entriesOf, fraction, number, ratio, readLines } from './ffprobe-lines.ts'
+import { type FrameFit, fitFrameTimes, peakRate, placeRate } from './frame-times.ts'
 import { MediaFailure } from './media-failure.ts'
+import { readFrameTimes } from './read-frame-times.ts'
 import { MAX_PIXELS, type MediaEnd, runMedia, type Sandbox, type SealedSource, SIGKILL_EXIT, wasKilled } from './sandbox.ts'
 
 /** What a source is, as far as planning needs it. Times count from the video's start: the earliest stream's first moment. */
@@ -17,6 +18,10 @@ export type Probe = {
     storedPx: { widthPx: number; heightPx: number }
     baseRateHz?: number
     averageRateHz?: number
+    /** Where the frame rate is constant. */
+    fit?: FrameFit
+    /** The highest rate that lasts for half a second, as far as it was looked for. */
+    peakRateHz?: number
     interlaced: boolean
     hdr: boolean
     /** From the video's start to the end of the last frame. */
@@ -45,12 +50,10 @@ const MAX_REPORT_LINES = 4_000
 // Above this a sample aspect ratio is taken for a mistake.
 const MAX_ASPECT_RATIO = 20
 
-/** Values as ffprobe writes them; without those that it does not know. */
-type Entries = { [name: string]: string | undefined }
 type Report = { streams: readonly Entries[]; format: Entries }
 const REPORTED = [
   'format=format_name,start_time,duration',
-  'stream=index,codec_type,codec_name,width,height,sample_aspect_ratio,r_frame_rate,avg_frame_rate,has_b_frames,field_order,color_transfer,sample_rate,channels,duration,nb_frames',
+  'stream=index,codec_type,codec_name,width,height,sample_aspect_ratio,r_frame_rate,avg_frame_rate,has_b_frames,field_order,color_transfer,sample_rate,channels,start_time,duration,nb_frames',
   'stream_disposition=attached_pic',
   'stream_side_data=rotation',
 ].join(':')
@@ -93,18 +96,22 @@ async function describeSource(file: SourceFile, report: Report, lastPackets: Pac
     }
     return durationS
   }
+  const isSeekable = SEEKABLE.includes(container)
   return {
     formatName,
-    isSeekable: SEEKABLE.includes(container),
-    videoTrack: videoTrack && {
-      ...{ ...describeShape(videoTrack), ...readRates(videoTrack), ...describeScan(videoTrack) },
-      durationS: Math.max(getDurationS(videoTrack), lostS),
-    },
+    isSeekable,
+    videoTrack: videoTrack && (await describeVideo(videoTrack)),
     // Audio without a decoder is left out: the video is worth showing without it.
     audioTrack:
       audioTrack && isDecodable(audioTrack) && audioTrack.channels && number(audioTrack.sample_rate)
         ? describeAudio(audioTrack)
         : undefined,
+  }
+
+  async function describeVideo(stream: Entries): Promise<NonNullable<Probe['videoTrack']>> {
+    const durationS = Math.max(getDurationS(stream), lostS)
+    const timing = await describeTiming(file, stream, { startS, durationS, isSeekable, hasExactTimes: container === 'mov' })
+    return { ...describeShape(stream), ...timing, ...describeScan(stream), durationS }
   }
 
   function describeAudio(stream: Entries): NonNullable<Probe['audioTrack']> {
@@ -198,10 +205,6 @@ async function readPackets(
   return { end, ends, report: isReport ? toReport(lines) : undefined }
 }
 
-async function readLines(bytes: Readable, keep: (line: string) => void) {
-  for await (const line of createInterface({ input: bytes })) keep(line)
-}
-
 /** One more than are allowed, by which it shows. */
 function keepLine(lines: string[], line: string) {
   if (lines.length <= MAX_REPORT_LINES) lines.push(line)
@@ -222,16 +225,6 @@ function toReport(lines: readonly string[]): Report {
   return { streams: inSection('stream'), format: inSection('format')[0] ?? {} }
 }
 
-/** Reads a line such as `stream|index=0|codec_name=h264|disposition:attached_pic=0|side_data|rotation=90`. */
-function entriesOf(line: string): Entries {
-  const entries: Entries = {}
-  for (const field of line.split('|')) {
-    const at = field.indexOf('=')
-    if (at > 0 && !field.endsWith('=N/A')) entries[field.slice(0, at)] = field.slice(at + 1)
-  }
-  return entries
-}
-
 function describeShape({ sample_aspect_ratio, rotation, ...stream }: Entries) {
   const [width = 1, height = 1] = [number(stream.width), number(stream.height)]
   const displayWidth = width * (ratio(sample_aspect_ratio?.replace(':', '/')) ?? 1)
@@ -242,8 +235,24 @@ function describeShape({ sample_aspect_ratio, rotation, ...stream }: Entries) {
     : { widthPx: height, heightPx: shown, storedPx: { widthPx: height, heightPx: width } }
 }
 
-function readRates({ r_frame_rate, avg_frame_rate }: Entries) {
-  return { baseRateHz: ratio(r_frame_rate), averageRateHz: ratio(avg_frame_rate) }
+type Timing = Pick<NonNullable<Probe['videoTrack']>, 'baseRateHz' | 'averageRateHz' | 'fit' | 'peakRateHz'>
+
+async function describeTiming(
+  file: SourceFile,
+  { index = '', start_time, r_frame_rate, avg_frame_rate }: Entries,
+  { hasExactTimes, ...video }: { startS: number; durationS: number; isSeekable: boolean; hasExactTimes: boolean },
+): Promise<Timing> {
+  const [base, average] = [fraction(r_frame_rate), fraction(avg_frame_rate)]
+  const [baseRateHz, averageRateHz] = [ratio(r_frame_rate), ratio(avg_frame_rate)]
+  const rates = { baseRateHz, averageRateHz }
+  if (!base || !average || baseRateHz === undefined || averageRateHz === undefined) return rates
+  // The tables have the time of every frame: with one rate for all of them, one time is enough.
+  if (hasExactTimes && baseRateHz === averageRateHz)
+    return { ...rates, fit: placeRate(baseRateHz, { firstS: (number(start_time) ?? video.startS) - video.startS, ...video }) }
+  const runs = await readFrameTimes(file, { index, averageHz: averageRateHz, ...video }, PROBE_LIMITS)
+  // A recording that was paused has another phase from there on.
+  const fit = fitFrameTimes(runs, [base, average]) ?? fitFrameTimes(runs.slice(0, 1), [base, average])
+  return { ...rates, fit, peakRateHz: peakRate(runs, Math.ceil(baseRateHz / 2)) }
 }
 
 function describeScan({ field_order = '', color_transfer = '' }: Entries) {
@@ -275,15 +284,4 @@ function tooManyPixels(widthPx: number, heightPx: number) {
 
 function notMedia(reason: string) {
   return new MediaFailure('Not a media file', reason)
-}
-
-/** ffprobe writes numbers as text, and `N/A` where it has none. */
-function number(text: string | undefined): number | undefined {
-  const value = text === undefined || text === '' ? Number.NaN : Number(text)
-  return Number.isFinite(value) ? value : undefined
-}
-
-function ratio(text: string | undefined): number | undefined {
-  const [over = Number.NaN, under = Number.NaN] = (text ?? '').split('/').map(Number)
-  return over > 0 && under > 0 ? over / under : undefined
 }

@@ -35,7 +35,7 @@ const ENCODED = new Set(sampleOf('odd videos that are encoded', MEASURED, 1))
 describe.each(MEASURED)('a video $is', (video) => {
   const { becomes } = video
 
-  test('M16: has the right ladder, rate and length', async () => {
+  test('M16, I-01: has the right ladder, rate and length', async () => {
     const { plan } = await openVideo(await makeOddVideo(video))
     const { videoTrack, audioTrack } = plan
     expect(sizesOf(videoTrack)).toBe(becomes.rungs)
@@ -53,7 +53,7 @@ describe.each(MEASURED)('a video $is', (video) => {
   })
 
   if (!ENCODED.has(video)) return
-  test('M16: shows every frame at its time and in its shape, with its audio, in chunks as in one pass', async () => {
+  test('M16, I-01: shows every frame at its time and in its shape, with its audio, in chunks as in one pass', async () => {
     const folder = await newFolder()
     const opened = await openVideo(await makeOddVideo(video))
     const { videoTrack, audioTrack } = opened.plan

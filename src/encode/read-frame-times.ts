@@ -1,0 +1,56 @@
+import { entriesOf, number, readLines } from './ffprobe-lines.ts'
+import { type MediaLimits, runMedia, type Sandbox, type SealedSource } from './sandbox.ts'
+
+/** Frames at the beginning, and a quarter as many in the middle. */
+const MAX_FRAMES = 2_000
+const MIN_FRAMES = 200
+/** ffprobe decrypts and reads whole packets for their times: some 150 MB a second. */
+const MAX_READ_BYTES = 24 * 1024 * 1024
+
+/** A video stream of a source. Times in seconds. */
+export type VideoStream = {
+  index: string
+  /** The first moment of the file, on its own clock. */
+  startS: number
+  durationS: number
+  averageHz: number
+  /** Whether a seek arrives at the time that it was given. */
+  isSeekable: boolean
+}
+
+/**
+ * Reads when the first frames of a video are shown, and some of its middle.
+ * @returns one or two runs of neighboring frames: seconds from the video's start, ascending; empty where they cannot be read
+ */
+export async function readFrameTimes(
+  { sandbox, source, signal }: { sandbox: Sandbox; source: SealedSource; signal: AbortSignal | undefined },
+  { index, startS, durationS, averageHz, isSeekable }: VideoStream,
+  limits: MediaLimits,
+): Promise<number[][]> {
+  const frameBytes = source.sizeBytes / (durationS * averageHz)
+  const count = Math.round(Math.min(MAX_FRAMES, Math.max(MIN_FRAMES, MAX_READ_BYTES / frameBytes)))
+  // Only where the beginning certainly ends before the middle: the two are told apart by their numbers of packets.
+  const hasMiddle = isSeekable && durationS * averageHz > 4 * count
+  const middle = hasMiddle ? `,${(startS + durationS / 2).toFixed(3)}%+#${Math.ceil(count / 4)}` : ''
+  const times: (number | undefined)[] = []
+  const end = await runMedia(sandbox, {
+    tool: 'ffprobe',
+    source,
+    inputArgs: ['-select_streams', index, '-read_intervals', `%+#${count}${middle}`],
+    outputArgs: ['-of', 'compact', '-show_entries', 'packet=pts_time,dts_time,flags'],
+    stdout: (bytes) => readLines(bytes, (line) => times.push(timeOf(line))),
+    limits,
+    signal,
+  })
+  if (end.exitCode !== 0 || end.outOfTime) return []
+  return [times.slice(0, count), times.slice(count)]
+    .map((run) => run.filter((timeS) => timeS !== undefined).map((timeS) => timeS - startS))
+    .map((run) => run.sort((a, b) => a - b))
+    .filter((run) => run.length > 0)
+}
+
+/** Undefined: never shown, or without a time. */
+function timeOf(line: string): number | undefined {
+  const { pts_time, dts_time, flags = '' } = entriesOf(line)
+  return flags.includes('D') ? undefined : (number(pts_time) ?? number(dts_time))
+}
