@@ -73,7 +73,7 @@ test('U36: a file has the rows of all pages, and a page is still a page', async 
     insert into audit_event (at_s, account_id, actor, kind, subject, details) select i, ?, 'server', 'video:edited', 'v' || i, null from n`
   changeRows(reelgate, insert, account?.id ?? '')
   const lines = (await (await get('/api/audit-log?format=csv', owner)).text()).trim().split('\r\n')
-  expect(lines[0]).toMatch(/^id,at,kind,subject,.*actor\.type,actor\.id,actor\.name/)
+  expect(lines[0]).toMatch(/^id,at,kind,.*subject,.*actor\.type,actor\.id,actor\.name/)
   expect(new Set(lines).size).toBeGreaterThanOrEqual(2501)
   const page = await get('/api/audit-log?format=csv&limit=10', owner)
   expect((await page.text()).trim().split('\r\n')).toHaveLength(11)

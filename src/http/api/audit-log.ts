@@ -1,6 +1,8 @@
 import { type Static, Type } from 'typebox'
 import { listAuditEvents } from '../../audit/audit-log.ts'
+import { describeDetails, describeKind, ID, listIds } from '../../audit/audit-words.ts'
 import { type ActorNames, findActorNames } from '../../users/actor-names.ts'
+import { findSubjectNames } from '../../users/subject-names.ts'
 import { EXAMPLE } from '../docs/examples.ts'
 import type { App } from '../server/app-type.ts'
 import { isoTime } from '../wire/iso-time.ts'
@@ -8,7 +10,14 @@ import { refuseMisspelledNames } from '../wire/misspelled-names.ts'
 import { authenticateRequest } from './key.ts'
 import { PAGED_QUERY, type PagedListDeps, readPagedList } from './paged-list.ts'
 
-const ListQuery = Type.Object(PAGED_QUERY)
+/** Events that a search looks at, the newest. */
+const MAX_SEARCHED = 100_000
+const SEARCH_BATCH = 1_000
+
+const ListQuery = Type.Object({
+  ...PAGED_QUERY,
+  q: Type.Optional(Type.String({ description: 'only events with these words in them, case-insensitive', examples: ['lesson'] })),
+})
 /** Who did something. */
 export const ActorBody = Type.Object({
   type: Type.Union([
@@ -25,14 +34,17 @@ const EventBody = Type.Object({
   id: Type.Integer(),
   at: Type.String({ description: 'ISO 8601' }),
   kind: Type.String({ examples: ['key:created'] }),
+  what: Type.String({ description: 'the kind in words', examples: ['Details changed'] }),
   subject: Type.String({ description: 'the id of what was changed', examples: [EXAMPLE.videoId] }),
+  subjectName: Type.Union([Type.String(), Type.Null()], { description: 'its name, title or URL; null: it has none, or is gone' }),
   actor: ActorBody,
+  changes: Type.String({ description: 'the details in words', examples: ['title, folder'] }),
   details: Type.Union([Type.Record(Type.String(), Type.Unknown()), Type.Null()]),
 })
 const ListReply = Type.Object({ rows: Type.Array(EventBody) })
 export type AuditLogBody = Static<typeof ListReply>
 
-export type AuditRoutesDeps = PagedListDeps & Parameters<typeof findActorNames>[0]
+export type AuditRoutesDeps = PagedListDeps & { slowQueryDb: Parameters<typeof listAuditEvents>[0] }
 
 /** Who changed what in the account. */
 export function auditRoutes(app: App, deps: AuditRoutesDeps): void {
@@ -51,20 +63,59 @@ export function auditRoutes(app: App, deps: AuditRoutesDeps): void {
     async (request, reply): Promise<Static<typeof ListReply>> => {
       const { accountId } = authenticateRequest(request)
       refuseMisspelledNames(Object.keys(request.query), Object.keys(ListQuery.properties))
-      const events = await readPagedList(deps, request, reply, ({ limit, below }) =>
-        listAuditEvents(deps.db, accountId, limit, below),
-      )
-      const names = await findActorNames(
-        deps,
-        events.map(({ actor }) => actor),
-      )
+      const words = (request.query.q ?? '').toLowerCase().split(/\s+/).filter(Boolean)
       return {
-        rows: events.map(({ id, atS, kind, subject, actor, details }) => ({
-          ...{ id, at: isoTime(atS), kind, subject, actor: actorBody(actor, names), details },
-        })),
+        rows: await readPagedList(deps, request, reply, (page) =>
+          words.length === 0 ? readEvents(deps, accountId, page) : searchEvents(deps, accountId, page, words),
+        ),
       }
     },
   )
+}
+
+type EventRow = Static<typeof EventBody>
+type EventPage = { limit: number; below: number | undefined }
+
+async function readEvents({ slowQueryDb: db }: AuditRoutesDeps, accountId: string, page: EventPage): Promise<EventRow[]> {
+  const events = await listAuditEvents(db, accountId, page.limit, page.below)
+  const actors = events.map(({ actor }) => actor)
+  const ids = events.flatMap(({ subject, details }) => [...(ID.test(subject) ? [subject] : []), ...listIds(details)])
+  const [actorNames, names] = [await findActorNames({ db }, actors), await findSubjectNames(db, accountId, ids)]
+  return events.map(({ id, atS, kind, subject, actor, details }) => ({
+    ...{ id, at: isoTime(atS), kind, what: describeKind(kind), subject },
+    // Of a file the video is named; of what is gone, the name that the event kept.
+    subjectName: names.get(subject) ?? names.get(textIn(details, 'videoId') ?? '') ?? textIn(details, 'name') ?? null,
+    actor: actorBody(actor, actorNames),
+    changes: describeDetails(details, (one) => names.get(one)),
+    details,
+  }))
+}
+
+function textIn(details: Readonly<Record<string, unknown>> | null, name: string): string | undefined {
+  const value = details?.[name]
+  return typeof value === 'string' ? value : undefined
+}
+
+/** Reads on until there are enough events that have all the words, as people read them: in what happened, to whom or what, and by whom. */
+async function searchEvents(
+  deps: AuditRoutesDeps,
+  accountId: string,
+  { limit, below }: EventPage,
+  words: readonly string[],
+): Promise<EventRow[]> {
+  const found: EventRow[] = []
+  let last = below
+  for (let searched = 0; searched < MAX_SEARCHED && found.length < limit; searched += SEARCH_BATCH) {
+    const events = await readEvents(deps, accountId, { limit: SEARCH_BATCH, below: last })
+    found.push(...events.filter((event) => words.every((word) => textOf(event).includes(word))))
+    last = events.at(-1)?.id
+    if (events.length < SEARCH_BATCH) break
+  }
+  return found.slice(0, limit)
+}
+
+function textOf({ what, kind, subject, subjectName, actor, changes }: EventRow): string {
+  return [what, kind, subject, subjectName, actor.name, actor.type, changes].join(' ').toLowerCase()
 }
 
 export function actorBody(actor: string, names: ActorNames): Static<typeof ActorBody> {

@@ -1,9 +1,11 @@
 import { type Static, Type } from 'typebox'
 import { recordAuditEvent } from '../../audit/audit-log.ts'
+import { describeDetails, describeKind, listIds } from '../../audit/audit-words.ts'
 import { type AccountQueueDeps, listQueue } from '../../encode/account-queue.ts'
 import type { Encoding } from '../../encode/start.ts'
 import { type HistoryDeps, listVideoHistory } from '../../encode/video-history.ts'
 import { findActorNames } from '../../users/actor-names.ts'
+import { findSubjectNames } from '../../users/subject-names.ts'
 import { EXAMPLE } from '../docs/examples.ts'
 import type { App } from '../server/app-type.ts'
 import { isoTime } from '../wire/iso-time.ts'
@@ -41,7 +43,9 @@ const HistoryReply = Type.Object({
         description:
           'video:created, encode:began, posters:extracted, encode:finished, poster:added, caption:added, mp4:added, or the kind of an audit event',
       }),
+      what: Type.String({ description: 'the kind in words' }),
       actor: OrNull(ActorBody),
+      changes: Type.String({ description: 'the details in words' }),
       details: OrNull(Type.Record(Type.String(), Type.Unknown())),
     }),
   ),
@@ -107,11 +111,14 @@ export function queueRoutes(app: App, deps: QueueRoutesDeps): void {
       const { video, events } = await listVideoHistory(deps, authenticateRequest(request).accountId, request.params.id)
       const actors = events.flatMap(({ actor }) => (actor === null ? [] : [actor]))
       const names = await findActorNames(deps, actors)
+      const ids = events.flatMap(({ details }) => listIds(details))
+      const subjectNames = await findSubjectNames(deps.db, authenticateRequest(request).accountId, ids)
       return {
         status: video.status,
         ...(video.statusReason === null ? {} : { statusReason: video.statusReason }),
         rows: events.map(({ atS, kind, actor, details }) => ({
-          ...{ at: isoTime(atS), kind, details },
+          ...{ at: isoTime(atS), kind, what: describeKind(kind), details },
+          changes: describeDetails(details, (id) => subjectNames.get(id)),
           actor: actor === null ? null : actorBody(actor, names),
         })),
       }

@@ -1,4 +1,4 @@
-import { infiniteQueryOptions, queryOptions } from '@tanstack/react-query'
+import { infiniteQueryOptions, keepPreviousData, queryOptions } from '@tanstack/react-query'
 import type { AuditLogBody } from '../../../src/http/api/audit-log.ts'
 import type { QueueBody } from '../../../src/http/api/queue.ts'
 import type { AccountListBody } from '../../../src/http/console/accounts.ts'
@@ -53,10 +53,13 @@ export const statusQuery = queryOptions({
   refetchInterval: REFRESH_MS,
 })
 
-export const auditLogQuery = infiniteQueryOptions({
-  queryKey: ['audit-log'],
-  queryFn: ({ pageParam, signal }) =>
-    callApiForPage<AuditLogBody>('audit-log', { query: { limit: AUDIT_PAGE, after: pageParam }, signal }),
-  initialPageParam: '',
-  getNextPageParam: ({ after }) => after,
-})
+/** The newest events first. @param q words that must be in them */
+export const auditLogQuery = (q: string) =>
+  infiniteQueryOptions({
+    queryKey: ['audit-log', q],
+    queryFn: ({ pageParam, signal }) =>
+      callApiForPage<AuditLogBody>('audit-log', { query: { q, limit: AUDIT_PAGE, after: pageParam }, signal }),
+    initialPageParam: '',
+    getNextPageParam: ({ after }) => after,
+    placeholderData: keepPreviousData,
+  })

@@ -32,6 +32,7 @@ export const systemRoutes = [
   createRoute({
     getParentRoute: () => signedInRoute,
     path: '/system/audit-log',
+    validateSearch: ({ q }): { q?: string } => ({ q: typeof q === 'string' && q !== '' ? q : undefined }),
     component: lazyRouteComponent(() => import('./audit-log-page.tsx'), 'AuditLogPage'),
   }),
   createRoute({

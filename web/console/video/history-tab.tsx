@@ -1,11 +1,14 @@
+import { TextInput } from '@mantine/core'
 import { useSuspenseQuery } from '@tanstack/react-query'
+import { useState } from 'react'
 import type { HistoryBody } from '../../../src/http/api/queue.ts'
 import type { VideoBody } from '../../../src/http/api/video-body.ts'
 import { csvUrl } from '../api.ts'
 import { Ago } from '../app/ago.tsx'
 import { type Column, DataTable } from '../app/data-table.tsx'
+import { SearchIcon } from '../app/icons.tsx'
 import { Section } from '../app/section.tsx'
-import { describeActor, describeDetails, describeEventKind } from '../system/audit-words.ts'
+import { describeActor } from '../system/audit-words.ts'
 import { historyQuery } from './queries.ts'
 
 type Event = HistoryBody['rows'][number]
@@ -13,23 +16,42 @@ type Event = HistoryBody['rows'][number]
 /** How the video came, was encoded and was changed. */
 export function HistoryTab({ video }: { video: VideoBody }) {
   const { data: history } = useSuspenseQuery(historyQuery(video.id))
+  const [words, setWords] = useState('')
+  const found = history.rows.filter((event) => textOf(event).includes(words.toLowerCase()))
   return (
     <Section title="History" lead="The newest first. Changes are kept for a year.">
+      <TextInput
+        type="search"
+        aria-label="Search the history"
+        placeholder="Search what, by whom or changes"
+        maw={360}
+        leftSection={<SearchIcon size={16} />}
+        value={words}
+        onChange={({ target }) => setWords(target.value)}
+      />
       <DataTable
         label="History"
         csv={csvUrl(`videos/${video.id}/history`)}
         columns={COLUMNS}
-        rows={history.rows}
+        rows={found}
         keyOf={({ at, kind, actor }) => `${at} ${kind} ${actor?.id ?? ''}`}
-        empty={<p>Nothing has happened yet.</p>}
+        empty={<p>{words === '' ? 'Nothing has happened yet.' : `No event has “${words}” in it.`}</p>}
       />
     </Section>
   )
 }
 
+function byWhom({ actor }: Event): string {
+  return actor === null ? 'The server' : describeActor(actor)
+}
+
+function textOf(event: Event): string {
+  return [event.what, byWhom(event), event.changes].join(' ').toLowerCase()
+}
+
 const COLUMNS: Column<Event>[] = [
-  { name: 'What', kind: 'title', cell: ({ kind }) => describeEventKind(kind) },
-  { name: 'By', cell: ({ actor }) => (actor === null ? 'The server' : describeActor(actor)) },
-  { name: 'Details', cell: ({ details }) => describeDetails(details) },
+  { name: 'What', kind: 'title', cell: ({ what }) => what },
+  { name: 'By', cell: byWhom },
+  { name: 'Changes', cell: ({ changes }) => changes },
   { name: 'When', cell: ({ at }) => <Ago at={at} /> },
 ]
