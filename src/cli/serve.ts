@@ -1,6 +1,8 @@
 import { flushCompileCache } from 'node:module'
 import { setFlagsFromString } from 'node:v8'
+import type { Logger } from 'pino'
 import { listUnknownVariables, readConfig } from '../config.ts'
+import { Failure, hostFailure } from '../errors.ts'
 import { openLog } from './log.ts'
 import { welcomeText } from './welcome.ts'
 
@@ -21,7 +23,9 @@ export async function serve(): Promise<void> {
   sandbox.catch(() => undefined) // startServer throws it, after errors of the database
   const { startServer } = await import('../server.ts')
   const stopped = waitForStopSignal() // before the start: a caller that reads its last line may stop it immediately
-  let server = await startServer(config, log, { sandbox })
+  let server = await startServer(config, log, { sandbox }).catch((error) => {
+    throw startFailure(error, log)
+  })
   setFlagsFromString('--semi-space-growth-factor=2')
   flushCompileCache() // Node does it only when the process ends in good order
   process.stdout.write(welcomeText(config, server))
@@ -34,6 +38,17 @@ export async function serve(): Promise<void> {
   // A database that does not answer must not delay the stop: what was acknowledged is durable already.
   setTimeout(() => process.exit(0), MAX_STOP_MS).unref()
   await server.stop()
+}
+
+/** An operator gets a sentence; what only a developer can use goes to the log. */
+function startFailure(error: unknown, log: Logger): Failure {
+  const known = error instanceof Failure ? error : hostFailure(error)
+  if (known) return known
+  log.fatal({ err: error }, 'start: failed')
+  const reason = error instanceof Error ? error.message : String(error)
+  return new Failure('unavailable', `Reelgate cannot start: ${reason.split('\n')[0]}. See what reelgate doctor says.`, {
+    cause: error,
+  })
 }
 
 function waitForStopSignal(): Promise<void> {

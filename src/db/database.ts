@@ -50,6 +50,8 @@ export type DatabaseLocation = {
   /** Why it may be older than the data folder, for messages. */
   possibleRollbackCause: string
   exists(): Promise<boolean>
+  /** @throws Failure `unavailable` when its file cannot be written; for a database server `open` finds out */
+  assertWritable(): Promise<void>
   /**
    * A setting, read before anything opens the database to write. Undefined when the setting or the table does not exist.
    * @throws Failure `unavailable` when it is damaged or cannot be reached

@@ -10,7 +10,7 @@ import type { Tables } from './tables.ts'
  */
 export async function migrate(db: Kysely<Tables>, migrations: Record<string, Migration>): Promise<void> {
   const provider: MigrationProvider = { getMigrations: async () => migrations }
-  await assertNotNewer(db, migrations)
+  assertNotNewer(await listApplied(db), Object.keys(migrations))
   const { error } = await new Migrator({ db, provider }).migrateToLatest()
   if (error)
     throw new Failure('unavailable', 'The database could not be brought up to this version; nothing was changed.', {
@@ -18,15 +18,19 @@ export async function migrate(db: Kysely<Tables>, migrations: Record<string, Mig
     })
 }
 
-async function assertNotNewer(db: Kysely<Tables>, migrations: Record<string, Migration>): Promise<void> {
+async function listApplied(db: Kysely<Tables>): Promise<string[]> {
   const tables = await db.introspection.getTables({ withInternalKyselyTables: true })
-  if (!tables.some(({ name }) => name === 'kysely_migration')) return
+  if (!tables.some(({ name }) => name === 'kysely_migration')) return []
   const applied = await sql<{ name: string }>`select name from kysely_migration`.execute(db)
-  const newer = applied.rows.find(({ name }) => !(name in migrations))
-  if (newer) {
+  return applied.rows.map(({ name }) => name)
+}
+
+/** @throws Failure `unavailable` when the database was made by a newer Reelgate */
+export function assertNotNewer(applied: readonly string[], known: readonly string[]): void {
+  const newer = applied.find((name) => !known.includes(name))
+  if (newer !== undefined)
     throw new Failure(
       'unavailable',
-      `The database was made by a newer version of Reelgate (it has the migration ${newer.name}). Start that version, or restore a backup made by this one.`,
+      `The database was made by a newer version of Reelgate (it has the migration ${newer}). Start that version, or restore a backup made by this one.`,
     )
-  }
 }

@@ -2,6 +2,7 @@ import { existsSync, readdirSync } from 'node:fs'
 import { type Config, dataPaths } from '../config.ts'
 import type { Database, DatabaseLocation } from '../db/database.ts'
 import { assertNotOlderThanMark, readHighWaterMark, saveHighWaterMark } from '../db/high-water-mark.ts'
+import { assertNotNewer } from '../db/migrate.ts'
 import { sqliteLocation } from '../db/sqlite/database.ts'
 import { Failure } from '../errors.ts'
 import type { Check } from '../health-check.ts'
@@ -23,10 +24,7 @@ export type DatabaseWithMark = Database & {
 export async function openDatabase(config: Config): Promise<DatabaseWithMark> {
   const { mark: markFile, reserve } = dataPaths(config.dataDir)
   releaseReserveAtStart(reserve)
-  assertNotRestoring(config)
-  const location = await locateDatabase(config)
-  await assertDatabaseNotLost(config, location)
-  await assertNotOlderThanMark(location, markFile)
+  const location = await assertDatabaseUsable(config)
   const howToUndoUpgrade = await backUpBeforeUpgrade(config, location)
   const database = await location.open()
   return {
@@ -34,6 +32,20 @@ export async function openDatabase(config: Config): Promise<DatabaseWithMark> {
     howToUndoUpgrade,
     saveHighWaterMark: (mark) => saveHighWaterMark(markFile, { value: mark, address: location.address }),
   }
+}
+
+/**
+ * Whether the database can be opened: it is whole, there, not behind its data folder, and of no newer version. Nothing is changed.
+ * @throws Failure `unavailable` that says why not
+ */
+export async function assertDatabaseUsable(config: Config): Promise<DatabaseLocation> {
+  assertNotRestoring(config)
+  const location = await locateDatabase(config)
+  await assertDatabaseNotLost(config, location)
+  await assertNotOlderThanMark(location, dataPaths(config.dataDir).mark)
+  assertNotNewer(await location.appliedMigrations(), location.migrations)
+  await location.assertWritable()
+  return location
 }
 
 /** Where the database is, or will be. PostgreSQL's driver is loaded only where it is used. */

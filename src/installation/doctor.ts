@@ -6,10 +6,13 @@ import type { Config } from '../config.ts'
 import { openSandbox, sandboxAdvice } from '../encode/sandbox.ts'
 import { Failure, hostFailure } from '../errors.ts'
 import { type Check, type Finding, failure, judgeSync, ok, timeSyncs, warning } from '../health-check.ts'
+import { assertMayListen, LISTEN_VARIABLES, METRICS_VARIABLES } from '../net/listen-failure.ts'
+import { createOutboundPolicy } from '../outbound/policy.ts'
 import { hasRoomIn, isFull } from '../storage/space.ts'
 import { whyCopy } from '../webhooks/restored-copy.ts'
 import { LAST_BACKUP, parseLastBackup } from './backup/last-backup.ts'
-import { examineDatabase, identifyingFiles, locateDatabase, peekSetting } from './database.ts'
+import { assertDatabaseUsable, examineDatabase, identifyingFiles, locateDatabase, peekSetting } from './database.ts'
+import { isServerRunning } from './lock.ts'
 import { checkMasterKey } from './master-key.ts'
 import { examineNetwork } from './network-health.ts'
 
@@ -46,6 +49,21 @@ const HOST_CHECKS: Readonly<Record<string, (config: Config) => Promise<Finding>>
     if (!advice) return ok(`ffmpeg ${sandbox.ffmpegVersion}, in bubblewrap.`)
     return (sandbox.weak ? warning : failure)([advice.effect, ...advice.cures].join(' '))
   },
+  async start(config) {
+    await assertStartable(config)
+    return ok('Nothing prevents a start.')
+  },
+}
+
+/** What a start asserts itself, in its order, each by the same function: so the two cannot disagree. Nothing is changed. */
+async function assertStartable(config: Config): Promise<void> {
+  createOutboundPolicy(config.outboundAllow)
+  const isRunning = isServerRunning(config)
+  await assertDatabaseUsable(config)
+  if (isRunning) return // it has its ports
+  const { host, port, metrics } = config
+  await assertMayListen({ host, port, ...LISTEN_VARIABLES })
+  if (metrics) await assertMayListen({ ...metrics, ...METRICS_VARIABLES })
 }
 
 /**

@@ -39,6 +39,7 @@ test('with and without a running server the doctor finds nothing wrong, and says
       'free space',
       'disk',
       'ffmpeg',
+      'start',
       'database',
       'master key',
       'backup',

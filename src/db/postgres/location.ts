@@ -20,6 +20,7 @@ export function postgresLocation(url: string): DatabaseLocation & { hasUnfinishe
     address: name,
     possibleRollbackCause: 'it is an old copy, a standby that lacks the last changes, or was replaced by reelgate.db again',
     exists: async () => (await readSettings('')).length > 0,
+    assertWritable: async () => undefined,
     peekSetting: async (name) => (await readSettings('where name = $1', name))[0]?.value,
     peekRows: <Row>(table: string, query: string) =>
       withProbeConnection(url, async (connection) =>

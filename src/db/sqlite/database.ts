@@ -33,6 +33,7 @@ export function sqliteLocation(path: string, releaseReservePart?: ReleaseReserve
     address: undefined,
     possibleRollbackCause: 'its log reelgate.db-wal is missing, or it is an old copy',
     exists: async () => existsSync(path),
+    assertWritable: async () => assertWritable(path),
     peekSetting: async (name) => peekSetting(path, name),
     peekRows: async <Row>(table: string, query: string) =>
       peek(path, (connection) => (hasTable(connection, table) ? connection.prepare<[], Row>(query).all() : [])) ?? [],
@@ -122,9 +123,18 @@ async function openWriter(path: string): Promise<Writer> {
       connection.function('fold', { deterministic: true }, (text) => foldCase(String(text)))
     })
     await sql`select count(*) from sqlite_master`.execute(writer.db)
-    accessSync(path, constants.W_OK) // SQLite would open it read-only and fail at the first write
+    assertWritable(path)
     await assertUndamagedIfSmall(writer.db, path)
     return writer
+  } catch (error) {
+    throw error instanceof Failure ? error : openError(path, error)
+  }
+}
+
+/** SQLite would open a file that cannot be written read-only, and fail at the first write. */
+function assertWritable(path: string): void {
+  try {
+    if (existsSync(path)) accessSync(path, constants.W_OK)
   } catch (error) {
     throw openError(path, error)
   }

@@ -2,7 +2,8 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { Logger } from 'pino'
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
-import { Failure, logLevelFor } from '../../errors.ts'
+import { logLevelFor } from '../../errors.ts'
+import { listenFailure, METRICS_VARIABLES } from '../../net/listen-failure.ts'
 import type { App } from '../server/app-type.ts'
 import { listenUrl } from '../server/listen.ts'
 
@@ -99,8 +100,7 @@ export function createMetrics({ host, port }: { host: string; port: number }): M
       })
       await new Promise<void>((resolve, reject) => server.once('error', reject).listen({ host, port }, resolve)).catch(
         (cause) => {
-          const sentence = `The metrics cannot be served on ${host}:${port}. Set REELGATE_METRICS_PORT to a free port.`
-          throw new Failure('unavailable', sentence, { cause })
+          throw listenFailure({ host, port, ...METRICS_VARIABLES }, cause)
         },
       )
       log.info({ url: `${listenUrl(host, (server.address() as AddressInfo).port)}/metrics` }, 'metrics: served')

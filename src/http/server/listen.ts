@@ -1,6 +1,6 @@
 import { type AddressInfo, isIP } from 'node:net'
 import type { Config } from '../../config.ts'
-import { Failure } from '../../errors.ts'
+import { LISTEN_VARIABLES, listenFailure } from '../../net/listen-failure.ts'
 import type { App } from './app-type.ts'
 
 /** How long responses in flight may take at a stop before their connections are closed. */
@@ -18,11 +18,7 @@ export async function listen(app: App, { host, port }: Pick<Config, 'host' | 'po
   try {
     await app.listen({ host, port, backlog: BACKLOG })
   } catch (cause) {
-    const isTaken = cause instanceof Error && 'code' in cause && cause.code === 'EADDRINUSE'
-    const sentence = isTaken
-      ? `Port ${port} is in use by another program. Stop it, or set PORT to another one.`
-      : `Reelgate cannot listen on ${host}:${port}. Set HOST and PORT to an address of this machine.`
-    throw new Failure('unavailable', sentence, { cause })
+    throw listenFailure({ host, port, ...LISTEN_VARIABLES }, cause)
   }
   return listenUrl(host, (app.server.address() as AddressInfo).port)
 }
