@@ -33,18 +33,19 @@ export async function saveAccountDefaults(tx: Db, accountId: string, otpDefaults
   await tx.updateTable('account').set({ otpDefaults }).where('id', '=', accountId).execute()
 }
 
-/** False: the account has no such video. */
-export async function saveVideoDefaults(
+/** @returns how many of the videos the account has */
+export async function saveVideosDefaults(
   tx: Db,
-  { accountId, videoId }: { accountId: string; videoId: string },
+  accountId: string,
+  videoIds: readonly string[],
   otpDefaults: string | null,
-): Promise<boolean> {
+): Promise<number> {
   const { numUpdatedRows } = await tx
     .updateTable('video')
     .set({ otpDefaults })
     .where(ACCOUNT_ID_UNINDEXED, '=', accountId)
-    .where('id', '=', videoId)
+    .where('id', 'in', videoIds)
     .where('deletedAtS', 'is', null)
     .executeTakeFirst()
-  return numUpdatedRows > 0n
+  return Number(numUpdatedRows)
 }

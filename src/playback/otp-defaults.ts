@@ -3,7 +3,7 @@ import { cachedUntilCommit } from '../db/cache-until-commit.ts'
 import type { Db } from '../db/database.ts'
 import type { Write } from '../db/write.ts'
 import { videoNotFound } from '../errors.ts'
-import { findAccountDefaults, findBothDefaults, saveAccountDefaults, saveVideoDefaults } from './otp-defaults-store.ts'
+import { findAccountDefaults, findBothDefaults, saveAccountDefaults, saveVideosDefaults } from './otp-defaults-store.ts'
 
 /** Options of OTPs by name, as their owner sent them; checked when they were saved. */
 export type DefaultOptions = Readonly<Record<string, unknown>>
@@ -54,17 +54,24 @@ export async function setAccountDefaults(
   })
 }
 
-/** Replaces the defaults of a video. @throws Failure `not-found` when the account has no such video */
-export async function setVideoDefaults(
+/**
+ * Replaces the defaults of videos, of all or none.
+ * @returns how many videos
+ * @throws Failure `not-found` when one of them is not the account's
+ */
+export async function setVideosDefaults(
   { write, wallNowS }: OtpDefaultsDeps,
-  { accountId, videoId, by }: { accountId: string; videoId: string; by: Actor },
+  { accountId, by, ...request }: { accountId: string; videoIds: readonly string[]; by: Actor },
   options: DefaultOptions,
-): Promise<void> {
+): Promise<number> {
+  const videoIds = [...new Set(request.videoIds)]
+  if (videoIds.length === 0) return 0
   const atS = wallNowS()
   await write(async (tx) => {
-    if (!(await saveVideoDefaults(tx, { accountId, videoId }, formatDefaults(options)))) throw videoNotFound()
-    await recordAuditEvent(tx, { ...changed(options), atS, accountId, by, subjects: [videoId] })
+    if ((await saveVideosDefaults(tx, accountId, videoIds, formatDefaults(options))) < videoIds.length) throw videoNotFound()
+    await recordAuditEvent(tx, { ...changed(options), atS, accountId, by, subjects: videoIds })
   })
+  return videoIds.length
 }
 
 /** @param stored null: none */

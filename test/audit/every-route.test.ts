@@ -156,6 +156,11 @@ test('L06: every operation and every command that manages something is in the au
       to(videoId, () => ask('POST', '/api/videos/move', { videos: [videoId], folderId: folder.id })),
     ],
     [
+      'POST /api/videos/otp-defaults',
+      'otp-defaults:changed',
+      to(videoId, () => ask('POST', '/api/videos/otp-defaults', { videos: [videoId], options: {} })),
+    ],
+    [
       'POST /api/videos/{id}/retry',
       'video:retried',
       async () => {

@@ -864,8 +864,8 @@ const STORES: readonly (readonly [store: string, calls: readonly Call[]])[] = [
     [
       (tx) => otpDefaults.findBothDefaults(tx, A, V1),
       (tx) => otpDefaults.saveAccountDefaults(tx, A, '{"ttl":60}'),
-      (tx) => otpDefaults.saveVideoDefaults(tx, { accountId: A, videoId: V1 }, '{"ttl":30}'),
-      (tx) => otpDefaults.saveVideoDefaults(tx, { accountId: B, videoId: V1 }, '{"ttl":20}'),
+      (tx) => otpDefaults.saveVideosDefaults(tx, A, [V1], '{"ttl":30}'),
+      (tx) => otpDefaults.saveVideosDefaults(tx, B, [V1], '{"ttl":20}'),
       (tx) => otpDefaults.findAccountDefaults(tx, A),
       (tx) => otpDefaults.findBothDefaults(tx, A, V1),
       (tx) => otpDefaults.findBothDefaults(tx, B, V1),

@@ -51,6 +51,7 @@ export const RULES: Record<string, Rule> = {
   'PUT /api/otp-defaults': { opens: 'editor', status: 200, body: {} },
   'GET /api/videos/:id/otp-defaults': { opens: 'viewer', status: 200 },
   'PUT /api/videos/:id/otp-defaults': { opens: 'editor', status: 200, body: {} },
+  'POST /api/videos/otp-defaults': { opens: 'editor', status: 200, body: { videos: [], options: {} } },
   'GET /api/videos/:id/files': { opens: 'viewer', status: 200 },
   // No form: the file is asked for only of whom the route opens to.
   'POST /api/videos/:id/files': { opens: 'editor', status: 400 },

@@ -235,3 +235,14 @@ test('a rule by default refuses a viewer at another place', async () => {
   await setDefaults({ ipGeo: { allow: ['127.0.0.1'] } }, video)
   expect((await reelgate.newViewer().redeem(await owner.issueOtp(video))).playing).toBe(true)
 })
+
+test('U33: one call sets the defaults of many videos, of all or of none, and says what each OTP needs from then on', async () => {
+  const { videoId: second } = await owner.credentials('Another')
+  const options = { annotate: [{ type: 'rtext', text: '{email}' }], streamLimit: 2 }
+  const set = (videos: string[]) => owner.call('POST', '/api/videos/otp-defaults', { body: { videos, options } })
+  expect((await set([video, 'f'.repeat(32)])).status).toBe(404)
+  expect(await (await owner.call('GET', pathOf(video))).json()).toEqual({})
+  const answer = await set([video, second, second])
+  expect([answer.status, await answer.json()]).toEqual([200, { message: 'Changed', count: 2, eachOtpNeeds: ['viewer.email'] }])
+  for (const id of [video, second]) expect(await (await owner.call('GET', pathOf(id))).json()).toEqual(options)
+})

@@ -6,12 +6,16 @@ import {
   type OtpDefaultsDeps,
   parseDefaults,
   setAccountDefaults,
-  setVideoDefaults,
+  setVideosDefaults,
 } from '../../playback/otp-defaults.ts'
+import { EXAMPLE } from '../docs/examples.ts'
 import type { App } from '../server/app-type.ts'
 import { AccountDefaultsBody, readDefaultOptions, VideoDefaultsBody } from '../wire/otp-options.ts'
 import { authenticateRequest } from './key.ts'
 import { VideoParams } from './videos.ts'
+
+/** As many as one call changes. */
+const MAX_VIDEOS = 1000
 
 export type OtpDefaultsRoutesDeps = OtpDefaultsDeps & { playbackOtps: OtpDeps }
 
@@ -26,6 +30,19 @@ const ChangedDefaults = Type.Object(
   },
   { additionalProperties: true, description: 'the options as they were sent, and what each OTP needs besides' },
 )
+const ManyBody = Type.Object({
+  videos: Type.Array(Type.String(), {
+    description: `at most ${MAX_VIDEOS} ids`,
+    maxItems: MAX_VIDEOS,
+    examples: [[EXAMPLE.videoId]],
+  }),
+  options: Type.Object({}, { additionalProperties: true, description: 'as for one video', examples: [{ streamLimit: 2 }] }),
+})
+const ManyReply = Type.Object({
+  message: Type.Literal('Changed'),
+  count: Type.Integer({ description: 'how many videos' }),
+  eachOtpNeeds: ChangedDefaults.properties.eachOtpNeeds,
+})
 const REPLACES = 'Replaces all of them; an empty object removes them. They apply to OTPs that are issued from then on.'
 
 /** Options that OTPs have unless they set their own: docs/embedding.md, "Defaults". */
@@ -78,9 +95,29 @@ export function otpDefaultsRoutes(app: App, deps: OtpDefaultsRoutesDeps): void {
     async (request) => {
       const holder = authenticateRequest(request)
       const defaults = await readDefaultOptions(deps.playbackOtps, 'video', request.body)
-      const video = { accountId: holder.accountId, videoId: request.params.id, by: holder }
-      await setVideoDefaults(deps, video, defaults.options)
+      const video = { accountId: holder.accountId, videoIds: [request.params.id], by: holder }
+      await setVideosDefaults(deps, video, defaults.options)
       return toReply(defaults)
+    },
+  )
+
+  app.post(
+    '/videos/otp-defaults',
+    {
+      config: { permission: 'editor' },
+      schema: {
+        summary: 'Set the default options of OTPs of several videos',
+        description: `The same for each; all or none: an unknown id is an error. ${REPLACES}`,
+        body: ManyBody,
+        response: { 200: ManyReply },
+      },
+    },
+    async (request) => {
+      const holder = authenticateRequest(request)
+      const { options, eachOtpNeeds } = await readDefaultOptions(deps.playbackOtps, 'video', request.body.options)
+      const videos = { accountId: holder.accountId, videoIds: request.body.videos, by: holder }
+      const count = await setVideosDefaults(deps, videos, options)
+      return { message: 'Changed' as const, count, ...(eachOtpNeeds.length > 0 && { eachOtpNeeds }) }
     },
   )
 }

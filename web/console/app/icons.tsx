@@ -49,6 +49,12 @@ export const TagIcon = icon(
     <circle cx="8" cy="9" r="1.2" />
   </>,
 )
+export const LockIcon = icon(
+  <>
+    <rect x="5" y="11" width="14" height="9" rx="2" />
+    <path d="M8 11V8a4 4 0 0 1 8 0v3" />
+  </>,
+)
 export const TrashIcon = icon(<path d="M4 7h16M9.5 7V4.5h5V7M6.5 7l.8 12.5h9.4L17.5 7M10 11v5M14 11v5" />)
 export const RowsIcon = icon(<path d="M4 6h16M4 12h16M4 18h16" />)
 export const CardsIcon = icon(

@@ -3,7 +3,7 @@ import { useQueryClient } from '@tanstack/react-query'
 import { lazy, Suspense } from 'react'
 import { useAnnounce } from '../app/announcements.tsx'
 import { focusIfLost } from '../app/focus.ts'
-import { CloseIcon, FolderIcon, TagIcon, TrashIcon } from '../app/icons.tsx'
+import { CloseIcon, FolderIcon, LockIcon, TagIcon, TrashIcon } from '../app/icons.tsx'
 import { formatCount } from '../units.ts'
 import styles from './bulk-actions.module.css'
 import { refreshLibrary } from './queries.ts'
@@ -35,6 +35,9 @@ export function BulkActions({ selection, open, onOpen }: BulkActionsProps) {
         </Button>
         <Button variant="subtle" color="gray" size="sm" leftSection={<FolderIcon size={16} />} onClick={() => onOpen('move')}>
           Move
+        </Button>
+        <Button variant="subtle" color="gray" size="sm" leftSection={<LockIcon size={16} />} onClick={() => onOpen('protect')}>
+          Protect
         </Button>
         <Button variant="subtle" color="stop" size="sm" leftSection={<TrashIcon size={16} />} onClick={() => onOpen('delete')}>
           Delete

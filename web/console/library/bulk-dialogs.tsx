@@ -1,6 +1,6 @@
 import { MultiSelect, TagsInput } from '@mantine/core'
 import { useMutation, useQuery } from '@tanstack/react-query'
-import { useState } from 'react'
+import { lazy, Suspense, useState } from 'react'
 import type { VideoBody } from '../../../src/http/api/video-body.ts'
 import { callApi } from '../api.ts'
 import { Dialog } from '../app/dialog.tsx'
@@ -9,13 +9,20 @@ import styles from './bulk-dialogs.module.css'
 import { FolderSelect } from './folder-dialogs.tsx'
 import { ROOT_FOLDER_ID } from './folder-path.ts'
 import { tagsQuery } from './queries.ts'
-import type { BulkAction } from './use-selection.ts'
+import type { BulkAction, BulkDialogProps } from './use-selection.ts'
 
-type BulkDialogProps = { videos: readonly VideoBody[]; onClose(): void; onDone(sentence: string): Promise<void> }
+// Its fields are as large as the rest.
+const ProtectDialog = lazy(() => import('./protect-dialog.tsx').then(({ ProtectDialog }) => ({ default: ProtectDialog })))
 
 /** What is to be done with all selected videos. */
 export function BulkDialog({ action, ...props }: BulkDialogProps & { action: BulkAction }) {
   if (action === 'tag') return <TagDialog {...props} />
+  if (action === 'protect')
+    return (
+      <Suspense>
+        <ProtectDialog {...props} />
+      </Suspense>
+    )
   return action === 'move' ? <MoveDialog {...props} /> : <DeleteDialog {...props} />
 }
 

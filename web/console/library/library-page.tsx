@@ -14,6 +14,7 @@ import { FolderPath, FolderStrip } from './folders.tsx'
 import styles from './library-page.module.css'
 import { isFiltered, type LibrarySearch } from './library-search.ts'
 import { SearchBox, StateLinks, useChangeSearch, ViewSwitch } from './library-toolbar.tsx'
+import { ListHead, selectAll } from './list-head.tsx'
 import { filterOf, videosCsv } from './queries.ts'
 import { type BulkAction, useSelection } from './use-selection.ts'
 import { useVideoRows } from './use-video-rows.ts'
@@ -45,7 +46,8 @@ export function LibraryPage() {
   const search = route.useSearch()
   const change = useChangeSearch()
   const rows = useVideoRows(search)
-  const selection = useSelection(useMay('editor'))
+  const maySelect = useMay('editor')
+  const selection = useSelection(maySelect)
   const [bulkAction, setBulkAction] = useState<BulkAction>()
   const view = search.view ?? (readLocalStorageValue({ key: VIEW_KEY }) === 'cards' ? 'cards' : 'table')
 
@@ -78,7 +80,23 @@ export function LibraryPage() {
       {rows.count === 0 ? (
         <NoVideos search={search} />
       ) : (
-        <VideoList rows={rows} selection={selection} view={view} onDelete={() => setBulkAction('delete')} />
+        <div>
+          <ListHead
+            rows={rows}
+            selection={selection}
+            maySelect={maySelect}
+            view={view}
+            order={search.sort}
+            onOrder={(sort) => change({ sort })}
+          />
+          <VideoList
+            rows={rows}
+            selection={selection}
+            view={view}
+            onDelete={() => setBulkAction('delete')}
+            onSelectAll={() => void selectAll(rows, selection)}
+          />
+        </div>
       )}
       <BulkActions selection={selection} open={bulkAction} onOpen={setBulkAction} />
     </Page>

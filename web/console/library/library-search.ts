@@ -2,6 +2,10 @@
 export const STATE_FILTERS = ['ready', 'processing', 'failed', 'waiting'] as const
 export type StateFilter = (typeof STATE_FILTERS)[number]
 
+/** Orders of the list, as the API names them, besides the newest first. */
+export const ORDERS = ['upload_time', 'title', '-title', '-length', 'length', '-size', 'size', '-views', 'views'] as const
+export type Order = (typeof ORDERS)[number]
+
 export const VIEWS = ['table', 'cards'] as const
 export type View = (typeof VIEWS)[number]
 
@@ -13,6 +17,8 @@ export type LibrarySearch = {
   /** Names, separated by commas. */
   tags?: string
   state?: StateFilter
+  /** Absent: the newest first. */
+  sort?: Order
   view?: View
 }
 
@@ -20,12 +26,13 @@ export type LibrarySearch = {
  * Reads the query of an address, which may be anything. What is not known is undefined, not left out: the router would pass on what the
  * address says.
  */
-export function parseLibrarySearch({ q, folder, tags, state, view }: Record<string, unknown>): LibrarySearch {
+export function parseLibrarySearch({ q, folder, tags, state, sort, view }: Record<string, unknown>): LibrarySearch {
   return {
     q: readText(q)?.slice(0, 500),
     folder: readText(folder),
     tags: readText(tags),
     state: STATE_FILTERS.find((known) => known === state),
+    sort: ORDERS.find((known) => known === sort),
     view: VIEWS.find((known) => known === view),
   }
 }

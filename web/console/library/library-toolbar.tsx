@@ -8,7 +8,7 @@ import { trashQuery } from '../trash/queries.ts'
 import { formatCount } from '../units.ts'
 import { EXACTLY, type LibrarySearch, STATE_FILTERS, type StateFilter } from './library-search.ts'
 import styles from './library-toolbar.module.css'
-import { filterOf, videoCountQuery, videosPageQuery } from './queries.ts'
+import { filterOf, listOf, videoCountQuery, videosPageQuery } from './queries.ts'
 import { STATES } from './status.ts'
 
 const route = getRouteApi('/signed-in/videos')
@@ -79,7 +79,7 @@ const TYPING_PAUSE_MS = 300
 /** All, ready, processing, failed …, each with its number where that asks for attention. */
 export function StateLinks() {
   const { state, ...search } = route.useSearch()
-  const list = useQuery(videosPageQuery(filterOf({ ...search, state }), 1))
+  const list = useQuery(videosPageQuery(listOf({ ...search, state }), 1))
   const [pausedAt] = useDebouncedValue(search.q, TYPING_PAUSE_MS)
   const isCounted = !list.isPending && pausedAt === search.q
   return (

@@ -12,14 +12,20 @@ const REFRESH_MS = 20_000
 const REFRESH_UNDER_WAY_MS = 2_000
 
 type Filter = Pick<LibrarySearch, 'q' | 'folder' | 'tags' | 'state'>
+type Selection = Filter & Pick<LibrarySearch, 'sort'>
 
 function listQuery({ q, folder, tags, state }: Filter) {
   return { q, folderId: folder, tags, status: state && STATES[state].statuses.join(',') }
 }
 
-/** Only what selects videos: a change of the view is no other list. */
+/** Only what selects videos, which no order changes. */
 export function filterOf({ q, folder, tags, state }: LibrarySearch): Filter {
   return { q, folder, tags, state }
+}
+
+/** What makes the list: a change of the view is no other one. */
+export function listOf({ sort, ...search }: LibrarySearch): Selection {
+  return { ...filterOf(search), sort }
 }
 
 /** Of what is searched, no more are counted with the rows: an exact count takes longer than they do. */
@@ -35,13 +41,13 @@ function isSearch({ q, state }: Filter): boolean {
 }
 
 /** A page of the list, from 1. Its `count` is that of all videos that match, or else `isCountCut`. Unchanged lists are answered from the browser's cache (ETag). */
-export const videosPageQuery = (filter: Filter, page: number) =>
+export const videosPageQuery = ({ sort, ...filter }: Selection, page: number) =>
   queryOptions({
-    queryKey: ['videos', 'list', filter, page],
+    queryKey: ['videos', 'list', filter, sort, page],
     queryFn: ({ signal }) => {
       const countUpTo = isSearch(filter) ? COUNT_UP_TO : undefined
       return callApi<VideoListBody>('GET', 'videos', {
-        query: { ...listQuery(filter), page, limit: PAGE_SIZE, countUpTo },
+        query: { ...listQuery(filter), sort, page, limit: PAGE_SIZE, countUpTo },
         signal,
       })
     },

@@ -1,7 +1,7 @@
 import { createRoute, lazyRouteComponent, redirect } from '@tanstack/react-router'
 import { signedInRoute } from '../app/root-routes.tsx'
 import { parseLibrarySearch } from './library-search.ts'
-import { filterOf, videosPageQuery } from './queries.ts'
+import { listOf, videosPageQuery } from './queries.ts'
 
 export const libraryRoutes = [
   createRoute({
@@ -17,7 +17,7 @@ export const libraryRoutes = [
     validateSearch: parseLibrarySearch,
     loaderDeps: ({ search }) => search,
     // Asked for together with the page's script; the page itself waits for it and shows an error in its own place.
-    loader: ({ context, deps }) => void context.queries.prefetchQuery(videosPageQuery(filterOf(deps), 1)),
+    loader: ({ context, deps }) => void context.queries.prefetchQuery(videosPageQuery(listOf(deps), 1)),
     component: lazyRouteComponent(() => import('./library-page.tsx'), 'LibraryPage'),
   }),
 ] as const

@@ -9,6 +9,7 @@ type ListKeysOptions = {
   selection: Selection
   columns: number
   onDelete(): void
+  onSelectAll(): void
   scrollTo(index: number): void
 }
 
@@ -17,9 +18,9 @@ const LINES_PER_SCREEN = 8
 
 /**
  * Movement in the list: one video is in the order of Tab, arrows move from it, Space selects, Shift extends the selection, Enter opens
- * as on every link, Delete deletes what is selected.
+ * as on every link, Ctrl+A selects all, Delete deletes what is selected.
  */
-export function useListKeys({ list, rows, selection, columns, onDelete, scrollTo }: ListKeysOptions) {
+export function useListKeys({ list, rows, selection, columns, onDelete, onSelectAll, scrollTo }: ListKeysOptions) {
   const [chosen, setActive] = useState(0)
   const anchor = useRef(0)
   const focusNext = useRef(false)
@@ -58,6 +59,10 @@ export function useListKeys({ list, rows, selection, columns, onDelete, scrollTo
   function onKeyDown(event: KeyboardEvent) {
     if (event.key === 'Escape' && selection.size > 0) return selection.clear()
     if (event.key === 'Delete' && selection.size > 0) return onDelete()
+    if (event.key === 'a' && (event.ctrlKey || event.metaKey)) {
+      event.preventDefault()
+      return onSelectAll()
+    }
     const move = MOVES[event.key]?.({ active, columns, last })
     if (move !== undefined) {
       event.preventDefault()

@@ -5,7 +5,9 @@ import type { VideoBody } from '../../../src/http/api/video-body.ts'
 export const MAX_SELECTED = 1_000
 
 /** What can be done with all that are selected. */
-export type BulkAction = 'tag' | 'move' | 'delete'
+export type BulkAction = 'tag' | 'move' | 'protect' | 'delete'
+
+export type BulkDialogProps = { videos: readonly VideoBody[]; onClose(): void; onDone(sentence: string): Promise<void> }
 
 export type Selection = {
   size: number

@@ -2,7 +2,7 @@ import { keepPreviousData, useQueries, useQuery, useQueryClient } from '@tanstac
 import { useCallback, useState } from 'react'
 import type { VideoBody } from '../../../src/http/api/video-body.ts'
 import type { LibrarySearch } from './library-search.ts'
-import { filterOf, isCountCut, PAGE_SIZE, videoCountQuery, videosPageQuery } from './queries.ts'
+import { filterOf, isCountCut, listOf, PAGE_SIZE, videoCountQuery, videosPageQuery } from './queries.ts'
 
 export type VideoRows = {
   /** Of all videos that match, or of the first of them until they are counted; undefined until the first page has been read. */
@@ -24,12 +24,13 @@ const pageOf = (index: number) => Math.floor(index / PAGE_SIZE) + 1
 export function useVideoRows(search: LibrarySearch): VideoRows {
   const queries = useQueryClient()
   const filter = filterOf(search)
+  const list = listOf(search)
   const [shown, setShown] = useState({ firstPage: 1, lastPage: 1 })
-  const first = useQuery({ ...videosPageQuery(filter, 1), placeholderData: keepPreviousData })
+  const first = useQuery({ ...videosPageQuery(list, 1), placeholderData: keepPreviousData })
   // The links of states ask for it after a pause in typing.
   const exact = useQuery({ ...videoCountQuery(filter), placeholderData: undefined, enabled: false })
   const pages = Array.from({ length: shown.lastPage - shown.firstPage + 1 }, (_, index) => shown.firstPage + index)
-  const results = useQueries({ queries: pages.map((page) => videosPageQuery(filter, page)) })
+  const results = useQueries({ queries: pages.map((page) => videosPageQuery(list, page)) })
 
   const rowAt = (index: number) => {
     const page = pageOf(index)
@@ -43,7 +44,7 @@ export function useVideoRows(search: LibrarySearch): VideoRows {
   const readRange = async (firstIndex: number, lastIndex: number) => {
     const rows: VideoBody[] = []
     for (let page = pageOf(firstIndex); page <= pageOf(lastIndex); page++) {
-      const { rows: ofPage } = await queries.ensureQueryData(videosPageQuery(filter, page))
+      const { rows: ofPage } = await queries.ensureQueryData(videosPageQuery(list, page))
       const offset = (page - 1) * PAGE_SIZE
       rows.push(...ofPage.filter((_, index) => offset + index >= firstIndex && offset + index <= lastIndex))
     }

@@ -13,6 +13,7 @@ export type VideoListProps = {
   selection: Selection
   view: 'table' | 'cards'
   onDelete(): void
+  onSelectAll(): void
 }
 
 const ROW_HEIGHT_PX = 73
@@ -21,7 +22,7 @@ const CARD_TEXT_HEIGHT_PX = 64
 const GAP_PX = 16
 
 /** The videos, of which only those on the screen and a few around them are in the page; moved through by keyboard, too. */
-export function VideoList({ rows, selection, view, onDelete }: VideoListProps) {
+export function VideoList({ rows, selection, view, onDelete, onSelectAll }: VideoListProps) {
   const { ref: sizeRef, width } = useElementSize()
   const list = useRef<HTMLUListElement>(null)
   const maySelect = useMay('editor')
@@ -58,6 +59,7 @@ export function VideoList({ rows, selection, view, onDelete }: VideoListProps) {
     selection,
     columns,
     onDelete,
+    onSelectAll,
     scrollTo: (index) => lines.scrollToIndex(Math.floor(index / columns)),
   })
   const Item = view === 'cards' ? VideoCard : VideoRow

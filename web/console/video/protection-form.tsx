@@ -7,8 +7,9 @@ import { FailureNotice } from '../app/failure.tsx'
 import { NumberField } from '../app/number-field.tsx'
 import { useMay } from '../sign-in/queries.ts'
 import { needsSentence } from './annotation.ts'
+import { OptionsJson, type SavedOptions } from './options-json.tsx'
 import { PlacesFields } from './places-fields.tsx'
-import { type OtpDefaults, type Protection, readProtection, toOptions } from './protection.ts'
+import { namesBesidesForm, type OtpDefaults, type Protection, readProtection, toOptions } from './protection.ts'
 import styles from './video-page.module.css'
 import { WatermarkFields } from './watermark-fields.tsx'
 
@@ -22,27 +23,43 @@ type DefaultsProps = {
   onSaved(needs: string): Promise<void>
 }
 
-/** The defaults of OTPs, of the account or a video; those that say more than the form can are shown as they are. */
+/** The defaults of OTPs, of the account or a video: as a form, and as JSON for what the form does not know. */
 export function OtpDefaultsForm(props: DefaultsProps) {
-  const { options } = props
+  const { options, path } = props
   const mayEdit = useMay('editor')
   const stored = readProtection(options)
-  if (stored && mayEdit) return <ProtectionForm key={JSON.stringify(options)} stored={stored} {...props} />
+  const unknown = namesBesidesForm(options)
+  const onSaved = ({ eachOtpNeeds = [] }: SavedOptions) => props.onSaved(needsSentence(eachOtpNeeds))
+  if (!mayEdit)
+    return (
+      <>
+        <p className={styles.soft}>The options that are set:</p>
+        <Code block>{JSON.stringify(options, undefined, 2)}</Code>
+      </>
+    )
+  const json = <OptionsJson key={JSON.stringify(options)} path={path} options={options} onSaved={onSaved} />
+  if (!stored)
+    return (
+      <>
+        <p className={styles.soft}>These options were set over the API, and say more than a form can.</p>
+        {json}
+      </>
+    )
   return (
     <>
-      <p className={styles.soft}>
-        {mayEdit ? 'These options were set over the API, and say more than this form can:' : 'The options that are set:'}
-      </p>
-      <Code block>{JSON.stringify(options, undefined, 2)}</Code>
+      <ProtectionForm key={JSON.stringify(options)} stored={stored} {...props} />
+      <details className={styles.json}>
+        <summary>All options as JSON{unknown.length > 0 && `, also ${unknown.join(', ')}, which the form does not have`}</summary>
+        {json}
+      </details>
     </>
   )
 }
 
 function ProtectionForm({ path, options, video, stored, onSaved }: DefaultsProps & { stored: Protection }) {
   const [protection, setProtection] = useState(stored)
-  const change = (changes: Partial<Protection>) => setProtection({ ...protection, ...changes })
   const save = useMutation({
-    mutationFn: () => callApi<{ eachOtpNeeds?: string[] }>('PUT', path, { body: toOptions(protection, options) }),
+    mutationFn: () => callApi<SavedOptions>('PUT', path, { body: toOptions(protection, options) }),
     onSuccess: ({ eachOtpNeeds = [] }) => onSaved(needsSentence(eachOtpNeeds)),
   })
   const submit = (event: FormEvent) => {
@@ -52,6 +69,30 @@ function ProtectionForm({ path, options, video, stored, onSaved }: DefaultsProps
   const isChanged = JSON.stringify(protection) !== JSON.stringify(stored)
   return (
     <form className={styles.form} onSubmit={submit}>
+      <ProtectionFields protection={protection} isOfVideo={video !== undefined} video={video} onChange={setProtection} />
+      {save.error && <FailureNotice error={save.error} />}
+      <div className={styles.buttons}>
+        <Button type="submit" loading={save.isPending} disabled={!isChanged}>
+          {video ? 'Save the protection' : 'Save the defaults'}
+        </Button>
+      </div>
+    </form>
+  )
+}
+
+type ProtectionFieldsProps = {
+  protection: Protection
+  /** Or else of the account. */
+  isOfVideo: boolean
+  /** Whose poster is behind the watermark. */
+  video?: VideoBody
+  onChange(protection: Protection): void
+}
+
+export function ProtectionFields({ protection, isOfVideo, video, onChange }: ProtectionFieldsProps) {
+  const change = (changes: Partial<Protection>) => onChange({ ...protection, ...changes })
+  return (
+    <>
       <TextInput
         label="Site"
         description="The host that may embed the video, with its subdomains. Empty: every site."
@@ -60,7 +101,7 @@ function ProtectionForm({ path, options, video, stored, onSaved }: DefaultsProps
         onChange={({ target }) => change({ site: target.value })}
       />
       <PlacesFields places={protection.places} onChange={(places) => change({ places })} />
-      {video && (
+      {isOfVideo && (
         <NumberField
           label="Screens of one viewer at the same time"
           description="For links with a userId. Empty: the limit of the account."
@@ -74,7 +115,7 @@ function ProtectionForm({ path, options, video, stored, onSaved }: DefaultsProps
       <NumberField
         label="Seconds to open a link"
         description={
-          video
+          isOfVideo
             ? 'Until then anyone who has the link can open it. Empty: the default of the account.'
             : 'Until then anyone who has the link can open it. Empty: 21600, which is six hours.'
         }
@@ -85,12 +126,6 @@ function ProtectionForm({ path, options, video, stored, onSaved }: DefaultsProps
         onChange={(ttlS) => change({ ttlS })}
       />
       <WatermarkFields video={video} watermark={protection.watermark} onChange={(watermark) => change({ watermark })} />
-      {save.error && <FailureNotice error={save.error} />}
-      <div className={styles.buttons}>
-        <Button type="submit" loading={save.isPending} disabled={!isChanged}>
-          {video ? 'Save the protection' : 'Save the defaults'}
-        </Button>
-      </div>
-    </form>
+    </>
   )
 }

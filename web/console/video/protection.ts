@@ -30,6 +30,29 @@ export function readProtection(options: OtpDefaults): Protection | undefined {
 
 const EDITED = new Set(['whitelisthref', 'ipGeo', 'streamLimit', 'ttl', 'annotate'])
 
+export const NO_PROTECTION: Protection = {
+  site: '',
+  places: { mode: 'anywhere', countries: [] },
+  streamLimit: '',
+  ttlS: '',
+  watermark: undefined,
+}
+
+/** The options that the form keeps and does not show. */
+export function namesBesidesForm(options: OtpDefaults): string[] {
+  return Object.keys(options).filter((name) => !EDITED.has(name))
+}
+
+/** @returns undefined: not the JSON of an object */
+export function readOptions(json: string): OtpDefaults | undefined {
+  try {
+    const value: unknown = JSON.parse(json)
+    return isRecord(value) ? value : undefined
+  } catch {
+    return undefined
+  }
+}
+
 /** The options of the form, and those that it does not edit. */
 export function toOptions({ site, places, streamLimit, ttlS, watermark }: Protection, before: OtpDefaults): OtpDefaults {
   const others = Object.fromEntries(Object.entries(before).filter(([name]) => !EDITED.has(name)))

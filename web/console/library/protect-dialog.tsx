@@ -1,0 +1,42 @@
+import { useMutation } from '@tanstack/react-query'
+import { useState } from 'react'
+import { callApi } from '../api.ts'
+import { Dialog } from '../app/dialog.tsx'
+import { countVideos } from '../units.ts'
+import { needsSentence } from '../video/annotation.ts'
+import type { SavedOptions } from '../video/options-json.tsx'
+import { NO_PROTECTION, toOptions } from '../video/protection.ts'
+import { ProtectionFields } from '../video/protection-form.tsx'
+import type { BulkDialogProps } from './use-selection.ts'
+
+/** One protection for all selected videos, in the place of what each has. */
+export function ProtectDialog({ videos, onClose, onDone }: BulkDialogProps) {
+  const [protection, setProtection] = useState(NO_PROTECTION)
+  const options = toOptions(protection, {})
+  const removes = Object.keys(options).length === 0
+  const save = useMutation({
+    mutationFn: () =>
+      callApi<SavedOptions>('POST', 'videos/otp-defaults', { body: { videos: videos.map(({ id }) => id), options } }),
+    onSuccess: ({ eachOtpNeeds = [] }) =>
+      onDone(
+        `The protection of ${countVideos(videos.length)} has been ${removes ? 'removed' : 'saved'}. ${needsSentence(eachOtpNeeds)}`,
+      ),
+  })
+  return (
+    <Dialog
+      title={`Protect ${countVideos(videos.length)}`}
+      onClose={onClose}
+      action={removes ? 'Remove their protection' : 'Save'}
+      color={removes ? 'stop' : 'lamp'}
+      isBusy={save.isPending}
+      error={save.error}
+      onSubmit={() => save.mutate()}
+    >
+      <p>
+        For every link to {videos.length === 1 ? 'this video' : 'these videos'} that is issued from now on, in the place of the
+        protection that {videos.length === 1 ? 'it has' : 'each of them has'}. What is empty has the default of the account.
+      </p>
+      <ProtectionFields protection={protection} isOfVideo onChange={setProtection} />
+    </Dialog>
+  )
+}
