@@ -10,7 +10,8 @@ import { readOtpOptions } from '../wire/otp-options.ts'
 import { readSignInToken } from './cookie.ts'
 import type { SignInRoutesDeps } from './sign-in.ts'
 
-const PREVIEW_TTL_S = 600
+/** A page may be open for long before its video is played. */
+const PREVIEW_TTL_S = 21_600
 /** Only where a watermark shows it: a viewer of this name appears among the others. */
 const PREVIEW_USER_ID = 'console-preview'
 
@@ -37,7 +38,7 @@ export function consoleVideoRoutes(app: App, deps: ConsoleVideoRoutesDeps): void
       schema: {
         summary: 'Play a video in the console',
         description:
-          'An OTP for the console’s own player, for each role. It plays at the host of the console alone, must be redeemed within 10 minutes, and its watermarks name the person.',
+          'An OTP for the console’s own player, for each role. It plays at the host of the console alone, must be redeemed within six hours, and its watermarks name the person.',
         params: VideoParams,
         body: PreviewBody,
         response: { 200: PreviewReply },

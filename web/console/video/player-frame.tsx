@@ -13,17 +13,18 @@ type PlayerFrameProps = {
   purpose?: string
 }
 
-/** The video as viewers get it, in the console. It counts as a session like theirs. */
+/** The video as viewers get it, in the console. Once it is played, it counts as a session like theirs. */
 export function PlayerFrame({ videoId, title, options = '', purpose }: PlayerFrameProps) {
   const { data: query, error, refetch } = useQuery(previewQuery(videoId, purpose))
   if (error) return <FailureNotice error={error} onRetry={() => refetch()} />
+  const whenPlayed = options.includes('&autoplay=true') ? '' : '&litemode=true' // opens no session before
   return (
     <div className={styles.frame}>
       {query && (
         <iframe
           key={options} // another address in the same frame would be a step of the browser's history
           title={title}
-          src={`${installationUrl('player/').href}${query}${options}`}
+          src={`${installationUrl('player/').href}${query}${options}${whenPlayed}`}
           allow="encrypted-media; fullscreen; autoplay; picture-in-picture"
         />
       )}
