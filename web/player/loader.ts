@@ -10,7 +10,7 @@ import { type Attempts, type FailedResponse, isFileGone, nextSegmentStep, nextSt
 import { orOffline, waitFor } from './play-client.ts'
 import { parseSignedRequest, type SignedRequest, type Signer } from './proof.ts'
 import type { Refusal, Waiting } from './refusals.ts'
-import { createSegmentPaths, type SegmentPaths } from './segment-paths.ts'
+import type { SegmentPaths } from './segment-paths.ts'
 
 export type LoaderReport = {
   /** A request of this address waits, or (undefined) waits no more. */
@@ -26,15 +26,14 @@ const NO_CUES = 'WEBVTT\n'
 
 const InnerLoader = Hls.DefaultConfig.loader
 
-type LoaderDeps = { signer: Signer; session: string; report: LoaderReport }
+type LoaderDeps = { signer: Signer; session: string; segmentPaths: SegmentPaths; report: LoaderReport }
 type Request = { context: LoaderContext; config: LoaderConfiguration; callbacks: LoaderCallbacks<LoaderContext> }
 
 /** hls.js's loader for one session. */
 export function createLoader(deps: LoaderDeps): HlsConfig['loader'] {
-  const segmentPaths = createSegmentPaths(deps.signer, deps.session)
   return class extends PlaybackLoader {
     constructor(config: HlsConfig) {
-      super(config, { ...deps, segmentPaths })
+      super(config, deps)
     }
   }
 }
@@ -48,13 +47,13 @@ class PlaybackLoader implements Loader<LoaderContext> {
   context: LoaderContext | null = null
   readonly stats: LoaderStats
   readonly #config: HlsConfig
-  readonly #deps: LoaderDeps & { segmentPaths: SegmentPaths }
+  readonly #deps: LoaderDeps
   readonly #stop = new AbortController()
   #inner: Loader<LoaderContext>
   #callbacks: LoaderCallbacks<LoaderContext> | undefined
   #isSettled = false
 
-  constructor(config: HlsConfig, deps: LoaderDeps & { segmentPaths: SegmentPaths }) {
+  constructor(config: HlsConfig, deps: LoaderDeps) {
     this.#config = config
     this.#deps = deps
     this.#inner = new InnerLoader(config)
@@ -119,6 +118,10 @@ class PlaybackLoader implements Loader<LoaderContext> {
         if (!signed && failed.status === 403 && !hasRenewedPaths) {
           hasRenewedPaths = true // this computer slept longer than its clock says
           await segmentPaths.renew()
+          this.#renewInner()
+          continue
+        }
+        if (!signed && failed.status === 404 && (await segmentPaths.replace(context.url))) {
           this.#renewInner()
           continue
         }

@@ -3,6 +3,7 @@ import { type Captions, createCaptions } from './captions.ts'
 import { createLoader, type LoaderReport } from './loader.ts'
 import type { Signer } from './proof.ts'
 import type { Refusal } from './refusals.ts'
+import { createSegmentPaths } from './segment-paths.ts'
 import { repeatStuckSeeks } from './stuck-seeks.ts'
 
 /** How far hls.js loads ahead: paced keys make every second ahead of the viewer a debt. @see playback protocol, section 6 */
@@ -47,7 +48,9 @@ export type StreamRequest = {
 /** Opens a session's stream on the video element. Reads the multivariant playlist immediately, media only after `start`. */
 export function openStream(request: StreamRequest, report: StreamReport): Stream {
   const { video, signer, session, playlist, captionLanguage } = request
-  const hls = new Hls({ ...HLS_CONFIG, loader: createLoader({ signer, session, report: { ...report, refused: stopAndReport } }) })
+  const segmentPaths = createSegmentPaths(signer, session)
+  const loader = createLoader({ signer, session, segmentPaths, report: { ...report, refused: stopAndReport } })
+  const hls = new Hls({ ...HLS_CONFIG, loader })
   const captions = createCaptions(hls, video, captionLanguage, report.captionsChanged)
   const stopWatchingSeeks = bufferLessAfterSeeks(hls, video)
   const stopRepeatingSeeks = repeatStuckSeeks(video)
@@ -59,9 +62,13 @@ export function openStream(request: StreamRequest, report: StreamReport): Stream
     if (startAtS !== undefined) start(startAtS) // play was pressed before the playlist was here
   })
   hls.on(Hls.Events.LEVEL_SWITCHED, () => report.qualityChanged())
-  hls.on(Hls.Events.ERROR, (_event, error) => recover(error))
+  hls.on(Hls.Events.ERROR, (_event, error) => {
+    for (const { url } of findUnreadable(hls, video, error)) void segmentPaths.replace(url)
+    recover(error)
+  })
   hls.loadSource(playlist.href)
   hls.attachMedia(video)
+  const stopPlayingOn = playOnAfterReset(hls, video)
 
   return {
     captions,
@@ -81,6 +88,7 @@ export function openStream(request: StreamRequest, report: StreamReport): Stream
     drop() {
       stopWatchingSeeks()
       stopRepeatingSeeks()
+      stopPlayingOn()
       captions.end()
       hls.destroy()
       video.removeAttribute('src')
@@ -112,6 +120,32 @@ export function openStream(request: StreamRequest, report: StreamReport): Stream
     stopAndReport({ code: type === Hls.ErrorTypes.NETWORK_ERROR ? 'network' : 'internal' })
   }
 }
+
+/** A decoder that failed is replaced with its media source, which pauses the video without an event. @returns its end */
+function playOnAfterReset(hls: Hls, video: HTMLVideoElement): () => void {
+  const listening = new AbortController()
+  const { signal } = listening
+  let plays = !video.paused
+  for (const name of ['play', 'pause']) video.addEventListener(name, () => (plays = name === 'play'), { signal })
+  hls.on(Hls.Events.MEDIA_ATTACHED, () => {
+    if (plays && video.paused) video.play().catch(() => {})
+  })
+  return () => listening.abort()
+}
+
+/** The segments that a media error is about: where the decoder failed, one of those that it may have been reading. */
+function findUnreadable(hls: Hls, { currentTime: atS }: HTMLVideoElement, { details, frag }: ErrorData) {
+  if (!UNREADABLE.has(details)) return []
+  if (frag) return [frag]
+  return [hls.levels[hls.loadLevel], hls.audioTracks[hls.audioTrack]].flatMap(
+    (track) => track?.details?.fragments.filter(({ start, end, duration }) => start - duration <= atS && atS < end) ?? [],
+  )
+}
+
+const UNREADABLE: ReadonlySet<string> = new Set([
+  ...[Hls.ErrorDetails.FRAG_DECRYPT_ERROR, Hls.ErrorDetails.FRAG_PARSING_ERROR],
+  ...[Hls.ErrorDetails.BUFFER_APPEND_ERROR, Hls.ErrorDetails.MEDIA_SOURCE_REQUIRES_RESET],
+])
 
 const HLS_CONFIG: Partial<HlsConfig> = {
   autoStartLoad: false,
