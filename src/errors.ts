@@ -33,6 +33,13 @@ export class DatabaseUnavailable extends Failure {
   }
 }
 
+/** A file on the disk of this server is missing or changed. Whatever finds it logs that once. */
+export class DamagedFile extends Failure {
+  constructor(message: string) {
+    super('unavailable', message)
+  }
+}
+
 /** Another server uses the database: this one must return nothing, not even what it has in memory. */
 export class DatabaseInUse extends DatabaseUnavailable {
   constructor() {
@@ -40,10 +47,11 @@ export class DatabaseInUse extends DatabaseUnavailable {
   }
 }
 
-/** The log level of an error: `debug` for the unavailable database and what failed because of it, since that is logged once for all. */
+/** The log level of an error: `debug` for a damaged file, the unavailable database and what failed because of it, which are logged once. */
 export function logLevelFor<Level extends string>(error: unknown, level: Level): Level | 'debug' {
   const cause = error instanceof Failure ? error.cause : undefined
-  return [error, cause].some((each) => each instanceof DatabaseUnavailable) ? 'debug' : level
+  const isLogged = (each: unknown) => each instanceof DatabaseUnavailable || each instanceof DamagedFile
+  return [error, cause].some(isLogged) ? 'debug' : level
 }
 
 /** The same for an id that does not exist, for a deleted video and for another account's. */

@@ -1,6 +1,7 @@
 import type { Logger } from 'pino'
 import { createAuthenticate } from './accounts/api-key.ts'
 import { createKeyUseTracker } from './accounts/key-use.ts'
+import { createDamagedFiles } from './assets/damaged-file.ts'
 import { type Config, dataPaths } from './config.ts'
 import { startControlSocket } from './control/socket.ts'
 import { openDemo } from './demo/demo.ts'
@@ -80,7 +81,19 @@ async function openServer(
   opened.defer(() => watermarkImages.stop())
   const usage = openUsage({ db, write, wallNowS })
   opened.defer(() => logErrors(log, 'usage: saving it failed', usage.save))
-  const playing = { db, write, masterKey, folders, clock, recordView: usage.recordView, watermarkImages: watermarkImages, log }
+  let wakeMp4Scheduler: () => void = () => undefined
+  const damagedFiles = createDamagedFiles({ write, wakeMp4Scheduler: () => wakeMp4Scheduler(), log })
+  const playing = {
+    db,
+    write,
+    masterKey,
+    folders,
+    damagedFiles,
+    clock,
+    recordView: usage.recordView,
+    watermarkImages: watermarkImages,
+    log,
+  }
   const playback = await openPlayback({ ...playing, countriesFile: config.countriesFile, isRateLimited: limits !== undefined })
   opened.defer(() => logErrors(log, 'sessions: saving them failed', () => savePlayback(playback)))
   const hotSegments = createSegmentCache()
@@ -94,6 +107,7 @@ async function openServer(
     needs,
     opened,
   )
+  wakeMp4Scheduler = mp4s.wake
   const { repairSegment, reencrypt, chunkQueue, segmentEvents } = encoding
   const { quota } = receiving
   const reportDamage = (damage: Damage) =>
@@ -118,7 +132,19 @@ async function openServer(
   const app = createInterfaces({
     ...{ config, limits, publicUrl, refusal: ownership.refusal, playback, usage, demo, log },
     owners: {
-      ...{ ...deletion, slowQueryDb, masterKey, nowS, folders, bans, outbound, sandbox, hasRoom: space.hasRoom, playbackOtps },
+      ...{
+        ...deletion,
+        slowQueryDb,
+        masterKey,
+        nowS,
+        folders,
+        damagedFiles,
+        bans,
+        outbound,
+        sandbox,
+        hasRoom: space.hasRoom,
+        playbackOtps,
+      },
       quota,
       events,
       authenticate: createAuthenticate({ db, write, nowS }, keyUses.record),

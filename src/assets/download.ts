@@ -1,5 +1,5 @@
 import { createHmac } from 'node:crypto'
-import { type FileHandle, open, readFile } from 'node:fs/promises'
+import { open, readFile } from 'node:fs/promises'
 import { Readable } from 'node:stream'
 import { requirePermission } from '../accounts/api-key.ts'
 import { findLiveKey } from '../accounts/api-key-store.ts'
@@ -21,6 +21,7 @@ import { findSource } from '../ingest/source-store.ts'
 import { type BlobFolder, blobPath } from '../storage/folder.ts'
 import { isLiveSignIn } from '../users/sign-in-store.ts'
 import { assetFolder } from './attachment.ts'
+import type { DamagedFiles, UnreadFile } from './damaged-file.ts'
 import { describeFile, getFile } from './video-file.ts'
 
 export type DownloadDeps = {
@@ -29,6 +30,7 @@ export type DownloadDeps = {
   slowQueryDb: Db
   masterKey: MasterKey
   folders: VideoFolders
+  damagedFiles: DamagedFiles
   /** The playback clock: an expired address never becomes valid again. */
   nowS: () => number
 }
@@ -75,7 +77,7 @@ export type Download = {
   name: string
   contentType: string
   sizeBytes: number
-  /** @throws Failure `not-found` when the file was deleted meanwhile, by the call or by the stream */
+  /** @throws Failure `not-found` when the file was deleted meanwhile; DamagedFile; by the call or by the stream */
   read(range: { first: number; last: number }): Promise<Readable>
 }
 
@@ -111,28 +113,44 @@ async function createReader(
     const source = await findSource(deps.db, file.videoId)
     if (!source?.wrappedKey) throw fileGone()
     const seal = openSourceSeal(deps, { ...source, wrappedKey: source.wrappedKey })
-    return sealedFileReader(() => openBlobFile(deps.folders.sources, source.file), seal, source.macs)
+    return sealedReader({ kind: 'original', videoId: file.videoId, name: source.file }, deps.folders.sources, seal, source.macs)
   }
   const blob = file.blob ?? ''
   const key = openFileKey(deps.masterKey, { ...file, blob, wrappedContentKey })
   if (!key) throw fileGone()
   const folder = assetFolder(deps.folders, file)
-  if (file.iv && file.macs) return sealedFileReader(() => openBlobFile(folder, blob), { key, iv: file.iv }, file.macs)
+  const unread: UnreadFile = { kind: file.type === 'rendition' ? 'original' : file.type, videoId: file.videoId, name: blob }
+  if (file.iv && file.macs) return sealedReader(unread, folder, { key, iv: file.iv }, file.macs)
   return async ({ first, last }) => {
     const clear = await readFile(blobPath(folder, blob))
       .then((sealed) => openBlob(key, blob, sealed))
-      .catch(rethrowAsGone)
+      .catch((error) => rethrow(unread, error))
     return Readable.from([clear.subarray(first, last + 1)])
   }
 
-  function openBlobFile(folder: BlobFolder, blob: string): Promise<FileHandle> {
-    return open(blobPath(folder, blob)).catch(rethrowAsGone)
+  /** Its first bytes are read before anything is sent: a file that is missing or changed there is an answer, not a broken stream. */
+  function sealedReader(unread: UnreadFile, folder: BlobFolder, seal: Seal, macs: Buffer): Download['read'] {
+    const path = blobPath(folder, unread.name)
+    async function* clear(range: { first: number; last: number }): AsyncGenerator<Buffer> {
+      try {
+        await using opened = await open(path)
+        yield* readSealed(opened, seal, macs, range)
+      } catch (error) {
+        await rethrow(unread, error)
+      }
+    }
+    return async (range) => {
+      for await (const _ of clear({ ...range, last: range.first })) break
+      // Opened only when the stream is read: if the client is gone by then, the stream is never read, and a file that is left
+      // open ends this process.
+      return Readable.from(clear(range), { objectMode: false, highWaterMark: 2 ** 20 })
+    }
   }
 
   /** Not found if the file was deleted meanwhile; otherwise the disk has lost it. */
-  async function rethrowAsGone(error: unknown): Promise<never> {
+  async function rethrow(unread: UnreadFile, error: unknown): Promise<never> {
     if (!(await findFileAnywhere(deps.db, file.id))) throw fileGone()
-    throw error
+    throw await deps.damagedFiles.report(unread, error)
   }
 }
 
@@ -147,15 +165,3 @@ const CONTENT_TYPES = {
   original: 'application/octet-stream', // never a type that a browser would open: owners upload anything
   rendition: 'application/octet-stream',
 } as const
-
-function sealedFileReader(openFile: () => Promise<FileHandle>, seal: Seal, macs: Buffer): Download['read'] {
-  return async (range) => {
-    // Opened only when the stream is read: if the client is gone by then, the stream is never read, and a file that is left
-    // open ends this process.
-    async function* clear(): AsyncGenerator<Buffer> {
-      await using file = await openFile()
-      yield* readSealed(file, seal, macs, range)
-    }
-    return Readable.from(clear(), { objectMode: false, highWaterMark: 2 ** 20 })
-  }
-}

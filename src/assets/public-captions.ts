@@ -6,8 +6,9 @@ import type { MasterKey } from '../crypto/master-key.ts'
 import { openBlob } from '../crypto/sealed-blob.ts'
 import type { Db } from '../db/database.ts'
 import { blobPath } from '../storage/folder.ts'
+import type { DamagedFiles } from './damaged-file.ts'
 
-export type PublicCaptionDeps = { db: Db; masterKey: MasterKey; folders: VideoFolders }
+export type PublicCaptionDeps = { db: Db; masterKey: MasterKey; folders: VideoFolders; damagedFiles: DamagedFiles }
 
 /** Captions that a viewer may choose. */
 export type PublicCaption = { id: number; language: string; label: string }
@@ -23,7 +24,7 @@ function languageLabel(language: string): string {
   return first.toLocaleUpperCase(language) + rest.join('')
 }
 
-/** The WebVTT of enabled captions. Undefined: the video has none with this id. */
+/** The WebVTT of enabled captions. Undefined: the video has none with this id. @throws DamagedFile */
 export async function openCaption(deps: PublicCaptionDeps, videoId: string, id: number): Promise<string | undefined> {
   const find = async () => (await listCaptions(deps.db, videoId)).find((enabled) => enabled.id === id)
   const caption = await find()
@@ -34,6 +35,6 @@ export async function openCaption(deps: PublicCaptionDeps, videoId: string, id: 
   } catch (error) {
     // Not found if it was deleted meanwhile; otherwise the disk has lost the file.
     if (!(await find())) return undefined
-    throw error
+    throw await deps.damagedFiles.report({ kind: 'caption', videoId, name: caption.blob }, error)
   }
 }

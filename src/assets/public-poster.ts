@@ -6,8 +6,9 @@ import { openBlob } from '../crypto/sealed-blob.ts'
 import type { Db } from '../db/database.ts'
 import { Failure } from '../errors.ts'
 import { type BlobFolder, blobPath } from '../storage/folder.ts'
+import type { DamagedFiles } from './damaged-file.ts'
 
-export type PublicPosterDeps = { db: Db; masterKey: MasterKey; posters: BlobFolder }
+export type PublicPosterDeps = { db: Db; masterKey: MasterKey; posters: BlobFolder; damagedFiles: DamagedFiles }
 
 /** `isPublic`: everyone who has its address may see it. */
 export type Poster = { jpeg: Buffer; isPublic: boolean }
@@ -15,7 +16,7 @@ export type Poster = { jpeg: Buffer; isPublic: boolean }
 /**
  * A poster's JPEG by the token in its address.
  * @param accountId the account of the caller's API key, if any: posters of a video whose `public` is 0 are only for its own account
- * @throws Failure `not-found` when it is unknown, deleted or private
+ * @throws Failure `not-found` when it is unknown, deleted or private; DamagedFile
  */
 export async function openPoster(deps: PublicPosterDeps, token: string, accountId?: string): Promise<Poster> {
   const { db, masterKey, posters } = deps
@@ -28,7 +29,7 @@ export async function openPoster(deps: PublicPosterDeps, token: string, accountI
   } catch (error) {
     // Not found if it was deleted meanwhile; otherwise the disk has lost the file.
     if (!(await findVisible(db, token, accountId))) throw posterNotFound()
-    throw error
+    throw await deps.damagedFiles.report({ kind: 'poster', videoId: poster.videoId, name: poster.blob }, error)
   }
 }
 

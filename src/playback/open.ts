@@ -31,7 +31,7 @@ export type OpenPlaybackDeps = PublicCaptionDeps & {
 
 /** What viewers' requests need; `savePlayback` saves what it has in memory. */
 export async function openPlayback(deps: OpenPlaybackDeps): Promise<PlaybackDeps> {
-  const { db, write, masterKey, clock, folders, log } = deps
+  const { db, write, masterKey, clock, folders, damagedFiles, log } = deps
   const countries = openCountries(deps.countriesFile)
   await restoreStreamSlots({ write, clock })
   return {
@@ -52,9 +52,9 @@ export async function openPlayback(deps: OpenPlaybackDeps): Promise<PlaybackDeps
     mediaSecrets: () => deriveMediaSecrets(masterKey, clock.nowS()),
     captions: {
       find: (videoId) => findPublicCaptions({ db }, videoId),
-      open: (videoId, id) => openCaption({ db, masterKey, folders }, videoId, id),
+      open: (videoId, id) => openCaption({ db, masterKey, folders, damagedFiles }, videoId, id),
     },
-    openMainPoster: (video) => openMainPoster({ db, masterKey, posters: folders.posters }, video),
+    openMainPoster: (video) => openMainPoster({ db, masterKey, posters: folders.posters, damagedFiles }, video),
     watermarkImages: deps.watermarkImages,
     countries,
     isRateLimited: deps.isRateLimited,

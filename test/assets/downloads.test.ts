@@ -181,7 +181,7 @@ describe('the original', () => {
     const sealed = await readFile(path)
     sealed[100] = (sealed[100] ?? 0) ^ 1
     await writeFile(path, sealed)
-    expect((await fetch(address)).status).toBe(500)
+    expect((await fetch(address)).status).toBe(503)
   })
 })
 

@@ -1,9 +1,11 @@
 import { Type } from 'typebox'
 import { type DownloadDeps, getDownload, mayDownload } from '../../assets/download.ts'
+import { DamagedFile } from '../../errors.ts'
 import { PlaybackRefusal } from '../../playback/refusal.ts'
 import type { Usage } from '../../usage/usage.ts'
 import type { App } from '../server/app-type.ts'
 import { type LimitDeps, refuseViewers } from '../server/rate-limits.ts'
+import { errorResponse } from '../wire/errors.ts'
 import { contentDisposition } from './attachment.ts'
 import { onResponseSent } from './count-sent-bytes.ts'
 import { readRange } from './range.ts'
@@ -43,6 +45,13 @@ export async function downloadInterface(
       const tag = `"${fileId}"`
       const mayBePartial = [undefined, tag].includes(request.headers['if-range']?.toString())
       const range = readRange(mayBePartial ? request.headers.range : undefined, sizeBytes)
+      const part = range === undefined || range === 'unsatisfiable' ? { first: 0, last: sizeBytes - 1 } : range
+      const isSent = range !== 'unsatisfiable' && request.method !== 'HEAD' && sizeBytes > 0
+      const bytes = isSent ? await download.read(part).catch(passDamage) : undefined // before any header is set
+      if (bytes instanceof DamagedFile) {
+        const { status, ...body } = errorResponse(bytes, request, reply)
+        return reply.code(status).send({ ...body, requestId: request.id })
+      }
       reply.headers({
         'Accept-Ranges': 'bytes',
         ETag: tag,
@@ -50,13 +59,18 @@ export async function downloadInterface(
         'Content-Disposition': contentDisposition(download.name),
       })
       if (range === 'unsatisfiable') return reply.code(416).header('Content-Range', `bytes */${sizeBytes}`).send()
-      const part = range ?? { first: 0, last: sizeBytes - 1 }
       if (range) reply.code(206).header('Content-Range', `bytes ${part.first}-${part.last}/${sizeBytes}`)
       const lengthBytes = part.last - part.first + 1
       reply.header('Content-Length', lengthBytes)
-      if (request.method === 'HEAD' || lengthBytes === 0) return reply.send()
+      if (!bytes) return reply.send()
       onResponseSent(reply, lengthBytes, (sentBytes) => deps.usage.recordDownloadedBytes(videoId, sentBytes))
-      return reply.send(await download.read(part))
+      return reply.send(bytes)
     },
   })
+}
+
+/** Its words are for the owner; the error handler has only those for viewers. */
+function passDamage(error: unknown): DamagedFile {
+  if (error instanceof DamagedFile) return error
+  throw error
 }

@@ -72,7 +72,7 @@ export function createInterfaces(deps: InterfaceDeps): App {
   const { config, log, limits, publicUrl, playback, usage, demo } = deps
   const isProxy = proxiesAmong(config.trustedProxies)
   const limiting = { limits, addressOf: clientAddresses(isProxy) }
-  const { masterKey, folders, authenticate } = deps.owners
+  const { masterKey, folders, damagedFiles, authenticate } = deps.owners
   const parsing: ParsingLimits = { posterRenderer: createPosterRenderer(), captionParser: createCaptionParser() }
   const pages = createResponseCache()
   const parts: OwnParts = {
@@ -110,6 +110,7 @@ export function createInterfaces(deps: InterfaceDeps): App {
     db: playback.db,
     masterKey,
     posters: folders.posters,
+    damagedFiles,
     authenticate,
     prefix: '/poster',
   })
