@@ -34,6 +34,10 @@ export function countVideos(count: number): string {
   return count === 1 ? '1 video' : `${formatCount(count)} videos`
 }
 
+export function countViews(count: number): string {
+  return count === 1 ? '1 view' : `${formatCount(count)} views`
+}
+
 /** Such as `in 6 days`, in whole days or hours. */
 export function formatIn(unixS: number, nowS = Date.now() / 1000): string {
   const inS = Math.max(0, unixS - nowS)

@@ -8,7 +8,7 @@ import { Page } from '../app/page.tsx'
 import { Section } from '../app/section.tsx'
 import { StorageMeter } from '../app/storage.tsx'
 import { Chart } from '../charts/chart.tsx'
-import { formatBytes, formatCount, formatDay } from '../units.ts'
+import { countViews, formatBytes, formatCount, formatDay } from '../units.ts'
 import { lastDays } from '../viewers/queries.ts'
 import { statisticsQuery } from './queries.ts'
 import { USAGE_COLUMNS, UsageSection } from './usage-section.tsx'
@@ -77,8 +77,4 @@ export function ActivityPage() {
       />
     </Page>
   )
-}
-
-function countViews(count: number): string {
-  return count === 1 ? '1 view' : `${formatCount(count)} views`
 }

@@ -7,7 +7,7 @@ import { CsvLink } from '../app/csv-link.tsx'
 import { type Column, DataTable } from '../app/data-table.tsx'
 import { FailureNotice } from '../app/failure.tsx'
 import { Section } from '../app/section.tsx'
-import { formatBytes, formatCount, formatMonth } from '../units.ts'
+import { countVideos, countViews, formatBytes, formatCount, formatMonth } from '../units.ts'
 import { keptMonths, usageQuery } from './queries.ts'
 import styles from './usage-section.module.css'
 
@@ -45,7 +45,7 @@ export function UsageSection({ month: name, onChange }: { month: string | undefi
       {error && <FailureNotice error={error} onRetry={() => refetch()} />}
       {rows && rows.length > 0 && (
         <p className={styles.sum}>
-          {`${formatCount(sum(({ views }) => views))} views and ${formatBytes(sum(({ sentBytes }) => sentBytes))} of ${formatCount(rows.length)} videos.`}
+          {`${countViews(sum(({ views }) => views))} of ${countVideos(rows.length)}, ${formatBytes(sum(({ sentBytes }) => sentBytes))} sent.`}
           {rows.length > MAX_SHOWN && <span>{` The ${MAX_SHOWN} with the most views are shown; the file has all.`}</span>}
         </p>
       )}
