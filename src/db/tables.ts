@@ -486,7 +486,7 @@ type PlaybackSessionTable = {
 /** How much of a video a viewer may be given keys for: playback-protocol.md, section 6. Times are on the playback clock. */
 type KeyBudgetTable = {
   accountId: string
-  /** `user <userId>`, or `address <address or /64>` for viewers without a userId. */
+  /** `user <userId>`; without a userId `session <id>`, and `address <address, /64 or /48>`. */
   viewer: string
   /** Empty: the budget over all videos. */
   videoId: string

@@ -18,7 +18,7 @@ export function listNeeded(annotate: unknown) {
 export function needsSentence(needed: readonly string[]): string {
   return needed.length === 0
     ? ''
-    : `Your site must send ${needed.join(' and ')} with each OTP, which is refused without. The code for your site does.`
+    : `Your site must send ${needed.join(' and ')} with each OTP: one without is refused. The code for your site sends it.`
 }
 
 /** A watermark as `annotate` has it: docs/embedding.md, "Watermarks". */
