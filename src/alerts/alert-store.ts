@@ -1,13 +1,29 @@
+import { sql } from 'kysely'
 import type { Db } from '../db/database.ts'
 import { prepared } from '../db/prepared.ts'
 import type { AlertRow } from '../db/tables.ts'
 
-export type NewAlertRow = Omit<AlertRow, 'id' | 'occurrenceCount'>
+export type NewAlertRow = Omit<AlertRow, 'id' | 'occurrenceCount' | 'videoIds'>
+
+/** Ids of 32 letters, with commas: up to 20 of them. */
+const MAX_VIDEO_IDS_LENGTH = 640
 
 const insert = prepared<NewAlertRow & { mostOfDay: number }>()((db, value) =>
   db
     .insertInto('alert')
-    .columns(['accountId', 'day', 'cause', 'subject', 'atS', 'occurrenceCount', 'sessionId', 'userId', 'videoId', 'numbers'])
+    .columns([
+      'accountId',
+      'day',
+      'cause',
+      'subject',
+      'atS',
+      'occurrenceCount',
+      'sessionId',
+      'userId',
+      'videoId',
+      'videoIds',
+      'numbers',
+    ])
     .expression((from) =>
       from
         .selectFrom('account')
@@ -21,6 +37,7 @@ const insert = prepared<NewAlertRow & { mostOfDay: number }>()((db, value) =>
           value('sessionId').as('sessionId'),
           value('userId').as('userId'),
           value('videoId').as('videoId'),
+          value('videoId').as('videoIds'),
           value('numbers').as('numbers'),
         ])
         .where('account.id', '=', value('accountId'))
@@ -36,14 +53,17 @@ const insert = prepared<NewAlertRow & { mostOfDay: number }>()((db, value) =>
         ),
     )
     .onConflict((conflict) =>
-      conflict
-        .columns(['accountId', 'day', 'cause', 'subject'])
-        .doUpdateSet((row) => ({ occurrenceCount: row('alert.occurrenceCount', '+', 1) })),
+      conflict.columns(['accountId', 'day', 'cause', 'subject']).doUpdateSet((row) => ({
+        occurrenceCount: row('alert.occurrenceCount', '+', 1),
+        videoIds: sql<string>`case
+            when alert.video_ids like '%' || excluded.video_id || '%' or length(alert.video_ids) > ${sql.lit(MAX_VIDEO_IDS_LENGTH)}
+            then alert.video_ids else alert.video_ids || ',' || excluded.video_id end`,
+      })),
     )
     .returning('occurrenceCount'),
 )
 
-/** Inserts an alert, or counts an occurrence of the one of its day. @returns whether it is new */
+/** Inserts an alert, or counts an occurrence of the one of its day, with its video. @returns whether it is new */
 export async function insertAlert(tx: Db, alert: NewAlertRow, mostOfDay: number): Promise<boolean> {
   const { rows } = await insert(tx, { ...alert, mostOfDay })
   return rows[0]?.occurrenceCount === 1
@@ -131,4 +151,9 @@ export async function removeOldAlerts(tx: Db, beforeS: number, limit: number): P
     .where('id', 'in', (of) => of.selectFrom('alert').select('id').where('atS', '<', beforeS).orderBy('atS').limit(limit))
     .executeTakeFirst()
   return Number(numDeletedRows)
+}
+
+/** The ids of the videos of an alert, the first one first. */
+export function parseVideoIds(videoIds: string): string[] {
+  return videoIds.split(',').filter((id) => id !== '')
 }

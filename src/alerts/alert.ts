@@ -1,7 +1,15 @@
 import type { Db } from '../db/database.ts'
 import type { Write } from '../db/write.ts'
 import { addAccountEvent, addVideoEvents } from '../webhooks/outbox.ts'
-import { type AlertFilter, findSeenAlertId, insertAlert, listAlertRows, markAlertsSeen, removeOldAlerts } from './alert-store.ts'
+import {
+  type AlertFilter,
+  findSeenAlertId,
+  insertAlert,
+  listAlertRows,
+  markAlertsSeen,
+  parseVideoIds,
+  removeOldAlerts,
+} from './alert-store.ts'
 import { type AlertCause, isAboutPlayback } from './cause.ts'
 import { insertAlertMail, removeOldMails } from './mail-store.ts'
 
@@ -50,6 +58,8 @@ export type ListedAlert = Omit<Alert, 'accountId' | 'subject' | 'cause'> & {
   cause: string
   atS: number
   occurrenceCount: number
+  /** Of the whole day, the first ones. */
+  videoIds: readonly string[]
   /** Whether an owner has marked it, or a newer one, as seen. */
   isSeen: boolean
 }
@@ -63,8 +73,8 @@ export async function listAlerts(
 ): Promise<ListedAlert[]> {
   const rows = await listAlertRows(db, accountId, filter, page)
   const seenId = await findSeenAlertId(db, accountId)
-  return rows.map(({ id, cause, sessionId, userId, videoId, numbers, atS, occurrenceCount }) => ({
-    ...{ id, cause, sessionId, userId, videoId, atS, occurrenceCount },
+  return rows.map(({ id, cause, sessionId, userId, videoId, videoIds, numbers, atS, occurrenceCount }) => ({
+    ...{ id, cause, sessionId, userId, videoId, atS, occurrenceCount, videoIds: parseVideoIds(videoIds) },
     numbers: JSON.parse(numbers),
     isSeen: id <= seenId,
   }))

@@ -1,5 +1,6 @@
 import type { Db } from '../db/database.ts'
 import type { AlertMailRow, AlertRow } from '../db/tables.ts'
+import { parseVideoIds } from './alert-store.ts'
 
 /** Adds the e-mail of a day and cause, unless there is one already. */
 export async function insertAlertMail(tx: Db, mail: Pick<AlertMailRow, 'day' | 'cause' | 'dueAtS'>): Promise<void> {
@@ -49,12 +50,14 @@ export async function endAttempt(
   await tx.updateTable('alertMail').set(result).where('day', '=', day).where('cause', '=', cause).execute()
 }
 
-export type MailedAlert = Pick<AlertRow, 'userId' | 'videoId' | 'numbers' | 'occurrenceCount'> & {
+/** `videos`: the first ones of the day; a title is empty when the video was deleted. */
+export type MailedAlert = Pick<AlertRow, 'userId' | 'numbers' | 'occurrenceCount'> & {
   accountName: string
-  videoTitle: string | null
+  videos: readonly { id: string; title: string }[]
 }
 
 const DAY_S = 24 * 3600
+const MAX_MAILED_VIDEOS = 5
 
 /** The alerts of a day and cause, of all accounts, the first ones first. */
 export async function listAlertsOfMail(
@@ -62,18 +65,10 @@ export async function listAlertsOfMail(
   { day, cause }: Pick<DueMail, 'day' | 'cause'>,
   limit: number,
 ): Promise<MailedAlert[]> {
-  return db
+  const alerts = await db
     .selectFrom('alert')
     .innerJoin('account', 'account.id', 'alert.accountId')
-    .leftJoin('video', 'video.id', 'alert.videoId')
-    .select([
-      'account.name as accountName',
-      'alert.userId',
-      'alert.videoId',
-      'video.title as videoTitle',
-      'alert.numbers',
-      'alert.occurrenceCount',
-    ])
+    .select(['account.name as accountName', 'alert.userId', 'alert.videoIds', 'alert.numbers', 'alert.occurrenceCount'])
     .where('alert.atS', '>=', day * DAY_S)
     .where('alert.atS', '<', (day + 1) * DAY_S)
     .where('alert.cause', '=', cause)
@@ -81,6 +76,13 @@ export async function listAlertsOfMail(
     .orderBy('alert.id')
     .limit(limit)
     .execute()
+  const idsOf = alerts.map(({ videoIds }) => parseVideoIds(videoIds).slice(0, MAX_MAILED_VIDEOS))
+  const rows = await db.selectFrom('video').select(['id', 'title']).where('id', 'in', idsOf.flat()).execute()
+  const titles = new Map(rows.map(({ id, title }) => [id, title]))
+  return alerts.map(({ videoIds: _, ...alert }, index) => ({
+    ...alert,
+    videos: (idsOf[index] ?? []).map((id) => ({ id, title: titles.get(id) ?? '' })),
+  }))
 }
 
 /** Removes those from before a day. */

@@ -91,12 +91,12 @@ export function writeTestMail(installation: string): MailText {
 
 const subjectLine = (installation: string, subject: string) => `[Reelgate ${installation}] ${subject}`
 
-function describeAlert({ accountName, userId, videoTitle, videoId, numbers, occurrenceCount }: MailedAlert): string {
+function describeAlert({ accountName, userId, videos, numbers, occurrenceCount }: MailedAlert): string {
   const facts: Record<string, unknown> = JSON.parse(numbers)
   const parts = [
     `account ${accountName}`,
     ...(userId === null ? [] : [`viewer ${userId}`]),
-    ...(videoId === '' ? [] : [`video ${videoTitle ?? ''} (${videoId})`]),
+    ...videos.map(({ id, title }) => `video ${title} (${id})`),
     ...Object.entries(facts).map(([name, value]) => `${name} ${value}`),
     ...(occurrenceCount > 1 ? [`${occurrenceCount} times`] : []),
   ]

@@ -568,6 +568,8 @@ type AlertTable = {
   sessionId: string | null
   userId: string | null
   videoId: string
+  /** All videos of the day, `videoId` first, with commas in between; at most about 20. */
+  videoIds: Generated<string>
   /** JSON: what was measured the first time. */
   numbers: string
 }

@@ -1,6 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import type { StorageQuota } from '../accounts/storage-quota.ts'
+import { recordOperationsAlert } from '../alerts/operations.ts'
 import { moveStatus } from '../catalogue/status.ts'
 import type { Db } from '../db/database.ts'
 import type { ImportRow } from '../db/tables.ts'
@@ -141,12 +142,16 @@ function createImportClaim(deps: ImportSchedulerDeps) {
     await deps.write((tx) => updateImport(tx, videoId, { nextAttemptAtS: deps.nowS() + delayS, attempts: Math.max(0, attempts) }))
   }
 
-  async function fail({ videoId, file }: ImportRow, problem: Failure): Promise<void> {
+  /** With the alert of a failed encode: one a day for each account, however many imports fail. */
+  async function fail({ videoId, accountId, file }: ImportRow, problem: Failure): Promise<void> {
     const status = problem.kind === 'unsupported' ? 'Not a media file' : 'Encoding error'
     const settleRow = problem.kind === 'over-quota' ? holdImport : removeImport
     const hasFailed = await deps.write(async (tx) => {
       if (!(await settleRow(tx, videoId))) return false // deleted in the meantime
-      return moveStatus(tx, videoId, status, problem.message)
+      if (!(await moveStatus(tx, videoId, status, problem.message))) return false
+      const numbers = { reason: problem.message }
+      await recordOperationsAlert(tx, { accountId, cause: 'encode-failed', videoId, numbers }, deps.nowS())
+      return true
     })
     if (file) await removeBlobAndEmptyFolders(deps.sources, file)
     if (hasFailed) deps.log.info({ videoId, status, reason: problem.message }, 'video: failed')

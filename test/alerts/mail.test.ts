@@ -197,8 +197,7 @@ test('each cause has a subject and a remedy, and what owners and files choose ad
   const alert = {
     accountName: 'School\r\nBcc: x@example.net',
     userId: 'u\u0000\n',
-    videoId: 'v',
-    videoTitle: null,
+    videos: [{ id: 'v', title: '' }],
     occurrenceCount: 3,
   }
   for (const cause of ALERT_CAUSES) {

@@ -17,7 +17,13 @@ afterAll(() => receivers.close())
 
 const DAY_S = 24 * 3600
 
-type Listed = { cause: string; video: string | null; count: number; numbers: Record<string, unknown> }
+type Listed = {
+  cause: string
+  video: string | null
+  videos: { id: string; title: string }[]
+  count: number
+  numbers: Record<string, unknown>
+}
 
 /** Without the sandbox, which a machine of tests may lack. */
 async function list({ owner }: Reelgate): Promise<Listed[]> {
@@ -67,6 +73,20 @@ test('a video that cannot be encoded is an alert, one a day however many there a
   await owner.until(first, 'Not a media file')
   await owner.until(await owner.upload('nor this', path), 'Not a media file')
   expect(await list(reelgate)).toMatchObject([{ cause: 'encode-failed', video: first, count: 2 }])
+})
+
+test('F-66: imports that fail are one alert of the day with their number, which names each video', async () => {
+  const reelgate = await startReelgate({ env: { REELGATE_OUTBOUND_ALLOW: receivers.host } })
+  const titles = ['First', 'Second', 'Third', 'Fourth']
+  for (const title of titles) {
+    const body = { url: `http://${receivers.host}/no-such-file.mp4`, title }
+    expect((await reelgate.owner.call('PUT', '/api/videos/importUrl', { body })).status).toBe(200)
+  }
+  await expect.poll(() => list(reelgate)).toMatchObject([{ cause: 'encode-failed', count: titles.length }])
+  const [alert] = await list(reelgate)
+  expect(alert?.videos.map(({ title }) => title).sort()).toEqual(titles.toSorted())
+  expect(alert?.videos[0]?.id).toBe(alert?.video)
+  expect(alert?.numbers.reason).toMatch(/404/)
 })
 
 test('a webhook that says 410 is switched off, which is an alert', async () => {

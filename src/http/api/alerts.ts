@@ -24,6 +24,9 @@ const AlertBody = Type.Object({
     description: 'id of the video; null: it is about none',
   }),
   title: Type.Union([Type.String(), Type.Null()], { description: 'of the video; null: it was deleted, or there is none' }),
+  videos: Type.Array(Type.Object({ id: Type.String(), title: Type.Union([Type.String(), Type.Null()]) }), {
+    description: 'all videos of that day, at most 20; `video` is the first',
+  }),
   at: Type.String({ description: 'the first time on its day, ISO 8601' }),
   count: Type.Integer({ description: 'how often on that day (UTC)' }),
   numbers: Type.Record(Type.String(), Type.Union([Type.Number(), Type.String()]), {
@@ -64,11 +67,12 @@ export function alertRoutes(app: App, deps: AlertRoutesDeps): void {
       const summaries = await findSummaries(
         deps,
         accountId,
-        alerts.map(({ videoId }) => videoId),
+        alerts.flatMap(({ videoIds }) => videoIds),
       )
       return {
-        rows: alerts.map(({ id, cause, sessionId, userId, videoId, atS, occurrenceCount, numbers, isSeen }) => ({
+        rows: alerts.map(({ id, cause, sessionId, userId, videoId, videoIds, atS, occurrenceCount, numbers, isSeen }) => ({
           ...{ id, cause, session: sessionId, userId, video: videoId || null, title: summaries.get(videoId)?.title ?? null },
+          videos: videoIds.map((id) => ({ id, title: summaries.get(id)?.title ?? null })),
           ...{ at: isoTime(atS), count: occurrenceCount, numbers, seen: isSeen },
         })),
       }

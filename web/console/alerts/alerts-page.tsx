@@ -63,10 +63,13 @@ function AlertItem({ alert }: { alert: Alert }) {
         <p className={styles.links}>
           <Ago at={alert.at} />
           {alert.count > 1 && <span>{alert.count} times that day</span>}
-          {alert.video !== null && alert.title !== null && (
-            <Link to="/videos/$videoId" params={{ videoId: alert.video }}>
-              {alert.title}
-            </Link>
+          {alert.videos.map(
+            ({ id, title }) =>
+              title !== null && (
+                <Link key={id} to="/videos/$videoId" params={{ videoId: id }}>
+                  {title}
+                </Link>
+              ),
           )}
           {alert.userId !== null && (
             <Link to="/viewers/$userId" params={{ userId: alert.userId }}>

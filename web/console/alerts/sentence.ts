@@ -35,7 +35,7 @@ const CAUSES: Readonly<Record<string, Explain>> = {
       'At the limit, uploads and imports are refused. Delete videos for good, also from the trash, or ask the administrator of this server for more.',
   }),
   'encode-failed': (alert) => ({
-    title: 'A video could not be encoded',
+    title: alert.videos.length > 1 ? 'Videos could not be encoded or imported' : 'A video could not be encoded or imported',
     advice: `${alert.numbers.reason ?? 'The video’s page says why.'}`,
   }),
   'webhook-disabled': (alert) => ({
