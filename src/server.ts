@@ -1,6 +1,7 @@
 import type { Logger } from 'pino'
 import { createAuthenticate } from './accounts/api-key.ts'
 import { createKeyUseTracker } from './accounts/key-use.ts'
+import { createUnknownProxyReport } from './alerts/unknown-proxy.ts'
 import { createDamagedFiles } from './assets/damaged-file.ts'
 import { type Config, dataPaths } from './config.ts'
 import { startControlSocket } from './control/socket.ts'
@@ -129,6 +130,9 @@ async function openServer(
   opened.defer(() => events.stop())
   const readiness = watchReadiness(foundation, log)
   opened.defer(() => readiness.stop())
+  const alertOfProxy = createUnknownProxyReport({ db, write, nowS, log })
+  const reportUnknownProxy = (address: string) =>
+    void logErrors(log, 'proxy: recording an alert failed', () => alertOfProxy(address))
   const app = createInterfaces({
     ...{ config, limits, publicUrl, refusal: ownership.refusal, playback, usage, demo, log },
     owners: {
@@ -166,6 +170,7 @@ async function openServer(
       },
     },
     health: readiness,
+    reportUnknownProxy,
     metrics,
   })
   url = await listen(app, config)

@@ -9,6 +9,7 @@ const OPERATIONS_CAUSES = [
   'api-key-ends',
   'backup-old',
   'sandbox-missing',
+  'proxy-unknown',
 ] as const
 export const ALERT_CAUSES = [...PLAYBACK_CAUSES, ...OPERATIONS_CAUSES] as const
 export type AlertCause = (typeof ALERT_CAUSES)[number]

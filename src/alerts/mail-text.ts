@@ -31,6 +31,11 @@ const CAUSES: Readonly<Record<AlertCause, { subject: string; remedy: string }>> 
     subject: 'The last good backup is old',
     remedy: 'Run reelgate backup FOLDER every day, from a timer, and look why it no longer does, or which files it names.',
   },
+  'proxy-unknown': {
+    subject: 'A proxy is not trusted',
+    remedy:
+      'All viewers behind it share its limits. Add its address to REELGATE_TRUSTED_PROXIES; if it is not your proxy, let only the proxy reach the port.',
+  },
   'sandbox-missing': {
     subject: 'The sandbox around ffmpeg does not run',
     remedy: 'Uploads wait, or are encoded without it. What to do: reelgate doctor',

@@ -2,11 +2,13 @@ import { access, constants, open, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { KEY_WARNING_S } from '../alerts/operations.ts'
 import { checkMailServer, serverName } from '../alerts/smtp.ts'
+import { UNKNOWN_PROXY } from '../alerts/unknown-proxy.ts'
 import type { Config } from '../config.ts'
 import { openSandbox, sandboxAdvice } from '../encode/sandbox.ts'
 import { Failure, hostFailure } from '../errors.ts'
 import { type Check, type Finding, failure, judgeSync, ok, timeSyncs, warning } from '../health-check.ts'
 import { assertMayListen, LISTEN_VARIABLES, METRICS_VARIABLES } from '../net/listen-failure.ts'
+import { unknownProxiesAmong } from '../net/trusted-proxies.ts'
 import { createOutboundPolicy } from '../outbound/policy.ts'
 import { hasRoomIn, isFull } from '../storage/space.ts'
 import { whyCopy } from '../webhooks/restored-copy.ts'
@@ -91,7 +93,7 @@ export async function examineInstallation(
     checks.push({ check: 'API keys', ...(await asFinding(() => examineApiKeys(config, Date.now() / 1000))) })
   }
   if (config.alertMail) checks.push({ check: 'e-mail', ...(await asFinding(() => examineMail(config))) })
-  return [...checks, ...(await examineNetwork(config))]
+  return [...checks, ...(await examineNetwork(config, () => findUnknownProxy(config).catch(() => undefined)))]
 }
 
 /** Signs in to the mail server without sending anything, and looks for alerts that it did not take. */
@@ -103,6 +105,16 @@ async function examineMail(config: Config): Promise<Finding> {
   const [unsent] = await (await locateDatabase(config)).peekRows<{ problem: string }>('alert_mail', query)
   if (unsent) return warning(`The last alert by e-mail was not sent: ${unsent.problem} Try it with reelgate alert test.`)
   return ok(`${serverName(alertMail)} takes mails for ${alertMail.to.join(', ')}.`)
+}
+
+const PROXY_MEMORY_S = 7 * 24 * 3600
+
+/** A proxy that the server has met in the last days, and that is still not trusted. */
+async function findUnknownProxy(config: Config): Promise<string | undefined> {
+  const query = `select numbers from alert where cause = '${UNKNOWN_PROXY}' and at_s > ${Math.floor(Date.now() / 1000) - PROXY_MEMORY_S} order by id desc limit 1`
+  const [alert] = await (await locateDatabase(config)).peekRows<{ numbers: string }>('alert', query)
+  const { address }: { address?: string } = alert ? JSON.parse(alert.numbers) : {}
+  return address !== undefined && unknownProxiesAmong(config.trustedProxies)(address) ? address : undefined
 }
 
 const MAX_NAMED = 3

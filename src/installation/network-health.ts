@@ -3,6 +3,7 @@ import { request as requestHttps } from 'node:https'
 import { BlockList } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
 import { TLSSocket } from 'node:tls'
+import { explainUnknownProxy } from '../alerts/unknown-proxy.ts'
 import type { Config } from '../config.ts'
 import { type Check, type Finding, failure, ok, warning } from '../health-check.ts'
 import { addIpRange, isInBlockList } from '../net/ip-ranges.ts'
@@ -11,13 +12,18 @@ import { examineUploadSize } from './upload-size.ts'
 type NetworkConfig = Pick<Config, 'publicUrl' | 'trustedProxies' | 'outboundAllow' | 'uploadMaxBytes'>
 
 /** Checks how the installation is reached from outside, and what it may reach itself. */
-export async function examineNetwork(config: NetworkConfig): Promise<Check[]> {
+export async function examineNetwork(
+  config: NetworkConfig,
+  findUnknownProxy: () => Promise<string | undefined>,
+): Promise<Check[]> {
   const { publicUrl, trustedProxies, outboundAllow, uploadMaxBytes } = config
   const checks: Check[] = []
   if (publicUrl !== undefined) {
     checks.push(...(await examinePublicAddress(publicUrl, uploadMaxBytes)))
-    checks.push({ check: 'proxy', ...judgeProxies(publicUrl, trustedProxies) })
   }
+  const unknownProxy = await findUnknownProxy()
+  if (publicUrl !== undefined || unknownProxy !== undefined)
+    checks.push({ check: 'proxy', ...judgeProxies(publicUrl, trustedProxies, unknownProxy) })
   return [...checks, { check: 'outbound requests', ...judgeOutbound(outboundAllow) }]
 }
 
@@ -118,12 +124,17 @@ function judgeClock(date: string, nowMs: number): Finding {
       )
 }
 
-function judgeProxies(publicUrl: string, trustedProxies: readonly string[]): Finding {
+function judgeProxies(
+  publicUrl: string | undefined,
+  trustedProxies: readonly string[],
+  unknownProxy: string | undefined,
+): Finding {
   if (trustedProxies.some((entry) => entry.endsWith('/0')))
     return warning(
       'REELGATE_TRUSTED_PROXIES trusts every address: a viewer can claim any address and avoid limits. Name only the proxy.',
     )
-  if (trustedProxies.length === 0 && publicUrl.startsWith('https:'))
+  if (unknownProxy !== undefined) return warning(explainUnknownProxy(unknownProxy))
+  if (trustedProxies.length === 0 && publicUrl?.startsWith('https:'))
     return warning(
       'A proxy serves https, but REELGATE_TRUSTED_PROXIES is empty: all viewers share its address and its limits. Name the proxy’s address.',
     )

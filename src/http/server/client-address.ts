@@ -1,6 +1,7 @@
-import { BlockList, isIP, type Socket } from 'node:net'
+import type { Socket } from 'node:net'
 import type { FastifyRequest } from 'fastify'
 import { parseIpAddress } from '../../net/ip.ts'
+import type { App } from './app-type.ts'
 
 /** The address that a request comes from. */
 export type AddressOf = (request: FastifyRequest) => string
@@ -23,16 +24,17 @@ export function clientAddresses(isProxy: (address: string) => boolean): AddressO
   }
 }
 
-/** Whether an address is one of the configured proxies. */
-export function proxiesAmong(trustedProxies: readonly string[]): (address: string) => boolean {
-  const proxies = new BlockList()
-  for (const proxy of trustedProxies) {
-    const [address = '', bits] = proxy.split('/')
-    const family = isIP(address) === 6 ? 'ipv6' : 'ipv4'
-    if (bits === undefined) proxies.addAddress(address, family)
-    else proxies.addSubnet(address, Number(bits), family)
-  }
-  return (address) => trustedProxies.length > 0 && proxies.check(address, isIP(address) === 6 ? 'ipv6' : 'ipv4')
+/** Calls `report` for each request that a proxy has forwarded which nobody trusts, with the address of that proxy. */
+export function reportUnknownProxies(
+  app: App,
+  isUnknownProxy: (address: string) => boolean,
+  report: (address: string) => void,
+): void {
+  app.addHook('onRequest', ({ headers, raw }, _reply, done) => {
+    const peer = headers['x-forwarded-for'] === undefined ? '' : getPeerAddress(raw.socket)
+    if (peer !== '' && isUnknownProxy(peer)) report(peer)
+    done()
+  })
 }
 
 /** The other end of a connection. */

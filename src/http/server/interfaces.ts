@@ -7,6 +7,7 @@ import type { Config } from '../../config.ts'
 import type { Demo } from '../../demo/demo.ts'
 import type { DatabaseInUse } from '../../errors.ts'
 import type { SourceDeps } from '../../ingest/source.ts'
+import { proxiesAmong, unknownProxiesAmong } from '../../net/trusted-proxies.ts'
 import type { PlaybackDeps } from '../../playback/playback-deps.ts'
 import { createSegmentReader } from '../../playback/segment-reader.ts'
 import type { SegmentDeps } from '../../playback/segments.ts'
@@ -35,7 +36,7 @@ import { type V2Deps, v2Interface } from '../v2/interface.ts'
 import { createResponseCache } from '../wire/response-cache.ts'
 import { createApp } from './app.ts'
 import type { App } from './app-type.ts'
-import { clientAddresses, proxiesAmong } from './client-address.ts'
+import { clientAddresses, reportUnknownProxies } from './client-address.ts'
 import { limitConnections } from './connections.ts'
 import { type HealthDeps, healthInterface, refuseWhileDatabaseInUse } from './health.ts'
 import { refuseUnclearHosts } from './host-header.ts'
@@ -47,6 +48,8 @@ export type InterfaceDeps = {
   log: Logger
   limits: RateLimits | undefined
   publicUrl(): string
+  /** Called for each request of a proxy that is not trusted. */
+  reportUnknownProxy(address: string): void
   /** The error for every call while another server has the database. */
   refusal(): DatabaseInUse | undefined
   /** For calls with an API key, in either version of the API. */
@@ -92,6 +95,7 @@ export function createInterfaces(deps: InterfaceDeps): App {
   const app = createApp(log, limiting)
   deps.metrics?.countRequests(app)
   refuseUnclearHosts(app)
+  reportUnknownProxies(app, unknownProxiesAmong(config.trustedProxies), deps.reportUnknownProxy)
   limitConnections(app, isProxy)
   refuseWhileDatabaseInUse(app, deps.refusal)
   const routes = collectApiRoutes(app)

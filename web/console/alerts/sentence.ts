@@ -54,6 +54,11 @@ const CAUSES: Readonly<Record<string, Explain>> = {
     title: `The last good backup is ${number(alert, 'ageDays')} days old`,
     advice: 'What was uploaded since then would be lost with this disk. On the server: reelgate backup FOLDER',
   }),
+  'proxy-unknown': ({ numbers }) => ({
+    title: `The proxy ${numbers.address ?? ''} is not trusted`,
+    advice:
+      'It sends X-Forwarded-For, which is ignored, so all viewers behind it share its limits. Add it to REELGATE_TRUSTED_PROXIES; if it is not your proxy, let only the proxy reach the port.',
+  }),
   'sandbox-missing': () => ({
     title: 'Videos are decoded without a sandbox',
     advice: 'bubblewrap does not run on the server. Install it: a crafted video could otherwise reach the server’s files.',
