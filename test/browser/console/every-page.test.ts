@@ -3,6 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { startSharedReelgate } from '../../in-process.ts'
 import { sampleOf } from '../../sample.ts'
 import { makeVideo } from '../../videos.ts'
+import type { Viewer } from '../../viewer.ts'
 import { haveWatched } from '../../viewers/watched.ts'
 import { hooksOf, type Receivers, startReceivers } from '../../webhooks/receiver.ts'
 import { startChromium } from '../chromium.ts'
@@ -14,6 +15,7 @@ let reelgate: Awaited<ReturnType<typeof startSharedReelgate>>
 let chromium: Browser
 let receivers: Receivers
 let webhookId: string
+let viewer: Viewer
 beforeAll(async () => {
   chromium = await startChromium()
   receivers = await startReceivers()
@@ -23,7 +25,7 @@ beforeAll(async () => {
   })
   const receiver = receivers.newReceiver()
   webhookId = (await hooksOf(reelgate.owner).create(receiver.url, '*')).uuid
-  const viewer = reelgate.newViewer()
+  viewer = reelgate.newViewer()
   const otp = await reelgate.owner.issueOtp(reelgate.videoId, { userId: 'reader-4711' })
   await viewer.redeem(otp)
   await viewer.key(0)
@@ -72,7 +74,14 @@ const PAGES: readonly PageToVisit[] = [
   { name: 'import', path: '/videos/import', shows: (page) => page.getByRole('heading', { level: 1 }).waitFor() },
   { name: 'welcome', path: '/welcome', shows: heading('Your first video') },
   { name: 'alerts', path: '/alerts', shows: (page) => page.getByText('A second browser tried a link of reader-4711').waitFor() },
-  { name: 'viewers', path: '/viewers', shows: (page) => page.getByRole('link', { name: 'reader-4711' }).waitFor() },
+  {
+    name: 'viewers',
+    path: '/viewers',
+    async shows(page) {
+      await viewer.key(0) // who sends nothing for 90 seconds does not watch
+      await page.getByRole('link', { name: 'reader-4711' }).waitFor()
+    },
+  },
   { name: 'watched', path: '/viewers/watched', shows: (page) => page.getByRole('link', { name: 'reader-4711' }).waitFor() },
   { name: 'refused', path: '/viewers/refused', shows: (page) => page.getByText('The link was already used').waitFor() },
   { name: 'viewer', path: '/viewers/reader-4711', shows: (page) => page.getByRole('img', { name: '0:00 to 0:02' }).waitFor() },
