@@ -7,7 +7,7 @@ import type { ConsoleUserRow } from '../db/tables.ts'
 import type { Write } from '../db/write.ts'
 import { Failure } from '../errors.ts'
 import { replaceLink } from './sign-in-store.ts'
-import { addUser, userDisabled } from './user.ts'
+import { addUser, FIRST_NAME, userDisabled } from './user.ts'
 import { findFirstAdministrator, findUser, findUserByName } from './user-store.ts'
 
 /** Of a first start, or one that is sent to its person. */
@@ -40,7 +40,7 @@ export async function addFirstUser(
   tx: Db,
   { accountId, by, lifeS, nowS }: { accountId: string; by: Actor; lifeS: number; nowS: number },
 ): Promise<SignInLink> {
-  const isFirst = { name: 'owner', role: 'owner', isAdministrator: true } as const
+  const isFirst = { name: FIRST_NAME, role: 'owner', isAdministrator: true } as const
   const id = await addUser(tx, { ...isFirst, accountId, by, createdAtS: nowS })
   return makeLink(tx, { user: await getUser(tx, id), by, lifeS, nowS })
 }

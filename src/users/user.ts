@@ -23,6 +23,9 @@ export const ROLE_PERMISSIONS: Readonly<Record<Role, readonly Permission[]>> = {
 
 export const MAX_NAME_LENGTH = 100
 
+/** Of the first person, until they have chosen one. */
+export const FIRST_NAME = 'owner'
+
 /** For which the master key wraps the hash of a person's password. */
 export function passwordHashPurpose(consoleUserId: string): string {
   return `reelgate console-password 1 ${consoleUserId}`

@@ -13,6 +13,7 @@ import {
   signInWithPassword,
   signOut,
 } from '../../users/sign-in.ts'
+import { FIRST_NAME } from '../../users/user.ts'
 import { EXAMPLE } from '../docs/examples.ts'
 import type { App } from '../server/app-type.ts'
 import { countUnauthenticated, identify, type LimitDeps, limitSignIns } from '../server/rate-limits.ts'
@@ -38,6 +39,7 @@ const SignedInReply = Type.Object({
     role: Type.Union([Type.Literal('owner'), Type.Literal('uploader'), Type.Literal('viewer')]),
     administrator: Type.Boolean({ description: 'whether the operations of the installation are available' }),
     hasPassword: Type.Boolean(),
+    unnamed: Type.Boolean({ description: 'the first person of the installation, who has not chosen a name yet' }),
   }),
   method: Type.Union([Type.Literal('password'), Type.Literal('passkey'), Type.Literal('link')], {
     description: 'how the person signed in; after a link the password can be set without the current one',
@@ -192,9 +194,10 @@ export async function signedInReply({ signIn, publicUrl }: SignInRoutesDeps, per
   const account = { id: person.accountId, name: person.accountName }
   const accounts = person.isAdministrator ? (await findAccounts(signIn)).map(({ id, name }) => ({ id, name })) : [account]
   const { userName: name, role, isAdministrator: administrator, hasPassword } = person
+  const unnamed = name === FIRST_NAME && person.method === 'link' && !hasPassword
   return {
     signedIn: true,
-    user: { id: person.consoleUserId, name, role, administrator, hasPassword },
+    user: { id: person.consoleUserId, name, role, administrator, hasPassword, unnamed },
     method: person.method,
     permissions: [...person.permissions],
     account: { ...account, own: isOwn },

@@ -25,14 +25,17 @@ afterAll(async () => {
 
 declare const navigator: { readonly clipboard: { readText(): Promise<string> } }
 
-test('a new owner uploads a video, plays it, copies the code for a page, and it plays there: four clicks and a password', async () => {
+test('D26: a new owner is asked for their name, uploads a video, plays it, copies the code for a page, and it plays there: four clicks and a password', async () => {
   const context = await newContext(chromium, { permissions: ['clipboard-read', 'clipboard-write'] })
   const page = await openTab(context)
   await page.goto(`${consoleUrl(reelgate)}/link#${await makeLink(reelgate)}`)
 
+  await page.getByLabel('Your name').fill('Ada Lovelace')
+  await keepPicture(page, 'first-name')
   await page.getByLabel('Password', { exact: true }).fill('a lamp in the projection room')
   await page.getByRole('button', { name: 'Set the password' }).click()
 
+  await page.getByRole('button', { name: 'Account menu of Ada Lovelace' }).waitFor()
   const chosen = page.waitForEvent('filechooser')
   await page.getByRole('button', { name: 'Choose videos' }).click()
   await (await chosen).setFiles(await makeVideo({ size: '320x180' }))
@@ -72,7 +75,10 @@ test('a new owner uploads a video, plays it, copies the code for a page, and it 
   await page.getByRole('list', { name: 'Videos' }).getByText('Ready').waitFor()
   expect(emptyWhileRead[0]).toBe(false)
   await page.unrouteAll({ behavior: 'wait' })
-  await page.getByRole('checkbox', { name: /^Select / }).click()
+  await page
+    .getByRole('list', { name: 'Videos' })
+    .getByRole('checkbox', { name: /^Select / })
+    .click()
   await page.getByRole('toolbar').getByRole('button', { name: 'Delete' }).click()
   await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click()
   await page.getByText('Your library is empty.').waitFor()

@@ -1,4 +1,4 @@
-import { Button, Code, Divider, Loader, PasswordInput } from '@mantine/core'
+import { Button, Code, Divider, Loader, PasswordInput, TextInput } from '@mantine/core'
 import { useNavigate } from '@tanstack/react-router'
 import { type FormEvent, useEffect, useRef, useState } from 'react'
 import type { SignInReply } from '../../../src/http/console/sign-in.ts'
@@ -61,13 +61,19 @@ export function LinkPage() {
 function ChooseSignIn({ signedIn: { user }, hasPasskeys }: { signedIn: SignedIn; hasPasskeys: boolean }) {
   const navigate = useNavigate()
   const goOn = () => void navigate({ to: '/videos', replace: true })
+  const [name, setName] = useState(user.unnamed ? '' : user.name)
   const [password, setPassword] = useState('')
+  const saveName = async () => {
+    if (name.trim() !== user.name) await callApi<unknown>('PUT', `users/${user.id}`, { body: { name } })
+  }
   const [removesPasskeys, setRemovesPasskeys] = useState(false)
-  const save = useSignIn(() => {
+  const save = useSignIn(async () => {
+    await saveName()
     const body = { password, ...(removesPasskeys && { removePasskeys: 1 }) }
     return callApi<SignInReply>('PUT', 'sign-in/password', { body })
   }, goOn)
   const passkey = useSignIn(async () => {
+    await saveName()
     await addPasskey()
     return callApi<SignInReply>('GET', 'sign-in')
   }, goOn)
@@ -79,17 +85,34 @@ function ChooseSignIn({ signedIn: { user }, hasPasskeys }: { signedIn: SignedIn;
   const error = passkey.error instanceof PasskeyCancelled ? save.error : (passkey.error ?? save.error)
   return (
     <SignInFrame title="Welcome to Reelgate">
-      <p>
-        You are signed in as <strong>{user.name}</strong>. The link works once: choose within 10 minutes how you sign in from now
-        on.
-      </p>
+      {user.unnamed ? (
+        <p>You are the first person here. The link works once: choose within 10 minutes how you sign in from now on.</p>
+      ) : (
+        <p>
+          You are signed in as <strong>{user.name}</strong>. The link works once: choose within 10 minutes how you sign in from
+          now on.
+        </p>
+      )}
       <form onSubmit={submit}>
-        <input type="text" autoComplete="username" value={user.name} readOnly hidden />
+        {user.unnamed ? (
+          <TextInput
+            label="Your name"
+            description="You sign in with it, and others see it: an e-mail address, for example."
+            autoComplete="username"
+            autoFocus
+            required
+            maxLength={100}
+            value={name}
+            onChange={({ target }) => setName(target.value)}
+          />
+        ) : (
+          <input type="text" autoComplete="username" value={name} readOnly hidden />
+        )}
         <PasswordInput
           label={user.hasPassword ? 'New password' : 'Password'}
           description="10 characters or more. Several words are easy to remember."
           autoComplete="new-password"
-          autoFocus
+          autoFocus={!user.unnamed}
           required
           minLength={10}
           value={password}
@@ -109,6 +132,7 @@ function ChooseSignIn({ signedIn: { user }, hasPasskeys }: { signedIn: SignedIn;
             variant="default"
             leftSection={<KeyIcon size={18} />}
             loading={passkey.isPending}
+            disabled={name.trim() === ''}
             onClick={() => passkey.mutate(undefined)}
           >
             Use a passkey
