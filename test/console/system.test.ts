@@ -19,7 +19,7 @@ test('an administrator reads the checks of the doctor in words, while the server
   expect(rows.find(({ check }) => check === 'database')).toMatchObject({ state: 'ok' })
   expect(rows.find(({ check }) => check === 'backup')).toMatchObject({
     state: 'warning',
-    says: expect.stringContaining('no backup'),
+    says: expect.stringContaining('no good backup'),
   })
   for (const { says } of rows) expect(says).toMatch(/^[A-Z0-9/f].*\.$/s)
 })
