@@ -79,7 +79,8 @@ test('P10: keys that are drawn and not played, and requests that come too early,
   ] as const)
     for (let window = 0; window < windows; window++) expect((await viewer.key(window)).status).toBe(200)
   const alert = { cause: 'keys-drawn', session: second.state.session, userId: 'ann', numbers: { drawnS: 912, playedS: 0 } }
-  const video = { video: reelgate.videoId, title: expect.any(String) }
+  const title = expect.any(String)
+  const video = { video: reelgate.videoId, title, videos: [{ id: reelgate.videoId, title }] }
   const listed = { id: expect.any(Number), ...alert, ...video, count: 1, at: expect.stringMatching(/^20\d\d-.*Z$/), seen: false }
   await expect.poll(() => list({ userId: 'ann' }), SAVED).toEqual([listed])
 
