@@ -2,7 +2,8 @@ import type { Logger } from 'pino'
 import { createAuthenticate } from './accounts/api-key.ts'
 import { createKeyUseTracker } from './accounts/key-use.ts'
 import { createUnknownProxyReport } from './alerts/unknown-proxy.ts'
-import { createDamagedFiles } from './assets/damaged-file.ts'
+import { createDamagedFiles, recordDamagedFile } from './assets/damaged-file.ts'
+import type { CheckDeps } from './assets/media-check.ts'
 import { type Config, dataPaths } from './config.ts'
 import { startControlSocket } from './control/socket.ts'
 import { openDemo } from './demo/demo.ts'
@@ -82,8 +83,7 @@ async function openServer(
   opened.defer(() => watermarkImages.stop())
   const usage = openUsage({ db, write, wallNowS })
   opened.defer(() => logErrors(log, 'usage: saving it failed', usage.save))
-  let wakeMp4Scheduler: () => void = () => undefined
-  const damagedFiles = createDamagedFiles({ write, wakeMp4Scheduler: () => wakeMp4Scheduler(), log })
+  const damagedFiles = createDamagedFiles((...file) => repairFile(...file))
   const playing = {
     db,
     write,
@@ -108,8 +108,13 @@ async function openServer(
     needs,
     opened,
   )
-  wakeMp4Scheduler = mp4s.wake
   const { repairSegment, reencrypt, chunkQueue, segmentEvents } = encoding
+  async function repairFile(...[file, problem]: Parameters<CheckDeps['recordDamagedFile']>) {
+    const damage = await recordDamagedFile({ write, chunkQueue, log }, file, problem)
+    encoding.wake()
+    mp4s.wake()
+    return damage
+  }
   const { quota } = receiving
   const reportDamage = (damage: Damage) =>
     void logErrors(log, 'video: recording damage failed', async () => void (await repairSegment(damage)))
@@ -179,7 +184,7 @@ async function openServer(
   const metricsServer = await metrics?.listen(() => readServerState(stateDeps), log)
   opened.defer(() => metricsServer?.stop())
   const accounts = { db, write, nowS, sessions: sessionsOfAccounts(playback) }
-  const media = { db, slowQueryDb, write, reportDamage: repairSegment, isEncoding: true }
+  const media = { db, slowQueryDb, write, reportDamage: repairSegment, recordDamagedFile: repairFile, isEncoding: true }
   const rotation = async () => masterKeyRotation
   const { alertMail } = config
   const commands = {
@@ -211,7 +216,8 @@ async function openServer(
   )
   opened.defer(() => control.stop())
   const { stop: stopMaintenance } = startMaintenance({
-    ...{ db, slowQueryDb, write, nowS, folders, deletion, usage, keyUses, bans, reportDamage: repairSegment, log },
+    ...{ db, slowQueryDb, write, nowS, folders, masterKey, deletion, usage, keyUses, bans, log },
+    ...{ reportDamage: repairSegment, recordDamagedFile: repairFile },
     savePlayback: () => savePlayback(playback),
     ...{ wallNowS, isDiskLow: space.isLow, isSandboxMissing: sandboxAdvice(sandbox) !== undefined },
     areWebhooksHeld: () => foundation.restoredCopy.isPaused(),

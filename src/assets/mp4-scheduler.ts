@@ -120,7 +120,7 @@ async function makeMp4(deps: Mp4SchedulerDeps, { id, videoId, generation }: Pend
   try {
     const sealed = await sealMp4(deps, video, blob, signal)
     const { key, ...row } = sealed
-    const finish = (tx: Db) => finishMp4(tx, id, { ...row, wrappedKey: wrapFileKey(deps.masterKey, blob, key) })
+    const finish = (tx: Db) => finishMp4(tx, id, { ...row, damaged: 0, wrappedKey: wrapFileKey(deps.masterKey, blob, key) })
     if (await deps.write(finish)) deps.log.info({ videoId, sizeBytes: sealed.sizeBytes }, 'mp4: ready')
     else await removeBlobAndEmptyFolders(deps.folders.files, blob)
   } catch (error) {

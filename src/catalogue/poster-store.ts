@@ -9,8 +9,13 @@ export type NewPoster = Omit<Poster, 'id'> & { videoId: string; createdAtS: numb
 /** Stored in place of an attachment's id for posters that were extracted from the video. */
 const EXTRACTED = 'drawn'
 
+export function isExtracted({ attachmentId }: { attachmentId: string | null }): boolean {
+  return attachmentId === EXTRACTED
+}
+
 /**
  * Adds the posters extracted from a video, or records that there are none. They are enabled unless the video has an enabled poster.
+ * Extracted again, they replace the files of the earlier ones, which keep their addresses; those that were deleted stay deleted.
  * False when this was done before, or the video is deleted or plays a later generation.
  */
 export async function insertExtractedPosters(
@@ -27,12 +32,8 @@ export async function insertExtractedPosters(
     .where('deletedAtS', 'is', null)
     .executeTakeFirst()
   if (!video || (await isPosterExtractionDone(tx, key))) return false
-  await tx
-    .updateTable('generation')
-    .set({ postersExtractedAtS: extractedAtS })
-    .where('videoId', '=', key.videoId)
-    .where('number', '=', key.generation)
-    .execute()
+  await setExtractedAt(tx, key, extractedAtS)
+  if (await replaceFiles(tx, key, posters)) return true
   const enabled = (await hasPublicFile(tx, { videoId: key.videoId, type: 'poster', language: null })) ? 0 : 1
   const rows = posters.map((poster) => ({
     ...poster,
@@ -43,6 +44,40 @@ export async function insertExtractedPosters(
   }))
   if (rows.length > 0) await tx.insertInto('file').values(rows).execute()
   return true
+}
+
+/** The sweep removes the files that were replaced. False: there are no earlier posters. */
+async function replaceFiles(tx: Db, key: GenerationKey, posters: readonly NewPoster[]): Promise<boolean> {
+  const earlier = await tx
+    .selectFrom('file')
+    .select(['id', 'widthPx', 'heightPx'])
+    .where('videoId', '=', key.videoId)
+    .where('generation', '=', key.generation)
+    .where('attachmentId', '=', EXTRACTED)
+    .orderBy('id')
+    .execute()
+  for (const { id, widthPx, heightPx } of earlier) {
+    const same = posters.find((poster) => poster.widthPx === widthPx && poster.heightPx === heightPx)
+    if (!same) continue
+    posters = posters.filter((poster) => poster !== same)
+    const { blob, sizeBytes } = same
+    await tx.updateTable('file').set({ blob, sizeBytes, damaged: 0 }).where('id', '=', id).execute()
+  }
+  return earlier.length > 0
+}
+
+/** Has the posters of a generation extracted again when its first chunk runs. */
+export async function forgetPosterExtraction(tx: Db, key: GenerationKey): Promise<void> {
+  await setExtractedAt(tx, key, null)
+}
+
+async function setExtractedAt(tx: Db, key: GenerationKey, postersExtractedAtS: number | null): Promise<void> {
+  await tx
+    .updateTable('generation')
+    .set({ postersExtractedAtS })
+    .where('videoId', '=', key.videoId)
+    .where('number', '=', key.generation)
+    .execute()
 }
 
 /** Enables the posters extracted from this generation when the video has none: those of the previous generation were removed with it. */

@@ -410,8 +410,8 @@ const COMMANDS: readonly CommandSpec[] = [
     usage: 'doctor',
     description: 'check everything the installation needs, and print what to do; the server may be running',
     options: [
-      new Option('--media', 'also read all segments and encode damaged ones again; resumes an interrupted check'),
-      new Option('--from-start', 'with --media: start at the first segment'),
+      new Option('--media', 'also read all files of videos and make damaged ones again; resumes an interrupted check'),
+      new Option('--from-start', 'with --media: start at the first file'),
       // So that a running server is hardly affected.
       new Option('--pace <MB>', 'with --media: read at most this many MB per second').argParser(integer(1, 100_000)).default(50),
     ],

@@ -1,13 +1,14 @@
 import { existsSync } from 'node:fs'
 import type { Static, TSchema } from 'typebox'
 import { Value } from 'typebox/value'
+import { describeDamagedFiles } from '../assets/damaged-file.ts'
+import { type Batch, type Confirmed, checkMedia as checkAllMedia } from '../assets/media-check.ts'
 import { type Config, dataPaths } from '../config.ts'
 import { type CommandName, MediaBatch, MediaCheckResult, MediaCheckStart } from '../control/commands.ts'
-import { type Batch, checkSegments } from '../encode/media-check.ts'
-import type { Damage } from '../encode/repair.ts'
 import { Failure } from '../errors.ts'
 import { formatSize } from '../format-size.ts'
-import { type Finding, failure, ok } from '../health-check.ts'
+import { type Finding, failure, ok, warning } from '../health-check.ts'
+import { findMasterKey } from '../installation/master-key.ts'
 import { listenForInterruption } from './on-interrupt.ts'
 import { openProgressView, type ProgressView, SILENT_PROGRESS_VIEW } from './progress-view.ts'
 
@@ -16,73 +17,95 @@ export type SendCommand = (name: CommandName, args: unknown) => Promise<unknown>
 
 export type MediaOptions = { json?: true; fromStart?: true; pace: number }
 
-/** What was found; `damaged` has what is encoded again. */
-type MediaFinding = Finding & { damaged: Damage[] }
+/** What was found; `damaged` has the segments, which are encoded again. */
+export type MediaFinding = Finding & Confirmed
 
-/** Reads the file of every segment and compares it with its row. Where a server runs, it gives the rows. */
+/** Reads every file of a video and compares it with its row. Where a server runs, it gives the rows. */
 export async function checkMedia(config: Config, options: MediaOptions, ask: SendCommand): Promise<MediaFinding> {
   const view = options.json ? SILENT_PROGRESS_VIEW : openProgressView(process.stderr)
   try {
     return await checkAll(config, options, ask, view)
   } catch (error) {
     if (!(error instanceof Failure)) throw error
-    return { ...failure(error.message), damaged: [] }
+    return { ...failure(error.message), damaged: [], damagedFiles: [] }
   } finally {
     view.clear()
   }
 }
 
 async function checkAll(config: Config, options: MediaOptions, ask: SendCommand, view: ProgressView): Promise<MediaFinding> {
-  const { segments: root, tmp } = dataPaths(config.dataDir)
-  if (!existsSync(root)) return { ...ok('There is none yet: the first start creates its folder.'), damaged: [] }
+  const { tmp, ...paths } = dataPaths(config.dataDir)
+  const folderOf = (root: string) => ({ root, tmp })
+  const folders = {
+    sources: folderOf(paths.sources),
+    segments: folderOf(paths.segments),
+    posters: folderOf(paths.posters),
+    files: folderOf(paths.files),
+  }
+  const confirmed: Confirmed = { damaged: [], damagedFiles: [] }
+  if (!existsSync(paths.segments)) return { ...ok('There is none yet: the first start creates its folder.'), ...confirmed }
   const begun = parseResult(MediaCheckStart, await ask('media begin', { fromStart: options.fromStart === true }))
   if (begun.after) view.say('Resuming the interrupted check; --from-start checks everything.')
   using interruption = listenForInterruption()
   const next = async (after: Batch['last']) => parseBatch(parseResult(MediaBatch, await ask('media next', { after })))
-  const checkOptions = { after: begun.after, bytesPerS: options.pace * 1e6, signal: interruption.signal }
-  const damaged: Damage[] = []
-  let [count, sizeBytes] = [0, 0]
+  const { signal } = interruption
+  const checkOptions = { masterKey: findMasterKey(config), after: begun.after, bytesPerS: options.pace * 1e6, signal }
+  let [segmentCount, fileCount, unverifiedCount, sizeBytes] = [0, 0, 0, 0]
   try {
-    for await (const batch of checkSegments({ root, tmp }, next, checkOptions)) {
-      const saved = parseResult(MediaCheckResult, await ask('media checked', { last: batch.last, damaged: batch.damaged }))
-      damaged.push(...saved.damaged)
-      count += batch.count
+    for await (const batch of checkAllMedia(folders, next, checkOptions)) {
+      const { last, damaged, damagedFiles, intactFiles } = batch
+      const saved = parseResult(MediaCheckResult, await ask('media checked', { last, damaged, damagedFiles, intactFiles }))
+      confirmed.damaged.push(...saved.damaged)
+      confirmed.damagedFiles.push(...saved.damagedFiles)
+      segmentCount += batch.segmentCount
+      fileCount += batch.fileCount
+      unverifiedCount += batch.unverifiedCount
       sizeBytes += batch.sizeBytes
-      view.show(sizeBytes / Math.max(1, begun.sizeBytes), `segments, ${formatSize(sizeBytes)} of ${formatSize(begun.sizeBytes)}`)
+      view.show(sizeBytes / Math.max(1, begun.sizeBytes), `files, ${formatSize(sizeBytes)} of ${formatSize(begun.sizeBytes)}`)
     }
-    await ask('media checked', { damaged: [] })
+    await ask('media checked', { damaged: [], damagedFiles: [], intactFiles: [] })
   } catch (error) {
-    if (!interruption.signal.aborted) throw error
+    if (!signal.aborted) throw error
+    const read = `Interrupted after ${formatSize(sizeBytes)}${describeDamage(confirmed)}`
+    return { ...failure(`${read}. The same command resumes there.`), ...confirmed }
+  }
+  const resumed = begun.after ? ', from where the last check was interrupted' : ''
+  const checked = `${segmentCount} segments, ${fileCount} other files, ${formatSize(sizeBytes)}${resumed}`
+  if (confirmed.damaged.length + confirmed.damagedFiles.length > 0)
+    return { ...failure(`${checked}${describeDamage(confirmed)}. Check the disk.`), ...confirmed }
+  if (unverifiedCount > 0)
     return {
-      ...failure(`Interrupted after ${formatSize(sizeBytes)}${describeDamage(damaged)}. The same command resumes there.`),
-      damaged,
+      ...warning(`${checked}. ${unverifiedCount} of the other files were only read: run this where the master key can be read.`),
+      ...confirmed,
     }
-  }
-  const checked = `${count} segments, ${formatSize(sizeBytes)}${begun.after ? ', from where the last check was interrupted' : ''}`
-  if (damaged.length === 0) return { ...ok(`${checked}: all are as they were published.`), damaged }
-  return {
-    ...failure(
-      `${checked}${describeDamage(damaged)}. They are encoded again now, or from the next start on if no server runs: see "video: repaired" in its log. Check the disk.`,
-    ),
-    damaged,
-  }
+  return { ...ok(`${checked}: all are as they were published.`), ...confirmed }
 }
 
 const MAX_LISTED = 5
 
-function describeDamage(damaged: readonly Damage[]): string {
-  if (damaged.length === 0) return ''
+function describeDamage({ damaged, damagedFiles }: Confirmed): string {
+  const files = damagedFiles.length === 0 ? '' : `. ${describeDamagedFiles(damagedFiles)}`.replace(/\.$/, '')
+  if (damaged.length === 0) return files
   const named = damaged
     .slice(0, MAX_LISTED)
     .map(
       ({ videoId, generation, renditionId, number, problem }) => `${videoId}/${generation}/${renditionId}/${number} (${problem})`,
     )
   const more = damaged.length > MAX_LISTED ? ` and ${damaged.length - MAX_LISTED} more` : ''
-  return `; ${damaged.length} damaged: ${named.join(', ')}${more}`
+  const repair = 'They are encoded again now, or from the next start on if no server runs: see "video: repaired" in its log'
+  return `; ${damaged.length} damaged: ${named.join(', ')}${more}. ${repair}${files}`
 }
 
-function parseBatch({ segments, last }: Static<typeof MediaBatch>): Batch {
-  return { segments: segments.map((segment) => ({ ...segment, sha256: Buffer.from(segment.sha256, 'hex') })), last }
+function parseBatch({ segments, files, last }: Static<typeof MediaBatch>): Batch {
+  const bytes = (base64: string | null) => (base64 === null ? null : Buffer.from(base64, 'base64'))
+  return {
+    segments: segments.map((segment) => ({ ...segment, sha256: Buffer.from(segment.sha256, 'hex') })),
+    files: files.map(({ wrappedKey, wrappedContentKey, iv, macs, ...file }) => ({
+      ...{ ...file, sha256: null },
+      ...{ wrappedKey: bytes(wrappedKey), wrappedContentKey: bytes(wrappedContentKey), iv: bytes(iv), macs: bytes(macs) },
+    })),
+    last,
+  }
 }
 
 /** @throws Failure `conflict` when another version answered */

@@ -1,4 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises'
+import { recordDamagedFile } from '../assets/damaged-file.ts'
 import { type Config, dataPaths, readConfig } from '../config.ts'
 import { COMMANDS, type CommandName } from '../control/commands.ts'
 import type { ServerCommandName } from '../control/server-commands.ts'
@@ -55,6 +56,7 @@ async function runOnDataFolder(config: Config, name: CommandName, args: unknown)
   const database = await openDatabase(config)
   try {
     const deps = { ...database, nowS: () => Math.floor(Date.now() / 1000) }
+    const quiet = { chunkQueue: rowQueue, log: openLog('silent') }
     const sessions = sessionsOfAccounts({ ...deps, sessions: new Map() })
     return await COMMANDS[name].run(
       {
@@ -71,7 +73,8 @@ async function runOnDataFolder(config: Config, name: CommandName, args: unknown)
         media: {
           ...deps,
           isEncoding: false,
-          reportDamage: (damage) => reportDamage({ ...deps, chunkQueue: rowQueue, log: openLog('silent') }, damage),
+          reportDamage: (damage) => reportDamage({ ...deps, ...quiet }, damage),
+          recordDamagedFile: (file, problem) => recordDamagedFile({ ...deps, ...quiet }, file, problem),
         },
       },
       args,

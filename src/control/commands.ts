@@ -6,10 +6,10 @@ import { type AccountDeps, createApiKey, findApiKeys, revokeKey, rotateKey } fro
 import { PERMISSIONS } from '../accounts/permission.ts'
 import { listAlerts } from '../alerts/alert.ts'
 import { sendTestMail } from '../alerts/mail-test.ts'
+import { beginCheck, type CheckDeps, nextBatch, saveCheck } from '../assets/media-check.ts'
 import { listAuditEvents } from '../audit/audit-log.ts'
 import type { AlertMailConfig } from '../config.ts'
 import { isDamaged } from '../encode/damage-store.ts'
-import { beginCheck, type CheckDeps, nextBatch, saveCheck } from '../encode/media-check.ts'
 import { Failure } from '../errors.ts'
 import { forgetBackup, recordBackup } from '../installation/backup/last-backup.ts'
 import { findMasterKeyIds } from '../installation/master-key.ts'
@@ -58,11 +58,33 @@ type SegmentKey = Static<typeof SegmentKey>
 const SegmentKey = Type.Object({ videoId: Id, generation: Count, renditionId: Count, number: Count })
 const Damage = Type.Object({ ...SegmentKey.properties, problem: Type.String(), mayHaveBeenSent: Type.Optional(Type.Boolean()) })
 const ListedSegment = Type.Object({ ...SegmentKey.properties, file: Type.String(), sizeBytes: Count, sha256: Type.String() })
+const Position = Type.Union([SegmentKey, Type.Object({ fileId: Count })])
+const FileName = Type.Object({ videoId: Id, name: Type.String() })
+const FileKind = Type.Union([Type.Literal('original'), Type.Literal('poster'), Type.Literal('caption'), Type.Literal('mp4')])
+const Base64 = Type.Union([Type.String(), Type.Null()])
+/** What opens it is wrapped by the master key. */
+const ListedFile = Type.Object({
+  ...FileName.properties,
+  id: Count,
+  kind: FileKind,
+  folder: Type.Union([Type.Literal('sources'), Type.Literal('posters'), Type.Literal('files')]),
+  sizeBytes: Count,
+  damaged: Count,
+  generation: Type.Union([Count, Type.Null()]),
+  ...{ wrappedKey: Base64, wrappedContentKey: Base64, iv: Base64, macs: Base64 },
+})
 
 // The results of the commands of a media check, checked by the client: the server may be another version.
-export const MediaCheckStart = Type.Object({ after: Type.Optional(SegmentKey), sizeBytes: Type.Number() })
-export const MediaBatch = Type.Object({ segments: Type.Array(ListedSegment), last: Type.Optional(SegmentKey) })
-export const MediaCheckResult = Type.Object({ damaged: Type.Array(Damage) })
+export const MediaCheckStart = Type.Object({ after: Type.Optional(Position), sizeBytes: Type.Number() })
+export const MediaBatch = Type.Object({
+  segments: Type.Array(ListedSegment),
+  files: Type.Array(ListedFile),
+  last: Type.Optional(Position),
+})
+export const MediaCheckResult = Type.Object({
+  damaged: Type.Array(Damage),
+  damagedFiles: Type.Array(Type.Object({ ...FileName.properties, kind: FileKind, isMadeAgain: Type.Boolean() })),
+})
 /** Segments that are damaged now, and whether they are being encoded again. */
 export const MediaRepair = Type.Object({ segments: Type.Array(SegmentKey), isRepairing: Type.Boolean() })
 
@@ -179,15 +201,28 @@ export const COMMANDS = {
     beginCheck(media, fromStart),
   ),
   'media next': command(
-    Type.Object({ after: Type.Optional(SegmentKey) }),
+    Type.Object({ after: Type.Optional(Position) }),
     async ({ media }: CommandDeps, { after }): Promise<Static<typeof MediaBatch>> => {
-      const { segments, last } = await nextBatch(media.db, after)
-      return { segments: segments.map((segment) => ({ ...segment, sha256: segment.sha256.toString('hex') })), last }
+      const { segments, files, last } = await nextBatch(media.db, after)
+      const base64 = (bytes: Buffer | null) => bytes?.toString('base64') ?? null
+      return {
+        segments: segments.map((segment) => ({ ...segment, sha256: segment.sha256.toString('hex') })),
+        files: files.map(({ sha256: _, wrappedKey, wrappedContentKey, iv, macs, ...file }) => ({
+          ...file,
+          ...{ wrappedKey: base64(wrappedKey), wrappedContentKey: base64(wrappedContentKey), iv: base64(iv), macs: base64(macs) },
+        })),
+        last,
+      }
     },
   ),
   'media checked': command(
-    Type.Object({ last: Type.Optional(SegmentKey), damaged: Type.Array(Damage) }),
-    async ({ media }: CommandDeps, { last, damaged }) => ({ damaged: await saveCheck(media, last, damaged) }),
+    Type.Object({
+      last: Type.Optional(Position),
+      damaged: Type.Array(Damage),
+      damagedFiles: Type.Array(FileName),
+      intactFiles: Type.Array(FileName),
+    }),
+    ({ media }: CommandDeps, { last, ...found }): Promise<Static<typeof MediaCheckResult>> => saveCheck(media, last, found),
   ),
   'media repair': command(
     Type.Object({ damaged: Type.Array(Damage) }),

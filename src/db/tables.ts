@@ -409,6 +409,8 @@ type FileTable = {
   attempts: Generated<number>
   /** Of an MP4 that could not be made: the reason, for its owner. */
   problem: string | null
+  /** 1: its file was found missing or changed, and has neither been made again nor found intact since. Not of renditions. */
+  damaged: Generated<number>
 }
 
 type OtpTable = {

@@ -1,13 +1,22 @@
 import { readFile } from 'node:fs/promises'
 import { Readable } from 'node:stream'
 import { setTimeout as pause } from 'node:timers/promises'
-import { insertExtractedPosters, isPosterExtractionDone, type NewPoster } from '../catalogue/poster-store.ts'
+import type { GenerationKey } from '../catalogue/generation-key.ts'
+import {
+  forgetPosterExtraction,
+  insertExtractedPosters,
+  isPosterExtractionDone,
+  type NewPoster,
+} from '../catalogue/poster-store.ts'
 import { createSegmentIvDeriver, decryptSegment, deriveWindowKey } from '../crypto/content-key.ts'
 import { windowOfVideoSegment } from '../crypto/key-window.ts'
 import { sealBlob } from '../crypto/sealed-blob.ts'
 import { newToken } from '../crypto/secret.ts'
+import type { Db } from '../db/database.ts'
 import { isHostFailure } from '../errors.ts'
 import { blobPath, putBlob, removeBlobs } from '../storage/folder.ts'
+import { type ChunkQueue, queueRepair } from './chunk-queue.ts'
+import { findPlayable } from './damage-store.ts'
 import type { EncodeDeps } from './encode-deps.ts'
 import { extractPosters, type Poster } from './extract-posters.ts'
 import { findInit, findSegment, moveToReadyIfPlayable } from './generation-store.ts'
@@ -50,6 +59,14 @@ export async function addPosters(
   })
   if (isReady) deps.log.info({ videoId: video.videoId }, 'video: ready')
   if (!isWanted) for (const { blob } of posters) await removeBlobs(deps.folders.posters, blob)
+}
+
+/** Has the posters of a generation extracted again, with its first chunk. False: they will not be, such as those of a failed video. */
+export async function requeuePosters(tx: Db, queue: ChunkQueue, video: GenerationKey): Promise<boolean> {
+  if (!(await findPlayable(tx, [video.videoId])).has(video.videoId)) return false
+  const isQueued = await queueRepair(tx, queue, { ...video, kind: 'video', firstSegment: 0 })
+  if (isQueued) await forgetPosterExtraction(tx, video)
+  return !(await isPosterExtractionDone(tx, video))
 }
 
 /** Undefined when it failed each time, or took too long while the video could have played. */

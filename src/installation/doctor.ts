@@ -3,6 +3,8 @@ import { join } from 'node:path'
 import { KEY_WARNING_S } from '../alerts/operations.ts'
 import { checkMailServer, serverName } from '../alerts/smtp.ts'
 import { UNKNOWN_PROXY } from '../alerts/unknown-proxy.ts'
+import { describeDamagedFiles } from '../assets/damaged-file.ts'
+import type { FileKind, FileName } from '../assets/file-damage-store.ts'
 import type { Config } from '../config.ts'
 import { openSandbox, sandboxAdvice } from '../encode/sandbox.ts'
 import { Failure, hostFailure } from '../errors.ts'
@@ -90,6 +92,7 @@ export async function examineInstallation(
       ...(await asFinding(async () => judgeLastBackup(await readSetting(LAST_BACKUP), Date.now()))),
     })
     checks.push({ check: 'webhook deliveries', ...(await asFinding(() => examineWebhooks(config))) })
+    checks.push({ check: 'files', ...(await asFinding(() => examineFiles(config))) })
     checks.push({ check: 'API keys', ...(await asFinding(() => examineApiKeys(config, Date.now() / 1000))) })
   }
   if (config.alertMail) checks.push({ check: 'e-mail', ...(await asFinding(() => examineMail(config))) })
@@ -125,6 +128,25 @@ async function examineWebhooks(config: Config): Promise<Finding> {
   if (failing.length === 0) return ok('No webhook is failing.')
   const ids = nameSome(failing.map(({ id }) => id))
   return warning(`Failing webhooks: ${ids}. See what one answers with reelgate hook test, while the server runs.`)
+}
+
+/** An MP4 that is to be made again has no file, and extracted posters no time; both have one again, or a reason, when that has ended. */
+const DAMAGED_FILES = `select file.type as kind, file.video_id as "videoId", coalesce(source.file, file.blob, file.video_id) as name,
+    case when file.type = 'mp4' then file.enabled
+      when file.attachment_id = 'drawn' and generation.posters_extracted_at_s is null then 1 else 0 end as remade
+  from file join video on video.id = file.video_id
+  left join source on source.video_id = file.video_id and file.type = 'original'
+  left join generation on generation.video_id = file.video_id and generation.number = file.generation
+  where damaged = 1 and video.deleted_at_s is null order by file.id`
+
+/** Files that were found missing or changed, by a check or by a request. */
+async function examineFiles(config: Config): Promise<Finding> {
+  const { peekRows, appliedMigrations, migrations } = await locateDatabase(config)
+  if ((await appliedMigrations()).length < migrations.length) return ok('Not known before the first start of this version.')
+  const rows = await peekRows<FileName & { kind: FileKind; remade: number }>('file', DAMAGED_FILES)
+  const damaged = rows.map(({ remade, ...file }) => ({ ...file, isMadeAgain: Number(remade) === 1 }))
+  if (damaged.length === 0) return ok('None is known to be damaged; reelgate doctor --media reads all.')
+  return (damaged.every(({ isMadeAgain }) => isMadeAgain) ? warning : failure)(describeDamagedFiles(damaged))
 }
 
 async function examineApiKeys(config: Config, nowS: number): Promise<Finding> {

@@ -2,14 +2,15 @@ import type { Logger } from 'pino'
 import type { KeyUseTracker } from '../accounts/key-use.ts'
 import { pruneAlerts } from '../alerts/alert.ts'
 import { checkOperations, type OperationsCheckDeps } from '../alerts/operations.ts'
+import { type CheckDeps, sweepMedia } from '../assets/media-check.ts'
 import { pruneAuditLog } from '../audit/audit-log.ts'
 import type { DeletionDeps, VideoFolders } from '../catalogue/deletion.ts'
 import { FILE_BLOB_NAME, listReferencedFileBlobs } from '../catalogue/file-store.ts'
 import { deleteEndedTrash } from '../catalogue/trash.ts'
+import type { MasterKey } from '../crypto/master-key.ts'
 import type { Db } from '../db/database.ts'
 import type { Write } from '../db/write.ts'
 import { listReferencedSegments, SEGMENT_BLOB } from '../encode/generation-store.ts'
-import { type CheckDeps, sweepSegments } from '../encode/media-check.ts'
 import { logLevelFor } from '../errors.ts'
 import { pruneStoredResponses } from '../idempotency/idempotency.ts'
 import { deleteExpiredUploads } from '../ingest/expired-uploads.ts'
@@ -41,7 +42,9 @@ export type MaintenanceDeps = Pick<
   folders: VideoFolders
   savePlayback(): Promise<void>
   deletion: DeletionDeps
+  masterKey: MasterKey
   reportDamage: CheckDeps['reportDamage']
+  recordDamagedFile: CheckDeps['recordDamagedFile']
   keyUses: KeyUseTracker
   bans: BanPruneDeps
   usage: Usage
@@ -86,7 +89,7 @@ export function startMaintenance(deps: MaintenanceDeps): { stop(): Promise<void>
   /** At its own pace: a large installation takes days. */
   async function checkMedia(): Promise<void> {
     isChecking = true
-    await logErrorsQuietly(log, 'maintenance: checking segments failed', () => sweepSegments(deps, stopping.signal))
+    await logErrorsQuietly(log, 'maintenance: checking files failed', () => sweepMedia(deps, stopping.signal))
     isChecking = false
   }
 

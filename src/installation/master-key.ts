@@ -31,6 +31,16 @@ export function readMasterKey(config: Config): MasterKey | undefined {
   return readMasterKeyFile(config.masterKeyFile)
 }
 
+/** The same; undefined also where this process cannot read it, such as where only the server can. */
+export function findMasterKey(config: Config): MasterKey | undefined {
+  try {
+    return readMasterKey(config)
+  } catch (error) {
+    if (error instanceof Failure) return undefined
+    throw error
+  }
+}
+
 /** Whether the key is in a file that this program writes. Elsewhere its owner stores it. */
 export function hasKeyFile(config: Pick<Config, 'masterKeyPlace'>): boolean {
   return config.masterKeyPlace === 'REELGATE_MASTER_KEY_FILE'

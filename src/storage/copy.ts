@@ -23,9 +23,19 @@ export function checkHash(expected: Buffer): FileCheck {
   return { add: () => undefined, isIntact: (sha256) => sha256.equals(expected) }
 }
 
-/** The SHA-256 of a file; undefined when it does not exist, cannot be read, or is not intact. */
-export async function hashFile(path: string, check = NO_CHECK): Promise<Buffer | undefined> {
-  const sha256 = await readWhole(path, async (bytes) => check.add(bytes))
+/**
+ * The SHA-256 of a file; undefined when it does not exist, cannot be read, or is not intact.
+ * @param pace is awaited after each part that was read
+ */
+export async function hashFile(
+  path: string,
+  check = NO_CHECK,
+  pace: (sizeBytes: number) => Promise<void> = async () => undefined,
+): Promise<Buffer | undefined> {
+  const sha256 = await readWhole(path, async (bytes) => {
+    check.add(bytes)
+    await pace(bytes.length)
+  })
   return sha256 && check.isIntact(sha256) ? sha256 : undefined
 }
 

@@ -1,17 +1,19 @@
-import { readFile, rm, writeFile } from 'node:fs/promises'
+import { copyFile, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { type Reelgate, startReelgate } from '../in-process.ts'
-import { readRows } from '../rows.ts'
+import { runCli } from '../reelgate.ts'
+import { changeRows, readRows } from '../rows.ts'
 import { makeVideo } from '../videos.ts'
-import { addFile, SRT } from './sample-files.ts'
+import { addFile, makeImage, SRT } from './sample-files.ts'
 
 type WithVideo = Reelgate & { videoId: string }
 
-/** A video with captions and an MP4. */
+/** A video with captions, a poster of its owner's and an MP4. */
 async function startWithFiles(): Promise<WithVideo> {
   const reelgate = await startReelgate({ video: await makeVideo() })
   const { owner, videoId } = reelgate
+  expect((await addFile(owner, videoId, await makeImage('640x360'))).status).toBe(200)
   expect((await addFile(owner, videoId, SRT, 'en')).status).toBe(200)
   await owner.call('POST', `/api/videos/${videoId}/files`, { body: { type: 'mp4' } })
   await expect.poll(() => rowOf(reelgate, 'mp4').blob).toBeTruthy()
@@ -19,7 +21,7 @@ async function startWithFiles(): Promise<WithVideo> {
 }
 
 function rowOf(reelgate: WithVideo, type: string): { id: number; blob: string | null; token: string | null } {
-  const query = 'select id, blob, token from file where video_id = ? and type = ? order by id'
+  const query = 'select id, blob, token from file where video_id = ? and type = ? order by id desc'
   const [row] = readRows<{ id: number; blob: string | null; token: string | null }>(reelgate, query, reelgate.videoId, type)
   return row ?? expect.fail(`there is no ${type}`)
 }
@@ -78,3 +80,109 @@ test.each(DAMAGE)(
     expect((await download(reelgate, ids.get('mp4') ?? 0)).status).toBe(200)
   },
 )
+
+type Finding = { check: string; state: string; says: string; damagedFiles?: { kind: string; isMadeAgain: boolean }[] }
+
+async function doctor({ env }: Reelgate, check: string, ...options: string[]): Promise<Finding> {
+  const { stdout } = await runCli(['doctor', '--json', ...options], env)
+  return (JSON.parse(stdout) as Finding[]).find((finding) => finding.check === check) ?? expect.fail(stdout)
+}
+
+const KINDS = ['original', 'caption', 'poster', 'mp4']
+
+test.each(DAMAGE)(
+  'F-57: doctor --media finds an original, captions, a poster and an MP4 that are $how, and plain doctor names them with what to do',
+  async ({ damage }) => {
+    const reelgate = await startWithFiles()
+    expect(await doctor(reelgate, 'media', '--media')).toMatchObject({ state: 'ok', damagedFiles: [] })
+    expect(await doctor(reelgate, 'files')).toMatchObject({ state: 'ok' })
+    const lasting = ['original', 'caption', 'poster'].map((kind) => pathOf(reelgate, kind))
+    for (const path of lasting) await copyFile(path, `${path}.backup`)
+    for (const kind of KINDS) await damage(pathOf(reelgate, kind))
+    const found = await doctor(reelgate, 'media', '--media')
+    expect(found).toMatchObject({
+      state: 'trouble',
+      says: expect.stringMatching(/uploaded files .*Copy them from media\/sources/),
+    })
+    expect(found.damagedFiles?.map(({ kind, isMadeAgain }) => `${kind} ${isMadeAgain}`).sort()).toEqual([
+      'caption false',
+      'mp4 true',
+      'original false',
+      'poster false',
+    ])
+    await expect.poll(() => rowOf(reelgate, 'mp4').blob).toBeTruthy()
+    const named = await doctor(reelgate, 'files')
+    expect(named).toMatchObject({ state: 'trouble' })
+    for (const path of lasting) expect(named.says).toContain(path.split('/').slice(-2).join('/'))
+    expect(named.says).toMatch(/posters .*set others and delete these.*captions .*upload them again and delete these/)
+    expect(named.says).not.toMatch(/MP4|made again by/)
+
+    for (const path of lasting) await copyFile(`${path}.backup`, path)
+    expect(await doctor(reelgate, 'media', '--media')).toMatchObject({ state: 'ok' })
+    expect(await doctor(reelgate, 'files')).toMatchObject({ state: 'ok' })
+  },
+)
+
+test('F-57: the weekly check of a running server finds changed files, and so does a request; plain doctor names both', async () => {
+  const reelgate = await startWithFiles()
+  await flipByte(pathOf(reelgate, 'caption'))
+  expect((await download(reelgate, rowOf(reelgate, 'caption').id)).status).toBe(503)
+  expect((await doctor(reelgate, 'files')).says).toContain(rowOf(reelgate, 'caption').blob)
+  await reelgate.stop()
+  for (const kind of ['original', 'mp4']) await flipByte(pathOf(reelgate, kind))
+  const mp4 = rowOf(reelgate, 'mp4').blob
+  changeRows(reelgate, `update setting set value = '{"beganAtS":0}' where name = 'media-sweep'`)
+  await reelgate.restart()
+  await expect.poll(() => doctor(reelgate, 'files')).toMatchObject({ says: expect.stringMatching(/uploaded files .*captions /) })
+  await expect.poll(() => [null, mp4].includes(rowOf(reelgate, 'mp4').blob)).toBe(false)
+})
+
+test('F-57: an empty folder of sources counts as a disk that is not mounted: nothing is marked', async () => {
+  const reelgate = await startWithFiles()
+  await rm(join(reelgate.dataDir, 'sources', reelgate.videoId), { recursive: true })
+  expect(await doctor(reelgate, 'media', '--media')).toMatchObject({ says: expect.stringContaining('Mount its disk') })
+  expect(await doctor(reelgate, 'files')).toMatchObject({ state: 'ok' })
+})
+
+const extractedPosters = (reelgate: WithVideo) =>
+  readRows<{ id: number; blob: string; token: string }>(
+    reelgate,
+    "select id, blob, token from file where attachment_id = 'drawn' and video_id = ? order by id",
+    reelgate.videoId,
+  )
+
+test('F-58: an extracted poster that the disk has lost is made again from the source, at the same address', async () => {
+  const reelgate = await startReelgate({ video: await makeVideo() })
+  const [large, small] = extractedPosters(reelgate)
+  if (!large || !small) return expect.fail('there are no posters')
+  const get = (token: string) => fetch(`${reelgate.url}/poster/${token}.jpg`)
+  const before = Buffer.from(await (await get(large.token)).arrayBuffer())
+  for (const { blob } of [large, small]) await flipByte(join(reelgate.dataDir, 'posters', blob))
+  const response = await get(large.token)
+  expect([response.status, await response.text()]).toEqual([503, expect.stringMatching(/It is being made again/)])
+  await expect.poll(async () => (await get(large.token)).status).toBe(200)
+  expect(Buffer.from(await (await get(large.token)).arrayBuffer()).equals(before)).toBe(true)
+  expect((await get(small.token)).status).toBe(200)
+  expect(extractedPosters(reelgate).map(({ id, token }) => [id, token])).toEqual(
+    [large, small].map(({ id, token }) => [id, token]),
+  )
+  expect(await doctor(reelgate, 'files')).toMatchObject({ state: 'ok' })
+})
+
+test('F-58: doctor --media without a server has an extracted poster made again by the next start; a deleted one stays deleted', async () => {
+  const reelgate = await startReelgate({ video: await makeVideo() })
+  const [large, small] = extractedPosters(reelgate)
+  if (!large || !small) return expect.fail('there are no posters')
+  await reelgate.owner.call('DELETE', `/api/videos/${reelgate.videoId}/files/${small.id}`)
+  await reelgate.stop()
+  await rm(join(reelgate.dataDir, 'posters', large.blob))
+  expect((await doctor(reelgate, 'media', '--media')).damagedFiles).toMatchObject([{ kind: 'poster', isMadeAgain: true }])
+  expect(await doctor(reelgate, 'files')).toMatchObject({
+    state: 'warning',
+    says: expect.stringMatching(/made again by the server/),
+  })
+  await reelgate.restart()
+  await expect.poll(async () => (await fetch(`${reelgate.url}/poster/${large.token}.jpg`)).status).toBe(200)
+  expect(extractedPosters(reelgate).map(({ id }) => id)).toEqual([large.id])
+  expect(await doctor(reelgate, 'files')).toMatchObject({ state: 'ok' })
+})

@@ -1,6 +1,7 @@
 import { findKeyHolder } from '../../src/accounts/api-key-store.ts'
 import * as alerts from '../../src/alerts/alert-store.ts'
 import * as alertMails from '../../src/alerts/mail-store.ts'
+import * as fileDamage from '../../src/assets/file-damage-store.ts'
 import * as mp4s from '../../src/assets/mp4-store.ts'
 import * as acts from '../../src/audit/audit-store.ts'
 import * as files from '../../src/catalogue/file-store.ts'
@@ -237,6 +238,8 @@ export const ALWAYS: readonly Call[] = [
   ['an MP4 that is made', 400, finishAnMp4],
   ['a video whose chunks are all done', 300, (db) => generations.findUnfinished(db, [])],
   ['segments with new addresses', 20, (db) => damage.listRepairs(db, VIDEO)],
+  ['what is known of a damaged file', 30, (db) => fileDamage.findFileDamage(db, { videoId: V, name: 'x' })],
+  ['files to be checked', 500, (db) => fileDamage.listFilesAfter(db, 100, 20)],
   ['segments to be checked', 250, (db) => damage.listSegmentsAfter(db, { ...VIDEO, renditionId: 1, number: 0 }, 20)],
   ['whether all chunks of one video are done', 20, (db) => generations.findUnfinished(db, [], V)],
   ['abandoned uploads', 250, (db) => policies.listExpiredUploads(db, 5_000, 20)],

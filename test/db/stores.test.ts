@@ -5,6 +5,7 @@ import * as keys from '../../src/accounts/api-key-store.ts'
 import * as storage from '../../src/accounts/storage-store.ts'
 import * as alerts from '../../src/alerts/alert-store.ts'
 import * as alertMails from '../../src/alerts/mail-store.ts'
+import * as fileDamage from '../../src/assets/file-damage-store.ts'
 import * as mp4s from '../../src/assets/mp4-store.ts'
 import * as acts from '../../src/audit/audit-store.ts'
 import * as files from '../../src/catalogue/file-store.ts'
@@ -686,6 +687,19 @@ const STORES: readonly (readonly [store: string, calls: readonly Call[]])[] = [
       },
       async (tx) => mp4s.finishMp4(tx, (await mp4s.findPendingMp4(tx, A, []))?.id ?? 0, { blob: 'm', sizeBytes: 2 ** 40 }),
       (tx) => mp4s.finishMp4(tx, 0, { enabled: 0 }),
+      (tx) => fileDamage.listFilesAfter(tx, 0, 3),
+      (tx) => fileDamage.listFilesAfter(tx, 3, 100),
+      (tx) => fileDamage.totalFileSizeAfter(tx, 0),
+      (tx) => fileDamage.totalFileSizeAfter(tx, 10 ** 6),
+      async (tx) => {
+        const name = { videoId: V1, name: poster.blob }
+        const found = (await fileDamage.findFileDamage(tx, name)) ?? expect.fail('no poster')
+        await fileDamage.setFileDamaged(tx, found.id, 1)
+        return [found, await fileDamage.findFileDamage(tx, name), await fileDamage.findFileDamage(tx, { ...name, name: 'x' })]
+      },
+      (tx) => posters.forgetPosterExtraction(tx, VIDEO),
+      (tx) => posters.insertExtractedPosters(tx, VIDEO, [{ ...poster, blob: 'again', token: 'u' }], 4),
+      (tx) => fileDamage.findFileDamage(tx, { videoId: V1, name: 'again' }),
       (tx) => mp4s.requeueMp4(tx, 'm'),
       (tx) => demo.insertDemo(tx, V1),
       (tx) => demo.findDemoVideo(tx),

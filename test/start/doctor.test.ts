@@ -44,6 +44,7 @@ test('with and without a running server the doctor finds nothing wrong, and says
       'master key',
       'backup',
       'webhook deliveries',
+      'files',
       'API keys',
       'outbound requests',
     ])

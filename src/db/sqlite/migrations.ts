@@ -20,6 +20,7 @@ import { storageDays } from './migrations/0018-storage-days.ts'
 import { storageLimit } from './migrations/0019-storage-limit.ts'
 import { people } from './migrations/0022-people.ts'
 import { viewerNames } from './migrations/0024-viewer-names.ts'
+import { damagedFiles } from './migrations/0025-damaged-files.ts'
 import { openWorkAndRepairs } from './migrations/0026-open-work-and-repairs.ts'
 
 /** In order; a released one never changes. */
@@ -45,5 +46,6 @@ export const MIGRATIONS: Record<string, Migration> = {
   '0019-storage-limit': storageLimit,
   '0022-people': people,
   '0024-viewer-names': viewerNames,
+  '0025-damaged-files': damagedFiles,
   '0026-open-work-and-repairs': openWorkAndRepairs,
 }

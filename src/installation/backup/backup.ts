@@ -13,7 +13,7 @@ import {
 } from '../../db/sqlite/snapshot.ts'
 import type { SegmentKey } from '../../encode/damage-store.ts'
 import { Failure, isDiskFull } from '../../errors.ts'
-import { idOf, readMasterKey } from '../master-key.ts'
+import { findMasterKey, idOf } from '../master-key.ts'
 import { MASTER_KEY_ID } from '../master-key-id.ts'
 import { type AddedMedia, type AddMedia, addMedia } from './add-media.ts'
 import {
@@ -114,7 +114,7 @@ async function addBackup(
       using snapshot = openSnapshot(unfinished.rows)
       assertSameInstallation(backups, folder, snapshot)
       assertOneMasterKey(snapshot)
-      const masterKey = findMasterKey(config, snapshot)
+      const masterKey = findKeyOf(snapshot, config)
       const added = await addFiles(config, folder, snapshot, { known, masterKey, nowMs, verifyAll, listener })
       total.copiedBytes += added.copiedBytes
       total.linkedBytes += added.linkedBytes
@@ -142,14 +142,9 @@ function segmentOf({ videoId, generation, renditionId, number }: NamedFile): Seg
 }
 
 /** The key that the rows need. Without it a backup is made all the same: it may be in a place that only the server can read. */
-function findMasterKey(config: Config, snapshot: Snapshot): MasterKey | undefined {
-  try {
-    const ring = readMasterKey(config)
-    return ring && [ring, ...ring.older].some((key) => idOf(key) === snapshot.setting(MASTER_KEY_ID)) ? ring : undefined
-  } catch (error) {
-    if (error instanceof Failure) return undefined
-    throw error
-  }
+function findKeyOf(snapshot: Snapshot, config: Config): MasterKey | undefined {
+  const ring = findMasterKey(config)
+  return ring && [ring, ...ring.older].some((key) => idOf(key) === snapshot.setting(MASTER_KEY_ID)) ? ring : undefined
 }
 
 function assertSameInstallation([last]: readonly Backup[], folder: string, snapshot: Snapshot): void {

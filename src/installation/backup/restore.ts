@@ -2,7 +2,8 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync } from 'node:f
 import { mkdtemp, rename, rm, writeFile } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { sql } from 'kysely'
-import { requeueMp4 } from '../../assets/mp4-store.ts'
+import { recordDamagedFile } from '../../assets/damaged-file.ts'
+import { createThrottle } from '../../assets/media-check.ts'
 import { type Config, dataPaths } from '../../config.ts'
 import { type MasterKey, writeMasterKey } from '../../crypto/master-key.ts'
 import { keyFromPhrase } from '../../crypto/recovery-phrase.ts'
@@ -20,7 +21,6 @@ import {
   openSnapshot,
 } from '../../db/sqlite/snapshot.ts'
 import { rowQueue } from '../../encode/chunk-queue.ts'
-import { createThrottle } from '../../encode/media-check.ts'
 import { reportDamage } from '../../encode/repair.ts'
 import { Failure, isDiskFull } from '../../errors.ts'
 import { checkHash, copyFile, hashFile } from '../../storage/copy.ts'
@@ -248,20 +248,16 @@ async function copyAllRows(
 
 const pathOf = ({ folder, name }: Pick<NamedFile, 'folder' | 'name'>) => `${folder}/${name}`
 
-/** The first start makes again what can be made: a segment from the source of its video, an MP4 from its segments. */
+/** The first start makes again what can be made: a segment or an extracted poster from the source of its video, an MP4 from its segments. */
 async function recordLoss(
   { write }: Database,
   { folder, name, videoId, generation, renditionId, number }: NamedFile,
 ): Promise<void> {
-  if (folder === 'segments' && generation !== null && renditionId !== null && number !== null)
-    await reportDamage(
-      { write, chunkQueue: rowQueue, log: { error: () => undefined } },
-      {
-        ...{ videoId, generation, renditionId, number },
-        problem: 'its file is not in the backup',
-      },
-    )
-  if (folder === 'files') await write((tx) => requeueMp4(tx, name))
+  const deps = { write, chunkQueue: rowQueue, log: { error: () => undefined } }
+  const problem = 'its file is not in the backup'
+  if (folder !== 'segments') await recordDamagedFile(deps, { videoId, name }, problem)
+  else if (generation !== null && renditionId !== null && number !== null)
+    await reportDamage(deps, { videoId, generation, renditionId, number, problem })
 }
 
 /**
