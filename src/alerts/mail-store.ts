@@ -77,7 +77,8 @@ export async function listAlertsOfMail(
     .limit(limit)
     .execute()
   const idsOf = alerts.map(({ videoIds }) => parseVideoIds(videoIds).slice(0, MAX_MAILED_VIDEOS))
-  const rows = await db.selectFrom('video').select(['id', 'title']).where('id', 'in', idsOf.flat()).execute()
+  const titlesOf = (ids: readonly string[]) => db.selectFrom('video').select(['id', 'title']).where('id', 'in', ids).execute()
+  const rows = idsOf.flat().length > 0 ? await titlesOf(idsOf.flat()) : []
   const titles = new Map(rows.map(({ id, title }) => [id, title]))
   return alerts.map(({ videoIds: _, ...alert }, index) => ({
     ...alert,

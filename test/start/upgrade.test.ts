@@ -7,8 +7,13 @@ import { makeVideo } from '../videos.ts'
 
 /** What the versions after 0.2.0 added to its tables. */
 const ADDED_SINCE = [
+  'drop index file_damaged',
+  'alter table file drop column damaged',
   'drop index chunk_open',
   'drop index chunk_by_age',
+  'drop index segment_repaired',
+  'alter table segment drop column repairs',
+  'alter table video drop column added_by',
   'alter table account drop column storage_limit_bytes',
   'drop table storage_day',
   'drop index video_by_title',
