@@ -29,7 +29,7 @@ export async function readFrameTimes(
 ): Promise<number[][]> {
   const frameBytes = source.sizeBytes / (durationS * averageHz)
   const count = Math.round(Math.min(MAX_FRAMES, Math.max(MIN_FRAMES, MAX_READ_BYTES / frameBytes)))
-  // Only where the beginning certainly ends before the middle: the two are told apart by their numbers of packets.
+  // Only where the beginning certainly ends before the middle: their packets are distinguished by how many there are.
   const hasMiddle = isSeekable && durationS * averageHz > 4 * count
   const middle = hasMiddle ? `,${(startS + durationS / 2).toFixed(3)}%+#${Math.ceil(count / 4)}` : ''
   const times: (number | undefined)[] = []

@@ -24,7 +24,7 @@ export function clientAddresses(isProxy: (address: string) => boolean): AddressO
   }
 }
 
-/** Calls `report` for each request that a proxy has forwarded which nobody trusts, with the address of that proxy. */
+/** Calls `report` for each request that a proxy has forwarded that is not trusted, with its address. */
 export function reportUnknownProxies(
   app: App,
   isUnknownProxy: (address: string) => boolean,

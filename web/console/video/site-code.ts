@@ -79,7 +79,7 @@ function formatJson(body: OtpBody, indentation: number): string {
   return Object.keys(body).length === 1 ? JSON.stringify(body) : lines.replaceAll('\n', `\n${' '.repeat(indentation)}`)
 }
 
-/** `needsViewer`: a watermark shows who watches, and nobody can watch without being known. */
+/** `needsViewer`: a watermark shows who watches, so each viewer must be known. */
 type CodeOptions = { otpUrl: string; html: string; body: OtpBody; needsViewer: boolean }
 
 function curlCode({ otpUrl, body }: CodeOptions): string {
