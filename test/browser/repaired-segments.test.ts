@@ -1,9 +1,14 @@
-import { randomFillSync } from 'node:crypto'
-import type { Browser, Route } from 'playwright-core'
+import { hash, randomFillSync } from 'node:crypto'
+import { readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Browser, Response, Route } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { startSharedReelgate } from '../in-process.ts'
+import { listSegments, type StoredSegment } from '../data-folder.ts'
+import { type Reelgate, startReelgate, startSharedReelgate } from '../in-process.ts'
 import { sampleOf } from '../sample.ts'
+import { readMediaPlaylist } from '../viewer.ts'
 import { startChromium } from './chromium.ts'
+import { compareWithSource } from './frame-pixels.ts'
 import { lookAtPlayer, openTab, playerAddress } from './player.ts'
 import { makeSmallVideo } from './videos.ts'
 
@@ -34,6 +39,21 @@ const DAMAGES = [
   ['has a changed beginning', (route: Route) => changeBody(route, (body) => body.fill(0, 64, 96))],
 ] as const
 
+/** What parses and appends, and only the decoders of pictures and sound notice. */
+const DAMAGED_FRAMES = [
+  ['in one place', (route: Route) => changeBody(route, (body) => body.fill(0, body.length >> 1, (body.length >> 1) + 64))],
+  [
+    'in its second half',
+    (route: Route) => changeBody(route, (body) => randomFillSync(body, body.length >> 1, 0.4 * body.length)),
+  ],
+  ['throughout', (route: Route) => changeBody(route, flipBytes)],
+] as const
+
+function flipBytes(body: Buffer): Buffer {
+  for (let at = 1500; at < body.length; at += 700) body.writeUInt8(body.readUInt8(at) ^ 255, at)
+  return body
+}
+
 async function changeBody(route: Route, change: (body: Buffer) => Buffer): Promise<void> {
   const response = await route.fetch()
   await route.fulfill({ response, body: change(await response.body()) })
@@ -43,23 +63,26 @@ async function changeBody(route: Route, change: (body: Buffer) => Buffer): Promi
 async function openAtDamage(damage: (route: Route) => Promise<void>, { isRepaired }: { isRepaired: boolean }) {
   const page = await openTab(await chromium.newContext())
   const playlists: string[] = []
-  let isFound = false
+  const requested = new Set<number>()
+  let sentDamaged = 0
   await page.route('**/media/**', async (route) => {
     const url = route.request().url()
+    const [, number] = /\/(\d+)(\.1)?\.m4s$/.exec(url) ?? []
+    if (number !== undefined) requested.add(Number(number))
     if (!DAMAGED.test(url)) return route.continue({ url: url.replace(/\.1\.m4s$/, '.m4s') })
-    isFound = true
+    sentDamaged++
     await damage(route)
   })
   await page.route('**/playlist/*', async (route) => {
     const response = await route.fetch()
     if (!route.request().url().endsWith('/main')) playlists.push(route.request().url())
     const text = await response.text()
-    await route.fulfill({ response, body: isFound && isRepaired ? text.replaceAll(/\/5\.m4s/g, '/5.1.m4s') : text })
+    await route.fulfill({ response, body: sentDamaged > 0 && isRepaired ? text.replaceAll(/\/5\.m4s/g, '/5.1.m4s') : text })
   })
   const player = lookAtPlayer(page)
   await page.goto(playerAddress(reelgate.url, await reelgate.owner.issueOtp(reelgate.videoId), '&t=19'))
   await player.play()
-  return { player, playlists }
+  return { player, playlists, requested, sentDamaged: () => sentDamaged }
 }
 
 test.each(sampleOf('damages of a segment', DAMAGES, 1))(
@@ -72,6 +95,23 @@ test.each(sampleOf('damages of a segment', DAMAGES, 1))(
   },
 )
 
+test.each(sampleOf('damaged frames', DAMAGED_FRAMES, 1))(
+  'F-47: after a segment whose frames are damaged %s, so that only a decoder notices, the player plays on with the repaired one by itself',
+  async (_, damage) => {
+    const { player, playlists, requested } = await openAtDamage(damage, { isRepaired: true })
+    await player.playsPast(22)
+    expect(Math.min(...requested)).toBe(4) // where it was, not from the beginning
+    expect(mostReadings(playlists)).toBeLessThanOrEqual(3) // once more each, for pictures and sound
+  },
+)
+
+test('F-47: a segment that no decoder can read, and that was not repaired, is tried a few times, and the player says that something went wrong', async () => {
+  const { player, playlists, sentDamaged } = await openAtDamage((route) => changeBody(route, flipBytes), { isRepaired: false })
+  await player.shows('refused', 'internal')
+  expect(mostReadings(playlists)).toBeLessThanOrEqual(5)
+  expect(sentDamaged()).toBeLessThanOrEqual(2 * 4) // pictures and sound, for each media source
+})
+
 test('F-47: for a segment that is gone and was not repaired the playlist is read once more, and the player says that the video is gone', async () => {
   const { player, playlists } = await openAtDamage(isGone, { isRepaired: false })
   await player.shows('refused', 'video-gone')
@@ -80,6 +120,72 @@ test('F-47: for a segment that is gone and was not repaired the playlist is read
 
 /** Video and audio each have a playlist, and a damaged segment in it. */
 function expectReadOnceMore(playlists: readonly string[]) {
-  const times = [...new Set(playlists)].map((playlist) => playlists.filter((one) => one === playlist).length)
-  expect(Math.max(...times)).toBe(2)
+  expect(mostReadings(playlists)).toBe(2)
+}
+
+function mostReadings(playlists: readonly string[]): number {
+  return Math.max(...[...new Set(playlists)].map((playlist) => playlists.filter((one) => one === playlist).length))
+}
+
+const CHANGES = [
+  { when: 'before it was ever sent', isSentBefore: false },
+  { when: 'after it was sent to another viewer', isSentBefore: true },
+]
+const SEGMENT_S = 4
+/** SSIM; measured: 0.72 and better, and 0.58 for other frames. */
+const ALIKE = 0.65
+
+// Each with a server of its own: the third request of a segment would be answered from memory.
+test.each(sampleOf('changes on the disk', CHANGES, 1))(
+  'F-65: a video plays across a segment whose bytes changed on the disk $when: they are never sent, it is encoded again, and its frames are shown',
+  async ({ isSentBefore }) => {
+    const number = 5
+    const reelgate = await startReelgate({ video: await makeSmallVideo() })
+    const segments = listSegments(reelgate, reelgate.videoId).filter((segment) => segment.number === number)
+    expect(segments).toHaveLength(2) // pictures and sound
+    const files = segments.map(({ file }) => join(reelgate.dataDir, 'segments', file))
+    const whole = await Promise.all(files.map((file) => readFile(file)))
+    if (isSentBefore) expect(await downloadSegments(reelgate, segments)).toEqual(whole)
+    await Promise.all(files.map((file, at) => writeFile(file, flipBytes(Buffer.from(whole[at] ?? '')))))
+
+    const page = await openTab(await chromium.newContext())
+    const responses: Response[] = []
+    page.on('response', (response) => {
+      if (/\/(\d+)(\.\d+)?\.m4s$/.exec(response.url())?.[1] === String(number)) responses.push(response)
+    })
+    const player = lookAtPlayer(page)
+    const placeS = number * SEGMENT_S
+    await page.goto(playerAddress(reelgate.url, await reelgate.owner.issueOtp(reelgate.videoId), `&t=${placeS - 1}`))
+    await player.play()
+    const shown = await player.takeFrames(placeS + 0.5, placeS + 3)
+    await player.playsPast(placeS + SEGMENT_S)
+
+    for (const { source } of await compareWithSource(shown, await makeSmallVideo())) expect(source).toBeGreaterThan(ALIKE)
+    expect(new Set(responses.map((response) => response.status()))).toEqual(new Set([503, 404, 200]))
+    const sent = responses.filter((response) => response.ok())
+    expect(await hashesOf(sent.map((response) => response.body()))).toEqual(await hashesOf(whole))
+    expect(await hashesOf(files.map((file) => readFile(file)))).toEqual(await hashesOf(whole))
+    for (const url of sent.map((response) => response.url())) {
+      expect(url).toContain(`/${number}.1.m4s`)
+      const old = await fetch(url.replace('.1.m4s', '.m4s'))
+      expect([old.status, old.headers.get('cache-control')]).toEqual([404, 'no-store'])
+    }
+  },
+)
+
+/** As another viewer's player does. */
+async function downloadSegments(reelgate: Reelgate, segments: readonly StoredSegment[]): Promise<Buffer[]> {
+  const viewer = reelgate.newViewer()
+  await viewer.redeem(await reelgate.owner.issueOtp(reelgate.videoId))
+  return Promise.all(
+    segments.map(async ({ rendition_id, number }) => {
+      const { uri = '' } = readMediaPlaylist(await viewer.playlist(String(rendition_id))).segments[number] ?? {}
+      const response = await fetch(new URL(uri, `${reelgate.url}/play/${viewer.state.session}/playlist/`))
+      return Buffer.from(await response.arrayBuffer())
+    }),
+  )
+}
+
+async function hashesOf(bodies: readonly (Buffer | Promise<Buffer>)[]): Promise<string[]> {
+  return (await Promise.all(bodies)).map((body) => hash('sha256', body)).sort()
 }

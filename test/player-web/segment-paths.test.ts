@@ -9,7 +9,7 @@ const signed = (exp: number) => `media/${exp}/${'A'.repeat(22)}/`
 const segment = (exp: number, number = 3) => `https://video.example/${signed(exp)}${'0'.repeat(32)}/1/2/${number}.m4s`
 
 /** A server that signs anew each time it is asked, and a player whose minutes pass when the test says so. */
-async function startPlayer() {
+async function startPlayer({ refusals = [], playlistEnd = 'rest' }: { refusals?: number[]; playlistEnd?: string } = {}) {
   vi.useFakeTimers({ toFake: ['performance'] })
   onTestFinished(() => void vi.useRealTimers())
   const asked: string[] = []
@@ -17,7 +17,8 @@ async function startPlayer() {
   const server = createServer((request, response) => {
     asked.push(`${request.url} ${request.headers['reelgate-proof']}`)
     response.setHeader('Reelgate-Nonce', 'newest')
-    response.end(`#EXTM3U\n../../../${signed(++exp)}rest`)
+    response.statusCode = refusals.shift() ?? 200
+    response.end(response.statusCode === 200 ? `#EXTM3U\n../../../${signed(++exp)}${playlistEnd}` : '{"code":"proof-stale"}')
   }).listen(0, '127.0.0.1')
   onTestFinished(() => void server.close())
   await new Promise((resolve) => server.once('listening', resolve))
@@ -25,7 +26,7 @@ async function startPlayer() {
   const signer = { pageId: 'page', sign: async () => 'a proof', takeNonce: (nonce: string | null) => void nonces.push(nonce) }
   const paths = createSegmentPaths(signer, SESSION)
   const playlist = `http://127.0.0.1:${(server.address() as AddressInfo).port}/play/${SESSION}/playlist/2`
-  paths.note(playlist, `../../../${signed(1000)}rest`, performance.now())
+  paths.note(playlist, `../../../${signed(1000)}${'0'.repeat(32)}/1/2/0.m4s`, performance.now())
   return { paths, asked, nonces, pass: (minutes: number) => vi.advanceTimersByTime(minutes * MINUTE_MS) }
 }
 
@@ -53,4 +54,22 @@ test('after the end a segment waits for its new address', async () => {
   expect(await paths.newest(segment(1000))).toBe(segment(1001))
   pass(61)
   expect(await paths.newest(segment(1000))).toBe(segment(1002))
+})
+
+const REPAIRED = `${'0'.repeat(32)}/1/2/3.1.m4s`
+
+test('F-47: when the playlist of a segment that is gone cannot be read, that is the reason, and it is read again', async () => {
+  const { paths, asked } = await startPlayer({ refusals: [401], playlistEnd: REPAIRED })
+  expect(await paths.replace(segment(1000))).toEqual({ status: 401, retryAfter: null, body: '{"code":"proof-stale"}' })
+  expect(await paths.replace(segment(1000))).toBe(true)
+  expect(await paths.newest(segment(1000))).toBe(`https://video.example/${signed(1001)}${REPAIRED}`)
+  expect(asked).toHaveLength(2)
+})
+
+test('F-47: a segment that could not be parsed, and is repaired and gone later, is found under its new address', async () => {
+  const { paths, asked } = await startPlayer({ refusals: [503], playlistEnd: REPAIRED })
+  for (let failures = 0; failures < 3; failures++) paths.rereadFor(segment(1000))
+  expect(await paths.newest(segment(1000))).toBe(segment(1000)) // it waits for the playlist
+  expect(asked).toHaveLength(1)
+  expect(await paths.replace(segment(1000))).toBe(true)
 })

@@ -121,11 +121,12 @@ class PlaybackLoader implements Loader<LoaderContext> {
           this.#renewInner()
           continue
         }
-        if (!signed && failed.status === 404 && (await segmentPaths.replace(context.url))) {
+        const replaced = !signed && failed.status === 404 && (await segmentPaths.replace(context.url))
+        if (replaced === true) {
           this.#renewInner()
           continue
         }
-        const next = signed ? nextStep(failed, attempts) : nextSegmentStep(failed, attempts)
+        const next = signed || replaced ? nextStep(replaced || failed, attempts) : nextSegmentStep(failed, attempts)
         if (next.step === 'stop') return this.#refuse(request, failed.status, next.refusal)
         if (next.step === 'sign-again') {
           attempts.proofsRefused++

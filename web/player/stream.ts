@@ -11,6 +11,10 @@ const BUFFER_S = 12
 const BUFFER_AFTER_SEEK_S = 4
 const AFTER_SEEK_MS = 2500
 
+/** How often in a minute a media source is replaced before playback stops: each damage, of video or of audio, takes another one. */
+const MAX_RESETS = 3
+const RESETS_COUNT_FOR_MS = 60_000
+
 export const AUTOMATIC = -1
 
 export type Quality = { index: number; label: string; widthPx: number; heightPx: number; bitrateBps: number }
@@ -54,7 +58,6 @@ export function openStream(request: StreamRequest, report: StreamReport): Stream
   const captions = createCaptions(hls, video, captionLanguage, report.captionsChanged)
   const stopWatchingSeeks = bufferLessAfterSeeks(hls, video)
   const stopRepeatingSeeks = repeatStuckSeeks(video)
-  let hasRecovered = false
   let startAtS: number | undefined
   let isStopped = false
   hls.on(Hls.Events.MANIFEST_PARSED, () => {
@@ -63,12 +66,22 @@ export function openStream(request: StreamRequest, report: StreamReport): Stream
   })
   hls.on(Hls.Events.LEVEL_SWITCHED, () => report.qualityChanged())
   hls.on(Hls.Events.ERROR, (_event, error) => {
-    for (const { url } of findUnreadable(hls, video, error)) void segmentPaths.replace(url)
+    if (UNREADABLE.has(error.details)) segmentPaths.rereadFor(error.frag?.url)
     recover(error)
   })
   hls.loadSource(playlist.href)
   hls.attachMedia(video)
-  const stopPlayingOn = playOnAfterReset(hls, video)
+  const stopWatchingDecoder = watchDecoder(hls, video, {
+    playedTo: (timeS) => (startAtS = timeS),
+    failed() {
+      segmentPaths.rereadFor(undefined)
+      if (!isStopped) hls.recoverMediaError()
+    },
+    replaced() {
+      if (startAtS !== undefined && !isStopped) start(startAtS)
+    },
+    keepsFailing: () => stopAndReport({ code: 'internal' }),
+  })
 
   return {
     captions,
@@ -88,7 +101,7 @@ export function openStream(request: StreamRequest, report: StreamReport): Stream
     drop() {
       stopWatchingSeeks()
       stopRepeatingSeeks()
-      stopPlayingOn()
+      stopWatchingDecoder()
       captions.end()
       hls.destroy()
       video.removeAttribute('src')
@@ -112,34 +125,44 @@ export function openStream(request: StreamRequest, report: StreamReport): Stream
 
   function recover({ fatal, type }: ErrorData) {
     if (!fatal || isStopped) return // what breaks after the stop is its consequence, not the reason
-    if (type === Hls.ErrorTypes.MEDIA_ERROR && !hasRecovered) {
-      hasRecovered = true
-      hls.recoverMediaError()
-      return
-    }
+    if (type === Hls.ErrorTypes.MEDIA_ERROR) return hls.recoverMediaError()
     stopAndReport({ code: type === Hls.ErrorTypes.NETWORK_ERROR ? 'network' : 'internal' })
   }
 }
 
-/** A decoder that failed is replaced with its media source, which pauses the video without an event. @returns its end */
-function playOnAfterReset(hls: Hls, video: HTMLVideoElement): () => void {
-  const listening = new AbortController()
-  const { signal } = listening
-  let plays = !video.paused
-  for (const name of ['play', 'pause']) video.addEventListener(name, () => (plays = name === 'play'), { signal })
-  hls.on(Hls.Events.MEDIA_ATTACHED, () => {
-    if (plays && video.paused) video.play().catch(() => {})
-  })
-  return () => listening.abort()
+type DecoderReport = {
+  playedTo(timeS: number): void
+  failed(): void
+  /** By a new media source, into which nothing is loaded after some errors, or from the beginning. */
+  replaced(): void
+  /** It was replaced too often. */
+  keepsFailing(): void
 }
 
-/** The segments that a media error is about: where the decoder failed, one of those that it may have been reading. */
-function findUnreadable(hls: Hls, { currentTime: atS }: HTMLVideoElement, { details, frag }: ErrorData) {
-  if (!UNREADABLE.has(details)) return []
-  if (frag) return [frag]
-  return [hls.levels[hls.loadLevel], hls.audioTracks[hls.audioTrack]].flatMap(
-    (track) => track?.details?.fragments.filter(({ start, end, duration }) => start - duration <= atS && atS < end) ?? [],
-  )
+/** Plays on after a decoder failed and was replaced with its media source, which pauses the video without an event. @returns its end */
+function watchDecoder(hls: Hls, video: HTMLVideoElement, report: DecoderReport): () => void {
+  const listening = new AbortController()
+  const on = (name: string, listener: () => void) => video.addEventListener(name, listener, { signal: listening.signal })
+  let plays = !video.paused
+  let replacedMs: number[] = []
+  on('play', () => (plays = true))
+  on('pause', () => (plays &&= video.error !== null)) // a decoder that fails pauses the video, too
+  // Not the 0 of a new media source, which has nothing there and is about to seek.
+  const notePlace = () => (video.seeking || video.readyState > 1) && report.playedTo(video.currentTime)
+  on('seeking', notePlace)
+  on('timeupdate', notePlace)
+  // hls.js notices it only when it appends again: with a full buffer, or at the end, never.
+  on('error', () => video.error && report.failed())
+  hls.once(Hls.Events.MEDIA_ATTACHED, () => hls.on(Hls.Events.MEDIA_ATTACHED, playOn))
+  return () => listening.abort()
+
+  function playOn() {
+    const nowMs = performance.now()
+    replacedMs = [...replacedMs.filter((ms) => nowMs - ms < RESETS_COUNT_FOR_MS), nowMs]
+    if (replacedMs.length > MAX_RESETS) return report.keepsFailing()
+    report.replaced()
+    if (plays && video.paused) video.play().catch(() => {})
+  }
 }
 
 const UNREADABLE: ReadonlySet<string> = new Set([
