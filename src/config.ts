@@ -6,6 +6,7 @@ import { type Static, Type } from 'typebox'
 import { Value } from 'typebox/value'
 import { Failure } from './errors.ts'
 import { parseJson } from './json.ts'
+import { isMailAddress } from './mail-address.ts'
 
 /**
  * What the help, the errors and docs/operations.md say about a variable. `defaultText`: describes a default that is computed or
@@ -166,7 +167,7 @@ const Variables = Type.Object({
   REELGATE_SMTP_URL: Type.Optional(
     Type.String({
       description:
-        'mail server that sends alerts, such as smtp://USER:PASSWORD@HOST, with STARTTLS, or smtps://USER:PASSWORD@HOST; smtp://localhost and smtp://HOST?tls=off are without encryption',
+        'mail server that sends alerts and notices to people of the console, such as smtp://USER:PASSWORD@HOST, with STARTTLS, or smtps://USER:PASSWORD@HOST; smtp://localhost and smtp://HOST?tls=off are without encryption',
       expected:
         'a URL such as smtp://USER:PASSWORD@mail.example.org:587 or smtps://…, with %40 for an @ and %2F for a / in user and password, and nothing after it but ?tls=off or ?tls=required',
       defaultText: 'none: no e-mail',
@@ -408,10 +409,6 @@ function decodePart(text: string): string {
   } catch {
     throw invalid('REELGATE_SMTP_URL')
   }
-}
-
-function isMailAddress(text: string): boolean {
-  return /^[^\s@<>()[\],;:"\\]+@[^\s@<>()[\],;:"\\]+$/.test(text)
 }
 
 function readLimits(text = '{}'): RateLimitConfig | undefined {

@@ -1,17 +1,29 @@
 import type { Db } from '../db/database.ts'
-import type { AlertMailRow, AlertRow } from '../db/tables.ts'
+import type { AlertRow, MailRow } from '../db/tables.ts'
 import { parseVideoIds } from './alert-store.ts'
 
-/** Adds the e-mail of a day and cause, unless there is one already. */
-export async function insertAlertMail(tx: Db, mail: Pick<AlertMailRow, 'day' | 'cause' | 'dueAtS'>): Promise<void> {
+const DAY_S = 24 * 3600
+
+/** Adds the e-mail about the alerts of a day and cause, unless there is one already. */
+export async function insertAlertMail(tx: Db, mail: Pick<MailRow, 'day' | 'cause' | 'dueAtS'>): Promise<void> {
   await tx
-    .insertInto('alertMail')
-    .values(mail)
-    .onConflict((conflict) => conflict.columns(['day', 'cause']).doNothing())
+    .insertInto('mail')
+    .values({ id: `${mail.day} ${mail.cause}`, ...mail })
+    .onConflict((conflict) => conflict.column('id').doNothing())
     .execute()
 }
 
-export type DueMail = Pick<AlertMailRow, 'day' | 'cause' | 'attempts'>
+/** An e-mail to one person, which is due immediately. */
+export type Notice = { id: string; cause: string; recipient: string; subject: string; text: string }
+
+export async function insertNotice(tx: Db, notice: Notice, atS: number): Promise<void> {
+  await tx
+    .insertInto('mail')
+    .values({ ...notice, day: Math.floor(atS / DAY_S), dueAtS: atS })
+    .execute()
+}
+
+export type DueMail = Pick<MailRow, 'id' | 'day' | 'cause' | 'recipient' | 'subject' | 'text' | 'attempts'>
 
 /** @param from.day earlier days are not looked at. @param limits.maxAttempts after so many a mail is given up */
 export async function findDueMail(
@@ -20,34 +32,33 @@ export async function findDueMail(
   { nowS, maxAttempts }: { nowS: number; maxAttempts: number },
 ): Promise<DueMail | undefined> {
   return db
-    .selectFrom('alertMail')
-    .select(['day', 'cause', 'attempts'])
+    .selectFrom('mail')
+    .select(['id', 'day', 'cause', 'recipient', 'subject', 'text', 'attempts'])
     .where('day', '>=', fromDay)
     .where('sentAtS', 'is', null)
     .where('attempts', '<', maxAttempts)
     .where('dueAtS', '<=', nowS)
     .orderBy('day')
-    .orderBy('cause')
+    .orderBy('id')
     .limit(1)
     .executeTakeFirst()
 }
 
 /** Counts an attempt before it is made, so that a crash in between does not repeat it immediately. */
-export async function beginAttempt(tx: Db, { day, cause, attempts }: DueMail, nextDueAtS: number): Promise<void> {
+export async function beginAttempt(
+  tx: Db,
+  { id, attempts }: Pick<DueMail, 'id' | 'attempts'>,
+  nextDueAtS: number,
+): Promise<void> {
   await tx
-    .updateTable('alertMail')
+    .updateTable('mail')
     .set({ attempts: attempts + 1, dueAtS: nextDueAtS })
-    .where('day', '=', day)
-    .where('cause', '=', cause)
+    .where('id', '=', id)
     .execute()
 }
 
-export async function endAttempt(
-  tx: Db,
-  { day, cause }: DueMail,
-  result: Pick<AlertMailRow, 'sentAtS' | 'problem'>,
-): Promise<void> {
-  await tx.updateTable('alertMail').set(result).where('day', '=', day).where('cause', '=', cause).execute()
+export async function endAttempt(tx: Db, id: string, result: Pick<MailRow, 'sentAtS' | 'problem'>): Promise<void> {
+  await tx.updateTable('mail').set(result).where('id', '=', id).execute()
 }
 
 /** `videos`: the first ones of the day; a title is empty when the video was deleted. */
@@ -56,7 +67,6 @@ export type MailedAlert = Pick<AlertRow, 'userId' | 'numbers' | 'occurrenceCount
   videos: readonly { id: string; title: string }[]
 }
 
-const DAY_S = 24 * 3600
 const MAX_MAILED_VIDEOS = 5
 
 /** The alerts of a day and cause, of all accounts, the first ones first. */
@@ -88,5 +98,5 @@ export async function listAlertsOfMail(
 
 /** Removes those from before a day. */
 export async function removeOldMails(tx: Db, beforeDay: number): Promise<void> {
-  await tx.deleteFrom('alertMail').where('day', '<', beforeDay).execute()
+  await tx.deleteFrom('mail').where('day', '<', beforeDay).execute()
 }

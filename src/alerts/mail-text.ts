@@ -94,6 +94,11 @@ export function writeTestMail(installation: string): MailText {
   }
 }
 
+/** The e-mail to a person, with where it happened. */
+export function writeNotice(installation: string, { subject, text }: MailText): MailText {
+  return { subject: subjectLine(installation, subject), text: `${subject} at ${installation}.\n\n${text}\n` }
+}
+
 const subjectLine = (installation: string, subject: string) => `[Reelgate ${installation}] ${subject}`
 
 function describeAlert({ accountName, userId, videos, numbers, occurrenceCount }: MailedAlert): string {
@@ -108,6 +113,7 @@ function describeAlert({ accountName, userId, videos, numbers, occurrenceCount }
   return `- ${parts.map(oneLine).join(', ')}`
 }
 
-function oneLine(text: string): string {
+/** Without line breaks and other control characters. */
+export function oneLine(text: string): string {
   return text.replaceAll(/\p{C}+/gu, ' ').slice(0, MAX_TEXT)
 }

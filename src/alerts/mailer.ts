@@ -5,7 +5,7 @@ import type { Write } from '../db/write.ts'
 import { Failure } from '../errors.ts'
 import { type Dispatcher, type Job, startDispatcher } from '../jobs/dispatcher.ts'
 import { beginAttempt, type DueMail, endAttempt, findDueMail, listAlertsOfMail } from './mail-store.ts'
-import { MAX_MAILED, writeAlertMail } from './mail-text.ts'
+import { MAX_MAILED, type MailText, writeAlertMail, writeNotice } from './mail-text.ts'
 import { sendMail } from './smtp.ts'
 
 export type MailerDeps = {
@@ -21,7 +21,7 @@ const RETRY_DELAYS_S = [60, 300, 1_800, 7_200, 21_600, 36_000]
 const MAX_ATTEMPTS = RETRY_DELAYS_S.length + 1
 const POLL_INTERVAL_MS = 2_000
 
-/** Sends the mails of alerts as they become due, one after another. They are rows, so a restart resumes. */
+/** Sends mails as they become due, one after another. They are rows, so a restart resumes. */
 export function startAlertMailer(deps: MailerDeps, config: AlertMailConfig): Pick<Dispatcher, 'stop'> {
   async function claim(onlyUrgent: boolean): Promise<Job | undefined> {
     if (onlyUrgent) return undefined // one is being sent
@@ -41,22 +41,32 @@ async function send(
   config: AlertMailConfig,
   { mail, delayS, signal }: { mail: DueMail; delayS: number | undefined; signal: AbortSignal },
 ): Promise<void> {
-  const { day, cause } = mail
-  const alerts = await listAlertsOfMail(db, mail, MAX_MAILED + 1)
-  const text = writeAlertMail(config.installation, cause, alerts)
-  const message = { id: `${config.installation} ${day} ${cause}`, signal }
-  const sent = await sendMail(config, text, message).catch((error: unknown) => {
+  const { id, cause } = mail
+  const { to, text } = await writeMail(db, config, mail)
+  const message = { id: `${config.installation} ${id}`, signal }
+  const sent = await sendMail({ ...config, to }, text, message).catch((error: unknown) => {
     if (error instanceof Failure) return error
     if (signal.aborted) return undefined
     throw error
   })
   if (!sent) return // the server is stopping, and the next start tries again
   if (sent instanceof Failure) {
-    await write((tx) => endAttempt(tx, mail, { sentAtS: null, problem: sent.message }))
-    log.warn({ cause, reason: sent.message, retryAfterS: delayS }, 'alert mail: not sent')
+    await write((tx) => endAttempt(tx, id, { sentAtS: null, problem: sent.message }))
+    log.warn({ cause, reason: sent.message, retryAfterS: delayS }, 'e-mail: not sent')
     return
   }
-  if (sent.rejected.length > 0) log.warn({ cause, rejected: sent.rejected }, 'alert mail: recipients rejected')
-  await write((tx) => endAttempt(tx, mail, { sentAtS: nowS(), problem: null }))
-  log.info({ cause }, 'alert mail: sent')
+  if (sent.rejected.length > 0) log.warn({ cause, rejected: sent.rejected }, 'e-mail: recipients rejected')
+  await write((tx) => endAttempt(tx, id, { sentAtS: nowS(), problem: null }))
+  log.info({ cause }, 'e-mail: sent')
+}
+
+async function writeMail(
+  db: Db,
+  { installation, to }: AlertMailConfig,
+  mail: DueMail,
+): Promise<{ to: readonly string[]; text: MailText }> {
+  const { cause, recipient, subject, text } = mail
+  if (recipient !== null)
+    return { to: [recipient], text: writeNotice(installation, { subject: subject ?? '', text: text ?? '' }) }
+  return { to, text: writeAlertMail(installation, cause, await listAlertsOfMail(db, mail, MAX_MAILED + 1)) }
 }

@@ -88,7 +88,7 @@ function remedyFor(config: AlertMailConfig, code: string, said: string): string 
   if (config.security === 'starttls' && (code === 'ETLS' || /STARTTLS/.test(said)))
     return `REELGATE_SMTP_URL: ${server} offers no STARTTLS. Use smtps:// for a port with TLS, or ?tls=off for a server in your own network.`
   if (code === 'EENVELOPE')
-    return `${server} does not accept a mail from ${config.from} to ${config.to.join(', ')}. Check REELGATE_ALERT_FROM and REELGATE_ALERT_TO, and whether it wants a user name and a password.`
+    return `${server} does not accept a mail from ${config.from} to ${config.to.join(', ')}. Check REELGATE_ALERT_FROM and the recipients, such as REELGATE_ALERT_TO, and whether it wants a user name and a password.`
   if (code === 'EMESSAGE' || code === 'EPROTOCOL') return `The mail server ${server} did not accept the mail.`
   return `REELGATE_SMTP_URL: ${server} cannot be reached, or does not speak SMTP. Check host and port, smtp:// or smtps://, and firewalls.`
 }

@@ -71,6 +71,7 @@ const DETAILS: Readonly<Record<string, string>> = {
   videoId: 'video',
   parentId: 'in the folder',
   newKeyId: 'new key',
+  email: 'e-mail address',
   keyId: 'key',
   isAdministrator: 'administrator',
   mayUpload: 'may upload',

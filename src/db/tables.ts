@@ -37,7 +37,7 @@ export type Tables = {
   viewingDay: ViewingDayTable
   redeemAttempt: RedeemAttemptTable
   alert: AlertTable
-  alertMail: AlertMailTable
+  mail: MailTable
   watermarkImage: WatermarkImageTable
   setting: SettingTable
   strike: StrikeTable
@@ -108,6 +108,8 @@ type ConsoleUserTable = {
   name: string
   /** The name as folded by db/fold-case.ts: unique. */
   foldedName: string
+  /** Where the person is notified; null: nowhere. */
+  email: Generated<string | null>
   role: 'owner' | 'uploader' | 'viewer'
   /** Whether operations of the whole installation are open to it. */
   isAdministrator: number
@@ -576,10 +578,17 @@ type AlertTable = {
   numbers: string
 }
 
-/** One e-mail for each day and cause of alerts, whatever their number. Times are on the playback clock. */
-type AlertMailTable = {
+/** E-mails: one for each day and cause of alerts, whatever their number, and notices to people. Times are on the playback clock. */
+type MailTable = {
+  /** Of alerts `day cause`, so that there is one. */
+  id: string
   day: number
   cause: string
+  /** The e-mail address of a person; null: those who get the alerts. */
+  recipient: string | null
+  /** Of alerts null: written when the mail is sent. */
+  subject: string | null
+  text: string | null
   /** When it is to be sent, or tried again. */
   dueAtS: number
   attempts: Generated<number>
@@ -721,7 +730,7 @@ export type ChunkRow = Selectable<ChunkTable>
 export type SegmentRow = Selectable<SegmentTable>
 export type ServerKeyRow = Selectable<ServerKeyTable>
 export type AlertRow = Selectable<AlertTable>
-export type AlertMailRow = Selectable<AlertMailTable>
+export type MailRow = Selectable<MailTable>
 export type ViewerRow = Selectable<ViewerTable>
 export type ViewingRow = Selectable<ViewingTable>
 export type ViewingDayRow = Selectable<ViewingDayTable>

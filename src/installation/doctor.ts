@@ -104,8 +104,9 @@ async function examineMail(config: Config): Promise<Finding> {
   const { alertMail } = config
   if (!alertMail) return ok('Alerts are not sent by e-mail.')
   await checkMailServer(alertMail)
-  const query = 'select problem from alert_mail where sent_at_s is null and problem is not null order by day desc limit 1'
-  const [unsent] = await (await locateDatabase(config)).peekRows<{ problem: string }>('alert_mail', query)
+  const query =
+    'select problem from mail where recipient is null and sent_at_s is null and problem is not null order by day desc limit 1'
+  const [unsent] = await (await locateDatabase(config)).peekRows<{ problem: string }>('mail', query)
   if (unsent) return warning(`The last alert by e-mail was not sent: ${unsent.problem} Try it with reelgate alert test.`)
   return ok(`${serverName(alertMail)} takes mails for ${alertMail.to.join(', ')}.`)
 }

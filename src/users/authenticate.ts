@@ -12,6 +12,8 @@ import { accountDisabled, ROLE_PERMISSIONS, type Role, userDisabled } from './us
 /** The person who is signed in, with what the console shows of it. */
 export type SignedIn = SignedInUser & {
   userName: string
+  /** Where the person is notified; null: nowhere. */
+  email: string | null
   role: Role
   method: SignInRow['method']
   hasPassword: boolean
@@ -74,7 +76,13 @@ function toSignedIn(found: SignInDetails): SignedIn {
     mayImport: mayImport === 1,
     deletesToTrash: true, // a click is not a program's call: it can be undone
     hasPassword: wrappedPasswordHash !== null,
-    ...{ userName: row.userName, method: row.method, ownAccountId: row.ownAccountId, expiresAtS: row.expiresAtS },
+    ...{
+      userName: row.userName,
+      email: row.email,
+      method: row.method,
+      ownAccountId: row.ownAccountId,
+      expiresAtS: row.expiresAtS,
+    },
     ...{ accountId: row.accountId, accountName: row.accountName, pageMax: row.pageMax },
     ...{ changeNumber: row.changeNumber, limitFactor: row.limitFactor },
   }

@@ -5,10 +5,12 @@ import type { ConsoleUserRow } from '../db/tables.ts'
 import type { Write } from '../db/write.ts'
 import { Failure } from '../errors.ts'
 import type { SignedIn } from './authenticate.ts'
+import { type Doer, notify } from './notice.ts'
 import { removePasskeysOfUser } from './passkey-store.ts'
+import type { Browser } from './sign-in.ts'
 import { LINK_LIFE_S, makeLink, type SignInLink } from './sign-in-link.ts'
 import { removeLinkOfUser, removeSignInsOfUser } from './sign-in-store.ts'
-import { addUser, freeName, type Role } from './user.ts'
+import { addUser, assertEmail, EMAIL_CHANGED, freeName, type NewUser, type Role } from './user.ts'
 import { findFirstAdministrator, findUser, hasOwner, listUsers, removeUser, updateUser } from './user-store.ts'
 
 // The people of an account, managed by its owners; an administrator manages those of the account that is looked at.
@@ -16,7 +18,7 @@ import { findFirstAdministrator, findUser, hasOwner, listUsers, removeUser, upda
 export type ManageDeps = { db: Db; write: Write; nowS: () => number }
 
 /** Who manages, and in which account. */
-type Manager = Pick<SignedIn, 'consoleUserId' | 'accountId' | 'isAdministrator' | 'signedInAtS'>
+type Manager = Pick<SignedIn, 'consoleUserId' | 'userName' | 'accountId' | 'isAdministrator' | 'signedInAtS'>
 
 export async function findUsers({ db }: Pick<ManageDeps, 'db'>, accountId: string) {
   return listUsers(db, accountId)
@@ -30,53 +32,67 @@ export async function findUsers({ db }: Pick<ManageDeps, 'db'>, accountId: strin
 export async function inviteUser(
   { write, nowS }: ManageDeps,
   manager: Manager,
-  { name, role, isAdministrator }: { name: string; role: Role; isAdministrator: boolean },
+  { name, email, role, isAdministrator }: Pick<NewUser, 'name' | 'email' | 'role' | 'isAdministrator'>,
 ): Promise<SignInLink & { id: string }> {
   if (isAdministrator) assertAdministrator(manager)
   const by = { consoleUserId: manager.consoleUserId }
   const createdAtS = nowS()
   requireRecentSignIn(manager, createdAtS)
   return write(async (tx) => {
-    const user = { accountId: manager.accountId, name, role: roleOf(role, isAdministrator), isAdministrator }
+    const user = { accountId: manager.accountId, name, email, role: roleOf(role, isAdministrator), isAdministrator }
     const id = await addUser(tx, { ...user, by, createdAtS })
     return { id, ...(await makeLink(tx, { user: await getManaged(tx, manager, id), by, lifeS: LINK_LIFE_S, nowS: createdAtS })) }
   })
 }
 
-export type UserChange = { name?: string; role?: Role; isAdministrator?: boolean; disabled?: boolean }
+export type UserChange = { name?: string; email?: string | null; role?: Role; isAdministrator?: boolean; disabled?: boolean }
 
 /**
- * Changes a person. Applies from the person's next request on; who is disabled is signed out.
- * @throws Failure `not-found`, `invalid`, `forbidden`, `conflict`
+ * Changes a person. Applies from the person's next request on; who is disabled is signed out. Both that and another e-mail address are
+ * notified to the address so far.
+ * @throws Failure `not-found`, `invalid`, `forbidden`, `conflict`; `sign-in-again` for an e-mail address
  */
-export async function changeUser({ write, nowS }: ManageDeps, manager: Manager, id: string, change: UserChange): Promise<void> {
-  const { name, role, isAdministrator, disabled } = change
+export async function changeUser(
+  { write, nowS }: ManageDeps,
+  manager: Manager,
+  { id, ...change }: UserChange & { id: string },
+  browser: Browser,
+): Promise<void> {
+  const { name, email, role, isAdministrator, disabled } = change
   if (Object.values(change).every((value) => value === undefined)) return
   if (isAdministrator !== undefined) assertAdministrator(manager)
   const isOwnAccess = role !== undefined || isAdministrator !== undefined || disabled !== undefined
   if (id === manager.consoleUserId && isOwnAccess)
     throw new Failure('conflict', 'You cannot change your own access. Ask another owner or an administrator.')
+  const atS = nowS()
+  if (email !== undefined) requireRecentSignIn(manager, atS)
+  assertEmail(email)
   await write(async (tx) => {
     const user = await getManaged(tx, manager, id)
+    const doer = { ...browser, ...manager, atS }
     const isAdmin = isAdministrator ?? user.isAdministrator === 1
     await updateUser(tx, id, {
       ...(name === undefined ? {} : await freeName(tx, name, id)),
       ...{ role: roleOf(role ?? user.role, isAdmin), isAdministrator: Number(isAdmin) },
+      ...(email === undefined ? {} : { email }),
       ...(disabled === undefined ? {} : { disabled: Number(disabled) }),
     })
     await assertSomeoneRemains(tx, user)
-    if (disabled) await signOutEverywhere(tx, id)
-    await recordAuditEvent(tx, { ...eventOf(manager, id, nowS()), kind: 'user:changed', details: change })
+    if (email !== undefined && email !== user.email) await notify(tx, user, 'email-changed', doer)
+    if (disabled) await endAccess(tx, user, doer)
+    const { email: _, ...others } = change
+    const details = { ...others, ...(email !== undefined && EMAIL_CHANGED) }
+    await recordAuditEvent(tx, { ...eventOf(manager, id, atS), kind: 'user:changed', details })
   })
 }
 
 /** @throws Failure `not-found`, `forbidden`, `conflict` */
-export async function deleteUser({ write, nowS }: ManageDeps, manager: Manager, id: string): Promise<void> {
+export async function deleteUser({ write, nowS }: ManageDeps, manager: Manager, id: string, browser: Browser): Promise<void> {
   if (id === manager.consoleUserId)
     throw new Failure('conflict', 'You cannot delete yourself. Ask another owner or an administrator.')
   await write(async (tx) => {
     const user = await getManaged(tx, manager, id)
-    await signOutEverywhere(tx, id)
+    await endAccess(tx, user, { ...browser, ...manager, atS: nowS() })
     await removePasskeysOfUser(tx, id)
     await removeUser(tx, id)
     await assertSomeoneRemains(tx, user)
@@ -104,9 +120,10 @@ async function assertSomeoneRemains(tx: Db, before: ConsoleUserRow): Promise<voi
     throw new Failure('conflict', 'This is the last owner of the account. Make another person an owner first.')
 }
 
-async function signOutEverywhere(tx: Db, id: string): Promise<void> {
-  await removeSignInsOfUser(tx, id)
-  await removeLinkOfUser(tx, id)
+async function endAccess(tx: Db, user: ConsoleUserRow, doer: Doer): Promise<void> {
+  await removeSignInsOfUser(tx, user.id)
+  await removeLinkOfUser(tx, user.id)
+  if (!user.disabled) await notify(tx, user, 'access-ended', doer)
 }
 
 /** @throws Failure `not-found` for one of another account; `forbidden` for an administrator, whose link or name would open everything */

@@ -6,6 +6,7 @@ import type { Db } from '../db/database.ts'
 import type { PasskeyRow } from '../db/tables.ts'
 import { Failure } from '../errors.ts'
 import type { SignedIn } from './authenticate.ts'
+import { notify } from './notice.ts'
 import { findPasskey, insertPasskey, listPasskeys, removePasskey, savePasskeyUse } from './passkey-store.ts'
 import { addSignIn, type Browser, type NewSignIn, openSignIn, type SignInDeps } from './sign-in.ts'
 import { findUser } from './user-store.ts'
@@ -66,7 +67,7 @@ export async function findPasskeys({ db }: { db: Db }, consoleUserId: string): P
   return listPasskeys(db, consoleUserId)
 }
 
-type PasskeyOwner = Pick<SignedIn, 'consoleUserId' | 'accountId' | 'ownAccountId' | 'method' | 'signedInAtS'>
+type PasskeyOwner = Pick<SignedIn, 'consoleUserId' | 'userName' | 'accountId' | 'ownAccountId' | 'method' | 'signedInAtS'>
 
 export type PasskeyToAdd = { credential: NewCredential; transports: readonly string[]; name: string; rp: RelyingParty }
 
@@ -101,6 +102,7 @@ export async function addPasskey(
       subjects: [consoleUserId],
     } as const
     await recordAuditEvent(tx, { ...event, atS: nowS, details: { name } })
+    await notify(tx, user, 'passkey-added', { ...browser, ...person, atS: nowS })
     if (person.method === 'link') return addSignIn(tx, { user, accountId, method: 'passkey', nowS }, browser)
   })
 }

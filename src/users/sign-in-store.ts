@@ -23,6 +23,7 @@ const selectSignIn = prepared<{ tokenHash: Buffer }>()((db, value) =>
       'signIn.expiresAtS',
       'consoleUser.id as consoleUserId',
       'consoleUser.name as userName',
+      'consoleUser.email',
       'consoleUser.accountId as ownAccountId',
       'consoleUser.role',
       'consoleUser.isAdministrator',

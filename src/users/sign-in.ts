@@ -9,6 +9,7 @@ import type { ConsoleUserRow, SignInRow } from '../db/tables.ts'
 import type { Write } from '../db/write.ts'
 import { Failure } from '../errors.ts'
 import type { SignedIn } from './authenticate.ts'
+import { notify } from './notice.ts'
 import { listPasskeys, removePasskeysOfUser } from './passkey-store.ts'
 import { checkNewPassword, type Passwords } from './password.ts'
 import type { SignInLimit } from './sign-in-limit.ts'
@@ -167,7 +168,7 @@ export type PasswordChange = { current?: string; password: string; removesPasske
  */
 export async function setPassword(
   deps: SignInDeps,
-  signedIn: Pick<SignedIn, 'consoleUserId' | 'accountId' | 'method' | 'signedInAtS'>,
+  signedIn: Pick<SignedIn, 'consoleUserId' | 'userName' | 'accountId' | 'method' | 'signedInAtS'>,
   { current, password, removesPasskeys = false }: PasswordChange,
   browser: Browser,
 ): Promise<NewSignIn> {
@@ -194,6 +195,7 @@ export async function setPassword(
       atS: deps.nowS(),
       ...(removed.length > 0 && { details: { removedPasskeys: removed } }),
     })
+    await notify(tx, user, 'password-set', { ...browser, ...signedIn, atS: deps.nowS() })
     return addSignIn(tx, { user, accountId: signedIn.accountId, method: 'password', nowS: deps.nowS() }, browser)
   })
 }

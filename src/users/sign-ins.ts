@@ -3,6 +3,8 @@ import type { Db } from '../db/database.ts'
 import type { Write } from '../db/write.ts'
 import { Failure } from '../errors.ts'
 import { IDLE_S, type SignedIn } from './authenticate.ts'
+import { notify } from './notice.ts'
+import type { Browser } from './sign-in.ts'
 import { listSignIns, removeOtherSignIns, removeSignIn, setLookedAtAccount } from './sign-in-store.ts'
 
 // The browsers in which a person is signed in, and the account that each looks at.
@@ -22,11 +24,14 @@ export async function endSignIn({ write, nowS }: SignInsDeps, person: SignedIn, 
   })
 }
 
-/** Ends all sign-ins of a person but the one that asks. @returns how many */
-export async function endOtherSignIns({ write, nowS }: SignInsDeps, person: SignedIn): Promise<number> {
+/** Ends all sign-ins of a person but the one that asks, and notifies the person. @returns how many */
+export async function endOtherSignIns({ write, nowS }: SignInsDeps, person: SignedIn, browser: Browser): Promise<number> {
+  const { consoleUserId: id, userName: name, email } = person
   return write(async (tx) => {
-    const count = await removeOtherSignIns(tx, person.consoleUserId, person.signInId)
-    if (count > 0) await recordEnd(tx, person, nowS(), count)
+    const count = await removeOtherSignIns(tx, id, person.signInId)
+    if (count === 0) return 0
+    await recordEnd(tx, person, nowS(), count)
+    await notify(tx, { id, name, email }, 'signed-out', { ...browser, ...person, atS: nowS() })
     return count
   })
 }

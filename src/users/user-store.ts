@@ -42,7 +42,7 @@ export async function findFirstAdministrator(db: Db): Promise<ConsoleUserRow | u
 export async function listUsers(db: Db, accountId: string) {
   const rows = await db
     .selectFrom('consoleUser')
-    .select(['id', 'name', 'role', 'isAdministrator', 'disabled', 'createdAtS', 'wrappedPasswordHash'])
+    .select(['id', 'name', 'email', 'role', 'isAdministrator', 'disabled', 'createdAtS', 'wrappedPasswordHash'])
     .select(({ selectFrom }) => [
       selectFrom('passkey')
         .select(({ fn }) => fn.countAll<number>().as('count'))
@@ -117,7 +117,7 @@ export async function setPasswordHash(tx: Db, id: string, wrappedPasswordHash: B
   await tx.updateTable('consoleUser').set({ wrappedPasswordHash }).where('id', '=', id).execute()
 }
 
-export type UserChanges = Partial<Pick<ConsoleUserRow, 'name' | 'foldedName' | 'role' | 'isAdministrator' | 'disabled'>>
+export type UserChanges = Partial<Pick<ConsoleUserRow, 'name' | 'foldedName' | 'email' | 'role' | 'isAdministrator' | 'disabled'>>
 
 export async function updateUser(tx: Db, id: string, changes: UserChanges): Promise<void> {
   await tx.updateTable('consoleUser').set(changes).where('id', '=', id).execute()

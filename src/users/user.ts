@@ -5,6 +5,7 @@ import type { Db } from '../db/database.ts'
 import { foldCase } from '../db/fold-case.ts'
 import type { ConsoleUserRow } from '../db/tables.ts'
 import { Failure } from '../errors.ts'
+import { isMailAddress, MAX_ADDRESS_LENGTH } from '../mail-address.ts'
 import { openConfusables } from './confusable-names.ts'
 import { hasUserWithCredential, insertUser, isNameTaken, listAllUsers, listNames } from './user-store.ts'
 
@@ -31,7 +32,16 @@ export function passwordHashPurpose(consoleUserId: string): string {
   return `reelgate console-password 1 ${consoleUserId}`
 }
 
-export type NewUser = { accountId: string; name: string; role: Role; isAdministrator: boolean; by: Actor; createdAtS: number }
+export type NewUser = {
+  accountId: string
+  name: string
+  /** Where the person is notified. */
+  email?: string | null
+  role: Role
+  isAdministrator: boolean
+  by: Actor
+  createdAtS: number
+}
 
 /**
  * Adds a person, who signs in with a link first.
@@ -40,9 +50,10 @@ export type NewUser = { accountId: string; name: string; role: Role; isAdministr
  */
 export async function addUser(tx: Db, { by, ...user }: NewUser): Promise<string> {
   const id = newId()
-  const { accountId, role, isAdministrator, createdAtS } = user
+  const { accountId, email = null, role, isAdministrator, createdAtS } = user
+  assertEmail(email)
   const { name, foldedName } = await freeName(tx, user.name)
-  const row = { id, accountId, name, foldedName, role, isAdministrator: Number(isAdministrator), createdAtS }
+  const row = { id, accountId, name, foldedName, email, role, isAdministrator: Number(isAdministrator), createdAtS }
   await insertUser(tx, { ...row, wrappedPasswordHash: null })
   const details = { name, role, isAdministrator }
   await recordAuditEvent(tx, { atS: createdAtS, accountId, by, kind: 'user:created', subjects: [id], details })
@@ -68,6 +79,18 @@ export async function freeName(tx: Db, text: string, ownId?: string): Promise<Pi
   if ((await listNames(tx, ownId)).some((other) => areConfusable(name, other)))
     throw new Failure('conflict', 'This name looks like that of another person, perhaps in another account. Choose another one.')
   return { name, foldedName }
+}
+
+/** For the audit log, which is kept when the person is deleted. */
+export const EMAIL_CHANGED = { changed: ['email'] } as const
+
+/** @throws Failure `invalid` */
+export function assertEmail(email: string | null | undefined): void {
+  if (typeof email !== 'string' || isMailAddress(email)) return
+  throw new Failure(
+    'invalid',
+    `An e-mail address is one plain address, such as ann@example.org, of at most ${MAX_ADDRESS_LENGTH} characters.`,
+  )
 }
 
 /** The users of all accounts, for the operator of the server. */

@@ -58,7 +58,7 @@ test('an alert is one e-mail for each cause and day, over TLS to a server that w
   await reelgate.restart()
   await expect.poll(() => isOf('api-key-ends')).toHaveLength(1)
   expect(isOf('encode-failed')).toHaveLength(1)
-  expect(readRows(reelgate, "select sent_at_s > 0 as sent, attempts from alert_mail where cause = 'encode-failed'")).toEqual([
+  expect(readRows(reelgate, "select sent_at_s > 0 as sent, attempts from mail where cause = 'encode-failed'")).toEqual([
     { sent: 1, attempts: 1 },
   ])
 
@@ -84,24 +84,20 @@ test('an e-mail that the server refuses is sent again later, under the same Mess
   const row = () =>
     readRows<{ attempts: number; problem: string | null; wait: number; sent: number | null }>(
       reelgate,
-      "select attempts, problem, due_at_s - ? as wait, sent_at_s as sent from alert_mail where cause = 'encode-failed'",
+      "select attempts, problem, due_at_s - ? as wait, sent_at_s as sent from mail where cause = 'encode-failed'",
       Math.floor(Date.now() / 1000),
     )[0]
   await expect.poll(row).toMatchObject({ attempts: 1, problem: expect.stringContaining('451 Try again later'), sent: null })
   expect(row()?.wait).toBeGreaterThan(30)
   const becomeDue = (attempts: number) =>
-    changeRows(
-      reelgate,
-      "update alert_mail set due_at_s = 0, problem = null, attempts = ? where cause = 'encode-failed'",
-      attempts,
-    )
+    changeRows(reelgate, "update mail set due_at_s = 0, problem = null, attempts = ? where cause = 'encode-failed'", attempts)
   becomeDue(6)
   await expect.poll(row).toMatchObject({ attempts: 7, problem: expect.stringContaining('451'), sent: null })
 
   // Given up: a mail of another cause comes through, and this one stays.
   mails.refuse()
   becomeDue(7)
-  changeRows(reelgate, "insert into alert_mail (day, cause, due_at_s) select day, 'backup-old', 0 from alert_mail limit 1")
+  changeRows(reelgate, "insert into mail (id, day, cause, due_at_s) select 'x', day, 'backup-old', 0 from mail limit 1")
   await mails.until('The last good backup is old', 1)
   expect(await mails.until('could not be encoded', 0)).toEqual([])
   becomeDue(1)
@@ -141,7 +137,9 @@ test('a wrong setting is named, with what to do', async () => {
   await runCli(['account', 'create', 'school'], place.env)
   expect(await runCli(['alert', 'test'], { ...place.env, ...settings(strict) })).toMatchObject({
     code: 1,
-    stderr: expect.stringMatching(/does not accept a mail from .* Check REELGATE_ALERT_FROM and REELGATE_ALERT_TO/),
+    stderr: expect.stringMatching(
+      /does not accept a mail from .* Check REELGATE_ALERT_FROM and the recipients, such as REELGATE_ALERT_TO/,
+    ),
   })
   expect(await runCli(['alert', 'test'], place.env)).toMatchObject({
     code: 1,

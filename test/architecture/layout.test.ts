@@ -31,9 +31,10 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   'errors.ts': [],
   'json.ts': [],
   'limit-bytes.ts': [],
+  'mail-address.ts': [],
   'format-size.ts': [],
   'program-name.ts': [],
-  'config.ts': ['errors.ts', 'json.ts'],
+  'config.ts': ['errors.ts', 'json.ts', 'mail-address.ts'],
   'health-check.ts': [],
   ...Object.fromEntries(
     BELOW.map((folder) => [folder, ['errors.ts', 'config.ts', 'health-check.ts', 'limit-bytes.ts', ...BELOW]]),
@@ -41,7 +42,17 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   ...Object.fromEntries(
     FEATURES.map((folder) => [
       folder,
-      ['errors.ts', 'config.ts', 'format-size.ts', 'json.ts', 'limit-bytes.ts', 'program-name.ts', ...BELOW, ...FEATURES],
+      [
+        'errors.ts',
+        'config.ts',
+        'format-size.ts',
+        'json.ts',
+        'limit-bytes.ts',
+        'mail-address.ts',
+        'program-name.ts',
+        ...BELOW,
+        ...FEATURES,
+      ],
     ]),
   ),
   http: ['errors.ts', 'config.ts', 'json.ts', 'program-name.ts', 'net', ...FEATURES],

@@ -240,6 +240,7 @@ test('L06: every operation and every command that manages something is in the au
     ],
     ['console link', 'user:link-made', to(user.id, () => makeLink(reelgate))],
     ['PUT /console/api/sign-in/password', 'user:password-set', asPerson('PUT', '/sign-in/password', { password })],
+    ['PUT /console/api/sign-in/email', 'user:changed', asPerson('PUT', '/sign-in/email', { email: 'ann@example.org' })],
     ['POST /console/api/sign-in', 'user:signed-in', asPerson('POST', '/sign-in', { name: 'owner', password })],
     ['POST /console/api/passkeys', 'passkey:added', to(user.id, addPasskey)],
     ['POST /console/api/sign-in/passkey', 'user:signed-in', to(user.id, usePasskey)],

@@ -49,7 +49,7 @@ import { ACCOUNTS, hashOf, idOf, NOW_S } from './large.ts'
 export type Call = readonly [what: string, mostPages: number, ask: (db: Db) => Promise<unknown>]
 
 /** These have a row for each owner, each of their endpoints, each ban, each person, or each day and cause of alerts; all other tables are large. */
-export const SMALL: ReadonlySet<string> = new Set(['account', 'webhook', 'ban', 'alert_mail', 'console_user'])
+export const SMALL: ReadonlySet<string> = new Set(['account', 'webhook', 'ban', 'mail', 'console_user'])
 
 const { large, small } = ACCOUNTS
 const V = idOf(7)

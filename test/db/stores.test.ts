@@ -4,7 +4,7 @@ import * as accounts from '../../src/accounts/account-store.ts'
 import * as keys from '../../src/accounts/api-key-store.ts'
 import * as storage from '../../src/accounts/storage-store.ts'
 import * as alerts from '../../src/alerts/alert-store.ts'
-import * as alertMails from '../../src/alerts/mail-store.ts'
+import * as mails from '../../src/alerts/mail-store.ts'
 import * as fileDamage from '../../src/assets/file-damage-store.ts'
 import * as mp4s from '../../src/assets/mp4-store.ts'
 import * as acts from '../../src/audit/audit-store.ts'
@@ -266,7 +266,7 @@ const STORES: readonly (readonly [store: string, calls: readonly Call[]])[] = [
       (tx) => users.listUserNames(tx, [id('1'), 'none']),
       (tx) => users.listUserNames(tx, []),
       (tx) => users.insertUser(tx, user(3, 'not for long')),
-      (tx) => users.updateUser(tx, id('3'), { name: 'Carl', foldedName: 'carl', role: 'viewer', disabled: 1 }),
+      (tx) => users.updateUser(tx, id('3'), { name: 'Carl', foldedName: 'carl', email: 'c@d', role: 'viewer', disabled: 1 }),
       (tx) => users.setPasswordHash(tx, id('1'), bytes(7)),
       (tx) => users.findUser(tx, id('1')),
       (tx) => users.findUserByName(tx, 'bob'),
@@ -841,11 +841,13 @@ const STORES: readonly (readonly [store: string, calls: readonly Call[]])[] = [
       (tx) => alerts.countAlertsSince(tx, 2),
       (tx) => alerts.findFirstAccount(tx),
       (tx) => alerts.listEndingKeys(tx, 0, 9),
-      ...[1, 2, 0, 1].map((day) => (tx: Db) => alertMails.insertAlertMail(tx, { day, cause: 'keys-drawn', dueAtS: day })),
-      (tx) => alertMails.insertAlertMail(tx, { day: 1, cause: 'backup-old', dueAtS: 1 }),
-      (tx) => alertMails.beginAttempt(tx, { day: 1, cause: 'keys-drawn', attempts: 1 }, 5),
-      (tx) => alertMails.endAttempt(tx, { day: 1, cause: 'backup-old', attempts: 0 }, { sentAtS: 3, problem: null }),
-      (tx) => alertMails.endAttempt(tx, { day: 2, cause: 'keys-drawn', attempts: 0 }, { sentAtS: null, problem: 'refused' }),
+      ...[1, 2, 0, 1].map((day) => (tx: Db) => mails.insertAlertMail(tx, { day, cause: 'keys-drawn', dueAtS: day })),
+      (tx) => mails.insertAlertMail(tx, { day: 1, cause: 'backup-old', dueAtS: 1 }),
+      (tx) => mails.insertNotice(tx, { id: 'n', cause: 'password-set', recipient: 'a@b', subject: 'S', text: 'T' }, 3 * 86_400),
+      (tx) => mails.findDueMail(tx, 3, { nowS: 3 * 86_400, maxAttempts: 7 }),
+      (tx) => mails.beginAttempt(tx, { id: '1 keys-drawn', attempts: 1 }, 5),
+      (tx) => mails.endAttempt(tx, '1 backup-old', { sentAtS: 3, problem: null }),
+      (tx) => mails.endAttempt(tx, '2 keys-drawn', { sentAtS: null, problem: 'refused' }),
       ...[
         [0, 9, 7],
         [1, 9, 7],
@@ -855,12 +857,13 @@ const STORES: readonly (readonly [store: string, calls: readonly Call[]])[] = [
       ].map(
         ([day = 0, nowS = 0, maxAttempts = 0]) =>
           (tx: Db) =>
-            alertMails.findDueMail(tx, day, { nowS, maxAttempts }),
+            mails.findDueMail(tx, day, { nowS, maxAttempts }),
       ),
-      (tx) => alertMails.listAlertsOfMail(tx, { day: 0, cause: 'keys-drawn' }, 2),
-      (tx) => alertMails.listAlertsOfMail(tx, { day: 1, cause: 'keys-drawn' }, 2),
-      (tx) => alertMails.removeOldMails(tx, 2),
-      (tx) => alertMails.findDueMail(tx, 0, { nowS: 9, maxAttempts: 7 }),
+      (tx) => mails.listAlertsOfMail(tx, { day: 0, cause: 'keys-drawn' }, 2),
+      (tx) => mails.listAlertsOfMail(tx, { day: 1, cause: 'keys-drawn' }, 2),
+      (tx) => mails.listAlertsOfMail(tx, { day: 9, cause: 'backup-old' }, 2),
+      (tx) => mails.removeOldMails(tx, 2),
+      (tx) => mails.findDueMail(tx, 0, { nowS: 9, maxAttempts: 7 }),
       (tx) => alerts.removeOldAlerts(tx, 3, 1),
       (tx) => alerts.removeOldAlerts(tx, 3, 9),
     ],

@@ -153,6 +153,7 @@ export const RULES: Record<string, Rule> = {
   'POST /console/api/sign-in/link': { opens: 'cookie', status: 0, role: 'anybody' },
   'DELETE /console/api/sign-in': { opens: 'cookie', status: 0, role: 'anybody' },
   'PUT /console/api/sign-in/password': { opens: 'cookie', status: 0, role: 'viewer' },
+  'PUT /console/api/sign-in/email': { opens: 'cookie', status: 0, role: 'viewer', body: { email: null } },
   'POST /console/api/sign-in/passkey/options': { opens: 'cookie', status: 0, role: 'anybody' },
   'POST /console/api/sign-in/passkey': { opens: 'cookie', status: 0, role: 'anybody' },
   'PUT /console/api/sign-in/account': { opens: 'cookie', status: 0, role: 'administrator', body: { account: '0'.repeat(32) } },

@@ -28,7 +28,7 @@ const ADDED_SINCE = [
   'drop trigger video_restored',
   'drop table trashed_video',
   'alter table account drop column deletes_to_trash',
-  'drop table alert_mail',
+  'drop table mail',
   'drop table sign_in_link',
   'drop table sign_in',
   'drop table passkey',

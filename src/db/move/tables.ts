@@ -40,7 +40,7 @@ export const KEYS = {
   viewing_day: ['account_id', 'day', 'video_id', 'user_id'],
   redeem_attempt: ['id'],
   alert: ['id'],
-  alert_mail: ['day', 'cause'],
+  mail: ['id'],
   key_budget: ['account_id', 'viewer', 'video_id', 'generation'],
   stream_slot: ['account_id', 'user_id', 'n'],
   watermark_image: ['account_id', 'url_hash'],

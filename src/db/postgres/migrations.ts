@@ -22,6 +22,7 @@ import { people } from './migrations/0022-people.ts'
 import { viewerNames } from './migrations/0024-viewer-names.ts'
 import { damagedFiles } from './migrations/0025-damaged-files.ts'
 import { openWorkAndRepairs } from './migrations/0026-open-work-and-repairs.ts'
+import { mailsToPeople } from './migrations/0027-mails-to-people.ts'
 
 /** In order; a released one never changes. */
 export const MIGRATIONS: Record<string, Migration> = {
@@ -48,4 +49,5 @@ export const MIGRATIONS: Record<string, Migration> = {
   '0024-viewer-names': viewerNames,
   '0025-damaged-files': damagedFiles,
   '0026-open-work-and-repairs': openWorkAndRepairs,
+  '0027-mails-to-people': mailsToPeople,
 }

@@ -4,6 +4,7 @@ import packageJson from '../../../package.json' with { type: 'json' }
 import { findAccounts } from '../../accounts/account.ts'
 import { Failure } from '../../errors.ts'
 import type { FindSignedIn, SignedIn } from '../../users/authenticate.ts'
+import { setOwnEmail } from '../../users/email.ts'
 import {
   type Browser,
   type NewSignIn,
@@ -31,11 +32,18 @@ const SignedOutReply = Type.Object({
 /** How a person signed in. */
 export const Method = Type.Union([Type.Literal('password'), Type.Literal('passkey'), Type.Literal('link')])
 
+/** Of a person. */
+export const EmailOrNull = Type.Union([Type.String(), Type.Null()], {
+  description: 'where the person is notified of new passkeys, passwords and ended sign-ins; null: nowhere',
+  examples: [EXAMPLE.email],
+})
+
 const SignedInReply = Type.Object({
   signedIn: Type.Literal(true),
   user: Type.Object({
     id: Type.String(),
     name: Type.String({ description: 'with which the person signs in' }),
+    email: EmailOrNull,
     role: Type.Union([Type.Literal('owner'), Type.Literal('uploader'), Type.Literal('viewer')]),
     administrator: Type.Boolean({ description: 'whether the operations of the installation are available' }),
     hasPassword: Type.Boolean(),
@@ -74,6 +82,7 @@ const NewPasswordBody = Type.Object({
   password: Text('the new one, 10 to 200 characters', [EXAMPLE.password]),
   removePasskeys: Type.Optional({ ...Flag, description: '1: no passkey of the person signs in any more' }),
 })
+const EmailBody = Type.Object({ email: EmailOrNull })
 const SignedOut = Type.Object({ message: Type.Literal('Signed out') })
 
 export type SignInRoutesDeps = LimitDeps & { signIn: SignInDeps; findSignedIn: FindSignedIn; publicUrl(): string }
@@ -176,6 +185,25 @@ export function signInRoutes(app: App, deps: SignInRoutesDeps): void {
       )
     },
   )
+
+  app.put(
+    '/sign-in/email',
+    {
+      config: { permission: 'viewer', budget: 'writes' },
+      schema: {
+        summary: 'Set the e-mail address',
+        description:
+          'Of the person who is signed in. The former address is notified. Needs a sign-in of the last 10 minutes, else 403 with the code `sign-in-again`.',
+        body: EmailBody,
+        response: { 200: SignInReply },
+      },
+    },
+    async (request) => {
+      const find = () => deps.findSignedIn(readSignInToken(deps, request))
+      await setOwnEmail(deps.signIn, await find(), request.body.email, browserOf(deps, request))
+      return signedInReply(deps, await find())
+    },
+  )
 }
 
 /** Sets the cookie of a new sign-in. @returns what `GET /sign-in` says from now on */
@@ -193,11 +221,11 @@ export async function signedInReply({ signIn, publicUrl }: SignInRoutesDeps, per
   const isOwn = person.accountId === person.ownAccountId
   const account = { id: person.accountId, name: person.accountName }
   const accounts = person.isAdministrator ? (await findAccounts(signIn)).map(({ id, name }) => ({ id, name })) : [account]
-  const { userName: name, role, isAdministrator: administrator, hasPassword } = person
+  const { userName: name, email, role, isAdministrator: administrator, hasPassword } = person
   const unnamed = name === FIRST_NAME && person.method === 'link' && !hasPassword
   return {
     signedIn: true,
-    user: { id: person.consoleUserId, name, role, administrator, hasPassword, unnamed },
+    user: { id: person.consoleUserId, name, email, role, administrator, hasPassword, unnamed },
     method: person.method,
     permissions: [...person.permissions],
     account: { ...account, own: isOwn },

@@ -5,7 +5,7 @@ import { EXAMPLE } from '../docs/examples.ts'
 import type { App } from '../server/app-type.ts'
 import { isoTime } from '../wire/iso-time.ts'
 import { readSignInToken } from './cookie.ts'
-import { Method, SignInReply, type SignInRoutesDeps, signedInReply } from './sign-in.ts'
+import { browserOf, Method, SignInReply, type SignInRoutesDeps, signedInReply } from './sign-in.ts'
 
 const SignInBody = Type.Object({
   id: Type.String(),
@@ -58,7 +58,10 @@ export function signInsRoutes(app: App, deps: SignInRoutesDeps): void {
       config: { permission: 'viewer', budget: 'writes' },
       schema: { summary: 'Sign out all other browsers', response: { 200: AllEndedReply } },
     },
-    async (request) => ({ message: 'Signed out' as const, count: await endOtherSignIns(signIn, await person(request)) }),
+    async (request) => ({
+      message: 'Signed out' as const,
+      count: await endOtherSignIns(signIn, await person(request), browserOf(deps, request)),
+    }),
   )
 
   app.delete(

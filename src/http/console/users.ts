@@ -7,7 +7,7 @@ import type { App } from '../server/app-type.ts'
 import { Flag, isOn, isOnIfGiven } from '../wire/flag.ts'
 import { isoTime, isoTimeOrNull } from '../wire/iso-time.ts'
 import { readSignInToken } from './cookie.ts'
-import type { SignInRoutesDeps } from './sign-in.ts'
+import { browserOf, EmailOrNull, type SignInRoutesDeps } from './sign-in.ts'
 
 const RoleName = Type.Union([Type.Literal('owner'), Type.Literal('uploader'), Type.Literal('viewer')], {
   description:
@@ -18,6 +18,7 @@ const Name = Type.String({ minLength: 1, maxLength: 100, description: 'such as a
 const UserBody = Type.Object({
   id: Type.String(),
   name: Type.String(),
+  email: EmailOrNull,
   role: RoleName,
   administrator: Type.Boolean({ description: 'whether the operations of the installation are available' }),
   disabled: Type.Boolean({ description: 'true: cannot sign in' }),
@@ -32,11 +33,13 @@ const UserParams = Type.Object({ id: Type.String({ description: 'of the person',
 
 const InviteBody = Type.Object({
   name: { ...Name, examples: ['ben@example.org'] },
+  email: Type.Optional(EmailOrNull),
   role: RoleName,
   administrator: Type.Optional(Flag),
 })
 const ChangeBody = Type.Object({
   name: Type.Optional(Name),
+  email: Type.Optional(EmailOrNull),
   role: Type.Optional(RoleName),
   administrator: Type.Optional(Flag),
   disabled: Type.Optional(Flag),
@@ -95,8 +98,8 @@ export function userRoutes(app: App, deps: SignInRoutesDeps): void {
       },
     },
     async (request) => {
-      const { name, role, administrator = 0 } = request.body
-      const invitation = { name, role, isAdministrator: isOn(administrator) }
+      const { name, email, role, administrator = 0 } = request.body
+      const invitation = { name, email, role, isAdministrator: isOn(administrator) }
       const { id, ...link } = await inviteUser(signIn, await person(request), invitation)
       return { id, link: linkBody(link) }
     },
@@ -109,19 +112,17 @@ export function userRoutes(app: App, deps: SignInRoutesDeps): void {
       schema: {
         summary: 'Change a person',
         description:
-          'What is absent stays as it is. A person who is disabled is signed out everywhere. People cannot change their own role.',
+          'What is absent stays as it is. A person who is disabled is signed out everywhere. People cannot change their own role. Another e-mail address is notified to the former one, and needs a sign-in of the last 10 minutes.',
         params: UserParams,
         body: ChangeBody,
         response: { 200: ChangedReply },
       },
     },
     async (request) => {
-      const { name, role, administrator, disabled } = request.body
-      await changeUser(signIn, await person(request), request.params.id, {
-        ...{ name, role },
-        isAdministrator: isOnIfGiven(administrator),
-        disabled: isOnIfGiven(disabled),
-      })
+      const { name, email, role, administrator, disabled } = request.body
+      const flags = { isAdministrator: isOnIfGiven(administrator), disabled: isOnIfGiven(disabled) }
+      const change = { id: request.params.id, name, email, role, ...flags }
+      await changeUser(signIn, await person(request), change, browserOf(deps, request))
       return { message: 'Changed' as const }
     },
   )
@@ -133,7 +134,7 @@ export function userRoutes(app: App, deps: SignInRoutesDeps): void {
       schema: { summary: 'Delete a person', params: UserParams, response: { 200: DeletedReply } },
     },
     async (request) => {
-      await deleteUser(signIn, await person(request), request.params.id)
+      await deleteUser(signIn, await person(request), request.params.id, browserOf(deps, request))
       return { message: 'Deleted' as const }
     },
   )

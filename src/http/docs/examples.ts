@@ -10,6 +10,7 @@ export const EXAMPLE = {
   signInId: '0c9f42b7d1f40c9a84e3d8f6a5b4c3d2',
   keyId: '9a3e1c5b7d2f4a608b1c3d5e7f9a0b2c',
   userName: 'ann@example.org',
+  email: 'notices@example.org',
   password: 'a lamp in the projection room',
   linkToken: 'TOKEN',
   passkeyId: 'PASSKEY',

@@ -2,7 +2,7 @@ import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { startSharedReelgate } from '../../in-process.ts'
 import { startChromium } from '../chromium.ts'
-import { complaintsOf, findFaults, newContext, openConsole, openTab, PHONE, tabTo } from './console.ts'
+import { complaintsOf, findFaults, keepPicture, newContext, openConsole, openTab, PHONE, tabTo } from './console.ts'
 
 // Who gets into the console, the settings of an account, and the installation's accounts.
 
@@ -57,6 +57,32 @@ test('by keyboard alone a person is invited, who sets a password by the link, se
   await theirs.reload()
   await theirs.getByRole('heading', { name: 'Sign in to Reelgate' }).waitFor()
   expect([...complaintsOf(page), ...complaintsOf(theirs)]).toEqual([])
+})
+
+test('D27: a person sets an e-mail address on their own page, and an owner in People and in an invitation', async () => {
+  const page = await open('/system/you', { viewport: PHONE })
+  await page.getByLabel('E-mail address').fill('owner@example.org')
+  await page.getByRole('button', { name: 'Save the address' }).click()
+  await page.getByText('The e-mail address has been saved.').waitFor()
+  expect(await findFaults(page)).toEqual([])
+
+  await page.getByRole('link', { name: 'People' }).click()
+  await page.getByRole('cell', { name: 'owner@example.org' }).waitFor()
+  await page.getByRole('button', { name: 'Invite a person' }).click()
+  await page.getByRole('textbox', { name: 'Name' }).fill('Ben')
+  await page.getByLabel('E-mail address').fill('ben@example.org')
+  await page.getByRole('button', { name: 'Make a link' }).click()
+  await page.getByRole('dialog', { name: 'A link for one person' }).getByRole('button', { name: 'Close' }).click()
+  await page.getByRole('cell', { name: 'ben@example.org' }).waitFor()
+  await page.getByRole('button', { name: 'Change Ben' }).click()
+  await page.getByRole('menuitem', { name: 'Change the e-mail address' }).click()
+  const dialog = page.getByRole('dialog', { name: 'E-mail address of Ben' })
+  await dialog.getByLabel('E-mail address').fill('')
+  await keepPicture(page, 'email-dialog')
+  expect(await findFaults(page)).toEqual([])
+  await dialog.getByRole('button', { name: 'Change' }).click()
+  await page.getByRole('cell', { name: 'None' }).waitFor()
+  expect(complaintsOf(page)).toEqual([])
 })
 
 test('other browsers of the person are listed, and signed out', async () => {

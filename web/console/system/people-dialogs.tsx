@@ -13,11 +13,14 @@ export function InviteDialog({ onClose, onInvited }: { onClose(): void; onInvite
   const queries = useQueryClient()
   const { user } = useSignedIn()
   const [name, setName] = useState('')
+  const [email, setEmail] = useState('')
   const [role, setRole] = useState('viewer')
   const [isAdministrator, setAdministrator] = useState(false)
   const invite = useMutation({
-    mutationFn: () =>
-      callApi<InvitationBody>('POST', 'users', { body: { name, role, ...(isAdministrator && { administrator: 1 }) } }),
+    mutationFn: () => {
+      const body = { name, email: email || null, role, ...(isAdministrator && { administrator: 1 }) }
+      return callApi<InvitationBody>('POST', 'users', { body })
+    },
     async onSuccess(invitation) {
       onInvited(invitation)
       await queries.invalidateQueries({ queryKey: usersQuery.queryKey })
@@ -42,6 +45,7 @@ export function InviteDialog({ onClose, onInvited }: { onClose(): void; onInvite
         value={name}
         onChange={({ target }) => setName(target.value)}
       />
+      <EmailInput value={email} onChange={setEmail} />
       <Radio.Group label="Role" value={role} onChange={setRole}>
         <Stack gap={8} mt={8}>
           {ROLES.map(({ role, ...words }) => (
@@ -57,6 +61,48 @@ export function InviteDialog({ onClose, onInvited }: { onClose(): void; onInvite
           onChange={({ target }) => setAdministrator(target.checked)}
         />
       )}
+    </Dialog>
+  )
+}
+
+/** Where a person is notified. */
+function EmailInput({ value, onChange }: { value: string; onChange(value: string): void }) {
+  return (
+    <TextInput
+      type="email"
+      label="E-mail address (optional)"
+      description="Where the person is notified of a new passkey, a new password, and when they are signed out everywhere."
+      maxLength={254}
+      autoComplete="off"
+      value={value}
+      onChange={({ target }) => onChange(target.value)}
+    />
+  )
+}
+
+export function ChangeEmailDialog({ user, onClose }: { user: User; onClose(): void }) {
+  const queries = useQueryClient()
+  const announce = useAnnounce()
+  const [email, setEmail] = useState(user.email ?? '')
+  const change = useMutation({
+    mutationFn: () => callApi<unknown>('PUT', `users/${user.id}`, { body: { email: email || null } }),
+    async onSuccess() {
+      onClose()
+      announce(`The e-mail address of ${user.name} has been changed.`)
+      await queries.invalidateQueries({ queryKey: usersQuery.queryKey })
+    },
+  })
+  return (
+    <Dialog
+      title={`E-mail address of ${user.name}`}
+      onClose={onClose}
+      action="Change"
+      isBusy={change.isPending}
+      error={change.error}
+      onSubmit={() => change.mutate()}
+    >
+      <EmailInput value={email} onChange={setEmail} />
+      <p>The change is notified to the old address.</p>
     </Dialog>
   )
 }

@@ -13,12 +13,12 @@ import { SecretDialog } from '../app/secret-dialog.tsx'
 import { Section } from '../app/section.tsx'
 import { StateWord } from '../app/state-word.tsx'
 import { useSignedIn } from '../sign-in/queries.ts'
-import { DeletePersonDialog, InviteDialog } from './people-dialogs.tsx'
+import { ChangeEmailDialog, DeletePersonDialog, InviteDialog } from './people-dialogs.tsx'
 import { type User, usersQuery } from './queries.ts'
 import { ROLES } from './roles.ts'
 import { SystemParts } from './system-parts.tsx'
 
-type Open = { what: 'invite' } | { what: 'delete'; user: User } | { what: 'link'; link: NewLinkBody['link'] }
+type Open = { what: 'invite' } | { what: 'delete' | 'email'; user: User } | { what: 'link'; link: NewLinkBody['link'] }
 
 /** Who may sign in to the account, and what they may do. */
 export function PeoplePage() {
@@ -62,6 +62,7 @@ export function PeoplePage() {
                 {user.administrator ? 'No longer an administrator' : 'Make an administrator'}
               </Menu.Item>
             )}
+            <Menu.Item onClick={() => setOpen({ what: 'email', user })}>Change the e-mail address</Menu.Item>
             <Menu.Item onClick={() => makeLink.mutate(user)}>New sign-in link</Menu.Item>
             <Menu.Item onClick={() => change.mutate({ user, body: { disabled: user.disabled ? 0 : 1 } })}>
               {user.disabled ? 'Allow to sign in' : 'Do not allow to sign in'}
@@ -97,6 +98,7 @@ export function PeoplePage() {
         />
       </Section>
       {open?.what === 'invite' && <InviteDialog onClose={close} onInvited={({ link }) => setOpen({ what: 'link', link })} />}
+      {open?.what === 'email' && <ChangeEmailDialog user={open.user} onClose={close} />}
       {open?.what === 'delete' && <DeletePersonDialog user={open.user} onClose={close} />}
       {open?.what === 'link' && (
         <SecretDialog title="A link for one person" name="Sign-in link" secret={open.link.url} onClose={close}>
@@ -114,6 +116,7 @@ const COLUMNS: Column<User>[] = [
     cell: ({ role, administrator }) =>
       `${ROLES.find((known) => known.role === role)?.label}${administrator ? ', administrator' : ''}`,
   },
+  { name: 'E-mail', cell: ({ email }) => email ?? 'None' },
   { name: 'State', cell: (user) => <PersonState user={user} /> },
   { name: 'Last seen', cell: ({ lastSeenAt }) => (lastSeenAt === null ? 'Not lately' : <Ago at={lastSeenAt} />) },
 ]

@@ -1,4 +1,4 @@
-import { Button, PasswordInput } from '@mantine/core'
+import { Button, PasswordInput, TextInput } from '@mantine/core'
 import { useMutation, useQueryClient, useSuspenseQuery } from '@tanstack/react-query'
 import { type FormEvent, useState } from 'react'
 import type { SignInReply } from '../../../src/http/console/sign-in.ts'
@@ -30,6 +30,12 @@ export function YouPage() {
       <Passkeys />
       <Section title="Password" lead="Setting one signs out all your other browsers.">
         <PasswordForm />
+      </Section>
+      <Section
+        title="E-mail"
+        lead="Where the server sends e-mail, you are notified here of a new passkey, a new password, and when all other browsers are signed out. A change of the address is notified to the old one."
+      >
+        <EmailForm />
       </Section>
     </Page>
   )
@@ -149,6 +155,39 @@ function Passkeys() {
         empty={<p>No passkeys yet.</p>}
       />
     </Section>
+  )
+}
+
+function EmailForm() {
+  const { user } = useSignedIn()
+  const announce = useAnnounce()
+  const [email, setEmail] = useState(user.email ?? '')
+  const save = useSignIn(
+    () => callApi<SignInReply>('PUT', 'sign-in/email', { body: { email: email || null } }),
+    () => announce(email ? 'The e-mail address has been saved.' : 'The e-mail address has been removed.'),
+  )
+  const submit = (event: FormEvent) => {
+    event.preventDefault()
+    save.mutate(undefined)
+  }
+  return (
+    <form className={styles.form} onSubmit={submit}>
+      <TextInput
+        type="email"
+        label="E-mail address"
+        description="Only owners of the account see it. Empty: no notices."
+        autoComplete="email"
+        maxLength={254}
+        value={email}
+        onChange={({ target }) => setEmail(target.value)}
+      />
+      {save.error && <FailureNotice error={save.error} />}
+      <div>
+        <Button type="submit" loading={save.isPending}>
+          Save the address
+        </Button>
+      </div>
+    </form>
   )
 }
 
