@@ -114,7 +114,7 @@ test.each(isLong ? [OWN, FRESH] : [OWN])(
     const [stop, putKey, restore, startAgain, resume] = await readSteps('Back up and restore', 'To restore')
     await follow([stop])
     await succeed('rm', '/var/lib/reelgate/data.key')
-    expect(await follow([putKey, restore])).toMatch(/1 videos, \d+ files, each with the checksum of the backup/)
+    expect(await follow([putKey, restore])).toMatch(/1 videos, \d+ files, each verified by the checksum of the backup/)
     await follow([startAgain])
     await expect.poll(ready, RARELY).toContain('"webhooks":"held"')
     await follow([resume])
