@@ -255,6 +255,8 @@ async function repairing(of: CrashTest): Promise<() => Promise<unknown>> {
 const orderRepair = ({ key }: LostSegment) =>
   sendCommand(dataPaths(reelgate.dataDir).controlSocket, 'media checked', {
     damaged: [{ ...key, problem: 'its file is missing' }],
+    damagedFiles: [],
+    intactFiles: [],
   })
 
 const isDamaged = ({ key }: LostSegment) =>

@@ -114,7 +114,11 @@ test('F-43: a changed byte is not sent once it is found; while the disk of sourc
   await mkdir(sources) // where its disk is mounted
   const problem = 'its file has other bytes'
   const damaged = [{ videoId, generation: 1, renditionId: rendition, number: 1, problem, mayHaveBeenSent: true }]
-  await sendCommand(dataPaths(dataDir).controlSocket, 'media checked', { damaged })
+  await sendCommand(dataPaths(dataDir).controlSocket, 'media checked', {
+    damaged,
+    damagedFiles: [],
+    intactFiles: [],
+  })
   expect((await ask(1)).status).toBe(404) // other bytes may be cached under this address
   const askForNew = async () => ask(1, await viewer.playlist(String(rendition)))
   expect((await askForNew()).status).toBe(503)
