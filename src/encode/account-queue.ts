@@ -26,6 +26,9 @@ export type AccountQueueDeps = { slowQueryDb: Db; wallNowS: () => number }
 
 /** What the server does, or has yet to do, with the account's videos: encodes first, then what waits, then imports. */
 export async function listQueue({ slowQueryDb: db, wallNowS }: AccountQueueDeps, accountId: string): Promise<QueuedVideo[]> {
+  // Read in the order in which a video moves on: one that does so between two of these is listed in its later state, not left out.
+  const importing = await listImportingVideos(db, accountId, MAX_ROWS)
+  const waiting = await listWaitingVideos(db, accountId, MAX_ROWS)
   const encoding = await Promise.all(
     (await listEncodingVideos(db, accountId, MAX_ROWS)).map(async ({ id, generation, plan, createdAtS, ...video }) => {
       const published = await countSegments(db, { videoId: id, generation })
@@ -36,13 +39,13 @@ export async function listQueue({ slowQueryDb: db, wallNowS }: AccountQueueDeps,
       return { ...toQueued(id, video, 'encoding'), part, chunks, speed }
     }),
   )
-  const waiting = await listWaitingVideos(db, accountId, MAX_ROWS)
-  const importing = await listImportingVideos(db, accountId, MAX_ROWS)
-  return [
+  const queued = [
     ...encoding,
     ...waiting.map(({ id, ...video }) => toQueued(id, video, 'waiting')),
     ...importing.map(({ id, receivedBytes, ...video }) => ({ ...toQueued(id, video, 'importing'), receivedBytes })),
   ]
+  const listed = new Set<string>()
+  return queued.filter(({ videoId }) => !listed.has(videoId) && listed.add(videoId))
 }
 
 function toQueued(
