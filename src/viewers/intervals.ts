@@ -25,6 +25,11 @@ export function sumIntervals(intervals: Intervals): number {
   return sumS
 }
 
+/** The whole seconds of a video, which can all be watched: what follows the last one never counts as a second. */
+export function wholeSeconds(durationS: number): number {
+  return Math.floor(durationS)
+}
+
 /** One `[from, to]` for each interval. */
 export function pairsOf(intervals: Intervals): [number, number][] {
   const pairs: [number, number][] = []

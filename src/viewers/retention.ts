@@ -1,7 +1,7 @@
 import { findVideo } from '../catalogue/video-store.ts'
 import type { Db } from '../db/database.ts'
 import { videoNotFound } from '../errors.ts'
-import { decodeIntervals, pairsOf } from './intervals.ts'
+import { decodeIntervals, pairsOf, wholeSeconds } from './intervals.ts'
 import { listViewingsOfVideo } from './viewing-store.ts'
 
 export type RetentionDeps = { db: Db; slowQueryDb: Db }
@@ -26,7 +26,7 @@ const PAGE_SIZE = 1_000
 export async function getRetention({ db, slowQueryDb }: RetentionDeps, accountId: string, videoId: string): Promise<Retention> {
   const video = await findVideo(db, accountId, videoId)
   if (!video || video.deletedAtS !== null) throw videoNotFound()
-  const seconds = Math.ceil(video.durationS)
+  const seconds = wholeSeconds(video.durationS)
   const changes = new Int32Array(seconds + 1) // of the number of viewers, at each second
   const sums = { viewerCount: 0, completedCount: 0, watchedS: 0 }
   for (let below: number | undefined; sums.viewerCount < MAX_VIEWERS; ) {

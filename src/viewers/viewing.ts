@@ -1,7 +1,7 @@
 import type { Db } from '../db/database.ts'
 import type { Write } from '../db/write.ts'
 import { addVideoEvents } from '../webhooks/outbox.ts'
-import { addInterval, decodeIntervals, encodeIntervals, type Intervals, sumIntervals } from './intervals.ts'
+import { addInterval, decodeIntervals, encodeIntervals, type Intervals, sumIntervals, wholeSeconds } from './intervals.ts'
 import { findViewing, findViewingDay, markCompleted, saveViewing, saveViewingDay, type ViewingKey } from './viewing-store.ts'
 
 // What each viewer has watched of each video. Merged in memory and saved every few seconds: a beat costs no write.
@@ -35,7 +35,7 @@ type Viewing = {
 }
 
 const DAY_S = 24 * 3600
-/** A viewer who has watched this much of a video has watched it: few watch the credits. */
+/** Of a video's whole seconds: a viewer who has watched this much has watched it, since few watch the credits. */
 const COMPLETED_SHARE = 0.9
 const FORGET_AFTER_S = 300
 /** Viewings saved in one transaction, which delays other writes by a few milliseconds. */
@@ -149,7 +149,7 @@ const nameOf = ({ accountId, videoId, userId }: ViewingKey) => `${accountId} ${v
 function toRows({ key, intervals, days, positionS, durationS, beganAtS, lastAtS, isCompleted }: Viewing) {
   const columnsOf = (watched: Intervals) => ({ intervals: encodeIntervals(watched), watchedS: sumIntervals(watched) })
   return {
-    isNowCompleted: !isCompleted && sumIntervals(intervals) >= COMPLETED_SHARE * durationS,
+    isNowCompleted: !isCompleted && sumIntervals(intervals) >= COMPLETED_SHARE * wholeSeconds(durationS),
     viewing: { ...key, ...columnsOf(intervals), positionS, beganAtS, lastAtS },
     days: [...days].map(([day, watched]) => ({ ...key, day, ...columnsOf(watched) })),
   }

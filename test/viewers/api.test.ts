@@ -52,20 +52,26 @@ test('an owner lists what a viewer watched, who watched a video, and the seconds
   expect(await (await other.call('GET', '/api/viewers/ann')).json()).toEqual({ rows: [] })
 })
 
-test('what a viewer played is counted from beats and keys, 90 % of it is an event, and erasing removes it all', async () => {
-  const reelgate = await startReelgate({ video: await makeVideo(), env: { REELGATE_OUTBOUND_ALLOW: receivers.host } })
+test('P-20: what a viewer played is counted from beats and keys, 90 % of its whole seconds are an event, and erasing removes it all', async () => {
+  const reelgate = await startReelgate({
+    video: await makeVideo({ seconds: 10 }),
+    env: { REELGATE_OUTBOUND_ALLOW: receivers.host },
+  })
+  expect((await reelgate.owner.video(reelgate.videoId)).length).toBeGreaterThan(10) // its sound ends in a whole frame of AAC
   const receiver = receivers.newReceiver()
   await hooksOf(reelgate.owner).create(receiver.url, 'viewer:completed')
-  haveWatched(reelgate, 'ann', 3)
+  haveWatched(reelgate, 'ann', 8)
   const viewer = reelgate.newViewer()
   await viewer.redeem(await reelgate.owner.issueOtp(reelgate.videoId, { userId: 'ann' }))
   expect((await viewer.key(0)).status).toBe(200)
   const beat = (positionS: number) =>
     viewer.call('beat', undefined, JSON.stringify({ state: 'playing', positionS, rate: 1, bufferS: 5 }))
-  for (const position of [0, 1.5]) expect((await beat(position)).status).toBe(200)
+  for (const position of [8, 9.2]) expect((await beat(position)).status).toBe(200)
   const [{ event } = { event: undefined }] = await receiver.until(1)
-  expect(event).toMatchObject({ event: 'viewer:completed', payload: { id: reelgate.videoId, userId: 'ann', watchedS: 3 } })
-  expect(await rowsOf(reelgate, '/api/viewers/ann')).toMatchObject([{ watchedS: 3, completedAt: expect.any(String) }])
+  expect(event).toMatchObject({ event: 'viewer:completed', payload: { id: reelgate.videoId, userId: 'ann', watchedS: 9 } })
+  expect(await rowsOf(reelgate, '/api/viewers/ann')).toMatchObject([
+    { watchedS: 9, lengthS: 10, completedAt: expect.any(String) },
+  ])
 
   const other = await reelgate.newOwner('another account')
   expect(await (await other.call('DELETE', '/api/viewers/ann')).json()).toEqual({ message: 'Erased', videos: 0, sessions: 0 })

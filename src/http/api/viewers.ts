@@ -2,6 +2,7 @@ import { type Static, Type } from 'typebox'
 import { findSummaries } from '../../catalogue/video.ts'
 import type { VideoSummary } from '../../catalogue/video-store.ts'
 import { type StopDeps, stopSessions } from '../../playback/stop.ts'
+import { wholeSeconds } from '../../viewers/intervals.ts'
 import { findViewerNames } from '../../viewers/viewer-store.ts'
 import {
   type EraseDeps,
@@ -29,7 +30,7 @@ const ViewingBody = Type.Object({
   viewer: ViewerNameBody,
   video: VideoId,
   title: Type.Union([Type.String(), Type.Null()], { description: 'of the video; null: it was deleted' }),
-  lengthS: Type.Union([Type.Integer(), Type.Null()], { description: 'of the video, in seconds; null: it was deleted' }),
+  lengthS: Type.Union([Type.Integer(), Type.Null()], { description: 'of the video, in whole seconds; null: it was deleted' }),
   watchedS: Type.Integer({ description: 'seconds of the video that were watched; those watched again count once' }),
   intervals: Type.Array(Type.Array(Type.Integer()), { description: 'from and to, in seconds of the video' }),
   positionS: Type.Number({ description: 'behind the last second that was watched; the viewer resumes there' }),
@@ -218,7 +219,7 @@ function viewingBody(
       userId,
       video: videoId,
       title: video?.title ?? null,
-      lengthS: video ? Math.round(video.durationS) : null,
+      lengthS: video ? wholeSeconds(video.durationS) : null,
       watchedS,
       intervals,
       positionS,
