@@ -16,7 +16,7 @@ import { raiseCaptions } from './raised-captions.ts'
 import type { Refusal, Waiting } from './refusals.ts'
 import { createScreen, type Screen } from './screen.ts'
 import { createSettings, type Settings } from './settings-button.ts'
-import { canPlayStreams } from './stream.ts'
+import { lackedForStreams } from './stream.ts'
 import { type Theme, themeProperties } from './theme.ts'
 import { isDrawn } from './watermark-overlay.ts'
 import type { SessionAnswer } from './wire.ts'
@@ -40,16 +40,22 @@ function start() {
   setTheme(options.theme)
   elements.controller.addEventListener('contextmenu', (event) => event.preventDefault()) // "save video as", and others
   const floating = keepInPage(elements.video)
-  if (!isSecureContext || !globalThis.crypto?.subtle) {
-    refuse(screen, { code: 'insecure-page', page: insecurePage() })
-  } else if (self.origin === 'null') {
-    refuse(screen, { code: 'sandboxed-frame' }) // an opaque origin: every request of ours would be foreign to our own server
-  } else if (!canPlayStreams()) {
-    refuse(screen, { code: 'unsupported-browser' })
+  const refusal = refusalOfBrowser()
+  if (refusal) {
+    screen.show({ state: 'refused', refusal, onAction: () => location.reload() })
+    servePage({ video: elements.video, screen, setTheme, playback: () => undefined }).refused(refusal)
   } else {
     const page = parsePageValues(document.querySelector('#reelgate-page')?.textContent ?? '')
     runPlayer(page, options, { elements, screen, floating, help: createHelp(place), setTheme })
   }
+}
+
+/** Why no video can play here, found before its OTP is spent. */
+function refusalOfBrowser(): Refusal | undefined {
+  if (!isSecureContext || !globalThis.crypto?.subtle) return { code: 'insecure-page', page: insecurePage() }
+  if (self.origin === 'null') return { code: 'sandboxed-frame' } // an opaque origin: every request of ours would be foreign to our own server
+  const lacks = lackedForStreams()
+  return lacks === undefined ? undefined : { code: 'unsupported-browser', lacks }
 }
 
 type Parts = { elements: PlayerElements; screen: Screen; floating: Floating; help: Help; setTheme(changed: Theme): void }
@@ -180,10 +186,6 @@ async function showPublicPoster(video: HTMLVideoElement, root: URL, videoId: str
 
 function toOpened(proofKey: ProofKey, signer: Signer, answer: PlayResult<SessionAnswer>): Opened {
   return answer.ok ? { ok: true, proofKey, signer, answer: answer.value } : answer
-}
-
-function refuse(screen: Screen, refusal: Refusal) {
-  screen.show({ state: 'refused', refusal, onAction: () => location.reload() })
 }
 
 /** Changes those of the options that it is called with. */

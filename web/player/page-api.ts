@@ -12,6 +12,7 @@ import {
   VIDEO_EVENTS,
   type VideoState,
 } from '../embed/messages.ts'
+import { randomId } from './encoding.ts'
 import { NO_CAPTIONS } from './captions.ts'
 import { createPageMethods } from './page-methods.ts'
 import type { Playback } from './playback.ts'
@@ -53,7 +54,7 @@ type Controlled = { video: HTMLVideoElement; screen: Screen; setTheme(changed: T
  */
 export function servePage({ video, screen, setTheme, playback }: Controlled): PageApi {
   const ports: MessagePort[] = []
-  const pageLoad = crypto.randomUUID()
+  const pageLoad = randomId() // `randomUUID` needs a secure page, and an insecure one reports that it is
   const loaded: string[] = []
   const session = createSessionPromise()
   let waiting: (() => void)[] = []

@@ -27,8 +27,11 @@ export const WAITING_CODES = [
 ] as const
 export type WaitingCode = (typeof WAITING_CODES)[number]
 
-/** `why` belongs to `session-ended`, `page` (an address) to `insecure-page`, `waitMs` (until a screen is free) to `stream-limit`. */
-export type Refusal = { code: RefusalCode; why?: EndReasonCode; page?: string; waitMs?: number }
+/**
+ * `why` belongs to `session-ended`, `page` (an address) to `insecure-page`, `lacks` (in words) to `unsupported-browser`, `waitMs` (until a
+ * screen is free) to `stream-limit`.
+ */
+export type Refusal = { code: RefusalCode; why?: EndReasonCode; page?: string; lacks?: string; waitMs?: number }
 /** `progress` 0..1 of the video's preparation; `maxRate`: the highest speed at which the next key comes in time; `retryInS`: shown. */
 export type Waiting = { code: WaitingCode; progress?: number; maxRate?: number; retryInS?: number }
 
@@ -79,7 +82,8 @@ const SENTENCES = {
   'refusal.insecure-page': 'This video plays only on a secure page. Open {page} with https:// in front.',
   'refusal.sandboxed-frame':
     'This site shows the video in a sandboxed frame, where it cannot play. The site’s owner can add allow-same-origin to the sandbox of the frame.',
-  'refusal.unsupported-browser': 'This browser cannot play protected videos. Use a current Chrome, Edge, Firefox or Safari.',
+  'refusal.unsupported-browser':
+    'This browser cannot play this video: it lacks {lacks}. Use a current Chrome, Edge, Firefox or Safari.',
   'refusal.mark-blocked': 'Playback stopped because something on this page hides your watermark.',
   'refusal.ended.viewer-left': 'This video was closed a while ago. Reload the page you came from to continue.',
   'refusal.ended.idle': 'This video was paused for a long time. Reload the page you came from to continue.',
@@ -110,7 +114,8 @@ const SENTENCES = {
 /** The sentence for a refusal: `refusal.<code>`, or `refusal.ended.<why>` for a session that ended. */
 export function refusalSentence(refusal: Refusal): string {
   if (refusal.code === 'session-ended') return SENTENCES[`refusal.ended.${refusal.why ?? 'time'}`]
-  return SENTENCES[`refusal.${refusal.code}`].replace('{page}', refusal.page ?? 'it')
+  const { page = 'it', lacks = 'a decoder' } = refusal
+  return SENTENCES[`refusal.${refusal.code}`].replace('{page}', page).replace('{lacks}', lacks)
 }
 
 export function waitingSentence(waiting: Waiting): string {

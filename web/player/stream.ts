@@ -219,9 +219,18 @@ function switchLevel(hls: Hls, video: HTMLVideoElement, index: number): void {
   if (!isFlushed && index !== AUTOMATIC && isBufferedToEnd(video)) hls.currentLevel = index
 }
 
-/** False: a browser without Media Source Extensions for H.264, where no request could be signed. */
-export function canPlayStreams(): boolean {
-  return Hls.isSupported()
+/** What every video is made of, at the lowest level of the ladder. */
+const FORMATS = [
+  { type: 'video/mp4; codecs="avc1.640015"', name: 'H.264 video' },
+  { type: 'audio/mp4; codecs="mp4a.40.2"', name: 'AAC audio' },
+] as const
+
+/** What this browser lacks to play any video, in words; undefined: nothing. Without Media Source Extensions no request could be signed. */
+export function lackedForStreams(): string | undefined {
+  if (!Hls.isMSESupported()) return 'Media Source Extensions'
+  const source = Hls.getMediaSource()
+  const lacked = FORMATS.filter(({ type }) => !source?.isTypeSupported(type)).map(({ name }) => name)
+  return lacked.length > 0 ? lacked.join(' and ') : undefined
 }
 
 function isBufferedToEnd({ buffered, duration }: HTMLVideoElement): boolean {

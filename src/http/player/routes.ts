@@ -50,9 +50,14 @@ export async function playerInterface(app: App, deps: PlayerDeps): Promise<void>
   )
 }
 
-/** A frame sandboxed without its origin must get the script that says so; without cookies there is nothing to protect. */
+/** For pages with an embedder policy (COEP), which load nothing from elsewhere that does not allow it. Without cookies there is nothing to protect. */
+const FOR_EVERY_SITE = { 'Cross-Origin-Resource-Policy': 'cross-origin' }
+/** Such pages contain no frame that has no such policy itself. All that the player loads is its own. */
+const FOR_EVERY_FRAME = { ...FOR_EVERY_SITE, 'Cross-Origin-Embedder-Policy': 'require-corp' }
+
+/** A frame sandboxed without its origin must get the script that says so. */
 function sendPublicAsset(request: FastifyRequest, reply: FastifyReply, asset: Asset, cacheControl: string): FastifyReply {
-  return sendAsset(request, reply.header('Access-Control-Allow-Origin', '*'), asset, cacheControl)
+  return sendAsset(request, reply.headers({ ...FOR_EVERY_SITE, 'Access-Control-Allow-Origin': '*' }), asset, cacheControl)
 }
 
 async function sendPage(deps: PlayerDeps, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
@@ -72,6 +77,7 @@ async function sendPage(deps: PlayerDeps, request: FastifyRequest, reply: Fastif
   reply.headers({
     'Content-Type': 'text/html; charset=utf-8',
     'Cache-Control': 'no-store',
+    ...FOR_EVERY_FRAME,
     'Referrer-Policy': 'no-referrer',
     'Permissions-Policy': `picture-in-picture=${mayFloat ? '(self)' : '()'}`,
   })

@@ -1,9 +1,10 @@
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import type { Reelgate } from '../../in-process.ts'
 import { readRows } from '../../rows.ts'
 import { sampleOf } from '../../sample.ts'
 import { findColour } from '../frame-pixels.ts'
 import { playerAddress } from '../player.ts'
+import { startAlteredPlayer } from './altered-player.ts'
 import type { Tab } from './engine.ts'
 import { readSearch } from './in-page.ts'
 import { lookAt } from './player.ts'
@@ -32,12 +33,28 @@ const REMOVED = [
   { removed: '#tab', element: true },
 ] as const
 
+/** What browsers are without, as a script, and how the player names it. */
+const LACKING = [
+  { lacking: `isSupported = (type) => !type.includes('avc1')`, named: 'H.264 video' },
+  { lacking: `isSupported = (type) => !type.includes('mp4a')`, named: 'AAC audio' },
+  { lacking: `isSupported = (type) => !/avc1|mp4a/.test(type)`, named: 'H.264 video and AAC audio' },
+  { lacking: 'delete globalThis.MediaSource, delete globalThis.ManagedMediaSource', named: 'Media Source Extensions' },
+] as const
+
+/** Before a script of `LACKING`. */
+const ASK_SCRIPT = `let isSupported = () => true
+for (const source of [globalThis.MediaSource, globalThis.ManagedMediaSource]) {
+  const { isTypeSupported } = source ?? {}
+  if (source) source.isTypeSupported = (type) => isSupported(type) && isTypeSupported.call(source, type)
+}
+`
+
 /** Where the page is opened, and with what; it is asked for when the tests run. */
 export type OtherPagesPlace = {
   tab: Tab
   reelgate: Reelgate & { videoId: string }
-  /** @returns the address of the page with this body */
-  putPage(body: string, host: string): string
+  /** @returns the address of the page with this body and these headers */
+  putPage(body: string, host: string, headers?: Record<string, string>): string
 }
 
 /** A player in pages that hide, show and remove its frame, and with extensions. */
@@ -126,6 +143,49 @@ export function testOtherPages(name: string, place: () => OtherPagesPlace) {
     expect(await player.run(countRestyled, null)).toEqual({ watermarks: 1, fonts: expect.toSatisfy((fonts) => fonts > 0) })
   })
 
+  test('P-04: a browser without H.264, AAC or Media Source Extensions names what is missing, to the page too, and spends no OTP', async () => {
+    const { tab, putPage } = place()
+    const { url, owner, videoId } = place().reelgate
+    const altered = startAlteredPlayer(url)
+    onTestFinished(altered.close)
+    const otp = await owner.issueOtp(videoId, { forcedBitrate: 200 })
+    const open = async (script: string) => {
+      altered.alter(script)
+      const frame = `<iframe src="${playerAddress(altered.url(), otp)}" width="560" height="315"></iframe>`
+      await tab.goto(putPage(`<script src="${altered.url()}/v2/api.js"></script>${frame}`, 'localhost'))
+      return lookAt(tab, 'frame')
+    }
+    for (const { lacking, named } of sampleOf(`what browsers are without, like ${name}`, LACKING, 2)) {
+      const player = await open(ASK_SCRIPT + lacking)
+      await player.shows('refused', 'unsupported-browser')
+      const sentence = await player.sentence()
+      expect(sentence).toBe(
+        `This browser cannot play this video: it lacks ${named}. Use a current Chrome, Edge, Firefox or Safari.`,
+      )
+      expect(await tab.run('page', readRefusal, null)).toEqual({ status: 'refused', error: `NotAllowedError: ${sentence}` })
+      await player.screenshot(`${name}-lacks-${named}`)
+    }
+    const player = await open('')
+    await player.shows('ready')
+  })
+
+  test.each(sampleOf(`embedder policies in ${name}`, ['require-corp', 'credentialless'], 1))(
+    'P-06: a page with the embedder policy %s plays, in a frame and in the element',
+    async (policy) => {
+      const { tab, putPage } = place()
+      const { url, owner, videoId } = place().reelgate
+      const newOtp = () => owner.issueOtp(videoId, { forcedBitrate: 200 })
+      const frame = `<iframe src="${playerAddress(url, await newOtp())}" allow="autoplay"></iframe>`
+      const element = `<reelgate-player otp="${await newOtp()}"></reelgate-player>`
+      const scripts = ['api', 'player'].map((script) => `<script src="${url}/v2/${script}.js"></script>`)
+      const headers = { 'Cross-Origin-Embedder-Policy': policy, 'Cross-Origin-Opener-Policy': 'same-origin' }
+      await tab.goto(putPage([...scripts, frame, element].join(''), 'localhost', headers))
+      const isIsolated = name !== 'WebKit' || policy === 'require-corp' // WebKit has no credentialless
+      for (const selector of ['iframe', 'reelgate-player'])
+        expect(await tab.run('page', playMuted, selector)).toEqual({ isIsolated, status: 'playing' })
+    },
+  )
+
   test.each(sampleOf(`what pages remove in ${name}`, REMOVED, 1))(
     'P-19: a player whose $removed a page removes while it plays leaves its session',
     async ({ element, removed }) => {
@@ -180,10 +240,15 @@ declare const Element: { prototype: ShadowHost }
 declare const MutationObserver: new (
   changed: () => void,
 ) => { observe(node: PageNode, what: { childList: true; subtree: true; characterData: true }): void }
+type Video = { muted: boolean; readonly currentTime: number; addEventListener(name: 'timeupdate', listener: () => void): void }
+declare const crossOriginIsolated: boolean
 declare const VdoPlayer: {
   getInstance(frame: PageElement): {
-    video: { play(): Promise<void>; pause(): Promise<void> }
-    api: { getMetaData(): Promise<{ title: string }> }
+    video: Video & { play(): Promise<void>; pause(): Promise<void> }
+    api: {
+      getMetaData(): Promise<{ title: string }>
+      addEventListener(name: 'statusChange', listener: (status: string) => void): void
+    }
   }
 }
 
@@ -207,6 +272,26 @@ async function playAndAsk(): Promise<string> {
 }
 
 const pauseVideo = () => VdoPlayer.getInstance(document.querySelector('iframe')).video.pause()
+
+/** Plays the player in this element, until it has shown half a second. */
+async function playMuted(selector: string): Promise<{ isIsolated: boolean; status: string }> {
+  const { video, api } = VdoPlayer.getInstance(document.querySelector(selector))
+  video.muted = true
+  const played = new Promise<void>((resolve) => {
+    video.addEventListener('timeupdate', () => video.currentTime > 0.5 && resolve())
+  })
+  await video.play()
+  await played
+  await video.pause()
+  const status = await new Promise<string>((resolve) => api.addEventListener('statusChange', resolve))
+  return { isIsolated: crossOriginIsolated, status }
+}
+
+async function readRefusal(): Promise<{ status: string; error: string }> {
+  const { api } = VdoPlayer.getInstance(document.querySelector('iframe'))
+  const error = await api.getMetaData().then(() => 'none', String)
+  return { status: await new Promise((resolve) => api.addEventListener('statusChange', resolve)), error }
+}
 
 const readPlayed = () => window.played
 
