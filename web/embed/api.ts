@@ -2,8 +2,5 @@
 
 import { VdoPlayer } from './vdo-player.ts'
 
-type ApiPage = Window & { VdoPlayer?: unknown; onVdoPlayerV2APIReady?: () => void }
-
-const page: ApiPage = window
-page.VdoPlayer ??= VdoPlayer
-page.onVdoPlayerV2APIReady?.()
+window.VdoPlayer ??= VdoPlayer
+window.onVdoPlayerV2APIReady?.()

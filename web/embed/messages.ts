@@ -1,6 +1,8 @@
 // What a page and the player in its frame send each other (wire-contract.md, section 8). No message carries a key, a proof, an OTP or an
 // address, and none makes the player send a request that the viewer's own clicks would not.
 
+import type { ApiEvents, ThemeOption, VideoEventName } from './reelgate.d.ts'
+
 /**
  * To the other window, before there is a connection. A page says `hello`, the player `ready` when it starts and after each `hello`; these
  * two go to any origin. `connect` goes to the player's origin alone, with the port that carries everything else.
@@ -8,8 +10,12 @@
 export type Greeting = { reelgate: 'hello' } | { reelgate: 'ready'; pageLoad: string } | { reelgate: 'connect' }
 
 /** How the player looks, as far as the page decides; also options of the player's address. The player checks each value. */
-export const THEME_OPTIONS = ['primaryColor', 'surfaceColor', 'borderRadius', 'fontFamily'] as const
-export type ThemeOption = (typeof THEME_OPTIONS)[number]
+export const THEME_OPTIONS = [
+  'primaryColor',
+  'surfaceColor',
+  'borderRadius',
+  'fontFamily',
+] as const satisfies readonly ThemeOption[]
 
 export type TimeRange = readonly [startS: number, endS: number]
 
@@ -19,24 +25,7 @@ export const VIDEO_EVENTS = [
   ...(['loadedmetadata', 'loadeddata', 'canplay', 'canplaythrough', 'playing', 'waiting'] as const),
   ...(['seeking', 'seeked', 'ended', 'durationchange', 'timeupdate', 'play', 'pause', 'ratechange'] as const),
   ...(['resize', 'volumechange'] as const),
-] as const
-
-/** Events of `api` that the player reports, each with its value. */
-export type ApiEvents = {
-  videoAdaptivenessChange: boolean
-  /** The `id` of the quality on the screen. */
-  videoQualityChange: number
-  statusChange: PlayerStatus
-  captionVisibilityChange: boolean
-  /** null: no captions show. */
-  captionLanguageChange: string | null
-}
-
-/**
- * What the viewer sees. `playing` includes a paused video, `waiting` ends by itself; `otpNeeded`: refused, and a new OTP helps; `refused`:
- * none helps.
- */
-export type PlayerStatus = 'loading' | 'ready' | 'playing' | 'ended' | 'waiting' | 'otpNeeded' | 'refused'
+] as const satisfies readonly VideoEventName[]
 
 /** Properties of the video element, as they are when the message leaves the player. */
 export type VideoState = {
@@ -84,22 +73,10 @@ export type PlayerMessage =
   | { apiEvent: ApiEvent }
   | { answer: number; value?: unknown; videoState?: VideoState; error?: { name: string; message: string } }
 
-export type ApiEvent = { [Name in keyof ApiEvents]: { name: Name; value: ApiEvents[Name] } }[keyof ApiEvents]
+/** Full screen is the page's own: the frame's, not the video's. */
+type ReportedName = Exclude<keyof ApiEvents, 'fullscreenChange'>
 
-/** `adaptive`: the player chooses. `active`: on the screen now. */
-export type VideoQualities = {
-  adaptive: boolean
-  qualities: { id: number; label: string; width: number; height: number; bitrate: number; active: boolean }[]
-}
-
-/** `active`: chosen, and shown if `visible`. */
-export type CaptionLanguages = {
-  visible: boolean
-  languages: { id: number; lang: string; label: string; active: boolean }[]
-}
-
-/** Width ÷ height, and seconds. */
-export type MetaData = { title: string; duration: number; aspectRatio: number }
+export type ApiEvent = { [Name in ReportedName]: { name: Name; value: ApiEvents[Name] } }[ReportedName]
 
 export function isGreeting(data: unknown): data is Greeting {
   return typeof data === 'object' && data !== null && 'reelgate' in data

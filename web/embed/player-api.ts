@@ -1,61 +1,14 @@
 import type { Connection } from './connection.ts'
-import {
-  type ApiEvent,
-  type ApiEvents,
-  type CaptionLanguages,
-  type MetaData,
-  type PlayerMethod,
-  THEME_OPTIONS,
-  type ThemeOption,
-  type VideoQualities,
-} from './messages.ts'
+import { type ApiEvent, type PlayerMethod, THEME_OPTIONS } from './messages.ts'
+import type { ApiEvents, PlayerApi, ThemeOption } from './reelgate.d.ts'
 
-type Events = ApiEvents & { fullscreenChange: boolean }
-type EventName = keyof Events
-type Listener = (value: Events[EventName]) => void
+type EventName = keyof ApiEvents
+type Listener = (value: ApiEvents[EventName]) => void
 
 export const API_EVENTS = [
   ...(['fullscreenChange', 'videoAdaptivenessChange', 'videoQualityChange'] as const),
   ...(['statusChange', 'captionVisibilityChange', 'captionLanguageChange'] as const),
 ] as const satisfies readonly EventName[]
-
-/** `playbackSpeedOptions`: the speeds that the viewer may choose from, such as `[0.75, 1, 1.5]`. */
-export type PlayerConfig = { playbackSpeedOptions?: number[] } & { [Option in ThemeOption]?: string }
-
-/** What a page can do with a player that a video element cannot. Every call rejects with a `NotAllowedError` if the viewer may not watch. */
-export type PlayerApi = {
-  getMetaData(): Promise<MetaData>
-  /** Seconds of video that were played, repeated ones each time. */
-  getTotalPlayed(): Promise<number>
-  /** Different seconds of video that were played. */
-  getTotalCovered(): Promise<number>
-  /** For each second of the video, how many times it was played. */
-  getTotalCoveredArray(): Promise<number[]>
-  getCaptionLanguages(): Promise<CaptionLanguages>
-  /** @param language such as `de`, or an element of `languages`. @throws RangeError for one that the video does not have */
-  setCaptionLanguage(language: string | { id: number }): Promise<void>
-  hideCaptions(): Promise<void>
-  getVideoQualities(): Promise<VideoQualities>
-  /** @throws RangeError for an `id` that is none of `qualities` */
-  setVideoQuality(id: number): Promise<void>
-  enableAdaptiveVideo(): Promise<void>
-  /**
-   * @returns whether the player is now in full screen
-   * @throws DOMException `NotAllowedError` without a click or key press in the page just before
-   */
-  setFullscreen(fullscreen: boolean): Promise<boolean>
-  /** Replaces the video in this frame. Resolves when the new one can be played. @throws TypeError without an OTP */
-  loadVideo(video: { otp: string; playbackInfo?: string }): Promise<void>
-  /** Changes what `config` contains. An empty text: the player's own color, radius or font. */
-  updatePlayerConfig(config: PlayerConfig): Promise<void>
-  /**
-   * A listener of `statusChange` also gets the status at that time.
-   * @returns a function that removes the listener
-   * @throws TypeError for a name that is no event
-   */
-  addEventListener<Name extends EventName>(name: Name, listener: (value: Events[Name]) => void): () => void
-  removeEventListener<Name extends EventName>(name: Name, listener: (value: Events[Name]) => void): void
-}
 
 /** @param beforeLoad called when another video replaces this one */
 export function createPlayerApi(frame: HTMLIFrameElement, connection: Connection, beforeLoad: () => void) {
@@ -119,7 +72,7 @@ export function createPlayerApi(frame: HTMLIFrameElement, connection: Connection
     return found
   }
 
-  function dispatch(name: EventName, value: Events[EventName]) {
+  function dispatch(name: EventName, value: ApiEvents[EventName]) {
     for (const listener of [...listenersOf(name)]) listener(value)
   }
 

@@ -1,11 +1,12 @@
 import { THEME_OPTIONS } from './messages.ts'
+import type { ReelgatePlayerAttributes } from './reelgate.d.ts'
 import type { VdoPlayer } from './vdo-player.ts'
 
 /** What an embedding page may say of a player, by the names of the player page's options. */
 export const OPTIONS = [
   ...(['playbackInfo', 'autoplay', 'loop', 'controls', 'ccLanguage', 'litemode', 't', 'title'] as const),
   ...THEME_OPTIONS,
-] as const
+] as const satisfies readonly (keyof ReelgatePlayerAttributes)[]
 
 /** @param root the installation's address, with a slash at its end */
 export function createPlayerFrame(root: string, otp: string, options: Readonly<Record<string, unknown>>): HTMLIFrameElement {

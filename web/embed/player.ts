@@ -3,12 +3,13 @@
 import { THEME_OPTIONS, VIDEO_EVENTS } from './messages.ts'
 import { API_EVENTS } from './player-api.ts'
 import { createPlayerFrame, fitToVideo, OPTIONS, rootOfScript } from './player-frame.ts'
+import type { ReelgatePlayerElement } from './reelgate.d.ts'
 import { createThemeProbe, type ThemeProbe } from './theme-probe.ts'
 import { VdoPlayer } from './vdo-player.ts'
 
 const root = rootOfScript(document.currentScript, /(player\/)?(v2\/)?player\.js$/)
 
-class ReelgatePlayer extends HTMLElement {
+class ReelgatePlayer extends HTMLElement implements ReelgatePlayerElement {
   static observedAttributes = ['otp', 'playbackinfo']
   #player: VdoPlayer | undefined
   #probe: ThemeProbe | undefined
@@ -80,8 +81,7 @@ class ReelgatePlayer extends HTMLElement {
   }
 }
 
-const page: Window & { VdoPlayer?: unknown } = window
-page.VdoPlayer ??= VdoPlayer
+window.VdoPlayer ??= VdoPlayer
 // A class belongs to one name.
 for (const [name, element] of [
   ['reelgate-player', ReelgatePlayer],

@@ -1,4 +1,5 @@
-import { THEME_OPTIONS, type ThemeOption } from './messages.ts'
+import { THEME_OPTIONS } from './messages.ts'
+import type { ThemeOption } from './reelgate.d.ts'
 
 /** What the page's style sheets set; empty: nothing. */
 export type PageTheme = Record<ThemeOption, string>

@@ -1,5 +1,6 @@
 import { connect } from './connection.ts'
-import { createPlayerApi, type PlayerApi } from './player-api.ts'
+import { createPlayerApi } from './player-api.ts'
+import type * as Public from './reelgate.d.ts'
 import { VideoMirror } from './video-mirror.ts'
 
 const players = new WeakMap<HTMLIFrameElement, VdoPlayer>()
@@ -8,9 +9,9 @@ const players = new WeakMap<HTMLIFrameElement, VdoPlayer>()
  * A page's hold on the player in one of its frames: `video` mirrors the frame's video element, `api` is what a video element has not.
  * Calls made before the frame has loaded wait for it (wire-contract.md, section 8).
  */
-export class VdoPlayer {
+export class VdoPlayer implements Public.VdoPlayer {
   readonly video: VideoMirror
-  readonly api: PlayerApi
+  readonly api: Public.PlayerApi
   /** Resolves to this player when the frame has answered. */
   readonly ready: Promise<VdoPlayer>
   /** Ends the connection of a frame that was removed: open calls are rejected. */

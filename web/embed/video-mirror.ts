@@ -1,5 +1,6 @@
 import type { Connection } from './connection.ts'
 import type { SettableProperty, TimeRange, VideoState } from './messages.ts'
+import type { PlayerVideo } from './reelgate.d.ts'
 
 type Listener = (event: Event) => void
 
@@ -26,7 +27,7 @@ const BEFORE_CONNECTION: VideoState = {
 }
 
 /** The frame's video element, as the player last reported it; what is set can be read immediately. */
-export class VideoMirror {
+export class VideoMirror implements PlayerVideo {
   #connection: Connection
   #state = BEFORE_CONNECTION
   #loaded: readonly string[] = []

@@ -2,18 +2,17 @@ import {
   type ApiEvent,
   type Greeting,
   isGreeting,
-  type MetaData,
   type PageMessage,
   type PlayerMessage,
-  type PlayerStatus,
   SETTABLE_PROPERTIES,
   type SettableProperty,
   type TimeRange,
   VIDEO_EVENTS,
   type VideoState,
 } from '../embed/messages.ts'
-import { randomId } from './encoding.ts'
+import type { MetaData, PlayerStatus } from '../embed/reelgate.d.ts'
 import { NO_CAPTIONS } from './captions.ts'
+import { randomId } from './encoding.ts'
 import { createPageMethods } from './page-methods.ts'
 import type { Playback } from './playback.ts'
 import { needsNewOtp, type Refusal, refusalSentence } from './refusals.ts'

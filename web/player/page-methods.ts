@@ -1,4 +1,5 @@
-import type { CaptionLanguages, MetaData, PlayerMethod, VideoQualities } from '../embed/messages.ts'
+import type { PlayerMethod } from '../embed/messages.ts'
+import type { CaptionLanguages, MetaData, VideoQualities } from '../embed/reelgate.d.ts'
 import { NO_CAPTIONS } from './captions.ts'
 import type { Playback } from './playback.ts'
 import { countPlayedSeconds } from './played-seconds.ts'

@@ -1,4 +1,5 @@
-import { THEME_OPTIONS, type ThemeOption } from '../embed/messages.ts'
+import { THEME_OPTIONS } from '../embed/messages.ts'
+import type { ThemeOption } from '../embed/reelgate.d.ts'
 
 /** What the page around the player decides of its looks, checked. `undefined`: the player's own. */
 export type Theme = { [Option in ThemeOption]?: string | undefined }

@@ -12,10 +12,10 @@ export type PlayerAssets = {
   script: string
   style: string
   files: ReadonlyMap<string, Asset>
-  embeds: Readonly<Record<EmbedScript, Asset>>
+  embeds: Readonly<Record<EmbedFile, Asset>>
 }
-/** `web/embed`: the API for a page that holds the frame, the web component, and `vdo.add` of older embeds. */
-export type EmbedScript = 'api' | 'player' | 'vdo'
+/** `web/embed`: the API for a page that holds the frame, the web component, `vdo.add` of older embeds, and the types of the first two. */
+export type EmbedFile = 'api.js' | 'player.js' | 'vdo.js' | 'reelgate.d.ts'
 
 /**
  * Reads the player that Vite built.
@@ -31,8 +31,9 @@ export function readPlayerAssets(manifestFile: string): PlayerAssets {
     throw new Failure('unavailable', 'The player is not built. Start Reelgate with npm start, which builds it.')
   const names = Object.values(manifest).flatMap(({ file, css = [] }) => [file, ...css])
   const files = new Map(names.map((name) => [name, readAsset(join(folder, name))]))
-  const embed = (script: EmbedScript) => readAsset(join(folder, `embed/${script}.js`))
-  return { script: entry.file, style, files, embeds: { api: embed('api'), player: embed('player'), vdo: embed('vdo') } }
+  const embed = (file: EmbedFile) => readAsset(join(folder, 'embed', file))
+  const scripts = { 'api.js': embed('api.js'), 'player.js': embed('player.js'), 'vdo.js': embed('vdo.js') }
+  return { script: entry.file, style, files, embeds: { ...scripts, 'reelgate.d.ts': embed('reelgate.d.ts') } }
 }
 
 function readManifest(file: string): Record<string, { file: string; css?: string[]; isEntry?: boolean }> {

@@ -10,7 +10,7 @@ import type { App } from '../server/app-type.ts'
 import { type Asset, sendAsset } from '../server/asset.ts'
 import { pathToRoot } from '../server/error-page.ts'
 import { countGuess, type LimitDeps, limitByAddress } from '../server/rate-limits.ts'
-import type { EmbedScript, PlayerAssets } from './assets.ts'
+import type { EmbedFile, PlayerAssets } from './assets.ts'
 import { playerPage, playerPolicy, REFUSAL_POLICY, refusalPage } from './page.ts'
 
 export type PlayerDeps = LimitDeps &
@@ -21,12 +21,14 @@ const EmbedParams = Type.Object({ '*': Type.String() })
 
 // Pages of the hosted service name these addresses: after a change of host name they play (wire-contract.md, section 8).
 const PAGES = ['/player', '/player/v2', '/v2']
-const EMBEDS: Readonly<Record<string, EmbedScript>> = {
-  '/v2/api.js': 'api',
-  '/player/v2/api.js': 'api',
-  '/v2/player.js': 'player',
-  '/player/v2/player.js': 'player',
-  '/vdo.js': 'vdo',
+const EMBEDS: Readonly<Record<string, EmbedFile>> = {
+  '/v2/api.js': 'api.js',
+  '/player/v2/api.js': 'api.js',
+  '/v2/player.js': 'player.js',
+  '/player/v2/player.js': 'player.js',
+  '/v2/reelgate.d.ts': 'reelgate.d.ts',
+  '/player/v2/reelgate.d.ts': 'reelgate.d.ts',
+  '/vdo.js': 'vdo.js',
 }
 
 /** The player's page and its files, and the scripts of embedding pages. Loading the page spends nothing and reads nothing of the OTP but its whitelist and whether it has watermarks; a viewer whom the whitelist refuses is recorded. */
@@ -41,12 +43,12 @@ export async function playerInterface(app: App, deps: PlayerDeps): Promise<void>
   })
 
   // Permanent addresses: caches revalidate after five minutes.
-  const sendEmbed = (request: FastifyRequest, reply: FastifyReply, script: EmbedScript) =>
-    sendPublicAsset(request, reply, embeds[script], 'public, max-age=300')
-  for (const [path, script] of Object.entries(EMBEDS)) app.get(path, async (request, reply) => sendEmbed(request, reply, script))
+  const sendEmbed = (request: FastifyRequest, reply: FastifyReply, file: EmbedFile) =>
+    sendPublicAsset(request, reply, embeds[file], 'public, max-age=300')
+  for (const [path, file] of Object.entries(EMBEDS)) app.get(path, async (request, reply) => sendEmbed(request, reply, file))
   // Older embeds name a version, any of which is ours: `/playerAssets/1.6.10/vdo.js`.
   app.get('/playerAssets/*', { schema: { params: EmbedParams } }, async (request, reply) =>
-    /(^|\/)vdo\.js$/.test(request.params['*']) ? sendEmbed(request, reply, 'vdo') : reply.callNotFound(),
+    /(^|\/)vdo\.js$/.test(request.params['*']) ? sendEmbed(request, reply, 'vdo.js') : reply.callNotFound(),
   )
 }
 
@@ -75,9 +77,9 @@ async function sendPage(deps: PlayerDeps, request: FastifyRequest, reply: Fastif
   const { script, style } = deps.player
   const rootPath = pathToRoot(request.url)
   reply.headers({
+    ...FOR_EVERY_FRAME,
     'Content-Type': 'text/html; charset=utf-8',
     'Cache-Control': 'no-store',
-    ...FOR_EVERY_FRAME,
     'Referrer-Policy': 'no-referrer',
     'Permissions-Policy': `picture-in-picture=${mayFloat ? '(self)' : '()'}`,
   })

@@ -14,6 +14,7 @@ const CODINGS: readonly { coding: Coding; extension: string }[] = [
 
 const TYPES: Record<string, string> = {
   js: 'text/javascript; charset=utf-8',
+  ts: 'text/plain; charset=utf-8', // declarations, to be read and copied
   css: 'text/css; charset=utf-8',
   svg: 'image/svg+xml',
   png: 'image/png',
