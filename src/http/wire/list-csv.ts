@@ -63,11 +63,10 @@ function sendAs(row: JsonSchema) {
 
 /** The schema of one row, if that is what a route replies: `{rows: […]}` or a list, of objects. */
 export function findRowSchema(response: unknown): JsonSchema | undefined {
-  const reply = response === undefined ? undefined : toJsonSchema(response)[200]
-  if (reply === undefined) return undefined
-  const { type, items, properties } = toJsonSchema(reply)
-  const row = type === 'array' ? items : properties?.rows?.items
-  return row?.properties ? row : undefined
+  const reply = fieldOf(response, '200')
+  const list = fieldOf(reply, 'type') === 'array' ? reply : fieldOf(fieldOf(reply, 'properties'), 'rows')
+  const row = fieldOf(list, 'items')
+  return fieldOf(row, 'properties') === undefined ? undefined : toJsonSchema(row) // of all routes, at each start: no copy of the others
 }
 
 function csvOfRows(row: JsonSchema, rows: readonly unknown[]): string {
