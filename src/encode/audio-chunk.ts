@@ -2,13 +2,17 @@ import { createInterface } from 'node:readline'
 import type { Readable } from 'node:stream'
 import { AAC_FRAME_SAMPLES, AAC_RATE_HZ, audioInit, audioSegment, splitAdts } from '../mp4/aac.ts'
 import { type ChunkRequest, type ChunkSink, chunkLimits, firstLine, throwIfFailed } from './chunk.ts'
-import { audioClockFilter, audioEncoderArgs, audioInputArgs } from './encoder.ts'
+import { LIMITER, mixSources } from './downmix.ts'
+import { audioClockFilter, audioEncoderArgs, audioInputArgs, SILENCE_BEFORE_START } from './encoder.ts'
 import { InexactSeek, MediaFailure } from './media-failure.ts'
 import { AAC_FRAMES_PER_SEGMENT, type AudioTrackPlan, type Plan } from './plan.ts'
 import { type Reader, runMedia } from './sandbox.ts'
 
-// Encoded before the chunk's first frame and dropped: with two or fewer, the boundary between chunks clicks.
+// Encoded before the chunk's first frame and dropped: with two or fewer, the boundary between chunks clicks. Before the video's first
+// frame it is silence: ffmpeg's encoder makes a loud beginning up to 5 dB louder.
 const PREROLL_FRAMES = 8
+// A decoder mixes each frame with the one before: it cannot restore the first frame, whose loud parts would be in the wrong places.
+const FADE_IN = `afade=start_sample=${(PREROLL_FRAMES - 1) * AAC_FRAME_SAMPLES}:nb_samples=${AAC_FRAME_SAMPLES}`
 /** So much may be missing at the end unnoticed: two frames. */
 const TOLERATED_SAMPLES = 2 * AAC_FRAME_SAMPLES
 const ONE_FRAME_S = AAC_FRAME_SAMPLES / AAC_RATE_HZ
@@ -28,7 +32,7 @@ export async function encodeAudioChunk(
   const first = chunk.firstSegment * AAC_FRAMES_PER_SEGMENT
   const count = Math.min(chunk.segmentCount * AAC_FRAMES_PER_SEGMENT, audioTrack.frameCount - first)
   if (count <= 0) throw new Error('the chunk begins after the end of the video')
-  const dropped = Math.min(PREROLL_FRAMES, first)
+  const dropped = PREROLL_FRAMES
   // The encoder puts 1024 samples of its own before the first.
   const startSample = (first - dropped + 1) * AAC_FRAME_SAMPLES
   const seekToS = chunk.decodesFromStart ? 0 : Math.max(0, Math.floor(startSample / AAC_RATE_HZ) - 1)
@@ -38,7 +42,7 @@ export async function encodeAudioChunk(
     tool: 'ffmpeg',
     source,
     inputArgs: [...audioInputArgs(plan), ...(seekToS > 0 ? ['-ss', String(seekToS)] : [])],
-    outputArgs: audioArgs(plan, audioTrack, startSample - seekToS * AAC_RATE_HZ, dropped + count),
+    outputArgs: audioArgs(plan, audioTrack, startSample - seekToS * AAC_RATE_HZ, dropped + count, first === 0),
     pipes: [
       async (bytes) => {
         frames = await readSegments(bytes, audioTrack, { first, count, dropped }, sink)
@@ -59,15 +63,24 @@ export async function encodeAudioChunk(
 }
 
 /** Outputs the audio, padded with silence, and the sizes of the decoded packets as lines of text. */
-function audioArgs(plan: Plan, audioTrack: AudioTrackPlan, skippedSamples: number, frameCount: number): string[] {
+function audioArgs(
+  plan: Plan,
+  audioTrack: AudioTrackPlan,
+  skippedSamples: number,
+  frameCount: number,
+  beginsVideo: boolean,
+): string[] {
   const samples = frameCount * AAC_FRAME_SAMPLES
+  const skipped = skippedSamples + SILENCE_BEFORE_START
   const chain = [
-    ...audioClockFilter(plan, audioTrack),
-    `atrim=start_sample=${skippedSamples}:end_sample=${skippedSamples + samples}`,
+    readSound(plan, audioTrack),
+    ...LIMITER,
+    `atrim=start_sample=${skipped}:end_sample=${skipped + samples}`,
     'asetpts=PTS-STARTPTS',
+    ...(beginsVideo ? [FADE_IN] : []),
   ]
   const graph = [
-    `[0:a:0]${chain.join(',')},asplit=2[whole][real]`,
+    `${chain.join(',')},asplit=2[whole][real]`,
     // Never unlimited: with a second output ffmpeg 5.1 then runs forever.
     `[whole]apad=whole_len=${samples}[sound]`,
     `[real]asetnsamples=n=${AAC_RATE_HZ}:p=0[counted]`,
@@ -77,6 +90,12 @@ function audioArgs(plan: Plan, audioTrack: AudioTrackPlan, skippedSamples: numbe
     ...['-map', '[sound]', '-frames:a', String(frameCount), ...audioEncoderArgs(audioTrack), 'pipe:3'],
     ...['-map', '[counted]', '-c:a', 'pcm_s16le', '-f', 'framecrc', 'pipe:4'],
   ]
+}
+
+/** The source's sound at our rate; of an older plan in all its channels. */
+function readSound(plan: Plan, { sources, ...audioTrack }: AudioTrackPlan): string {
+  const clock = audioClockFilter(plan, audioTrack)
+  return sources ? mixSources(sources, clock) : `[0:a:0]${clock.join(',')}`
 }
 
 /** Reads ffmpeg's lines `stream, dts, pts, duration, size, checksum`. */

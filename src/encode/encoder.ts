@@ -1,9 +1,9 @@
-import { AAC_RATE_HZ } from '../mp4/aac.ts'
+import { AAC_FRAME_SAMPLES, AAC_RATE_HZ } from '../mp4/aac.ts'
 import type { AudioTrackPlan, Plan, VideoRendition, VideoTrackPlan } from './plan.ts'
 import type { Sandbox } from './sandbox.ts'
 
 // Increment with every change of an argument below: segments of two encoders must not be mixed in one rendition.
-const ARGUMENTS_VERSION = 4
+const ARGUMENTS_VERSION = 5
 
 /** Equal fingerprints mean that this server may continue a generation that was started elsewhere or earlier. */
 export function encoderFingerprint(sandbox: Sandbox): string {
@@ -80,10 +80,16 @@ export function audioInputArgs(plan: Plan): string[] {
   return clockArgs(plan)
 }
 
-/** Filters that convert audio to our rate, with time 0 at the video's start, and fill gaps in its timestamps. */
+/** In samples; where the input was sought into, before the place that was sought. */
+export const SILENCE_BEFORE_START = 8 * AAC_FRAME_SAMPLES
+
+/**
+ * Filters that convert audio to our rate and fill gaps in its timestamps. They begin with silence, after which is time 0: the video's
+ * start.
+ */
 export function audioClockFilter({ startS = 0 }: Plan, { byCount }: AudioTrackPlan): string[] {
   // From 40 ms on lip sync is visibly off; below, correcting jitter in the timestamps would click.
-  const clock = `aresample=${AAC_RATE_HZ}:async=1:min_hard_comp=0.04:first_pts=0`
+  const clock = `aresample=${AAC_RATE_HZ}:async=1:min_hard_comp=0.04:first_pts=-${SILENCE_BEFORE_START}`
   const time = `${byCount ? 'N/SR/TB' : 'PTS'}${startS === 0 ? '' : `-${startS.toFixed(6)}/TB`}`
   return time === 'PTS' ? [clock] : [`asetpts=${time}`, clock]
 }

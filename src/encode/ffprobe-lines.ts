@@ -11,10 +11,10 @@ export async function readLines(bytes: Readable, keep: (line: string) => void) {
   for await (const line of createInterface({ input: bytes })) keep(line)
 }
 
-/** Reads a line such as `stream|index=0|codec_name=h264|disposition:attached_pic=0|side_data|rotation=90`. */
+/** Reads a line such as `stream|index=0|codec_name=h264|disposition:attached_pic=0|side_data|rotation=90`. Within texts | is escaped. */
 export function entriesOf(line: string): Entries {
   const entries: Entries = {}
-  for (const field of line.split('|')) {
+  for (const field of line.match(/(?:\\.|[^\\|])+/g) ?? []) {
     const at = field.indexOf('=')
     if (at > 0 && !field.endsWith('=N/A')) entries[field.slice(0, at)] = field.slice(at + 1)
   }

@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import type { GenerationKey } from '../catalogue/generation-key.ts'
 import { isPosterExtractionDone } from '../catalogue/poster-store.ts'
-import { moveStatus } from '../catalogue/status.ts'
+import { moveStatus, setStatusReason } from '../catalogue/status.ts'
 import { NOT_DELETED_UNINDEXED } from '../catalogue/video-store.ts'
 import type { Db } from '../db/database.ts'
 import type { Plan } from './plan.ts'
@@ -53,6 +53,7 @@ export async function insertGeneration(tx: Db, row: GenerationRow & { createdAtS
     .insertInto('rendition')
     .values([...videoRenditions, ...audioRenditions].map((rendition) => ({ ...rendition, videoId, generation })))
     .execute()
+  for (const notice of plan.notices ?? []) await setStatusReason(tx, videoId, notice)
   return true
 }
 

@@ -20,7 +20,9 @@ export function planVideo(probe: Probe): Plan {
   const audioTrack = source.audioTrack && planAudioTrack(source.audioTrack, videoS, (videoTrack?.renditions.length ?? 0) + 1)
   const audioS = audioTrack ? (audioTrack.frameCount * AAC_FRAME_SAMPLES) / AAC_RATE_HZ : 0
   const durationS = Math.max(videoS, audioS)
-  return { videoTrack, audioTrack, durationS, ...(startS > 0 ? { startS } : {}), isSeekable: probe.isSeekable }
+  const { isSeekable, notices } = probe
+  const unusual = { ...(startS > 0 ? { startS } : {}), ...(notices.length > 0 ? { notices } : {}) }
+  return { videoTrack, audioTrack, durationS, ...unusual, isSeekable }
 }
 
 type VideoSource = NonNullable<Probe['videoTrack']>
@@ -71,5 +73,6 @@ function planAudioTrack(source: NonNullable<Probe['audioTrack']>, videoS: number
   const countFrames = (durationS: number) => Math.max(1, Math.ceil((durationS * AAC_RATE_HZ) / AAC_FRAME_SAMPLES))
   const frameCount = countFrames(Math.max(source.durationS, videoS))
   const silentFrames = Math.max(0, frameCount - countFrames(source.announcedS ?? source.durationS))
-  return { renditionId, bitrateBps: AUDIO_BITRATE_BPS, frameCount, silentFrames, byCount: source.hasEmptyPackets }
+  const { sources, hasEmptyPackets: byCount } = source
+  return { renditionId, bitrateBps: AUDIO_BITRATE_BPS, frameCount, silentFrames, byCount, sources }
 }

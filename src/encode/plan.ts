@@ -13,6 +13,8 @@ export type Plan = {
   startS?: number
   /** False where a seek into the source is known not to be frame-exact (MPEG-TS, elementary streams). */
   isSeekable: boolean
+  /** What the owner must know of what is left out, as sentences. */
+  notices?: readonly string[]
 }
 
 /** The video track: its constant output frame rate is `rateNum / rateDen` frames a second. */
@@ -58,6 +60,19 @@ export type AudioTrackPlan = {
   silentFrames?: number
   /** The times of the source's packets are wrong: time is counted in samples. */
   byCount?: boolean
+  /** The source's streams that are heard, together; missing in older plans: its first audio stream. */
+  sources?: readonly AudioSource[]
+}
+
+/** An audio stream of the source. */
+export type AudioSource = {
+  /** Its index in the file, among all streams. */
+  stream: number
+  channels: number
+  /** ffmpeg's description of where the channels are heard, such as `5.1` or `1 channels (FL)`, where the file names it. */
+  layout?: string
+  /** One of several mono streams, each with its place. */
+  isPlaced?: boolean
 }
 
 export const AAC_FRAMES_PER_SEGMENT = 188

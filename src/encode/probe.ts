@@ -1,6 +1,8 @@
+import { type AudioChoice, chooseAudio } from './choose-audio.ts'
 import { type Entries, entriesOf, fraction, number, ratio, readLines } from './ffprobe-lines.ts'
 import { type FrameFit, fitFrameTimes, peakRate, placeRate } from './frame-times.ts'
 import { MediaFailure } from './media-failure.ts'
+import type { AudioSource } from './plan.ts'
 import { readFrameTimes } from './read-frame-times.ts'
 import { MAX_PIXELS, type MediaEnd, runMedia, type Sandbox, type SealedSource, SIGKILL_EXIT, wasKilled } from './sandbox.ts'
 
@@ -28,12 +30,16 @@ export type Probe = {
     durationS: number
   }
   audioTrack?: {
+    /** The streams that are heard, together. */
+    sources: readonly AudioSource[]
     durationS: number
     /** The duration in the container, where it is longer: a damaged end cannot be measured. */
     announcedS?: number
     /** ffmpeg counts the empty packets of an Ogg as audio: later packets get a wrong time. */
     hasEmptyPackets?: boolean
   }
+  /** What the owner must know of what is left out, as sentences. */
+  notices: readonly string[]
 }
 
 const MAX_DURATION_S = 24 * 3600
@@ -53,8 +59,9 @@ const MAX_ASPECT_RATIO = 20
 type Report = { streams: readonly Entries[]; format: Entries }
 const REPORTED = [
   'format=format_name,start_time,duration',
-  'stream=index,codec_type,codec_name,width,height,sample_aspect_ratio,r_frame_rate,avg_frame_rate,has_b_frames,field_order,color_transfer,sample_rate,channels,start_time,duration,nb_frames',
-  'stream_disposition=attached_pic',
+  'stream=index,codec_type,codec_name,width,height,sample_aspect_ratio,r_frame_rate,avg_frame_rate,has_b_frames,field_order,color_transfer,sample_fmt,sample_rate,channels,channel_layout,start_time,duration,nb_frames',
+  'stream_disposition=attached_pic,default',
+  'stream_tags=language,title',
   'stream_side_data=rotation',
 ].join(':')
 
@@ -73,8 +80,8 @@ type SourceFile = { sandbox: Sandbox; source: SealedSource; signal: AbortSignal 
 
 async function describeSource(file: SourceFile, report: Report, lastPackets: PacketReading): Promise<Probe> {
   const videoTrack = report.streams.find((stream) => stream.codec_type === 'video' && stream['disposition:attached_pic'] !== '1')
-  const audioTrack = report.streams.find((stream) => stream.codec_type === 'audio')
-  if (!videoTrack && !audioTrack) throw notMedia('The file contains neither video nor audio.')
+  const audioTracks = report.streams.filter((stream) => stream.codec_type === 'audio')
+  if (!videoTrack && audioTracks.length === 0) throw notMedia('The file contains neither video nor audio.')
   if (videoTrack) assertSupportedVideo(videoTrack)
 
   const { ends, isDamaged } = await readEnds(file, report, lastPackets)
@@ -97,15 +104,17 @@ async function describeSource(file: SourceFile, report: Report, lastPackets: Pac
     return durationS
   }
   const isSeekable = SEEKABLE.includes(container)
+  const fileS = Math.max(number(report.format.duration) ?? 0, ...ends.values().map(({ endS }) => endS - startS))
+  const audio = await chooseAudio({ ...file, container, durationS: fileS }, audioTracks)
+  if (!videoTrack && audio.streams.length === 0)
+    throw notMedia('The sound is in a format that this server cannot read: convert it to AAC and upload it again.')
   return {
     formatName,
     isSeekable,
     videoTrack: videoTrack && (await describeVideo(videoTrack)),
     // Audio without a decoder is left out: the video is worth showing without it.
-    audioTrack:
-      audioTrack && isDecodable(audioTrack) && audioTrack.channels && number(audioTrack.sample_rate)
-        ? describeAudio(audioTrack)
-        : undefined,
+    audioTrack: audio.streams.length > 0 ? describeAudio(audio) : undefined,
+    notices: audio.notice === undefined ? [] : [audio.notice],
   }
 
   async function describeVideo(stream: Entries): Promise<NonNullable<Probe['videoTrack']>> {
@@ -114,10 +123,11 @@ async function describeSource(file: SourceFile, report: Report, lastPackets: Pac
     return { ...describeShape(stream), ...timing, ...describeScan(stream), durationS }
   }
 
-  function describeAudio(stream: Entries): NonNullable<Probe['audioTrack']> {
-    const durationS = getDurationS(stream)
-    const announcedS = Math.max(durationS, number(stream.duration) ?? 0, lostS)
-    return { durationS, announcedS, hasEmptyPackets: container === 'ogg' && ends.get(stream.index)?.hasEmptyPackets }
+  function describeAudio({ streams, sources }: AudioChoice): NonNullable<Probe['audioTrack']> {
+    const durationS = Math.max(...streams.map(getDurationS))
+    const announcedS = Math.max(durationS, lostS, ...streams.map((stream) => number(stream.duration) ?? 0))
+    const hasEmptyPackets = container === 'ogg' && streams.some(({ index }) => ends.get(index)?.hasEmptyPackets)
+    return { sources, durationS, announcedS, hasEmptyPackets }
   }
 }
 

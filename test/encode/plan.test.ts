@@ -16,7 +16,14 @@ const PICTURE = {
   hdr: false,
   durationS: 60,
 }
-const PROBE: Probe = { formatName: 'mov,mp4', isSeekable: true, videoTrack: PICTURE, audioTrack: { durationS: 60.02 } }
+const SOURCES = [{ stream: 1, channels: 2, layout: 'stereo' }]
+const PROBE: Probe = {
+  formatName: 'mov,mp4',
+  isSeekable: true,
+  videoTrack: PICTURE,
+  audioTrack: { sources: SOURCES, durationS: 60.02 },
+  notices: [],
+}
 
 test.each([
   { source: '1920×1080', rungs: '1920×1080 1280×720 854×480 426×240' },
@@ -69,7 +76,7 @@ test('the grid is about four seconds, and every frame belongs to one segment', (
   const { videoTrack, audioTrack } = planVideo(PROBE)
   expect(videoTrack).toMatchObject({ frameCount: 1800, gopFrames: 120, timescale: 90_000, heldFrames: 0 })
   expect(videoTrack && videoSegmentCount(videoTrack)).toBe(15)
-  expect(audioTrack).toEqual({ renditionId: 4, bitrateBps: 128_000, frameCount: 2814, silentFrames: 0 })
+  expect(audioTrack).toEqual({ renditionId: 4, bitrateBps: 128_000, frameCount: 2814, silentFrames: 0, sources: SOURCES })
   expect(audioTrack && audioSegmentCount(audioTrack)).toBe(15)
 })
 
@@ -80,7 +87,11 @@ test('the same probe gives the same plan, also after it was kept as JSON', () =>
 })
 
 test('a cover with an hour of talk is an hour long', () => {
-  const plan = planVideo({ ...PROBE, videoTrack: { ...PICTURE, durationS: 0.04 }, audioTrack: { durationS: 3600 } })
+  const plan = planVideo({
+    ...PROBE,
+    videoTrack: { ...PICTURE, durationS: 0.04 },
+    audioTrack: { sources: SOURCES, durationS: 3600 },
+  })
   expect(plan.durationS).toBeCloseTo(3600, 0)
   const { frameCount, heldFrames = 0 } = plan.videoTrack as VideoTrackPlan
   expect([frameCount, frameCount - heldFrames]).toEqual([108_000, 1])

@@ -5,6 +5,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import type { Owner } from '../client.ts'
 import { findStoredSource, untilFinished } from '../data-folder.ts'
+import { ffmpeg, newFolder } from '../encode/videos.ts'
 import { startReelgate } from '../in-process.ts'
 import { changeRows, readRows } from '../rows.ts'
 import { makeVideo } from '../videos.ts'
@@ -48,6 +49,22 @@ test('what failed late is encoded under a new key, and nothing of the old encodi
   expect(readRows(reelgate, 'select 1 from segment where video_id = ? and generation = 1', videoId)).toEqual([])
   expect(existsSync(join(reelgate.dataDir, 'segments', videoId, '1'))).toBe(false)
   expect((await owner.video(videoId)).status).toBe('ready')
+})
+
+test('I-02: what is left out of a video is said, also when it was encoded again after a failure', async () => {
+  const reelgate = await startReelgate()
+  const { owner } = reelgate
+  const file = join(await newFolder(), 'two-tracks.mkv')
+  const sound = ['sine=440:d=2', 'sine=660:d=2'].flatMap((tone) => ['-f', 'lavfi', '-i', tone])
+  await ffmpeg('-i', await makeVideo({ seconds: 2 }), ...sound, '-map', '0:v', '-map', '1', '-map', '2', '-c:v', 'copy', file)
+  const videoId = await owner.upload('Two tracks', file)
+  await untilFinished(reelgate, videoId)
+  const { statusReason } = await owner.video(videoId)
+  expect(statusReason).toBe('Audio track 1 of 2 is played; track 2 is left out.')
+  changeRows(reelgate, "update video set status = 'Encoding error', status_reason = 'It broke.' where id = ?", videoId)
+  expect((await retry(owner, videoId)).status).toBe(200)
+  await untilFinished(reelgate, videoId)
+  expect(await owner.video(videoId)).toMatchObject({ status: 'ready', statusReason })
 })
 
 test('a file that is no video fails again, with its reason', async () => {

@@ -1,0 +1,62 @@
+import type { AudioSource } from './plan.ts'
+
+/** −3 dB: heard as loud from two ears as from one. */
+const BOTH_EARS = Math.SQRT1_2.toFixed(4)
+/** −2 dB: AAC adds up to 0.5 dB to what it gets, and −1 dB of true peak is what broadcasters and stores ask for. */
+const LIMIT = 0.794
+/** ffmpeg has a layout for each number of channels up to this, and takes that where the file names none. */
+const MAX_GUESSED_CHANNELS = 8
+
+// ffmpeg's names of the channels, without L or R at the underscore.
+const OF_ONE_SIDE = ['B_', 'S_', 'F_C', 'TF_', 'TB_', 'TS_', 'W_', 'SD_', 'BF_']
+const BEHIND_OR_ABOVE = ['BC', 'TC', 'TFC', 'TBC', 'BFC']
+
+/** Keeps true peaks of stereo at 48 kHz below −1 dB: at twice the rate, because peaks between the samples count. */
+export const LIMITER = ['aresample=96000', `alimiter=limit=${LIMIT}:level=0:latency=1`, 'aresample=48000']
+
+/**
+ * The beginning of a filter graph, which ends without a label: stereo from one stream of the input, or the sum of several.
+ * @param clock filters that bring a stream to our rate and to the video's time
+ */
+export function mixSources(sources: readonly AudioSource[], clock: readonly string[]): string {
+  const chains = sources.map((source) => `[0:${source.stream}]${[...stereoFilters(source), ...clock].join(',')}`)
+  if (chains.length === 1) return chains.join()
+  const labels = chains.map((_, index) => `[track${index}]`)
+  const tracks = chains.map((chain, index) => `${chain}${labels[index]};`)
+  return `${tracks.join('')}${labels.join('')}amix=inputs=${labels.length}:normalize=0`
+}
+
+/** The filters that mix one stream to stereo. Not ffmpeg's own: it makes mono 3 dB quieter, and has no way for most numbers of channels. */
+export function stereoFilters(source: AudioSource): string[] {
+  const { left, right } = earsOf(source)
+  // As floating point numbers a sum of channels is not cut off before the limiter.
+  return ['aformat=sample_fmts=fltp', `pan=stereo|c0=${left}|c1=${right}`]
+}
+
+/** What is heard left and right, as sums of channels; channels that the stream does not have are silent. */
+function earsOf({ channels, layout, isPlaced = false }: AudioSource): { left: string; right: string } {
+  // Spherical harmonics: the whole, and left minus right.
+  if (layout?.startsWith('ambisonic'))
+    return { left: `${BOTH_EARS}*c0+${BOTH_EARS}*c1`, right: `${BOTH_EARS}*c0-${BOTH_EARS}*c1` }
+  if (layout === undefined && channels > MAX_GUESSED_CHANNELS) {
+    const all = Array.from({ length: channels }, (_, channel) => `${BOTH_EARS}*c${channel}`).join('+')
+    return { left: all, right: all }
+  }
+  // One expression for both, so that a stream may change from one to the other.
+  if (!isPlaced && channels <= 2 && isMonoOrStereo(layout)) return { left: 'FL+FC+DL', right: 'FR+FC+DR' }
+  if (!isPlaced && channels === 1) return { left: 'c0', right: 'c0' }
+  // In a layout that was only guessed, the channel in the place of the low frequencies may be any other.
+  const both = ['FC', ...(layout === undefined && !isPlaced ? ['LFE'] : [])]
+  const ear = (side: 'L' | 'R') =>
+    [
+      `F${side}+D${side}`,
+      ...OF_ONE_SIDE.map((name) => `${BOTH_EARS}*${name.replace('_', side)}`),
+      ...both.map((name) => `${BOTH_EARS}*${name}`),
+      ...BEHIND_OR_ABOVE.map((name) => `0.5*${name}`),
+    ].join('+')
+  return { left: ear('L'), right: ear('R') }
+}
+
+function isMonoOrStereo(layout: string | undefined): boolean {
+  return layout === undefined || ['mono', 'stereo', 'downmix'].includes(layout)
+}

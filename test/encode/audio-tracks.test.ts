@@ -1,0 +1,234 @@
+import { readFile, writeFile } from 'node:fs/promises'
+import path from 'node:path'
+import { expect, test } from 'vitest'
+import { sampleOf } from '../sample.ts'
+import { encodeVideo, ffmpeg, joinRendition, newFolder, openVideo } from './videos.ts'
+
+// Files whose sound is in more than one track, or in more or fewer channels than two. Each track has a tone of its own, so that what is
+// heard of it, and in which ear, can be measured.
+
+const VIDEO = ['-f', 'lavfi', '-i', 'testsrc2=s=160x90:r=25:d=2']
+const H264 = ['-c:v', 'libx264', '-preset', 'ultrafast', '-pix_fmt', 'yuv420p']
+const TONE_DB = -20
+
+type SoundFile = {
+  is: string
+  file: string
+  /** Each a tone of so many Hz, or 0 for digital silence. */
+  tracks: number[]
+  encode: string[]
+  /** What is done to the bytes of the file. */
+  change?: (bytes: Buffer) => void
+  /** How much louder each tone is left and right than in the file, in decibels; what is not named is silent. */
+  heard: Record<number, [number | undefined, number | undefined]>
+  notice?: string
+}
+
+const NOT_LOUDER: [number, number] = [0, 0]
+const MAP = ['-map', '0:v', '-map', '1', '-map', '2']
+const AAC = [...H264, '-c:a', 'aac', '-b:a', '96k']
+const PCM = [...H264, '-c:a', 'pcm_s16le']
+const BOTH_MONO = { 500: NOT_LOUDER, 1300: NOT_LOUDER }
+const ONLY_2: Pick<SoundFile, 'heard' | 'notice'> = {
+  heard: { 1300: NOT_LOUDER },
+  notice: 'Audio track 2 of 2 is played; track 1 is left out.',
+}
+
+const TRACKS: readonly SoundFile[] = [
+  {
+    is: 'I-02: with a default track that is not the first',
+    file: 'a.mkv',
+    tracks: [500, 1300],
+    encode: [...MAP, ...AAC, '-disposition:a:0', '0', '-disposition:a:1', 'default'],
+    ...ONLY_2,
+  },
+  {
+    is: 'I-02: without a default track',
+    file: 'a.mkv',
+    tracks: [500, 1300],
+    encode: [...MAP, ...AAC, '-default_mode', 'infer_no_subs', '-disposition:a', '0'],
+    heard: { 500: NOT_LOUDER },
+    notice: 'Audio track 1 of 2 is played; track 2 is left out.',
+  },
+  {
+    is: 'I-03: with a first track that no decoder reads',
+    file: 'a.mp4',
+    tracks: [500, 1300],
+    encode: [...MAP, ...AAC],
+    change: (bytes) => renameCodec(bytes, 'apac', 1),
+    heard: { 1300: NOT_LOUDER },
+    notice: 'Audio track 2 of 2 is played; track 1 cannot be decoded.',
+  },
+  {
+    is: 'I-03: with a codec that ffmpeg knows but has no decoder for',
+    file: 'a.mp4',
+    tracks: [500, 1300],
+    encode: [...MAP, ...AAC],
+    change: (bytes) => renameCodec(bytes, 'mhm1', 1),
+    heard: { 1300: NOT_LOUDER },
+    notice: 'Audio track 2 of 2 is played; track 1 cannot be decoded.',
+  },
+  {
+    is: 'I-03: of which no track can be decoded',
+    file: 'a.mp4',
+    tracks: [500, 1300],
+    encode: [...MAP, ...AAC],
+    change: (bytes) => renameCodec(bytes, 'mhm1', 2),
+    heard: {},
+    notice: 'The video is silent, because its sound cannot be decoded: convert the sound to AAC and upload the video again.',
+  },
+  {
+    is: 'I-04: whose default track is digital silence, as a screen recorder writes of a muted microphone',
+    file: 'a.mkv',
+    tracks: [0, 500, 1300],
+    encode: [...MAP, '-map', '3', ...AAC, '-metadata:s:a:0', 'title=Mic', '-metadata:s:a:1', 'title=Desktop'],
+    heard: { 500: NOT_LOUDER },
+    notice: 'Audio track 2 of 3 is played; track 1 is silent, track 3 is left out.',
+  },
+  {
+    is: 'I-04: whose tracks are all silent',
+    file: 'a.mkv',
+    tracks: [0, 0],
+    encode: [...MAP, ...AAC],
+    heard: {},
+    notice: 'Audio track 1 of 2 is played; track 2 is silent.',
+  },
+  {
+    is: 'I-05: with a left and a right mono track',
+    file: 'a.mov',
+    tracks: [500, 1300],
+    encode: [
+      ...['-filter_complex', '[1]pan=FL|FL=c0[l];[2]pan=FR|FR=c0[r]', '-map', '0:v', '-map', '[r]', '-map', '[l]'],
+      ...[...H264, '-c:a', 'pcm_s16le'],
+    ],
+    heard: { 500: [0, undefined], 1300: [undefined, 0] },
+  },
+  {
+    is: 'I-05: with two mono tracks of a camera',
+    file: 'a.mov',
+    tracks: [500, 1300],
+    encode: [...MAP, ...PCM],
+    heard: BOTH_MONO,
+  },
+  {
+    is: 'I-05: with two mono tracks in MXF',
+    file: 'a.mxf',
+    tracks: [500, 1300],
+    encode: [...MAP, '-c:v', 'mpeg2video', '-c:a', 'pcm_s16le'],
+    heard: BOTH_MONO,
+  },
+  {
+    is: 'I-05: with mono tracks in two languages',
+    file: 'a.mov',
+    tracks: [500, 1300],
+    encode: [...MAP, ...PCM, '-metadata:s:a:0', 'language=eng', '-metadata:s:a:1', 'language=fra'],
+    heard: { 500: NOT_LOUDER },
+    notice: 'Audio track 1 of 2 is played; track 2 is left out.',
+  },
+  ...[9, 10, 64].map(
+    (channels): SoundFile => ({
+      is: `I-06: of ${channels} channels, the last with sound`,
+      file: 'a.mkv',
+      tracks: [500],
+      encode: ['-af', `pan=${channels}C|c${channels - 1}=c0`, ...PCM],
+      heard: { 500: [-3, -3] },
+    }),
+  ),
+  {
+    is: 'I-06: of six channels without a layout, the fourth with sound',
+    file: 'a.mkv',
+    tracks: [500],
+    encode: ['-af', 'pan=6C|c3=c0', ...PCM],
+    heard: { 500: [-3, -3] },
+  },
+  ...['FLAC of 16 bits', 'AAC'].map(
+    (codec): SoundFile => ({
+      is: `I-06: of 5.1 channels, ${codec}`,
+      file: 'a.mkv',
+      tracks: [500, 1300],
+      encode: [
+        ...['-filter_complex', '[1]pan=5.1|FC=c0[c];[2]pan=5.1|BR=c0[b];[c][b]amix=inputs=2:normalize=0[m]'],
+        ...['-map', '0:v', '-map', '[m]', ...(codec === 'AAC' ? [...AAC, '-b:a', '384k'] : [...H264, '-c:a', 'flac'])],
+      ],
+      heard: { 500: [-3, -3], 1300: [undefined, -3] },
+    }),
+  ),
+  { is: 'I-06: in mono', file: 'a.mp4', tracks: [500], encode: AAC, heard: { 500: NOT_LOUDER } },
+]
+
+test.each(sampleOf('tracks of sound', TRACKS, 4))('$is: what is heard, and what is left out', async (sound) => {
+  const folder = await newFolder()
+  const file = path.join(folder, sound.file)
+  await ffmpeg(...VIDEO, ...sound.tracks.flatMap(tone), ...sound.encode, '-shortest', file)
+  if (sound.change) {
+    const bytes = await readFile(file)
+    sound.change(bytes)
+    await writeFile(file, bytes)
+  }
+  const video = await openVideo(file)
+  expect(video.plan.notices ?? []).toEqual(sound.notice === undefined ? [] : [sound.notice])
+  const ears = await hear(folder, video)
+  for (const hz of [500, 1300]) {
+    const [left, right] = sound.heard[hz] ?? []
+    expectLevel(levelDb(ears.left, hz), left)
+    expectLevel(levelDb(ears.right, hz), right)
+  }
+})
+
+test('I-06: sound that adds up to more than there is room for has true peaks of at most -1 dB', async () => {
+  const folder = await newFolder()
+  const file = path.join(folder, 'loud.mkv')
+  const loud = '[1]volume=18dB,pan=5.1|FL=0.99*c0|FR=0.99*c0|FC=0.99*c0|BL=0.99*c0|BR=0.99*c0[a]'
+  const beeps = ['-f', 'lavfi', '-i', 'aevalsrc=0.5*sin(2*PI*1000*t)*lt(mod(t\\,1)\\,0.1):s=48000:d=2']
+  await ffmpeg(...VIDEO, ...beeps, '-filter_complex', loud, '-map', '0:v', '-map', '[a]', ...PCM, file)
+  const { left, right } = await hear(folder, await openVideo(file), { oversampled: 4 })
+  expect(20 * Math.log10(peakOf(left))).toBeLessThan(-1)
+  expect(20 * Math.log10(peakOf(right))).toBeGreaterThan(-3)
+})
+
+function tone(hz: number): string[] {
+  return ['-f', 'lavfi', '-i', hz === 0 ? 'anullsrc=r=48000:d=2' : `aevalsrc=0.1*sin(2*PI*${hz}*t):s=48000:d=2`]
+}
+
+/** Gives the first audio tracks of an MP4 a codec that they do not have. */
+function renameCodec(bytes: Buffer, name: string, times: number) {
+  for (let at = 0; times > 0; times--) {
+    at = bytes.indexOf('mp4a', at)
+    bytes.write(name, at, 'latin1')
+    bytes.write('xxxx', bytes.indexOf('esds', at), 'latin1')
+  }
+}
+
+type Ears = { left: Float32Array; right: Float32Array }
+
+/** What is heard of a video, at 48 kHz; nothing of a silent one. */
+async function hear(folder: string, video: Awaited<ReturnType<typeof openVideo>>, { oversampled = 1 } = {}): Promise<Ears> {
+  const { audioTrack } = video.plan
+  if (!audioTrack) return { left: new Float32Array(1), right: new Float32Array(1) }
+  const encoded = await encodeVideo({ ...video, plan: { ...video.plan, videoTrack: undefined } }, { chunkSegments: 1 })
+  const file = await joinRendition(folder, encoded, audioTrack.renditionId)
+  const pcm = await ffmpeg('-i', file, '-af', 'aformat=sample_fmts=fltp', '-ar', `${oversampled * 48_000}`, '-f', 'f32le', '-')
+  const samples = new Float32Array(pcm.buffer.slice(pcm.byteOffset, pcm.byteOffset + pcm.length))
+  return { left: samples.filter((_, index) => index % 2 === 0), right: samples.filter((_, index) => index % 2 === 1) }
+}
+
+function expectLevel(db: number, expectedDb: number | undefined) {
+  if (expectedDb === undefined) expect(db).toBeLessThan(TONE_DB - 30)
+  else expect(Math.abs(db - TONE_DB - expectedDb)).toBeLessThan(0.5)
+}
+
+/** The amplitude of a tone in the second second. */
+function levelDb(samples: Float32Array, hz: number): number {
+  let [re, im] = [0, 0]
+  const [from, count] = [40_000, 48_000]
+  for (let i = from; i < from + count; i++) {
+    const phase = (2 * Math.PI * hz * i) / 48_000
+    re += (samples[i] ?? 0) * Math.cos(phase)
+    im += (samples[i] ?? 0) * Math.sin(phase)
+  }
+  return 20 * Math.log10((2 * Math.hypot(re, im)) / count + 1e-9)
+}
+
+function peakOf(samples: Float32Array): number {
+  return samples.reduce((peak, sample) => Math.max(peak, Math.abs(sample)), 0)
+}
