@@ -1,7 +1,7 @@
 import { createInterface } from 'node:readline'
 import type { Readable } from 'node:stream'
 import { AAC_FRAME_SAMPLES, AAC_RATE_HZ, audioInit, audioSegment, splitAdts } from '../mp4/aac.ts'
-import { type ChunkRequest, type ChunkSink, chunkLimits, firstLine, throwIfFailed } from './chunk.ts'
+import { type ChunkRequest, type ChunkSink, chunkLimits, firstLine, MIN_LEAD_S, throwIfFailed } from './chunk.ts'
 import { LIMITER, mixSources } from './downmix.ts'
 import { audioClockFilter, audioEncoderArgs, audioInputArgs, SILENCE_BEFORE_START } from './encoder.ts'
 import { InexactSeek, MediaFailure } from './media-failure.ts'
@@ -30,19 +30,22 @@ export async function encodeAudioChunk(
   const { audioTrack } = plan
   if (!audioTrack) throw new Error('the plan has no audio track')
   const first = chunk.firstSegment * AAC_FRAMES_PER_SEGMENT
-  const count = Math.min(chunk.segmentCount * AAC_FRAMES_PER_SEGMENT, audioTrack.frameCount - first)
+  const { frameCount, silentFrames = 0 } = audioTrack
+  const count = Math.min(chunk.segmentCount * AAC_FRAMES_PER_SEGMENT, frameCount - first)
   if (count <= 0) throw new Error('the chunk begins after the end of the video')
   const dropped = PREROLL_FRAMES
   // The encoder puts 1024 samples of its own before the first.
   const startSample = (first - dropped + 1) * AAC_FRAME_SAMPLES
-  const seekToS = chunk.decodesFromStart ? 0 : Math.max(0, Math.floor(startSample / AAC_RATE_HZ) - 1)
+  const leadS = chunk.leadS ?? MIN_LEAD_S
+  const seekToS = chunk.decodesFromStart ? 0 : Math.max(0, Math.floor(startSample / AAC_RATE_HZ) - leadS)
+  const skippedSamples = startSample - seekToS * AAC_RATE_HZ
   const decoded = countSamples()
   let frames = 0
   const end = await runMedia(sandbox, {
     tool: 'ffmpeg',
     source,
     inputArgs: [...audioInputArgs(plan), ...(seekToS > 0 ? ['-ss', String(seekToS)] : [])],
-    outputArgs: audioArgs(plan, audioTrack, startSample - seekToS * AAC_RATE_HZ, dropped + count, first === 0),
+    outputArgs: audioArgs(plan, audioTrack, skippedSamples, dropped + count, first === 0),
     pipes: [
       async (bytes) => {
         frames = await readSegments(bytes, audioTrack, { first, count, dropped }, sink)
@@ -52,14 +55,22 @@ export async function encodeAudioChunk(
     limits: chunkLimits(count * ONE_FRAME_S, first * ONE_FRAME_S - seekToS),
     signal,
   })
-  if (seekToS > 0 && end.errorLines > 0) throw new InexactSeek(firstLine(end))
+  const audioEnd = findAudioEnd()
+  if (seekToS > 0 && end.errorLines > 0) {
+    const isWhole = end.exitCode === 0 && frames === count
+    throw new InexactSeek(firstLine(end), isWhole ? { decodedBefore: skippedSamples, end: audioEnd } : undefined)
+  }
   throwIfFailed(end)
   if (frames < count) throw new MediaFailure('Encoding error', 'The audio cannot be read: the file is damaged. Upload it again.')
-  const endSample = startSample + decoded.samples()
-  const announcedEnd = Math.min(first + count, audioTrack.frameCount - (audioTrack.silentFrames ?? 0)) * AAC_FRAME_SAMPLES
-  // Only with decoder errors: many intact files announce a little more audio than they have.
-  const isBroken = end.errorLines > 0 && endSample + TOLERATED_SAMPLES < announcedEnd
-  return isBroken ? { truncatedAtS: endSample / AAC_RATE_HZ } : {}
+  return audioEnd
+
+  function findAudioEnd(): { truncatedAtS?: number } {
+    const endSample = startSample + decoded.samples()
+    const announcedEnd = Math.min(first + count, frameCount - silentFrames) * AAC_FRAME_SAMPLES
+    // Only with decoder errors: many intact files announce a little more audio than they have.
+    const isBroken = end.errorLines > 0 && endSample + TOLERATED_SAMPLES < announcedEnd
+    return isBroken ? { truncatedAtS: endSample / AAC_RATE_HZ } : {}
+  }
 }
 
 /** Outputs the audio, padded with silence, and the sizes of the decoded packets as lines of text. */

@@ -229,6 +229,22 @@ export async function deleteChunk(tx: Db, chunk: VideoChunk): Promise<boolean> {
   return removed.numDeletedRows > 0n
 }
 
+/** How many chunks of one kind decode from the video's start. */
+export async function countSequentialChunks(
+  tx: Db,
+  { videoId, generation, kind }: GenerationKey & Pick<ChunkRow, 'kind'>,
+): Promise<number> {
+  const row = await tx
+    .selectFrom('chunk')
+    .select(({ fn }) => fn.countAll<number>().as('chunks'))
+    .where('videoId', '=', videoId)
+    .where('generation', '=', generation)
+    .where('kind', '=', kind)
+    .where('decodesFromStart', '=', 1)
+    .executeTakeFirstOrThrow()
+  return Number(row.chunks)
+}
+
 /** The chunks of one kind that no run has finished. */
 export async function listUnfinishedChunks(
   tx: Db,

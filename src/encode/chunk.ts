@@ -15,8 +15,14 @@ import {
   wasKilled,
 } from './sandbox.ts'
 
-/** A run of neighbouring segments. `decodesFromStart`: decode from the video's first frame instead of seeking. */
-export type ChunkSpan = { firstSegment: number; segmentCount: number; decodesFromStart: boolean }
+/**
+ * A run of neighbouring segments. `decodesFromStart`: decode from the video's first frame instead of seeking.
+ * `leadS`: how long before the first frame a seek begins, in seconds; missing: `MIN_LEAD_S`.
+ */
+export type ChunkSpan = { firstSegment: number; segmentCount: number; decodesFromStart: boolean; leadS?: number }
+
+/** A whole number of frames early, about a second: half a frame early gave the wrong frame in a third of the files tried. */
+export const MIN_LEAD_S = 1
 
 export type ChunkRequest = {
   sandbox: Sandbox
@@ -54,26 +60,29 @@ export async function encodeVideoChunk(
   if (!videoTrack) throw new Error('the plan has no video track')
   const frames = planFrames(videoTrack, chunk)
   const rungs = videoTrack.renditions.map((rendition) => readRung(videoTrack, rendition, frames, sink))
-  const beforeFirstFrame = frames.startsWithSeek ? [countFrames()] : []
+  const landing = countFrames()
   const lastFrames = frames.endsVideo ? [countFrames()] : []
   const end = await runMedia(sandbox, {
     tool: 'ffmpeg',
     source,
     inputArgs: [...(threads === 1 ? ONE_THREAD : []), ...videoInputArgs(plan), ...seekArgs(videoTrack, frames)],
     outputArgs: videoArgs(videoTrack, frames, threads),
-    pipes: [...rungs, ...beforeFirstFrame, ...lastFrames].map(({ reader }) => reader),
+    pipes: [...rungs, ...(frames.startsWithSeek ? [landing] : []), ...lastFrames].map(({ reader }) => reader),
     limits: chunkLimits(frames.count / rateHz(videoTrack), (frames.skipped + frames.trimmed) / rateHz(videoTrack)),
     signal,
   })
-  // First: an inexact seek may also be the cause of all failures below.
-  if (frames.startsWithSeek && end.errorLines > 0) throw new InexactSeek(firstLine(end))
-  throwIfFailed(end)
-  if (beforeFirstFrame.some((counter) => counter.frames() === 0))
-    throw new InexactSeek('the seek ended after the chunk’s first frame')
   const shortest = Math.min(...rungs.map((rung) => rung.frames()))
   const missingFrames = Math.max(0, ...lastFrames.map((counter) => frames.real - counter.frames()))
-  const isBroken = end.errorLines > 0 && missingFrames > maxMissingFrames(videoTrack)
-  if (shortest < frames.count || isBroken) {
+  const isBroken = shortest < frames.count || (end.errorLines > 0 && missingFrames > maxMissingFrames(videoTrack))
+  const landsLate = frames.startsWithSeek && landing.frames() === 0
+  // First: an inexact seek may also be the cause of all failures below.
+  if (frames.startsWithSeek && end.errorLines > 0) {
+    const isWhole = end.exitCode === 0 && !isBroken && !landsLate
+    throw new InexactSeek(firstLine(end), isWhole ? { decodedBefore: landing.frames(), end: { missingFrames } } : undefined)
+  }
+  throwIfFailed(end)
+  if (landsLate) throw new InexactSeek('the seek ended after the chunk’s first frame')
+  if (isBroken) {
     const lastRead = missingFrames > 0 ? frames.first - frames.trimmed + frames.real - missingFrames : frames.first + shortest
     throw truncatedAt(Math.max(0, lastRead) / rateHz(videoTrack))
   }
@@ -127,14 +136,17 @@ type Frames = {
   endsVideo: boolean
 }
 
-function planFrames(videoTrack: VideoTrackPlan, { firstSegment, segmentCount, decodesFromStart }: ChunkSpan): Frames {
+function planFrames(
+  videoTrack: VideoTrackPlan,
+  { firstSegment, segmentCount, decodesFromStart, leadS = MIN_LEAD_S }: ChunkSpan,
+): Frames {
   const first = firstSegment * videoTrack.gopFrames
   const count = Math.min(segmentCount * videoTrack.gopFrames, videoTrack.frameCount - first)
   if (count <= 0) throw new Error('the chunk begins after the end of the video')
   const sourceFrames = videoTrack.frameCount - (videoTrack.heldFrames ?? 0)
-  // A whole number of frames early, about a second: half a frame early gave the wrong frame in a third of the files tried.
-  const arrival = Math.max(0, Math.min(first, sourceFrames) - Math.ceil(rateHz(videoTrack)))
-  const seekTo = decodesFromStart ? 0 : arrival
+  const secondsBefore = (leadS: number) => Math.max(0, Math.min(first, sourceFrames) - Math.ceil(leadS * rateHz(videoTrack)))
+  const arrival = secondsBefore(MIN_LEAD_S)
+  const seekTo = decodesFromStart ? 0 : secondsBefore(leadS)
   const end = Math.min(first + count, sourceFrames)
   return {
     first,
@@ -154,13 +166,13 @@ function seekArgs(videoTrack: VideoTrackPlan, { startsWithSeek, seekTo }: Frames
 }
 
 /**
- * One branch per rung, and up to two with a corner of the image, only to count frames: one has a frame if the seek ended early enough
- * (by decoding times, a seek in an MP4 of slides can end several seconds late), one has the source's real last frames.
+ * One branch per rung, and up to two with a corner of the image, only to count frames: one has those from where the seek ended to the
+ * chunk's first (by decoding times, a seek in an MP4 of slides can end several seconds late), one has the source's real last frames.
  */
 function videoArgs(videoTrack: VideoTrackPlan, frames: Frames, threads: 'auto' | 1): string[] {
   const { renditions } = videoTrack
-  const latestS = ((frames.trimmed + 0.5) / rateHz(videoTrack) + (videoTrack.slotStartS ?? 0)).toFixed(6)
-  const landing = `split=2[all][lands];[lands]trim=end=${latestS},scale=2:2,format=yuv420p[landing];[all]`
+  const latestS = ((frames.skipped + frames.trimmed + 0.5) / rateHz(videoTrack) + (videoTrack.slotStartS ?? 0)).toFixed(6)
+  const landing = `split=2[all][lands];[lands]trim=end=${latestS},scale=2:2:flags=neighbor,format=yuv420p[landing];[all]`
   const chain = [
     ...sourceFilters(videoTrack),
     gridFilter(videoTrack),
@@ -172,8 +184,8 @@ function videoArgs(videoTrack: VideoTrackPlan, frames: Frames, threads: 'auto' |
   ]
   const rungs = renditions.map(({ id, widthPx, heightPx }) => `;[r${id}]scale=${widthPx}:${heightPx},setsar=1[v${id}]`)
   const counted = [
-    ...(frames.startsWithSeek ? [{ label: 'landing', limit: 1 }] : []),
-    ...(frames.endsVideo ? [{ label: 'ending', limit: frames.real }] : []),
+    ...(frames.startsWithSeek ? [{ label: 'landing', limit: [] }] : []),
+    ...(frames.endsVideo ? [{ label: 'ending', limit: ['-frames:v', String(frames.real)] }] : []),
   ]
   const output = ['-fps_mode', 'passthrough', ...(threads === 1 ? ONE_THREAD : [])]
   return [
@@ -184,7 +196,7 @@ function videoArgs(videoTrack: VideoTrackPlan, frames: Frames, threads: 'auto' |
       ...[...videoEncoderArgs(videoTrack, rendition), `pipe:${3 + index}`],
     ]),
     ...counted.flatMap(({ label, limit }, index) => [
-      ...['-map', `[${label}]`, ...output, '-frames:v', String(limit), '-f', 'rawvideo', `pipe:${3 + renditions.length + index}`],
+      ...['-map', `[${label}]`, ...output, ...limit, '-f', 'rawvideo', `pipe:${3 + renditions.length + index}`],
     ]),
   ]
 }

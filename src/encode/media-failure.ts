@@ -9,13 +9,22 @@ export class MediaFailure extends Error {
 
 /**
  * A chunk started with a seek and the decoder reported errors: frames may be wrong although counts and exit code are right
- * (cockatoo.mp4: SSIM 0.59). Publish nothing of it and encode the rest of the video with `decodesFromStart: true`.
+ * (cockatoo.mp4: SSIM 0.59). Publish nothing of it, unless a run that decoded more before the chunk gives the same bytes.
  */
 export class InexactSeek extends Error {
-  constructor(decoderLine: string) {
+  /** What the run gave; undefined: it did not give the whole chunk. */
+  readonly outcome?: SeekOutcome | undefined
+  constructor(decoderLine: string, outcome?: SeekOutcome) {
     super(`the source does not decode cleanly after a seek: ${decoderLine}`)
+    this.outcome = outcome
   }
 }
+
+/** How much was decoded before the chunk, in frames or samples, and where the source ends: see `ChunkEnd`. */
+export type SeekOutcome = { decodedBefore: number; end: ChunkEnd }
+
+/** Where the source ended early in a chunk, if it did: how many of the last frames are missing, or when the audio ends. */
+export type ChunkEnd = { missingFrames?: number; truncatedAtS?: number }
 
 /** A notice for the owner of a video that plays although one of its streams ends early. */
 export function truncationReason(stream: 'video' | 'audio', atS: number, durationS: number): string {

@@ -35,7 +35,9 @@ export type Publication = {
   addSegment(renditionId: number, number: number, clear: Buffer): Promise<void>
   /** Publishes the held segments and marks the chunk done, in one transaction. @param threads 0: chosen by the encoder */
   finish(threads: number): Promise<void>
-  /** Removes the held segments: the run failed. */
+  /** A hash of the held segments: equal for equal frames from one encoder. */
+  digestHeld(): string
+  /** Removes the held segments: the run failed, or begins again. */
   abandon(): Promise<void>
 }
 
@@ -97,7 +99,11 @@ export function openPublication(
     addInit: (renditionId, init) => void inits.set(renditionId, init),
     addSegment,
     finish: (threads) => publish(held.splice(0), { ...chunk, threads }),
-    abandon: () => removeSegments(held),
+    digestHeld() {
+      const digests = held.map(({ renditionId, number, sha256 }) => `${renditionId}/${number} ${sha256.toString('hex')}`)
+      return digests.sort().join()
+    },
+    abandon: () => removeSegments(held.splice(0)),
   }
 }
 

@@ -4,18 +4,18 @@ import { Failure } from '../errors.ts'
 import { isEmptyFolder } from '../storage/folder.ts'
 import { addPosters } from './add-posters.ts'
 import { encodeAudioChunk } from './audio-chunk.ts'
-import { type ChunkSink, encodeVideoChunk, TOLERATED_FRAMES } from './chunk.ts'
+import { type ChunkSink, encodeVideoChunk, MIN_LEAD_S, TOLERATED_FRAMES } from './chunk.ts'
 import { type Chunk, sequentialChunk, URGENT_SEGMENTS } from './chunk-plan.ts'
 import { replaceChunk } from './chunk-queue.ts'
-import { hasPendingChunks, isCurrentRun, listUnfinishedChunks, type VideoChunk } from './chunk-store.ts'
+import { countSequentialChunks, hasPendingChunks, isCurrentRun, listUnfinishedChunks, type VideoChunk } from './chunk-store.ts'
 import { type EncodeDeps, findGenerationWithKey, findSealedSource } from './encode-deps.ts'
 import { encoderFingerprint } from './encoder.ts'
 import { failVideo, isSourceIntact, segmentsLost, settleFailure } from './fail-video.ts'
 import { listPublishedNumbers } from './generation-store.ts'
-import { InexactSeek, MediaFailure, truncationReason } from './media-failure.ts'
+import { type ChunkEnd, InexactSeek, MediaFailure, truncationReason } from './media-failure.ts'
 import { startNextGeneration } from './next-generation.ts'
 import type { Plan } from './plan.ts'
-import { type GenerationWithKey, openPublication, StaleRunError } from './publication.ts'
+import { type GenerationWithKey, openPublication, type Publication, StaleRunError } from './publication.ts'
 import { openRepair } from './repair.ts'
 import type { SealedSource } from './sandbox.ts'
 
@@ -48,22 +48,60 @@ async function publishPart(run: Run, part: Part): Promise<void> {
   }
   const startsWithSeek = !part.decodesFromStart && part.firstSegment > 0
   const publication = openPublication({ ...deps, segments: deps.folders.segments }, video, chunk, startsWithSeek)
-  const threads = await chooseThreads(deps, part)
+  let threads = await chooseThreads(deps, part)
   try {
-    const sink = { onInit: publication.addInit, onSegment: publication.addSegment }
     // `ready` waits for the posters, so they are extracted at the same time. The chunk is not done before, so that a crash does not lose them.
     await runAll(signal, [
-      (signal) => encodePart({ ...run, signal }, { ...part, threads }, sink),
+      async (signal) => {
+        threads = await encodeExactly({ ...run, signal }, { ...part, threads }, publication)
+      },
       async (signal) => hasPosters(chunk) && addPosters(deps, video, source, signal),
     ])
     await publication.finish(threads)
   } catch (error) {
     await publication.abandon()
-    if (error instanceof InexactSeek) await fallBackToSequentialChunk(run)
+    if (error instanceof InexactSeek) await runInSequence(run)
     // Another attempt would not change what the media is.
     else if (error instanceof MediaFailure) await failVideo(deps, { videoId: video.videoId, error, run: chunk, signal })
     else if (!(error instanceof StaleRunError)) throw error
   }
+}
+
+/**
+ * How long before a chunk its seek begins, in seconds. Mostly the first is enough; the others end at other key frames, and the last is
+ * longer than the key frame interval of nearly all videos.
+ */
+const LEADS_S = [MIN_LEAD_S, 20, 80] as const
+
+/**
+ * Encodes a part into its publication. When the decoder complains after a seek, the part is encoded again from earlier in the source.
+ * Two runs that began at different key frames and give the same bytes show that the damage is in the part itself, as it is when the
+ * video is decoded from its start.
+ * @returns the threads of the run that is held
+ * @throws InexactSeek when no run is clean and none confirms another; otherwise see `encodeVideoChunk`
+ */
+async function encodeExactly(run: Run, part: Part & { threads: 0 | 1 }, publication: Publication): Promise<0 | 1> {
+  const sink = { onInit: publication.addInit, onSegment: publication.addSegment }
+  const doubtful: { decodedBefore: number; digest: string }[] = []
+  let threads = part.threads
+  for (const leadS of LEADS_S) {
+    const end = await tryPart(run, { ...part, threads, leadS }, sink)
+    if (!(end instanceof InexactSeek)) {
+      await saveEnd(run, part.kind, end)
+      return threads
+    }
+    const digest = publication.digestHeld()
+    const { outcome } = end
+    if (outcome && doubtful.some((other) => other.decodedBefore < outcome.decodedBefore && other.digest === digest)) {
+      await saveEnd(run, part.kind, outcome.end)
+      return threads
+    }
+    if (outcome) doubtful.push({ decodedBefore: outcome.decodedBefore, digest })
+    await publication.abandon()
+    // With several threads, neither decoders nor encoders give the same bytes again after damage.
+    threads = 1
+  }
+  throw new InexactSeek('no two runs gave the same bytes')
 }
 
 /** Runs tasks concurrently. What one throws aborts the others, and is thrown when all have ended. */
@@ -84,11 +122,15 @@ async function repairChunk(run: Run): Promise<void> {
   const mayComeOutEqual = video.encoder === encoderFingerprint(deps.sandbox) && existsSync(source.path)
   try {
     await repair.keepIntact()
-    if (!repair.isDone() && mayComeOutEqual) await encodePart(run, chunk, repair.sink)
+    // The bytes are compared with the published ones, whatever the decoder reports.
+    for (const leadS of LEADS_S) {
+      if (repair.isDone() || !mayComeOutEqual) break
+      if (!((await tryPart(run, { ...chunk, leadS }, repair.sink)) instanceof InexactSeek)) break
+    }
     if (repair.isDone()) return await repair.finish()
   } catch (error) {
     if (error instanceof StaleRunError) return
-    if (!(error instanceof MediaFailure || error instanceof InexactSeek)) throw error
+    if (!(error instanceof MediaFailure)) throw error
   }
   if (await isEmptyFolder(deps.folders.sources)) throw sourcesMissing()
   if (await isSourceIntact(deps, video.videoId, signal))
@@ -127,16 +169,26 @@ async function chooseThreads(deps: EncodeDeps, { kind, segmentCount }: Part): Pr
   return kind === 'video' && (segmentCount <= URGENT_SEGMENTS || !(await hasPendingChunks(deps.db))) ? 0 : 1
 }
 
-async function encodePart(run: Run, part: Part & { threads: number }, sink: ChunkSink): Promise<void> {
-  const { deps, video, source, signal } = run
+/** Encodes a part once. Returns the error of a seek that was not clean. */
+async function tryPart(
+  { deps, video, source, signal }: Run,
+  part: Part & { threads: number; leadS: number },
+  sink: ChunkSink,
+): Promise<ChunkEnd | InexactSeek> {
   const request = { sandbox: deps.sandbox, source, plan: video.plan, chunk: part, signal }
-  if (part.kind === 'audio') {
-    const { truncatedAtS } = await encodeAudioChunk(request, sink)
-    if (truncatedAtS !== undefined) await saveTruncation(run, 'audio', truncatedAtS)
-    return
+  try {
+    if (part.kind === 'audio') return await encodeAudioChunk(request, sink)
+    return await encodeVideoChunk({ ...request, threads: part.threads === 0 ? 'auto' : 1 }, sink)
+  } catch (error) {
+    if (error instanceof InexactSeek) return error
+    throw error
   }
-  const { missingFrames } = await encodeVideoChunk({ ...request, threads: part.threads === 0 ? 'auto' : 1 }, sink)
-  const { videoTrack } = video.plan
+}
+
+/** Records for the owner where the source ends early. */
+async function saveEnd(run: Run, kind: Part['kind'], { missingFrames = 0, truncatedAtS }: ChunkEnd): Promise<void> {
+  if (truncatedAtS !== undefined) await saveTruncation(run, kind, truncatedAtS)
+  const { videoTrack } = run.video.plan
   if (videoTrack && missingFrames > TOLERATED_FRAMES) {
     const readFrames = videoTrack.frameCount - (videoTrack.heldFrames ?? 0) - missingFrames
     await saveTruncation(run, 'video', (readFrames * videoTrack.rateDen) / videoTrack.rateNum)
@@ -148,17 +200,26 @@ async function saveTruncation({ deps, video }: Run, stream: 'video' | 'audio', a
   await deps.write((tx) => setStatusReason(tx, video.videoId, truncationReason(stream, atS, video.plan.durationS)))
 }
 
-/** Replaces all unfinished chunks by one without a seek; their runs are fenced off. */
-async function fallBackToSequentialChunk({ deps, chunk }: Run): Promise<void> {
-  deps.log.info(
-    { videoId: chunk.videoId, segment: chunk.firstSegment },
-    'video: does not decode cleanly after a seek, encoded in sequence',
-  )
+/** Each decodes the video up to its own end: with more of them, one that encodes all the rest takes less time. */
+const MAX_SEQUENTIAL_CHUNKS = 3
+
+/**
+ * Replaces a chunk by one without a seek. In a video that needs several of these no seek is exact: then one without a seek replaces
+ * all unfinished chunks. Runs of replaced chunks are fenced off.
+ */
+async function runInSequence({ deps, chunk }: Run): Promise<void> {
+  const { videoId, kind, firstSegment } = chunk
   await deps.write(async (tx) => {
     if (!(await isCurrentRun(tx, chunk))) return // another run has done this already
-    const [first, ...others] = await listUnfinishedChunks(tx, chunk)
+    const isSeekable = (await countSequentialChunks(tx, chunk)) < MAX_SEQUENTIAL_CHUNKS
+    const [first, ...others] = isSeekable ? [chunk] : await listUnfinishedChunks(tx, chunk)
     if (!first) return
     for (const other of others) await replaceChunk(tx, deps.chunkQueue, other, [])
     await replaceChunk(tx, deps.chunkQueue, first, [sequentialChunk([first, ...others])])
+    const extent = isSeekable ? 'this chunk is' : 'all unfinished chunks are'
+    deps.log.info(
+      { videoId, kind, segment: firstSegment },
+      `video: does not decode cleanly after a seek, ${extent} encoded in sequence`,
+    )
   })
 }

@@ -578,6 +578,7 @@ const STORES: readonly (readonly [store: string, calls: readonly Call[]])[] = [
       (tx) => chunks.findPendingChunk(tx, { ...VIDEO, kind: 'audio' }, 3),
       (tx) => chunks.deleteChunk(tx, { ...runOf(chunk(2, 1), 1), state: 'pending' }),
       (tx) => chunks.listUnfinishedChunks(tx, { videoId: V1, generation: 1, kind: 'audio' }),
+      (tx) => chunks.countSequentialChunks(tx, { ...VIDEO, kind: 'video' }),
       (tx) => progress.countChunks(tx, VIDEO),
       (tx) => progress.countOpenChunks(tx),
       (tx) => progress.findEncodeState(tx, A, V1),
