@@ -36,7 +36,11 @@ const PARSERS: readonly Parser[] = [
   { name: 'watermark', starts: ['', "[{'type':'text','text':'"], parse: (text) => parseWatermarks(outbound, text) },
   { name: 'rules', starts: ['', '{"allow":['], parse: (text) => readRules({ ipGeo: text }) },
   { name: 'whitelist', parse: (text) => readRules({ whitelisthref: text }) },
-  { name: 'captions', starts: ['', 'WEBVTT\n\n00:01.000 --> 00:02.000\n'], parse: (text) => toSafeWebVtt(Buffer.from(text)) },
+  {
+    name: 'captions',
+    starts: ['', 'WEBVTT\n\n00:01.000 --> 00:02.000\n'],
+    parse: (text) => toSafeWebVtt(Buffer.from(text), 'en'),
+  },
   { name: 'file-name', parse: displayName },
   { name: 'saved-name', parse: contentDisposition },
   { name: 'csv', parse: (text) => csvDocument([[text]]) },

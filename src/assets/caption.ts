@@ -6,7 +6,7 @@ import { Failure } from '../errors.ts'
 import { createFairSemaphore, type FairSemaphore } from '../jobs/fair-semaphore.ts'
 import { limitBytes } from '../limit-bytes.ts'
 import { type AttachmentDeps, storeAttachment, uploadTooLarge } from './attachment.ts'
-import type { WebVttResult } from './webvtt-worker.ts'
+import type { WebVttRequest, WebVttResult } from './webvtt-worker.ts'
 
 export type CaptionDeps = AttachmentDeps & {
   captionParser: FairSemaphore
@@ -46,7 +46,7 @@ export async function addCaption(
   deps: CaptionDeps,
   { accountId, by, videoId, language, text }: NewCaption,
 ): Promise<{ id: number; createdAtS: number; sizeBytes: number }> {
-  const bytes = await deps.captionParser(accountId, () => parseInWorker(text))
+  const bytes = await deps.captionParser(accountId, () => parseInWorker(text, language))
   const slot = { videoId, type: 'caption', language } as const
   const [stored] = await storeAttachment(deps, { accountId, by, slot, files: [{ bytes }] })
   if (!stored) throw new Error('stored captions have no id')
@@ -54,8 +54,9 @@ export async function addCaption(
 }
 
 /** In a thread of its own: the largest files take half a second, and no viewer must wait for that. @throws Failure `invalid` */
-export async function parseInWorker(captions: Buffer): Promise<Buffer> {
-  const worker = new Worker(new URL('./webvtt-worker.ts', import.meta.url), { workerData: captions })
+export async function parseInWorker(captions: Buffer, language: string): Promise<Buffer> {
+  const workerData: WebVttRequest = { captions, language }
+  const worker = new Worker(new URL('./webvtt-worker.ts', import.meta.url), { workerData })
   const [result]: WebVttResult[] = await once(worker, 'message')
   if (!result) throw new Error('the thread that parses captions returned nothing')
   if ('problem' in result) throw new Failure('invalid', result.problem)

@@ -6,11 +6,15 @@ import { toSafeWebVtt } from './webvtt.ts'
 
 export type WebVttResult = { webVtt: Uint8Array } | { problem: string }
 
-parentPort?.postMessage(parse(Buffer.from(workerData)))
+/** What the thread is started with. */
+export type WebVttRequest = { captions: Uint8Array; language: string }
 
-function parse(captions: Buffer): WebVttResult {
+const { captions, language }: WebVttRequest = workerData
+parentPort?.postMessage(parse(Buffer.from(captions), language))
+
+function parse(captions: Buffer, language: string): WebVttResult {
   try {
-    return { webVtt: Buffer.from(toSafeWebVtt(captions)) }
+    return { webVtt: Buffer.from(toSafeWebVtt(captions, language)) }
   } catch (error) {
     if (error instanceof Failure) return { problem: error.message }
     throw error

@@ -1,4 +1,5 @@
 import { Failure } from '../errors.ts'
+import { decodeCaptions } from './caption-encoding.ts'
 
 // Owners' captions, WebVTT or SRT, are parsed leniently and written again: browsers get only cues and the few tags below. Styles,
 // regions, notes and all other tags are dropped.
@@ -9,46 +10,13 @@ type Cue = { startMs: number; endMs: number; settings: readonly string[]; text: 
 type Line = { number: number; text: string }
 
 /**
- * Converts a file of captions, whatever its name, in UTF-8, UTF-16 or, if nothing else fits, Windows-1252.
+ * Converts a file of captions, whatever its name, in UTF-8, UTF-16 or an older encoding of their language.
+ * @param language as it is stored: it decides between encodings
  * @returns plain WebVTT
  * @throws Failure `invalid` with the number of the line that is wrong
  */
-export function toSafeWebVtt(bytes: Buffer): string {
-  return writeWebVtt(readCaptions(decodeText(bytes)))
-}
-
-function decodeText(bytes: Buffer): string {
-  const text = decodersFor(bytes)
-    .values()
-    .map((encoding) => decode(bytes, encoding))
-    .find((decoded) => decoded !== undefined && !BINARY.test(decoded))
-  if (text === undefined)
-    throw new Failure('invalid', 'The captions are not readable text. Save them as UTF-8, as WebVTT or SRT.')
-  return text
-}
-
-// Control characters that no text contains: a file with them is an archive, an image or a program.
-// biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what it searches for
-const BINARY = /[\x00-\x08\x0e-\x19\x1c-\x1f\ufffe\uffff]/
-
-function decodersFor(bytes: Buffer): string[] {
-  if (bytes[0] === 0xff && bytes[1] === 0xfe) return ['utf-16le']
-  if (bytes[0] === 0xfe && bytes[1] === 0xff) return ['utf-16be']
-  // Captions begin with ASCII, so a zero in the first two bytes is half of a UTF-16 character.
-  if (bytes[1] === 0 && bytes[0] !== 0) return ['utf-16le']
-  if (bytes[0] === 0 && bytes[1] !== 0) return ['utf-16be']
-  // A file with some valid multi-byte UTF-8 is damaged UTF-8, not another encoding.
-  return HAS_UTF8.test(bytes.toString('latin1')) ? ['utf-8'] : ['utf-8', 'windows-1252']
-}
-
-const HAS_UTF8 = /[\xc2-\xdf][\x80-\xbf](?![\x80-\xbf])|[\xe1-\xef][\x80-\xbf]{2}|[\xf0-\xf4][\x80-\xbf]{3}/
-
-function decode(bytes: Buffer, encoding: string): string | undefined {
-  try {
-    return new TextDecoder(encoding, { fatal: true }).decode(bytes)
-  } catch {
-    return undefined
-  }
+export function toSafeWebVtt(bytes: Buffer, language: string): string {
+  return writeWebVtt(readCaptions(decodeCaptions(bytes, language)))
 }
 
 /** More would take too long; a caption per second for a whole day is below these. */

