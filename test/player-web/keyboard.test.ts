@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { actionForKey, selectRates, stepRate } from '../../web/player/keyboard.ts'
+import { actionForKey, selectRates, stepFrame, stepRate } from '../../web/player/keyboard.ts'
 
 const press = (key: string, held: object = {}) => actionForKey({ key, ctrlKey: false, altKey: false, metaKey: false, ...held })
 
@@ -16,6 +16,8 @@ test.each([
   ['c', { kind: 'toggle-captions' }],
   ['<', { kind: 'speed-by', steps: -1 }],
   ['>', { kind: 'speed-by', steps: 1 }],
+  [',', { kind: 'frame-by', frames: -1 }],
+  ['.', { kind: 'frame-by', frames: 1 }],
   ['7', { kind: 'seek-to', share: 0.7 }],
   ['Home', { kind: 'seek-to', share: 0 }],
   ['End', { kind: 'seek-to', share: 1 }],
@@ -44,3 +46,29 @@ test('slower and faster go to the next offered speed and stop at either end', ()
   expect(stepRate(rates, 2, 1)).toBe(2)
   expect(stepRate(rates, 0.5, -1)).toBe(0.5)
 })
+
+test.each([24, 25, 29.97, 59.94, 23.976])(
+  'at %f fps each step is exactly one frame, after hours too, and stays within the video',
+  (frameRate) => {
+    const rate = frameRate % 1 === 0 ? frameRate : Math.round(frameRate * 1.001) / 1.001
+    const durationS = 10_000
+    const frameAt = (timeS: number) => timeS * rate
+    for (const frame of [0, 7, 90_000, 200_000]) {
+      for (const within of [0, 1e-7, 0.3, 0.9]) {
+        let timeS = (frame + within) / rate
+        for (const [step, expected] of [
+          [1, 1],
+          [1, 2],
+          [-1, 1],
+        ] as const) {
+          timeS = stepFrame(timeS, step, frameRate, durationS)
+          expect(frameAt(timeS) - frame - expected).toBeGreaterThan(0.2)
+          expect(frameAt(timeS) - frame - expected).toBeLessThan(0.8)
+        }
+      }
+    }
+    expect(stepFrame(0, -1, frameRate, durationS)).toBeLessThan(1 / rate)
+    expect(stepFrame(durationS, 1, frameRate, durationS)).toBeLessThan(durationS)
+    expect(stepFrame(durationS, -1, frameRate, durationS)).toBeGreaterThan(durationS - 2.5 / rate)
+  },
+)

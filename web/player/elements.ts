@@ -17,6 +17,10 @@ export type PlayerElements = {
   video: HTMLVideoElement
   title: HTMLElement
   bigPlay: HTMLButtonElement
+  skipBack: HTMLButtonElement
+  skipAhead: HTMLButtonElement
+  /** What a key or gesture has changed, for a moment. */
+  sign: HTMLElement
   note: HTMLElement
   panel: HTMLElement
   panelSentence: HTMLElement
@@ -35,6 +39,8 @@ const SLIDERS =
 const WINDOWS =
   '<path fill="none" stroke="currentColor" stroke-width="2" d="M11 19H4a1 1 0 0 1-1-1V6a1 1 0 0 1 1-1h16a1 1 0 0 1 1 1v5"/><rect x="13" y="13" width="9" height="7" rx="1"/>'
 
+const AGAIN = 'M12 5V1.8L6.9 6 12 10.2V7a5.5 5.5 0 1 1-5.4 6.6H4.5A7.5 7.5 0 1 0 12 5Z'
+
 /** Of the bar, when nothing moves. */
 const HIDE_AFTER_S = 3
 
@@ -46,8 +52,10 @@ const PLAYER = `
   <h1 slot="top-chrome" class="title" dir="auto"></h1>
   <media-loading-indicator slot="centered-chrome" noautohide></media-loading-indicator>
   <button type="button" slot="centered-chrome" class="big-play" aria-label="Play" noautohide hidden>
-    <svg viewBox="0 0 24 24" aria-hidden="true"><path class="play" d="M8 5.2v13.6a.7.7 0 0 0 1.07.6l10.6-6.8a.7.7 0 0 0 0-1.2L9.07 4.6A.7.7 0 0 0 8 5.2Z"/><path class="again" d="M12 5V1.8L6.9 6 12 10.2V7a5.5 5.5 0 1 1-5.4 6.6H4.5A7.5 7.5 0 1 0 12 5Z"/></svg>
+    <svg viewBox="0 0 24 24" aria-hidden="true"><path class="play" d="M8 5.2v13.6a.7.7 0 0 0 1.07.6l10.6-6.8a.7.7 0 0 0 0-1.2L9.07 4.6A.7.7 0 0 0 8 5.2Z"/><path class="again" d="${AGAIN}"/></svg>
   </button>
+${skipButton('back')}${skipButton('ahead')}
+  <p slot="centered-chrome" class="sign" role="status" aria-live="polite" dir="auto" noautohide></p>
   <p class="note" role="status" noautohide popover="manual" hidden></p>
   <div class="settings" role="menu" aria-label="Settings" noautohide popover="manual" hidden></div>
   <media-control-bar>
@@ -74,6 +82,13 @@ const PLAYER = `
   </div>
 </media-controller>`
 
+/** For fingers. */
+function skipButton(direction: 'back' | 'ahead'): string {
+  const mirror = direction === 'ahead' ? 'transform="matrix(-1 0 0 1 24 0)"' : ''
+  return `<button type="button" slot="centered-chrome" class="skip ${direction}" aria-label="10 seconds ${direction}">
+    <svg viewBox="0 0 24 24" aria-hidden="true"><path ${mirror} d="${AGAIN}"/></svg><span aria-hidden="true">10</span></button>`
+}
+
 /** Builds the player's elements into `root`, as the options of the address say. */
 export function createElements(root: HTMLElement, options: PlayerOptions): PlayerElements {
   root.innerHTML = PLAYER
@@ -87,6 +102,9 @@ export function createElements(root: HTMLElement, options: PlayerOptions): Playe
     video: one('video'),
     title: one('.title'),
     bigPlay: one('.big-play'),
+    skipBack: one('.skip.back'),
+    skipAhead: one('.skip.ahead'),
+    sign: one('.sign'),
     note: one('.note'),
     panel: one('.panel'),
     panelSentence: one('.sentence'),
@@ -100,7 +118,8 @@ export function createElements(root: HTMLElement, options: PlayerOptions): Playe
   one('media-captions-button').role = 'switch' // it has `aria-checked`, which a button may not have
   seekOnRelease(one('media-time-range'))
   hideBarAfterClick(elements)
-  showBarWhileFocused(elements, one('media-control-bar'))
+  for (const part of [one<HTMLElement>('media-control-bar'), elements.skipBack, elements.skipAhead])
+    showBarWhileFocused(elements, part)
   fitToOptions(elements, options, one('media-control-bar'))
   return elements
 }
@@ -110,8 +129,8 @@ export function showDuration({ controller }: PlayerElements, durationS: number) 
   controller.mediaStore.dispatch({ type: 'optionschangerequest', detail: { defaultDuration: durationS } })
 }
 
-function fitToOptions({ controller, video }: PlayerElements, options: PlayerOptions, bar: HTMLElement) {
-  if (options.controls !== 'on') bar.remove()
+function fitToOptions({ controller, video, skipBack, skipAhead }: PlayerElements, options: PlayerOptions, bar: HTMLElement) {
+  if (options.controls !== 'on') for (const part of [bar, skipBack, skipAhead]) part.remove()
   if (options.controls === 'native') video.controls = true
   // Clicks belong to the browser's own bar, or to the embedding page.
   if (options.controls !== 'on') controller.setAttribute('gesturesdisabled', '')
@@ -133,12 +152,12 @@ function hideBarAfterClick({ controller, bigPlay, panelAction }: PlayerElements)
 }
 
 /** A viewer who uses the keyboard sees where they are: a control with a focus ring does not fade away. */
-function showBarWhileFocused({ controller }: PlayerElements, bar: HTMLElement) {
-  bar.addEventListener('focusin', ({ target }) => {
+function showBarWhileFocused({ controller }: PlayerElements, part: HTMLElement) {
+  part.addEventListener('focusin', ({ target }) => {
     const focused = target instanceof Element ? (target.shadowRoot?.activeElement ?? target) : undefined
     controller.autohide = focused?.matches(':focus-visible') ? '-1' : String(HIDE_AFTER_S)
   })
-  bar.addEventListener('focusout', () => {
+  part.addEventListener('focusout', () => {
     controller.autohide = String(HIDE_AFTER_S)
     hideBarLater(controller)
   })

@@ -3,6 +3,7 @@ const KEY_LIST: readonly (readonly [keys: string, meaning: string])[] = [
   ['Space, K or Enter', 'Play or pause'],
   ['← →', '5 seconds back or ahead'],
   ['J L', '10 seconds back or ahead'],
+  [', .', 'One frame back or ahead'],
   ['0 – 9', 'To a tenth of the video'],
   ['Home End', 'To the beginning or the end'],
   ['↑ ↓', 'Louder or quieter'],

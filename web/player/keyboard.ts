@@ -4,6 +4,7 @@ export type KeyAction =
   | { kind: 'seek-to'; share: number }
   | { kind: 'volume-by'; step: number }
   | { kind: 'speed-by'; steps: 1 | -1 }
+  | { kind: 'frame-by'; frames: 1 | -1 }
 
 export type KeyPress = { key: string; ctrlKey: boolean; altKey: boolean; metaKey: boolean }
 
@@ -22,6 +23,8 @@ const ACTIONS: Readonly<Record<string, KeyAction>> = {
   c: { kind: 'toggle-captions' },
   '<': { kind: 'speed-by', steps: -1 },
   '>': { kind: 'speed-by', steps: 1 },
+  ',': { kind: 'frame-by', frames: -1 },
+  '.': { kind: 'frame-by', frames: 1 },
   home: { kind: 'seek-to', share: 0 },
   end: { kind: 'seek-to', share: 1 },
   '?': { kind: 'show-keys' },
@@ -46,4 +49,30 @@ export function selectRates(maxRate: number, rates: readonly number[] = RATES): 
 export function stepRate(rates: readonly number[], rate: number, steps: 1 | -1): number {
   const next = steps > 0 ? rates.find((offered) => offered > rate) : rates.findLast((offered) => offered < rate)
   return next ?? rate
+}
+
+/** How far within a frame a step comes to be, as a share of it: away from its edges, which browsers round. */
+const WITHIN_FRAME = { min: 0.25, max: 0.75 }
+
+/**
+ * A time within the next or the previous frame; within the same one at either end of the video.
+ * @param frameRate as a playlist has it, in frames per second with three decimals
+ */
+export function stepFrame(timeS: number, frames: 1 | -1, frameRate: number, durationS: number): number {
+  const rate = exactRate(frameRate)
+  const at = timeS * rate
+  const shown = Math.floor(at + 0.01) // a seek to where a frame begins is rounded to a microsecond
+  const last = Math.max(0, Math.floor(durationS * rate + 0.01) - 1)
+  const next = clamp(Math.min(shown, last) + frames, 0, last)
+  return (next + clamp(at - shown, WITHIN_FRAME.min, WITHIN_FRAME.max)) / rate
+}
+
+/** 29.970 is 30000/1001: three decimals would be a frame off after hours. */
+function exactRate(frameRate: number): number {
+  const whole = Math.round(frameRate * 1.001)
+  return Math.abs(whole / 1.001 - frameRate) < 0.001 ? whole / 1.001 : frameRate
+}
+
+function clamp(value: number, min: number, max: number): number {
+  return Math.min(max, Math.max(min, value))
 }

@@ -2,9 +2,10 @@ import './player.css'
 import { createElements, hideBarLater, type PlayerElements } from './elements.ts'
 import { sha256Base64url } from './encoding.ts'
 import { type Floating, keepInPage } from './floating.ts'
+import { listenToGestures } from './gestures.ts'
 import { createHelp, type Help } from './help.ts'
 import { openKeyStore } from './key-store.ts'
-import { actionForKey, type KeyAction, stepRate } from './keyboard.ts'
+import { actionForKey } from './keyboard.ts'
 import { loadWhenUsed } from './load-when-used.ts'
 import { readPosition } from './memory.ts'
 import { type PageValues, type PlayerOptions, parseOptions, parsePageValues, searchOfSession } from './options.ts'
@@ -18,6 +19,7 @@ import { createScreen, type Screen } from './screen.ts'
 import { createSettings, type Settings } from './settings-button.ts'
 import { lackedForStreams } from './stream.ts'
 import { type Theme, themeProperties } from './theme.ts'
+import { createViewerActions, type ViewerAction } from './viewer-actions.ts'
 import { isDrawn } from './watermark-overlay.ts'
 import type { SessionAnswer } from './wire.ts'
 
@@ -67,7 +69,9 @@ function runPlayer(page: PageValues, options: PlayerOptions, parts: Parts) {
   const loadCaptionStyle = loadWhenUsed(async () => (await import('./caption-style-settings.ts')).createCaptionStyleSettings())
   const onWaiting = (waiting: Waiting | undefined) => screen.show(waiting ? { state: 'waiting', waiting } : { state: 'loading' })
   let playback: Playback | undefined
-  listenToKeys({ elements, settings, help, playback: () => playback })
+  const run = createViewerActions(elements, () => playback)
+  listenToKeys({ elements, settings, help, run })
+  listenToGestures(elements, run)
   const pageApi = servePage({ video: elements.video, screen, setTheme, playback: () => playback })
   if (options.litemode && options.otp) openOnPlay()
   else if (options.autoplay) openWhenDrawn()
@@ -220,9 +224,9 @@ function isInsecure(address: string): boolean {
   return address.startsWith('http:') && !/^http:\/\/(([^/:]+\.)?localhost|127\.[\d.]+|\[::1\])(:|\/|$)/.test(address)
 }
 
-type KeyTargets = { elements: PlayerElements; settings: Settings; help: Help; playback(): Playback | undefined }
+type KeyTargets = { elements: PlayerElements; settings: Settings; help: Help; run(action: ViewerAction): void }
 
-function listenToKeys({ elements, settings, help, playback }: KeyTargets) {
+function listenToKeys({ elements, settings, help, run }: KeyTargets) {
   document.addEventListener('keydown', (event) => {
     const action = actionForKey(event)
     if (event.defaultPrevented || help.isOpen || settings.isOpen) return
@@ -232,7 +236,7 @@ function listenToKeys({ elements, settings, help, playback }: KeyTargets) {
     event.preventDefault()
     hideBarLater(elements.controller) // which shows it first
     if (action.kind === 'show-keys') help.show()
-    else runKeyAction(action, elements, playback())
+    else run(action)
   })
 }
 
@@ -248,34 +252,4 @@ function isControlsOwnKey(event: KeyboardEvent): boolean {
     (event.key === ' ' || event.key === 'Enter') &&
     (target instanceof HTMLButtonElement || target.role === 'button' || target.role === 'switch')
   )
-}
-
-function runKeyAction(action: KeyAction, { video, controller }: PlayerElements, playback: Playback | undefined) {
-  if (action.kind === 'toggle-play' && video.paused) return void video.play().catch(() => {}) // also before there is anything to play
-  if (!playback) return
-  switch (action.kind) {
-    case 'toggle-play':
-      return video.pause()
-    case 'seek-by':
-      if (Number.isFinite(video.duration))
-        video.currentTime = Math.min(video.duration, Math.max(0, video.currentTime + action.seconds))
-      return
-    case 'seek-to':
-      if (Number.isFinite(video.duration)) video.currentTime = action.share * video.duration
-      return
-    case 'volume-by':
-      video.muted = false
-      video.volume = Math.min(1, Math.max(0, video.volume + action.step))
-      return
-    case 'toggle-mute':
-      video.muted = !video.muted
-      return
-    case 'speed-by':
-      return playback.chooseRate(stepRate(playback.rates, video.playbackRate, action.steps))
-    case 'toggle-captions':
-      return playback.toggleCaptions()
-    case 'toggle-fullscreen':
-      if (document.fullscreenElement) document.exitFullscreen().catch(() => {})
-      else if (document.fullscreenEnabled) controller.requestFullscreen().catch(() => {})
-  }
 }

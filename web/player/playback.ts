@@ -22,6 +22,8 @@ import { showWatermarks, type WatermarkGuard } from './watermark-overlay.ts'
 import type { PlayState, SessionAnswer } from './wire.ts'
 
 const SAVE_POSITION_EVERY_MS = 5_000
+/** A paused video so near to its end is at its end. */
+const END_WITHIN_S = 0.1
 
 export type PlaybackDeps = {
   elements: PlayerElements
@@ -40,7 +42,7 @@ export type PlaybackDeps = {
 
 /** What keys and the page around the player may change. */
 export type Playback = Pick<PlaybackSettings, 'rates' | 'offerRates' | 'chooseRate' | 'useRate' | 'toggleCaptions'> & {
-  readonly stream: Pick<Stream, 'captions' | 'qualities' | 'chosenQuality' | 'shownQuality' | 'chooseQuality'>
+  readonly stream: Pick<Stream, 'captions' | 'qualities' | 'chosenQuality' | 'shownQuality' | 'chooseQuality' | 'frameRate'>
   /** @returns whether a watermarked video has to wait, because it is not drawn; it plays when it is */
   playWhenDrawn(): boolean
   pause(): void
@@ -217,8 +219,9 @@ type VideoListeners = {
 
 /** Follows the events of the video element, whatever caused them. */
 function listenToVideo({ elements, screen }: PlaybackDeps, listeners: VideoListeners): void {
+  const { video } = elements
   const { signal, start, play, tick, stall, settings } = listeners
-  const on = (type: string, listener: () => void) => elements.video.addEventListener(type, listener, { signal })
+  const on = (type: string, listener: () => void) => video.addEventListener(type, listener, { signal })
   on('play', start)
   // Otherwise the captions button turns on the first track of the list, whichever was shown before.
   const toggleCaptions = (request: Event) => {
@@ -232,11 +235,21 @@ function listenToVideo({ elements, screen }: PlaybackDeps, listeners: VideoListe
     tick()
   })
   on('waiting', stall.stalled)
-  on('ended', () => screen.show({ state: 'playing', ended: true }))
+  let isFinishing = false
+  const showEnd = () => video.ended && screen.shown.state === 'playing' && screen.show({ state: 'playing', ended: true })
+  on('ended', showEnd)
+  for (const type of ['seeked', 'durationchange']) on(type, finish)
   on('seeking', () => screen.shown.state === 'playing' && screen.shown.ended && screen.show({ state: 'playing' }))
   on('timeupdate', tick)
   on('ratechange', settings.show)
   elements.bigPlay.addEventListener('click', play, { signal })
+
+  /** A paused video that is sought to its end fires no `ended`; and its last segments may be a little longer than its playlist says. */
+  function finish() {
+    isFinishing = !isFinishing && video.paused && !video.ended && video.duration - video.currentTime < END_WITHIN_S
+    if (isFinishing) video.currentTime = video.duration
+    showEnd()
+  }
 }
 
 /** A browser that keeps the page for "back" pauses its video, without playing it again. */

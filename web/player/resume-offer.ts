@@ -46,7 +46,7 @@ export function offerBeginning(
 }
 
 /** As players show it: 12:04, 1:02:03. */
-function formatTime(timeS: number): string {
+export function formatTime(timeS: number): string {
   const [hours, minutes, seconds] = [Math.floor(timeS / 3600), Math.floor(timeS / 60) % 60, Math.floor(timeS) % 60]
   const pad = (part: number) => String(part).padStart(2, '0')
   return hours > 0 ? `${hours}:${pad(minutes)}:${pad(seconds)}` : `${minutes}:${pad(seconds)}`

@@ -37,6 +37,8 @@ export type Stream = {
   /** The one on the screen now; undefined before the first. */
   shownQuality(): Quality | undefined
   chooseQuality(index: number): void
+  /** In frames per second, with three decimals; undefined before the first frame, and without a picture. */
+  frameRate(): number | undefined
   /** Ends for good and drops everything that was buffered. */
   drop(): void
 }
@@ -98,6 +100,7 @@ export function openStream(request: StreamRequest, report: StreamReport): Stream
       switchLevel(hls, video, index)
       report.qualityChanged()
     },
+    frameRate: () => hls.levels[hls.currentLevel]?.frameRate || undefined,
     drop() {
       stopWatchingSeeks()
       stopRepeatingSeeks()

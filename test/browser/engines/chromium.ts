@@ -45,6 +45,10 @@ function driveTab(page: Page): Tab {
       const { xPx, yPx } = await toPagePoint(run, where, at)
       await page.mouse.click(xPx, yPx)
     },
+    async doubleClick(where, at) {
+      const { xPx, yPx } = await toPagePoint(run, where, at)
+      await page.mouse.dblclick(xPx, yPx)
+    },
     press: (key) => page.keyboard.press(key),
     screenshot: () => page.screenshot(),
   }

@@ -30,6 +30,7 @@ export type Tab = {
   ): Promise<Result>
   moveMouse(where: Where, to: Point): Promise<void>
   click(where: Where, at: Point): Promise<void>
+  doubleClick(where: Where, at: Point): Promise<void>
   press(key: Key): Promise<void>
   screenshot(): Promise<Buffer>
 }
@@ -45,7 +46,16 @@ export const KEY_VALUES = {
   ArrowDown: '\ue015',
   c: 'c',
   k: 'k',
+  m: 'm',
+  ',': ',',
+  '.': '.',
 } as const
+
+/** What a pointer of WebDriver does for a click. */
+export const CLICK = [
+  { type: 'pointerDown', button: 0 },
+  { type: 'pointerUp', button: 0 },
+] as const
 
 /** Of every tab: small, because all of these browsers draw in software here. */
 export const VIEWPORT = { width: 640, height: 360 }

@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
-import { asJsonFunction, type Engine, KEY_VALUES, type Point, type Tab, toJson, VIEWPORT, type Where } from './engine.ts'
+import { asJsonFunction, CLICK, type Engine, KEY_VALUES, type Point, type Tab, toJson, VIEWPORT, type Where } from './engine.ts'
 import { makeHome, type ProcessGroup, startGroup } from './processes.ts'
 
 // Firefox, driven by the protocol that it serves itself: https://w3c.github.io/webdriver-bidi/
@@ -125,7 +125,8 @@ async function openProfile(send: Send): Promise<Tab> {
       return JSON.parse(evaluated.result.value)
     },
     moveMouse: (where, to) => point(where, to),
-    click: (where, at) => point(where, at, { type: 'pointerDown', button: 0 }, { type: 'pointerUp', button: 0 }),
+    click: (where, at) => point(where, at, ...CLICK),
+    doubleClick: (where, at) => point(where, at, ...CLICK, ...CLICK),
     press(key) {
       const value = KEY_VALUES[key]
       return act('page', { type: 'key', id: 'keyboard', actions: ['keyDown', 'keyUp'].map((type) => ({ type, value })) })

@@ -5,6 +5,7 @@ type Box = { left: number; top: number; width: number; height: number }
 type PageElement = {
   readonly textContent: string
   checkVisibility(): boolean
+  dispatchEvent(event: Event): boolean
   scrollIntoView(to: { block: 'nearest' }): void
   getBoundingClientRect(): Box
 }
@@ -21,6 +22,7 @@ declare const document: {
   querySelector(selector: 'video'): Video
   querySelector(selector: 'iframe'): PageElement
   querySelectorAll(selector: string): Iterable<PageElement>
+  readonly fullscreenElement: PageElement | null
   createElement(name: 'canvas'): Canvas
 }
 type StyleSheet = { replaceSync(css: string): void }
@@ -37,6 +39,9 @@ type VdoPlayer = {
   readonly api: { getMetaData(): Promise<{ title: string; duration: number }> }
 }
 declare const CSSStyleSheet: new () => StyleSheet
+declare const signs: string[]
+declare const MutationObserver: new (changed: () => void) => { observe(element: PageElement, what: { childList: true }): void }
+declare const PointerEvent: new (type: string, init: object) => Event
 
 /** The middle of the first element that is visible, and has this text, if any is given. */
 export function findCentre({ selector, text }: { selector: string; text?: string }) {
@@ -73,6 +78,27 @@ export const addPageClass = (name: string): void => document.documentElement.cla
 export function readText(selector: string): string {
   const [element] = document.querySelectorAll(selector)
   return element?.textContent ?? ''
+}
+
+/** Keeps what the player shows of keys and gestures, which it shows for a moment. */
+export function recordSigns(): void {
+  const signs: string[] = []
+  const [sign] = document.querySelectorAll('.sign')
+  if (sign) new MutationObserver(() => signs.push(sign.textContent)).observe(sign, { childList: true })
+  Object.assign(globalThis, { signs })
+}
+
+export const readSigns = (): string[] => signs.filter((text) => text !== '')
+
+export const isFullscreen = (): boolean => document.fullscreenElement !== null
+
+/** Two taps of a finger on the picture, within one task: a busy machine cannot spread them. */
+export function doubleTap(share: { x: number; y: number }): void {
+  const [video] = document.querySelectorAll('video')
+  const { left, top, width, height } = video?.getBoundingClientRect() ?? { left: 0, top: 0, width: 0, height: 0 }
+  const at = { clientX: left + share.x * width, clientY: top + share.y * height, pointerType: 'touch' }
+  for (const type of ['pointerdown', 'pointerup', 'click', 'pointerdown', 'pointerup', 'click'])
+    video?.dispatchEvent(new PointerEvent(type, { ...at, bubbles: true, composed: true }))
 }
 
 export const readSearch = (): string => location.search

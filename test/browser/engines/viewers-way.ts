@@ -8,7 +8,17 @@ import { readCaptions, tryStoredKeys } from '../in-page.ts'
 import { playerAddress } from '../player.ts'
 import { startSite } from '../site.ts'
 import { type Engine, type Tab, VIEWPORT } from './engine.ts'
-import { addPageClass, colourCaptions, copyFrame, readSearch, useVdoPlayer } from './in-page.ts'
+import {
+  addPageClass,
+  colourCaptions,
+  copyFrame,
+  doubleTap,
+  isFullscreen,
+  readSearch,
+  readSigns,
+  recordSigns,
+  useVdoPlayer,
+} from './in-page.ts'
 import { testOtherPages } from './other-pages.ts'
 import { testPageApi } from './page-api.ts'
 import { lookAt } from './player.ts'
@@ -111,6 +121,49 @@ export function testViewersWay(name: 'Chromium' | 'Firefox' | 'WebKit', start: (
     expect(Math.abs(leftPx - 0.4 * VIEWPORT.width)).toBeLessThan(10)
     expect(Math.abs(topPx - 0.2 * VIEWPORT.height)).toBeLessThan(20)
   })
+
+  inEveryRun(
+    'P-09, P-12: keys show what they change and step frames; a double tap seeks, a double click goes to full screen',
+    async () => {
+      const player = await open(await newAddress())
+      await player.click('.big-play')
+      await player.playsPast(0.5)
+      await player.pause()
+      await player.run(recordSigns, null)
+      await player.tab.press('m')
+      await player.until(({ muted }) => muted)
+
+      const step = async (key: ',' | '.') => {
+        const before = await player.video()
+        await player.tab.press(key)
+        await player.until(({ timeS, seeking }) => timeS !== before.timeS && !seeking)
+      }
+      const frame = async () => (await player.run(copyFrame, null)).pngBase64
+      await step('.')
+      const first = await frame()
+      await step('.')
+      await expect.poll(async () => (await frame()) !== first).toBe(true)
+      await step(',')
+      await expect.poll(async () => (await frame()) === first).toBe(true)
+
+      const { timeS } = await player.video()
+      await player.run(doubleTap, { x: 0.9, y: 0.4 })
+      await player.until((now) => now.timeS === Math.min(timeS + 10, now.durationS))
+      await player.run(doubleTap, { x: 0.1, y: 0.4 })
+      await player.until((now) => now.timeS === Math.max(0, now.durationS - 10))
+      const middle = { xPx: VIEWPORT.width / 2, yPx: VIEWPORT.height / 3 }
+      await player.tab.doubleClick('page', middle)
+      await expect.poll(() => player.run(isFullscreen, null)).toBe(true)
+      await player.screenshot(`${name}-double-click`)
+      await player.tab.doubleClick('page', middle)
+      await expect.poll(() => player.run(isFullscreen, null)).toBe(false)
+      expect((await player.video()).paused).toBe(true)
+      expect(await player.run(readSigns, null)).toEqual([
+        ...['Sound off', 'One frame ahead', 'One frame back'],
+        ...['10 seconds ahead', '10 seconds back'],
+      ])
+    },
+  )
 
   sampled('captions have the size and the color that the viewer chooses', async () => {
     const player = await open(await newAddress(SMALLEST, '&loop=true&ccLanguage=en'))

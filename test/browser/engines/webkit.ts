@@ -4,6 +4,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { findFreePort } from '../../free-port.ts'
 import {
   asJsonFunction,
+  CLICK,
   type Engine,
   KEY_VALUES,
   type Point,
@@ -150,7 +151,8 @@ async function driveTab(send: Send): Promise<Tab> {
     },
     run,
     moveMouse: (where, to) => point(where, to),
-    click: (where, at) => point(where, at, { type: 'pointerDown', button: 0 }, { type: 'pointerUp', button: 0 }),
+    click: (where, at) => point(where, at, ...CLICK),
+    doubleClick: (where, at) => point(where, at, ...CLICK, ...CLICK),
     press(key) {
       const value = KEY_VALUES[key]
       return act({ type: 'key', id: 'keyboard', actions: ['keyDown', 'keyUp'].map((type) => ({ type, value })) })

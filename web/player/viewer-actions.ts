@@ -1,0 +1,93 @@
+import { NO_CAPTIONS } from './captions.ts'
+import type { PlayerElements } from './elements.ts'
+import { type KeyAction, stepFrame, stepRate } from './keyboard.ts'
+import type { Playback } from './playback.ts'
+import { formatTime } from './resume-offer.ts'
+
+export type ViewerAction = Exclude<KeyAction, { kind: 'show-keys' }>
+
+/** How long a sign shows. */
+const SIGN_MS = 1200
+
+/**
+ * Does what keys and gestures ask for, and shows for a moment over the picture what has become of it. The sign is a polite live region, so
+ * that screen readers say it.
+ * @param playback undefined until the session is open: until then only play does anything
+ */
+export function createViewerActions(
+  elements: PlayerElements,
+  playback: () => Playback | undefined,
+): (action: ViewerAction) => void {
+  const { video, controller, sign } = elements
+  let timer: ReturnType<typeof setTimeout> | undefined
+  /** Repeated seeks are shown as one, while their sign is there. */
+  let seekS = 0
+  return (action) => {
+    const text = run(action)
+    if (action.kind !== 'seek-by') seekS = 0
+    if (text === undefined) return
+    clearTimeout(timer)
+    timer = setTimeout(() => {
+      sign.textContent = ''
+      seekS = 0
+    }, SIGN_MS)
+    if (sign.textContent !== text) sign.textContent = text // the same words again would be said again
+  }
+
+  /** @returns the words of the sign; undefined: the change shows by itself, or there is none */
+  function run(action: ViewerAction): string | undefined {
+    const opened = playback()
+    if (action.kind === 'toggle-play' && video.paused) {
+      video.play().catch(() => {}) // also before there is anything to play
+      return opened && 'Play'
+    }
+    if (!opened) return undefined
+    const { captions } = opened.stream
+    const hasMedia = Number.isFinite(video.duration)
+    switch (action.kind) {
+      case 'toggle-play':
+        video.pause()
+        return 'Pause'
+      case 'seek-by':
+        if (!hasMedia) return undefined
+        video.currentTime = Math.min(video.duration, Math.max(0, video.currentTime + action.seconds))
+        seekS = (seekS * action.seconds > 0 ? seekS : 0) + action.seconds
+        return `${Math.abs(seekS)} seconds ${direction(seekS)}`
+      case 'seek-to':
+        if (!hasMedia) return undefined
+        video.currentTime = action.share * video.duration
+        return formatTime(video.currentTime)
+      case 'frame-by': {
+        const frameRate = opened.stream.frameRate()
+        if (!hasMedia || frameRate === undefined) return undefined
+        video.pause()
+        video.currentTime = stepFrame(video.currentTime, action.frames, frameRate, video.duration)
+        return `One frame ${direction(action.frames)}`
+      }
+      // Requests to media-chrome, which remembers both for the next video.
+      case 'volume-by': {
+        const detail = Math.min(1, Math.max(0, video.volume + action.step))
+        controller.mediaStore.dispatch({ type: 'mediavolumerequest', detail })
+        return `Volume ${Math.round(100 * video.volume)} %`
+      }
+      case 'toggle-mute':
+        controller.mediaStore.dispatch({ type: video.muted ? 'mediaunmuterequest' : 'mediamuterequest' })
+        return video.muted ? 'Sound off' : 'Sound on'
+      case 'speed-by':
+        opened.chooseRate(stepRate(opened.rates, video.playbackRate, action.steps))
+        return `Speed ${video.playbackRate} ×`
+      case 'toggle-captions':
+        opened.toggleCaptions()
+        if (captions.list().length === 0) return 'This video has no captions'
+        return captions.chosen() === NO_CAPTIONS ? 'Captions off' : `Captions: ${captions.list()[captions.chosen()]?.label}`
+      case 'toggle-fullscreen':
+        if (document.fullscreenElement) document.exitFullscreen().catch(() => {})
+        else if (document.fullscreenEnabled) controller.requestFullscreen().catch(() => {})
+        return undefined
+    }
+  }
+}
+
+function direction(change: number): string {
+  return change < 0 ? 'back' : 'ahead'
+}
