@@ -37,6 +37,13 @@ test('a used or expired link offers no button, its sentence names the cure', () 
   }
 })
 
+test('P-13: where a page around can give a new OTP, exactly what a new OTP helps offers to continue', () => {
+  for (const refusal of [{ code: 'session-ended', why: 'idle' }, { code: 'otp-expired' }] as const)
+    expect(refusalAction(refusal, true)?.label).toBe('Continue')
+  expect(refusalAction({ code: 'session-ended', why: 'stopped' }, true)).toBeUndefined()
+  expect(refusalAction({ code: 'network' }, true)?.label).toBe('Try again')
+})
+
 test('too many streams can be tried again, a replaced page can be played here', () => {
   expect(refusalAction({ code: 'stream-limit' })?.label).toBe('Try again')
   expect(refusalAction({ code: 'page-replaced' })?.label).toBe('Play here')

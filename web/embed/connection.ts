@@ -2,7 +2,9 @@ import {
   type ApiEvent,
   type Greeting,
   isGreeting,
+  isPlace,
   type PageMessage,
+  type Place,
   type PlayerMessage,
   type PlayerMethod,
   type SettableProperty,
@@ -28,7 +30,15 @@ type Listener = {
   /** After a call. */
   state(state: VideoState): void
   api(event: ApiEvent): void
+  /** The viewer asks for a new OTP. @returns whether the page listens */
+  asksForOtp(): boolean
 }
+
+/** How long a page has for a new OTP before it is reloaded. */
+const OTP_WITHIN_MS = 3000
+const LEFT = 'reelgate-left'
+
+const leftBeforeReload = takeStoredPlace()
 
 /** Connects a page to the player in its frame, whether that has loaded or not, and again when the frame loads another page. */
 export function connect(frame: HTMLIFrameElement, listener: Listener): Connection {
@@ -38,6 +48,8 @@ export function connect(frame: HTMLIFrameElement, listener: Listener): Connectio
   let pageLoad: string | undefined
   let port: MessagePort | undefined
   let nextAddress: string | undefined
+  /** For the next page in the frame. */
+  let left = leftBeforeReload
   const life = new AbortController()
   let nowConnected = () => {}
   const connected = new Promise<void>((resolve) => {
@@ -95,8 +107,9 @@ export function connect(frame: HTMLIFrameElement, listener: Listener): Connectio
     const { port1, port2 } = new MessageChannel()
     port = port1
     const opened = port
-    opened.onmessage = ({ data }: MessageEvent<PlayerMessage>) => port === opened && receive(data)
-    greet({ reelgate: 'connect' }, origin, port2)
+    opened.onmessage = ({ data }: MessageEvent<PlayerMessage>) => port === opened && receive(data, () => port === opened)
+    greet({ reelgate: 'connect', left }, origin, port2)
+    left = undefined
     for (const message of waiting.splice(0)) opened.postMessage(message)
   }
 
@@ -105,13 +118,21 @@ export function connect(frame: HTMLIFrameElement, listener: Listener): Connectio
     else waiting.push(message)
   }
 
-  function receive(message: PlayerMessage) {
+  function receive(message: PlayerMessage, isCurrent: () => boolean) {
     if ('state' in message) {
       nowConnected()
       listener.video(message.state, message.loaded, message.event)
       return
     }
     if ('apiEvent' in message) return listener.api(message.apiEvent)
+    if ('left' in message) {
+      left = message.left
+      return
+    }
+    if ('asksForOtp' in message) {
+      setTimeout(() => isCurrent() && reloadPage(left), listener.asksForOtp() ? OTP_WITHIN_MS : 0)
+      return
+    }
     if (message.videoState) listener.state(message.videoState)
     const call = calls.get(message.answer)
     calls.delete(message.answer)
@@ -122,6 +143,26 @@ export function connect(frame: HTMLIFrameElement, listener: Listener): Connectio
   function rejectCalls() {
     for (const { reject } of calls.values()) reject(new DOMException('The frame has loaded another page.', 'AbortError'))
     calls.clear()
+  }
+}
+
+/** As the viewer would by hand; the place survives it in the storage of this page's own site. */
+function reloadPage(left: Place | undefined) {
+  try {
+    if (left) sessionStorage.setItem(LEFT, JSON.stringify(left))
+  } catch {
+    // denied: the player knows the place if its own storage or the server does
+  }
+  location.reload()
+}
+
+function takeStoredPlace(): Place | undefined {
+  try {
+    const place: unknown = JSON.parse(sessionStorage.getItem(LEFT) ?? '{}')
+    sessionStorage.removeItem(LEFT)
+    return isPlace(place) ? place : undefined
+  } catch {
+    return undefined
   }
 }
 

@@ -5,9 +5,16 @@ import type { ApiEvents, ThemeOption, VideoEventName } from './reelgate.d.ts'
 
 /**
  * To the other window, before there is a connection. A page says `hello`, the player `ready` when it starts and after each `hello`; these
- * two go to any origin. `connect` goes to the player's origin alone, with the port that carries everything else.
+ * two go to any origin. `connect` goes to the player's origin alone, with the port that carries everything else. `otpNeeded`: to a page that
+ * uses none of our scripts, when the viewer asks for a new OTP.
  */
-export type Greeting = { reelgate: 'hello' } | { reelgate: 'ready'; pageLoad: string } | { reelgate: 'connect' }
+export type Greeting =
+  | { reelgate: 'hello' | 'otpNeeded' }
+  | { reelgate: 'ready'; pageLoad: string }
+  | { reelgate: 'connect'; left?: Place }
+
+/** Where a viewer left a video, in seconds: for the next session, where the frame may store nothing. */
+export type Place = { videoId: string; atS: number }
 
 /** How the player looks, as far as the page decides; also options of the player's address. The player checks each value. */
 export const THEME_OPTIONS = [
@@ -71,12 +78,20 @@ export type PageMessage =
 export type PlayerMessage =
   | { event?: string; state: VideoState; loaded: readonly string[] }
   | { apiEvent: ApiEvent }
+  /** Before `otpNeeded`. */
+  | { left: Place }
+  /** The viewer asks for it by a click: a page that gives none is reloaded. */
+  | { asksForOtp: true }
   | { answer: number; value?: unknown; videoState?: VideoState; error?: { name: string; message: string } }
 
 /** Full screen is the page's own: the frame's, not the video's. */
 type ReportedName = Exclude<keyof ApiEvents, 'fullscreenChange'>
 
 export type ApiEvent = { [Name in ReportedName]: { name: Name; value: ApiEvents[Name] } }[ReportedName]
+
+export function isPlace(value: unknown): value is Place {
+  return typeof value === 'object' && value !== null && 'atS' in value && Number.isFinite(value.atS) && 'videoId' in value
+}
 
 export function isGreeting(data: unknown): data is Greeting {
   return typeof data === 'object' && data !== null && 'reelgate' in data

@@ -63,6 +63,11 @@ export function createPlayerApi(frame: HTMLIFrameElement, connection: Connection
       if (name === 'statusChange') status = value
       dispatch(name, value)
     },
+    /** @returns whether the page listens */
+    asksForOtp(): boolean {
+      dispatch('statusChange', 'otpNeeded')
+      return listenersOf('statusChange').size > 0
+    },
     close: () => life.abort(),
   }
 

@@ -26,8 +26,9 @@ export class VdoPlayer implements Public.VdoPlayer {
       video: (state, loaded, event) => this.video.receive(state, loaded, event),
       state: (state) => this.video.update(state),
       api: (event) => receive(event),
+      asksForOtp: () => asksForOtp(),
     })
-    const { api, receive, close } = createPlayerApi(frame, connection, () => this.video.reset())
+    const { api, receive, asksForOtp, close } = createPlayerApi(frame, connection, () => this.video.reset())
     this.video = new VideoMirror(connection)
     this.api = api
     this.ready = connection.connected.then(() => this)

@@ -124,7 +124,7 @@ function runPlayer(page: PageValues, options: PlayerOptions, parts: Parts) {
       { ...parts, menu: settings, loadCaptionStyle, options, root, playHere, streamChanged: pageApi.streamChanged },
       signer,
       answer,
-      atS === undefined ? findStart(answer, options) : { atS, isResumed: false },
+      atS === undefined ? findStart(answer, options, pageApi.leftAtS(answer.video.id)) : { atS, isResumed: false },
     )
     pageApi.opened(answer)
     if (atS !== undefined) elements.video.play().catch(() => {}) // the viewer has just asked for it
@@ -171,8 +171,13 @@ async function openSession(
   return toOpened(proofKey, signer, answer)
 }
 
-/** After a reload where this session was, else where the address says, or where the viewer or this browser left the video. */
-function findStart({ resumeAtS, keepsPosition, video }: SessionAnswer, { session, startAtS }: PlayerOptions): Start {
+/** Where the page around knows that the viewer was, else after a reload where this session was, else where the address says, or where the viewer or this browser left the video. */
+function findStart(
+  { resumeAtS, keepsPosition, video }: SessionAnswer,
+  { session, startAtS }: PlayerOptions,
+  leftAtS: number | undefined,
+): Start {
+  if (leftAtS) return { atS: leftAtS, isResumed: true }
   const hasMoved = session !== undefined && resumeAtS > 0
   if (startAtS !== undefined && !hasMoved) return { atS: Math.min(startAtS, Math.max(0, video.durationS - 1)), isResumed: false }
   const atS = resumeAtS > 0 || keepsPosition ? resumeAtS : (readPosition(video.id) ?? 0)

@@ -2,7 +2,9 @@ import {
   type ApiEvent,
   type Greeting,
   isGreeting,
+  isPlace,
   type PageMessage,
+  type Place,
   type PlayerMessage,
   SETTABLE_PROPERTIES,
   type SettableProperty,
@@ -34,10 +36,15 @@ const MEDIA_ERRORS = [
   'The video is not supported.',
 ]
 
+/** After a click on the button for it. */
+const OTP_WITHIN_MS = 10_000
+
 export type PageApi = {
   /** Whether a script of the page around uses the API. */
   isConnected(): boolean
   opened(answer: SessionAnswer): void
+  /** Where the page knows that the viewer left this video, in seconds. */
+  leftAtS(videoId: string): number | undefined
   /** The viewer may not watch, unless another try opens the session. */
   refused(refusal: Refusal): void
   /** Qualities or captions are known, or others show. */
@@ -59,6 +66,8 @@ export function servePage({ video, screen, setTheme, playback }: Controlled): Pa
   let waiting: (() => void)[] = []
   const reported = new Map<ApiEvent['name'], ApiEvent>()
   let metaData: MetaData | undefined
+  let left: Place | undefined
+  let openedVideoId: string | undefined
   const methods = createPageMethods({
     ...{ video, playback, setTheme, opened, openedStream, refused: session.refused, untilReady },
   })
@@ -67,12 +76,15 @@ export function servePage({ video, screen, setTheme, playback }: Controlled): Pa
     addEventListener('message', greeted)
     for (const name of VIDEO_EVENTS) if (!METADATA_EVENTS.includes(name)) video.addEventListener(name, () => report(name))
     screen.onShow(reportStatus)
+    screen.setAskForOtp(askForOtp)
     sendReady()
   }
   return {
     isConnected: () => ports.length > 0,
-    opened({ video: { title, durationS, aspectRatio } }) {
+    leftAtS: (videoId) => (left?.videoId === videoId ? left.atS : undefined),
+    opened({ video: { id, title, durationS, aspectRatio } }) {
       if (metaData) return
+      openedVideoId = id
       metaData = { title, duration: durationS, aspectRatio }
       session.resolve()
       for (const name of METADATA_EVENTS) report(name)
@@ -93,8 +105,10 @@ export function servePage({ video, screen, setTheme, playback }: Controlled): Pa
     if (data.reelgate === 'hello') sendReady()
     if (data.reelgate === 'connect' && port) {
       port.onmessage = (message: MessageEvent<PageMessage>) => runMessage(port, message.data)
+      takePlace(data.left)
       reportStatus(screen.shown)
       ports.push(port)
+      if (toStatus(screen.shown) === 'otpNeeded') sendPlace(port)
       send(port, { state: readState(), loaded })
       for (const apiEvent of reported.values()) send(port, { apiEvent })
     }
@@ -111,7 +125,41 @@ export function servePage({ video, screen, setTheme, playback }: Controlled): Pa
     for (const port of ports) send(port, { apiEvent })
   }
 
+  /** A page that connects late sets where the video starts. */
+  function takePlace(place: unknown) {
+    if (left || !isPlace(place)) return
+    left = place
+    if (openedVideoId === left.videoId && video.readyState === 0) video.currentTime = left.atS
+  }
+
+  function sendPlace(port: MessagePort) {
+    if (left) send(port, { left })
+  }
+
+  /** The page around gives one, or reloads itself. One that does neither has no button for it any more. */
+  function askForOtp(refused: ScreenState) {
+    screen.show({ state: 'loading' })
+    for (const port of ports) send(port, { asksForOtp: true })
+    if (ports.length === 0) askPageWithoutScript()
+    setTimeout(() => {
+      screen.setAskForOtp(undefined)
+      if (screen.shown.state === 'loading') screen.show(refused)
+    }, OTP_WITHIN_MS)
+  }
+
+  function askPageWithoutScript() {
+    const greeting: Greeting = { reelgate: 'otpNeeded' }
+    parent.postMessage(greeting, '*')
+    try {
+      parent.location.reload()
+    } catch {
+      // a page of another origin: its own script may do so
+    }
+  }
+
   function reportStatus(shown: ScreenState) {
+    if (shown.state === 'refused' && shown.left) left = shown.left
+    if (toStatus(shown) === 'otpNeeded') for (const port of ports) sendPlace(port)
     reportApi({ name: 'statusChange', value: toStatus(shown) })
     wake()
   }

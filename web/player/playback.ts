@@ -175,9 +175,10 @@ export function startPlayback(deps: PlaybackDeps, signer: Signer, answer: Sessio
     if (!mayResume(refusal)) deps.floating.end()
     if (document.fullscreenElement && !mayResume(refusal)) document.exitFullscreen().catch(() => {})
     if (refusal.code === 'stream-limit' && slotWait.begin(refusal.waitMs)) return
-    const atS = video.currentTime
+    const atS = hasStarted ? video.currentTime : startAtS
+    const left = { videoId: answer.video.id, atS: video.ended ? 0 : atS }
     if (!mayResume(refusal)) end()
-    screen.show({ state: 'refused', refusal, onAction: () => resume(refusal, atS) })
+    screen.show({ state: 'refused', refusal, left, onAction: () => resume(refusal, atS) })
   }
 
   /** Asks before it plays on, so that the picture does not move when it is refused again. */

@@ -36,7 +36,7 @@ export type Refusal = { code: RefusalCode; why?: EndReasonCode; page?: string; l
 export type Waiting = { code: WaitingCode; progress?: number; maxRate?: number; retryInS?: number }
 
 /** The one thing a viewer can do about it. `none`: the sentence names the remedy, which is outside this frame. */
-export type Action = 'try-again' | 'play-here' | 'reload' | 'none'
+export type Action = 'try-again' | 'play-here' | 'reload' | 'continue' | 'none'
 
 const ACTIONS = {
   'not-allowed': 'none',
@@ -109,6 +109,7 @@ const SENTENCES = {
   'action.try-again': 'Try again',
   'action.play-here': 'Play here',
   'action.reload': 'Reload',
+  'action.continue': 'Continue',
 } as const satisfies Record<SentenceKey, string>
 
 /** The sentence for a refusal: `refusal.<code>`, or `refusal.ended.<why>` for a session that ended. */
@@ -127,9 +128,15 @@ export function retrySentence({ retryInS }: Waiting): string {
   return retryInS === undefined ? '' : SENTENCES['waiting.retry'].replace('{seconds}', String(retryInS))
 }
 
-/** What can be done and the words for it; undefined: nothing in this frame. */
-export function refusalAction({ code }: Refusal): { action: Exclude<Action, 'none'>; label: string } | undefined {
-  const action: Action = ACTIONS[code]
+/**
+ * What can be done and the words for it; undefined: nothing in this frame.
+ * @param mayAskForOtp whether there is a page around that can give a new OTP
+ */
+export function refusalAction(
+  refusal: Refusal,
+  mayAskForOtp = false,
+): { action: Exclude<Action, 'none'>; label: string } | undefined {
+  const action: Action = mayAskForOtp && needsNewOtp(refusal) ? 'continue' : ACTIONS[refusal.code]
   return action === 'none' ? undefined : { action, label: SENTENCES[`action.${action}`] }
 }
 

@@ -1,19 +1,22 @@
+import type { Place } from '../embed/messages.ts'
 import type { PlayerElements } from './elements.ts'
 import { type Refusal, refusalAction, refusalSentence, retrySentence, type Waiting, waitingSentence } from './refusals.ts'
 import { keepOnTop, showOnTop } from './top-layer.ts'
 
-/** What the viewer sees. `note`: a sentence over the picture, which stays. */
+/** What the viewer sees. `note`: a sentence over the picture, which stays. `left`: the place at which playback was refused. */
 export type ScreenState =
   | { state: 'loading' }
   | { state: 'ready' }
   | { state: 'playing'; ended?: boolean; note?: Waiting }
   | { state: 'waiting'; waiting: Waiting }
-  | { state: 'refused'; refusal: Refusal; onAction: () => void }
+  | { state: 'refused'; refusal: Refusal; left?: Place; onAction: () => void }
 
 export type Screen = {
   readonly shown: ScreenState
   show(shown: ScreenState): void
   onShow(listener: (shown: ScreenState) => void): void
+  /** Offers to ask the page around for a new OTP, where that helps; undefined: no longer. */
+  setAskForOtp(ask: ((refused: ScreenState) => void) | undefined): void
 }
 
 /** Puts one state on the screen at a time, and on `<body>` as `data-state` and `data-code`. */
@@ -21,9 +24,12 @@ export function createScreen(elements: PlayerElements): Screen {
   const { controller, bigPlay, note, panel, panelSentence, panelCountdown, panelProgress, panelAction } = elements
   const listeners: ((shown: ScreenState) => void)[] = []
   let shown: ScreenState = { state: 'loading' }
+  let askForOtp: ((refused: ScreenState) => void) | undefined
   keepOnTop([note, panel])
   panelAction.addEventListener('click', () => {
-    if (shown.state === 'refused') shown.onAction()
+    if (shown.state !== 'refused') return
+    if (refusalAction(shown.refusal)) shown.onAction()
+    else askForOtp?.(shown)
   })
   return {
     get shown() {
@@ -46,12 +52,15 @@ export function createScreen(elements: PlayerElements): Screen {
       for (const listener of listeners) listener(next)
     },
     onShow: (listener) => void listeners.push(listener),
+    setAskForOtp(ask) {
+      askForOtp = ask
+    },
   }
 
   function showPanel(next: ScreenState) {
     const waiting = next.state === 'waiting' ? next.waiting : undefined
     const refusal = next.state === 'refused' ? next.refusal : undefined
-    const action = refusal && refusalAction(refusal)
+    const action = refusal && refusalAction(refusal, askForOtp !== undefined)
     // A refusal interrupts the screen reader, waiting does not.
     panelSentence.setAttribute('role', refusal ? 'alert' : 'status')
     setText(panelSentence, refusal ? refusalSentence(refusal) : waiting ? waitingSentence(waiting) : 'Loading the video.')
