@@ -25,12 +25,14 @@ async function listApplied(db: Kysely<Tables>): Promise<string[]> {
   return applied.rows.map(({ name }) => name)
 }
 
-/** @throws Failure `unavailable` when the database was made by a newer Reelgate */
+/** @throws Failure `unavailable` when the database was made by a newer Reelgate, or between two versions */
 export function assertNotNewer(applied: readonly string[], known: readonly string[]): void {
   const newer = applied.find((name) => !known.includes(name))
-  if (newer !== undefined)
-    throw new Failure(
-      'unavailable',
-      `The database was made by a newer version of Reelgate (it has the migration ${newer}). Start that version, or restore a backup made by this one.`,
-    )
+  if (newer === undefined) return
+  throw new Failure(
+    'unavailable',
+    known.every((name) => applied.includes(name))
+      ? `The database was made by a newer version of Reelgate (it has the migration ${newer}). Start that version, or restore a backup made by this one.`
+      : `The database was made by an unreleased state of Reelgate (it has the migration ${newer}), which no version upgrades. Start that state, or restore a backup made by a release.`,
+  )
 }

@@ -33,6 +33,18 @@ test('F-37: a database of a newer version is rejected with the migration’s nam
   expect((await readFile(path)).equals(before)).toBe(true)
 })
 
+test('F-37: a database of an unreleased state between two versions is rejected, and is not changed', async () => {
+  const path = await newPath()
+  await (await openSqlite(path)).close()
+  using(path, (database) => database.exec("update kysely_migration set name = '0002-server-keys' where name like '0002-%'"))
+  const before = await readFile(path)
+  await expect(openSqlite(path)).rejects.toMatchObject({
+    kind: 'unavailable',
+    message: expect.stringMatching(/unreleased state .*0002-server-keys/),
+  })
+  expect((await readFile(path)).equals(before)).toBe(true)
+})
+
 test('F-08: a migration that a crash interrupted is completed by the next start', async () => {
   const path = await newPath()
   await (await openSqlite(path)).close()

@@ -1,0 +1,220 @@
+/**
+ * What version 0.3.0 adds to the tables of 0.2.0, on both databases, as SQLite has it; each adds a few statements of its own.
+ * In SQLite a table without `rowid` is its primary key's index.
+ */
+export const STATEMENTS: readonly string[] = [
+  // Keys that the server proves itself with. Sessions from before have none: their viewers reload the page they came from.
+  `create table server_key (
+    id text primary key,
+    public_key blob not null,
+    wrapped_private_key blob not null,
+    created_at_s integer not null
+  ) without rowid`,
+  `alter table playback_session add column server_key_id text not null default ''`,
+
+  // How much of a video a viewer may still be given keys for.
+  `create table key_budget (
+    account_id text not null,
+    viewer text not null,
+    video_id text not null,
+    generation integer not null,
+    level_s real not null,
+    earned_at_s real not null,
+    released blob not null,
+    used_at_s integer not null,
+    primary key (account_id, viewer, video_id, generation)
+  ) without rowid`,
+  'create index key_budget_age on key_budget (used_at_s)',
+
+  // Lists of those who watch now.
+  'drop index playback_session_of_account',
+  'create index playback_session_of_account on playback_session (account_id, started_at_s) where ended_at_s is null',
+  `create index playback_session_of_viewer on playback_session (account_id, user_id, started_at_s)
+    where ended_at_s is null and user_id is not null`,
+
+  // Alerts; `video_ids`: those that one is about, with commas between them.
+  `create table alert (
+    id integer primary key autoincrement,
+    account_id text not null,
+    day integer not null,
+    cause text not null,
+    subject text not null,
+    at_s integer not null,
+    occurrence_count integer not null,
+    session_id text,
+    user_id text,
+    video_id text not null,
+    numbers text not null,
+    video_ids text not null default ''
+  )`,
+  'create unique index alert_once_a_day on alert (account_id, day, cause, subject)',
+  'create index alert_of_account on alert (account_id, id)',
+  'create index alert_of_cause on alert (account_id, cause, id)',
+  'create index alert_of_viewer on alert (account_id, user_id, id) where user_id is not null',
+  'create index alert_age on alert (at_s)',
+  'alter table account add column alerts_seen_id integer not null default 0',
+
+  // Mails: about the alerts of a day and cause, and to people who use the console.
+  `create table mail (
+    id text primary key,
+    day integer not null,
+    cause text not null,
+    recipient text,
+    subject text,
+    text text,
+    due_at_s integer not null,
+    attempts integer not null default 0,
+    sent_at_s integer,
+    problem text
+  ) without rowid`,
+  'create index mail_of_day on mail (day)',
+
+  // What viewers have watched, and which keys a session was given.
+  `create table viewing (
+    id integer primary key autoincrement,
+    account_id text not null,
+    user_id text not null,
+    video_id text not null,
+    intervals text not null,
+    watched_s integer not null,
+    position_s real not null,
+    began_at_s integer not null,
+    last_at_s integer not null,
+    completed_at_s integer
+  )`,
+  'create unique index viewing_once on viewing (account_id, user_id, video_id)',
+  'create index viewing_of_viewer on viewing (account_id, user_id, id)',
+  'create index viewing_of_video on viewing (video_id, id)',
+  'create index viewing_age on viewing (last_at_s)',
+  `create table viewing_day (
+    account_id text not null,
+    day integer not null,
+    video_id text not null,
+    user_id text not null,
+    intervals text not null,
+    watched_s integer not null,
+    primary key (account_id, day, video_id, user_id)
+  )`,
+  'create index viewing_day_of_viewer on viewing_day (account_id, user_id)',
+  'create index viewing_day_of_video on viewing_day (video_id)',
+  'create index viewing_day_age on viewing_day (day)',
+  'alter table playback_session add column key_windows blob',
+  // A viewer resumes behind the last second that was watched, which `viewing` has. Positions from before seconds were counted are kept.
+  `insert into viewing (account_id, user_id, video_id, intervals, watched_s, position_s, began_at_s, last_at_s)
+    select account_id, user_id, video_id, '', 0, position_s, saved_at_s, saved_at_s from watch_position`,
+  'drop table watch_position',
+
+  // What owners call their viewers.
+  `create table viewer (
+    account_id text not null,
+    user_id text not null,
+    name text,
+    email text,
+    named_at_s integer not null,
+    primary key (account_id, user_id)
+  )`,
+  'create index viewer_age on viewer (named_at_s)',
+  'alter table otp add column viewer text',
+  // The counters of days that name a viewer, from which the name is removed after a while.
+  `create index video_usage_named on video_usage (day) where user_id <> ''`,
+
+  // Options that the OTPs of an account or a video have unless their own say otherwise.
+  'alter table account add column otp_defaults text',
+  'alter table account add column otp_defaults_removable integer not null default 0',
+  'alter table video add column otp_defaults text',
+
+  // People who use the console, and how they sign in.
+  `create table console_user (
+    id text primary key,
+    account_id text not null references account (id),
+    name text not null,
+    folded_name text not null unique,
+    role text not null,
+    is_administrator integer not null,
+    wrapped_password_hash blob,
+    disabled integer not null default 0,
+    created_at_s integer not null,
+    email text
+  ) without rowid`,
+  'create index console_user_of_account on console_user (account_id)',
+  `create table passkey (
+    id text primary key,
+    console_user_id text not null references console_user (id),
+    name text not null,
+    public_key blob not null,
+    sign_count integer not null,
+    transports text not null,
+    created_at_s integer not null,
+    last_used_at_s integer
+  ) without rowid`,
+  'create index passkey_of_user on passkey (console_user_id)',
+  `create table sign_in (
+    id text primary key,
+    token_hash blob not null unique,
+    console_user_id text not null references console_user (id),
+    account_id text not null references account (id),
+    method text not null,
+    address text not null,
+    user_agent text not null,
+    created_at_s integer not null,
+    last_seen_at_s integer not null,
+    expires_at_s integer not null
+  ) without rowid`,
+  'create index sign_in_of_user on sign_in (console_user_id)',
+  'create index sign_in_age on sign_in (expires_at_s)',
+  `create table sign_in_link (
+    hash blob primary key,
+    console_user_id text not null references console_user (id),
+    created_at_s integer not null,
+    expires_at_s integer not null
+  ) without rowid`,
+  'create index sign_in_link_of_user on sign_in_link (console_user_id)',
+  // Who added a video, so that a person with the role uploader may edit it.
+  'alter table video add column added_by text',
+
+  // Deleted videos that can be restored. To every other table they are deleted videos, whose files and keys still exist.
+  `create table trashed_video (
+    video_id text primary key,
+    account_id text not null,
+    trashed_at_s integer not null,
+    ends_at_s integer not null,
+    tags text not null
+  ) without rowid`,
+  'create index trashed_video_in_order on trashed_video (account_id, trashed_at_s desc, video_id)',
+  'create index trashed_video_end on trashed_video (ends_at_s)',
+  'alter table account add column deletes_to_trash integer not null default 0',
+
+  // Sources that wait to be examined, by account: accounts take turns.
+  'drop index video_unplanned',
+  `create index video_unplanned on video (account_id, position)
+    where has_source = 1 and generation = 0 and status in ('Queued', 'Processing') and deleted_at_s is null`,
+  // Whether a video is complete is asked before each piece of work, however many chunks of it are done.
+  `create index chunk_open on chunk (video_id, generation) where state != 'done'`,
+
+  // Refused attempts to redeem, newest first; and what was done to one thing.
+  'alter table redeem_attempt add column account_id text',
+  'update redeem_attempt set account_id = (select account_id from otp where otp.hash = redeem_attempt.otp_hash)',
+  `create index redeem_attempt_refused on redeem_attempt (account_id, id) where outcome not in ('opened', 'resumed')`,
+  'create index audit_event_of_subject on audit_event (account_id, subject, id)',
+
+  // Orders of a list of videos other than newest first.
+  'create index video_by_upload_time on video (account_id, upload_time_s, position) where deleted_at_s is null',
+  'create index video_by_length on video (account_id, duration_s, position) where deleted_at_s is null',
+
+  // What an account's videos took on the disk, as last measured on each day, and how much it may store. By day first: queries name days,
+  // and pruning takes the oldest.
+  `create table storage_day (
+    day text not null,
+    account_id text not null,
+    size_bytes integer not null,
+    primary key (day, account_id)
+  ) without rowid`,
+  'alter table account add column storage_limit_bytes integer',
+
+  // Which originals, posters, captions and MP4s were found missing or changed.
+  'alter table file add column damaged integer not null default 0',
+  'create index file_damaged on file (id) where damaged = 1',
+  // How often a segment was repaired whose file had other bytes, which is part of its address.
+  'alter table segment add column repairs integer not null default 0',
+  'create index segment_repaired on segment (video_id, generation) where repairs > 0',
+]

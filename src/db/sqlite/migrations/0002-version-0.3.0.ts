@@ -1,0 +1,24 @@
+import { type Kysely, sql } from 'kysely'
+import type { Migration } from 'kysely/migration'
+import { STATEMENTS } from '../../migrations/0002-version-0.3.0.ts'
+
+const OWN_STATEMENTS = [
+  // What is searched for may be missing: a move from PostgreSQL brings no texts of deleted videos.
+  `create trigger video_restored after update of deleted_at_s on video when new.deleted_at_s is null and old.deleted_at_s is not null begin
+    update folder set video_count = video_count + 1 where account_id = new.account_id and id = new.folder_id;
+    delete from video_text where rowid = new.position;
+    insert into video_text (rowid, id, title, file_name) values (new.position, new.id, fold(new.title), fold(new.file_name));
+  end`,
+  // The oldest video's chunk, which has a share of the encoder. PostgreSQL has its chunks in pg-boss.
+  `create index chunk_by_age on chunk (position, priority) where state = 'pending'`,
+  'create index video_by_title on video (account_id, title collate nocase, position) where deleted_at_s is null',
+  // The sum of an account is asked for at every upload: SQLite reads it from an index alone only if the index has every column of the
+  // query, that of the index's own condition, too.
+  'create index video_by_size on video (account_id, total_size_bytes, position, deleted_at_s) where deleted_at_s is null',
+]
+
+export const version030: Migration = {
+  async up(db: Kysely<unknown>) {
+    for (const statement of [...STATEMENTS, ...OWN_STATEMENTS]) await sql.raw(statement).execute(db)
+  },
+}
