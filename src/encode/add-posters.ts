@@ -16,6 +16,7 @@ import type { Db } from '../db/database.ts'
 import { isHostFailure } from '../errors.ts'
 import { blobPath, putBlob, removeBlobs } from '../storage/folder.ts'
 import { type ChunkQueue, queueRepair } from './chunk-queue.ts'
+import { encodedColor } from './color.ts'
 import { findPlayable } from './damage-store.ts'
 import type { EncodeDeps } from './encode-deps.ts'
 import { extractPosters, type Poster } from './extract-posters.ts'
@@ -142,7 +143,8 @@ function bestRenditionId({ videoTrack }: Plan): number {
   return videoTrack?.renditions[0]?.id ?? 0
 }
 
-/** A segment that was encoded here is read from its start, and is neither interlaced nor HDR. */
-function planForEncoded(plan: Plan): Plan {
-  return { ...plan, isSeekable: false, videoTrack: plan.videoTrack && { ...plan.videoTrack, interlaced: false, hdr: false } }
+/** A segment that was encoded here is read from its start, is not interlaced, and has the colors that it was given. */
+function planForEncoded({ videoTrack, ...plan }: Plan): Plan {
+  const color = videoTrack?.color && encodedColor(videoTrack.color)
+  return { ...plan, isSeekable: false, videoTrack: videoTrack && { ...videoTrack, interlaced: false, hdr: false, color } }
 }

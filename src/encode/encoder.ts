@@ -1,4 +1,5 @@
 import { AAC_FRAME_SAMPLES, AAC_RATE_HZ } from '../mp4/aac.ts'
+import { colorFilters, TONE_MAPPING } from './color.ts'
 import type { AudioTrackPlan, Plan, VideoRendition, VideoTrackPlan } from './plan.ts'
 import type { Sandbox } from './sandbox.ts'
 
@@ -43,16 +44,9 @@ const NO_METADATA = ['-map_metadata', '-1', '-map_chapters', '-1']
  * The filters that convert the frames of any source to the highest rung's size, in 8-bit 4:2:0 SDR.
  * The other rungs are scaled from these, which costs half of scaling each from the source.
  */
-export function videoFilters({ hdr, renditions: [largest] }: VideoTrackPlan): string[] {
-  const size = largest ? [`scale=${largest.widthPx}:${largest.heightPx}`] : []
-  const toneMapping = [
-    'zscale=t=linear:npl=100',
-    'format=gbrpf32le',
-    'zscale=p=bt709',
-    'tonemap=hable:desat=0',
-    'zscale=t=bt709:m=bt709:r=tv',
-  ]
-  return [...size, ...(hdr ? toneMapping : []), 'format=yuv420p']
+export function videoFilters({ color, hdr, renditions: [largest] }: VideoTrackPlan): string[] {
+  const scale = largest ? `scale=${largest.widthPx}:${largest.heightPx}` : 'scale=iw:ih'
+  return color ? colorFilters(color, scale) : [scale, ...(hdr ? TONE_MAPPING : []), 'format=yuv420p']
 }
 
 /** Filters for the source's frames, before all others. */

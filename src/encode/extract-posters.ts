@@ -1,4 +1,5 @@
 import { throwIfFailed } from './chunk.ts'
+import { encodedColor, scaleOptions } from './color.ts'
 import { sourceFilters, videoFilters, videoInputArgs } from './encoder.ts'
 import { MediaFailure } from './media-failure.ts'
 import type { Plan, VideoTrackPlan } from './plan.ts'
@@ -15,6 +16,8 @@ const MIN_BRIGHTNESS = 40
 /** The same as luma, which is 16 for black and 235 for white. */
 const MIN_LUMA = 16 + (MIN_BRIGHTNESS * 219) / 255
 const MAX_CANDIDATES = 24
+/** JPEG has no other. */
+const JPEG_COLOR = { matrix: 'smpte170m', range: 'pc' } as const
 const MAX_JPEG_BYTES = 4 * 2 ** 20
 const LIMITS = { cpuS: 120, wallS: 240 }
 
@@ -103,7 +106,9 @@ async function extract(pass: Pass, choice: string): Promise<Poster[] | undefined
   const sizes = BOXES.map((box) => fitBox(pass.videoTrack, box))
   const jpegs = BOXES.map(() => collect(MAX_JPEG_BYTES))
   const chain = [...candidateFilters(pass), choice].join(',')
-  const graph = `[0:V:0]${chain},split=2[s0][s1];${sizes.map(({ widthPx, heightPx }, i) => `[s${i}]scale=${widthPx}:${heightPx},setsar=1[p${i}]`).join(';')}`
+  const { color } = pass.videoTrack
+  const toJpeg = color ? scaleOptions('in', encodedColor(color)) + scaleOptions('out', JPEG_COLOR) : ''
+  const graph = `[0:V:0]${chain},split=2[s0][s1];${sizes.map(({ widthPx, heightPx }, i) => `[s${i}]scale=${widthPx}:${heightPx}${toJpeg},setsar=1,format=yuvj420p[p${i}]`).join(';')}`
   const outputArgs = [
     ...['-filter_complex', graph],
     ...jpegs.flatMap((_, i) => [

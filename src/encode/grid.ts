@@ -58,7 +58,7 @@ function planVideoTrack(source: VideoSource, fit: VideoSource['fit'], audioS: nu
     gopFrames: Math.round(SEGMENT_S * hz),
     interlaced: source.interlaced,
     storedPx: source.storedPx,
-    hdr: source.hdr,
+    color: source.color,
     aspectRatio: source.widthPx / source.heightPx,
     renditions: planLadder(source, rate),
   }

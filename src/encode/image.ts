@@ -6,6 +6,7 @@ import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { newSeal, SealingStream } from '../crypto/sealed-file.ts'
 import { Failure } from '../errors.ts'
+import { ON_BLACK } from './color.ts'
 import type { Poster } from './extract-posters.ts'
 import { collect, type MediaEnd, runMedia, type Sandbox, type SealedSource } from './sandbox.ts'
 
@@ -24,8 +25,6 @@ const POSTER_BOXES = [
   { widthPx: 854, heightPx: 480 },
   { widthPx: 427, heightPx: 240 },
 ] as const
-// Replaces transparency by black: each colour times its opacity.
-const ON_BLACK = 'format=gbrap,premultiply=inplace=1,format=gbrp'
 const MAX_JPEG_BYTES = 4 * 2 ** 20
 const LIMITS = { cpuS: 20, wallS: 20 }
 const UNREADABLE = 'The image cannot be read: it is damaged, or has too many pixels.'

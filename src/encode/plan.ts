@@ -1,3 +1,5 @@
+import type { SourceColor } from './color.ts'
+
 /**
  * Decided once for a video from its probe, before any encode: the ladder and the grid.
  * Stored as JSON with the generation; every playlist, chunk and segment number is computed from it.
@@ -34,7 +36,9 @@ export type VideoTrackPlan = {
   interlaced: boolean
   /** Size of the source's frames, turned upright, before the sample aspect ratio is applied; missing in older plans. */
   storedPx?: { widthPx: number; heightPx: number }
-  /** Perceptual quantiser or hybrid log-gamma: tone-mapped to SDR, without which it looks grey. */
+  /** Missing in older plans, whose encodes have no color tags. */
+  color?: SourceColor
+  /** In older plans: HDR, which is tone-mapped to SDR. */
   hdr?: boolean
   /** Width ÷ height as shown: rotation and sample aspect ratio applied. */
   aspectRatio: number

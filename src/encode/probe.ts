@@ -1,4 +1,5 @@
 import { type AudioChoice, chooseAudio } from './choose-audio.ts'
+import { describeColor, type SourceColor } from './color.ts'
 import { type Entries, entriesOf, fraction, number, ratio, readLines } from './ffprobe-lines.ts'
 import { type FrameFit, fitFrameTimes, peakRate, placeRate } from './frame-times.ts'
 import { MediaFailure } from './media-failure.ts'
@@ -25,7 +26,7 @@ export type Probe = {
     /** The highest rate that lasts for half a second, as far as it was looked for. */
     peakRateHz?: number
     interlaced: boolean
-    hdr: boolean
+    color: SourceColor
     /** From the video's start to the end of the last frame. */
     durationS: number
   }
@@ -59,7 +60,7 @@ const MAX_ASPECT_RATIO = 20
 type Report = { streams: readonly Entries[]; format: Entries }
 const REPORTED = [
   'format=format_name,start_time,duration',
-  'stream=index,codec_type,codec_name,width,height,sample_aspect_ratio,r_frame_rate,avg_frame_rate,has_b_frames,field_order,color_transfer,sample_fmt,sample_rate,channels,channel_layout,start_time,duration,nb_frames',
+  'stream=index,codec_type,codec_name,width,height,sample_aspect_ratio,r_frame_rate,avg_frame_rate,has_b_frames,field_order,pix_fmt,color_range,color_space,color_transfer,color_primaries,sample_fmt,sample_rate,channels,channel_layout,start_time,duration,nb_frames',
   'stream_disposition=attached_pic,default',
   'stream_tags=language,title',
   'stream_side_data=rotation',
@@ -120,7 +121,7 @@ async function describeSource(file: SourceFile, report: Report, lastPackets: Pac
   async function describeVideo(stream: Entries): Promise<NonNullable<Probe['videoTrack']>> {
     const durationS = Math.max(getDurationS(stream), lostS)
     const timing = await describeTiming(file, stream, { startS, durationS, isSeekable, hasExactTimes: container === 'mov' })
-    return { ...describeShape(stream), ...timing, ...describeScan(stream), durationS }
+    return { ...describeShape(stream), ...timing, interlaced: isInterlaced(stream), color: describeColor(stream), durationS }
   }
 
   function describeAudio({ streams, sources }: AudioChoice): NonNullable<Probe['audioTrack']> {
@@ -265,11 +266,8 @@ async function describeTiming(
   return { ...rates, fit, peakRateHz: peakRate(runs, Math.ceil(baseRateHz / 2)) }
 }
 
-function describeScan({ field_order = '', color_transfer = '' }: Entries) {
-  return {
-    interlaced: ['tt', 'bb', 'tb', 'bt'].includes(field_order),
-    hdr: ['smpte2084', 'arib-std-b67'].includes(color_transfer),
-  }
+function isInterlaced({ field_order = '' }: Entries): boolean {
+  return ['tt', 'bb', 'tb', 'bt'].includes(field_order)
 }
 
 function isDecodable({ codec_name }: Entries): boolean {

@@ -17,7 +17,6 @@ function videoOf(segmentCount: number, isSeekable = true): Plan {
       gopFrames: 100,
       interlaced: false,
       storedPx: { widthPx: 1920, heightPx: 1080 },
-      hdr: false,
       aspectRatio: 16 / 9,
       renditions: [{ id: 1, widthPx: 426, heightPx: 240, maxBitrateBps: 400_000, level: 21 }],
     },

@@ -13,7 +13,7 @@ const PICTURE = {
   baseRateHz: 30,
   averageRateHz: 30,
   interlaced: false,
-  hdr: false,
+  color: { matrix: 'bt709', range: 'tv', primaries: 'bt709', transfer: 'bt709', alpha: false, coarse: false } as const,
   durationS: 60,
 }
 const SOURCES = [{ stream: 1, channels: 2, layout: 'stereo' }]
