@@ -40,13 +40,18 @@ export async function makeVideo({
   return runOnce([...videoTrack, ...tone, ...encode])
 }
 
+/** A tone. @returns the absolute path of an M4A */
+export async function makeSound(seconds: number): Promise<string> {
+  return runOnce(['-f', 'lavfi', '-i', `sine=frequency=440:duration=${seconds}`, '-c:a', 'aac', '-b:a', '64k'], '.m4a')
+}
+
 /** The first seconds of a video, as they are in it. @returns the absolute path of an MP4 */
 export async function cutVideo(path: string, seconds: number): Promise<string> {
   return runOnce(['-i', path, '-t', String(seconds), '-c', 'copy'])
 }
 
-function runOnce(args: string[]): Promise<string> {
-  return keepVideo(args.join(' '), '.mp4', (file) =>
+function runOnce(args: string[], extension = '.mp4'): Promise<string> {
+  return keepVideo(args.join(' '), extension, (file) =>
     promisify(execFile)('ffmpeg', ['-nostdin', '-v', 'error', ...args, '-y', file]),
   )
 }

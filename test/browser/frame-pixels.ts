@@ -98,6 +98,13 @@ export function findColour(png: Buffer, colour: Rgb): Spot {
   return spot
 }
 
+/** The color of one pixel of a screenshot or frame. @param at as parts of its width and height */
+export function colorAt(png: Buffer, at: readonly [x: number, y: number]): Rgb {
+  const { widthPx, heightPx, channels, pixels } = decodePng(png)
+  const start = channels * (Math.floor(at[1] * heightPx) * widthPx + Math.floor(at[0] * widthPx))
+  return [pixels[start] ?? 0, pixels[start + 1] ?? 0, pixels[start + 2] ?? 0]
+}
+
 type Pixels = { widthPx: number; heightPx: number /** 3, or 4 with alpha. */; channels: number; pixels: Uint8Array }
 
 /** Decodes what browsers write: 8 bits a channel, RGB or RGBA, not interlaced. A process of ffmpeg for each screenshot takes ten times as long. */

@@ -46,7 +46,7 @@ export function keepInPage(video: SafariVideo): Floating {
       video.disablePictureInPicture = false
       button.addEventListener('click', toggle)
       video.addEventListener('loadedmetadata', () => {
-        button.hidden = false
+        button.hidden = video.videoWidth === 0 // audio only
       })
       video.addEventListener('emptied', () => {
         button.hidden = true

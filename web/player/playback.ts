@@ -105,6 +105,8 @@ export function startPlayback(deps: PlaybackDeps, signer: Signer, answer: Sessio
   return Object.assign(settings, { stream, playWhenDrawn: () => watermarks?.playWhenDrawn() ?? false, pause })
 
   function showSettings() {
+    document.body.toggleAttribute('data-audio-only', isAudioOnly())
+    elements.title.toggleAttribute('noautohide', isAudioOnly())
     settings.show()
     deps.streamChanged()
   }
@@ -114,9 +116,13 @@ export function startPlayback(deps: PlaybackDeps, signer: Signer, answer: Sessio
     showSettings()
   }
 
+  function isAudioOnly(): boolean {
+    return stream.qualities()[0]?.heightPx === 0
+  }
+
   function actions() {
     const float = { label: 'Picture in picture', run: deps.floating.toggle, isInBar: true }
-    return [...(mayFloat && hasStarted ? [float] : []), { label: 'Keyboard shortcuts', run: deps.help.show }]
+    return [...(mayFloat && hasStarted && !isAudioOnly() ? [float] : []), { label: 'Keyboard shortcuts', run: deps.help.show }]
   }
 
   function play() {

@@ -1,3 +1,4 @@
+import { inkOn } from './theme.ts'
 import { type Box, glideMs, maxTextHeightPx, pictureBox, type Watermark, watermarkCorner, watermarkTurn } from './watermarks.ts'
 
 const CHECK_EVERY_MS = 500
@@ -196,6 +197,7 @@ function place({ element, lines }: Overlay, video: HTMLVideoElement, elapsedMs: 
   const controlsTopPx = controls?.isShown ? controls.topPx : undefined
   const reducedMotion = matchMedia('(prefers-reduced-motion: reduce)').matches
   const captions = [...video.textTracks].some(({ mode }) => mode === 'showing')
+  const boxes: Box[] = []
   for (const line of lines) {
     const { turn, shown } = watermarkTurn(line.watermark, elapsedMs)
     const turns = turn !== line.turn
@@ -213,6 +215,7 @@ function place({ element, lines }: Overlay, video: HTMLVideoElement, elapsedMs: 
       captions,
       controlsTopPx,
     })
+    if (shown) boxes.push({ leftPx, topPx, ...size })
     const corner = `${Math.round(leftPx)}px ${Math.round(topPx)}px`
     // It glides from turn to turn; a picture that changes its size takes its watermarks along immediately.
     if (corner !== line.corner) line.glideMs = turns && !isFirst ? glideMs(line.watermark, reducedMotion) : 0
@@ -233,6 +236,22 @@ function place({ element, lines }: Overlay, video: HTMLVideoElement, elapsedMs: 
     line.style = style
     line.element.setAttribute('style', style)
   }
+  hideCoveredTitle(element, boxes)
+}
+
+/** Two texts above each other could not be read. */
+function hideCoveredTitle(overlay: HTMLElement, watermarks: readonly Box[]): void {
+  const title = overlay.parentElement?.querySelector('.title')
+  if (!title?.firstChild) return
+  const text = document.createRange()
+  text.selectNodeContents(title)
+  const { left, top, right, bottom } = text.getBoundingClientRect()
+  const from = overlay.getBoundingClientRect()
+  const isCovered = watermarks.some(({ leftPx, topPx, widthPx, heightPx }) => {
+    const [x, y] = [from.left + leftPx, from.top + topPx]
+    return x < right && x + widthPx > left && y < bottom && y + heightPx > top
+  })
+  title.classList.toggle('covered', isCovered)
 }
 
 type WatermarkOf<T extends Watermark['type']> = Extract<Watermark, { type: T }>
@@ -271,8 +290,16 @@ function textStyle(watermark: WatermarkOf<'text' | 'rtext'>, picture: Box, sizeP
     color: watermark.color,
     font: `500 ${sizePx}px/1.25 system-ui, sans-serif`,
     'overflow-wrap': 'anywhere',
-    'text-shadow': '0 0 2px rgb(0 0 0 / 45%)', // legible on white without a box
+    'text-shadow': outline(watermark.color, sizePx),
   }
+}
+
+/** Around each letter, dark or bright as its color is not: legible on any picture, of that color too. */
+function outline(color: string, sizePx: number): string {
+  const ink = inkOn(color)
+  const px = Math.max(1, 0.06 * sizePx)
+  const steps = [-px, 0, px]
+  return [...steps.flatMap((x) => steps.map((y) => `${x}px ${y}px ${ink}`)), `0 0 3px ${ink}`].join()
 }
 
 function imageStyle(watermark: WatermarkOf<'image'>, picture: Box): Record<string, string> {
@@ -282,6 +309,7 @@ function imageStyle(watermark: WatermarkOf<'image'>, picture: Box): Record<strin
     'max-width': `${Math.round(picture.widthPx / 2)}px`,
     'max-height': `${Math.round(picture.heightPx / 2)}px`,
     'object-fit': 'contain',
+    filter: 'drop-shadow(0 0 1px #111) drop-shadow(0 0 1px #fff)', // as the outline of letters
   }
 }
 
