@@ -20,6 +20,8 @@ export type Connection = {
   set(property: SettableProperty, value: number | boolean): void
   /** Opens another address in the frame. What is called from now on goes to that page; what is still open is rejected. */
   load(address: string): void
+  /** Reports to the player whether its frame fills the page's viewport. */
+  reportFullscreen(isFullscreen: boolean): void
   /** Ends it: the frame was removed. */
   close(): void
 }
@@ -32,6 +34,10 @@ type Listener = {
   api(event: ApiEvent): void
   /** The viewer asks for a new OTP. @returns whether the page listens */
   asksForOtp(): boolean
+  /** The frame has another page. */
+  opened(): void
+  /** The player asks to fill the page's viewport, or no longer. */
+  fullscreen(isWanted: boolean): void
 }
 
 /** How long a page has for a new OTP before it is reloaded. */
@@ -78,6 +84,7 @@ export function connect(frame: HTMLIFrameElement, listener: Listener): Connectio
       if (pageLoad === undefined) nextAddress = address
       else frame.contentWindow?.location.replace(address)
     },
+    reportFullscreen: (isFullscreen) => greet({ reelgate: 'fullscreen', isFullscreen }, readOrigin(frame) ?? '*'),
     close() {
       life.abort()
       port?.close()
@@ -88,7 +95,9 @@ export function connect(frame: HTMLIFrameElement, listener: Listener): Connectio
 
   function greeted({ data, source, origin }: MessageEvent) {
     if (source !== frame.contentWindow || source === null || origin !== readOrigin(frame)) return
-    if (isGreeting(data) && data.reelgate === 'ready' && data.pageLoad !== pageLoad) openPort(data.pageLoad, origin)
+    if (!isGreeting(data)) return
+    if (data.reelgate === 'ready' && data.pageLoad !== pageLoad) openPort(data.pageLoad, origin)
+    if (data.reelgate === 'fullscreen') listener.fullscreen(data.isFullscreen)
   }
 
   function greet(greeting: Greeting, targetOrigin: string, ...ports: MessagePort[]) {
@@ -111,6 +120,7 @@ export function connect(frame: HTMLIFrameElement, listener: Listener): Connectio
     greet({ reelgate: 'connect', left }, origin, port2)
     left = undefined
     for (const message of waiting.splice(0)) opened.postMessage(message)
+    listener.opened()
   }
 
   function send(message: PageMessage) {

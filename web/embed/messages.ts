@@ -6,12 +6,14 @@ import type { ApiEvents, ThemeOption, VideoEventName } from './reelgate.d.ts'
 /**
  * To the other window, before there is a connection. A page says `hello`, the player `ready` when it starts and after each `hello`; these
  * two go to any origin. `connect` goes to the player's origin alone, with the port that carries everything else. `otpNeeded`: to a page that
- * uses none of our scripts, when the viewer asks for a new OTP.
+ * uses none of our scripts, when the viewer asks for a new OTP. `fullscreen` asks the page to make the frame as large as its viewport, or no
+ * longer; the page answers with the same message how it is now. Pages without our scripts may do that, too.
  */
 export type Greeting =
   | { reelgate: 'hello' | 'otpNeeded' }
   | { reelgate: 'ready'; pageLoad: string }
   | { reelgate: 'connect'; left?: Place }
+  | { reelgate: 'fullscreen'; isFullscreen: boolean }
 
 /** Where a viewer left a video, in seconds: for the next session, where the frame may store nothing. */
 export type Place = { videoId: string; atS: number }

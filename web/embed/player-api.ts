@@ -1,4 +1,5 @@
 import type { Connection } from './connection.ts'
+import { fillViewport } from './fill-viewport.ts'
 import { type ApiEvent, type PlayerMethod, THEME_OPTIONS } from './messages.ts'
 import type { ApiEvents, PlayerApi, ThemeOption } from './reelgate.d.ts'
 
@@ -15,11 +16,14 @@ export function createPlayerApi(frame: HTMLIFrameElement, connection: Connection
   const listeners = new Map<EventName, Set<Listener>>(API_EVENTS.map((name) => [name, new Set<Listener>()]))
   let status: ApiEvents['statusChange'] | undefined
   let isFullscreen = false
+  /** Undoes the filling of the viewport, where the browser has no full screen. */
+  let unfill: (() => void) | undefined
   /** As it was last changed, for the next video in the frame. */
   const theme = new Map<ThemeOption, string>()
   const life = new AbortController()
   // Also fired when the player enters full screen by its own button: then its frame is this document's full-screen element.
   document.addEventListener('fullscreenchange', reportFullscreen, { signal: life.signal })
+  document.addEventListener('keydown', ({ key }) => key === 'Escape' && fill(false), { signal: life.signal })
 
   const call = <T>(method: PlayerMethod, argument?: unknown) => connection.call(method, argument) as Promise<T>
   const api: PlayerApi = {
@@ -68,7 +72,13 @@ export function createPlayerApi(frame: HTMLIFrameElement, connection: Connection
       dispatch('statusChange', 'otpNeeded')
       return listenersOf('statusChange').size > 0
     },
-    close: () => life.abort(),
+    /** The player in the frame offers full screen when it knows that this page can do it. */
+    opened: () => mayFill() && connection.reportFullscreen(unfill !== undefined),
+    fill,
+    close() {
+      life.abort()
+      unfill?.()
+    },
   }
 
   function listenersOf(name: EventName): Set<Listener> {
@@ -84,15 +94,35 @@ export function createPlayerApi(frame: HTMLIFrameElement, connection: Connection
   /** The frame itself, not its player: a click in this page gives the frame's page no right to full screen. */
   async function setFullscreen(fullscreen: boolean): Promise<boolean> {
     if (fullscreen && !isNowFullscreen()) {
-      if (!document.fullscreenEnabled) throw new DOMException('This page may not use full screen.', 'NotSupportedError')
-      await frame.requestFullscreen().catch(() => {
-        throw new DOMException('Full screen needs a click or key press in this page just before.', 'NotAllowedError')
-      })
-    } else if (!fullscreen && isNowFullscreen()) await document.exitFullscreen()
+      if (mayFill()) fill(true)
+      else if (!document.fullscreenEnabled) throw new DOMException('This page may not use full screen.', 'NotSupportedError')
+      else
+        await frame.requestFullscreen().catch(() => {
+          throw new DOMException('Full screen needs a click or key press in this page just before.', 'NotAllowedError')
+        })
+    } else if (!fullscreen && unfill) fill(false)
+    else if (!fullscreen && isNowFullscreen()) await document.exitFullscreen()
     return isNowFullscreen()
   }
 
+  /** Only where the page would allow the browser's own full screen, and there is none, as on iPhones. */
+  function mayFill(): boolean {
+    return !document.fullscreenEnabled && (frame.allowFullscreen || /\bfullscreen\b/.test(frame.allow))
+  }
+
+  function fill(isWanted: boolean) {
+    if (isWanted === (unfill !== undefined) || !mayFill()) return
+    if (isWanted) unfill = fillViewport(frame)
+    else {
+      unfill?.()
+      unfill = undefined
+    }
+    connection.reportFullscreen(isWanted)
+    reportFullscreen()
+  }
+
   function isNowFullscreen(): boolean {
+    if (unfill) return true
     const root = frame.getRootNode()
     return (root instanceof ShadowRoot ? root : document).fullscreenElement === frame
   }

@@ -27,8 +27,10 @@ export class VdoPlayer implements Public.VdoPlayer {
       state: (state) => this.video.update(state),
       api: (event) => receive(event),
       asksForOtp: () => asksForOtp(),
+      opened: () => opened(),
+      fullscreen: (isWanted) => fill(isWanted),
     })
-    const { api, receive, asksForOtp, close } = createPlayerApi(frame, connection, () => this.video.reset())
+    const { api, receive, asksForOtp, opened, fill, close } = createPlayerApi(frame, connection, () => this.video.reset())
     this.video = new VideoMirror(connection)
     this.api = api
     this.ready = connection.connected.then(() => this)

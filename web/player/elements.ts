@@ -9,6 +9,7 @@ import 'media-chrome/dist/media-time-display.js'
 import 'media-chrome/dist/media-time-range.js'
 import 'media-chrome/dist/media-volume-range.js'
 import type { MediaController } from 'media-chrome/dist/media-controller.js'
+import type MediaFullscreenButton from 'media-chrome/dist/media-fullscreen-button.js'
 import type { PlayerOptions } from './options.ts'
 
 export type PlayerElements = {
@@ -30,6 +31,8 @@ export type PlayerElements = {
   settings: HTMLElement
   settingsButton: HTMLButtonElement
   floatButton: HTMLButtonElement
+  /** Not in the page when there are no controls. */
+  fullscreenButton: MediaFullscreenButton
 }
 
 const REEL =
@@ -114,6 +117,7 @@ export function createElements(root: HTMLElement, options: PlayerOptions): Playe
     settings: one('.settings'),
     settingsButton: one('.settings-button'),
     floatButton: one('.float-button'),
+    fullscreenButton: one('media-fullscreen-button'),
   }
   one('media-captions-button').role = 'switch' // it has `aria-checked`, which a button may not have
   seekOnRelease(one('media-time-range'))
@@ -134,8 +138,6 @@ function fitToOptions({ controller, video, skipBack, skipAhead }: PlayerElements
   if (options.controls === 'native') video.controls = true
   // Clicks belong to the browser's own bar, or to the embedding page.
   if (options.controls !== 'on') controller.setAttribute('gesturesdisabled', '')
-  // Without it media-chrome falls back to full screen of the bare video (iPhone), which would lose the watermark.
-  if (!document.fullscreenEnabled) bar.querySelector('media-fullscreen-button')?.remove()
   video.loop = options.loop
   video.muted = options.autoplay
   if (options.autoplay) controller.setAttribute('nomutedpref', '')

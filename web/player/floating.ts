@@ -15,7 +15,6 @@ export function keepInPage(video: SafariVideo): Floating {
   let isAllowed = false
   video.addEventListener('enterpictureinpicture', forbid)
   video.addEventListener('webkitpresentationmodechanged', forbid)
-  video.addEventListener('webkitbeginfullscreen', () => video.pause())
 
   function forbid() {
     if (isAllowed || !isFloating()) return

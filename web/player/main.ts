@@ -2,6 +2,7 @@ import './player.css'
 import { createElements, hideBarLater, type PlayerElements } from './elements.ts'
 import { sha256Base64url } from './encoding.ts'
 import { type Floating, keepInPage } from './floating.ts'
+import { createFullscreen, type Fullscreen } from './fullscreen.ts'
 import { listenToGestures } from './gestures.ts'
 import { createHelp, type Help } from './help.ts'
 import { openKeyStore } from './key-store.ts'
@@ -9,7 +10,7 @@ import { actionForKey } from './keyboard.ts'
 import { loadWhenUsed } from './load-when-used.ts'
 import { readPosition } from './memory.ts'
 import { type PageValues, type PlayerOptions, parseOptions, parsePageValues, searchOfSession } from './options.ts'
-import { servePage } from './page-api.ts'
+import { isFramingOrigin, servePage } from './page-api.ts'
 import { openPage, type PlayResult, redeem } from './play-client.ts'
 import { type Playback, type Start, startPlayback } from './playback.ts'
 import { agreeProofKey, createSigner, type ProofKey, type Signer } from './proof.ts'
@@ -48,7 +49,8 @@ function start() {
     servePage({ video: elements.video, screen, setTheme, playback: () => undefined }).refused(refusal)
   } else {
     const page = parsePageValues(document.querySelector('#reelgate-page')?.textContent ?? '')
-    runPlayer(page, options, { elements, screen, floating, help: createHelp(place), setTheme })
+    const fullscreen = createFullscreen(elements, isFramingOrigin)
+    runPlayer(page, options, { elements, screen, floating, fullscreen, help: createHelp(place), setTheme })
   }
 }
 
@@ -60,16 +62,23 @@ function refusalOfBrowser(): Refusal | undefined {
   return lacks === undefined ? undefined : { code: 'unsupported-browser', lacks }
 }
 
-type Parts = { elements: PlayerElements; screen: Screen; floating: Floating; help: Help; setTheme(changed: Theme): void }
+type Parts = {
+  elements: PlayerElements
+  screen: Screen
+  floating: Floating
+  fullscreen: Fullscreen
+  help: Help
+  setTheme(changed: Theme): void
+}
 
 function runPlayer(page: PageValues, options: PlayerOptions, parts: Parts) {
-  const { elements, screen, help, setTheme } = parts
+  const { elements, screen, fullscreen, help, setTheme } = parts
   const root = new URL(page.rootPath, location.href)
   const settings = createSettings(elements)
   const loadCaptionStyle = loadWhenUsed(async () => (await import('./caption-style-settings.ts')).createCaptionStyleSettings())
   const onWaiting = (waiting: Waiting | undefined) => screen.show(waiting ? { state: 'waiting', waiting } : { state: 'loading' })
   let playback: Playback | undefined
-  const run = createViewerActions(elements, () => playback)
+  const run = createViewerActions(elements, fullscreen, () => playback)
   listenToKeys({ elements, settings, help, run })
   listenToGestures(elements, run)
   const pageApi = servePage({ video: elements.video, screen, setTheme, playback: () => playback })

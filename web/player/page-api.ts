@@ -295,7 +295,7 @@ function createSessionPromise() {
 }
 
 /** Safari and Chromium name the pages around a frame; where they do not, the window alone decides. */
-function isFramingOrigin(origin: string): boolean {
+export function isFramingOrigin(origin: string): boolean {
   const [nearest] = location.ancestorOrigins ?? []
   return nearest === undefined || nearest === origin
 }

@@ -1,6 +1,7 @@
 import { NO_CAPTIONS } from './captions.ts'
 import { type PlayerElements, showDuration } from './elements.ts'
 import type { Floating } from './floating.ts'
+import type { Fullscreen } from './fullscreen.ts'
 import type { Help } from './help.ts'
 import { showMediaSession } from './media-session.ts'
 import { readSettings, rememberPosition } from './memory.ts'
@@ -29,6 +30,7 @@ export type PlaybackDeps = {
   elements: PlayerElements
   screen: Screen
   floating: Floating
+  fullscreen: Fullscreen
   help: Help
   menu: Settings
   loadCaptionStyle(): Promise<SettingsPage>
@@ -89,6 +91,7 @@ export function startPlayback(deps: PlaybackDeps, signer: Signer, answer: Sessio
     },
   )
   const mayFloat = answer.mayFloat && deps.floating.allow(elements.floatButton)
+  if (answer.mayFloat) deps.fullscreen.allowBareVideo()
   const settings = createPlaybackSettings({ ...deps, actions }, stream, video, answer.maxSpeed)
   const slotWait = createSlotWait(
     (retryInS) => screen.show({ state: 'waiting', waiting: { code: 'stream-limit', retryInS } }),
@@ -179,7 +182,7 @@ export function startPlayback(deps: PlaybackDeps, signer: Signer, answer: Sessio
     pause()
     menu.close()
     if (!mayResume(refusal)) deps.floating.end()
-    if (document.fullscreenElement && !mayResume(refusal)) document.exitFullscreen().catch(() => {})
+    if (!mayResume(refusal)) deps.fullscreen.end()
     if (refusal.code === 'stream-limit' && slotWait.begin(refusal.waitMs)) return
     const atS = hasStarted ? video.currentTime : startAtS
     const left = { videoId: answer.video.id, atS: video.ended ? 0 : atS }

@@ -1,5 +1,6 @@
 import { NO_CAPTIONS } from './captions.ts'
 import type { PlayerElements } from './elements.ts'
+import type { Fullscreen } from './fullscreen.ts'
 import { type KeyAction, stepFrame, stepRate } from './keyboard.ts'
 import type { Playback } from './playback.ts'
 import { formatTime } from './resume-offer.ts'
@@ -16,6 +17,7 @@ const SIGN_MS = 1200
  */
 export function createViewerActions(
   elements: PlayerElements,
+  fullscreen: Pick<Fullscreen, 'toggle'>,
   playback: () => Playback | undefined,
 ): (action: ViewerAction) => void {
   const { video, controller, sign } = elements
@@ -81,8 +83,7 @@ export function createViewerActions(
         if (captions.list().length === 0) return 'This video has no captions'
         return captions.chosen() === NO_CAPTIONS ? 'Captions off' : `Captions: ${captions.list()[captions.chosen()]?.label}`
       case 'toggle-fullscreen':
-        if (document.fullscreenElement) document.exitFullscreen().catch(() => {})
-        else if (document.fullscreenEnabled) controller.requestFullscreen().catch(() => {})
+        fullscreen.toggle()
         return undefined
     }
   }
