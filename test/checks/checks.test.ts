@@ -13,6 +13,7 @@ test.each([
   { what: 'types of the server, its tests and benches', program: '.bin/tsc', args: tscArgs('.') },
   { what: 'types of the player', program: '.bin/tsc', args: tscArgs('web') },
   { what: 'types of the console', program: '.bin/tsc', args: tscArgs('web/console') },
+  { what: 'types of the examples', program: '.bin/tsc', args: tscArgs('examples') },
   { what: 'lint and layout', program: `@biomejs/cli-linux-${process.arch}/biome`, args: ['check', '--colors=off'] },
 ])('$what', async ({ program, args }) => {
   const output = await new Promise<string>((resolve) => {

@@ -87,7 +87,8 @@ function iframeHtml(serverUrl: string, player: PlayerOptions): string {
   const more = optionsQuery(player).replaceAll('&', '&amp;')
   const address = `${serverUrl}/player/?otp=${SLOTS.otp}&amp;playbackInfo=${SLOTS.encodedPlaybackInfo}${more}`
   return `<iframe src="${address}"
-  allow="encrypted-media; fullscreen; autoplay" style="border:0;width:100%;aspect-ratio:16/9"></iframe>`
+  allow="encrypted-media; fullscreen; autoplay"
+  width="640" height="360" style="border:0;width:100%;height:auto;aspect-ratio:16/9"></iframe>`
 }
 
 function elementHtml(serverUrl: string, options: readonly NamedOption[]): string {

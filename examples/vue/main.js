@@ -1,0 +1,4 @@
+import { createApp } from 'vue'
+import CoursePage from './course-page.vue'
+
+createApp(CoursePage).mount('#app')
