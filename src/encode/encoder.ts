@@ -58,7 +58,10 @@ export function sourceFilters({ interlaced, storedPx }: VideoTrackPlan): string[
 }
 
 /** The filter that gives each frame its slot in the grid. */
-export function gridFilter({ rateNum, rateDen, slotStartS = 0 }: VideoTrackPlan): string {
+export function gridFilter({ rateNum, rateDen, slotStartS = 0, frameCount, heldFrames = 0 }: VideoTrackPlan): string {
+  // fps drops an only frame that has no duration, as a cover; so it gets a second one.
+  if (frameCount - heldFrames === 1)
+    return `loop=loop=1:size=1,setpts=N*${rateDen}/${rateNum}/TB,fps=${rateNum}/${rateDen}:start_time=0`
   const shift = slotStartS === 0 ? '' : `settb=1/1000000,setpts=PTS-${Math.round(slotStartS * 1_000_000)},`
   return `${shift}fps=${rateNum}/${rateDen}:start_time=0`
 }

@@ -14,7 +14,7 @@ const STANDARD_RATES: readonly FrameRate[] = [
 ]
 const MAX_RATE_HZ = 60
 // Slower videos repeat frames, which costs next to nothing; a segment needs more than a few frames.
-const MIN_RATE_HZ = 5
+export const MIN_RATE_HZ = 5
 
 /**
  * The constant rate a video is encoded at.

@@ -1,6 +1,7 @@
 import { type AudioChoice, chooseAudio } from './choose-audio.ts'
 import { describeColor, type SourceColor } from './color.ts'
 import { type Entries, entriesOf, fraction, number, ratio, readLines } from './ffprobe-lines.ts'
+import { MIN_RATE_HZ } from './frame-rate.ts'
 import { type FrameFit, fitFrameTimes, peakRate, placeRate } from './frame-times.ts'
 import { MediaFailure } from './media-failure.ts'
 import type { AudioSource } from './plan.ts'
@@ -57,13 +58,14 @@ const MAX_REPORT_LINES = 4_000
 // Above this a sample aspect ratio is taken for a mistake.
 const MAX_ASPECT_RATIO = 20
 
-type Report = { streams: readonly Entries[]; format: Entries }
+type Report = { streams: readonly Entries[]; format: Entries; hasChapters: boolean }
 const REPORTED = [
   'format=format_name,start_time,duration',
-  'stream=index,codec_type,codec_name,width,height,sample_aspect_ratio,r_frame_rate,avg_frame_rate,has_b_frames,field_order,pix_fmt,color_range,color_space,color_transfer,color_primaries,sample_fmt,sample_rate,channels,channel_layout,start_time,duration,nb_frames',
+  'stream=index,codec_type,codec_name,width,height,sample_aspect_ratio,r_frame_rate,avg_frame_rate,has_b_frames,closed_captions,field_order,pix_fmt,color_range,color_space,color_transfer,color_primaries,sample_fmt,sample_rate,channels,channel_layout,start_time,duration,nb_frames',
   'stream_disposition=attached_pic,default',
   'stream_tags=language,title',
   'stream_side_data=rotation',
+  'chapter=id',
 ].join(':')
 
 /**
@@ -92,7 +94,8 @@ async function describeSource(file: SourceFile, report: Report, lastPackets: Pac
   const { format_name: formatName = '' } = report.format
   const [container = ''] = formatName.split(',')
   const getDurationS = (stream: Entries) => {
-    const endS = ends.get(stream.index)?.endS
+    // Packets of CAF may have no duration; its table is always right.
+    const endS = container === 'caf' ? undefined : ends.get(stream.index)?.endS
     // AVI knows decoding times only: with B-frames everything is shown that much later.
     const delayS =
       container === 'avi' ? (number(stream.has_b_frames) ?? 0) / (ratio(stream.avg_frame_rate) ?? Number.POSITIVE_INFINITY) : 0
@@ -115,13 +118,17 @@ async function describeSource(file: SourceFile, report: Report, lastPackets: Pac
     videoTrack: videoTrack && (await describeVideo(videoTrack)),
     // Audio without a decoder is left out: the video is worth showing without it.
     audioTrack: audio.streams.length > 0 ? describeAudio(audio) : undefined,
-    notices: audio.notice === undefined ? [] : [audio.notice],
+    notices: [audio.notice, embeddedNotice(report)].filter((notice) => notice !== undefined),
   }
 
   async function describeVideo(stream: Entries): Promise<NonNullable<Probe['videoTrack']>> {
+    const look = { ...describeShape(stream), interlaced: isInterlaced(stream), color: describeColor(stream) }
+    const knownS = (ends.get(stream.index)?.endS ?? startS) - startS
+    if (audio.streams.length > 0 && knownS < MAX_STILL_S && (await isStill(file, stream, startS)))
+      return { ...look, ...STILL, durationS: 1 / STILL.averageRateHz }
     const durationS = Math.max(getDurationS(stream), lostS)
     const timing = await describeTiming(file, stream, { startS, durationS, isSeekable, hasExactTimes: container === 'mov' })
-    return { ...describeShape(stream), ...timing, interlaced: isInterlaced(stream), color: describeColor(stream), durationS }
+    return { ...look, ...timing, durationS }
   }
 
   function describeAudio({ streams, sources }: AudioChoice): NonNullable<Probe['audioTrack']> {
@@ -216,8 +223,9 @@ async function readPackets(
   return { end, ends, report: isReport ? toReport(lines) : undefined }
 }
 
-/** One more than are allowed, by which it shows. */
+/** One more than are allowed, by which it shows. Of the chapters, one says that there are some. */
 function keepLine(lines: string[], line: string) {
+  if (isChapter(line) && isChapter(lines.at(-1))) return
   if (lines.length <= MAX_REPORT_LINES) lines.push(line)
 }
 
@@ -233,7 +241,28 @@ function keepEnd(line: string, ends: StreamEnds) {
 
 function toReport(lines: readonly string[]): Report {
   const inSection = (section: string) => lines.filter((line) => line.startsWith(`${section}|`)).map(entriesOf)
-  return { streams: inSection('stream'), format: inSection('format')[0] ?? {} }
+  return { streams: inSection('stream'), format: inSection('format')[0] ?? {}, hasChapters: lines.some(isChapter) }
+}
+
+function isChapter(line: string | undefined): boolean {
+  return line?.startsWith('chapter|') === true
+}
+
+const MAX_NAMED_LANGUAGES = 10
+
+/** Captions and chapters inside the file are not shown yet. */
+function embeddedNotice({ streams, hasChapters }: Report): string | undefined {
+  const tracks = streams.filter(({ codec_type, closed_captions = '0' }) => codec_type === 'subtitle' || closed_captions === '1')
+  const languages = tracks
+    .flatMap(({ 'tag:language': language }) =>
+      language && language !== 'und' && /^[a-z]{2,3}$/.test(language) ? [language] : [],
+    )
+    .slice(0, MAX_NAMED_LANGUAGES)
+  const named = languages.length > 0 ? `captions (${[...new Set(languages)].join(', ')})` : 'captions'
+  const parts = [...(tracks.length > 0 ? [named] : []), ...(hasChapters ? ['chapters'] : [])]
+  if (parts.length === 0) return undefined
+  const advice = tracks.length > 0 ? ' Add the captions as WebVTT or SRT.' : ''
+  return `The file contains ${parts.join(' and ')}, which are not shown.${advice}`
 }
 
 function describeShape({ sample_aspect_ratio, rotation, ...stream }: Entries) {
@@ -244,6 +273,21 @@ function describeShape({ sample_aspect_ratio, rotation, ...stream }: Entries) {
   return quarterTurns % 2 === 0
     ? { widthPx: shown, heightPx: height, storedPx: { widthPx: width, heightPx: height } }
     : { widthPx: height, heightPx: shown, storedPx: { widthPx: height, heightPx: width } }
+}
+
+/** A picture that is shown as long as the sound lasts. */
+const STILL = { baseRateHz: MIN_RATE_HZ, averageRateHz: MIN_RATE_HZ }
+/** A single frame that lasts longer is a slide, with a duration of its own. */
+const MAX_STILL_S = 1
+/** Of covers. Motion JPEG is also a camera's format. */
+const IMAGE_CODECS = ['mjpeg', 'png', 'bmp', 'gif', 'webp', 'tiff']
+
+/** Whether a video track is one frame: a cover, whose rate in the container says nothing. */
+async function isStill(file: SourceFile, { index = '', codec_name = '', nb_frames }: Entries, startS: number): Promise<boolean> {
+  if (nb_frames !== undefined) return nb_frames === '1'
+  if (!IMAGE_CODECS.includes(codec_name)) return false
+  const stream = { index, startS, durationS: 1, averageHz: 1, isSeekable: false }
+  return (await readFrameTimes(file, stream, PROBE_LIMITS)).flat().length === 1
 }
 
 type Timing = Pick<NonNullable<Probe['videoTrack']>, 'baseRateHz' | 'averageRateHz' | 'fit' | 'peakRateHz'>
@@ -279,12 +323,15 @@ const TOO_MANY_STREAMS = 'The file has more streams than a video can have.'
 function whyUnreadable({ stderr, outOfTime }: MediaEnd): string {
   if (outOfTime) return 'Reading the file took too long: it is damaged, or was made to keep readers busy.'
   const demuxer = /\[(\w+)\b[^\][]*\] Format not on whitelist/.exec(stderr)?.[1]
-  if (demuxer) return `The file is of the kind "${demuxer}", which is not a video: upload the video itself.`
+  if (demuxer) return `The file is of the kind "${demuxer}", which is not read here. ${READ_CONTAINERS}`
   if (stderr.includes('max_streams')) return TOO_MANY_STREAMS
   if (stderr.includes('moov atom not found'))
     return 'The file is not a video, or it was cut off before its index: upload the whole file again.'
   return 'The file is not a video, or it is damaged beyond reading.'
 }
+
+const READ_CONTAINERS =
+  'Videos are read in MP4, MOV, Matroska, WebM, AVI, FLV, MPEG-TS, MPEG-PS, Ogg, Windows Media and MXF, and sound also in WAV, AIFF, CAF, AU, MP3, AAC, AC-3 and FLAC: convert the file to one of these and upload it again.'
 
 function tooManyPixels(widthPx: number, heightPx: number) {
   return notMedia(`The video is ${widthPx}×${heightPx} pixels; at most ${MAX_MEGAPIXELS} megapixels are accepted.`)

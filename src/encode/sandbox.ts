@@ -87,7 +87,7 @@ export type MediaEnd = {
 export const MAX_PIXELS = 40_000_000
 // Without demuxers that open other files (hls, concat, dash, sdp, image2): this list prevents it, not the protocol list.
 const DEMUXERS = {
-  video: 'mov,matroska,webm,avi,flv,mpegts,mpeg,ogg,asf,wav,mp3,aac,flac,mxf',
+  video: 'mov,matroska,webm,avi,flv,mpegts,mpeg,ogg,asf,mxf,wav,aiff,caf,au,mp3,aac,ac3,eac3,flac',
   image: 'png_pipe,jpeg_pipe,webp_pipe,gif_pipe',
 }
 // The first with -fps_mode.

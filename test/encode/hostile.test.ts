@@ -103,7 +103,7 @@ test('an image file is not a video', async () => {
   const file = path.join(folder, 'video.png')
   await ffmpeg('-f', 'lavfi', '-i', 'testsrc2=s=160x90', '-frames:v', '1', file)
   await expect(openVideo(file)).rejects.toThrow(
-    'The file is of the kind "png_pipe", which is not a video: upload the video itself.',
+    'The file is of the kind "png_pipe", which is not read here. Videos are read in MP4',
   )
 })
 

@@ -1,7 +1,10 @@
 // What a file is, by its name and its first bytes: what is surely no video is not sent.
 
 /** Recorders and converters write these; some of them browsers know no type of. */
-const VIDEO_NAMES = /\.(3g2|3gp|asf|avi|dv|f4v|flv|m2ts|m2v|m4v|mkv|mov|mp4|mpe?g|mts|mxf|ogm|ogv|qt|ts|vob|webm|wmv)$/i
+const VIDEO_NAMES = /\.(3g2|3gp|asf|avi|f4v|flv|m2ts|m4v|mkv|mov|mp4|mpe?g|mts|mxf|ogm|ogv|qt|ts|vob|webm|wmv)$/i
+
+/** Videos in containers, or without one, that the server does not read. */
+const UNREAD_NAMES = /\.(dv|gif|h26[45]|hevc|ivf|m2v|nut|rm|rmvb|y4m)$/i
 
 type Kind = { what: string; isSo(head: string): boolean }
 
@@ -34,6 +37,7 @@ const FIRST_BYTES = 4096
 
 /** Why a file is not sent, as the end of a sentence that begins with its name; undefined: it may be a video. */
 export async function whyNoVideo(file: File): Promise<string | undefined> {
+  if (UNREAD_NAMES.test(file.name)) return 'is in a format that is not read here: convert it to MP4'
   if (!file.type.startsWith('video/') && !VIDEO_NAMES.test(file.name)) return 'is no video'
   if (file.size === 0) return 'is empty (0 bytes)'
   const head = await file
