@@ -57,7 +57,7 @@ const ARABIC = { encodings: ['windows-1256', 'iso-8859-6'] }
 const LANGUAGES: Readonly<Record<string, Language>> = {
   ...{ ar: ARABIC, fa: ARABIC, ps: ARABIC, ur: ARABIC },
   ...{ be: CYRILLIC, bg: CYRILLIC, kk: CYRILLIC, ky: CYRILLIC, mk: CYRILLIC, mn: CYRILLIC },
-  ...{ ru: CYRILLIC, sr: CYRILLIC, tg: CYRILLIC, tt: CYRILLIC, uk: CYRILLIC },
+  ...{ ru: CYRILLIC, tg: CYRILLIC, tt: CYRILLIC, uk: CYRILLIC },
   bs: { encodings: CENTRAL, letters: 'čćđšž' },
   ca: { encodings: WESTERN, letters: 'àçèéíïòóúü' },
   cs: { encodings: CENTRAL, letters: 'áčďéěíňóřšťúůýž' },
@@ -86,6 +86,7 @@ const LANGUAGES: Readonly<Record<string, Language>> = {
   sk: { encodings: CENTRAL, letters: 'áäčďéíĺľňóôŕšťúýž' },
   sl: { encodings: CENTRAL, letters: 'čćđšž' },
   sq: { encodings: CENTRAL, letters: 'ëç' },
+  sr: { encodings: [...CYRILLIC.encodings, ...CENTRAL], letters: 'абвгдђежзијклљмнњопрстћуфхцчџшčćđšž' },
   sv: { encodings: WESTERN, letters: 'åäöé' },
   th: { encodings: ['windows-874'] },
   tr: { encodings: ['windows-1254'], letters: 'çğıöşüâîû' },
@@ -111,7 +112,7 @@ type Reading = { encoding: string; confidence: number; text: string; oddities: n
 function decodeByLanguage(bytes: Buffer, language: string): string | undefined {
   const examined = linesBeyondAscii(bytes)
   if (examined === '' || isMostlyUtf8(examined)) return undefined
-  const [code = ''] = language.split('-')
+  const { language: code } = new Intl.Locale(language) // of three letters two, where there are two
   const expected = LANGUAGES[SAME_AS[code] ?? code]
   const found = jschardet.detectAll(Buffer.from(examined, 'latin1'), { minimumThreshold: 0.01 })
   const minConfidence = (found[0]?.confidence ?? 0) * MIN_LIKELIHOOD

@@ -66,6 +66,7 @@ test('I-18: English with typographic quotes in Windows-1252 keeps them', () => {
 
 test('I-18: what is added to a video has the right letters, by its language', async () => {
   const [{ lines } = { lines: [] }] = TEXTS
-  expect((await parseInWorker(encodeAs('windows-1251', toSrt(lines)), 'ru')).toString()).toContain(lines[0])
+  for (const language of ['ru', 'rus', 'ru-ru'])
+    expect((await parseInWorker(encodeAs('windows-1251', toSrt(lines)), language)).toString()).toContain(lines[0])
   await expect(parseInWorker(encodeAs('windows-1251', toSrt(lines)), 'en')).rejects.toThrow(/not sure which other encoding/)
 })
