@@ -176,10 +176,15 @@ export function sourceKeyPurpose(videoId: string): string {
   return `reelgate source-key 1 ${videoId}`
 }
 
-/** A file name for display: no path, no control characters, at most 255 characters. Never used as a path. */
+/** A file name for display: no path, in one line, no control characters, at most 255 characters. Never used as a path. */
 export function displayName(name: string): string {
   const last = name.split(/[/\\]/).at(-1) ?? ''
-  return Array.from(last.replace(/[\p{Cc}\p{Cf}\p{Cs}]/gu, '').trim())
+  return Array.from(
+    last
+      .replace(/[\r\n]+/g, ' ')
+      .replace(/[\p{Cc}\p{Cf}\p{Cs}]/gu, '')
+      .trim(),
+  )
     .slice(0, 255)
     .join('')
 }

@@ -39,6 +39,14 @@ test('F05: uploads whose names a file system may treat as equal are stored separ
   await expectNamesOfOurs()
 })
 
+test('P-21: a file name with quotes and line breaks, as browsers encode them, has its quotes, in one line', async () => {
+  const { owner } = reelgate
+  const issued = await owner.credentials('Quoted')
+  expect((await owner.send(issued, new Blob(['upload']), 'Lesson "one"\r\n100%25 %2F.mp4')).status).toBe(201)
+  const original = (await listFiles(owner, issued.videoId)).find(({ type }) => type === 'original')
+  expect(original?.name).toBe('Lesson "one" 100%25 %2F.mp4')
+})
+
 test('F05: captions of videos with twin titles, and of one video by twin names of their language, do not mix', async () => {
   const { owner } = reelgate
   const videoIds = await Promise.all(TWINS.map(async (title) => (await owner.credentials(title)).videoId))

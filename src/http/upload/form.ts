@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import type { Readable } from 'node:stream'
 import { Failure } from '../../errors.ts'
-import { openMultipartParser } from '../wire/multipart.ts'
+import { decodeFileName, openMultipartParser } from '../wire/multipart.ts'
 
 /** The fields before the file, lower-case, and the file as it comes in. */
 export type UploadParts = { fields: ReadonlyMap<string, string>; fileName: string; file: Readable }
@@ -65,7 +65,7 @@ export async function readUploadForm<T>(
     file = stream
     clearTimeout(deadline) // `receive` verifies the policy in the fields before it reads the file
     file.on('error', () => undefined) // its reader gets the error, if it has one
-    receiving = receive({ fields, fileName: fileName ?? '', file })
+    receiving = receive({ fields, fileName: decodeFileName(fileName ?? ''), file })
     // Errors of the file's stream come from the client; all others are ours, and are thrown as they are.
     receiving.catch((error) => (error === stream.errored ? failAsClientError(error) : fail(error)))
   })

@@ -20,3 +20,13 @@ export function openMultipartParser(headers: IncomingHttpHeaders, config: Omit<B
     throw new Failure('invalid', 'The body is not a multipart/form-data form.', { cause })
   }
 }
+
+const ENCODED_IN_NAMES: Readonly<Record<string, string>> = { '%0A': '\n', '%0D': '\r', '%22': '"' }
+
+/**
+ * The name of a file as its browser had it, which writes three characters in another way; a percent sign it leaves as it is.
+ * @see HTML, "Multipart form data"
+ */
+export function decodeFileName(name: string): string {
+  return name.replace(/%(?:0A|0D|22)/g, (encoded) => ENCODED_IN_NAMES[encoded] ?? encoded)
+}
