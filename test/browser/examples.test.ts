@@ -7,6 +7,7 @@ import { build, type Plugin } from 'vite'
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { compileScript, parse } from 'vue/compiler-sfc'
 import { startSharedReelgate } from '../in-process.ts'
+import { sampleOf } from '../sample.ts'
 import { startChromium } from './chromium.ts'
 import { lookAtPlayer, openTab, type Player } from './player.ts'
 import { startSite } from './site.ts'
@@ -58,7 +59,7 @@ const FRAMEWORKS = [
   { framework: 'Vue', entry: 'examples/vue/main.js' },
 ] as const
 
-test.each(FRAMEWORKS)(
+test.each(sampleOf('frameworks of the examples', FRAMEWORKS, 1))(
   'P-23: the example for $framework plays, goes to another lesson in the same player, and leaves',
   async ({ entry }) => {
     const page = await openTab(await chromium.newContext())
