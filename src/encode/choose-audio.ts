@@ -2,7 +2,7 @@ import { chunkLimits } from './chunk.ts'
 import { stereoFilters } from './downmix.ts'
 import { type Entries, number } from './ffprobe-lines.ts'
 import type { AudioSource } from './plan.ts'
-import { runMedia, type Sandbox, type SealedSource, SIGKILL_EXIT, wasKilled } from './sandbox.ts'
+import { type MediaEnd, runMedia, type Sandbox, type SealedSource, SIGKILL_EXIT, wasKilled } from './sandbox.ts'
 
 /** What is heard of a file. */
 export type AudioChoice = {
@@ -15,8 +15,9 @@ export type AudioChoice = {
 
 // As many as ffmpeg's filters mix.
 const MAX_CHANNELS = 64
-/** −84 dB, two steps of 16 bits: some decoders make as much of digital silence. */
-const SILENCE = 0.00006
+// Samples of 8 bits, 36 dB louder: what is not silence in them is louder than −84 dB, which some decoders make of digital silence.
+const LOUD_SAMPLES = ['volume=36dB', 'aformat=sample_fmts=u8']
+const SILENT_SAMPLE = 128
 // Cameras write a track for each microphone into these; other programs, one for each language.
 const CAMERA_CONTAINERS = ['mov', 'mxf', 'avi']
 /** Of audio alone, at the least; usually several hundred times as fast as it plays. */
@@ -28,8 +29,8 @@ const MIN_DECODE_SPEED = 10
  * @param tracks all audio streams of the file, in its order
  */
 export async function chooseAudio(file: AudioFile, tracks: readonly Entries[]): Promise<AudioChoice> {
-  const choices = listChoices(tracks.filter(isDecodable), file.container)
-  const faults = new Map(tracks.map((track) => [track, isDecodable(track) ? 'is left out' : 'cannot be decoded']))
+  const choices = listChoices(tracks.filter(isDecodableAudio), file.container)
+  const faults = new Map(tracks.map((track) => [track, isDecodableAudio(track) ? 'is left out' : 'cannot be decoded']))
   let chosen = choices[0] ?? []
   if (choices.length > 1)
     for (const choice of choices) {
@@ -53,15 +54,20 @@ type AudioFile = {
 }
 
 /** ffprobe opens each decoder: without one it knows no format of samples. */
-function isDecodable({ sample_fmt, sample_rate, channels }: Entries): boolean {
+export function isDecodableAudio({ codec_type, sample_fmt = 'unknown', sample_rate, channels }: Entries): boolean {
   const channelCount = number(channels) ?? 0
   return (
-    sample_fmt !== undefined &&
+    codec_type === 'audio' &&
     sample_fmt !== 'unknown' &&
-    number(sample_rate) !== 0 &&
+    Number(sample_rate) > 0 &&
     channelCount >= 1 &&
     channelCount <= MAX_CHANNELS
   )
+}
+
+/** An audio stream of which ffprobe has found no packet. */
+export function isUnknownAudio({ codec_type, codec_name = 'unknown', sample_rate }: Entries): boolean {
+  return codec_type === 'audio' && codec_name !== 'unknown' && !(Number(sample_rate) > 0)
 }
 
 /** Tracks that could be heard, the best first: each alone, or all of a camera's microphones together. */
@@ -107,34 +113,40 @@ function sourcesOf(tracks: readonly Entries[]): AudioSource[] {
   }))
 }
 
-/** Looks for more than digital silence in any of the sources. What is not read in time is taken to have it. */
-async function findSound(
-  { container, durationS, ...file }: AudioFile,
-  sources: readonly AudioSource[],
-): Promise<'found' | 'none' | 'undecodable'> {
-  const firstSound = `silenceremove=start_periods=1:start_threshold=${SILENCE}:detection=peak`
+/** Looks for more than digital silence in any of the sources, and reads each no further. What is not read in time is taken to have it. */
+async function findSound(file: AudioFile, sources: readonly AudioSource[]): Promise<'found' | 'none' | 'undecodable'> {
   let hasErrors = false
   for (const source of sources) {
-    let sizeBytes = 0
-    const end = await runMedia(file.sandbox, {
-      ...file,
-      tool: 'ffmpeg',
-      outputArgs: [
-        ...['-map', `0:${source.stream}`, '-af', [...stereoFilters(source), firstSound].join(',')],
-        ...['-frames:a', '1', '-f', 's16le', 'pipe:3'],
-      ],
-      pipes: [
-        async (bytes) => {
-          for await (const part of bytes) sizeBytes += part.length
-        },
-      ],
-      limits: chunkLimits(0, durationS / MIN_DECODE_SPEED),
-    })
-    if (sizeBytes > 0 || end.outOfTime || end.exitCode === SIGKILL_EXIT) return 'found'
+    const end = await readToFirstSound(file, source)
+    if (end === 'found' || end.outOfTime || end.exitCode === SIGKILL_EXIT) return 'found'
     if (wasKilled(end)) throw new Error(`ffmpeg crashed with exit code ${end.exitCode}`)
     hasErrors ||= end.exitCode !== 0 || end.errorLines > 0
   }
   return hasErrors ? 'undecodable' : 'none'
+}
+
+async function readToFirstSound({ container, durationS, ...file }: AudioFile, source: AudioSource): Promise<MediaEnd | 'found'> {
+  const found = new AbortController()
+  try {
+    return await runMedia(file.sandbox, {
+      ...file,
+      tool: 'ffmpeg',
+      outputArgs: [
+        ...['-map', `0:${source.stream}`, '-af', [...stereoFilters(source), ...LOUD_SAMPLES].join(',')],
+        ...['-f', 'u8', 'pipe:3'],
+      ],
+      pipes: [
+        async (bytes) => {
+          for await (const part of bytes) if (!Buffer.alloc(part.length, SILENT_SAMPLE).equals(part)) found.abort()
+        },
+      ],
+      limits: chunkLimits(0, durationS / MIN_DECODE_SPEED),
+      signal: file.signal ? AbortSignal.any([file.signal, found.signal]) : found.signal,
+    })
+  } catch (error) {
+    if (found.signal.aborted && !file.signal?.aborted) return 'found'
+    throw error
+  }
 }
 
 /** @returns such as "Audio track 2 of 4 is played; track 1 is silent, tracks 3 and 4 are left out." */

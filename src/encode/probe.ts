@@ -1,4 +1,4 @@
-import { type AudioChoice, chooseAudio } from './choose-audio.ts'
+import { type AudioChoice, chooseAudio, isDecodableAudio, isUnknownAudio } from './choose-audio.ts'
 import { describeColor, type SourceColor } from './color.ts'
 import { type Entries, entriesOf, fraction, number, ratio, readLines } from './ffprobe-lines.ts'
 import { MIN_RATE_HZ } from './frame-rate.ts'
@@ -53,6 +53,8 @@ const PROBE_LIMITS = { cpuS: 30, wallS: 60 }
 const READ_COMPLETELY = ['ogg']
 /** From the last key frame on. */
 const LAST_PACKETS = ['-read_intervals', '99999%']
+/** In place of 5 MB: an audio stream of MPEG-TS without a packet in them is known by name only. */
+const READ_FURTHER = ['-probesize', '200M', '-analyzeduration', '600M']
 /** One for each stream. */
 const MAX_REPORT_LINES = 4_000
 // Above this a sample aspect ratio is taken for a mistake.
@@ -76,7 +78,9 @@ export async function probeSource(sandbox: Sandbox, source: SealedSource, signal
   if (source.sizeBytes < 16) throw notMedia('The file is empty or only a few bytes long: upload it again.')
   const file = { sandbox, source, signal }
   const { report, ...lastPackets } = await readPackets(file, LAST_PACKETS)
-  return describeSource(file, report ?? (await readReport(file)), lastPackets)
+  const tables = report ?? (await readReport(file))
+  const hasLateAudio = tables.streams.some(isUnknownAudio) && !tables.streams.some(isDecodableAudio)
+  return describeSource(file, hasLateAudio ? await readReport(file, READ_FURTHER) : tables, lastPackets)
 }
 
 type SourceFile = { sandbox: Sandbox; source: SealedSource; signal: AbortSignal | undefined }
@@ -140,11 +144,12 @@ async function describeSource(file: SourceFile, report: Report, lastPackets: Pac
 }
 
 /** Reads the tables alone, and says what is wrong with a file whose packets could not be read. */
-async function readReport({ sandbox, source, signal }: SourceFile): Promise<Report> {
+async function readReport({ sandbox, source, signal }: SourceFile, inputArgs: readonly string[] = []): Promise<Report> {
   const lines: string[] = []
   const end = await runMedia(sandbox, {
     tool: 'ffprobe',
     source,
+    inputArgs,
     outputArgs: ['-of', 'compact', '-show_entries', REPORTED],
     stdout: (bytes) => readLines(bytes, (line) => keepLine(lines, line)),
     limits: PROBE_LIMITS,
@@ -241,7 +246,9 @@ function keepEnd(line: string, ends: StreamEnds) {
 
 function toReport(lines: readonly string[]): Report {
   const inSection = (section: string) => lines.filter((line) => line.startsWith(`${section}|`)).map(entriesOf)
-  return { streams: inSection('stream'), format: inSection('format')[0] ?? {}, hasChapters: lines.some(isChapter) }
+  // In MPEG-TS those of a program are reported twice.
+  const streams = new Map(inSection('stream').map((stream) => [stream.index, stream]))
+  return { streams: [...streams.values()], format: inSection('format')[0] ?? {}, hasChapters: lines.some(isChapter) }
 }
 
 function isChapter(line: string | undefined): boolean {

@@ -22,6 +22,8 @@ type SoundFile = {
   /** How much louder each tone is left and right than in the file, in decibels; what is not named is silent. */
   heard: Record<number, [number | undefined, number | undefined]>
   notice?: string
+  /** Where a second of it is measured. */
+  fromS?: number
 }
 
 const NOT_LOUDER: [number, number] = [0, 0]
@@ -69,6 +71,17 @@ const TRACKS: readonly SoundFile[] = [
     notice: 'Audio track 2 of 2 is played; track 1 cannot be decoded.',
   },
   {
+    is: 'I-03: whose sound begins after the first 5 MB of an MPEG-TS',
+    file: 'a.ts',
+    tracks: [],
+    encode: [
+      ...['-itsoffset', '2.5', ...tone(500), '-f', 'lavfi', '-i', 'color=gray:s=640x360:r=25:d=4,noise=alls=100:allf=t'],
+      ...['-map', '2', '-map', '1', '-c:v', 'mpeg2video', '-q:v', '2', '-c:a', 'aac'],
+    ],
+    heard: { 500: NOT_LOUDER },
+    fromS: 2.6,
+  },
+  {
     is: 'I-03: of which no track can be decoded',
     file: 'a.mp4',
     tracks: [500, 1300],
@@ -85,6 +98,16 @@ const TRACKS: readonly SoundFile[] = [
     heard: { 500: NOT_LOUDER },
     notice: 'Audio track 2 of 3 is played; track 1 is silent, track 3 is left out.',
   },
+  ...['a.ts', 'a.asf'].map(
+    (file): SoundFile => ({
+      is: `I-04: whose first track is digital silence, ${file}`,
+      file,
+      tracks: [0, 500],
+      encode: [...MAP, ...(file === 'a.ts' ? AAC : ['-c:v', 'wmv2', '-c:a', 'wmav2'])],
+      heard: { 500: NOT_LOUDER },
+      notice: 'Audio track 2 of 2 is played; track 1 is silent.',
+    }),
+  ),
   {
     is: 'I-04: whose tracks are all silent',
     file: 'a.mkv',
@@ -156,24 +179,27 @@ const TRACKS: readonly SoundFile[] = [
   { is: 'I-06: in mono', file: 'a.mp4', tracks: [500], encode: AAC, heard: { 500: NOT_LOUDER } },
 ]
 
-test.each(sampleOf('tracks of sound', TRACKS, 4))('$is: what is heard, and what is left out', async (sound) => {
-  const folder = await newFolder()
-  const file = path.join(folder, sound.file)
-  await ffmpeg(...VIDEO, ...sound.tracks.flatMap(tone), ...sound.encode, '-shortest', file)
-  if (sound.change) {
-    const bytes = await readFile(file)
-    sound.change(bytes)
-    await writeFile(file, bytes)
-  }
-  const video = await openVideo(file)
-  expect(video.plan.notices ?? []).toEqual(sound.notice === undefined ? [] : [sound.notice])
-  const ears = await hear(folder, video)
-  for (const hz of [500, 1300]) {
-    const [left, right] = sound.heard[hz] ?? []
-    expectLevel(levelDb(ears.left, hz), left)
-    expectLevel(levelDb(ears.right, hz), right)
-  }
-})
+test.for(sampleOf('tracks of sound', TRACKS, 4).map((sound) => [sound.is, sound] as const))(
+  '%s: what is heard, and what is left out',
+  async ([, sound]) => {
+    const folder = await newFolder()
+    const file = path.join(folder, sound.file)
+    await ffmpeg(...VIDEO, ...sound.tracks.flatMap(tone), ...sound.encode, '-shortest', file)
+    if (sound.change) {
+      const bytes = await readFile(file)
+      sound.change(bytes)
+      await writeFile(file, bytes)
+    }
+    const video = await openVideo(file)
+    expect(video.plan.notices ?? []).toEqual(sound.notice === undefined ? [] : [sound.notice])
+    const ears = await hear(folder, video)
+    for (const hz of [500, 1300]) {
+      const [left, right] = sound.heard[hz] ?? []
+      expectLevel(levelDb(ears.left, hz, sound.fromS), left)
+      expectLevel(levelDb(ears.right, hz, sound.fromS), right)
+    }
+  },
+)
 
 test('I-06: sound that adds up to more than there is room for has true peaks of at most -1 dB', async () => {
   const folder = await newFolder()
@@ -217,10 +243,10 @@ function expectLevel(db: number, expectedDb: number | undefined) {
   else expect(Math.abs(db - TONE_DB - expectedDb)).toBeLessThan(0.5)
 }
 
-/** The amplitude of a tone in the second second. */
-function levelDb(samples: Float32Array, hz: number): number {
+/** The amplitude of a tone in a second of the sound. */
+function levelDb(samples: Float32Array, hz: number, fromS = 0.8): number {
   let [re, im] = [0, 0]
-  const [from, count] = [40_000, 48_000]
+  const [from, count] = [fromS * 48_000, 48_000]
   for (let i = from; i < from + count; i++) {
     const phase = (2 * Math.PI * hz * i) / 48_000
     re += (samples[i] ?? 0) * Math.cos(phase)
