@@ -1,12 +1,13 @@
 import { createInterface } from 'node:readline'
 import type { Readable } from 'node:stream'
 import { AAC_FRAME_SAMPLES, AAC_RATE_HZ, audioInit, audioSegment, splitAdts } from '../mp4/aac.ts'
+import { type AudioEnd, type AudioRun, encodeChangingAudio, hasFormatChange } from './changing-audio.ts'
 import { type ChunkRequest, type ChunkSink, chunkLimits, firstLine, MIN_LEAD_S, throwIfFailed } from './chunk.ts'
 import { LIMITER, mixSources } from './downmix.ts'
 import { audioClockFilter, audioEncoderArgs, audioInputArgs, SILENCE_BEFORE_START } from './encoder.ts'
 import { InexactSeek, MediaFailure } from './media-failure.ts'
 import { AAC_FRAMES_PER_SEGMENT, type AudioTrackPlan, type Plan } from './plan.ts'
-import { type Reader, runMedia } from './sandbox.ts'
+import { type Reader, runMedia, type Sandbox } from './sandbox.ts'
 
 // Encoded before the chunk's first frame and dropped: with two or fewer, the boundary between chunks clicks. Before the video's first
 // frame it is silence: ffmpeg's encoder makes a loud beginning up to 5 dB louder.
@@ -23,12 +24,29 @@ const ONE_FRAME_S = AAC_FRAME_SAMPLES / AAC_RATE_HZ
  * @returns truncatedAtS: where the audio ends early, because the rest cannot be decoded
  * @throws InexactSeek; MediaFailure `Encoding error`, its message for the owner; the signal's reason
  */
-export async function encodeAudioChunk(
-  { sandbox, source, plan, chunk, signal }: ChunkRequest,
-  sink: ChunkSink,
-): Promise<{ truncatedAtS?: number }> {
+export async function encodeAudioChunk(request: ChunkRequest, sink: ChunkSink): Promise<{ truncatedAtS?: number }> {
+  const { plan, chunk } = request
   const { audioTrack } = plan
   if (!audioTrack) throw new Error('the plan has no audio track')
+  await sink.onInit(audioTrack.renditionId, audioInit(audioTrack.bitrateBps))
+  const begun = await encodeSegments(request, audioTrack, sink, encodeInOneProcess)
+  if (begun.end) return begun.end
+  const rest = {
+    ...chunk,
+    firstSegment: chunk.firstSegment + begun.segments,
+    segmentCount: chunk.segmentCount - begun.segments,
+  }
+  const { end = {} } = await encodeSegments({ ...request, chunk: rest }, audioTrack, sink, encodeChangingAudio)
+  return end
+}
+
+/** @returns how many segments the sink got, and no `end` where the run ended before the chunk's, because channels or rate change */
+async function encodeSegments(
+  { sandbox, source, plan, chunk, signal }: ChunkRequest,
+  audioTrack: AudioTrackPlan,
+  sink: ChunkSink,
+  encode: (sandbox: Sandbox, run: AudioRun) => Promise<AudioEnd>,
+): Promise<{ segments: number; end?: { truncatedAtS?: number } }> {
   const first = chunk.firstSegment * AAC_FRAMES_PER_SEGMENT
   const { frameCount, silentFrames = 0 } = audioTrack
   const count = Math.min(chunk.segmentCount * AAC_FRAMES_PER_SEGMENT, frameCount - first)
@@ -39,22 +57,23 @@ export async function encodeAudioChunk(
   const leadS = chunk.leadS ?? MIN_LEAD_S
   const seekToS = chunk.decodesFromStart ? 0 : Math.max(0, Math.floor(startSample / AAC_RATE_HZ) - leadS)
   const skippedSamples = startSample - seekToS * AAC_RATE_HZ
-  const decoded = countSamples()
   let frames = 0
-  const end = await runMedia(sandbox, {
-    tool: 'ffmpeg',
+  const { end, decodedSamples } = await encode(sandbox, {
     source,
-    inputArgs: [...audioInputArgs(plan), ...(seekToS > 0 ? ['-ss', String(seekToS)] : [])],
-    outputArgs: audioArgs(plan, audioTrack, skippedSamples, dropped + count, first === 0),
-    pipes: [
-      async (bytes) => {
-        frames = await readSegments(bytes, audioTrack, { first, count, dropped }, sink)
-      },
-      decoded.reader,
-    ],
+    plan,
+    audioTrack,
+    seekToS,
+    skippedSamples,
+    frameCount: dropped + count,
+    filters: first === 0 ? [FADE_IN] : [],
+    reader: async (bytes) => {
+      frames = await readSegments(bytes, audioTrack, { first, count, dropped }, sink)
+    },
     limits: chunkLimits(count * ONE_FRAME_S, first * ONE_FRAME_S - seekToS),
     signal,
   })
+  const segments = Math.ceil(frames / AAC_FRAMES_PER_SEGMENT)
+  if (frames < count && hasFormatChange(end)) return { segments }
   const audioEnd = findAudioEnd()
   if (seekToS > 0 && end.errorLines > 0) {
     const isWhole = end.exitCode === 0 && frames === count
@@ -62,10 +81,10 @@ export async function encodeAudioChunk(
   }
   throwIfFailed(end)
   if (frames < count) throw new MediaFailure('Encoding error', 'The audio cannot be read: the file is damaged. Upload it again.')
-  return audioEnd
+  return { segments, end: audioEnd }
 
   function findAudioEnd(): { truncatedAtS?: number } {
-    const endSample = startSample + decoded.samples()
+    const endSample = startSample + decodedSamples
     const announcedEnd = Math.min(first + count, frameCount - silentFrames) * AAC_FRAME_SAMPLES
     // Only with decoder errors: many intact files announce a little more audio than they have.
     const isBroken = end.errorLines > 0 && endSample + TOLERATED_SAMPLES < announcedEnd
@@ -73,14 +92,24 @@ export async function encodeAudioChunk(
   }
 }
 
+/** Decodes and encodes, and ends where the channels or the rate change: see `hasFormatChange`. */
+async function encodeInOneProcess(sandbox: Sandbox, run: AudioRun): Promise<AudioEnd> {
+  const { source, plan, seekToS, reader, limits, signal } = run
+  const decoded = countSamples()
+  const end = await runMedia(sandbox, {
+    tool: 'ffmpeg',
+    source,
+    inputArgs: ['-reinit_filter', '0', ...audioInputArgs(plan, seekToS)],
+    outputArgs: audioArgs(run),
+    pipes: [reader, decoded.reader],
+    limits,
+    signal,
+  })
+  return { end, decodedSamples: decoded.samples() }
+}
+
 /** Outputs the audio, padded with silence, and the sizes of the decoded packets as lines of text. */
-function audioArgs(
-  plan: Plan,
-  audioTrack: AudioTrackPlan,
-  skippedSamples: number,
-  frameCount: number,
-  beginsVideo: boolean,
-): string[] {
+function audioArgs({ plan, audioTrack, skippedSamples, frameCount, filters }: AudioRun): string[] {
   const samples = frameCount * AAC_FRAME_SAMPLES
   const skipped = skippedSamples + SILENCE_BEFORE_START
   const chain = [
@@ -88,7 +117,7 @@ function audioArgs(
     ...LIMITER,
     `atrim=start_sample=${skipped}:end_sample=${skipped + samples}`,
     'asetpts=PTS-STARTPTS',
-    ...(beginsVideo ? [FADE_IN] : []),
+    ...filters,
   ]
   const graph = [
     `${chain.join(',')},asplit=2[whole][real]`,
@@ -130,7 +159,6 @@ async function readSegments(
   let left = dropped
   let next = first
   let frames: Buffer[] = []
-  await sink.onInit(audioTrack.renditionId, audioInit(audioTrack.bitrateBps))
   for await (const frame of splitAdts(bytes)) {
     if (left-- > 0) continue
     frames.push(frame)

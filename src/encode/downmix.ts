@@ -26,6 +26,16 @@ export function mixSources(sources: readonly AudioSource[], clock: readonly stri
   return `${tracks.join('')}${labels.join('')}amix=inputs=${labels.length}:normalize=0`
 }
 
+/**
+ * As `mixSources`, of a stream whose channels change, so that these filters are made again: by names of channels alone. The channel in
+ * the middle is as loud as in a mix of many; mono, which consists of it, is made louder before.
+ */
+export function mixChangingSources(sources: readonly AudioSource[] | undefined, clock: readonly string[]): string {
+  if (sources && sources.length > 1) return mixSources(sources, clock)
+  const louderMono = ["volume='if(eq(nb_channels,1),sqrt(2),1)'", ...stereoFilters({ stream: 0, channels: 6, layout: '5.1' })]
+  return `[0:${sources?.[0]?.stream ?? 'a:0'}]${['aformat=sample_fmts=fltp', ...louderMono, ...clock].join(',')}`
+}
+
 /** The filters that mix one stream to stereo. Not ffmpeg's own: it makes mono 3 dB quieter, and has no way for most numbers of channels. */
 export function stereoFilters(source: AudioSource): string[] {
   const { left, right } = earsOf(source)

@@ -72,9 +72,9 @@ export function videoInputArgs(plan: Plan): string[] {
   return ['-reinit_filter', '0', ...clockArgs(plan)]
 }
 
-/** Input options of every audio run. */
-export function audioInputArgs(plan: Plan): string[] {
-  return clockArgs(plan)
+/** Input options of every audio run. @param seekToS 0: the source is read from its start */
+export function audioInputArgs(plan: Plan, seekToS: number): string[] {
+  return [...clockArgs(plan), ...(seekToS > 0 ? ['-ss', String(seekToS)] : [])]
 }
 
 /** In samples; where the input was sought into, before the place that was sought. */
@@ -88,7 +88,8 @@ export function audioClockFilter({ startS = 0 }: Plan, { byCount }: AudioTrackPl
   // From 40 ms on lip sync is visibly off; below, correcting jitter in the timestamps would click.
   const clock = `aresample=${AAC_RATE_HZ}:async=1:min_hard_comp=0.04:first_pts=-${SILENCE_BEFORE_START}`
   const time = `${byCount ? 'N/SR/TB' : 'PTS'}${startS === 0 ? '' : `-${startS.toFixed(6)}/TB`}`
-  return time === 'PTS' ? [clock] : [`asetpts=${time}`, clock]
+  // Of another rate, ffmpeg counts the silence in that: 1.0 s instead of 0.17 at 8 kHz.
+  return [`aresample=${AAC_RATE_HZ}`, ...(time === 'PTS' ? [] : [`asetpts=${time}`]), clock]
 }
 
 /**

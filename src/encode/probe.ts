@@ -26,6 +26,8 @@ export type Probe = {
     fit?: FrameFit
     /** The highest rate that lasts for half a second, as far as it was looked for. */
     peakRateHz?: number
+    /** False: its first frame has no time, so that an index does not contain it. */
+    firstHasTime?: boolean
     interlaced: boolean
     color: SourceColor
     /** From the video's start to the end of the last frame. */
@@ -55,6 +57,8 @@ const READ_COMPLETELY = ['ogg']
 const LAST_PACKETS = ['-read_intervals', '99999%']
 /** In place of 5 MB: an audio stream of MPEG-TS without a packet in them is known by name only. */
 const READ_FURTHER = ['-probesize', '200M', '-analyzeduration', '600M']
+/** Packets that only start a decoder are before zero; those of Opus by the most, 0.08 s. */
+const MAX_PRIMING_S = 0.1
 /** One for each stream. */
 const MAX_REPORT_LINES = 4_000
 // Above this a sample aspect ratio is taken for a mistake.
@@ -116,10 +120,12 @@ async function describeSource(file: SourceFile, report: Report, lastPackets: Pac
   const audio = await chooseAudio({ ...file, container, durationS: fileS }, audioTracks)
   if (!videoTrack && audio.streams.length === 0)
     throw notMedia('The sound is in a format that this server cannot read: convert it to AAC and upload it again.')
+  const video = videoTrack && (await describeVideo(videoTrack))
   return {
     formatName,
-    isSeekable,
-    videoTrack: videoTrack && (await describeVideo(videoTrack)),
+    // ffmpeg gives frames of a Matroska before zero no time: a seek then ends at the next key frame, and loses the sound up to there.
+    isSeekable: isSeekable && video?.firstHasTime !== false && !(container === 'matroska' && startS < -MAX_PRIMING_S),
+    videoTrack: video,
     // Audio without a decoder is left out: the video is worth showing without it.
     audioTrack: audio.streams.length > 0 ? describeAudio(audio) : undefined,
     notices: [audio.notice, embeddedNotice(report)].filter((notice) => notice !== undefined),
@@ -294,10 +300,10 @@ async function isStill(file: SourceFile, { index = '', codec_name = '', nb_frame
   if (nb_frames !== undefined) return nb_frames === '1'
   if (!IMAGE_CODECS.includes(codec_name)) return false
   const stream = { index, startS, durationS: 1, averageHz: 1, isSeekable: false }
-  return (await readFrameTimes(file, stream, PROBE_LIMITS)).flat().length === 1
+  return (await readFrameTimes(file, stream, PROBE_LIMITS)).runs.flat().length === 1
 }
 
-type Timing = Pick<NonNullable<Probe['videoTrack']>, 'baseRateHz' | 'averageRateHz' | 'fit' | 'peakRateHz'>
+type Timing = Pick<NonNullable<Probe['videoTrack']>, 'baseRateHz' | 'averageRateHz' | 'fit' | 'peakRateHz' | 'firstHasTime'>
 
 async function describeTiming(
   file: SourceFile,
@@ -311,10 +317,10 @@ async function describeTiming(
   // The tables have the time of every frame: with one rate for all of them, one time is enough.
   if (hasExactTimes && baseRateHz === averageRateHz)
     return { ...rates, fit: placeRate(baseRateHz, { firstS: (number(start_time) ?? video.startS) - video.startS, ...video }) }
-  const runs = await readFrameTimes(file, { index, averageHz: averageRateHz, ...video }, PROBE_LIMITS)
+  const { runs, firstHasTime } = await readFrameTimes(file, { index, averageHz: averageRateHz, ...video }, PROBE_LIMITS)
   // A recording that was paused has another phase from there on.
   const fit = fitFrameTimes(runs, [base, average]) ?? fitFrameTimes(runs.slice(0, 1), [base, average])
-  return { ...rates, fit, peakRateHz: peakRate(runs, Math.ceil(baseRateHz / 2)) }
+  return { ...rates, fit, peakRateHz: peakRate(runs, Math.ceil(baseRateHz / 2)), firstHasTime }
 }
 
 function isInterlaced({ field_order = '' }: Entries): boolean {

@@ -20,13 +20,14 @@ export type VideoStream = {
 
 /**
  * Reads when the first frames of a video are shown, and some of its middle.
- * @returns one or two runs of neighboring frames: seconds from the video's start, ascending; empty where they cannot be read
+ * @returns runs: one or two of neighboring frames: seconds from the video's start, ascending; none where they cannot be read.
+ *   firstHasTime: false where the first packet has no time
  */
 export async function readFrameTimes(
   { sandbox, source, signal }: { sandbox: Sandbox; source: SealedSource; signal: AbortSignal | undefined },
   { index, startS, durationS, averageHz, isSeekable }: VideoStream,
   limits: MediaLimits,
-): Promise<number[][]> {
+): Promise<{ runs: number[][]; firstHasTime: boolean }> {
   const frameBytes = source.sizeBytes / (durationS * averageHz)
   const count = Math.round(Math.min(MAX_FRAMES, Math.max(MIN_FRAMES, MAX_READ_BYTES / frameBytes)))
   // Only where the beginning certainly ends before the middle: their packets are distinguished by how many there are.
@@ -42,11 +43,12 @@ export async function readFrameTimes(
     limits,
     signal,
   })
-  if (end.exitCode !== 0 || end.outOfTime) return []
-  return [times.slice(0, count), times.slice(count)]
+  if (end.exitCode !== 0 || end.outOfTime) return { runs: [], firstHasTime: true }
+  const runs = [times.slice(0, count), times.slice(count)]
     .map((run) => run.filter((timeS) => timeS !== undefined).map((timeS) => timeS - startS))
     .map((run) => run.sort((a, b) => a - b))
     .filter((run) => run.length > 0)
+  return { runs, firstHasTime: times.length === 0 || times[0] !== undefined }
 }
 
 /** Undefined: never shown, or without a time. */

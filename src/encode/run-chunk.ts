@@ -17,6 +17,7 @@ import { startNextGeneration } from './next-generation.ts'
 import type { Plan } from './plan.ts'
 import { type GenerationWithKey, openPublication, type Publication, StaleRunError } from './publication.ts'
 import { openRepair } from './repair.ts'
+import { runAll } from './run-all.ts'
 import type { SealedSource } from './sandbox.ts'
 
 type Part = Pick<Chunk, 'kind' | 'firstSegment' | 'segmentCount' | 'decodesFromStart'>
@@ -102,14 +103,6 @@ async function encodeExactly(run: Run, part: Part & { threads: 0 | 1 }, publicat
     threads = 1
   }
   throw new InexactSeek('no two runs gave the same bytes')
-}
-
-/** Runs tasks concurrently. What one throws aborts the others, and is thrown when all have ended. */
-async function runAll(signal: AbortSignal, tasks: readonly ((signal: AbortSignal) => Promise<unknown>)[]): Promise<void> {
-  const failure = new AbortController()
-  const either = AbortSignal.any([signal, failure.signal])
-  await Promise.all(tasks.map((task) => task(either).catch((error) => failure.abort(error))))
-  either.throwIfAborted()
 }
 
 /**

@@ -228,6 +228,35 @@ export async function runMedia(sandbox: Sandbox, run: MediaRun): Promise<MediaEn
 }
 
 /**
+ * Runs ffmpeg in the same sandbox on raw audio that another run has decoded. What it does not read, since it has had enough, is dropped.
+ * @throws as `runMedia` does
+ */
+export async function runOnSamples(
+  sandbox: Sandbox,
+  { samples, outputArgs, ...run }: Omit<MediaRun, 'tool' | 'media' | 'source' | 'inputArgs'> & { samples: RawAudio },
+): Promise<MediaEnd> {
+  run.signal?.throwIfAborted()
+  if (!(await isEncodingAllowed(sandbox))) throw new Failure('unavailable', NOT_OPENED)
+  const { format, rateHz, channels, bytes } = samples
+  const input = ['-f', format, '-ar', String(rateHz), '-ac', String(channels), '-i', 'pipe:0']
+  const args = [
+    '-hide_banner',
+    '-v',
+    'error',
+    '-protocol_whitelist',
+    'pipe',
+    '-format_whitelist',
+    format,
+    ...input,
+    ...outputArgs,
+  ]
+  return throwIfSandboxFailed(await runSandboxed(sandbox, { ...run, tool: 'ffmpeg', stdin: bytes, args }))
+}
+
+/** Samples one after another; `format` is ffmpeg's name of how one is stored. */
+export type RawAudio = { format: 'f32le'; rateHz: number; channels: number; bytes: Readable }
+
+/**
  * Runs ffmpeg without an input file, in the same sandbox if there is one: its own filters generate video and audio.
  * @throws as `runMedia` does
  */
@@ -265,6 +294,7 @@ export function collect(maxBytes: number): { reader: Reader; bytes: () => Buffer
 type SandboxedRun = Pick<MediaRun, 'stdout' | 'pipes' | 'limits' | 'signal'> & {
   tool: MediaRun['tool'] | 'prlimit'
   source?: SealedSource
+  stdin?: Readable
   args: readonly string[]
 }
 
@@ -280,7 +310,7 @@ async function runSandboxed(sandbox: SandboxTools, run: SandboxedRun): Promise<M
   const filter = sandbox.bubblewrap ? systemCallFilter() : undefined
   const child = spawn(sandbox.tools.prlimit, sandboxedArgs(sandbox, run), {
     stdio: [
-      'ignore',
+      run.stdin ? 'pipe' : 'ignore',
       run.stdout ? 'pipe' : 'ignore',
       'pipe',
       ...[...pipes, ...(filter ? [filter] : [])].map(() => 'pipe' as const),
@@ -312,6 +342,7 @@ async function runSandboxed(sandbox: SandboxTools, run: SandboxedRun): Promise<M
     if (child.pid === undefined) await ended // throws: with too many open files there are no outputs either
     if (run.signal?.aborted) killGroup() // between the first check and the listener
     if (filter) writeInput(child.stdio[filterPipe(run)], filter)
+    if (run.stdin) pipeInput(run.stdin, child.stdin)
 
     const errors = { tail: Buffer.alloc(0), lines: 0 }
     const reads = [
@@ -339,6 +370,13 @@ async function runSandboxed(sandbox: SandboxTools, run: SandboxedRun): Promise<M
 function writeInput(stream: unknown, bytes: Buffer) {
   if (!(stream instanceof Writable)) throw new Error('the child has no such input')
   stream.on('error', () => undefined).end(bytes)
+}
+
+/** A child that has ended reads no more: the rest is dropped. */
+function pipeInput(bytes: Readable, stream: Writable | null) {
+  if (!stream) throw new Error('the child has no standard input')
+  stream.on('error', () => undefined).on('close', () => bytes.resume())
+  bytes.pipe(stream)
 }
 
 async function readOutput(stream: unknown, reader: Reader) {

@@ -557,18 +557,6 @@ function beeps(seconds: number): string[] {
   return ['-f', 'lavfi', '-i', `aevalsrc='0.5*sin(2*PI*1000*t)*lt(mod(t+1,2),${BEEP_S})':s=44100:d=${seconds}`]
 }
 
-/** When the beeps of a sound at 48 kHz begin, in seconds. */
-export function findBeeps(samples: Int16Array): number[] {
-  const loud = 0.1 * 32_768
-  const starts: number[] = []
-  for (let at = 0; at < samples.length; at++) {
-    if (Math.abs(samples[at] ?? 0) < loud) continue
-    starts.push(at / 48_000)
-    at += 48_000 // far past its end
-  }
-  return starts
-}
-
 /** The numbers that each frame should show. */
 export function numbersOf(video: OddVideo, frameCount: number): number[] {
   const { shows, waits = 0 } = video.becomes

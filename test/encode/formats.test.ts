@@ -1,21 +1,17 @@
 import { describe, expect, test } from 'vitest'
-import { encodeAudioChunk } from '../../src/encode/audio-chunk.ts'
-import { encodeVideoChunk } from '../../src/encode/chunk.ts'
-import { planChunks, sequentialChunk } from '../../src/encode/chunk-plan.ts'
-import { InexactSeek } from '../../src/encode/media-failure.ts'
 import type { VideoTrackPlan } from '../../src/encode/plan.ts'
-import { samplesOf } from '../pipeline/audio-samples.ts'
 import { sampleOf } from '../sample.ts'
-import { drawnHz, drawnRate, findBeeps, framesOf, makeOddVideo, numbersOf, ODD_VIDEOS, type OddVideo } from './format-matrix.ts'
+import { drawnHz, drawnRate, framesOf, makeOddVideo, numbersOf, ODD_VIDEOS, type OddVideo } from './format-matrix.ts'
 import {
+  beepsOf,
   count,
   type EncodedVideo,
+  encodeAsServed,
   encodeVideo,
   ffmpeg,
   joinRendition,
   measureSquare,
   newFolder,
-  newSink,
   openVideo,
   presentationTimes,
   readNumbers,
@@ -85,28 +81,6 @@ describe.each(MEASURED)('a video $is', (video) => {
   })
 })
 
-/** A video as the service encodes it: chunk by chunk, and in sequence from where a seek was not clean. */
-async function encodeAsServed(video: Awaited<ReturnType<typeof openVideo>>): Promise<EncodedVideo> {
-  const served = newSink()
-  let waiting = planChunks(video.plan)
-  for (let chunk = waiting.shift(); chunk; chunk = waiting.shift()) {
-    const { kind } = chunk
-    const own = newSink()
-    try {
-      if (kind === 'audio') await encodeAudioChunk({ ...video, chunk }, own)
-      else await encodeVideoChunk({ ...video, chunk, threads: 1 }, own)
-    } catch (error) {
-      if (!(error instanceof InexactSeek)) throw error
-      const rest = sequentialChunk([chunk, ...waiting.filter((other) => other.kind === kind)])
-      waiting = [rest, ...waiting.filter((other) => other.kind !== kind)]
-      continue
-    }
-    for (const [id, inits] of own.inits) for (const init of inits) served.onInit(id, init)
-    for (const [id, segments] of own.segments) for (const [segment, bytes] of segments) served.onSegment(id, segment, bytes)
-  }
-  return served
-}
-
 function expectEvenTimes(video: EncodedVideo, id: number, videoTrack: VideoTrackPlan | undefined) {
   if (!videoTrack) return
   const ticks = (videoTrack.timescale * videoTrack.rateDen) / videoTrack.rateNum
@@ -118,11 +92,6 @@ function drawnAt(video: OddVideo, videoTrack: VideoTrackPlan | undefined, number
   if (!videoTrack) return atS
   const number = numbers[Math.min(numbers.length - 1, Math.floor(atS * rateHz(videoTrack)))] ?? 0
   return number / drawnHz(video) + atS - numbers.indexOf(number) / rateHz(videoTrack)
-}
-
-async function beepsOf(folder: string, video: EncodedVideo, renditionId: number): Promise<number[]> {
-  const file = await joinRendition(folder, video, renditionId)
-  return findBeeps(samplesOf(await ffmpeg('-i', file, '-map', '0:a', '-ar', '48000', '-ac', '1', '-f', 's16le', '-')))
 }
 
 /** SSIM of each frame of two videos. */

@@ -10,11 +10,14 @@ import { promisify } from 'node:util'
 import { onTestFinished } from 'vitest'
 import { encodeAudioChunk } from '../../src/encode/audio-chunk.ts'
 import { type ChunkSink, encodeVideoChunk } from '../../src/encode/chunk.ts'
+import { planChunks, sequentialChunk } from '../../src/encode/chunk-plan.ts'
 import { planVideo } from '../../src/encode/grid.ts'
+import { InexactSeek } from '../../src/encode/media-failure.ts'
 import { audioSegmentCount, type Plan, videoSegmentCount } from '../../src/encode/plan.ts'
 import { probeSource } from '../../src/encode/probe.ts'
 import { openSandbox, type Sandbox, type SealedSource } from '../../src/encode/sandbox.ts'
 import { readFragment } from '../../src/mp4/fragments.ts'
+import { samplesOf } from '../pipeline/audio-samples.ts'
 import { keepVideo } from '../videos.ts'
 
 const run = promisify(execFile)
@@ -180,7 +183,9 @@ export function withoutBubblewrap(sandbox: Sandbox): Sandbox {
   return { ...sandbox, folders: [], tools: { ...sandbox.tools, bwrap: undefined }, bubblewrap: false, weak: true }
 }
 
-export async function openVideo(file: string): Promise<{ sandbox: Sandbox; source: SealedSource; plan: Plan }> {
+export type OpenVideo = { sandbox: Sandbox; source: SealedSource; plan: Plan }
+
+export async function openVideo(file: string): Promise<OpenVideo> {
   const sandbox = await openDefaultSandbox()
   const source = await seal(file)
   return { sandbox, source, plan: planVideo(await probeSource(sandbox, source)) }
@@ -206,6 +211,28 @@ export async function encodeVideo(
   return sink
 }
 
+/** A video as the service encodes it: chunk by chunk, and in sequence from where a seek was not clean. */
+export async function encodeAsServed(video: OpenVideo): Promise<EncodedVideo> {
+  const served = newSink()
+  let waiting = planChunks(video.plan)
+  for (let chunk = waiting.shift(); chunk; chunk = waiting.shift()) {
+    const { kind } = chunk
+    const own = newSink()
+    try {
+      if (kind === 'audio') await encodeAudioChunk({ ...video, chunk }, own)
+      else await encodeVideoChunk({ ...video, chunk, threads: 1 }, own)
+    } catch (error) {
+      if (!(error instanceof InexactSeek)) throw error
+      const rest = sequentialChunk([chunk, ...waiting.filter((other) => other.kind === kind)])
+      waiting = [rest, ...waiting.filter((other) => other.kind !== kind)]
+      continue
+    }
+    for (const [id, inits] of own.inits) for (const init of inits) served.onInit(id, init)
+    for (const [id, segments] of own.segments) for (const [segment, bytes] of segments) served.onSegment(id, segment, bytes)
+  }
+  return served
+}
+
 /** A rendition as a player joins it: its init segment, then its segments in order. */
 export async function joinRendition(folder: string, video: EncodedVideo, renditionId: number, only?: number): Promise<string> {
   const [init = Buffer.alloc(0)] = video.inits.get(renditionId) ?? []
@@ -229,4 +256,22 @@ export function presentationTimes(video: EncodedVideo, renditionId: number, samp
 
 export function count(n: number): number[] {
   return Array.from({ length: n }, (_, i) => i)
+}
+
+/** When the beeps of an encoded video begin, in seconds. */
+export async function beepsOf(folder: string, video: EncodedVideo, renditionId: number): Promise<number[]> {
+  const file = await joinRendition(folder, video, renditionId)
+  return findBeeps(samplesOf(await ffmpeg('-i', file, '-map', '0:a', '-ar', '48000', '-ac', '1', '-f', 's16le', '-')))
+}
+
+/** When the beeps of a sound at 48 kHz begin, in seconds. */
+function findBeeps(samples: Int16Array): number[] {
+  const loud = 0.1 * 32_768
+  const starts: number[] = []
+  for (let at = 0; at < samples.length; at++) {
+    if (Math.abs(samples[at] ?? 0) < loud) continue
+    starts.push(at / 48_000)
+    at += 48_000 // far past its end
+  }
+  return starts
 }
