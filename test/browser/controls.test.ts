@@ -117,6 +117,45 @@ test('the title shows in the player unless `title=off`, and on lock screens alwa
   await hidden.until(({ timeS }) => timeS === 4)
 })
 
+test('P-18: while a video plays the screen stays on, and lock screens show its poster, state, place and speed', async () => {
+  const context = await chromium.newContext({ permissions: ['screen-wake-lock'] }) // which Chromium with windows grants by itself
+  await context.addInitScript(`{
+    window.locks = []
+    const request = WakeLock.prototype.request
+    WakeLock.prototype.request = async function (type) {
+      const lock = await request.call(this, type)
+      locks.push(lock)
+      return lock
+    }
+    const setPositionState = MediaSession.prototype.setPositionState
+    MediaSession.prototype.setPositionState = function (position) { window.position = position; setPositionState.call(this, position) }
+  }`)
+  const player = await openPlayer(context, playerAddress(reelgate.url, await reelgate.owner.issueOtp(video), '&loop=true'))
+  const state = () => player.page.evaluate<unknown>('navigator.mediaSession.playbackState')
+  const isScreenHeld = () => player.page.evaluate('locks.some(({ released }) => !released)')
+  await player.play()
+  await player.playsPast(0.5)
+  await expect.poll(isScreenHeld).toBe(true)
+  expect(await state()).toBe('playing')
+  const [artwork] = await player.page.evaluate<{ src: string }[]>('navigator.mediaSession.metadata.artwork')
+  expect((await fetch(artwork?.src ?? '')).headers.get('Content-Type')).toBe('image/jpeg')
+
+  await player.page.keyboard.press('k')
+  await expect.poll(isScreenHeld).toBe(false)
+  expect(await state()).toBe('paused')
+  const { timeS, durationS } = await player.video()
+  expect(await player.page.evaluate('window.position')).toEqual({ duration: durationS, position: timeS, playbackRate: 1 })
+  await player.chooseSetting('Speed', '2 ×')
+  expect(await player.page.evaluate('window.position')).toMatchObject({ playbackRate: 2 })
+
+  await player.page.keyboard.press('k')
+  await expect.poll(isScreenHeld).toBe(true)
+  expect((await reelgate.owner.call('DELETE', `/api/sessions?video=${video}`)).status).toBe(200)
+  await player.shows('refused', 'session-ended.stopped')
+  await expect.poll(isScreenHeld).toBe(false)
+  expect(await state()).toBe('none')
+})
+
 async function watch(options: Record<string, unknown> = {}): Promise<Player> {
   const otp = await reelgate.owner.issueOtp(video, options)
   return openPlayer(await chromium.newContext(), playerAddress(reelgate.url, otp, '&loop=true'))

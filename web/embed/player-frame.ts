@@ -18,7 +18,7 @@ export function createPlayerFrame(root: string, otp: string, options: Readonly<R
   }
   const frame = document.createElement('iframe')
   frame.title = 'Video'
-  frame.allow = 'encrypted-media; fullscreen; autoplay'
+  frame.allow = 'encrypted-media; fullscreen; autoplay; screen-wake-lock'
   frame.referrerPolicy = 'strict-origin' // a whitelist needs the embedding site's origin
   // As high as a container that has a height; in one without, as its width and the video's ratio make it.
   frame.style.cssText = 'display:block;border:0;width:100%;height:100%;aspect-ratio:16/9'

@@ -26,7 +26,14 @@ const NO_CUES = 'WEBVTT\n'
 
 const InnerLoader = Hls.DefaultConfig.loader
 
-type LoaderDeps = { signer: Signer; session: string; segmentPaths: SegmentPaths; report: LoaderReport }
+type LoaderDeps = {
+  signer: Signer
+  session: string
+  segmentPaths: SegmentPaths
+  /** Resolves when the viewer wants to watch: no key is requested before. */
+  keysWanted: Promise<unknown>
+  report: LoaderReport
+}
 type Request = { context: LoaderContext; config: LoaderConfiguration; callbacks: LoaderCallbacks<LoaderContext> }
 
 /** hls.js's loader for one session. */
@@ -106,6 +113,7 @@ class PlaybackLoader implements Loader<LoaderContext> {
     let hasWaited = false
     let hasRenewedPaths = false
     try {
+      if (signed?.operation === 'key') await this.#deps.keysWanted
       while (!signal.aborted) {
         if (!signed) context.url = await segmentPaths.newest(context.url)
         const failed = await this.#attempt(request, signed)
@@ -151,6 +159,18 @@ class PlaybackLoader implements Loader<LoaderContext> {
     callbacks.onError({ code: status, text: refusal.code }, context, null, this.stats)
   }
 
+  /** A segment that came before its key was wanted is parsed later: without this hls.js would measure a slow network. */
+  #forgetWaitForKey(): void {
+    const { loading } = this.stats
+    const loadedMs = performance.now()
+    void this.#deps.keysWanted.then(() => {
+      const waitedMs = performance.now() - loadedMs
+      loading.start += waitedMs
+      loading.first += waitedMs
+      loading.end += waitedMs
+    })
+  }
+
   /** Each inner loader loads once. */
   #renewInner(): void {
     this.#inner = new InnerLoader(this.#config)
@@ -182,6 +202,7 @@ class PlaybackLoader implements Loader<LoaderContext> {
           onSuccess: (response, stats, loaded, details) => {
             if (details instanceof XMLHttpRequest && signed) signer.takeNonce(details.getResponseHeader('Reelgate-Nonce'))
             settle()
+            if (!signed) this.#forgetWaitForKey()
             if (signed?.operation === 'key') report.keyReleased()
             if (signed?.operation === 'playlist') segmentPaths.note(context.url, String(response.data), sentMs)
             callbacks.onSuccess(response, stats, loaded, details)

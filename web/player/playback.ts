@@ -3,6 +3,7 @@ import { type PlayerElements, showDuration } from './elements.ts'
 import type { Floating } from './floating.ts'
 import type { Fullscreen } from './fullscreen.ts'
 import type { Help } from './help.ts'
+import { savesData } from './line-speed.ts'
 import { showMediaSession } from './media-session.ts'
 import { readSettings, rememberPosition } from './memory.ts'
 import type { PlayerOptions } from './options.ts'
@@ -19,6 +20,7 @@ import { createSlotWait } from './slot-wait.ts'
 import { createStallNotice, type StallNotice } from './stall-notice.ts'
 import { openStream, type Stream } from './stream.ts'
 import { startTicker } from './ticker.ts'
+import { keepScreenOn } from './wake-lock.ts'
 import { showWatermarks, type WatermarkGuard } from './watermark-overlay.ts'
 import type { PlayState, SessionAnswer } from './wire.ts'
 
@@ -98,13 +100,15 @@ export function startPlayback(deps: PlaybackDeps, signer: Signer, answer: Sessio
     () => void takeSlot(),
   )
   const position = rememberPositions(video, answer, { signal: life.signal, hasStarted: () => hasStarted })
-  showVideo(deps, signer, answer)
+  showVideo(deps, signer, answer, life.signal)
+  keepScreenOn(video, life.signal)
   const stopTicker = startTicker(tick)
   listenToVideo(deps, { signal: life.signal, start, play, tick, stall, settings })
   playOnAfterPageCache(video, play, life.signal)
   screen.show({ state: 'ready' })
   if (isResumed) offerBeginning(elements, atS, startOver, life.signal)
   if (options.autoplay || wasAskedToPlay) play()
+  else if (!savesData()) whenSeen(video, () => stream.preload(startAtS), life.signal)
   return Object.assign(settings, { stream, playWhenDrawn: () => watermarks?.playWhenDrawn() ?? false, pause })
 
   function showSettings() {
@@ -272,14 +276,31 @@ function playOnAfterPageCache(video: HTMLVideoElement, play: () => void, signal:
   addEventListener('pageshow', ({ persisted }) => persisted && wasPlaying && play(), { signal })
 }
 
+/** Runs once, when some of the element is on the screen: a page may hold many players. */
+function whenSeen(element: Element, run: () => void, signal: AbortSignal): void {
+  const observer = new IntersectionObserver((entries) => {
+    if (!entries.some(({ isIntersecting }) => isIntersecting)) return
+    observer.disconnect()
+    run()
+  })
+  observer.observe(element)
+  signal.addEventListener('abort', () => observer.disconnect())
+}
+
 /** Title, duration and poster. */
-async function showVideo({ elements, root, options }: PlaybackDeps, signer: Signer, answer: SessionAnswer): Promise<void> {
+async function showVideo(
+  { elements, root, options }: PlaybackDeps,
+  signer: Signer,
+  answer: SessionAnswer,
+  signal: AbortSignal,
+): Promise<void> {
   const { title, durationS } = answer.video
   showDuration(elements, durationS)
   if (options.showsTitle) elements.title.textContent = title
   document.title = title
-  showMediaSession(elements.video, title)
-  const url = await posterUrl(signer, root, answer)
+  const poster = posterUrl(signer, root, answer)
+  void showMediaSession(elements.video, title, poster, signal)
+  const url = await poster
   if (url !== undefined) elements.video.poster = url
 }
 

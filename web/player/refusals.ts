@@ -24,6 +24,7 @@ export type RefusalCode = (typeof REFUSAL_CODES)[number]
 /** Waiting that ends by itself. */
 export const WAITING_CODES = [
   ...(['video-not-ready', 'busy', 'unavailable', 'slow-down', 'key-pace', 'stream-limit', 'network', 'offline'] as const),
+  'slow-network',
 ] as const
 export type WaitingCode = (typeof WAITING_CODES)[number]
 
@@ -105,6 +106,7 @@ const SENTENCES = {
   'waiting.stream-limit': 'Still playing on another screen. It continues here when that one is closed.',
   'waiting.retry': 'Trying again in {seconds} s',
   'waiting.network': 'The server does not answer. Playback continues when it does.',
+  'waiting.slow-network': 'Your connection is slow. Playback continues as soon as enough is loaded.',
   'waiting.offline': 'You are offline. Playback continues when the connection is back.',
   'action.try-again': 'Try again',
   'action.play-here': 'Play here',

@@ -1,8 +1,10 @@
 import type { Waiting } from './refusals.ts'
 import type { Screen } from './screen.ts'
 
-/** How long the picture may be still without an explanation. */
+/** How long the picture may be still without an explanation, where requests wait, and where all that is missing is still on its way. */
 const EXPLAIN_AFTER_MS = 2000
+const SLOW_AFTER_MS = 3000
+const SLOW: Waiting = { code: 'slow-network' }
 
 export type StallNotice = {
   isStalled(): boolean
@@ -15,7 +17,7 @@ export type StallNotice = {
   update(): void
 }
 
-/** Explains a stalled picture to the viewer, once it has been still for a while and requests are waiting. */
+/** Explains a stalled picture to the viewer, once it has been still for a while. */
 export function createStallNotice(screen: Screen, video: HTMLVideoElement, hasStarted: () => boolean): StallNotice {
   const waits = new Map<string, Waiting>()
   let stalledSinceMs: number | undefined
@@ -40,7 +42,8 @@ export function createStallNotice(screen: Screen, video: HTMLVideoElement, hasSt
       if (shown.state !== 'playing' && !(shown.state === 'ready' && hasStarted())) return
       const stalledMs = stalledSinceMs === undefined ? 0 : performance.now() - stalledSinceMs
       const [first] = waits.values()
-      const note = stalledMs > EXPLAIN_AFTER_MS && !video.paused ? first : undefined
+      const reason = first ?? (stalledMs > SLOW_AFTER_MS ? SLOW : undefined)
+      const note = stalledMs > EXPLAIN_AFTER_MS && !video.paused ? reason : undefined
       if (shown.state === 'ready' && !note) return
       const before = shown.state === 'playing' ? shown : undefined
       if (before && before.note?.code === note?.code) return

@@ -1,5 +1,6 @@
 import Hls, { type ErrorData, type HlsConfig, type Level } from 'hls.js'
 import { type Captions, createCaptions } from './captions.ts'
+import { isSlowLine, startingBps } from './line-speed.ts'
 import { createLoader, type LoaderReport } from './loader.ts'
 import type { Signer } from './proof.ts'
 import type { Refusal } from './refusals.ts'
@@ -30,7 +31,9 @@ export type StreamReport = Omit<LoaderReport, 'refused'> & {
 
 export type Stream = {
   readonly captions: Pick<Captions, 'list' | 'chosen' | 'choose' | 'language' | 'toggle'>
-  /** Begins to load media, hence to request keys; only from the first press of play on. */
+  /** Loads the first segments of the lowest quality, without their key, where the line may be slow. Fails silently. */
+  preload(atS: number): void
+  /** Begins to play, hence to request keys; only from the first press of play on. */
   start(atS: number): void
   qualities(): readonly Quality[]
   chosenQuality(): number
@@ -51,20 +54,25 @@ export type StreamRequest = {
   captionLanguage?: string
 }
 
-/** Opens a session's stream on the video element. Reads the multivariant playlist immediately, media only after `start`. */
+/** Opens a session's stream on the video element. Reads the multivariant playlist immediately, keys only after `start`. */
 export function openStream(request: StreamRequest, report: StreamReport): Stream {
   const { video, signer, session, playlist, captionLanguage } = request
   const segmentPaths = createSegmentPaths(signer, session)
-  const loader = createLoader({ signer, session, segmentPaths, report: { ...report, refused: stopAndReport } })
-  const hls = new Hls({ ...HLS_CONFIG, loader })
+  let wantKeys = () => {}
+  const keysWanted = new Promise<void>((resolve) => (wantKeys = resolve))
+  const loader = createLoader({ signer, session, segmentPaths, keysWanted, report: { ...report, refused: stopAndReport } })
+  const hls = new Hls({ ...HLS_CONFIG, abrEwmaDefaultEstimate: startingBps(), loader })
   const captions = createCaptions(hls, video, captionLanguage, report.captionsChanged)
   const stopWatchingSeeks = bufferLessAfterSeeks(hls, video)
   const stopRepeatingSeeks = repeatStuckSeeks(video)
   let startAtS: number | undefined
+  let preloadsFromS: number | undefined
   let isStopped = false
   hls.on(Hls.Events.MANIFEST_PARSED, () => {
     report.qualityChanged()
-    if (startAtS !== undefined) start(startAtS) // play was pressed before the playlist was here
+    if (startAtS !== undefined)
+      start(startAtS) // play was pressed before the playlist was here
+    else if (preloadsFromS !== undefined) preload(preloadsFromS)
   })
   hls.on(Hls.Events.LEVEL_SWITCHED, () => report.qualityChanged())
   hls.on(Hls.Events.ERROR, (_event, error) => {
@@ -87,6 +95,7 @@ export function openStream(request: StreamRequest, report: StreamReport): Stream
 
   return {
     captions,
+    preload,
     start,
     qualities() {
       return hls.levels.map(toQuality).sort((a, b) => shortSide(hls.levels[b.index]) - shortSide(hls.levels[a.index]))
@@ -112,18 +121,43 @@ export function openStream(request: StreamRequest, report: StreamReport): Stream
     },
   }
 
+  function preload(atS: number) {
+    if (startAtS !== undefined || isSlowLine() === false) return
+    preloadsFromS = atS
+    if (hls.levels.length === 0) return // when the playlist is here
+    hls.startLevel = 0
+    loadFrom(atS)
+  }
+
   function start(atS: number) {
+    const isPreloaded = preloadsFromS === atS && hls.autoLevelEnabled && isSlowLine() === true
     startAtS = atS
     isStopped = false
+    wantKeys()
     if (hls.levels.length === 0) return hls.loadSource(playlist.href)
-    hls.startLoad(atS > 0 ? atS : -1)
+    if (preloadsFromS !== undefined && !isPreloaded) dropPreloaded()
+    preloadsFromS = undefined
+    if (!isPreloaded) loadFrom(atS)
     captions.load()
   }
 
+  function loadFrom(atS: number) {
+    hls.startLoad(atS > 0 ? atS : -1)
+  }
+
   function stopAndReport(refusal: Refusal) {
+    if (preloadsFromS !== undefined) return dropPreloaded() // what refuses now refuses again when play is pressed
     isStopped = true
     hls.stopLoad()
     report.refused(refusal)
+  }
+
+  /** The next load begins in the quality that suits the line. */
+  function dropPreloaded() {
+    hls.stopLoad()
+    preloadsFromS = undefined
+    hls.startLevel = AUTOMATIC
+    if (hls.autoLevelEnabled) hls.nextLoadLevel = hls.firstAutoLevel
   }
 
   function recover({ fatal, type }: ErrorData) {
@@ -180,7 +214,6 @@ const HLS_CONFIG: Partial<HlsConfig> = {
   backBufferLength: 30,
   enableWorker: false, // hls.js's ES module carries no worker; what is left to do is copying fragments
   capLevelToPlayerSize: true,
-  abrEwmaDefaultEstimate: 1_500_000,
   // Half-lives in seconds of downloading, of which a fast line spends little. After a slow start a line of 8 Mbit/s
   // showed the better picture in 24 s (12 to 16 of them buffer) instead of 32 s with hls.js's 3 and 9.
   abrEwmaFastVoD: 1,

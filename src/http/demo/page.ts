@@ -43,7 +43,7 @@ function screen(page: DemoPage): string {
   if (page.state === 'failed')
     return '<p role="status">The demo video could not be made on this machine. The server’s log says why; your own videos may still play.</p>'
   const query = new URLSearchParams({ otp: page.otp, playbackInfo: page.playbackInfo })
-  return `<iframe src="/player/?${escapeHtml(String(query))}" title="Demo video" allow="encrypted-media; fullscreen; autoplay"></iframe>`
+  return `<iframe src="/player/?${escapeHtml(String(query))}" title="Demo video" allow="encrypted-media; fullscreen; autoplay; screen-wake-lock"></iframe>`
 }
 
 /** Allows its own style and the player in its frame, nothing else. No site may frame this page. */

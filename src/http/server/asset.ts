@@ -47,7 +47,7 @@ export function sendAsset(request: FastifyRequest, reply: FastifyReply, asset: A
 }
 
 /** Whether an `Accept-Encoding` names a coding, with a weight above 0. */
-function acceptsCoding(header: string, coding: string): boolean {
+export function acceptsCoding(header: string, coding: string): boolean {
   return header.split(',').some((entry) => {
     const [name = '', weight = ''] = entry.toLowerCase().split(';')
     return name.trim() === coding && !/^\s*q=0(\.0*)?\s*$/.test(weight)

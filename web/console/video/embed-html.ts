@@ -87,7 +87,7 @@ function iframeHtml(serverUrl: string, player: PlayerOptions): string {
   const more = optionsQuery(player).replaceAll('&', '&amp;')
   const address = `${serverUrl}/player/?otp=${SLOTS.otp}&amp;playbackInfo=${SLOTS.encodedPlaybackInfo}${more}`
   return `<iframe src="${address}"
-  allow="encrypted-media; fullscreen; autoplay"
+  allow="encrypted-media; fullscreen; autoplay; screen-wake-lock"
   width="640" height="360" style="border:0;width:100%;height:auto;aspect-ratio:16/9"></iframe>`
 }
 

@@ -25,7 +25,7 @@ export function PlayerFrame({ videoId, title, options = '', purpose }: PlayerFra
           key={options} // another address in the same frame would be a step of the browser's history
           title={title}
           src={`${installationUrl('player/').href}${query}${options}${whenPlayed}`}
-          allow="encrypted-media; fullscreen; autoplay; picture-in-picture"
+          allow="encrypted-media; fullscreen; autoplay; picture-in-picture; screen-wake-lock"
         />
       )}
     </div>
