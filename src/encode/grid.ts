@@ -73,6 +73,6 @@ function planAudioTrack(source: NonNullable<Probe['audioTrack']>, videoS: number
   const countFrames = (durationS: number) => Math.max(1, Math.ceil((durationS * AAC_RATE_HZ) / AAC_FRAME_SAMPLES))
   const frameCount = countFrames(Math.max(source.durationS, videoS))
   const silentFrames = Math.max(0, frameCount - countFrames(source.announcedS ?? source.durationS))
-  const { sources, hasEmptyPackets: byCount } = source
+  const { sources, hasWrongTimes: byCount } = source
   return { renditionId, bitrateBps: AUDIO_BITRATE_BPS, frameCount, silentFrames, byCount, sources }
 }

@@ -39,8 +39,8 @@ export type Probe = {
     durationS: number
     /** The duration in the container, where it is longer: a damaged end cannot be measured. */
     announcedS?: number
-    /** ffmpeg counts the empty packets of an Ogg as audio: later packets get a wrong time. */
-    hasEmptyPackets?: boolean
+    /** ffmpeg counts the empty packets of an Ogg as audio, and all packets of an ADTS file at the rate of the first. */
+    hasWrongTimes?: boolean
   }
   /** What the owner must know of what is left out, as sentences. */
   notices: readonly string[]
@@ -145,7 +145,8 @@ async function describeSource(file: SourceFile, report: Report, lastPackets: Pac
     const durationS = Math.max(...streams.map(getDurationS))
     const announcedS = Math.max(durationS, lostS, ...streams.map((stream) => number(stream.duration) ?? 0))
     const hasEmptyPackets = container === 'ogg' && streams.some(({ index }) => ends.get(index)?.hasEmptyPackets)
-    return { sources, durationS, announcedS, hasEmptyPackets }
+    const hasWrongTimes = container === 'aac' || hasEmptyPackets
+    return { sources, durationS, announcedS, hasWrongTimes }
   }
 }
 

@@ -28,6 +28,7 @@ const JOINED: readonly Joined[] = [
   { is: 'MPEG-TS', file: 'a.ts', parts: [MONO, STEREO], encode: ['-c:a', 'aac'], video: true, atS: 5.979 },
   { is: 'MPEG-TS of sound alone', file: 'a.ts', parts: [MONO, STEREO], encode: ['-c:a', 'aac'], atS: 6 },
   { is: 'MPEG-TS that gets slower', file: 'a.ts', parts: [STEREO, MONO], encode: ['-c:a', 'aac'], video: true, atS: 5.979 },
+  { is: 'AAC in ADTS', file: 'a.aac', parts: [MONO, STEREO], encode: ['-c:a', 'aac'], atS: 6.035 },
   { is: 'AC-3 in MPEG-TS', file: 'a.ts', parts: [{ ...STEREO }, SURROUND], encode: ['-c:a', 'ac3'], video: true, atS: 6 },
   {
     is: 'AC-3 in Matroska',
