@@ -4,7 +4,7 @@ import { AAC_FRAME_SAMPLES, AAC_RATE_HZ, audioInit, audioSegment, splitAdts } fr
 import { type AudioEnd, type AudioRun, encodeChangingAudio, hasFormatChange } from './changing-audio.ts'
 import { type ChunkRequest, type ChunkSink, chunkLimits, firstLine, MIN_LEAD_S, throwIfFailed } from './chunk.ts'
 import { LIMITER, mixSources } from './downmix.ts'
-import { audioClockFilter, audioEncoderArgs, audioInputArgs, SILENCE_BEFORE_START } from './encoder.ts'
+import { audioClockFilter, audioEncoderArgs, audioInputArgs, companionArgs, SILENCE_BEFORE_START } from './encoder.ts'
 import { InexactSeek, MediaFailure } from './media-failure.ts'
 import { AAC_FRAMES_PER_SEGMENT, type AudioTrackPlan, type Plan } from './plan.ts'
 import { type Reader, runMedia, type Sandbox } from './sandbox.ts'
@@ -99,8 +99,9 @@ async function encodeInOneProcess(sandbox: Sandbox, run: AudioRun): Promise<Audi
   const end = await runMedia(sandbox, {
     tool: 'ffmpeg',
     source,
+    isPiped: plan.isPiped,
     inputArgs: ['-reinit_filter', '0', ...audioInputArgs(plan, seekToS)],
-    outputArgs: audioArgs(run),
+    outputArgs: [...audioArgs(run), ...companionArgs(plan, 'videoTrack')],
     pipes: [reader, decoded.reader],
     limits,
     signal,

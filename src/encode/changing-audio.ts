@@ -2,7 +2,7 @@ import { PassThrough, type Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { AAC_FRAME_SAMPLES, AAC_RATE_HZ } from '../mp4/aac.ts'
 import { LIMITER, mixChangingSources } from './downmix.ts'
-import { audioEncoderArgs, audioInputArgs } from './encoder.ts'
+import { audioEncoderArgs, audioInputArgs, companionArgs } from './encoder.ts'
 import { type AudioBlock, readMatroskaAudio } from './matroska-audio.ts'
 import type { AudioTrackPlan, Plan } from './plan.ts'
 import { runAll } from './run-all.ts'
@@ -57,8 +57,9 @@ export async function encodeChangingAudio(sandbox: Sandbox, run: AudioRun): Prom
   await runAll(signal, [
     async (signal) => {
       const place = (bytes: Readable) => pipeline(bytes, readMatroskaAudio, timeline.place, placed)
-      const args = { inputArgs: audioInputArgs(plan, seekToS), outputArgs: decodingArgs(run), pipes: [place] }
-      ends.decoding = await runMedia(sandbox, { tool: 'ffmpeg', source, ...args, limits, signal })
+      const outputArgs = [...decodingArgs(run), ...companionArgs(plan, 'videoTrack')]
+      const args = { inputArgs: audioInputArgs(plan, seekToS), outputArgs, pipes: [place] }
+      ends.decoding = await runMedia(sandbox, { tool: 'ffmpeg', source, isPiped: plan.isPiped, ...args, limits, signal })
     },
     async (signal) => {
       const samples = { format: 'f32le', rateHz: AAC_RATE_HZ, channels: CHANNELS, bytes: placed } as const

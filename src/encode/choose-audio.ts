@@ -48,6 +48,7 @@ type AudioFile = {
   sandbox: Sandbox
   source: SealedSource
   signal: AbortSignal | undefined
+  isPiped: boolean
   /** ffmpeg's first name of it. */
   container: string
   durationS: number

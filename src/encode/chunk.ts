@@ -1,6 +1,6 @@
 import type { Readable } from 'node:stream'
 import { placeFragment, readFragment, readVideoInit, splitFragments } from '../mp4/fragments.ts'
-import { gridFilter, sourceFilters, videoEncoderArgs, videoFilters, videoInputArgs } from './encoder.ts'
+import { companionArgs, gridFilter, sourceFilters, videoEncoderArgs, videoFilters, videoInputArgs } from './encoder.ts'
 import { videoCodec } from './ladder.ts'
 import { clockTime, InexactSeek, MediaFailure } from './media-failure.ts'
 import type { Plan, VideoRendition, VideoTrackPlan } from './plan.ts'
@@ -65,8 +65,9 @@ export async function encodeVideoChunk(
   const end = await runMedia(sandbox, {
     tool: 'ffmpeg',
     source,
+    isPiped: plan.isPiped,
     inputArgs: [...(threads === 1 ? ONE_THREAD : []), ...videoInputArgs(plan), ...seekArgs(videoTrack, frames)],
-    outputArgs: videoArgs(videoTrack, frames, threads),
+    outputArgs: [...videoArgs(videoTrack, frames, threads), ...companionArgs(plan, 'audioTrack')],
     pipes: [...rungs, ...(frames.startsWithSeek ? [landing] : []), ...lastFrames].map(({ reader }) => reader),
     limits: chunkLimits(frames.count / rateHz(videoTrack), (frames.skipped + frames.trimmed) / rateHz(videoTrack)),
     signal,

@@ -63,18 +63,30 @@ export function gridFilter({ rateNum, rateDen, slotStartS = 0, frameCount, heldF
   if (frameCount - heldFrames === 1)
     return `loop=loop=1:size=1,setpts=N*${rateDen}/${rateNum}/TB,fps=${rateNum}/${rateDen}:start_time=0`
   const shift = slotStartS === 0 ? '' : `settb=1/1000000,setpts=PTS-${Math.round(slotStartS * 1_000_000)},`
-  return `${shift}fps=${rateNum}/${rateDen}:start_time=0`
+  // The last frame is shown even if it lasts for less than half of a slot.
+  return `${shift}fps=${rateNum}/${rateDen}:start_time=0:eof_action=pass`
 }
 
 /** Input options of every video run. */
 export function videoInputArgs(plan: Plan): string[] {
   // A size that changes in mid-video is scaled; by default all filters would restart, and count frames from zero again.
-  return ['-reinit_filter', '0', ...clockArgs(plan)]
+  return ['-reinit_filter', '0', ...inputClockArgs(plan)]
 }
 
 /** Input options of every audio run. @param seekToS 0: the source is read from its start */
 export function audioInputArgs(plan: Plan, seekToS: number): string[] {
-  return [...clockArgs(plan), ...(seekToS > 0 ? ['-ss', String(seekToS)] : [])]
+  return [...inputClockArgs(plan), ...(seekToS > 0 ? ['-ss', String(seekToS)] : [])]
+}
+
+/**
+ * Output options by which ffmpeg also reads the other track, of a source whose clock may jump: it then follows each jump by the same
+ * difference for both.
+ */
+export function companionArgs({ isPiped, videoTrack, audioTrack }: Plan, other: 'videoTrack' | 'audioTrack'): string[] {
+  const audioStreams = audioTrack?.sources?.map(({ stream }) => `0:${stream}`) ?? ['0:a:0']
+  const companions = { videoTrack: videoTrack && ['0:V:0'], audioTrack: audioTrack && audioStreams }[other]
+  if (!isPiped || !companions) return []
+  return [...companions.flatMap((companion) => ['-map', companion]), '-c', 'copy', '-f', 'framecrc', '-y', '/dev/null']
 }
 
 /** In samples; where the input was sought into, before the place that was sought. */
@@ -84,9 +96,10 @@ export const SILENCE_BEFORE_START = 8 * AAC_FRAME_SAMPLES
  * Filters that convert audio to our rate and fill gaps in its timestamps. They begin with silence, after which is time 0: the video's
  * start.
  */
-export function audioClockFilter({ startS = 0 }: Plan, { byCount }: AudioTrackPlan): string[] {
-  // From 40 ms on lip sync is visibly off; below, correcting jitter in the timestamps would click.
-  const clock = `aresample=${AAC_RATE_HZ}:async=1:min_hard_comp=0.04:first_pts=-${SILENCE_BEFORE_START}`
+export function audioClockFilter({ startS = 0, isPiped }: Plan, { byCount }: AudioTrackPlan): string[] {
+  // From 40 ms on lip sync is visibly off; below, correcting jitter in the timestamps would click. Joined clips often overlap by less.
+  const maxErrorS = isPiped ? 0.01 : 0.04
+  const clock = `aresample=${AAC_RATE_HZ}:async=1:min_hard_comp=${maxErrorS}:first_pts=-${SILENCE_BEFORE_START}`
   const time = `${byCount ? 'N/SR/TB' : 'PTS'}${startS === 0 ? '' : `-${startS.toFixed(6)}/TB`}`
   // Of another rate, ffmpeg counts the silence in that: 1.0 s instead of 0.17 at 8 kHz.
   return [`aresample=${AAC_RATE_HZ}`, ...(time === 'PTS' ? [] : [`asetpts=${time}`]), clock]
@@ -96,6 +109,14 @@ export function audioClockFilter({ startS = 0 }: Plan, { byCount }: AudioTrackPl
  * Video and audio are read by separate processes. In containers that are not seekable (MPEG-TS and similar) ffmpeg then counts from
  * the first packet of the stream it reads, unless the input is shifted: a microsecond is enough.
  */
-function clockArgs({ isSeekable }: Plan): string[] {
-  return isSeekable ? [] : ['-itsoffset', '0.000001']
+export function inputClockArgs({
+  isSeekable,
+  isPiped,
+  hasLateAudio,
+}: Pick<Plan, 'isSeekable' | 'isPiped' | 'hasLateAudio'>): string[] {
+  // A track that is copied must be known before.
+  return [...(isPiped && hasLateAudio ? READ_FURTHER : []), ...(isSeekable ? [] : ['-itsoffset', '0.000001'])]
 }
+
+/** In place of 5 MB: an audio stream of MPEG-TS without a packet in them is known by name only. */
+export const READ_FURTHER = ['-probesize', '200M', '-analyzeduration', '600M']

@@ -1,9 +1,9 @@
-import { throwIfFailed } from './chunk.ts'
+import { chunkLimits, throwIfFailed } from './chunk.ts'
 import { encodedColor, scaleOptions } from './color.ts'
 import { sourceFilters, videoFilters, videoInputArgs } from './encoder.ts'
 import { MediaFailure } from './media-failure.ts'
 import type { Plan, VideoTrackPlan } from './plan.ts'
-import { collect, type Reader, runMedia, type Sandbox, type SealedSource, wasKilled } from './sandbox.ts'
+import { collect, type MediaLimits, type Reader, runMedia, type Sandbox, type SealedSource, wasKilled } from './sandbox.ts'
 
 export type Poster = { widthPx: number; heightPx: number; jpeg: Buffer }
 
@@ -22,7 +22,13 @@ const MAX_JPEG_BYTES = 4 * 2 ** 20
 const LIMITS = { cpuS: 120, wallS: 240 }
 
 /** Which frames are candidates: input options, and filters before the frames are counted. */
-type Search = { inputArgs: string[]; filters: string[]; mayHaveErrors: boolean }
+type Search = {
+  isPiped?: boolean | undefined
+  inputArgs: string[]
+  filters: string[]
+  mayHaveErrors: boolean
+  limits: MediaLimits
+}
 
 /** Selects the first candidate that is not dark, in the pass that extracts it: most videos need no second pass. */
 const FIRST_BRIGHT = [
@@ -67,7 +73,10 @@ export async function extractPostersAt(
   const { videoTrack } = plan
   if (!videoTrack) throw new MediaFailure('Encoding error', 'The file has audio only.')
   const inputArgs = [...videoInputArgs(plan), '-threads', '1', '-ss', timeS.toFixed(3), '-t', '20']
-  const search: Search = { inputArgs, filters: [], mayHaveErrors: true }
+  // A pipe is decoded from its start.
+  const { isPiped } = plan
+  const limits = isPiped ? chunkLimits(0, timeS) : LIMITS
+  const search: Search = { isPiped, inputArgs, filters: [], mayHaveErrors: true, limits }
   const posters = await extract({ sandbox, source, videoTrack, search, signal }, 'null')
   if (!posters) throw new MediaFailure('Encoding error', 'There is no frame at this time. Choose one a little earlier.')
   return posters
@@ -79,13 +88,14 @@ type Pass = { sandbox: Sandbox; source: SealedSource; videoTrack: VideoTrackPlan
 function searches(plan: Plan): Search[] {
   // Several threads would each decode a key frame, where one is mostly enough.
   const commonArgs = [...videoInputArgs(plan), '-threads', '1']
-  const fromStart: Search = { inputArgs: [...commonArgs, '-t', '20'], filters: ['fps=1'], mayHaveErrors: true }
+  const { isPiped } = plan
+  const fromStart: Search = {
+    ...{ isPiped, inputArgs: [...commonArgs, '-t', '20'], filters: ['fps=1'], mayHaveErrors: true, limits: LIMITS },
+  }
   if (!plan.isSeekable) return [fromStart]
   const atS = (plan.durationS / 10).toFixed(3)
-  return [
-    { inputArgs: [...commonArgs, '-skip_frame', 'nokey', '-ss', atS, '-t', '120'], filters: [], mayHaveErrors: false },
-    fromStart,
-  ]
+  const inputArgs = [...commonArgs, '-skip_frame', 'nokey', '-ss', atS, '-t', '120']
+  return [{ inputArgs, filters: [], mayHaveErrors: false, limits: LIMITS }, fromStart]
 }
 
 /** The number of the brightest candidate; undefined when there is none, or the decoder reported errors where it must not. */
@@ -128,8 +138,8 @@ function candidateFilters({ videoTrack, search }: Pass): string[] {
 
 /** @returns whether the output may be used. @throws when a time limit or a signal ended it: that is no finding about the video */
 async function runSearch({ sandbox, source, search, signal }: Pass, outputArgs: string[], pipes: Reader[]): Promise<boolean> {
-  const { inputArgs, mayHaveErrors } = search
-  const end = await runMedia(sandbox, { tool: 'ffmpeg', source, inputArgs, outputArgs, pipes, limits: LIMITS, signal })
+  const { mayHaveErrors, isPiped, inputArgs, limits } = search
+  const end = await runMedia(sandbox, { tool: 'ffmpeg', source, isPiped, inputArgs, outputArgs, pipes, limits, signal })
   if (end.outOfTime || wasKilled(end)) throwIfFailed(end)
   return mayHaveErrors || (end.errorLines === 0 && end.exitCode === 0)
 }

@@ -35,7 +35,8 @@ const MAX_DENOMINATOR = 10_000
  */
 export function fitFrameTimes(runs: readonly (readonly number[])[], announced: readonly FrameRate[]): FrameFit | undefined {
   const [first = []] = runs
-  if (first.length < MIN_FRAMES) return undefined
+  // Frames that share their times have no rate.
+  if (first.length < MIN_FRAMES || !(typicalStep(first) > 0)) return undefined
   const measuredHz = measureRate(runs)
   const simple = simpleRates(measuredHz).map((rate) => ({ ...place(runs, rate), handicap: 0 }))
   const others = [...announced.map(hzOf), measuredHz].map((hz) => ({ ...place(runs, toFraction(hz)), handicap: PREFERENCE }))
@@ -60,6 +61,12 @@ export function placeRate(hz: number, { firstS, durationS }: { firstS: number; d
   const [nearest] = simpleRates(hz).sort((a, b) => differenceHz(a) - differenceHz(b))
   const rate = nearest && differenceHz(nearest) * durationS < 0.25 ? nearest : toFraction(hz)
   return { rate, startS: place([[firstS]], rate).startS }
+}
+
+/** The fit of a rate that is exact. @returns undefined where the frames do not keep to it, such as those of joined clips */
+export function fitRate(runs: readonly (readonly number[])[], rate: FrameRate): FrameFit | undefined {
+  const { isConstant, startS } = place(runs, rate)
+  return isConstant ? { rate, startS } : undefined
 }
 
 /** The largest number of frames a second that lasts for `count` frames. */

@@ -6,8 +6,9 @@ import type { Probe } from './probe.ts'
 
 const SEGMENT_S = 4
 const AUDIO_BITRATE_BPS = 128_000
-// Audio often ends a little after the video. Where it is longer by more (slides, a talk over a cover image), the last frame is held.
-const TOLERATED_AUDIO_EXCESS_S = 0.5
+// Audio often ends a little after the video. Where it is longer by more (slides, a talk over a cover image), the last frame is held, as
+// it is where the container says so.
+const TOLERATED_EXCESS_S = 0.5
 
 /** Decides a video's grid and ladder. Pure: the same probe always gives the same plan. */
 export function planVideo(probe: Probe): Plan {
@@ -20,8 +21,13 @@ export function planVideo(probe: Probe): Plan {
   const audioTrack = source.audioTrack && planAudioTrack(source.audioTrack, videoS, (videoTrack?.renditions.length ?? 0) + 1)
   const audioS = audioTrack ? (audioTrack.frameCount * AAC_FRAME_SAMPLES) / AAC_RATE_HZ : 0
   const durationS = Math.max(videoS, audioS)
-  const { isSeekable, notices } = probe
-  const unusual = { ...(startS > 0 ? { startS } : {}), ...(notices.length > 0 ? { notices } : {}) }
+  const { isSeekable, isPiped, hasLateAudio, notices } = probe
+  const unusual = {
+    ...(startS > 0 ? { startS } : {}),
+    ...(isPiped ? { isPiped } : {}),
+    ...(hasLateAudio ? { hasLateAudio } : {}),
+    ...(notices.length > 0 ? { notices } : {}),
+  }
   return { videoTrack, audioTrack, durationS, ...unusual, isSeekable }
 }
 
@@ -35,7 +41,12 @@ function usableFit({ fit, interlaced, averageRateHz = 0 }: VideoSource): VideoSo
 
 function startFrom(startS: number, { videoTrack, audioTrack }: Probe): Pick<Probe, 'videoTrack' | 'audioTrack'> {
   return {
-    videoTrack: videoTrack && { ...videoTrack, durationS: videoTrack.durationS - startS },
+    videoTrack: videoTrack && {
+      ...videoTrack,
+      durationS: videoTrack.durationS - startS,
+      lastFrameS: videoTrack.lastFrameS && videoTrack.lastFrameS - startS,
+      shownS: videoTrack.shownS && videoTrack.shownS - startS,
+    },
     audioTrack: audioTrack && {
       ...audioTrack,
       durationS: audioTrack.durationS - startS,
@@ -47,8 +58,11 @@ function startFrom(startS: number, { videoTrack, audioTrack }: Probe): Pick<Prob
 function planVideoTrack(source: VideoSource, fit: VideoSource['fit'], audioS: number): VideoTrackPlan {
   const { slotStartS, ...rate } = fit ? planConstantRate(fit) : { ...chooseVaryingRate(source), slotStartS: 0 }
   const hz = rate.rateNum / rate.rateDen
-  const sourceFrames = Math.max(1, Math.round(source.durationS * hz))
-  const heldFrames = audioS > source.durationS + TOLERATED_AUDIO_EXCESS_S ? Math.max(0, Math.ceil(audioS * hz) - sourceFrames) : 0
+  // Even if the last frame is shown for less than half of a slot.
+  const lastFrame = Math.round(((source.lastFrameS ?? 0) - slotStartS) * hz)
+  const sourceFrames = Math.max(1, Math.round(source.durationS * hz), lastFrame + 1)
+  const longestS = Math.max(audioS, source.shownS ?? 0)
+  const heldFrames = longestS > source.durationS + TOLERATED_EXCESS_S ? Math.max(0, Math.ceil(longestS * hz) - sourceFrames) : 0
   return {
     ...rate,
     ...(slotStartS === 0 ? {} : { slotStartS }),

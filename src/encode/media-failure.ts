@@ -32,6 +32,12 @@ export function truncationReason(stream: 'video' | 'audio', atS: number, duratio
   return `${subject} breaks off at ${clockTime(atS)} of ${clockTime(durationS)}.`
 }
 
+/** A notice for the owner of a video whose file was cut off. @param announcedS how long the file says that it is; 0: it does not */
+export function breakOffNotice(atS: number, announcedS: number): string {
+  const whole = announcedS > atS ? ` of ${clockTime(announcedS)}` : ''
+  return `The file breaks off at ${clockTime(atS)}${whole}: it was cut off. To have all of it, upload the whole file again.`
+}
+
 /** A time in a video as players show it: 0:08, 75:03. */
 export function clockTime(seconds: number): string {
   return `${Math.floor(seconds / 60)}:${String(Math.floor(seconds % 60)).padStart(2, '0')}`

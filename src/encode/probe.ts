@@ -1,12 +1,23 @@
 import { type AudioChoice, chooseAudio, isDecodableAudio, isUnknownAudio } from './choose-audio.ts'
 import { describeColor, type SourceColor } from './color.ts'
+import { inputClockArgs, READ_FURTHER } from './encoder.ts'
 import { type Entries, entriesOf, fraction, number, ratio, readLines } from './ffprobe-lines.ts'
 import { MIN_RATE_HZ } from './frame-rate.ts'
-import { type FrameFit, fitFrameTimes, peakRate, placeRate } from './frame-times.ts'
-import { MediaFailure } from './media-failure.ts'
+import { type FrameFit, fitFrameTimes, fitRate, peakRate, placeRate } from './frame-times.ts'
+import { breakOffNotice, MediaFailure } from './media-failure.ts'
 import type { AudioSource } from './plan.ts'
 import { readFrameTimes } from './read-frame-times.ts'
-import { MAX_PIXELS, type MediaEnd, runMedia, type Sandbox, type SealedSource, SIGKILL_EXIT, wasKilled } from './sandbox.ts'
+import { readTimelines } from './read-timeline.ts'
+import {
+  MAX_PIXELS,
+  type MediaEnd,
+  type MediaRun,
+  runMedia,
+  type Sandbox,
+  type SealedSource,
+  SIGKILL_EXIT,
+  wasKilled,
+} from './sandbox.ts'
 
 /** What a source is, as far as planning needs it. Times count from the video's start: the earliest stream's first moment. */
 export type Probe = {
@@ -14,6 +25,10 @@ export type Probe = {
   formatName: string
   /** Whether a seek in this container is frame-exact; measured on 38 files. */
   isSeekable: boolean
+  /** Whether it is read from its start to its end: its clock may jump, or it was cut off so that seeks fail. */
+  isPiped?: boolean
+  /** Whether its audio is known only after more than 5 MB. */
+  hasLateAudio?: boolean
   videoTrack?: {
     /** As shown: rotation and sample aspect ratio applied. May be fractions of a pixel. */
     widthPx: number
@@ -32,6 +47,10 @@ export type Probe = {
     color: SourceColor
     /** From the video's start to the end of the last frame. */
     durationS: number
+    /** When the last frame begins, where it is known. */
+    lastFrameS?: number
+    /** How long the last frame is shown, where the container says that it is longer than its packet. */
+    shownS?: number
   }
   audioTrack?: {
     /** The streams that are heard, together. */
@@ -51,12 +70,14 @@ const MAX_MEGAPIXELS = MAX_PIXELS / 1_000_000
 // The rest (mpegts, mpeg, ogg, asf, mp3, aac, mxf) loses or shifts frames after a seek, or was never tried.
 const SEEKABLE = ['mov', 'matroska', 'avi', 'flv', 'wav', 'flac']
 const PROBE_LIMITS = { cpuS: 30, wallS: 60 }
+/** ffmpeg marks their clocks as able to jump: in joined files and recordings with gaps the last time does not tell the duration. */
+const JUMPING = ['mpegts', 'mpeg']
 // After a seek, the last packets have wrong times.
 const READ_COMPLETELY = ['ogg']
+/** What is missing at the end of a file that was cut off: no less would be noticed. */
+const NOTICED_S = 1
 /** From the last key frame on. */
 const LAST_PACKETS = ['-read_intervals', '99999%']
-/** In place of 5 MB: an audio stream of MPEG-TS without a packet in them is known by name only. */
-const READ_FURTHER = ['-probesize', '200M', '-analyzeduration', '600M']
 /** Packets that only start a decoder are before zero; those of Opus by the most, 0.08 s. */
 const MAX_PRIMING_S = 0.1
 /** One for each stream. */
@@ -64,12 +85,20 @@ const MAX_REPORT_LINES = 4_000
 // Above this a sample aspect ratio is taken for a mistake.
 const MAX_ASPECT_RATIO = 20
 
-type Report = { streams: readonly Entries[]; format: Entries; hasChapters: boolean }
+type Report = {
+  streams: readonly Entries[]
+  format: Entries
+  hasChapters: boolean
+  /** It can be opened as a pipe only. */
+  isPiped?: boolean
+  /** Its audio is known only after more than 5 MB. */
+  hasLateAudio?: boolean
+}
 const REPORTED = [
   'format=format_name,start_time,duration',
   'stream=index,codec_type,codec_name,width,height,sample_aspect_ratio,r_frame_rate,avg_frame_rate,has_b_frames,closed_captions,field_order,pix_fmt,color_range,color_space,color_transfer,color_primaries,sample_fmt,sample_rate,channels,channel_layout,start_time,duration,nb_frames',
   'stream_disposition=attached_pic,default',
-  'stream_tags=language,title',
+  'stream_tags=language,title,DURATION',
   'stream_side_data=rotation',
   'chapter=id',
 ].join(':')
@@ -84,7 +113,13 @@ export async function probeSource(sandbox: Sandbox, source: SealedSource, signal
   const { report, ...lastPackets } = await readPackets(file, LAST_PACKETS)
   const tables = report ?? (await readReport(file))
   const hasLateAudio = tables.streams.some(isUnknownAudio) && !tables.streams.some(isDecodableAudio)
-  return describeSource(file, hasLateAudio ? await readReport(file, READ_FURTHER) : tables, lastPackets)
+  if (!hasLateAudio) return describeSource(file, tables, lastPackets)
+  const isPiped = tables.isPiped === true
+  return describeSource(
+    file,
+    { ...(await readReport(file, { inputArgs: READ_FURTHER, isPiped })), isPiped, hasLateAudio },
+    lastPackets,
+  )
 }
 
 type SourceFile = { sandbox: Sandbox; source: SealedSource; signal: AbortSignal | undefined }
@@ -95,19 +130,23 @@ async function describeSource(file: SourceFile, report: Report, lastPackets: Pac
   if (!videoTrack && audioTracks.length === 0) throw notMedia('The file contains neither video nor audio.')
   if (videoTrack) assertSupportedVideo(videoTrack)
 
-  const { ends, isDamaged } = await readEnds(file, report, lastPackets)
-  // A stream with a lost end is taken to be as long as the file.
-  const lostS = isDamaged ? (number(report.format.duration) ?? 0) : 0
-  const startS = number(report.format.start_time) ?? 0
   const { format_name: formatName = '' } = report.format
   const [container = ''] = formatName.split(',')
+  const reading = chooseReading(report, READ_COMPLETELY.includes(container) ? await readPackets(file, []) : lastPackets)
+  const { isPiped, isDamaged } = reading
+  const audio = await chooseAudio({ ...file, isPiped, container, durationS: reading.endS }, audioTracks)
+  if (!videoTrack && audio.streams.length === 0)
+    throw notMedia('The sound is in a format that this server cannot read: convert it to AAC and upload it again.')
+  const indexes = [videoTrack, ...audio.streams].flatMap((stream) => stream?.index ?? [])
+  const { extents, isBrokenOff } = await readExtents(file, reading, indexes)
+  const announcedS = number(report.format.duration) ?? 0
+  // A stream with a lost end is taken to be as long as the file.
+  const lostS = isDamaged ? announcedS : 0
+  const startS = number(report.format.start_time) ?? 0
   const getDurationS = (stream: Entries) => {
     // Packets of CAF may have no duration; its table is always right.
-    const endS = container === 'caf' ? undefined : ends.get(stream.index)?.endS
-    // AVI knows decoding times only: with B-frames everything is shown that much later.
-    const delayS =
-      container === 'avi' ? (number(stream.has_b_frames) ?? 0) / (ratio(stream.avg_frame_rate) ?? Number.POSITIVE_INFINITY) : 0
-    const durationS = endS !== undefined ? endS - startS + delayS : (number(stream.duration) ?? number(report.format.duration))
+    const endS = container === 'caf' ? undefined : extents.get(stream.index)?.endS
+    const durationS = endS !== undefined ? endS + delayOf(stream) : (number(stream.duration) ?? number(report.format.duration))
     if (durationS === undefined || !(durationS > 0))
       throw notMedia('The file does not say how long it is, and its end could not be read.')
     if (durationS > MAX_DURATION_S) {
@@ -115,48 +154,63 @@ async function describeSource(file: SourceFile, report: Report, lastPackets: Pac
     }
     return durationS
   }
-  const isSeekable = SEEKABLE.includes(container)
-  const fileS = Math.max(number(report.format.duration) ?? 0, ...ends.values().map(({ endS }) => endS - startS))
-  const audio = await chooseAudio({ ...file, container, durationS: fileS }, audioTracks)
-  if (!videoTrack && audio.streams.length === 0)
-    throw notMedia('The sound is in a format that this server cannot read: convert it to AAC and upload it again.')
+  /** AVI knows decoding times only: with B-frames everything is shown that much later. */
+  const delayOf = (stream: Entries) =>
+    container === 'avi' ? (number(stream.has_b_frames) ?? 0) / (ratio(stream.avg_frame_rate) ?? Number.POSITIVE_INFINITY) : 0
+  const isSeekable = SEEKABLE.includes(container) && !isPiped
+  const endS = Math.max(...extents.values().map((extent) => extent.endS))
+  const breakOff = isBrokenOff ? breakOffNotice(endS, announcedDuration(report)) : undefined
   const video = videoTrack && (await describeVideo(videoTrack))
   return {
     formatName,
     // ffmpeg gives frames of a Matroska before zero no time: a seek then ends at the next key frame, and loses the sound up to there.
     isSeekable: isSeekable && video?.firstHasTime !== false && !(container === 'matroska' && startS < -MAX_PRIMING_S),
+    isPiped,
+    hasLateAudio: reading.hasLateAudio,
     videoTrack: video,
     // Audio without a decoder is left out: the video is worth showing without it.
     audioTrack: audio.streams.length > 0 ? describeAudio(audio) : undefined,
-    notices: [audio.notice, embeddedNotice(report)].filter((notice) => notice !== undefined),
+    notices: [breakOff, audio.notice, embeddedNotice(report)].filter((notice) => notice !== undefined),
   }
 
   async function describeVideo(stream: Entries): Promise<NonNullable<Probe['videoTrack']>> {
     const look = { ...describeShape(stream), interlaced: isInterlaced(stream), color: describeColor(stream) }
-    const knownS = (ends.get(stream.index)?.endS ?? startS) - startS
+    const knownS = extents.get(stream.index)?.endS ?? 0
     if (audio.streams.length > 0 && knownS < MAX_STILL_S && (await isStill(file, stream, startS)))
       return { ...look, ...STILL, durationS: 1 / STILL.averageRateHz }
     const durationS = Math.max(getDurationS(stream), lostS)
-    const timing = await describeTiming(file, stream, { startS, durationS, isSeekable, hasExactTimes: container === 'mov' })
-    return { ...look, ...timing, durationS }
+    const extent = extents.get(stream.index)
+    const span = { startS, durationS, isSeekable, isPiped, runs: extent?.runs, hasExactTimes: container === 'mov' }
+    return {
+      ...look,
+      ...(await describeTiming(file, stream, span)),
+      durationS,
+      ...(extent?.lastS === undefined ? {} : { lastFrameS: extent.lastS + delayOf(stream) }),
+      ...(isBrokenOff || container !== 'matroska' ? {} : { shownS: Math.min(durationOf(stream['tag:DURATION']), announcedS) }),
+    }
   }
 
   function describeAudio({ streams, sources }: AudioChoice): NonNullable<Probe['audioTrack']> {
     const durationS = Math.max(...streams.map(getDurationS))
-    const announcedS = Math.max(durationS, lostS, ...streams.map((stream) => number(stream.duration) ?? 0))
-    const hasEmptyPackets = container === 'ogg' && streams.some(({ index }) => ends.get(index)?.hasEmptyPackets)
+    const statedS = isBrokenOff ? [] : streams.map((stream) => number(stream.duration) ?? 0)
+    const announcedS = Math.max(durationS, lostS, ...statedS)
+    const hasEmptyPackets = container === 'ogg' && streams.some(({ index }) => extents.get(index)?.hasEmptyPackets)
     const hasWrongTimes = container === 'aac' || hasEmptyPackets
     return { sources, durationS, announcedS, hasWrongTimes }
   }
 }
 
 /** Reads the tables alone, and says what is wrong with a file whose packets could not be read. */
-async function readReport({ sandbox, source, signal }: SourceFile, inputArgs: readonly string[] = []): Promise<Report> {
+async function readReport(
+  { sandbox, source, signal }: SourceFile,
+  { inputArgs = [], isPiped = false }: Pick<MediaRun, 'inputArgs' | 'isPiped'> = {},
+): Promise<Report> {
   const lines: string[] = []
   const end = await runMedia(sandbox, {
     tool: 'ffprobe',
     source,
     inputArgs,
+    isPiped,
     outputArgs: ['-of', 'compact', '-show_entries', REPORTED],
     stdout: (bytes) => readLines(bytes, (line) => keepLine(lines, line)),
     limits: PROBE_LIMITS,
@@ -165,6 +219,9 @@ async function readReport({ sandbox, source, signal }: SourceFile, inputArgs: re
   const size = /Picture size (\d+)x(\d+)/.exec(end.stderr)
   if (size) throw tooManyPixels(Number(size[1]), Number(size[2]))
   throwIfCrashed(end)
+  // With seeks, all tables of a fragmented MP4 are read first, and the last one may be cut off.
+  if (end.exitCode !== 0 && !isPiped && end.stderr.includes('error reading header'))
+    return { ...(await readReport({ sandbox, source, signal }, { inputArgs, isPiped: true })), isPiped: true }
   if (end.exitCode !== 0) throw notMedia(whyUnreadable(end))
   if (lines.length > MAX_REPORT_LINES) throw notMedia(TOO_MANY_STREAMS)
   return toReport(lines)
@@ -183,36 +240,101 @@ function assertSupportedVideo(videoTrack: Entries) {
   }
 }
 
-/**
- * Where each stream's last packet ends, in the container's time. A stream's stated duration can be wrong (a late start, a longer
- * other stream, a cut), its last packet cannot; reading from the last key frame on takes about 2 MB.
- * @returns isDamaged: the file was read completely, with errors
- */
-async function readEnds(
-  file: SourceFile,
-  report: Report,
-  lastPackets: PacketReading,
-): Promise<{ ends: StreamEnds; isDamaged: boolean }> {
+/** A stream of a source. Times in seconds from the video's start. */
+type Extent = { lastS: number; endS: number; hasEmptyPackets: boolean; runs?: number[][] }
+/** By the streams' numbers. */
+type Extents = Map<string | undefined, Extent>
+
+/** How a source must be read, after its last packets were. */
+type Reading = {
+  container: string
+  isPiped: boolean
+  /** Its last packets tell how far each stream goes. */
+  extents?: Extents
+  /** How long it is by what is known so far, and by its own tables. */
+  endS: number
+  announcedS: number
+  /** Its tables refer to bytes that it does not have. */
+  endsEarly: boolean
+  /** It was read completely, with errors. */
+  isDamaged: boolean
+  hasLateAudio: boolean
+}
+
+/** What ffmpeg says of a file that is shorter than its own tables. */
+const POINTS_PAST_END = /partial file|ended prematurely|discard read did not get all/
+
+function chooseReading(report: Report, { end, ends }: PacketReading): Reading {
   const [container = ''] = (report.format.format_name ?? '').split(',')
-  const isMov = container === 'mov'
-  const isReadWhole = READ_COMPLETELY.includes(container)
-  let { end, ends } = isReadWhole ? await readPackets(file, []) : lastPackets
+  const startS = number(report.format.start_time) ?? 0
+  const announcedS = number(report.format.duration) ?? 0
+  const extents: Extents = new Map(
+    ends.entries().map(([index, { lastS, endS, ...rest }]) => [index, { lastS: lastS - startS, endS: endS - startS, ...rest }]),
+  )
+  const readS = Math.max(0, ...extents.values().map((extent) => extent.endS))
+  const isOutOfTime = end.outOfTime || end.exitCode === SIGKILL_EXIT
+  if (!isOutOfTime) throwIfCrashed(end)
   // A file that was cut off or recorded live can send the seek nowhere: there is nothing, or its first packets pass for its last.
-  if ((end.errorLines > 0 || ends.size === 0) && !isMov) ({ end, ends } = await readPackets(file, []))
-  // A read that a time limit ended did not reach the end. The limit of processor time ends it with SIGKILL.
-  if (end.outOfTime || end.exitCode === SIGKILL_EXIT) return { ends: new Map(), isDamaged: false }
-  throwIfCrashed(end)
-  const hasTable = report.streams.some((stream) => (number(stream.nb_frames) ?? 0) > 0)
-  if (isMov && ((hasTable && ends.size === 0) || end.stderr.includes('partial file'))) {
-    throw notMedia(
-      'The file ends before its last frame: it was cut off during its upload, or refers to another file. Upload the whole file again.',
-    )
+  const isWhole = extents.size > 0 && end.errorLines === 0 && (container === 'mov' || readS + NOTICED_S > announcedS)
+  const isJumping = JUMPING.includes(container)
+  // Seeks in an AVI whose end is missing leave nothing of it.
+  const isPiped = isJumping || report.isPiped === true || (container === 'avi' && !isWhole && !isOutOfTime)
+  const endsEarly = !isJumping && (report.isPiped === true || POINTS_PAST_END.test(end.stderr))
+  const reading = {
+    container,
+    isPiped,
+    endS: Math.max(readS, announcedS),
+    announcedS,
+    endsEarly,
+    isDamaged: false,
+    hasLateAudio: report.hasLateAudio === true,
   }
-  return { ends, isDamaged: isReadWhole && end.errorLines > 0 }
+  // A read that a time limit ended did not reach the end.
+  if (isOutOfTime && !isJumping) return { ...reading, extents: new Map() }
+  if (READ_COMPLETELY.includes(container)) return { ...reading, extents, isDamaged: end.errorLines > 0 }
+  return isWhole && !isJumping ? { ...reading, extents } : reading
+}
+
+/**
+ * How far each stream goes. A stream's stated duration can be wrong (a late start, a longer other stream, a cut), its last packet
+ * cannot; reading from the last key frame on takes about 2 MB. A clock that may jump is read completely, as is a file that was cut off.
+ * @returns isBrokenOff: it ends before what it contains by its own tables
+ */
+async function readExtents(
+  file: SourceFile,
+  { container, isPiped, extents: known, announcedS, endsEarly, hasLateAudio }: Reading,
+  indexes: readonly string[],
+): Promise<{ extents: Extents; isBrokenOff: boolean }> {
+  if (known) return { extents: known, isBrokenOff: false }
+  const isJumping = JUMPING.includes(container)
+  const inputArgs = inputClockArgs({ isSeekable: SEEKABLE.includes(container) && !isPiped, isPiped, hasLateAudio })
+  const extents: Extents = new Map()
+  let isBrokenOff = endsEarly
+  // Tracks of a clock that may jump together. Others apart: where one of them cannot be read further, the next may be.
+  for (const together of isJumping ? [indexes] : indexes.map((index) => [index])) {
+    const { end, timelines } = await readTimelines(file, together, { isPiped, inputArgs })
+    throwIfCrashed(end)
+    for (const [index, timeline] of timelines) extents.set(index, timeline)
+    isBrokenOff ||=
+      !isJumping && (timelines.values().some((timeline) => timeline.isBrokenOff) || POINTS_PAST_END.test(end.stderr))
+  }
+  isBrokenOff ||= container === 'avi' && Math.max(...extents.values().map(({ endS }) => endS)) + NOTICED_S < announcedS
+  if (extents.size === 0 && (isBrokenOff || container === 'mov'))
+    throw notMedia(
+      'The file ends before its first frame: it was cut off during its upload, or refers to another file. Upload the whole file again.',
+    )
+  return { extents, isBrokenOff }
+}
+
+/** What a file that was cut off says of its length; 0: nothing that can be relied on. Of fragments and in an AVI ffmpeg estimates it. */
+function announcedDuration({ format, streams }: Report): number {
+  const { format_name = '', duration } = format
+  const isOfFragments = format_name.startsWith('mov') && streams.every(({ nb_frames }) => nb_frames === undefined)
+  return isOfFragments || format_name === 'avi' ? 0 : (number(duration) ?? 0)
 }
 
 /** By the streams' numbers. */
-type StreamEnds = Map<string | undefined, { endS: number; hasEmptyPackets: boolean }>
+type StreamEnds = Map<string | undefined, { lastS: number; endS: number; hasEmptyPackets: boolean }>
 type PacketReading = { end: MediaEnd; ends: StreamEnds }
 
 /** @returns the report as well, unless something was wrong: ffprobe takes longer to start than to read either of them. */
@@ -244,11 +366,12 @@ function keepLine(lines: string[], line: string) {
 function keepEnd(line: string, ends: StreamEnds) {
   const { stream_index, pts_time, dts_time, duration_time, size, flags = '' } = entriesOf(line)
   if (flags.includes('D')) return // outside the edit list: decoded, never shown
-  const packetEndS = (number(pts_time) ?? number(dts_time) ?? Number.NaN) + (number(duration_time) ?? 0)
-  if (Number.isNaN(packetEndS)) return
+  const beginS = number(pts_time) ?? number(dts_time)
+  if (beginS === undefined) return
   const known = ends.get(stream_index)
-  const endS = Math.max(packetEndS, known?.endS ?? Number.NEGATIVE_INFINITY)
-  ends.set(stream_index, { endS, hasEmptyPackets: size === '0' || known?.hasEmptyPackets === true })
+  const lastS = Math.max(beginS, known?.lastS ?? beginS)
+  const endS = Math.max(beginS + (number(duration_time) ?? 0), known?.endS ?? beginS)
+  ends.set(stream_index, { lastS, endS, hasEmptyPackets: size === '0' || known?.hasEmptyPackets === true })
 }
 
 function toReport(lines: readonly string[]): Report {
@@ -304,12 +427,21 @@ async function isStill(file: SourceFile, { index = '', codec_name = '', nb_frame
   return (await readFrameTimes(file, stream, PROBE_LIMITS)).runs.flat().length === 1
 }
 
+type VideoSpan = {
+  startS: number
+  durationS: number
+  isSeekable: boolean
+  isPiped: boolean
+  /** Times of frames, where they are read already. */
+  runs: number[][] | undefined
+  hasExactTimes: boolean
+}
 type Timing = Pick<NonNullable<Probe['videoTrack']>, 'baseRateHz' | 'averageRateHz' | 'fit' | 'peakRateHz' | 'firstHasTime'>
 
 async function describeTiming(
   file: SourceFile,
   { index = '', start_time, r_frame_rate, avg_frame_rate }: Entries,
-  { hasExactTimes, ...video }: { startS: number; durationS: number; isSeekable: boolean; hasExactTimes: boolean },
+  { hasExactTimes, isPiped, runs: known, ...video }: VideoSpan,
 ): Promise<Timing> {
   const [base, average] = [fraction(r_frame_rate), fraction(avg_frame_rate)]
   const [baseRateHz, averageRateHz] = [ratio(r_frame_rate), ratio(avg_frame_rate)]
@@ -318,14 +450,26 @@ async function describeTiming(
   // The tables have the time of every frame: with one rate for all of them, one time is enough.
   if (hasExactTimes && baseRateHz === averageRateHz)
     return { ...rates, fit: placeRate(baseRateHz, { firstS: (number(start_time) ?? video.startS) - video.startS, ...video }) }
-  const { runs, firstHasTime } = await readFrameTimes(file, { index, averageHz: averageRateHz, ...video }, PROBE_LIMITS)
+  const { runs, firstHasTime } = known
+    ? { runs: known, firstHasTime: true }
+    : await readFrameTimes(file, { index, averageHz: averageRateHz, ...video }, PROBE_LIMITS)
+  // These clocks are exact: a rate that was measured across the joint of two clips is not.
+  const isSteady = isPiped && baseRateHz === averageRateHz
   // A recording that was paused has another phase from there on.
-  const fit = fitFrameTimes(runs, [base, average]) ?? fitFrameTimes(runs.slice(0, 1), [base, average])
+  const fit = isSteady
+    ? fitRate(runs, base)
+    : (fitFrameTimes(runs, [base, average]) ?? fitFrameTimes(runs.slice(0, 1), [base, average]))
   return { ...rates, fit, peakRateHz: peakRate(runs, Math.ceil(baseRateHz / 2)), firstHasTime }
 }
 
 function isInterlaced({ field_order = '' }: Entries): boolean {
   return ['tt', 'bb', 'tb', 'bt'].includes(field_order)
+}
+
+/** Of a Matroska tag such as 00:01:50.021000000, in seconds; without it 0. */
+function durationOf(tag: string | undefined): number {
+  const [hours = 0, minutes = 0, seconds = 0] = (tag ?? '').split(':').map((part) => number(part) ?? 0)
+  return hours * 3600 + minutes * 60 + seconds
 }
 
 function isDecodable({ codec_name }: Entries): boolean {

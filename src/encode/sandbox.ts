@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process'
-import { accessSync, constants, readFileSync, realpathSync } from 'node:fs'
+import { createDecipheriv } from 'node:crypto'
+import { accessSync, constants, createReadStream, readFileSync, realpathSync } from 'node:fs'
 import { access } from 'node:fs/promises'
 import { findPackageJSON } from 'node:module'
 import os from 'node:os'
@@ -61,6 +62,8 @@ export type MediaRun = {
   /** What may be opened; by default a video. */
   media?: 'video' | 'image'
   source: SealedSource
+  /** Whether the source is read from a pipe, from its start to its end: decrypted here, which is eight times as fast, but without seeks. */
+  isPiped?: boolean | undefined
   /** Options of the input, such as `-ss`. */
   inputArgs?: readonly string[]
   /** Everything after the input. Outputs are named `pipe:3`, `pipe:4`, … in the order of `pipes`. */
@@ -224,7 +227,24 @@ export async function runMedia(sandbox: Sandbox, run: MediaRun): Promise<MediaEn
   run.signal?.throwIfAborted()
   await access(run.source.path, constants.R_OK)
   if (!(await isEncodingAllowed(sandbox))) throw new Failure('unavailable', NOT_OPENED)
-  return throwIfSandboxFailed(await runSandboxed(sandbox, { ...run, args: mediaArgs(sandbox, run) }))
+  const args = mediaArgs(sandbox, run)
+  if (!run.isPiped) return throwIfSandboxFailed(await runSandboxed(sandbox, { ...run, args }))
+  const { source, ...piped } = run
+  const sealed = createReadStream(source.path, { highWaterMark: 2 ** 20 })
+  try {
+    const end = await runSandboxed(sandbox, { ...piped, stdin: decrypt(sealed, source), args })
+    if (sealed.errored) throw sealed.errored
+    return throwIfSandboxFailed(end)
+  } finally {
+    sealed.destroy()
+  }
+}
+
+/** The clear bytes. Those of a file that the disk has changed may end early: what became of it is checked by others. */
+function decrypt(sealed: Readable, { keyHex, ivHex }: SealedSource): Readable {
+  const clear = createDecipheriv('aes-128-cbc', Buffer.from(keyHex, 'hex'), Buffer.from(ivHex, 'hex'))
+  sealed.on('error', () => clear.destroy())
+  return sealed.pipe(clear.on('error', () => undefined))
 }
 
 /**
@@ -376,7 +396,7 @@ function writeInput(stream: unknown, bytes: Buffer) {
 function pipeInput(bytes: Readable, stream: Writable | null) {
   if (!stream) throw new Error('the child has no standard input')
   stream.on('error', () => undefined).on('close', () => bytes.resume())
-  bytes.pipe(stream)
+  bytes.on('close', () => stream.end()).pipe(stream)
 }
 
 async function readOutput(stream: unknown, reader: Reader) {
@@ -391,15 +411,16 @@ async function keepTail(bytes: Readable, errors: { tail: Buffer; lines: number }
   }
 }
 
-function mediaArgs(sandbox: Sandbox, { tool, media = 'video', source, inputArgs = [], outputArgs }: MediaRun): string[] {
+function mediaArgs(sandbox: Sandbox, run: MediaRun): string[] {
+  const { tool, media = 'video', source, isPiped, inputArgs = [], outputArgs } = run
+  const decryption = isPiped ? [] : ['-decryption_key', source.keyHex, '-decryption_iv', source.ivHex]
+  // Demuxers that seek to the end (MXF, FLV) need the true end: `crypto` includes the padding.
+  const file = `subfile,,start,0,end,${source.sizeBytes},,:crypto:${sandbox.bubblewrap ? '/in' : path.resolve(source.path)}`
   return [
     // Damage is judged by the output, not by the share of failed packets: some files have thousands of empty ones.
     ...(tool === 'ffmpeg' ? ['-nostdin', '-max_error_rate', '1'] : []),
     ...['-hide_banner', '-v', 'error', '-protocol_whitelist', 'file,crypto,subfile,pipe', '-format_whitelist', DEMUXERS[media]],
-    ...['-max_pixels', String(MAX_PIXELS), '-decryption_key', source.keyHex, '-decryption_iv', source.ivHex],
-    ...inputArgs,
-    // Demuxers that seek to the end (MXF, FLV) need the true end: `crypto` includes the padding.
-    ...['-i', `subfile,,start,0,end,${source.sizeBytes},,:crypto:${sandbox.bubblewrap ? '/in' : path.resolve(source.path)}`],
+    ...['-max_pixels', String(MAX_PIXELS), ...decryption, ...inputArgs, '-i', isPiped ? 'pipe:0' : file],
     ...outputArgs,
   ]
 }

@@ -81,3 +81,8 @@ test('I-01: each frame of a constant rate gets a slot of its own, for any rate, 
     })
   }
 })
+
+test('I-12: frames that share their times have no rate', () => {
+  const times = Array.from({ length: 100 }, (_, frame) => Math.floor(frame / 2) / 25)
+  expect(fitFrameTimes([times], [{ rateNum: 25, rateDen: 1 }])).toBe(undefined)
+})

@@ -107,18 +107,6 @@ test('an image file is not a video', async () => {
   )
 })
 
-test.each(sampleOf('shares of an MP4', [0.5, 0.98], 1))(
-  'an MP4 of which only the first part (%d) arrived is refused, and the sentence says so',
-  async (share) => {
-    const folder = await newFolder()
-    const file = path.join(folder, 'video.mp4')
-    await ffmpeg('-f', 'lavfi', '-i', 'testsrc2=s=320x180:r=25:d=4', ...H264, '-movflags', '+faststart', file)
-    const whole = await readFile(file)
-    await writeFile(file, whole.subarray(0, whole.length * share))
-    await expect(openVideo(file)).rejects.toThrow(/^The file ends before its last frame: it was cut off/)
-  },
-)
-
 test('a Matroska video that was cut off is as long as what arrived', async () => {
   const folder = await newFolder()
   const file = path.join(folder, 'video.mkv')

@@ -1,5 +1,6 @@
+import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { afterAll, beforeAll, expect } from 'vitest'
+import { afterAll, beforeAll, test as everyTime, expect } from 'vitest'
 import type { VideoBody } from '../client.ts'
 import { untilFinished } from '../data-folder.ts'
 import { ffmpeg, newFolder } from '../encode/videos.ts'
@@ -97,6 +98,20 @@ test('M17: an Ogg with many empty packets keeps all its audio, without a reason 
   if (!audioTrack) throw new Error('there is no sound')
   const { bytes } = await decode(await writeRendition(folder, audioTrack), '-ac', '1', '-ar', '8000', '-f', 's16le', '-')
   expect(silentTenths(bytes)).toEqual([])
+})
+
+everyTime('I-13: a file that was cut off is ready, and its owner reads where it breaks off', async () => {
+  const folder = await newFolder()
+  const whole = join(folder, 'whole.avi')
+  await ffmpeg(...PICTURE, ...SOUND, '-c:v', 'mpeg4', '-q:v', '4', '-c:a', 'libmp3lame', whole)
+  const file = join(folder, 'half.avi')
+  const bytes = await readFile(whole)
+  await writeFile(file, bytes.subarray(0, bytes.length / 2))
+  const { id, statusReason } = await finish(file)
+  expect(statusReason).toMatch(
+    /^The file breaks off at 0:0[345]: it was cut off\. To have all of it, upload the whole file again\.$/,
+  )
+  expect(await countFrames(id)).toBeGreaterThan(80)
 })
 
 test('of a video that is whole nothing is said', async () => {
