@@ -1,10 +1,7 @@
-import { join } from 'node:path'
-import { measureInterleaved, percentile, timeMs } from './interleaved.ts'
-import { formatRequest, startFlood } from './load.ts'
+import { percentile, timeMs } from './interleaved.ts'
+import { formatRequest, measureFlooded } from './load.ts'
 import type { Row } from './row.ts'
-import { startService } from './service.ts'
 
-const PAIRS = 5
 const REQUESTS = 500
 const KIB = 1024
 
@@ -14,19 +11,14 @@ export const HEALTH_ROWS: readonly Row[] = [
     what: '/healthz while another client posts bodies that are slow to parse, without a key, on 8 connections: 99 of 100; peer: without',
     unit: 'ms',
     aim: { ratioAtMost: 3 },
-    measure: async (scope) => {
-      const service = await startService(scope, join(scope.folder, 'data'), {
-        REELGATE_LIMITS: '{}',
-        REELGATE_TRUSTED_PROXIES: '127.0.0.1',
-      })
-      const health = () => measureHealthP99Ms(service.url)
-      await health()
-      const flooded = async () => {
-        const stop = await startFlood(scope, service.url, { requests: FLOOD, connections: 8 })
-        return health().finally(stop)
-      }
-      return measureInterleaved(PAIRS, flooded, health)
-    },
+    measure: (scope) =>
+      measureFlooded(
+        scope,
+        FLOOD,
+        async ({ url }) =>
+          () =>
+            measureHealthP99Ms(url),
+      ),
   },
 ]
 

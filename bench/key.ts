@@ -3,7 +3,7 @@ import { createOwner } from '../test/client.ts'
 import { makeVideo } from '../test/videos.ts'
 import { createViewer, type Viewer } from '../test/viewer.ts'
 import { measureInterleaved, percentile, timeMs } from './interleaved.ts'
-import { formatRequest, measureResponsesPerS, startFlood } from './load.ts'
+import { formatRequest, measureFlooded, measureResponsesPerS } from './load.ts'
 import { startNginx } from './peers/nginx.ts'
 import type { Row } from './row.ts'
 import { firstApiKey, startService } from './service.ts'
@@ -45,20 +45,11 @@ export const KEY_ROWS: readonly Row[] = [
     what: 'a key while another client posts 256 KiB of multipart fields without a key on 8 connections: 99 of 100; peer: without',
     unit: 'ms',
     aim: { ratioAtMost: 3 },
-    measure: async (scope) => {
-      const service = await startService(scope, join(scope.folder, 'data'), {
-        REELGATE_LIMITS: '{}',
-        REELGATE_TRUSTED_PROXIES: '127.0.0.1',
-      })
-      const viewers = await openSessions(service.url, firstApiKey(service))
-      const keys = () => measureKeyP99Ms(viewers)
-      await keys()
-      const flooded = async () => {
-        const stop = await startFlood(scope, service.url, { requests: [formWithoutKey()], connections: 8 })
-        return keys().finally(stop)
-      }
-      return measureInterleaved(PAIRS, flooded, keys)
-    },
+    measure: (scope) =>
+      measureFlooded(scope, [formWithoutKey()], async (service) => {
+        const viewers = await openSessions(service.url, firstApiKey(service))
+        return () => measureKeyP99Ms(viewers)
+      }),
   },
 ]
 

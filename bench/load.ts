@@ -4,7 +4,9 @@ import { once } from 'node:events'
 import { rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import type { Scope } from './row.ts'
+import { measureInterleaved } from './interleaved.ts'
+import type { Measured, Scope } from './row.ts'
+import { type ListeningProcess, startService } from './service.ts'
 
 const SCRIPT = join(import.meta.dirname, 'wrk.lua')
 
@@ -20,6 +22,28 @@ export async function startFlood(scope: Scope, url: string, { requests, connecti
     await ended
     await rm(file)
   }
+}
+
+const FLOODED_PAIRS = 5
+
+/**
+ * Measures a service while another client floods it; its peer is the same service without the flood.
+ * @param prepare returns what measures once, in its unit. Requests name their addresses in `X-Forwarded-For`, since each has its own limits
+ */
+export async function measureFlooded(
+  scope: Scope,
+  requests: readonly string[],
+  prepare: (service: ListeningProcess) => Promise<() => Promise<number>>,
+): Promise<Measured> {
+  const environment = { REELGATE_LIMITS: '{}', REELGATE_TRUSTED_PROXIES: '127.0.0.1' }
+  const service = await startService(scope, join(scope.folder, 'data'), environment)
+  const measure = await prepare(service)
+  await measure()
+  const flooded = async () => {
+    const stop = await startFlood(scope, service.url, { requests, connections: 8 })
+    return measure().finally(stop)
+  }
+  return measureInterleaved(FLOODED_PAIRS, flooded, measure)
 }
 
 /** Each connection sends its next request as soon as it has a response. */

@@ -30,6 +30,7 @@ import * as bans from '../../src/rate-limits/ban-store.ts'
 import * as usage from '../../src/usage/usage-store.ts'
 import * as passkeys from '../../src/users/passkey-store.ts'
 import * as signIns from '../../src/users/sign-in-store.ts'
+import * as subjectNames from '../../src/users/subject-name-store.ts'
 import * as users from '../../src/users/user-store.ts'
 import * as viewers from '../../src/viewers/viewer-store.ts'
 import * as viewings from '../../src/viewers/viewing-store.ts'
@@ -68,6 +69,7 @@ const NEW_ALERT = {
   ...{ accountId: large, day: 7, cause: 'keys-drawn', subject: 'user x', atS: NOW_S },
   ...{ sessionId: null, userId: 'x', videoId: V, numbers: '{}' },
 }
+const USAGE_DAYS = ['2026-03-01', '2026-03-02']
 const TODAY = Math.floor(NOW_S / 86_400)
 const viewingOf = (n: number) => ({ accountId: large, userId: `viewer ${n}`, videoId: idOf(n) })
 const budgetOf = (n: number) => ({ accountId: large, viewer: `user viewer ${n}`, videoId: idOf(n), generation: 1 })
@@ -331,6 +333,10 @@ export const ONCE_ANALYZED: readonly Call[] = [
   ['old slots', 100, (db) => slots.removeOldSlots(db, NOW_S - 900)],
   ['old bans', 150, (db) => bans.removeOldBans(db, NOW_S, NOW_S - 4_900)],
   ['bytes sent of videos on a day', 2500, (db) => usage.listSentBytes(db, large, '2026-03-01')],
+  ['usage of two days', 5000, (db) => usage.listUsageOfDays(db, large, { days: USAGE_DAYS })],
+  ['usage of a video on two days', 100, (db) => usage.listUsageOfDays(db, large, { days: USAGE_DAYS, videoId: V })],
+  ['views of some videos', 60, (db) => usage.listViewTotals(db, [V, idOf(9)])],
+  ['names of what events are about', 200, (db) => subjectNames.findSubjectNames(db, large, [V, idOf(9), 'user 7', 'f3'])],
 ]
 
 /** What lists the pending chunks: the rows themselves, or a queue that gets all of them at a start. */

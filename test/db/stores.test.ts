@@ -44,6 +44,7 @@ import * as bans from '../../src/rate-limits/ban-store.ts'
 import * as usage from '../../src/usage/usage-store.ts'
 import * as passkeys from '../../src/users/passkey-store.ts'
 import * as signIns from '../../src/users/sign-in-store.ts'
+import * as subjectNames from '../../src/users/subject-name-store.ts'
 import * as users from '../../src/users/user-store.ts'
 import * as viewers from '../../src/viewers/viewer-store.ts'
 import * as viewings from '../../src/viewers/viewing-store.ts'
@@ -265,6 +266,7 @@ const STORES: readonly (readonly [store: string, calls: readonly Call[]])[] = [
       async (tx) => (await users.listNames(tx, id('2'))).toSorted(),
       (tx) => users.listUserNames(tx, [id('1'), 'none']),
       (tx) => users.listUserNames(tx, []),
+      async (tx) => [...(await subjectNames.findSubjectNames(tx, A, [id('1'), KEY, V1, V3, 'none']))].toSorted(),
       (tx) => users.insertUser(tx, user(3, 'not for long')),
       (tx) => users.updateUser(tx, id('3'), { name: 'Carl', foldedName: 'carl', email: 'c@d', role: 'viewer', disabled: 1 }),
       (tx) => users.setPasswordHash(tx, id('1'), bytes(7)),
