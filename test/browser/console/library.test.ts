@@ -4,7 +4,7 @@ import { startSharedReelgate } from '../../in-process.ts'
 import { changeRows } from '../../rows.ts'
 import { makeVideo } from '../../videos.ts'
 import { startChromium } from '../chromium.ts'
-import { complaintsOf, openConsole, PHONE, tabTo } from './console.ts'
+import { complaintsOf, keepPicture, openConsole, PHONE, tabTo } from './console.ts'
 
 // The library of an owner with some hundred videos.
 
@@ -226,6 +226,24 @@ test('on a phone a video is found, opened and plays', async () => {
   const frame = page.frameLocator('iframe[title="Player: The ready one"]')
   await frame.locator('.big-play').tap()
   await frame.locator('video').evaluate((video: { readonly paused: boolean }) => !video.paused)
+})
+
+test('on a phone the states of videos have a line of their own, and their tags, the CSV file and the view the next one', async () => {
+  await addWithFile('A failed one')
+  await reelgate.owner.call('POST', '/api/videos/tags', { body: { videos: [await addVideo('A tagged one')], tags: ['course'] } })
+  const page = await open('/videos', { viewport: PHONE, hasTouch: true })
+  const states = page.getByRole('navigation', { name: 'States' })
+  await states.getByText('Failed').waitFor()
+  const next = [
+    page.getByPlaceholder('Tags'),
+    page.getByRole('link', { name: 'CSV' }),
+    page.getByRole('radiogroup', { name: 'View' }),
+  ]
+  for (const one of next) await one.waitFor()
+  const [first, ...others] = await Promise.all([states, ...next].map((one) => one.boundingBox()))
+  if (!first) throw new Error('The states are not on the screen')
+  for (const box of others) expect(box?.y).toBeGreaterThanOrEqual(first.y + first.height - 8) // padding for their outlines
+  await keepPicture(page, 'library-phone')
 })
 
 test('how long ago a video was added stays true while nothing else changes on the page', async () => {
