@@ -12,6 +12,7 @@ import { type Check, type Finding, failure, judgeSync, ok, timeSyncs, warning } 
 import { assertMayListen, LISTEN_VARIABLES, METRICS_VARIABLES } from '../net/listen-failure.ts'
 import { unknownProxiesAmong } from '../net/trusted-proxies.ts'
 import { createOutboundPolicy } from '../outbound/policy.ts'
+import { parseDefaults, whyRefused } from '../playback/otp-defaults.ts'
 import { hasRoomIn, isFull } from '../storage/space.ts'
 import { whyCopy } from '../webhooks/restored-copy.ts'
 import { LAST_BACKUP, parseLastBackup } from './backup/last-backup.ts'
@@ -93,6 +94,7 @@ export async function examineInstallation(
     })
     checks.push({ check: 'webhook deliveries', ...(await asFinding(() => examineWebhooks(config))) })
     checks.push({ check: 'files', ...(await asFinding(() => examineFiles(config))) })
+    checks.push({ check: 'OTP defaults', ...(await asFinding(() => examineOtpDefaults(config))) })
     checks.push({ check: 'API keys', ...(await asFinding(() => examineApiKeys(config, Date.now() / 1000))) })
   }
   if (config.alertMail) checks.push({ check: 'e-mail', ...(await asFinding(() => examineMail(config))) })
@@ -140,14 +142,43 @@ const DAMAGED_FILES = `select file.type as kind, file.video_id as "videoId", coa
   left join generation on generation.video_id = file.video_id and generation.number = file.generation
   where damaged = 1 and video.deleted_at_s is null order by file.id`
 
+const NOT_MIGRATED = 'Not known before the first start of this version.'
+
 /** Files that were found missing or changed, by a check or by a request. */
 async function examineFiles(config: Config): Promise<Finding> {
   const { peekRows, appliedMigrations, migrations } = await locateDatabase(config)
-  if ((await appliedMigrations()).length < migrations.length) return ok('Not known before the first start of this version.')
+  if ((await appliedMigrations()).length < migrations.length) return ok(NOT_MIGRATED)
   const rows = await peekRows<FileName & { kind: FileKind; remade: number }>('file', DAMAGED_FILES)
   const damaged = rows.map(({ remade, ...file }) => ({ ...file, isMadeAgain: Number(remade) === 1 }))
   if (damaged.length === 0) return ok('None is known to be damaged; reelgate doctor --media reads all.')
   return (damaged.every(({ isMadeAgain }) => isMadeAgain) ? warning : failure)(describeDamagedFiles(damaged))
+}
+
+const OTP_DEFAULTS = `select name as account, '' as "videoId", 1 as count, otp_defaults as options
+    from account where otp_defaults is not null
+  union all select account.name, min(video.id), count(*), video.otp_defaults
+    from video join account on account.id = video.account_id
+    where video.otp_defaults is not null and video.deleted_at_s is null
+    group by account.name, video.otp_defaults order by 1, 2`
+
+/** Defaults that are refused today: an OTP without its watermark must not be issued, so none is. */
+async function examineOtpDefaults(config: Config): Promise<Finding> {
+  const { peekRows, appliedMigrations, migrations } = await locateDatabase(config)
+  if ((await appliedMigrations()).length < migrations.length) return ok(NOT_MIGRATED)
+  const outbound = createOutboundPolicy(config.outboundAllow)
+  type Row = { account: string; videoId: string; count: number | string; options: string }
+  const refused = (await peekRows<Row>('video', OTP_DEFAULTS)).flatMap(({ account, videoId, count, options }) => {
+    const why = whyRefused(outbound, parseDefaults(options))
+    if (why === undefined) return []
+    const others = Number(count) - 1
+    const video = `video ${videoId}${others > 0 ? ` and ${others} more with the same` : ''} of `
+    return [{ why, of: `${videoId && video}account "${account}"` }]
+  })
+  const [first] = refused
+  if (!first) return ok('None makes OTPs fail.')
+  return failure(
+    `The OTP defaults of ${nameSome(refused.map(({ of }) => of))} refuse every OTP: ${first.why} Save others in the console, under Develop or in the video's Protection, or over the API.`,
+  )
 }
 
 async function examineApiKeys(config: Config, nowS: number): Promise<Finding> {

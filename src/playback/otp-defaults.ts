@@ -2,7 +2,9 @@ import { type Actor, recordAuditEvent } from '../audit/audit-log.ts'
 import { cachedUntilCommit } from '../db/cache-until-commit.ts'
 import type { Db } from '../db/database.ts'
 import type { Write } from '../db/write.ts'
-import { videoNotFound } from '../errors.ts'
+import { Failure, videoNotFound } from '../errors.ts'
+import type { OutboundPolicy } from '../outbound/policy.ts'
+import { parseWatermarks } from '../watermark/watermark.ts'
 import { findAccountDefaults, findBothDefaults, saveAccountDefaults, saveVideosDefaults } from './otp-defaults-store.ts'
 
 /** Options of OTPs by name, as their owner sent them; checked when they were saved. */
@@ -85,4 +87,18 @@ function formatDefaults(options: DefaultOptions): string | null {
 
 function changed(options: DefaultOptions) {
   return { kind: 'otp-defaults:changed', details: { options: Object.keys(options) } } as const
+}
+
+/**
+ * Why every OTP with these defaults is refused; undefined: none is. They were checked when they were saved, which may have been by
+ * an older version, or under another outbound policy.
+ */
+export function whyRefused(outbound: OutboundPolicy, { annotate }: DefaultOptions): string | undefined {
+  try {
+    parseWatermarks(outbound, annotate)
+    return undefined
+  } catch (error) {
+    if (error instanceof Failure) return error.message
+    throw error
+  }
 }

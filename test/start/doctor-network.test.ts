@@ -157,3 +157,29 @@ test('U30: the doctor names Cloudflare’s limits where it is in front, whether 
   })
   expect(await behind(1e15)).toEqual({ state: 'warning', says: expect.stringMatching(/^Cloudflare is in front: .*over 100 MB/) })
 })
+
+test('U41: the doctor names the account and the video whose saved defaults refuse every OTP, and what to do', async () => {
+  const { owner, ...reelgate } = await startReelgate()
+  const { videoId } = await owner.credentials('A video')
+  const { videoId: deletedId } = await owner.credentials('Another')
+  const tooLong = JSON.stringify({ annotate: [{ type: 'rtext', text: 'x'.repeat(501) }] })
+  const sayings: string[] = []
+  const look = async () => {
+    const { state, says } = (await doctor(reelgate.env))('OTP defaults')
+    sayings.push(says)
+    return state
+  }
+  await owner.call('PUT', '/api/otp-defaults', { body: { annotate: [{ type: 'rtext', text: '{email}' }] } })
+  expect(await look()).toBe('ok')
+  changeRows(reelgate, 'update video set otp_defaults = ?', tooLong)
+  await owner.call('DELETE', `/api/videos?videos=${deletedId}`)
+  expect(await look()).toBe('trouble')
+  expect(sayings[1]).toMatch(
+    new RegExp(`^The OTP defaults of video ${videoId} of account "\\S+" refuse every OTP: annotate has a text`),
+  )
+  changeRows(reelgate, 'update account set otp_defaults = ?', tooLong)
+  expect(await look()).toBe('trouble')
+  expect(sayings[2]).toMatch(
+    /^The OTP defaults of account "\S+", video \w+ of account .*Shorten it\. Save others in the console, under Develop/,
+  )
+})

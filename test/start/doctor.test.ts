@@ -45,6 +45,7 @@ test('with and without a running server the doctor finds nothing wrong, and says
       'backup',
       'webhook deliveries',
       'files',
+      'OTP defaults',
       'API keys',
       'outbound requests',
     ])

@@ -2,11 +2,13 @@ import { Type } from 'typebox'
 import { getVideo } from '../../catalogue/video.ts'
 import type { OtpDeps } from '../../playback/otp.ts'
 import {
+  type DefaultOptions,
   getAccountDefaults,
   type OtpDefaultsDeps,
   parseDefaults,
   setAccountDefaults,
   setVideosDefaults,
+  whyRefused,
 } from '../../playback/otp-defaults.ts'
 import { EXAMPLE } from '../docs/examples.ts'
 import type { App } from '../server/app-type.ts'
@@ -19,7 +21,14 @@ const MAX_VIDEOS = 1000
 
 export type OtpDefaultsRoutesDeps = OtpDefaultsDeps & { playbackOtps: OtpDeps }
 
-const DefaultsReply = Type.Object({}, { additionalProperties: true, description: 'the options as they were sent' })
+const DefaultsReply = Type.Object(
+  {
+    eachOtpRefused: Type.Optional(
+      Type.String({ description: 'why each OTP is refused because of them: an older version saved what is refused today' }),
+    ),
+  },
+  { additionalProperties: true, description: 'the options as they were sent' },
+)
 const ChangedDefaults = Type.Object(
   {
     eachOtpNeeds: Type.Optional(
@@ -47,13 +56,18 @@ const REPLACES = 'Replaces all of them; an empty object removes them. They apply
 
 /** Options that OTPs have unless they set their own: docs/embedding.md, "Defaults". */
 export function otpDefaultsRoutes(app: App, deps: OtpDefaultsRoutesDeps): void {
+  function toStoredReply(options: DefaultOptions) {
+    const eachOtpRefused = whyRefused(deps.playbackOtps.outbound, options)
+    return { ...options, ...(eachOtpRefused !== undefined && { eachOtpRefused }) }
+  }
+
   app.get(
     '/otp-defaults',
     {
       config: { permission: 'viewer', described: { response: { 200: DefaultsReply } } },
       schema: { summary: 'The default options of OTPs of your account' },
     },
-    async (request) => getAccountDefaults(deps, authenticateRequest(request).accountId),
+    async (request) => toStoredReply(await getAccountDefaults(deps, authenticateRequest(request).accountId)),
   )
 
   app.put(
@@ -78,7 +92,7 @@ export function otpDefaultsRoutes(app: App, deps: OtpDefaultsRoutesDeps): void {
     },
     async (request) => {
       const video = await getVideo(deps, authenticateRequest(request).accountId, request.params.id)
-      return parseDefaults(video.otpDefaults)
+      return toStoredReply(parseDefaults(video.otpDefaults))
     },
   )
 

@@ -1,7 +1,7 @@
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { startSharedReelgate } from '../../in-process.ts'
-import { readRows } from '../../rows.ts'
+import { changeRows, readRows } from '../../rows.ts'
 import { startChromium } from '../chromium.ts'
 import { complaintsOf, DESKTOP, findFaults, keepPicture, openConsole, PHONE } from './console.ts'
 
@@ -70,6 +70,22 @@ test('U33: defaults that were set over the API and no form knows are seen, edite
   await page.reload()
   await page.getByText('All options as JSON, also forcedBitrate, which the form does not have').click()
   expect(JSON.parse(await json.inputValue())).toEqual({ forcedBitrate: 800, ttl: 300 })
+  await putDefaults({})
+  expect(complaintsOf(page)).toEqual([])
+})
+
+test('U41: defaults saved by an older version that refuse every OTP are shown to do so until others are saved', async () => {
+  const annotate = [{ type: 'rtext', text: 'x'.repeat(501) }]
+  changeRows(reelgate, 'update account set otp_defaults = ?', JSON.stringify({ annotate }))
+  const page = await open('/develop/defaults')
+  const notice = page.getByRole('alert').getByText('These options refuse every OTP')
+  expect(await notice.textContent()).toMatch(/longer than 500 characters.* Shorten it\.$/)
+  await look(page, 'defaults-refused')
+  const shorter = { annotate: [{ type: 'rtext', text: 'for training' }] }
+  await page.getByRole('textbox', { name: 'Options as JSON' }).fill(JSON.stringify(shorter))
+  await page.getByRole('button', { name: 'Save the JSON' }).click()
+  await notice.waitFor({ state: 'detached' })
+  expect(await defaultsOf()).toEqual(shorter)
   await putDefaults({})
   expect(complaintsOf(page)).toEqual([])
 })

@@ -1,5 +1,6 @@
 import { Button, Title } from '@mantine/core'
 import { Link, useRouter } from '@tanstack/react-router'
+import type { ReactNode } from 'react'
 import { ApiFailure } from '../api.ts'
 import styles from './failure.module.css'
 import { ReloadIcon, WarningIcon } from './icons.tsx'
@@ -8,14 +9,23 @@ import { isMissingScript, ReloadForScript } from './missing-script.tsx'
 /** What failed, where it happened: the sentence of the API, and a way to try again where that may help. */
 export function FailureNotice({ error, onRetry }: { error: unknown; onRetry?: () => void }) {
   return (
-    <div role="alert" className={styles.notice}>
-      <WarningIcon size={18} />
-      <p>{sentenceOf(error)}</p>
+    <Notice text={sentenceOf(error)}>
       {onRetry && (
         <Button variant="default" size="xs" leftSection={<ReloadIcon size={14} />} onClick={onRetry}>
           Try again
         </Button>
       )}
+    </Notice>
+  )
+}
+
+/** A sentence about something that is wrong, and what can be done about it. */
+export function Notice({ text, children }: { text: string; children?: ReactNode }) {
+  return (
+    <div role="alert" className={styles.notice}>
+      <WarningIcon size={18} />
+      <p>{text}</p>
+      {children}
     </div>
   )
 }

@@ -3,7 +3,7 @@ import { useMutation } from '@tanstack/react-query'
 import { type FormEvent, useState } from 'react'
 import type { VideoBody } from '../../../src/http/api/video-body.ts'
 import { callApi } from '../api.ts'
-import { FailureNotice } from '../app/failure.tsx'
+import { FailureNotice, Notice } from '../app/failure.tsx'
 import { NumberField } from '../app/number-field.tsx'
 import { useMay } from '../sign-in/queries.ts'
 import { needsSentence } from './annotation.ts'
@@ -24,7 +24,18 @@ type DefaultsProps = {
 }
 
 /** The defaults of OTPs, of the account or a video: as a form, and as JSON for what the form does not know. */
-export function OtpDefaultsForm(props: DefaultsProps) {
+export function OtpDefaultsForm({ options: { eachOtpRefused, ...options }, ...props }: DefaultsProps) {
+  return (
+    <>
+      {typeof eachOtpRefused === 'string' && (
+        <Notice text={`These options refuse every OTP, and no link plays: ${eachOtpRefused}`} />
+      )}
+      <StoredOptions options={options} {...props} />
+    </>
+  )
+}
+
+function StoredOptions(props: DefaultsProps) {
   const { options, path } = props
   const mayEdit = useMay('editor')
   const stored = readProtection(options)
