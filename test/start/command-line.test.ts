@@ -102,7 +102,7 @@ test.each(sampleOf('invalid usage', [{ isRunning: true }, { isRunning: false }],
 test('help and version exit with 0, and serve --help lists every variable', async () => {
   expect(await runCli(['--version'], {})).toMatchObject({
     code: 0,
-    stdout: expect.stringMatching(/^\d+\.\d+\.\d+\n$/),
+    stdout: expect.stringMatching(/^\d+\.\d+\.\d+(-[a-z]+)?\n$/),
     stderr: '',
   })
   const help = await runCli(['serve', '--help'], {})
