@@ -47,6 +47,14 @@ const toYuv = (matrix: string, format = 'yuv420p', range = 'tv') =>
 const zscale = (to: string, format: string) =>
   `setparams=colorspace=gbr:color_primaries=bt709:color_trc=bt709:range=pc,zscale=${to},format=${format}`
 
+/** Levels are 8 apart there. What ffmpeg's dithering leaves in the file, as the mean of its pixels: 200 becomes 25 of 31. */
+const IN_5_BITS = [
+  [255, 0, 0],
+  [206, 60, 29],
+  [31, 97, 195],
+  [255, 255, 255],
+  [0, 0, 0],
+]
 const HALF = COLORS.map((color) => color.map((value) => value / 2))
 const GRAYS = COLORS.map(([red, green, blue]) => {
   const gray = 0.299 * red + 0.587 * green + 0.114 * blue
@@ -67,6 +75,7 @@ export const COLOR_SOURCES: readonly NamedSource[] = [
     file: 'a.mov',
     filters: 'format=rgb24,format=rgb555be',
     encode: ['-c:v', 'qtrle'],
+    shows: IN_5_BITS,
   },
   { is: 'of RGB with 16 bits a color', file: 'a.mkv', filters: 'format=gbrp16', encode: ['-c:v', 'ffv1'] },
   {
