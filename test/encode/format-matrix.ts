@@ -400,7 +400,7 @@ export const ODD_VIDEOS: readonly OddVideo[] = [
     size: [352, 288],
     sar: 16 / 11,
     encode: [...MPEG2, '-vf', 'setsar=16/11,setfield=tff', '-flags', '+ildct+ilme', '-f', 'vob'],
-    becomes: { rungs: '512×288 426×240', frames: 252, audioS: 10.08 },
+    becomes: { rungs: '512×288 426×240' },
     inSequence: true,
   },
   {
