@@ -139,7 +139,7 @@ async function describeSource(file: SourceFile, report: Report, lastPackets: Pac
     throw notMedia('The sound is in a format that this server cannot read: convert it to AAC and upload it again.')
   const indexes = [videoTrack, ...audio.streams].flatMap((stream) => stream?.index ?? [])
   const { extents, isBrokenOff } = await readExtents(file, reading, indexes)
-  const announcedS = number(report.format.duration) ?? 0
+  const announcedS = announcedDuration(report)
   // A stream with a lost end is taken to be as long as the file.
   const lostS = isDamaged ? announcedS : 0
   const startS = number(report.format.start_time) ?? 0
@@ -159,7 +159,7 @@ async function describeSource(file: SourceFile, report: Report, lastPackets: Pac
     container === 'avi' ? (number(stream.has_b_frames) ?? 0) / (ratio(stream.avg_frame_rate) ?? Number.POSITIVE_INFINITY) : 0
   const isSeekable = SEEKABLE.includes(container) && !isPiped
   const endS = Math.max(...extents.values().map((extent) => extent.endS))
-  const breakOff = isBrokenOff ? breakOffNotice(endS, announcedDuration(report)) : undefined
+  const breakOff = isBrokenOff ? breakOffNotice(endS, reliableDuration(report)) : undefined
   const video = videoTrack && (await describeVideo(videoTrack))
   return {
     formatName,
@@ -186,7 +186,9 @@ async function describeSource(file: SourceFile, report: Report, lastPackets: Pac
       ...(await describeTiming(file, stream, span)),
       durationS,
       ...(extent?.lastS === undefined ? {} : { lastFrameS: extent.lastS + delayOf(stream) }),
-      ...(isBrokenOff || container !== 'matroska' ? {} : { shownS: Math.min(durationOf(stream['tag:DURATION']), announcedS) }),
+      ...(isBrokenOff || container !== 'matroska'
+        ? {}
+        : { shownS: Math.min(durationOf(stream['tag:DURATION']) - startS, announcedS) }),
     }
   }
 
@@ -267,7 +269,7 @@ const POINTS_PAST_END = /partial file|ended prematurely|discard read did not get
 function chooseReading(report: Report, { end, ends }: PacketReading): Reading {
   const [container = ''] = (report.format.format_name ?? '').split(',')
   const startS = number(report.format.start_time) ?? 0
-  const announcedS = number(report.format.duration) ?? 0
+  const announcedS = announcedDuration(report)
   const extents: Extents = new Map(
     ends.entries().map(([index, { lastS, endS, ...rest }]) => [index, { lastS: lastS - startS, endS: endS - startS, ...rest }]),
   )
@@ -326,11 +328,18 @@ async function readExtents(
   return { extents, isBrokenOff }
 }
 
+/** By the file's own tables, in seconds from the video's start; 0 if they do not say. */
+function announcedDuration({ format: { format_name = '', start_time, duration } }: Report): number {
+  // Matroska counts from the zero of its clock.
+  const fromS = format_name.startsWith('matroska') ? (number(start_time) ?? 0) : 0
+  return Math.max(0, (number(duration) ?? fromS) - fromS)
+}
+
 /** What a file that was cut off says of its length; 0: nothing that can be relied on. Of fragments and in an AVI ffmpeg estimates it. */
-function announcedDuration({ format, streams }: Report): number {
-  const { format_name = '', duration } = format
-  const isOfFragments = format_name.startsWith('mov') && streams.every(({ nb_frames }) => nb_frames === undefined)
-  return isOfFragments || format_name === 'avi' ? 0 : (number(duration) ?? 0)
+function reliableDuration(report: Report): number {
+  const { format_name = '' } = report.format
+  const isOfFragments = format_name.startsWith('mov') && report.streams.every(({ nb_frames }) => nb_frames === undefined)
+  return isOfFragments || format_name === 'avi' ? 0 : announcedDuration(report)
 }
 
 /** By the streams' numbers. */

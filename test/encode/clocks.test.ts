@@ -121,6 +121,11 @@ test.each(sampleOf('slides', SLIDES, 1))(
   },
 )
 
+test('I-11: a Matroska whose clock begins at 5 s lasts as long as its frames', async () => {
+  const { plan } = await openVideo(await makeClip('late.mkv', { offsetS: 5 }))
+  expect(plan.videoTrack).toMatchObject({ frameCount: CLIP_FRAMES, heldFrames: 0 })
+})
+
 test('I-12: the last slide is shown even if its own length is less than a slot', async () => {
   const encodeArgs = ['-vf', "select='not(mod(n,50))'", '-fps_mode', 'vfr', ...H264]
   const file = path.join(await newFolder(), 'slides.mkv')
