@@ -58,8 +58,9 @@ function startFrom(startS: number, { videoTrack, audioTrack }: Probe): Pick<Prob
 function planVideoTrack(source: VideoSource, fit: VideoSource['fit'], audioS: number): VideoTrackPlan {
   const { slotStartS, ...rate } = fit ? planConstantRate(fit) : { ...chooseVaryingRate(source), slotStartS: 0 }
   const hz = rate.rateNum / rate.rateDen
-  // Even if the last frame is shown for less than half of a slot.
-  const lastFrame = Math.round(((source.lastFrameS ?? 0) - slotStartS) * hz)
+  // Even if the last frame is shown for less than half of a slot; but not where only every second frame has one.
+  const areSomeDropped = fit !== undefined && hz < fit.rate.rateNum / fit.rate.rateDen
+  const lastFrame = areSomeDropped ? 0 : Math.round(((source.lastFrameS ?? 0) - slotStartS) * hz)
   const sourceFrames = Math.max(1, Math.round(source.durationS * hz), lastFrame + 1)
   const longestS = Math.max(audioS, source.shownS ?? 0)
   const heldFrames = longestS > source.durationS + TOLERATED_EXCESS_S ? Math.max(0, Math.ceil(longestS * hz) - sourceFrames) : 0

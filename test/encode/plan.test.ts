@@ -97,6 +97,12 @@ test('a cover with an hour of talk is an hour long', () => {
   expect([frameCount, frameCount - heldFrames]).toEqual([108_000, 1])
 })
 
+test('I-12: of 120 frames a second every second one has a slot, and the last of them no other', () => {
+  const fit = { rate: { rateNum: 120, rateDen: 1 }, startS: 0 }
+  const video = { ...PICTURE, baseRateHz: 120, averageRateHz: 120, fit, durationS: 6, lastFrameS: 719 / 120 }
+  expect(planVideo({ ...PROBE, videoTrack: video, audioTrack: undefined }).videoTrack?.frameCount).toBe(360)
+})
+
 test('interlaced video is counted in frames, not in fields', () => {
   const plan = planVideo({ ...PROBE, videoTrack: { ...PICTURE, interlaced: true, baseRateHz: 50, averageRateHz: 25 } })
   expect(plan.videoTrack).toMatchObject({ rateNum: 25, rateDen: 1 })
