@@ -160,13 +160,12 @@ test.each([320, 390])(
     const player = await watch({ viewport: { width, height }, hasTouch: true, isMobile: true })
     const { page } = player
     const atS = await playAndPause(player)
-    const tap = (share: number, taps: number) => page.evaluate(`(${TAP})([${share * width}, ${height / 3}, ${taps}])`)
     await player.screenshot(`phone-paused-${width}`)
-    await tap(0.9, 1)
-    await tap(0.1, 1)
-    await tap(0.9, 2)
+    await player.tapPicture(0.9, 1)
+    await player.tapPicture(0.1, 1)
+    await player.tapPicture(0.9, 2)
     await player.until(({ timeS }) => Math.abs(timeS - atS - 10) < 0.01)
-    await tap(0.1, 3)
+    await player.tapPicture(0.1, 3)
     await player.until(({ timeS }) => Math.abs(timeS - atS + 10) < 0.01)
     await page.getByText('20 seconds back').waitFor()
     await player.screenshot(`phone-sign-${width}`)
@@ -185,10 +184,3 @@ const READ_SHOWN_TIME = `(() => {
   frame.close()
   return frame.timestamp / 1e6
 })()`
-
-/** Taps within one task, so that a busy machine cannot spread them. */
-const TAP = `([x, y, taps]) => {
-  const target = document.elementFromPoint(x, y)
-  const at = { clientX: x, clientY: y, bubbles: true, composed: true, pointerType: 'touch' }
-  for (let tap = 0; tap < taps; tap++) for (const type of ['pointerdown', 'pointerup', 'click']) target.dispatchEvent(new PointerEvent(type, at))
-}`

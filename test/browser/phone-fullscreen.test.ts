@@ -93,6 +93,24 @@ test.each(sampleOf('ways to fill the viewport', EMBEDS, 1))(
   },
 )
 
+test('P-12: on an iPhone a double tap in the middle fills the viewport and goes back, and one on a side seeks', async () => {
+  const otp = await reelgate.owner.issueOtp(reelgate.videoId, MARKED)
+  const { page, player } = await openPage(`<script src="${reelgate.url}/v2/api.js"></script>${frame(otp)}`)
+  await page.evaluate(`void VdoPlayer.getInstance(document.querySelector('iframe'))`)
+  const before = await frameBox(player)
+  await player.play()
+  await player.playsPast(0.5)
+  await player.tapPicture(0.5, 2)
+  await expect.poll(() => frameBox(player)).toEqual({ x: 0, y: 0, ...page.viewportSize() })
+  await player.tapPicture(0.9, 2)
+  await player.playsPast(10)
+  await player.tapPicture(0.5, 3) // the third is a tap of its own, which shows or hides the bar
+  await expect.poll(() => frameBox(player)).toEqual(before)
+  expect((await player.video()).paused).toBe(false)
+  expect(await player.frame.evaluate('bareVideos')).toBe(0)
+  expect(player.complaints).toEqual([])
+})
+
 /** As docs/embedding.md says it to pages without our scripts. */
 const LISTENER = `<script>
 const player = document.querySelector('iframe')
