@@ -22,7 +22,10 @@ test('a viewer never reads a code, a name in braces or an exclamation mark', () 
     ...REFUSAL_CODES.map((code) => ({ code, page: 'videos.example' })),
     ...END_REASONS.map((why) => ({ code: 'session-ended' as const, why })),
   ]
-  const sentences = [...refusals.map(refusalSentence), ...WAITING_CODES.map((code) => waitingSentence({ code }))]
+  const sentences = [
+    ...refusals.flatMap((refusal) => [refusalSentence(refusal), refusalSentence(refusal, true)]),
+    ...WAITING_CODES.map((code) => waitingSentence({ code })),
+  ]
   for (const sentence of sentences) expect(sentence).toMatch(/^[A-Z][^!{}]*\.$/)
 })
 
@@ -40,6 +43,7 @@ test('a used or expired link offers no button, its sentence names the cure', () 
 test('P-13: where a page around can give a new OTP, exactly what a new OTP helps offers to continue', () => {
   for (const refusal of [{ code: 'session-ended', why: 'idle' }, { code: 'otp-expired' }] as const)
     expect(refusalAction(refusal, true)?.label).toBe('Continue')
+  expect(refusalSentence({ code: 'session-ended', why: 'idle' }, true)).toBe('This video was paused for a long time.')
   expect(refusalAction({ code: 'session-ended', why: 'stopped' }, true)).toBeUndefined()
   expect(refusalAction({ code: 'network' }, true)?.label).toBe('Try again')
 })

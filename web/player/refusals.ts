@@ -67,10 +67,10 @@ export type SentenceKey =
 
 /** Whole sentences with `{placeholders}`, so that a translation replaces the table and nothing else. */
 const SENTENCES = {
-  'refusal.not-allowed': 'This video was opened in another browser. Open it from the page you came from to watch it here.',
-  'refusal.otp-used': 'This link was already used. Reload the page you came from to get a new one.',
-  'refusal.otp-expired': 'This link has expired. Reload the page you came from to get a new one.',
-  'refusal.otp-unknown': 'This link is not valid. Reload the page you came from to get a new one.',
+  'refusal.not-allowed': 'This video was opened in another browser.',
+  'refusal.otp-used': 'This link was already used.',
+  'refusal.otp-expired': 'This link has expired.',
+  'refusal.otp-unknown': 'This link is not valid.',
   'refusal.site-not-allowed': 'This video may not be shown on this site. Watch it on the site it belongs to.',
   'refusal.place-not-allowed':
     'This video may not be watched from where you are. If you use a VPN, switch it off, then try again.',
@@ -86,18 +86,16 @@ const SENTENCES = {
   'refusal.unsupported-browser':
     'This browser cannot play this video: it lacks {lacks}. Use a current Chrome, Edge, Firefox or Safari.',
   'refusal.mark-blocked': 'Playback stopped because something on this page hides your watermark.',
-  'refusal.ended.viewer-left': 'This video was closed a while ago. Reload the page you came from to continue.',
-  'refusal.ended.idle': 'This video was paused for a long time. Reload the page you came from to continue.',
-  'refusal.ended.time': 'The time for watching this video is over. Reload the page you came from to watch on.',
+  'refusal.ended.viewer-left': 'This video was closed a while ago.',
+  'refusal.ended.idle': 'This video was paused for a long time.',
+  'refusal.ended.time': 'The time for watching this video is over.',
   'refusal.ended.stopped': 'The owner of this video has stopped playback. Ask the owner of this site if you may watch on.',
   'refusal.ended.video-deleted':
     'This video is no longer available. Go back to the page you came from, or ask the owner of this site.',
   'refusal.ended.account-disabled': 'This video is not available at the moment. Try again later, or ask the owner of this site.',
-  'refusal.ended.video-replaced': 'A new version of this video is ready. Reload the page you came from to watch it.',
-  'refusal.ended.otp-reused':
-    'This link was opened a second time, so playback was stopped. Reload the page you came from to get a new one.',
-  'refusal.ended.taken':
-    'You started a video on another screen, so this one stopped. Reload the page you came from to watch here.',
+  'refusal.ended.video-replaced': 'A new version of this video is ready.',
+  'refusal.ended.otp-reused': 'This link was opened a second time, so playback was stopped.',
+  'refusal.ended.taken': 'You started a video on another screen, so this one stopped.',
   'waiting.video-not-ready': 'This video is being prepared. It can be played here as soon as it is ready.',
   'waiting.busy': 'Waiting for the server to prepare this part of the video.',
   'waiting.unavailable': 'The server cannot start videos at the moment. Trying again.',
@@ -114,11 +112,29 @@ const SENTENCES = {
   'action.continue': 'Continue',
 } as const satisfies Record<SentenceKey, string>
 
-/** The sentence for a refusal: `refusal.<code>`, or `refusal.ended.<why>` for a session that ended. */
-export function refusalSentence(refusal: Refusal): string {
-  if (refusal.code === 'session-ended') return SENTENCES[`refusal.ended.${refusal.why ?? 'time'}`]
-  const { page = 'it', lacks = 'a decoder' } = refusal
-  return SENTENCES[`refusal.${refusal.code}`].replace('{page}', page).replace('{lacks}', lacks)
+/** Where a new OTP of the same video would play: the sentence that follows the reason, unless a button gets one. */
+const NEW_OTP_REMEDIES: ReadonlyMap<RefusalCode | EndReasonCode, string> = new Map<RefusalCode | EndReasonCode, string>([
+  ['not-allowed', 'Open it from the page you came from to watch it here.'],
+  ['otp-used', 'Reload the page you came from to get a new one.'],
+  ['otp-expired', 'Reload the page you came from to get a new one.'],
+  ['otp-unknown', 'Reload the page you came from to get a new one.'],
+  ['viewer-left', 'Reload the page you came from to continue.'],
+  ['idle', 'Reload the page you came from to continue.'],
+  ['time', 'Reload the page you came from to watch on.'],
+  ['video-replaced', 'Reload the page you came from to watch it.'],
+  ['otp-reused', 'Reload the page you came from to get a new one.'],
+  ['taken', 'Reload the page you came from to watch here.'],
+])
+
+/**
+ * The sentences for a refusal: `refusal.<code>`, or `refusal.ended.<why>` for a session that ended, and what helps.
+ * @param mayAskForOtp whether there is a button that gets a new OTP
+ */
+export function refusalSentence(refusal: Refusal, mayAskForOtp = false): string {
+  const { code, why = 'time', page = 'it', lacks = 'a decoder' } = refusal
+  const reason = code === 'session-ended' ? SENTENCES[`refusal.ended.${why}`] : SENTENCES[`refusal.${code}`]
+  const remedy = mayAskForOtp ? undefined : findNewOtpRemedy(refusal)
+  return [reason.replace('{page}', page).replace('{lacks}', lacks), ...(remedy ? [remedy] : [])].join(' ')
 }
 
 export function waitingSentence(waiting: Waiting): string {
@@ -142,14 +158,13 @@ export function refusalAction(
   return action === 'none' ? undefined : { action, label: SENTENCES[`action.${action}`] }
 }
 
-const NEW_OTP_HELPS: ReadonlySet<string> = new Set([
-  ...(['not-allowed', 'otp-used', 'otp-expired', 'otp-unknown'] as const satisfies readonly RefusalCode[]),
-  ...(['viewer-left', 'idle', 'time', 'video-replaced', 'otp-reused', 'taken'] as const satisfies readonly EndReasonCode[]),
-])
-
 /** Whether a new OTP of the same video would play. */
-export function needsNewOtp({ code, why = 'time' }: Refusal): boolean {
-  return NEW_OTP_HELPS.has(code === 'session-ended' ? why : code)
+export function needsNewOtp(refusal: Refusal): boolean {
+  return findNewOtpRemedy(refusal) !== undefined
+}
+
+function findNewOtpRemedy({ code, why = 'time' }: Refusal): string | undefined {
+  return NEW_OTP_REMEDIES.get(code === 'session-ended' ? why : code)
 }
 
 /** Whether playback can continue from its buffers when the viewer tries again. Every other refusal drops them. */

@@ -63,7 +63,10 @@ export function createScreen(elements: PlayerElements): Screen {
     const action = refusal && refusalAction(refusal, askForOtp !== undefined)
     // A refusal interrupts the screen reader, waiting does not.
     panelSentence.setAttribute('role', refusal ? 'alert' : 'status')
-    setText(panelSentence, refusal ? refusalSentence(refusal) : waiting ? waitingSentence(waiting) : 'Loading the video.')
+    setText(
+      panelSentence,
+      refusal ? refusalSentence(refusal, askForOtp !== undefined) : waiting ? waitingSentence(waiting) : 'Loading the video.',
+    )
     setText(panelCountdown, waiting ? retrySentence(waiting) : '') // not for screen readers, which would say each second
     panelCountdown.hidden = waiting?.retryInS === undefined
     panelProgress.hidden = waiting?.progress === undefined
