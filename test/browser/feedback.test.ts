@@ -170,7 +170,9 @@ test.each([320, 390])(
     await page.getByText('20 seconds back').waitFor()
     await player.screenshot(`phone-sign-${width}`)
     if (height > 180) {
-      await page.getByRole('button', { name: '10 seconds ahead' }).tap()
+      const ahead = page.getByRole('button', { name: '10 seconds ahead' })
+      expect((await ahead.boundingBox())?.x).toBeGreaterThan(0.75 * width) // captions are in the middle
+      await ahead.tap()
       await player.until(({ timeS }) => Math.abs(timeS - atS) < 0.01)
     }
     expect((await player.video()).paused).toBe(true)

@@ -97,3 +97,21 @@ test('a viewer who goes to another place is no longer offered to start over', as
   await player.page.keyboard.press('ArrowLeft')
   await player.page.getByText('Resumes at').waitFor({ state: 'detached' })
 })
+
+test('P-16: in a small frame the words of the offer to start over give way to a watermark, and all of it to a sentence', async () => {
+  const browser = await chromium.newContext({ viewport: { width: 320, height: 222 } })
+  await watchUntil(browser, 24)
+  const annotate = JSON.stringify([{ type: 'text', text: 'reader@example.org', size: '24', x: '5%', y: '0%' }])
+  const { page, play, screenshot } = await watch(browser, '', { annotate })
+  const color = () => page.evaluate("getComputedStyle(document.querySelector('.resume span')).color")
+  await page.getByText('Resumes at').waitFor()
+  expect(await color()).toBe('rgb(242, 240, 236)')
+  await page.route('**/key/**', () => {}) // it does not play, so the offer stays
+  await play()
+  await expect.poll(color).toBe('rgba(0, 0, 0, 0)')
+  const startOver = page.getByRole('button', { name: 'Start over' })
+  await startOver.waitFor()
+  await screenshot('resume-marked-320')
+  await page.locator('.note').waitFor() // that the connection is slow
+  await startOver.waitFor({ state: 'hidden' })
+})

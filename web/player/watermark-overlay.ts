@@ -236,22 +236,23 @@ function place({ element, lines }: Overlay, video: HTMLVideoElement, elapsedMs: 
     line.style = style
     line.element.setAttribute('style', style)
   }
-  hideCoveredTitle(element, boxes)
+  hideCoveredTexts(element, boxes)
 }
 
-/** Two texts above each other could not be read. */
-function hideCoveredTitle(overlay: HTMLElement, watermarks: readonly Box[]): void {
-  const title = overlay.parentElement?.querySelector('.title')
-  if (!title?.firstChild) return
-  const text = document.createRange()
-  text.selectNodeContents(title)
-  const { left, top, right, bottom } = text.getBoundingClientRect()
+/** Two texts above each other could not be read: those of the player give way. */
+function hideCoveredTexts(overlay: HTMLElement, watermarks: readonly Box[]): void {
   const from = overlay.getBoundingClientRect()
-  const isCovered = watermarks.some(({ leftPx, topPx, widthPx, heightPx }) => {
-    const [x, y] = [from.left + leftPx, from.top + topPx]
-    return x < right && x + widthPx > left && y < bottom && y + heightPx > top
-  })
-  title.classList.toggle('covered', isCovered)
+  for (const element of overlay.parentElement?.querySelectorAll('.title, .resume span') ?? []) {
+    if (!element.firstChild) continue
+    const text = document.createRange()
+    text.selectNodeContents(element)
+    const { left, top, right, bottom } = text.getBoundingClientRect()
+    const isCovered = watermarks.some(({ leftPx, topPx, widthPx, heightPx }) => {
+      const [x, y] = [from.left + leftPx, from.top + topPx]
+      return x < right && x + widthPx > left && y < bottom && y + heightPx > top
+    })
+    element.classList.toggle('covered', isCovered)
+  }
 }
 
 type WatermarkOf<T extends Watermark['type']> = Extract<Watermark, { type: T }>
