@@ -9,7 +9,7 @@ type PageElement = {
   scrollIntoView(to: { block: 'nearest' }): void
   getBoundingClientRect(): Box
 }
-type Video = { readonly currentTime: number; readonly videoWidth: number; readonly videoHeight: number }
+type Video = { loop: boolean; readonly currentTime: number; readonly videoWidth: number; readonly videoHeight: number }
 type Canvas = {
   width: number
   height: number
@@ -99,6 +99,11 @@ export function doubleTap(share: { x: number; y: number }): void {
   const at = { clientX: left + share.x * width, clientY: top + share.y * height, pointerType: 'touch' }
   for (const type of ['pointerdown', 'pointerup', 'click', 'pointerdown', 'pointerup', 'click'])
     video?.dispatchEvent(new PointerEvent(type, { ...at, bubbles: true, composed: true }))
+}
+
+/** The video stays at its end. */
+export function stopLooping(): void {
+  document.querySelector('video').loop = false
 }
 
 export const readSearch = (): string => location.search

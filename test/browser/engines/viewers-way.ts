@@ -17,6 +17,7 @@ import {
   readSearch,
   readSigns,
   recordSigns,
+  stopLooping,
   useVdoPlayer,
 } from './in-page.ts'
 import { testOtherPages } from './other-pages.ts'
@@ -146,6 +147,7 @@ export function testViewersWay(name: 'Chromium' | 'Firefox' | 'WebKit', start: (
       await step(',')
       await expect.poll(async () => (await frame()) === first).toBe(true)
 
+      await player.run(stopLooping, null) // WebKit goes from the end to the beginning even while paused
       const { timeS } = await player.video()
       await player.run(doubleTap, { x: 0.9, y: 0.4 })
       await player.until((now) => now.timeS === Math.min(timeS + 10, now.durationS))
@@ -155,7 +157,8 @@ export function testViewersWay(name: 'Chromium' | 'Firefox' | 'WebKit', start: (
       await player.tab.doubleClick('page', middle)
       await expect.poll(() => player.run(isFullscreen, null)).toBe(true)
       await player.screenshot(`${name}-double-click`)
-      await player.tab.doubleClick('page', middle)
+      // Elsewhere: at the same place WebKit counts on, to a third and a fourth click.
+      await player.tab.doubleClick('page', { ...middle, yPx: VIEWPORT.height / 2 })
       await expect.poll(() => player.run(isFullscreen, null)).toBe(false)
       expect((await player.video()).paused).toBe(true)
       expect(await player.run(readSigns, null)).toEqual([
