@@ -135,17 +135,17 @@ test('I-12: the last slide is shown even if its own length is less than a slot',
 })
 
 const CUT = [
-  { name: 'a.avi', encode: ['-c:v', 'mpeg4', '-q:v', '4', '-c:a', 'libmp3lame'], leaves: 0.5 },
-  { name: 'a.mp4', encode: [...H264, ...AAC, '-movflags', '+faststart'], leaves: 0.9 },
-  { name: 'a.mp4', encode: [...H264, ...AAC, '-movflags', '+faststart'], lacks: 20 },
-  { name: 'a.mp4', encode: [...H264, ...AAC, '-movflags', '+faststart'], lacks: 1000 },
-  { name: 'a.mp4', encode: [...H264, ...AAC, '-movflags', '+frag_keyframe+empty_moov'], leaves: 0.6 },
-  { name: 'a.mkv', encode: [...H264, ...AAC], leaves: 0.5 },
-  { name: 'a.flv', encode: [...H264, ...AAC], leaves: 0.5 },
+  { cut: 'an AVI without its index', name: 'a.avi', encode: ['-c:v', 'mpeg4', '-q:v', '4', '-c:a', 'libmp3lame'], leaves: 0.5 },
+  { cut: 'an MP4 to nine tenths', name: 'a.mp4', encode: [...H264, ...AAC, '-movflags', '+faststart'], leaves: 0.9 },
+  { cut: 'an MP4 by 20 bytes', name: 'a.mp4', encode: [...H264, ...AAC, '-movflags', '+faststart'], lacks: 20 },
+  { cut: 'an MP4 by 1 kB', name: 'a.mp4', encode: [...H264, ...AAC, '-movflags', '+faststart'], lacks: 1000 },
+  { cut: 'fragments of MP4', name: 'a.mp4', encode: [...H264, ...AAC, '-movflags', '+frag_keyframe+empty_moov'], leaves: 0.6 },
+  { cut: 'a Matroska', name: 'a.mkv', encode: [...H264, ...AAC], leaves: 0.5 },
+  { cut: 'an FLV', name: 'a.flv', encode: [...H264, ...AAC], leaves: 0.5 },
 ]
 
 test.each(sampleOf('files that were cut off', CUT, 2))(
-  'I-13: a file that was cut off ($name, $leaves of it, $lacks bytes less) plays as far as it goes, and its owner reads that',
+  'I-13: a file that was cut off ($cut) plays as far as it goes, and its owner reads that',
   async ({ name, encode: codecs, leaves = 1, lacks = 0 }) => {
     const whole = await readFile(await makeClip(name, { frames: 100, encode: codecs }))
     const file = path.join(await newFolder(), name)
