@@ -42,6 +42,22 @@ test('P-17: on a slow network the beginning of the video is loaded before the cl
   expect(await listWatchingNow()).toMatchObject([{ video: reelgate.videoId }])
 })
 
+test('P-17: where play is pressed before the list of qualities has come, the video plays once it is there', async () => {
+  const page = await openTab(await chromium.newContext())
+  const player = lookAtPlayer(page)
+  await limitNetwork(page, 800_000)
+  const arrives = Promise.withResolvers<void>()
+  await page.route('**/playlist/main', async (route) => {
+    await arrives.promise
+    await route.continue().catch(() => {}) // of a request that the player has given up for a new one
+  })
+  await page.goto(await newAddress())
+  await player.shows('ready')
+  await player.play()
+  arrives.resolve()
+  await player.playsPast(0.3)
+})
+
 test('P-17: a viewer who waits for more than 3 s for what is on its way reads why, until the picture is there', async () => {
   const page = await openTab(await chromium.newContext())
   const player = lookAtPlayer(page)

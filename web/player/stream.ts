@@ -134,7 +134,10 @@ export function openStream(request: StreamRequest, report: StreamReport): Stream
     startAtS = atS
     isStopped = false
     wantKeys()
-    if (hls.levels.length === 0) return hls.loadSource(playlist.href)
+    if (hls.levels.length === 0) {
+      preloadsFromS = undefined // nothing was loaded yet
+      return hls.loadSource(playlist.href)
+    }
     if (preloadsFromS !== undefined && !isPreloaded) dropPreloaded()
     preloadsFromS = undefined
     if (!isPreloaded) loadFrom(atS)
