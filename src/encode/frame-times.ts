@@ -52,7 +52,7 @@ function simpleRates(hz: number): FrameRate[] {
     reduceFraction(Math.round(hz), 1),
     reduceFraction(Math.round(hz * 10), 10),
     reduceFraction(Math.round(hz * 1.001) * 1000, 1001),
-  ]
+  ].filter(({ rateNum }) => rateNum > 0) // of a clock that hardly moves
 }
 
 /** The fit of a rate that is exact, by the time of the first frame: a simple rate where it differs by less than a quarter of a frame in the end. */
