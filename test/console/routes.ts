@@ -1,5 +1,5 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
-import type { App } from '../../src/http/server/app-type.ts'
+import type { App } from '../../src/http/wire/app-type.ts'
 
 /** Runs `begin`, which starts a server. @returns what it answers with the method and path of each route, such as `GET /console/api/videos` */
 export async function collectRoutes<T>(begin: () => Promise<T>): Promise<{ started: T; routes: string[] }> {

@@ -6,10 +6,10 @@ import { TRASH_S } from '../../catalogue/trash.ts'
 import type { StatisticsDeps } from '../../usage/statistics.ts'
 import { getStorage } from '../../usage/storage.ts'
 import { KEPT_DAYS } from '../../usage/usage.ts'
-import type { App } from '../server/app-type.ts'
+import { authenticateRequest } from '../server/caller.ts'
+import type { App } from '../wire/app-type.ts'
 import { Flag, isOnIfGiven } from '../wire/flag.ts'
 import { isoTime } from '../wire/iso-time.ts'
-import { authenticateRequest } from './key.ts'
 
 const DAY_S = 24 * 3600
 

@@ -3,11 +3,11 @@ import { type AlertDeps, listAlerts, markSeen, type SeenDeps } from '../../alert
 import { ALERT_CAUSES, type AlertCause } from '../../alerts/cause.ts'
 import { findSummaries } from '../../catalogue/video.ts'
 import { Failure } from '../../errors.ts'
-import { EXAMPLE } from '../docs/examples.ts'
-import type { App } from '../server/app-type.ts'
+import { authenticateRequest } from '../server/caller.ts'
+import type { App } from '../wire/app-type.ts'
+import { EXAMPLE } from '../wire/examples.ts'
 import { isoTime } from '../wire/iso-time.ts'
 import { refuseMisspelledNames } from '../wire/misspelled-names.ts'
-import { authenticateRequest } from './key.ts'
 import { PAGED_QUERY, type PagedListDeps, readPagedList } from './paged-list.ts'
 
 const ListQuery = Type.Object({

@@ -1,9 +1,9 @@
 import { type Static, Type } from 'typebox'
 import { Failure } from '../../errors.ts'
 import { type BanAdmin, liftAccountBan, listAccountBans } from '../../rate-limits/bans.ts'
-import { EXAMPLE } from '../docs/examples.ts'
-import type { App } from '../server/app-type.ts'
-import { authenticateRequest } from './key.ts'
+import { authenticateRequest } from '../server/caller.ts'
+import type { App } from '../wire/app-type.ts'
+import { EXAMPLE } from '../wire/examples.ts'
 
 const BanBody = Type.Object({
   scope: Type.String({ description: 'key or account' }),

@@ -5,8 +5,8 @@ import type { Caller } from '../../accounts/permission.ts'
 import { Failure } from '../../errors.ts'
 import type { AccountEvents } from '../../events/account-events.ts'
 import type { AccountEvent } from '../../events/changes.ts'
-import type { App } from '../server/app-type.ts'
-import { authenticateRequest, type FindCaller } from './key.ts'
+import { authenticateRequest, type FindCaller } from '../server/caller.ts'
+import type { App } from '../wire/app-type.ts'
 
 const EventsReply = {
   200: {

@@ -2,11 +2,11 @@ import { type Static, Type } from 'typebox'
 import type { CatalogueDeps, ListDeps } from '../../catalogue/catalogue-deps.ts'
 import { createFolder, deleteFolder, editFolder, openFolder, ROOT_FOLDER_ID, searchFolders } from '../../catalogue/folder.ts'
 import { Failure } from '../../errors.ts'
-import { EXAMPLE } from '../docs/examples.ts'
-import type { App } from '../server/app-type.ts'
+import { authenticateRequest } from '../server/caller.ts'
+import type { App } from '../wire/app-type.ts'
+import { EXAMPLE } from '../wire/examples.ts'
 import { Flag, isOn } from '../wire/flag.ts'
 import { isoTime } from '../wire/iso-time.ts'
-import { authenticateRequest } from './key.ts'
 
 const FolderParams = Type.Object({ id: Type.String({ description: 'of a folder, or root', examples: [EXAMPLE.folderId] }) })
 

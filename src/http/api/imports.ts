@@ -2,10 +2,10 @@ import { type Static, Type } from 'typebox'
 import { ROOT_FOLDER_ID } from '../../catalogue/folder.ts'
 import { type ImportDeps, type RequestedImport, requestImport } from '../../ingest/import.ts'
 import { type ImportOutcome, MAX_LISTED_IMPORTS, requestImports } from '../../ingest/import-list.ts'
-import { EXAMPLE } from '../docs/examples.ts'
-import type { App } from '../server/app-type.ts'
+import { authenticateRequest } from '../server/caller.ts'
+import type { App } from '../wire/app-type.ts'
+import { EXAMPLE } from '../wire/examples.ts'
 import { IdempotencyHeaders, type IdempotencyRouteDeps, jsonRepresentation, sendIdempotent } from '../wire/idempotency.ts'
-import { authenticateRequest } from './key.ts'
 
 export type ImportRoutesDeps = ImportDeps & IdempotencyRouteDeps
 

@@ -7,10 +7,10 @@ import {
   revokeKey,
   rotateKey,
 } from '../../accounts/api-key.ts'
-import { EXAMPLE } from '../docs/examples.ts'
-import type { App } from '../server/app-type.ts'
+import { authenticateRequest } from '../server/caller.ts'
+import type { App } from '../wire/app-type.ts'
+import { EXAMPLE } from '../wire/examples.ts'
 import { isoTime, isoTimeOrNull } from '../wire/iso-time.ts'
-import { authenticateRequest } from './key.ts'
 
 const MAX_LIFE_S = 100 * 366 * 24 * 3600
 const DEFAULT_OVERLAP_S = 24 * 3600

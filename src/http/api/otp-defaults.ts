@@ -10,10 +10,10 @@ import {
   setVideosDefaults,
   whyRefused,
 } from '../../playback/otp-defaults.ts'
-import { EXAMPLE } from '../docs/examples.ts'
-import type { App } from '../server/app-type.ts'
+import { authenticateRequest } from '../server/caller.ts'
+import type { App } from '../wire/app-type.ts'
+import { EXAMPLE } from '../wire/examples.ts'
 import { AccountDefaultsBody, readDefaultOptions, VideoDefaultsBody } from '../wire/otp-options.ts'
-import { authenticateRequest } from './key.ts'
 import { VideoParams } from './videos.ts'
 
 /** As many as one call changes. */

@@ -1,9 +1,9 @@
 import { type Static, Type } from 'typebox'
 import { encodePlaybackInfo, issueOtp, type OtpDeps } from '../../playback/otp.ts'
-import type { App } from '../server/app-type.ts'
+import { authenticateRequest } from '../server/caller.ts'
+import type { App } from '../wire/app-type.ts'
 import { IdempotencyHeaders, type IdempotencyRouteDeps, jsonRepresentation, sendIdempotent } from '../wire/idempotency.ts'
 import { OtpBody, type OtpOptionsDeps, readOtpOptions } from '../wire/otp-options.ts'
-import { authenticateRequest } from './key.ts'
 import { VideoParams } from './videos.ts'
 
 export type OtpRoutesDeps = IdempotencyRouteDeps & { playbackOtps: OtpDeps & OtpOptionsDeps }

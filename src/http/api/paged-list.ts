@@ -1,9 +1,9 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import { type CursorDeps, decodeCursor, encodeCursor } from '../../catalogue/cursor.ts'
+import { authenticateRequest } from '../server/caller.ts'
 import { isCsvRequest } from '../wire/list-csv.ts'
 import { readPaging } from '../wire/paging.ts'
-import { authenticateRequest } from './key.ts'
 
 // Lists page by page, and as a file with all pages: read one after the other, so that other calls are answered in between.
 

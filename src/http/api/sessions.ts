@@ -3,10 +3,10 @@ import { findSummaries } from '../../catalogue/video.ts'
 import { Failure } from '../../errors.ts'
 import { listSessions, type StopDeps, type StopTarget, stopSessions } from '../../playback/stop.ts'
 import { findViewerNames } from '../../viewers/viewer-store.ts'
-import { EXAMPLE } from '../docs/examples.ts'
-import type { App } from '../server/app-type.ts'
+import { authenticateRequest } from '../server/caller.ts'
+import type { App } from '../wire/app-type.ts'
+import { EXAMPLE } from '../wire/examples.ts'
 import { isoTime } from '../wire/iso-time.ts'
-import { authenticateRequest } from './key.ts'
 import { ViewerNameBody } from './viewer-name.ts'
 
 const MAX_ROWS = 1000

@@ -1,9 +1,9 @@
 import { Type } from 'typebox'
 import { addTags, listTags, removeTags, replaceTags, type TagDeps } from '../../catalogue/tag.ts'
-import { EXAMPLE } from '../docs/examples.ts'
-import type { App } from '../server/app-type.ts'
+import { authenticateRequest } from '../server/caller.ts'
+import type { App } from '../wire/app-type.ts'
+import { EXAMPLE } from '../wire/examples.ts'
 import { gatherArrayFields } from '../wire/list-params.ts'
-import { authenticateRequest } from './key.ts'
 
 const TaggingBody = Type.Object({
   videos: Type.Array(Type.String(), { description: 'ids of videos of the account', examples: [[EXAMPLE.videoId]] }),

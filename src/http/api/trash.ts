@@ -1,10 +1,10 @@
 import { type Static, Type } from 'typebox'
 import { deleteFromTrash, listTrash, restoreFromTrash, type TrashDeps } from '../../catalogue/trash.ts'
-import { EXAMPLE } from '../docs/examples.ts'
-import type { App } from '../server/app-type.ts'
+import { authenticateRequest } from '../server/caller.ts'
+import type { App } from '../wire/app-type.ts'
+import { EXAMPLE } from '../wire/examples.ts'
 import { isoTime } from '../wire/iso-time.ts'
 import { pagingQuery } from '../wire/paging.ts'
-import { authenticateRequest } from './key.ts'
 import { readNumberedPage } from './paged-list.ts'
 
 const PAGE = { default: 100, max: 1000 }

@@ -1,10 +1,10 @@
 import { type Static, Type } from 'typebox'
 import { ROOT_FOLDER_ID } from '../../catalogue/folder.ts'
 import { type IssuedUpload, issueUploadPolicy, type PolicyDeps } from '../../ingest/upload-policy.ts'
-import type { App } from '../server/app-type.ts'
+import { authenticateRequest } from '../server/caller.ts'
 import { POLICY_FIELDS } from '../upload/policy-fields.ts'
+import type { App } from '../wire/app-type.ts'
 import { IdempotencyHeaders, type IdempotencyRouteDeps, jsonRepresentation, sendIdempotent } from '../wire/idempotency.ts'
-import { authenticateRequest } from './key.ts'
 
 export type UploadRoutesDeps = PolicyDeps & IdempotencyRouteDeps & { publicUrl(): string }
 

@@ -1,8 +1,8 @@
 import { Type } from 'typebox'
 import { getBandwidth } from '../../usage/usage.ts'
-import type { App } from '../server/app-type.ts'
+import { authenticateRequest } from '../server/caller.ts'
+import type { App } from '../wire/app-type.ts'
 import { csvDocument } from '../wire/csv.ts'
-import { authenticateRequest } from './key.ts'
 
 export type UsageRoutesDeps = Parameters<typeof getBandwidth>[0]
 

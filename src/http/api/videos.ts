@@ -5,10 +5,10 @@ import { moveToTrash, type TrashDeps } from '../../catalogue/trash.ts'
 import { editVideo, getVideo, moveVideos } from '../../catalogue/video.ts'
 import type { VideoChanges } from '../../catalogue/video-store.ts'
 import { Failure } from '../../errors.ts'
-import { EXAMPLE } from '../docs/examples.ts'
-import type { App } from '../server/app-type.ts'
+import { authenticateRequest } from '../server/caller.ts'
+import type { App } from '../wire/app-type.ts'
+import { EXAMPLE } from '../wire/examples.ts'
 import { Flag, isOn } from '../wire/flag.ts'
-import { authenticateRequest } from './key.ts'
 import { VideoBody, videoBody } from './video-body.ts'
 
 export type VideoRoutesDeps = TrashDeps & { publicUrl(): string }

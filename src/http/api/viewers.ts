@@ -14,11 +14,11 @@ import {
   listWatchers,
   type ViewersDeps,
 } from '../../viewers/viewers.ts'
-import { EXAMPLE } from '../docs/examples.ts'
-import type { App } from '../server/app-type.ts'
+import { authenticateRequest } from '../server/caller.ts'
+import type { App } from '../wire/app-type.ts'
 import { csvDocument } from '../wire/csv.ts'
+import { EXAMPLE } from '../wire/examples.ts'
 import { isoTime } from '../wire/iso-time.ts'
-import { authenticateRequest } from './key.ts'
 import { PAGED_QUERY, type PagedListDeps, readPagedList } from './paged-list.ts'
 import { ViewerNameBody } from './viewer-name.ts'
 

@@ -15,14 +15,14 @@ import {
   type WebhookTarget,
 } from '../../webhooks/webhook.ts'
 import type { Webhook } from '../../webhooks/webhook-store.ts'
-import { EXAMPLE } from '../docs/examples.ts'
-import type { App } from '../server/app-type.ts'
+import { authenticateRequest } from '../server/caller.ts'
+import type { App } from '../wire/app-type.ts'
+import { EXAMPLE } from '../wire/examples.ts'
 import { Flag, isOn } from '../wire/flag.ts'
 import { IdempotencyHeaders, type IdempotencyRouteDeps, jsonRepresentation, sendIdempotent } from '../wire/idempotency.ts'
 import { isoTime } from '../wire/iso-time.ts'
 import { refuseMisspelledNames } from '../wire/misspelled-names.ts'
 import { pagingQuery } from '../wire/paging.ts'
-import { authenticateRequest } from './key.ts'
 import { readNumberedPage } from './paged-list.ts'
 
 const ALL_EVENTS = '*'

@@ -11,9 +11,9 @@ import type { AccountChanges } from '../../accounts/account-store.ts'
 import type { AccountDeps } from '../../accounts/api-key.ts'
 import { Failure } from '../../errors.ts'
 import { AccountBody, accountBody } from '../api/account.ts'
-import { authenticateRequest } from '../api/key.ts'
-import { EXAMPLE } from '../docs/examples.ts'
-import type { App } from '../server/app-type.ts'
+import { authenticateRequest } from '../server/caller.ts'
+import type { App } from '../wire/app-type.ts'
+import { EXAMPLE } from '../wire/examples.ts'
 import { Flag, isOn, isOnIfGiven } from '../wire/flag.ts'
 
 const Name = Type.String({ minLength: 1, maxLength: 100, examples: ['A school'] })

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { NewSignIn } from '../../users/sign-in.ts'
-import { isLoopbackHost } from '../demo/from-this-machine.ts'
+import { isLoopbackHost } from '../server/from-this-machine.ts'
 import type { Scheme } from './origin.ts'
 
 /** The prefix binds it to this host and to https: neither another host of the domain nor a network can set it. */

@@ -1,7 +1,7 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { dirname, join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { type Asset, readAsset } from '../server/asset.ts'
+import { type Asset, readAsset } from '../pages/asset.ts'
 
 /** What Vite built from `web/console`: one page, and the files that it loads. */
 export type ConsoleFiles = {

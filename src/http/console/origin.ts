@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify'
 import { Failure } from '../../errors.ts'
-import { isLoopbackHost } from '../demo/from-this-machine.ts'
+import { isLoopbackHost } from '../server/from-this-machine.ts'
 
 // Which pages may use the console's interface: its own, at the public URL if that is https, and on this machine by any name of loopback.
 

@@ -4,9 +4,9 @@ import { Value } from 'typebox/value'
 import { requirePermission } from '../../accounts/api-key.ts'
 import { haveAddedVideos } from '../../catalogue/video.ts'
 import { Failure } from '../../errors.ts'
-import { authenticateRequest } from '../api/key.ts'
 import { VideoParams, type VideoRoutesDeps } from '../api/videos.ts'
-import type { App } from '../server/app-type.ts'
+import { authenticateRequest } from '../server/caller.ts'
+import type { App } from '../wire/app-type.ts'
 
 const OfOne = Type.Pick(VideoParams, ['id'])
 const OfMany = Type.Object({ videos: Type.Array(Type.String()) })

@@ -12,9 +12,9 @@ import {
   signInWithPasskey,
 } from '../../users/passkey.ts'
 import { ALGORITHMS, type RelyingParty } from '../../users/webauthn.ts'
-import { EXAMPLE } from '../docs/examples.ts'
-import type { App } from '../server/app-type.ts'
 import { limitSignIns } from '../server/rate-limits.ts'
+import type { App } from '../wire/app-type.ts'
+import { EXAMPLE } from '../wire/examples.ts'
 import { isoTime } from '../wire/iso-time.ts'
 import { readSignInToken, setSignInCookie } from './cookie.ts'
 import { findScheme } from './origin.ts'

@@ -15,9 +15,9 @@ import {
   signOut,
 } from '../../users/sign-in.ts'
 import { FIRST_NAME } from '../../users/user.ts'
-import { EXAMPLE } from '../docs/examples.ts'
-import type { App } from '../server/app-type.ts'
 import { countUnauthenticated, identify, type LimitDeps, limitSignIns } from '../server/rate-limits.ts'
+import type { App } from '../wire/app-type.ts'
+import { EXAMPLE } from '../wire/examples.ts'
 import { Flag, isOn } from '../wire/flag.ts'
 import { isoTime } from '../wire/iso-time.ts'
 import { clearSignInCookies, readSignInToken, setSignInCookie } from './cookie.ts'

@@ -1,5 +1,5 @@
 import { type Static, Type } from 'typebox'
-import type { App } from '../server/app-type.ts'
+import type { App } from '../wire/app-type.ts'
 import { isoTime } from '../wire/iso-time.ts'
 
 const ChecksReply = Type.Object({

@@ -1,5 +1,5 @@
 import { PROGRAM_NAME } from '../../program-name.ts'
-import { THEME_CSS } from '../docs/theme.css.ts'
+import { THEME_CSS } from '../pages/theme.css.ts'
 import { escapeHtml, ICON } from '../player/page.ts'
 
 /** What the page of the demo shows: the player with a one-time password of its own, or why there is none yet. */

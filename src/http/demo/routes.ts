@@ -3,9 +3,9 @@ import type { FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import type { Demo } from '../../demo/demo.ts'
 import { encodePlaybackInfo } from '../../playback/otp.ts'
-import type { App } from '../server/app-type.ts'
+import { isFromThisMachine } from '../server/from-this-machine.ts'
 import { type LimitDeps, limitByAddress } from '../server/rate-limits.ts'
-import { isFromThisMachine } from './from-this-machine.ts'
+import type { App } from '../wire/app-type.ts'
 import { demoPage, demoPolicy } from './page.ts'
 
 // The only routes that give out an OTP without a key: to this machine alone. For all others the address does not exist.

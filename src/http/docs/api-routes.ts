@@ -1,7 +1,7 @@
 import type { FastifySchema } from 'fastify'
 import type { Permission } from '../../accounts/permission.ts'
 import type { OwnerBudget } from '../../rate-limits/rate-limits.ts'
-import type { App } from '../server/app-type.ts'
+import type { App } from '../wire/app-type.ts'
 
 declare module 'fastify' {
   interface FastifySchema {

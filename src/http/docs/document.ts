@@ -2,9 +2,9 @@ import packageJson from '../../../package.json' with { type: 'json' }
 import type { RateLimitConfig } from '../../config.ts'
 import { usualCookieName } from '../console/cookie.ts'
 import { BUDGETS } from '../server/rate-limits.ts'
+import { createExample, type JsonSchema, listProperties, toJsonSchema } from '../wire/json-schema.ts'
 import { FORMAT_PARAMETER, findRowSchema } from '../wire/list-csv.ts'
 import type { ApiRoute } from './api-routes.ts'
-import { createExample, type JsonSchema, listProperties, toJsonSchema } from './json-schema.ts'
 
 // The OpenAPI document of both interfaces, made of the routes' own schemas: nothing of an operation is written here.
 

@@ -1,9 +1,9 @@
 import { usualCookieName } from '../console/cookie.ts'
+import { scriptlessPagePolicy } from '../pages/scriptless-page-policy.ts'
+import { THEME_CSS } from '../pages/theme.css.ts'
 import { escapeHtml, ICON } from '../player/page.ts'
-import { scriptlessPagePolicy } from '../server/scriptless-page-policy.ts'
+import { describeType, type JsonSchema, listProperties } from '../wire/json-schema.ts'
 import type { ApiDocument, Operation, Parameter, ResponseObject } from './document.ts'
-import { describeType, type JsonSchema, listProperties } from './json-schema.ts'
-import { THEME_CSS } from './theme.css.ts'
 
 type Endpoint = { path: string; method: string; operation: Operation }
 

@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { RateLimitConfig } from '../../config.ts'
-import type { App } from '../server/app-type.ts'
-import { isForPerson } from '../server/error-page.ts'
+import { isForPerson } from '../pages/error-page.ts'
 import { type LimitDeps, limitByAddress } from '../server/rate-limits.ts'
+import type { App } from '../wire/app-type.ts'
 import type { ApiRoute } from './api-routes.ts'
 
 export type DocsDeps = LimitDeps & {

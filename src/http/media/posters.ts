@@ -3,9 +3,9 @@ import { Type } from 'typebox'
 import type { ApiKeyHolder } from '../../accounts/permission.ts'
 import { openPoster, type PublicPosterDeps } from '../../assets/public-poster.ts'
 import { Failure } from '../../errors.ts'
-import { readApiKey } from '../api/key.ts'
-import type { App } from '../server/app-type.ts'
+import { readApiKey } from '../server/caller.ts'
 import { countGuess, identify, type LimitDeps, limitByAddress } from '../server/rate-limits.ts'
+import type { App } from '../wire/app-type.ts'
 
 const PosterParams = Type.Object({ file: Type.String({ pattern: '^[A-Za-z0-9_-]{22}\\.jpg$' }) })
 

@@ -4,8 +4,8 @@ import type { Logger } from 'pino'
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
 import { logLevelFor } from '../../errors.ts'
 import { listenFailure, METRICS_VARIABLES } from '../../net/listen-failure.ts'
-import type { App } from '../server/app-type.ts'
 import { listenUrl } from '../server/listen.ts'
+import type { App } from '../wire/app-type.ts'
 
 /** What the server counts or holds at the moment; a number that cannot be read now is left out. */
 export type ServerState = {

@@ -17,9 +17,9 @@ import { LEASE_S } from '../../playback/stream-slot-store.ts'
 import { loadVideoView, type ShownWatermark } from '../../playback/video-view.ts'
 import type { Usage } from '../../usage/usage.ts'
 import { posterPath } from '../media/posters.ts'
-import type { App } from '../server/app-type.ts'
-import { acceptsCoding } from '../server/asset.ts'
+import { acceptsCoding } from '../pages/asset.ts'
 import { isFlooding, type LimitDeps, redeemWithin, refuseViewers } from '../server/rate-limits.ts'
+import type { App } from '../wire/app-type.ts'
 import { BeatBody, RedeemBody, SessionBody, type WatermarkBody } from './wire.ts'
 
 // The routes behind the player page: playback-protocol.md, sections 2 to 5 and 9.

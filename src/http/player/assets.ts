@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path'
 import { Type } from 'typebox'
 import { Value } from 'typebox/value'
 import { Failure } from '../../errors.ts'
-import { type Asset, readAsset } from '../server/asset.ts'
+import { type Asset, readAsset } from '../pages/asset.ts'
 
 const Manifest = Type.Record(Type.String(), Type.Object({ file: Type.String(), css: Type.Optional(Type.Array(Type.String())) }))
 

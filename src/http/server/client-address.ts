@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net'
 import type { FastifyRequest } from 'fastify'
 import { parseIpAddress } from '../../net/ip.ts'
-import type { App } from './app-type.ts'
+import type { App } from '../wire/app-type.ts'
 
 /** The address that a request comes from. */
 export type AddressOf = (request: FastifyRequest) => string

@@ -2,7 +2,7 @@ import type { Socket } from 'node:net'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Failure } from '../../errors.ts'
 import { ipRateLimitKey } from '../../net/ip.ts'
-import type { App } from './app-type.ts'
+import type { App } from '../wire/app-type.ts'
 import { getPeerAddress } from './client-address.ts'
 
 // Limits on connections, before anything is known about the client.

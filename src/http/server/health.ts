@@ -1,5 +1,5 @@
 import type { DatabaseInUse } from '../../errors.ts'
-import type { App } from './app-type.ts'
+import type { App } from '../wire/app-type.ts'
 import { type LimitDeps, limitByAddress } from './rate-limits.ts'
 
 export type HealthDeps = LimitDeps & {

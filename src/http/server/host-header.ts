@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import { Failure } from '../../errors.ts'
-import type { App } from './app-type.ts'
+import type { App } from '../wire/app-type.ts'
 import { PROBE_PATHS } from './health.ts'
 
 /**

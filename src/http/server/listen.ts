@@ -1,7 +1,7 @@
 import { type AddressInfo, isIP } from 'node:net'
 import type { Config } from '../../config.ts'
 import { LISTEN_VARIABLES, listenFailure } from '../../net/listen-failure.ts'
-import type { App } from './app-type.ts'
+import type { App } from '../wire/app-type.ts'
 
 /** How long responses in flight may take at a stop before their connections are closed. */
 const STOP_GRACE_MS = 6_000

@@ -1,6 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Failure } from '../../errors.ts'
-import type { App } from './app-type.ts'
+import type { App } from '../wire/app-type.ts'
 
 /** A route as it was registered, such as `/api/videos/:id`. */
 export type KnownRoute = { methods: string[]; url: string }

@@ -1,8 +1,8 @@
 import { type Static, Type } from 'typebox'
 import { listFiles } from '../../assets/video-file.ts'
 import type { ListDeps } from '../../catalogue/catalogue-deps.ts'
-import { EXAMPLE } from '../docs/examples.ts'
-import type { App } from '../server/app-type.ts'
+import type { App } from '../wire/app-type.ts'
+import { EXAMPLE } from '../wire/examples.ts'
 import { authenticateFromBody, type CallerDeps, getQueryText, NoVideo, sendV2, V2_TYPE, v2ResponseSchema } from './response.ts'
 
 export type V2FileDeps = ListDeps & CallerDeps

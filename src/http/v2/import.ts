@@ -1,7 +1,7 @@
 import { Type } from 'typebox'
 import { type ImportDeps, type RequestedImport, requestImport } from '../../ingest/import.ts'
-import { EXAMPLE } from '../docs/examples.ts'
-import type { App } from '../server/app-type.ts'
+import type { App } from '../wire/app-type.ts'
+import { EXAMPLE } from '../wire/examples.ts'
 import { IdempotencyHeaders, type IdempotencyRouteDeps, sendIdempotent } from '../wire/idempotency.ts'
 import { authenticateFromBody, type CallerDeps, getQueryText, V2_TYPE, v2Representation, v2ResponseSchema } from './response.ts'
 

@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Failure } from '../../errors.ts'
-import type { App } from '../server/app-type.ts'
 import { countUnauthenticated, type LimitDeps } from '../server/rate-limits.ts'
+import type { App } from '../wire/app-type.ts'
 import { addBodyParsers } from '../wire/bodies.ts'
 import { errorResponse } from '../wire/errors.ts'
 import { type V2FileDeps, v2FileRoutes } from './files.ts'

@@ -1,7 +1,7 @@
 import { Type } from 'typebox'
 import { issueOtp, type OtpDeps } from '../../playback/otp.ts'
-import { EXAMPLE } from '../docs/examples.ts'
-import type { App } from '../server/app-type.ts'
+import type { App } from '../wire/app-type.ts'
+import { EXAMPLE } from '../wire/examples.ts'
 import { IdempotencyHeaders, type IdempotencyRouteDeps, sendIdempotent } from '../wire/idempotency.ts'
 import { OtpBody, type OtpOptionsDeps, readOtpOptions } from '../wire/otp-options.ts'
 import {

@@ -1,8 +1,8 @@
 import { Type } from 'typebox'
 import { Failure } from '../../errors.ts'
 import { type IssuedUpload, issueUploadPolicy, type PolicyDeps } from '../../ingest/upload-policy.ts'
-import type { App } from '../server/app-type.ts'
 import { POLICY_FIELDS } from '../upload/policy-fields.ts'
+import type { App } from '../wire/app-type.ts'
 import { IdempotencyHeaders, type IdempotencyRouteDeps, sendIdempotent } from '../wire/idempotency.ts'
 import { authenticateFromBody, type CallerDeps, getField, TypeQuery, v2Representation, v2ResponseSchema } from './response.ts'
 

@@ -8,8 +8,8 @@ import { findVideos, getVideo, type Video } from '../../catalogue/video.ts'
 import { Failure } from '../../errors.ts'
 import { parseJson } from '../../json.ts'
 import { countViews } from '../../usage/usage.ts'
-import { EXAMPLE } from '../docs/examples.ts'
-import type { App } from '../server/app-type.ts'
+import type { App } from '../wire/app-type.ts'
+import { EXAMPLE } from '../wire/examples.ts'
 import { pagingQuery, readPaging } from '../wire/paging.ts'
 import {
   authenticateFromBody,

@@ -2,7 +2,7 @@ import { unescape as decode, parse as parseForm } from 'node:querystring'
 import type { FastifyRequest } from 'fastify'
 import { Failure } from '../../errors.ts'
 import { isNestedTooDeep, MAX_DEPTH } from '../../json.ts'
-import type { App } from '../server/app-type.ts'
+import type { App } from './app-type.ts'
 import { openMultipartParser } from './multipart.ts'
 
 // What real clients send: JSON, forms, an empty body under any content type, none at all (wire-contract.md, section 2).

@@ -1,6 +1,6 @@
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
 import { Failure, type FailureKind, hostFailure, logLevelFor } from '../../errors.ts'
-import { validationMessage } from '../server/validation.ts'
+import { validationMessage } from './validation.ts'
 
 // The only place that maps failures to statuses; each interface puts them into its own body.
 

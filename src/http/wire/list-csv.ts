@@ -1,8 +1,8 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Failure } from '../../errors.ts'
-import { type JsonSchema, listProperties, toJsonSchema } from '../docs/json-schema.ts'
-import type { App } from '../server/app-type.ts'
+import type { App } from './app-type.ts'
 import { csvDocument } from './csv.ts'
+import { type JsonSchema, listProperties, toJsonSchema } from './json-schema.ts'
 
 // Every list of an interface is a file for spreadsheets, too: the same route with `format=csv`. Its columns are those of the reply's schema.
 

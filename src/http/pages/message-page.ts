@@ -1,6 +1,6 @@
-import { THEME_CSS } from '../docs/theme.css.ts'
 import { escapeHtml, ICON } from '../player/page.ts'
 import { scriptlessPagePolicy } from './scriptless-page-policy.ts'
+import { THEME_CSS } from './theme.css.ts'
 
 /** A small page with one sentence, for people. Send it with `MESSAGE_POLICY`. `links`: where they lead, and their text. */
 export function messagePage(title: string, sentence: string, links: readonly { href: string; text: string }[]): string {

@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Config } from '../../config.ts'
 import { parseIpAddress } from '../../net/ip.ts'
-import { listenUrl } from '../server/listen.ts'
+import { listenUrl } from './listen.ts'
 
 /** What proxies and tunnels say of the one they speak for. */
 const PROXY_HEADERS =
