@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { readProtection, toOptions } from '../../web/console/video/protection.ts'
+import { readProtection, toOptions } from '../../web/console/protection/protection.ts'
 
 // The form for the defaults of OTPs edits only what it saves again as it was.
 

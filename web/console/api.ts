@@ -1,6 +1,6 @@
-import { connection } from './app/connection.ts'
-import { apiUrl } from './app/place.ts'
-import { isGatewayStatus, sentenceOfProxy } from './app/proxy-refusal.ts'
+import { connection } from './connection.ts'
+import { isGatewayStatus, sentenceOfProxy } from './proxy-refusal.ts'
+import { apiUrl } from './urls.ts'
 
 /** An answer that is no success, in words for the person who looks at the page. */
 export class ApiFailure extends Error {

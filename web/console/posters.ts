@@ -1,5 +1,5 @@
 import type { VideoBody } from '../../src/http/api/video-body.ts'
-import { installationUrl } from './app/place.ts'
+import { installationUrl } from './urls.ts'
 
 /** The smallest poster that fills this many pixels, at the console's own address; undefined while there is none. */
 export function posterUrl({ posters }: Pick<VideoBody, 'posters'>, widthPx: number): string | undefined {

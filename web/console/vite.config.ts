@@ -25,6 +25,6 @@ export default defineConfig({
     target: 'es2022',
     // Mantine marks its files for servers that render React; there is none here.
     rolldownOptions: { checks: { moduleLevelDirective: false } },
-    cssTarget: ['chrome123', 'firefox120', 'safari17.5'], // with light-dark(), which app/tokens.css uses
+    cssTarget: ['chrome123', 'firefox120', 'safari17.5'], // with light-dark(), which ui/tokens.css uses
   },
 })

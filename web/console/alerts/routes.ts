@@ -1,5 +1,5 @@
 import { createRoute, lazyRouteComponent } from '@tanstack/react-router'
-import { signedInRoute } from '../app/root-routes.tsx'
+import { signedInRoute } from '../sign-in/root-routes.tsx'
 import { alertsQuery } from './queries.ts'
 
 export const alertRoutes = [

@@ -2,7 +2,7 @@ import { Button, Title } from '@mantine/core'
 import { Link } from '@tanstack/react-router'
 import type { ReactNode } from 'react'
 import { type AccountPermission, useSignedIn } from '../sign-in/queries.ts'
-import styles from './failure.module.css'
+import styles from '../ui/failure.module.css'
 
 /** What a page is for: opened by its address by a person who may not do that, it says so instead of showing forms that refuse. */
 const NEEDED: Readonly<Record<string, AccountPermission | 'administrator'>> = {

@@ -1,5 +1,5 @@
 import type { LinkProps } from '@tanstack/react-router'
-import { ActivityIcon, DevelopIcon, SystemIcon, VideosIcon, ViewersIcon } from './icons.tsx'
+import { ActivityIcon, DevelopIcon, SystemIcon, VideosIcon, ViewersIcon } from '../ui/icons.tsx'
 
 export type Place = { label: string; to: NonNullable<LinkProps['to']>; Icon: typeof VideosIcon }
 

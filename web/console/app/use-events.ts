@@ -1,7 +1,7 @@
 import { type QueryClient, useQueryClient } from '@tanstack/react-query'
 import { useEffect } from 'react'
-import { connection } from './connection.ts'
-import { apiUrl } from './place.ts'
+import { connection } from '../connection.ts'
+import { apiUrl } from '../urls.ts'
 
 /** What each event of the server changes, as the beginnings of query keys. */
 const CHANGES: Readonly<Record<string, readonly string[][]>> = {

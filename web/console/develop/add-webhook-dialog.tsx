@@ -3,7 +3,7 @@ import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import type { CreatedWebhookBody } from '../../../src/http/api/webhooks.ts'
 import { callApi } from '../api.ts'
-import { Dialog } from '../app/dialog.tsx'
+import { Dialog } from '../ui/dialog.tsx'
 import { ALL_EVENTS, EVENTS } from './webhook-events.ts'
 
 type AddWebhookDialogProps = { onClose(): void; onAdded(webhook: CreatedWebhookBody): void }

@@ -1,8 +1,8 @@
 import { useQueryClient, useSuspenseQuery } from '@tanstack/react-query'
-import { useAnnounce } from '../app/announcements.tsx'
-import { Page } from '../app/page.tsx'
-import { Section } from '../app/section.tsx'
-import { OtpDefaultsForm } from '../video/protection-form.tsx'
+import { OtpDefaultsForm } from '../protection/protection-form.tsx'
+import { useAnnounce } from '../ui/announcements.tsx'
+import { Page } from '../ui/page.tsx'
+import { Section } from '../ui/section.tsx'
 import { DevelopParts } from './develop-parts.tsx'
 import { accountDefaultsQuery } from './queries.ts'
 

@@ -1,5 +1,5 @@
-import { PartLinks } from '../app/part-links.tsx'
 import { useMay } from '../sign-in/queries.ts'
+import { PartLinks } from '../ui/part-links.tsx'
 
 /** The parts of the place Develop. */
 export function DevelopParts() {

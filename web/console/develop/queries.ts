@@ -4,7 +4,7 @@ import type { BanListBody } from '../../../src/http/api/bans.ts'
 import type { KeyListBody } from '../../../src/http/api/keys.ts'
 import type { DeliveryListBody, WebhookListBody } from '../../../src/http/api/webhooks.ts'
 import { callApi } from '../api.ts'
-import type { OtpDefaults } from '../video/protection.ts'
+import type { OtpDefaults } from '../protection/protection.ts'
 
 export type Key = KeyListBody['rows'][number]
 export type Permission = Key['permissions'][number]

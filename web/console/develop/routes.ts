@@ -1,6 +1,6 @@
 import { createRoute, lazyRouteComponent, redirect } from '@tanstack/react-router'
-import { signedInRoute } from '../app/root-routes.tsx'
-import { videosPageQuery } from '../library/queries.ts'
+import { videosPageQuery } from '../catalogue/queries.ts'
+import { signedInRoute } from '../sign-in/root-routes.tsx'
 import { accountDefaultsQuery, accountQuery, bansQuery, keysQuery, webhooksQuery } from './queries.ts'
 
 export const developRoutes = [

@@ -1,5 +1,5 @@
-import { Ago } from '../app/ago.tsx'
-import { StateWord } from '../app/state-word.tsx'
+import { Ago } from '../ui/ago.tsx'
+import { StateWord } from '../ui/state-word.tsx'
 import type { Webhook } from './queries.ts'
 
 /** Whether events arrive. */

@@ -2,7 +2,7 @@ import { useQueryClient } from '@tanstack/react-query'
 import { useRef, useState } from 'react'
 import type { ImportListBody, ImportListReply } from '../../../src/http/api/imports.ts'
 import { ApiFailure, callApi } from '../api.ts'
-import { refreshLibrary } from '../library/queries.ts'
+import { refreshLibrary } from '../catalogue/queries.ts'
 import type { ImportRow } from './import-list.ts'
 
 /** What has become of a row: the id of its video, or why there is none. */

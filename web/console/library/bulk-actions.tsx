@@ -1,12 +1,12 @@
 import { Button } from '@mantine/core'
 import { useQueryClient } from '@tanstack/react-query'
 import { lazy, Suspense } from 'react'
-import { useAnnounce } from '../app/announcements.tsx'
-import { focusIfLost } from '../app/focus.ts'
-import { CloseIcon, FolderIcon, LockIcon, TagIcon, TrashIcon } from '../app/icons.tsx'
+import { refreshLibrary } from '../catalogue/queries.ts'
+import { useAnnounce } from '../ui/announcements.tsx'
+import { focusIfLost } from '../ui/focus.ts'
+import { CloseIcon, FolderIcon, LockIcon, TagIcon, TrashIcon } from '../ui/icons.tsx'
 import { formatCount } from '../units.ts'
 import styles from './bulk-actions.module.css'
-import { refreshLibrary } from './queries.ts'
 import type { BulkAction, Selection } from './use-selection.ts'
 
 const BulkDialog = lazy(() => import('./bulk-dialogs.tsx').then(({ BulkDialog }) => ({ default: BulkDialog })))

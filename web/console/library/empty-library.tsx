@@ -1,7 +1,7 @@
 import { useNavigate } from '@tanstack/react-router'
 import { useEffect, useState } from 'react'
-import { CodeBlock } from '../app/code-block.tsx'
 import { useMay, useSignedIn } from '../sign-in/queries.ts'
+import { CodeBlock } from '../ui/code-block.tsx'
 import { DropZone } from '../upload/drop-zone.tsx'
 import { useUploadList } from '../upload/upload-provider.tsx'
 import styles from './empty-library.module.css'

@@ -4,10 +4,10 @@ import { getRouteApi } from '@tanstack/react-router'
 import { useState } from 'react'
 import type { FolderBody, FolderContents } from '../../../src/http/api/folders.ts'
 import { callApi } from '../api.ts'
-import { useAnnounce } from '../app/announcements.tsx'
-import { Dialog } from '../app/dialog.tsx'
-import { folderOptions, folderPathOf, ROOT_FOLDER_ID } from './folder-path.ts'
-import { folderSearchQuery, refreshLibrary } from './queries.ts'
+import { folderOptions, folderPathOf, ROOT_FOLDER_ID } from '../catalogue/folder-path.ts'
+import { folderSearchQuery, refreshLibrary } from '../catalogue/queries.ts'
+import { useAnnounce } from '../ui/announcements.tsx'
+import { Dialog } from '../ui/dialog.tsx'
 
 const route = getRouteApi('/signed-in/videos')
 

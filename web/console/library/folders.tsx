@@ -3,13 +3,13 @@ import { useQuery } from '@tanstack/react-query'
 import { getRouteApi, Link } from '@tanstack/react-router'
 import { lazy, Suspense, useState } from 'react'
 import type { FolderBody } from '../../../src/http/api/folders.ts'
-import { ChevronRightIcon, FolderIcon, MoreIcon, PlusIcon } from '../app/icons.tsx'
+import { folderPathOf, ROOT_FOLDER_ID } from '../catalogue/folder-path.ts'
+import { folderQuery, folderSearchQuery } from '../catalogue/queries.ts'
+import { EXACTLY } from '../catalogue/search.ts'
 import { useMay } from '../sign-in/queries.ts'
+import { ChevronRightIcon, FolderIcon, MoreIcon, PlusIcon } from '../ui/icons.tsx'
 import { formatCount } from '../units.ts'
-import { folderPathOf, ROOT_FOLDER_ID } from './folder-path.ts'
 import styles from './folders.module.css'
-import { EXACTLY } from './library-search.ts'
-import { folderQuery, folderSearchQuery } from './queries.ts'
 
 const route = getRouteApi('/signed-in/videos')
 const MAX_SHOWN = 12

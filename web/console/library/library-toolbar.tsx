@@ -3,13 +3,13 @@ import { useDebouncedValue } from '@mantine/hooks'
 import { useQuery } from '@tanstack/react-query'
 import { getRouteApi, Link } from '@tanstack/react-router'
 import { type KeyboardEvent, useEffect, useRef } from 'react'
-import { CardsIcon, CloseIcon, RowsIcon, SearchIcon } from '../app/icons.tsx'
+import { filterOf, listOf, videoCountQuery, videosPageQuery } from '../catalogue/queries.ts'
+import { EXACTLY, type LibrarySearch, STATE_FILTERS, type StateFilter } from '../catalogue/search.ts'
+import { STATES } from '../catalogue/status.ts'
 import { trashQuery } from '../trash/queries.ts'
+import { CardsIcon, CloseIcon, RowsIcon, SearchIcon } from '../ui/icons.tsx'
 import { formatCount } from '../units.ts'
-import { EXACTLY, type LibrarySearch, STATE_FILTERS, type StateFilter } from './library-search.ts'
 import styles from './library-toolbar.module.css'
-import { filterOf, listOf, videoCountQuery, videosPageQuery } from './queries.ts'
-import { STATES } from './status.ts'
 
 const route = getRouteApi('/signed-in/videos')
 

@@ -1,7 +1,7 @@
 import { useState } from 'react'
 import type { VideoBody } from '../../../src/http/api/video-body.ts'
-import { VideosIcon } from '../app/icons.tsx'
 import { posterUrl } from '../posters.ts'
+import { VideosIcon } from '../ui/icons.tsx'
 import styles from './poster.module.css'
 
 /** A still of a video, as decoration next to its title. */

@@ -1,12 +1,12 @@
 import { useMutation } from '@tanstack/react-query'
 import { useState } from 'react'
 import { callApi } from '../api.ts'
-import { Dialog } from '../app/dialog.tsx'
+import { needsSentence } from '../protection/annotation.ts'
+import type { SavedOptions } from '../protection/options-json.tsx'
+import { NO_PROTECTION, toOptions } from '../protection/protection.ts'
+import { ProtectionFields } from '../protection/protection-form.tsx'
+import { Dialog } from '../ui/dialog.tsx'
 import { countVideos } from '../units.ts'
-import { needsSentence } from '../video/annotation.ts'
-import type { SavedOptions } from '../video/options-json.tsx'
-import { NO_PROTECTION, toOptions } from '../video/protection.ts'
-import { ProtectionFields } from '../video/protection-form.tsx'
 import type { BulkDialogProps } from './use-selection.ts'
 
 /** One protection for all selected videos, in the place of what each has. */

@@ -1,7 +1,7 @@
 import { createRoute, lazyRouteComponent, redirect } from '@tanstack/react-router'
-import { signedInRoute } from '../app/root-routes.tsx'
-import { parseLibrarySearch } from './library-search.ts'
-import { listOf, videosPageQuery } from './queries.ts'
+import { listOf, videosPageQuery } from '../catalogue/queries.ts'
+import { parseLibrarySearch } from '../catalogue/search.ts'
+import { signedInRoute } from '../sign-in/root-routes.tsx'
 
 export const libraryRoutes = [
   createRoute({

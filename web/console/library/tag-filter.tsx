@@ -1,10 +1,10 @@
 import { MultiSelect } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { getRouteApi } from '@tanstack/react-router'
-import { tagsOf } from './library-search.ts'
+import { tagsQuery } from '../catalogue/queries.ts'
+import { tagsOf } from '../catalogue/search.ts'
 import styles from './library-toolbar.module.css'
 import { useChangeSearch } from './library-toolbar.tsx'
-import { tagsQuery } from './queries.ts'
 
 const route = getRouteApi('/signed-in/videos')
 

@@ -1,8 +1,8 @@
 import { keepPreviousData, useQueries, useQuery, useQueryClient } from '@tanstack/react-query'
 import { useCallback, useState } from 'react'
 import type { VideoBody } from '../../../src/http/api/video-body.ts'
-import type { LibrarySearch } from './library-search.ts'
-import { filterOf, isCountCut, listOf, PAGE_SIZE, videoCountQuery, videosPageQuery } from './queries.ts'
+import { filterOf, isCountCut, listOf, PAGE_SIZE, videoCountQuery, videosPageQuery } from '../catalogue/queries.ts'
+import type { LibrarySearch } from '../catalogue/search.ts'
 
 export type VideoRows = {
   /** Of all videos that match, or of the first of them until they are counted; undefined until the first page has been read. */

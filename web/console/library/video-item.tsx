@@ -2,10 +2,10 @@ import { Skeleton } from '@mantine/core'
 import { Link } from '@tanstack/react-router'
 import { memo } from 'react'
 import type { VideoBody } from '../../../src/http/api/video-body.ts'
-import { useMinute } from '../app/use-minute.ts'
+import { isUnderWay, lookOf } from '../catalogue/status.ts'
+import { useMinute } from '../ui/use-minute.ts'
 import { formatAgo, formatBytes, formatDuration, formatMoment } from '../units.ts'
 import { Poster } from './poster.tsx'
-import { isUnderWay, lookOf } from './status.ts'
 import styles from './video-item.module.css'
 
 export type VideoItemProps = {

@@ -2,7 +2,7 @@ import { queryOptions, useMutation, useQueryClient, useSuspenseQuery } from '@ta
 import type { PasskeyListBody } from '../../../src/http/console/passkeys.ts'
 import type { SignInReply } from '../../../src/http/console/sign-in.ts'
 import { callApi } from '../api.ts'
-import { consolePath } from '../app/place.ts'
+import { consolePath } from '../urls.ts'
 
 export type Passkey = PasskeyListBody['rows'][number]
 export type SignedIn = Extract<SignInReply, { signedIn: true }>

@@ -1,5 +1,5 @@
 import { createRoute, lazyRouteComponent } from '@tanstack/react-router'
-import { rootRoute } from '../app/root-routes.tsx'
+import { rootRoute } from './root-routes.tsx'
 
 export const signInRoutes = [
   createRoute({

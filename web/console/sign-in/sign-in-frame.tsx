@@ -1,6 +1,6 @@
 import { Title } from '@mantine/core'
 import { type ReactNode, useEffect } from 'react'
-import { Mark } from '../app/mark.tsx'
+import { Mark } from '../ui/mark.tsx'
 import styles from './sign-in.module.css'
 
 /** Around what is shown before a person is signed in. */

@@ -1,5 +1,5 @@
 import { createRoute, lazyRouteComponent, redirect } from '@tanstack/react-router'
-import { signedInRoute } from '../app/root-routes.tsx'
+import { signedInRoute } from '../sign-in/root-routes.tsx'
 
 export const systemRoutes = [
   createRoute({

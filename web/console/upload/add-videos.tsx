@@ -1,7 +1,7 @@
 import { Button, Menu } from '@mantine/core'
 import { Link } from '@tanstack/react-router'
-import { ChevronDownIcon, FolderIcon, LinkIcon, PlusIcon, UploadIcon } from '../app/icons.tsx'
 import { useMay } from '../sign-in/queries.ts'
+import { ChevronDownIcon, FolderIcon, LinkIcon, PlusIcon, UploadIcon } from '../ui/icons.tsx'
 import { FileInputs } from './file-inputs.tsx'
 
 /** The button that adds videos: files, a whole folder, or from addresses. */

@@ -1,5 +1,5 @@
 import { Button } from '@mantine/core'
-import { UploadIcon } from '../app/icons.tsx'
+import { UploadIcon } from '../ui/icons.tsx'
 import styles from './drop-zone.module.css'
 import { FileInputs } from './file-inputs.tsx'
 

@@ -1,7 +1,7 @@
 import type { QueryClient } from '@tanstack/react-query'
 import type { FolderBody } from '../../../src/http/api/folders.ts'
 import { callApi } from '../api.ts'
-import { folderQuery } from '../library/queries.ts'
+import { folderQuery } from '../catalogue/queries.ts'
 
 /** Finds folders by their paths, and creates the missing ones; one after another, so that two files do not create the same folder. */
 export function createFolderFinder(queries: QueryClient) {

@@ -1,8 +1,8 @@
 import type { QueryClient } from '@tanstack/react-query'
 import type { VideoListBody } from '../../../src/http/api/list.ts'
 import { callApi } from '../api.ts'
-import { folderPathOf, ROOT_FOLDER_ID } from '../library/folder-path.ts'
-import { folderSearchQuery } from '../library/queries.ts'
+import { folderPathOf, ROOT_FOLDER_ID } from '../catalogue/folder-path.ts'
+import { folderSearchQuery } from '../catalogue/queries.ts'
 import type { ChosenFile } from './dropped-files.ts'
 import { titleOf } from './uploads.ts'
 

@@ -1,6 +1,6 @@
 import { ActionIcon } from '@mantine/core'
 import { useEffect, useState } from 'react'
-import { CloseIcon, WarningIcon } from '../app/icons.tsx'
+import { CloseIcon, WarningIcon } from '../ui/icons.tsx'
 import { listNames } from '../units.ts'
 import { type Interrupted, takeInterrupted } from './interrupted.ts'
 import styles from './interrupted-notice.module.css'

@@ -1,5 +1,5 @@
 import { useSyncExternalStore } from 'react'
-import { Dialog } from '../app/dialog.tsx'
+import { Dialog } from '../ui/dialog.tsx'
 import { listNames } from '../units.ts'
 import { useUploads } from './upload-provider.tsx'
 

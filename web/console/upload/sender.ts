@@ -1,6 +1,6 @@
 import Uppy from '@uppy/core'
 import XHRUpload from '@uppy/xhr-upload'
-import { sentenceOfProxy } from '../app/proxy-refusal.ts'
+import { sentenceOfProxy } from '../proxy-refusal.ts'
 
 // Uppy's part: it sends a file as a form, and reports how far it is. Loaded with the first upload.
 

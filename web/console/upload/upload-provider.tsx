@@ -1,6 +1,6 @@
 import { useQueryClient } from '@tanstack/react-query'
 import { createContext, type ReactNode, use, useEffect, useState, useSyncExternalStore } from 'react'
-import { refreshLibrary } from '../library/queries.ts'
+import { refreshLibrary } from '../catalogue/queries.ts'
 import { createFolderFinder } from './find-folder.ts'
 import { createPresentFinder } from './find-present.ts'
 import { keepUnderWay } from './interrupted.ts'

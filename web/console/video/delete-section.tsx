@@ -4,10 +4,10 @@ import { useNavigate } from '@tanstack/react-router'
 import { useState } from 'react'
 import type { VideoBody } from '../../../src/http/api/video-body.ts'
 import { callApi } from '../api.ts'
-import { useAnnounce } from '../app/announcements.tsx'
-import { Dialog } from '../app/dialog.tsx'
-import { Section } from '../app/section.tsx'
-import { refreshLibrary } from '../library/queries.ts'
+import { refreshLibrary } from '../catalogue/queries.ts'
+import { useAnnounce } from '../ui/announcements.tsx'
+import { Dialog } from '../ui/dialog.tsx'
+import { Section } from '../ui/section.tsx'
 
 /** Into the trash, from which the video can be restored for 7 days; one without a file is deleted for good. */
 export function DeleteSection({ video: { id, title, status } }: { video: VideoBody }) {

@@ -1,5 +1,5 @@
-import { listNeeded, NEW_WATERMARK, toAnnotation } from './annotation.ts'
-import { type Places, toIpGeo } from './protection.ts'
+import { listNeeded, NEW_WATERMARK, toAnnotation } from '../protection/annotation.ts'
+import { type Places, toIpGeo } from '../protection/protection.ts'
 
 /** What the owner's server asks for with each OTP. */
 export type OtpChoices = {

@@ -1,6 +1,6 @@
 import { useQuery } from '@tanstack/react-query'
-import { FailureNotice } from '../app/failure.tsx'
-import { installationUrl } from '../app/place.ts'
+import { FailureNotice } from '../ui/failure.tsx'
+import { installationUrl } from '../urls.ts'
 import styles from './player-frame.module.css'
 import { previewQuery } from './queries.ts'
 

@@ -1,9 +1,9 @@
 import { useQueryClient, useSuspenseQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import type { VideoBody } from '../../../src/http/api/video-body.ts'
-import { useAnnounce } from '../app/announcements.tsx'
-import { Section } from '../app/section.tsx'
-import { OtpDefaultsForm } from './protection-form.tsx'
+import { OtpDefaultsForm } from '../protection/protection-form.tsx'
+import { useAnnounce } from '../ui/announcements.tsx'
+import { Section } from '../ui/section.tsx'
 import { otpDefaultsQuery, previewQuery } from './queries.ts'
 
 /** Who may watch the video, and what is shown over it: the defaults of its OTPs. */

@@ -4,11 +4,11 @@ import type { HistoryBody } from '../../../src/http/api/queue.ts'
 import type { RetentionBody } from '../../../src/http/api/statistics.ts'
 import type { VideoBody } from '../../../src/http/api/video-body.ts'
 import { ApiFailure, callApi } from '../api.ts'
-import { installationUrl } from '../app/place.ts'
+import { isUnderWay } from '../catalogue/status.ts'
 import { accountDefaultsQuery } from '../develop/queries.ts'
-import { isUnderWay } from '../library/status.ts'
-import { listNeeded } from './annotation.ts'
-import type { OtpDefaults } from './protection.ts'
+import { listNeeded } from '../protection/annotation.ts'
+import type { OtpDefaults } from '../protection/protection.ts'
+import { installationUrl } from '../urls.ts'
 
 const REFRESH_MS = 30_000
 const REFRESH_UNDER_WAY_MS = 1_000

@@ -1,4 +1,4 @@
-import { listNeeded } from './annotation.ts'
+import { listNeeded } from '../protection/annotation.ts'
 import { type EmbedWay, embedHtml, fillSlots, PLAYER_DEFAULTS, type PlayerOptions } from './embed-html.ts'
 import { OTP_DEFAULTS, type OtpBody, type OtpChoices, otpBody } from './otp-choices.ts'
 

@@ -1,5 +1,5 @@
 import { createRoute, lazyRouteComponent } from '@tanstack/react-router'
-import { signedInRoute } from '../app/root-routes.tsx'
+import { signedInRoute } from '../sign-in/root-routes.tsx'
 import { sessionsQuery, viewingsOfViewerQuery } from './queries.ts'
 
 const DAYS = ['30', '90'] as const

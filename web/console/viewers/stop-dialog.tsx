@@ -2,8 +2,8 @@ import { Radio, Stack } from '@mantine/core'
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import { callApi } from '../api.ts'
-import { useAnnounce } from '../app/announcements.tsx'
-import { Dialog } from '../app/dialog.tsx'
+import { useAnnounce } from '../ui/announcements.tsx'
+import { Dialog } from '../ui/dialog.tsx'
 import type { Session } from './queries.ts'
 
 type StopDialogProps = { session: Session; sessions: readonly Session[]; onClose(): void }

@@ -1,4 +1,4 @@
-import { PartLinks } from '../app/part-links.tsx'
+import { PartLinks } from '../ui/part-links.tsx'
 
 /** The parts of the place Viewers. */
 export function ViewerParts() {

@@ -1,5 +1,5 @@
 import { useSuspenseQuery } from '@tanstack/react-query'
-import { Page } from '../app/page.tsx'
+import { Page } from '../ui/page.tsx'
 import { sessionsQuery } from './queries.ts'
 import { SessionTable } from './session-table.tsx'
 import { ViewerParts } from './viewer-parts.tsx'

@@ -2,10 +2,10 @@ import { Button, JsonInput } from '@mantine/core'
 import { useMutation } from '@tanstack/react-query'
 import { type FormEvent, useState } from 'react'
 import { callApi } from '../api.ts'
-import { Dialog } from '../app/dialog.tsx'
-import { FailureNotice } from '../app/failure.tsx'
+import { Dialog } from '../ui/dialog.tsx'
+import { FailureNotice } from '../ui/failure.tsx'
+import styles from '../video/video-page.module.css'
 import { type OtpDefaults, readOptions } from './protection.ts'
-import styles from './video-page.module.css'
 
 type OptionsJsonProps = {
   /** Where they are saved, such as `otp-defaults`. */

@@ -1,5 +1,5 @@
 import type { VideoStatus } from '../../../src/catalogue/status.ts'
-import type { StateFilter } from './library-search.ts'
+import type { StateFilter } from './search.ts'
 
 type Look = { label: string; color: 'ok' | 'warn' | 'stop' | 'lamp' | 'gray' }
 

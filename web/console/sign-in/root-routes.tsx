@@ -1,8 +1,8 @@
 import type { QueryClient } from '@tanstack/react-query'
 import { createRootRouteWithContext, createRoute, Outlet, redirect } from '@tanstack/react-router'
-import { signInQuery } from '../sign-in/queries.ts'
-import { FailurePage, NotFoundPage } from './failure.tsx'
-import { Shell } from './shell.tsx'
+import { Shell } from '../app/shell.tsx'
+import { FailurePage, NotFoundPage } from '../ui/failure.tsx'
+import { signInQuery } from './queries.ts'
 
 /** What every page gets. */
 export type PageContext = { queries: QueryClient }

@@ -1,6 +1,6 @@
 import { MutationCache, onlineManager, QueryCache, QueryClient } from '@tanstack/react-query'
 import { ApiFailure, mayPass } from '../api.ts'
-import { connection } from './connection.ts'
+import { connection } from '../connection.ts'
 
 const MAX_RETRIES = 3
 

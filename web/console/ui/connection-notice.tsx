@@ -1,6 +1,6 @@
 import { Button } from '@mantine/core'
 import { useEffect, useState, useSyncExternalStore } from 'react'
-import { connection } from './connection.ts'
+import { connection } from '../connection.ts'
 import styles from './connection-notice.module.css'
 import { Countdown } from './countdown.tsx'
 import { WarningIcon } from './icons.tsx'

@@ -1,6 +1,6 @@
 import { Button, Title } from '@mantine/core'
 import { useEffect, useState } from 'react'
-import { connection } from './connection.ts'
+import { connection } from '../connection.ts'
 import styles from './failure.module.css'
 
 // The scripts of a page are loaded when it is opened. After an upgrade of the server those of an older page are gone.

@@ -2,7 +2,7 @@ import { keepPreviousData, type QueryClient, queryOptions } from '@tanstack/reac
 import type { FolderContents, FolderSearchBody } from '../../../src/http/api/folders.ts'
 import type { VideoListBody } from '../../../src/http/api/list.ts'
 import { callApi, csvUrl } from '../api.ts'
-import type { LibrarySearch } from './library-search.ts'
+import type { LibrarySearch } from './search.ts'
 import { isUnderWay, STATES } from './status.ts'
 
 /** Rows of a page: as many as every account may ask for. */

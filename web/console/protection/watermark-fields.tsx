@@ -1,7 +1,7 @@
 import { NumberInput, Slider, Switch, TextInput } from '@mantine/core'
 import type { VideoBody } from '../../../src/http/api/video-body.ts'
-import { ColorField } from '../app/color-field.tsx'
 import { posterUrl } from '../posters.ts'
+import { ColorField } from '../ui/color-field.tsx'
 import { listNeeded, NEW_WATERMARK, needsSentence, type Watermark } from './annotation.ts'
 import styles from './watermark-fields.module.css'
 

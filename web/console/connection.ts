@@ -1,4 +1,4 @@
-import { installationUrl } from './place.ts'
+import { installationUrl } from './urls.ts'
 
 // Whether the server answers. Calls report here what they met; queries pause, uploads wait and the notice is shown by what is known here.
 

@@ -1,4 +1,4 @@
-import { formatBytes } from '../units.ts'
+import { formatBytes } from './units.ts'
 
 type ProxyAnswer = {
   status: number
