@@ -4,7 +4,7 @@ import type { Db } from '../db/database.ts'
 import type { Write } from '../db/write.ts'
 import { type AccountQueueDeps, listQueue } from '../encode/account-queue.ts'
 import { Failure, logLevelFor } from '../errors.ts'
-import { isWatching, type LiveSession } from '../playback/live-session.ts'
+import { isWatching, type LiveSession } from '../playback/sessions/live-session.ts'
 import { findChangeNumber } from './change-number-store.ts'
 import { type AccountEvent, type AccountState, describeChanges, type Session } from './changes.ts'
 

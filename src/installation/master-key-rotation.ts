@@ -18,7 +18,7 @@ import { phraseFromKey } from '../crypto/recovery-phrase.ts'
 import type { Database } from '../db/database.ts'
 import { Failure, logLevelFor } from '../errors.ts'
 import { UPLOAD_POLICY_KEY } from '../ingest/upload-policy.ts'
-import { MEDIA_PATH_KEY } from '../playback/media-path.ts'
+import { MEDIA_PATH_KEY } from '../playback/media/media-path.ts'
 import { PAGE_TICKET_KEY } from '../playback/ticket.ts'
 import {
   type BoundMasterKey,

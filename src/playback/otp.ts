@@ -6,8 +6,8 @@ import type { ViewerName } from '../viewers/viewer-store.ts'
 import { listImageUrls, type Watermark } from '../watermark/watermark.ts'
 import type { WatermarkImages } from '../watermark/watermark-image.ts'
 import { insertOtp } from './otp-store.ts'
-import type { Rules } from './rules.ts'
-import { checkWhitelist } from './whitelist.ts'
+import type { Rules } from './rules/rules.ts'
+import { checkWhitelist } from './rules/whitelist.ts'
 
 export type OtpDeps = {
   write: Write

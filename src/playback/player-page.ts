@@ -1,11 +1,11 @@
 import { hashSecret, isSecret } from '../crypto/secret.ts'
 import { findPageOptions } from './otp-store.ts'
 import type { PlaybackDeps, ViewerRequest } from './playback-deps.ts'
-import { alertOfRefusal } from './refusal-alert.ts'
-import type { Rules } from './rules.ts'
-import { findSession, recordAttempt } from './session-store.ts'
+import type { Rules } from './rules/rules.ts'
+import { type Embedding, type Framing, findFraming } from './rules/whitelist.ts'
+import { findSession, recordAttempt } from './sessions/session-store.ts'
+import { alertOfRefusal } from './suspicion/refusal-alert.ts'
 import { refererHost } from './ticket.ts'
-import { type Embedding, type Framing, findFraming } from './whitelist.ts'
 
 export type PlayerPageDeps = Pick<PlaybackDeps, 'db' | 'write' | 'nowS' | 'sessions' | 'log'>
 /** The OTP or session in the page's address. */

@@ -1,10 +1,10 @@
 import { removeOldViewerNames } from '../viewers/viewer-store.ts'
 import { removeOldViewingDays, removeOldViewings } from '../viewers/viewing-store.ts'
-import { removeOldKeyBudgets } from './key-budget-store.ts'
+import { removeOldKeyBudgets } from './keys/key-budget-store.ts'
 import { removeOldOtps } from './otp-store.ts'
 import type { PlaybackDeps } from './playback-deps.ts'
-import { removeOldSessions } from './session-store.ts'
-import { removeOldSlots } from './stream-slot-store.ts'
+import { removeOldSessions } from './sessions/session-store.ts'
+import { removeOldSlots } from './sessions/stream-slot-store.ts'
 
 const KEEP_SESSIONS_S = 24 * 3600
 const KEEP_KEY_BUDGETS_S = 24 * 3600

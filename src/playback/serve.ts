@@ -1,7 +1,5 @@
-import { assertNotEndedMeanwhile, type LiveSession } from './live-session.ts'
-import { signedMediaPath } from './media-path.ts'
-import type { PlayableVideo } from './playable-video.ts'
-import type { PlaybackDeps } from './playback-deps.ts'
+import { signedMediaPath } from './media/media-path.ts'
+import type { PlayableVideo } from './media/playable-video.ts'
 import {
   captionPlaylist,
   mediaPlaylist,
@@ -10,10 +8,12 @@ import {
   windowCount,
   windowDurationS,
   windowLengthS,
-} from './playlist.ts'
+} from './media/playlist.ts'
+import type { PlaybackDeps } from './playback-deps.ts'
 import { PlaybackRefusal } from './refusal.ts'
-import { acquireStreamSlot, releaseStreamSlot } from './stream-slot.ts'
-import { countWatched, recordWindow } from './watching.ts'
+import { assertNotEndedMeanwhile, type LiveSession } from './sessions/live-session.ts'
+import { acquireStreamSlot, releaseStreamSlot } from './sessions/stream-slot.ts'
+import { countWatched, recordWindow } from './sessions/watched-seconds.ts'
 
 // What an admitted session is given. Each call comes after `admit`.
 

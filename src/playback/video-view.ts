@@ -1,9 +1,9 @@
 import { listEnabledPosters } from '../catalogue/poster-store.ts'
 import { findVideoDetails } from '../catalogue/video-store.ts'
 import { fillForSession, type ImageWatermark, type TextWatermark, type Watermark } from '../watermark/watermark.ts'
-import type { LiveSession } from './live-session.ts'
 import type { PlaybackDeps } from './playback-deps.ts'
 import { PlaybackRefusal } from './refusal.ts'
+import type { LiveSession } from './sessions/live-session.ts'
 
 /** What the player shows besides the stream. If the video is not public, its poster is a file of the session. */
 export type VideoView = {

@@ -2,7 +2,7 @@ import type { Db } from '../db/database.ts'
 import type { PlaybackSessionRow } from '../db/tables.ts'
 import { isCommitOutcomeUnknown, type Write } from '../db/write.ts'
 import { Failure } from '../errors.ts'
-import { markViewed } from '../playback/session-store.ts'
+import { markViewed } from '../playback/sessions/session-store.ts'
 import {
   addVideoUsage,
   addViews,

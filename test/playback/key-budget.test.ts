@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { affordableInS, earn, termsOfVideo, termsOfViewer } from '../../src/playback/key-budget.ts'
+import { affordableInS, earn, termsOfVideo, termsOfViewer } from '../../src/playback/keys/key-budget.ts'
 
 // How fast keys are released: playback-protocol.md, section 6.
 

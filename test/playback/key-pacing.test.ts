@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { createKeyPacing } from '../../src/playback/key-pacing.ts'
+import { createKeyPacing } from '../../src/playback/keys/key-pacing.ts'
 import { prunePlayback } from '../../src/playback/prune.ts'
 import { openOwnDatabase } from '../db/database.ts'
 import { sampleOf } from '../sample.ts'

@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { Failure } from '../../src/errors.ts'
-import { openCountries } from '../../src/playback/countries.ts'
-import { findRefusingLocationRule, type Rules, readRules } from '../../src/playback/rules.ts'
+import { openCountries } from '../../src/playback/rules/countries.ts'
+import { findRefusingLocationRule, type Rules, readRules } from '../../src/playback/rules/rules.ts'
 import { rounds } from '../seeded-random.ts'
 
 // Who may watch from where: generated rules and viewers, against ranges counted in whole numbers.

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { listRefusedAttempts } from '../../src/playback/refusal-store.ts'
+import { listRefusedAttempts } from '../../src/playback/suspicion/refusal-store.ts'
 import { openBarePlayback, outcomeOf } from './playback-deps.ts'
 
 // What sessions are refused while they play, as their owner sees it.

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { prunePlayback } from '../../src/playback/prune.ts'
-import { insertSession } from '../../src/playback/session-store.ts'
+import { insertSession } from '../../src/playback/sessions/session-store.ts'
 import { createViewer } from '../viewer.ts'
 import { openBarePlayback, outcomeOf } from './playback-deps.ts'
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { createKeyPacing, type SessionBudgets } from '../../src/playback/key-pacing.ts'
+import { createKeyPacing, type SessionBudgets } from '../../src/playback/keys/key-pacing.ts'
 import { openOwnDatabase } from '../db/database.ts'
 import { type Chance, isLong, newChance, rounds } from '../seeded-random.ts'
 import { videoOf } from './playback-deps.ts'

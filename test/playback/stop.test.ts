@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { recordEnd } from '../../src/playback/live-session.ts'
 import { releaseKey } from '../../src/playback/serve.ts'
+import { recordEnd } from '../../src/playback/sessions/live-session.ts'
 import { startSharedReelgate } from '../in-process.ts'
 import { makeVideo } from '../videos.ts'
 import { told, type Viewer } from '../viewer.ts'

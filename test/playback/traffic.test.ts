@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { createTrafficMeter } from '../../src/playback/traffic.ts'
+import { createTrafficMeter } from '../../src/playback/sessions/traffic.ts'
 import { openBarePlayback } from './playback-deps.ts'
 
 // A leaked segment address costs no more than a few lengths of its video (playback-protocol.md, section 8).

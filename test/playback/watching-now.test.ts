@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { markViewed } from '../../src/playback/session-store.ts'
-import { listSessions } from '../../src/playback/stop.ts'
+import { markViewed } from '../../src/playback/sessions/session-store.ts'
+import { listSessions } from '../../src/playback/sessions/stop.ts'
 import type { Viewer } from '../viewer.ts'
 import { openBarePlayback } from './playback-deps.ts'
 

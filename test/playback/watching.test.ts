@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { prunePlayback } from '../../src/playback/prune.ts'
 import { type Beat, recordBeat } from '../../src/playback/serve.ts'
-import { countWatched, newWatching, recordWindow, type TimedBeat } from '../../src/playback/watching.ts'
+import { countWatched, newWatching, recordWindow, type TimedBeat } from '../../src/playback/sessions/watched-seconds.ts'
 import { decodeIntervals, pairsOf } from '../../src/viewers/intervals.ts'
 import type { Viewer } from '../viewer.ts'
 import { openBarePlayback } from './playback-deps.ts'

@@ -1,7 +1,7 @@
 import { domainToASCII } from 'node:url'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { checkWhitelist, findFraming, mayEmbed, mayRedeemHere, readWhitelist } from '../../src/playback/whitelist.ts'
+import { checkWhitelist, findFraming, mayEmbed, mayRedeemHere, readWhitelist } from '../../src/playback/rules/whitelist.ts'
 import { rounds } from '../seeded-random.ts'
 
 const RUNS = { numRuns: rounds(300, 30_000), seed: process.env.REELGATE_SEED ? Number(process.env.REELGATE_SEED) : undefined }

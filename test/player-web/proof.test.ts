@@ -1,6 +1,6 @@
 import { createECDH, createHash, createHmac, type KeyObject } from 'node:crypto'
 import { expect, test } from 'vitest'
-import { deriveProofKey } from '../../src/playback/server-key.ts'
+import { deriveProofKey } from '../../src/playback/sessions/server-key.ts'
 import { sha256Base64url, toBase64url } from '../../web/player/encoding.ts'
 import { agreeProofKey, createSigner, parseSignedRequest, type SignedRequest } from '../../web/player/proof.ts'
 

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { insertVideo } from '../../src/catalogue/video-store.ts'
 import type { Db } from '../../src/db/database.ts'
 import { CommitOutcomeUnknown, type Write } from '../../src/db/write.ts'
-import { insertSession } from '../../src/playback/session-store.ts'
+import { insertSession } from '../../src/playback/sessions/session-store.ts'
 import { openUsage } from '../../src/usage/usage.ts'
 import { openOwnDatabase } from '../db/database.ts'
 

@@ -1,6 +1,6 @@
 import { type Static, Type } from 'typebox'
 import { REFUSALS } from '../../playback/refusal.ts'
-import { listRefusedAttempts, type RefusedAttempt } from '../../playback/refusal-store.ts'
+import { listRefusedAttempts, type RefusedAttempt } from '../../playback/suspicion/refusal-store.ts'
 import { findViewerNames } from '../../viewers/viewer-store.ts'
 import { authenticateRequest } from '../server/caller.ts'
 import type { App } from '../wire/app-type.ts'

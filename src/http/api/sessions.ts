@@ -1,7 +1,7 @@
 import { type Static, Type } from 'typebox'
 import { findSummaries } from '../../catalogue/video.ts'
 import { Failure } from '../../errors.ts'
-import { listSessions, type StopDeps, type StopTarget, stopSessions } from '../../playback/stop.ts'
+import { listSessions, type StopDeps, type StopTarget, stopSessions } from '../../playback/sessions/stop.ts'
 import { findViewerNames } from '../../viewers/viewer-store.ts'
 import { authenticateRequest } from '../server/caller.ts'
 import type { App } from '../wire/app-type.ts'

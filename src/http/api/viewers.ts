@@ -1,7 +1,7 @@
 import { type Static, Type } from 'typebox'
 import { findSummaries } from '../../catalogue/video.ts'
 import type { VideoSummary } from '../../catalogue/video-store.ts'
-import { type StopDeps, stopSessions } from '../../playback/stop.ts'
+import { type StopDeps, stopSessions } from '../../playback/sessions/stop.ts'
 import { wholeSeconds } from '../../viewers/intervals.ts'
 import { findViewerNames } from '../../viewers/viewer-store.ts'
 import {

@@ -1,10 +1,10 @@
 import { LRUCache } from 'lru-cache'
-import { createSegmentIvDeriver, createWindowKeyDeriver, unwrapContentKey } from '../crypto/content-key.ts'
-import type { MasterKey } from '../crypto/master-key.ts'
-import type { Db } from '../db/database.ts'
-import { listRepairs } from '../encode/damage-store.ts'
-import { findGeneration } from '../encode/generation-store.ts'
-import { audioSegmentCount, gridFor, type Plan, videoSegmentCount } from '../encode/plan.ts'
+import { createSegmentIvDeriver, createWindowKeyDeriver, unwrapContentKey } from '../../crypto/content-key.ts'
+import type { MasterKey } from '../../crypto/master-key.ts'
+import type { Db } from '../../db/database.ts'
+import { listRepairs } from '../../encode/damage-store.ts'
+import { findGeneration } from '../../encode/generation-store.ts'
+import { audioSegmentCount, gridFor, type Plan, videoSegmentCount } from '../../encode/plan.ts'
 
 /** What playback needs of one generation of a video, derived from its plan and content key. */
 export type PlayableVideo = {

@@ -1,15 +1,15 @@
 import type { KeyObject } from 'node:crypto'
-import type { AccountSessions } from '../accounts/account.ts'
-import type { VideoSessions } from '../catalogue/deletion.ts'
-import { findVideoDetails } from '../catalogue/video-store.ts'
-import type { PlaybackSessionRow } from '../db/tables.ts'
-import { createTokenBucket, PROOF_CHECK_RATE, PROOF_RATE } from '../rate-limits/token-bucket.ts'
+import type { AccountSessions } from '../../accounts/account.ts'
+import type { VideoSessions } from '../../catalogue/deletion.ts'
+import { findVideoDetails } from '../../catalogue/video-store.ts'
+import type { PlaybackSessionRow } from '../../db/tables.ts'
+import { createTokenBucket, PROOF_CHECK_RATE, PROOF_RATE } from '../../rate-limits/token-bucket.ts'
+import type { PlaybackDeps } from '../playback-deps.ts'
+import type { EndReason } from '../refusal.ts'
 import { endReasonOf, type LiveSession, recordEnd } from './live-session.ts'
-import type { PlaybackDeps } from './playback-deps.ts'
 import { newReplayWindow } from './proof.ts'
-import type { EndReason } from './refusal.ts'
 import { endSessionsOfAccount, endSessionsOfVideos, findSession, saveKeyWindows, saveLastSeen } from './session-store.ts'
-import { newWatching } from './watching.ts'
+import { newWatching } from './watched-seconds.ts'
 
 /** A session that no request names for this long is dropped from memory: all its earlier proofs are stale by then. */
 const FORGET_AFTER_S = 300

@@ -1,7 +1,7 @@
 import { domainToASCII, domainToUnicode } from 'node:url'
 import { LRUCache } from 'lru-cache'
 import type { RE2JS } from 're2js'
-import { Failure } from '../errors.ts'
+import { Failure } from '../../errors.ts'
 
 /**
  * Where a video may be embedded: on a host and its subdomains, or on the hosts that an expression finds a match in. Hosts are in the

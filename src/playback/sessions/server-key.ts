@@ -1,9 +1,9 @@
 import { createECDH, createHash, createSecretKey, type ECDH, hkdfSync, type KeyObject } from 'node:crypto'
-import { type MasterKey, unwrap, wrap } from '../crypto/master-key.ts'
-import { newToken } from '../crypto/secret.ts'
-import type { Db } from '../db/database.ts'
-import type { ServerKeyRow } from '../db/tables.ts'
-import type { Write } from '../db/write.ts'
+import { type MasterKey, unwrap, wrap } from '../../crypto/master-key.ts'
+import { newToken } from '../../crypto/secret.ts'
+import type { Db } from '../../db/database.ts'
+import type { ServerKeyRow } from '../../db/tables.ts'
+import type { Write } from '../../db/write.ts'
 import { insertServerKey, listServerKeys } from './server-key-store.ts'
 
 // The key pair with which the server agrees on a proof key with each browser: playback-protocol.md, section 3.

@@ -1,10 +1,11 @@
-import { type Actor, recordAuditEvent } from '../audit/audit-log.ts'
-import { hashSecret } from '../crypto/secret.ts'
-import type { Db } from '../db/database.ts'
-import type { Write } from '../db/write.ts'
-import type { Countries } from './countries.ts'
+import { type Actor, recordAuditEvent } from '../../audit/audit-log.ts'
+import { hashSecret } from '../../crypto/secret.ts'
+import type { Db } from '../../db/database.ts'
+import type { Write } from '../../db/write.ts'
+import { expireOtp } from '../otp-store.ts'
+import type { Countries } from '../rules/countries.ts'
+import type { Progress, Suspicions } from '../suspicion/suspicion.ts'
 import { isWatching, type LiveSessions, MAX_SILENT_S, recordEnd } from './live-session.ts'
-import { expireOtp } from './otp-store.ts'
 import {
   endMatchingSessions,
   findLiveSessions,
@@ -12,7 +13,6 @@ import {
   listWatchingSessions,
   type SessionFilter,
 } from './session-store.ts'
-import type { Progress, Suspicions } from './suspicion.ts'
 
 // An owner sees who watches, and stops them: playback-protocol.md, section 4.
 

@@ -1,8 +1,8 @@
-import type { PublicCaption } from '../assets/public-captions.ts'
-import { SEGMENTS_PER_WINDOW, windowOfAudioSegment, windowOfVideoSegment } from '../crypto/key-window.ts'
-import { AUDIO_CODEC, videoCodec } from '../encode/ladder.ts'
-import { AAC_FRAMES_PER_SEGMENT, audioSegmentCount, type VideoRendition, videoSegmentCount } from '../encode/plan.ts'
-import { AAC_FRAME_SAMPLES, AAC_RATE_HZ } from '../mp4/aac.ts'
+import type { PublicCaption } from '../../assets/public-captions.ts'
+import { SEGMENTS_PER_WINDOW, windowOfAudioSegment, windowOfVideoSegment } from '../../crypto/key-window.ts'
+import { AUDIO_CODEC, videoCodec } from '../../encode/ladder.ts'
+import { AAC_FRAMES_PER_SEGMENT, audioSegmentCount, type VideoRendition, videoSegmentCount } from '../../encode/plan.ts'
+import { AAC_FRAME_SAMPLES, AAC_RATE_HZ } from '../../mp4/aac.ts'
 import type { PlayableVideo } from './playable-video.ts'
 
 // Playlists as in RFC 8216, computed for each session and never stored: a video's every segment is named before it exists.

@@ -8,8 +8,8 @@ import {
   type SegmentFault,
   unreadable,
   wrongSize,
-} from '../encode/segment-file.ts'
-import { type BlobFolder, blobPath } from '../storage/folder.ts'
+} from '../../encode/segment-file.ts'
+import { type BlobFolder, blobPath } from '../../storage/folder.ts'
 
 /** A segment in memory, or its open file, which the caller closes. It can be sent whole even when the video is deleted meanwhile. */
 export type OpenSegment = { bytes: Buffer } | { file: FileHandle; sizeBytes: number }

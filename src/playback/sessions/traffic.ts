@@ -1,7 +1,7 @@
-import { ipScopes } from '../net/ip.ts'
-import { createSlidingWindows } from '../rate-limits/sliding-window.ts'
+import { ipScopes } from '../../net/ip.ts'
+import { createSlidingWindows } from '../../rate-limits/sliding-window.ts'
+import type { PlayableVideo } from '../media/playable-video.ts'
 import type { LiveSessions } from './live-session.ts'
-import type { PlayableVideo } from './playable-video.ts'
 
 const HOUR = { windowS: 3600, sliceS: 60 }
 /** How often an address may be sent a whole video in an hour, for each session that plays there. */

@@ -1,5 +1,5 @@
-import { type Alert, recordAlert } from '../alerts/alert.ts'
-import type { Db } from '../db/database.ts'
+import { type Alert, recordAlert } from '../../alerts/alert.ts'
+import type { Db } from '../../db/database.ts'
 
 // Alerts of what the server refuses, in the transaction that records the refusal.
 

@@ -1,6 +1,6 @@
-import type { Db } from '../db/database.ts'
-import { prepared } from '../db/prepared.ts'
-import type { KeyBudgetRow } from '../db/tables.ts'
+import type { Db } from '../../db/database.ts'
+import { prepared } from '../../db/prepared.ts'
+import type { KeyBudgetRow } from '../../db/tables.ts'
 
 export type BudgetKey = Pick<KeyBudgetRow, 'accountId' | 'viewer' | 'videoId' | 'generation'>
 

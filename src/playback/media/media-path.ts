@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
-import type { GenerationKey } from '../catalogue/generation-key.ts'
-import { equalsInConstantTime } from '../crypto/constant-time.ts'
-import { type MasterKey, signingKeys } from '../crypto/master-key.ts'
+import type { GenerationKey } from '../../catalogue/generation-key.ts'
+import { equalsInConstantTime } from '../../crypto/constant-time.ts'
+import { type MasterKey, signingKeys } from '../../crypto/master-key.ts'
 
 // Signed paths of segments: playback-protocol.md, section 8. MD5 because nginx's secure_link checks it by itself; the secret comes
 // last, and what the path gives is ciphertext.

@@ -1,7 +1,7 @@
+import type { PlaybackClock } from '../playback-clock.ts'
+import type { PlaybackDeps } from '../playback-deps.ts'
+import { PlaybackRefusal } from '../refusal.ts'
 import { type LiveSession, recordEnd } from './live-session.ts'
-import type { PlaybackClock } from './playback-clock.ts'
-import type { PlaybackDeps } from './playback-deps.ts'
-import { PlaybackRefusal } from './refusal.ts'
 import { endSession } from './session-store.ts'
 import {
   endSlotAt,

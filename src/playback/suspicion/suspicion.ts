@@ -1,12 +1,12 @@
-import { type Alert, recordAlert } from '../alerts/alert.ts'
-import type { AlertCause } from '../alerts/cause.ts'
-import type { PlaybackSessionRow } from '../db/tables.ts'
-import type { Write } from '../db/write.ts'
-import { addressPrefix } from '../net/ip.ts'
-import type { Countries } from './countries.ts'
-import { MAX_SPEED } from './key-budget.ts'
-import { LEASE_S } from './stream-slot-store.ts'
-import { hasWindow, withWindow } from './window-set.ts'
+import { type Alert, recordAlert } from '../../alerts/alert.ts'
+import type { AlertCause } from '../../alerts/cause.ts'
+import type { PlaybackSessionRow } from '../../db/tables.ts'
+import type { Write } from '../../db/write.ts'
+import { addressPrefix } from '../../net/ip.ts'
+import { MAX_SPEED } from '../keys/key-budget.ts'
+import { hasWindow, withWindow } from '../keys/window-set.ts'
+import type { Countries } from '../rules/countries.ts'
+import { LEASE_S } from '../sessions/stream-slot-store.ts'
 
 // Notices what a viewer who watches does not do. Counted in memory, for an hour at a time; only an alert is a write, a few seconds later.
 

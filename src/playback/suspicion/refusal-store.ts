@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import type { Db } from '../db/database.ts'
+import type { Db } from '../../db/database.ts'
 
 /**
  * A refused attempt to redeem an OTP of the account, or what its session was refused later; `attemptCount` says how often, for the last

@@ -1,8 +1,8 @@
 import type { Insertable } from 'kysely'
-import type { Db } from '../db/database.ts'
-import { prepared } from '../db/prepared.ts'
-import type { NewRedeemAttempt, PlaybackSessionRow, Tables } from '../db/tables.ts'
-import type { EndReason } from './refusal.ts'
+import type { Db } from '../../db/database.ts'
+import { prepared } from '../../db/prepared.ts'
+import type { NewRedeemAttempt, PlaybackSessionRow, Tables } from '../../db/tables.ts'
+import type { EndReason } from '../refusal.ts'
 import { freeSlot, freeSlots, freeSlotsOfVideos } from './stream-slot-store.ts'
 
 type NewSession = Omit<Insertable<Tables['playbackSession']>, 'leftAtS' | 'endedAtS' | 'endReason' | 'viewedAtS' | 'keyWindows'>

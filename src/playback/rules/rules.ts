@@ -1,7 +1,7 @@
 import { isIP } from 'node:net'
-import { Failure } from '../errors.ts'
-import { parseJson } from '../json.ts'
-import { parseIpAddress, parseIpGroups } from '../net/ip.ts'
+import { Failure } from '../../errors.ts'
+import { parseJson } from '../../json.ts'
+import { parseIpAddress, parseIpGroups } from '../../net/ip.ts'
 import { type Countries, isCountry } from './countries.ts'
 import { readWhitelist, type Whitelist } from './whitelist.ts'
 

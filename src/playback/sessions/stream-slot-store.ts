@@ -1,5 +1,5 @@
-import type { Db } from '../db/database.ts'
-import { prepared } from '../db/prepared.ts'
+import type { Db } from '../../db/database.ts'
+import { prepared } from '../../db/prepared.ts'
 
 /** How long a slot stays taken without a renewal: two beats in a row may be lost. */
 export const LEASE_S = 18

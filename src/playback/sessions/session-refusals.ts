@@ -1,6 +1,6 @@
-import type { Write } from '../db/write.ts'
+import type { Write } from '../../db/write.ts'
+import { addSessionRefusals, type SessionRefusal } from '../suspicion/refusal-store.ts'
 import type { LiveSession } from './live-session.ts'
-import { addSessionRefusals, type SessionRefusal } from './refusal-store.ts'
 
 // What sessions are refused while they play, for their owner. A player that waits asks every few seconds, so refusals are counted in
 // memory and saved with the sessions: one row for each OTP and reason. A crash loses the counts since then.

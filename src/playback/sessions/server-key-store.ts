@@ -1,5 +1,5 @@
-import type { Db } from '../db/database.ts'
-import type { ServerKeyRow } from '../db/tables.ts'
+import type { Db } from '../../db/database.ts'
+import type { ServerKeyRow } from '../../db/tables.ts'
 
 /** All of them, the newest last: there are as many as the installation has rotated. */
 export async function listServerKeys(db: Db): Promise<ServerKeyRow[]> {

@@ -1,8 +1,8 @@
 import { readFile } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
 import type { CountryResponse, Reader } from 'mmdb-lib'
-import { Failure } from '../errors.ts'
-import { isPublicAddress } from '../net/ip-ranges.ts'
+import { Failure } from '../../errors.ts'
+import { isPublicAddress } from '../../net/ip-ranges.ts'
 
 /** ISO 3166-1 alpha-2; and Kosovo, which has no code of it, under the one that is used. */
 const CODES: ReadonlySet<string> = new Set(

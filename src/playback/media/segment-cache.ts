@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache'
-import type { GenerationKey } from '../catalogue/generation-key.ts'
+import type { GenerationKey } from '../../catalogue/generation-key.ts'
 
 /** Segments that several viewers request, in memory: the viewers of a premiere want the same ones at the same time. */
 export type SegmentCache = {

@@ -1,7 +1,7 @@
 import { createHash, createHmac, type KeyObject, randomBytes } from 'node:crypto'
-import { equalsInConstantTime } from '../crypto/constant-time.ts'
-import { deriveKey, type MasterKey } from '../crypto/master-key.ts'
-import { PlaybackRefusal } from './refusal.ts'
+import { equalsInConstantTime } from '../../crypto/constant-time.ts'
+import { deriveKey, type MasterKey } from '../../crypto/master-key.ts'
+import { PlaybackRefusal } from '../refusal.ts'
 
 // The proof that every playback request carries, a MAC under the key that browser and server have agreed on (server-key.ts):
 // playback-protocol.md, section 3. Nothing in it is parsed but fixed fields, and there is no field for an algorithm.
