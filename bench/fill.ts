@@ -4,7 +4,7 @@ import { copyFile, mkdir, readFile, rename, rm, writeFile } from 'node:fs/promis
 import { join } from 'node:path'
 import { CompiledQuery } from 'kysely'
 import { createAccount } from '../src/accounts/account.ts'
-import { readConfig } from '../src/config.ts'
+import { readConfig } from '../src/config/config.ts'
 import { openInstallation } from '../src/installation/open.ts'
 import { SEARCH_WORD, WORDS } from './random-words.ts'
 import { CACHE, type Scope } from './row.ts'

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
-import { readConfig } from '../src/config.ts'
+import { readConfig } from '../src/config/config.ts'
 import { sendCommand } from '../src/control/socket.ts'
 import { wrapContentKey } from '../src/crypto/content-key.ts'
 import { wrap } from '../src/crypto/master-key.ts'

@@ -6,10 +6,10 @@ import { extractPostersAt, type Poster } from '../encode/extract-posters.ts'
 import { findGeneration, findPlayedGeneration } from '../encode/generation-store.ts'
 import { removeImage, renderPosterSizes, type SealedImage, sealImage } from '../encode/image.ts'
 import { MediaFailure } from '../encode/media-failure.ts'
-import type { Sandbox } from '../encode/sandbox.ts'
 import { Failure } from '../errors.ts'
 import { createFairSemaphore, type FairSemaphore } from '../jobs/fair-semaphore.ts'
 import { limitBytes } from '../limit-bytes.ts'
+import type { Sandbox } from '../sandbox/run.ts'
 import { type AttachmentDeps, assertVideoExists, storeAttachment, uploadTooLarge } from './attachment.ts'
 
 export type PosterDeps = AttachmentDeps & {

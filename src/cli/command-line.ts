@@ -4,7 +4,7 @@ import { Command, CommanderError, Option } from 'commander'
 import packageJson from '../../package.json' with { type: 'json' }
 import { PERMISSIONS } from '../accounts/permission.ts'
 import { ALERT_CAUSES } from '../alerts/cause.ts'
-import { describeVariables, isDatabaseUrl, readConfig } from '../config.ts'
+import { describeVariables, isDatabaseUrl, readConfig } from '../config/config.ts'
 import type { ServerCommandName } from '../control/server-commands.ts'
 import { Failure, hostFailure } from '../errors.ts'
 import { printConsoleLink } from './console.ts'

@@ -1,5 +1,5 @@
 import { Value } from 'typebox/value'
-import { readConfig } from '../config.ts'
+import { readConfig } from '../config/config.ts'
 import { ConsoleLink } from '../control/server-commands.ts'
 import { assertServerRuns } from '../control/socket.ts'
 import { Failure } from '../errors.ts'

@@ -1,4 +1,4 @@
-import type { Config } from '../config.ts'
+import type { Config } from '../config/config.ts'
 import { Failure } from '../errors.ts'
 import type { Check } from '../health-check.ts'
 import { examineInstallation } from '../installation/doctor.ts'

@@ -1,5 +1,5 @@
 import { fstatSync } from 'node:fs'
-import type { Config } from '../config.ts'
+import type { Config } from '../config/config.ts'
 
 /**
  * Whether systemd's journal keeps stdout: then no secret belongs into it.

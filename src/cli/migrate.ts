@@ -1,4 +1,4 @@
-import { type Config, dataPaths } from '../config.ts'
+import { type Config, dataPaths } from '../config/config.ts'
 import { Failure } from '../errors.ts'
 import { lockDataFolder } from '../installation/lock.ts'
 import { type MovedInstallation, moveInstallation } from '../installation/migrate.ts'

@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { recordDamagedFile } from '../assets/damaged-file.ts'
-import { type Config, dataPaths, readConfig } from '../config.ts'
+import { type Config, dataPaths, readConfig } from '../config/config.ts'
 import { COMMANDS, type CommandName } from '../control/commands.ts'
 import type { ServerCommandName } from '../control/server-commands.ts'
 import { assertServerRuns, NotListening, sendCommand } from '../control/socket.ts'

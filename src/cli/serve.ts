@@ -1,7 +1,7 @@
 import { flushCompileCache } from 'node:module'
 import { setFlagsFromString } from 'node:v8'
 import type { Logger } from 'pino'
-import { listUnknownVariables, readConfig } from '../config.ts'
+import { listUnknownVariables, readConfig } from '../config/config.ts'
 import { Failure, hostFailure } from '../errors.ts'
 import { openLog } from './log.ts'
 import { welcomeText } from './welcome.ts'
@@ -18,7 +18,7 @@ export async function serve(): Promise<void> {
   // Memory that only the start needs would be kept for good if the heap grew for it.
   setFlagsFromString('--semi-space-growth-factor=1')
   // Imported here, so that other commands start without the server's modules. ffmpeg is tried while they load.
-  const { openSandbox } = await import('../encode/sandbox.ts')
+  const { openSandbox } = await import('../sandbox/run.ts')
   const sandbox = openSandbox(config)
   sandbox.catch(() => undefined) // startServer throws it, after errors of the database
   const { startServer } = await import('../server.ts')

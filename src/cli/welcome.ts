@@ -1,5 +1,5 @@
 import packageJson from '../../package.json' with { type: 'json' }
-import type { Config } from '../config.ts'
+import type { Config } from '../config/config.ts'
 import { hasKeyFile } from '../installation/master-key.ts'
 import { PROGRAM_NAME } from '../program-name.ts'
 import type { ReelgateServer } from '../server.ts'

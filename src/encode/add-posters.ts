@@ -14,6 +14,7 @@ import { sealBlob } from '../crypto/sealed-blob.ts'
 import { newToken } from '../crypto/secret.ts'
 import type { Db } from '../db/database.ts'
 import { isHostFailure } from '../errors.ts'
+import type { SealedSource } from '../sandbox/run.ts'
 import { blobPath, putBlob, removeBlobs } from '../storage/folder.ts'
 import { type ChunkQueue, queueRepair } from './chunk-queue.ts'
 import { encodedColor } from './color.ts'
@@ -24,7 +25,6 @@ import { findInit, findSegment, moveToReadyIfPlayable } from './generation-store
 import { removeImage, sealImage } from './image.ts'
 import type { Plan } from './plan.ts'
 import type { GenerationWithKey } from './publication.ts'
-import type { SealedSource } from './sandbox.ts'
 
 /** How long posters may delay a video that could play. */
 const MAX_SEARCH_MS = 2_000

@@ -1,13 +1,13 @@
 import { createInterface } from 'node:readline'
 import type { Readable } from 'node:stream'
 import { AAC_FRAME_SAMPLES, AAC_RATE_HZ, audioInit, audioSegment, splitAdts } from '../mp4/aac.ts'
+import { type Reader, runMedia, type Sandbox } from '../sandbox/run.ts'
 import { type AudioEnd, type AudioRun, encodeChangingAudio, hasFormatChange } from './changing-audio.ts'
 import { type ChunkRequest, type ChunkSink, chunkLimits, firstLine, MIN_LEAD_S, throwIfFailed } from './chunk.ts'
 import { LIMITER, mixSources } from './downmix.ts'
 import { audioClockFilter, audioEncoderArgs, audioInputArgs, companionArgs, SILENCE_BEFORE_START } from './encoder.ts'
 import { InexactSeek, MediaFailure } from './media-failure.ts'
 import { AAC_FRAMES_PER_SEGMENT, type AudioTrackPlan, type Plan } from './plan.ts'
-import { type Reader, runMedia, type Sandbox } from './sandbox.ts'
 
 // Encoded before the chunk's first frame and dropped: with two or fewer, the boundary between chunks clicks. Before the video's first
 // frame it is silence: ffmpeg's encoder makes a loud beginning up to 5 dB louder.

@@ -1,12 +1,12 @@
 import { PassThrough, type Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { AAC_FRAME_SAMPLES, AAC_RATE_HZ } from '../mp4/aac.ts'
+import { type MediaEnd, type MediaRun, type Reader, runMedia, runOnSamples, type Sandbox } from '../sandbox/run.ts'
 import { LIMITER, mixChangingSources } from './downmix.ts'
 import { audioEncoderArgs, audioInputArgs, companionArgs } from './encoder.ts'
 import { type AudioBlock, readMatroskaAudio } from './matroska-audio.ts'
 import type { AudioTrackPlan, Plan } from './plan.ts'
 import { runAll } from './run-all.ts'
-import { type MediaEnd, type MediaRun, type Reader, runMedia, runOnSamples, type Sandbox } from './sandbox.ts'
 
 // Audio whose channels or sample rate change in mid-stream: joined recordings, television. ffmpeg makes all its filters again at such a
 // change, and they count from zero again, pad with silence, and drop what comes after. So one process decodes to one format, with

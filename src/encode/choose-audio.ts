@@ -1,8 +1,8 @@
+import { type MediaEnd, runMedia, type Sandbox, type SealedSource, SIGKILL_EXIT, wasKilled } from '../sandbox/run.ts'
 import { chunkLimits } from './chunk.ts'
 import { stereoFilters } from './downmix.ts'
 import { type Entries, number } from './ffprobe-lines.ts'
 import type { AudioSource } from './plan.ts'
-import { type MediaEnd, runMedia, type Sandbox, type SealedSource, SIGKILL_EXIT, wasKilled } from './sandbox.ts'
 
 /** What is heard of a file. */
 export type AudioChoice = {

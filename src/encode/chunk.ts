@@ -1,9 +1,5 @@
 import type { Readable } from 'node:stream'
 import { placeFragment, readFragment, readVideoInit, splitFragments } from '../mp4/fragments.ts'
-import { companionArgs, gridFilter, sourceFilters, videoEncoderArgs, videoFilters, videoInputArgs } from './encoder.ts'
-import { videoCodec } from './ladder.ts'
-import { clockTime, InexactSeek, MediaFailure } from './media-failure.ts'
-import type { Plan, VideoRendition, VideoTrackPlan } from './plan.ts'
 import {
   type MediaEnd,
   type MediaLimits,
@@ -13,7 +9,11 @@ import {
   type SealedSource,
   SIGKILL_EXIT,
   wasKilled,
-} from './sandbox.ts'
+} from '../sandbox/run.ts'
+import { companionArgs, gridFilter, sourceFilters, videoEncoderArgs, videoFilters, videoInputArgs } from './encoder.ts'
+import { videoCodec } from './ladder.ts'
+import { clockTime, InexactSeek, MediaFailure } from './media-failure.ts'
+import type { Plan, VideoRendition, VideoTrackPlan } from './plan.ts'
 
 /**
  * A run of neighbouring segments. `decodesFromStart`: decode from the video's first frame instead of seeking.

@@ -7,12 +7,12 @@ import type { Db } from '../db/database.ts'
 import type { Write } from '../db/write.ts'
 import { openSourceSeal } from '../ingest/source.ts'
 import { findSource } from '../ingest/source-store.ts'
+import type { Sandbox, SealedSource } from '../sandbox/run.ts'
 import { blobPath } from '../storage/folder.ts'
 import type { ChunkQueue } from './chunk-queue.ts'
 import type { EncodeCounters } from './encode-counters.ts'
 import { findGeneration } from './generation-store.ts'
 import type { GenerationWithKey, SegmentEvents } from './publication.ts'
-import type { Sandbox, SealedSource } from './sandbox.ts'
 
 export type EncodeDeps = {
   db: Db

@@ -1,7 +1,7 @@
 import { AAC_FRAME_SAMPLES, AAC_RATE_HZ } from '../mp4/aac.ts'
+import type { Sandbox } from '../sandbox/run.ts'
 import { colorFilters, TONE_MAPPING } from './color.ts'
 import type { AudioTrackPlan, Plan, VideoRendition, VideoTrackPlan } from './plan.ts'
-import type { Sandbox } from './sandbox.ts'
 
 // Increment with every change of an argument below: segments of two encoders must not be mixed in one rendition.
 const ARGUMENTS_VERSION = 5

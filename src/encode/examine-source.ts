@@ -1,5 +1,6 @@
 import { moveStatus } from '../catalogue/status.ts'
 import { newContentKey, wrapContentKey } from '../crypto/content-key.ts'
+import type { SealedSource } from '../sandbox/run.ts'
 import { planChunks } from './chunk-plan.ts'
 import { addChunks } from './chunk-queue.ts'
 import { type EncodeDeps, findSealedSource } from './encode-deps.ts'
@@ -10,7 +11,6 @@ import { planVideo } from './grid.ts'
 import { MediaFailure } from './media-failure.ts'
 import type { Plan } from './plan.ts'
 import { probeSource } from './probe.ts'
-import type { SealedSource } from './sandbox.ts'
 
 const FIRST_GENERATION = 1
 

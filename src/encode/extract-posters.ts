@@ -1,9 +1,9 @@
+import { collect, type MediaLimits, type Reader, runMedia, type Sandbox, type SealedSource, wasKilled } from '../sandbox/run.ts'
 import { chunkLimits, throwIfFailed } from './chunk.ts'
 import { encodedColor, scaleOptions } from './color.ts'
 import { sourceFilters, videoFilters, videoInputArgs } from './encoder.ts'
 import { MediaFailure } from './media-failure.ts'
 import type { Plan, VideoTrackPlan } from './plan.ts'
-import { collect, type MediaLimits, type Reader, runMedia, type Sandbox, type SealedSource, wasKilled } from './sandbox.ts'
 
 export type Poster = { widthPx: number; heightPx: number; jpeg: Buffer }
 

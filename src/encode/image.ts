@@ -6,9 +6,9 @@ import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { newSeal, SealingStream } from '../crypto/sealed-file.ts'
 import { Failure } from '../errors.ts'
+import { collect, type MediaEnd, runMedia, type Sandbox, type SealedSource } from '../sandbox/run.ts'
 import { ON_BLACK } from './color.ts'
 import type { Poster } from './extract-posters.ts'
-import { collect, type MediaEnd, runMedia, type Sandbox, type SealedSource } from './sandbox.ts'
 
 // Detected by content, never by file name. SVG is not accepted: it is a program that draws.
 const FORMATS = {

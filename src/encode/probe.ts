@@ -1,3 +1,13 @@
+import {
+  MAX_PIXELS,
+  type MediaEnd,
+  type MediaRun,
+  runMedia,
+  type Sandbox,
+  type SealedSource,
+  SIGKILL_EXIT,
+  wasKilled,
+} from '../sandbox/run.ts'
 import { type AudioChoice, chooseAudio, isDecodableAudio, isUnknownAudio } from './choose-audio.ts'
 import { describeColor, type SourceColor } from './color.ts'
 import { inputClockArgs, READ_FURTHER } from './encoder.ts'
@@ -8,16 +18,6 @@ import { breakOffNotice, MediaFailure } from './media-failure.ts'
 import type { AudioSource } from './plan.ts'
 import { readFrameTimes } from './read-frame-times.ts'
 import { readTimelines } from './read-timeline.ts'
-import {
-  MAX_PIXELS,
-  type MediaEnd,
-  type MediaRun,
-  runMedia,
-  type Sandbox,
-  type SealedSource,
-  SIGKILL_EXIT,
-  wasKilled,
-} from './sandbox.ts'
 
 /** What a source is, as far as planning needs it. Times count from the video's start: the earliest stream's first moment. */
 export type Probe = {

@@ -1,5 +1,5 @@
+import { type MediaLimits, runMedia, type Sandbox, type SealedSource } from '../sandbox/run.ts'
 import { entriesOf, number, readLines } from './ffprobe-lines.ts'
-import { type MediaLimits, runMedia, type Sandbox, type SealedSource } from './sandbox.ts'
 
 /** Frames at the beginning, and a quarter as many in the middle. */
 const MAX_FRAMES = 2_000

@@ -1,5 +1,5 @@
+import { type MediaEnd, runMedia, type Sandbox, type SealedSource } from '../sandbox/run.ts'
 import { readLines } from './ffprobe-lines.ts'
-import { type MediaEnd, runMedia, type Sandbox, type SealedSource } from './sandbox.ts'
 
 /** A track of a source as ffmpeg reads it for an encode. Times in seconds from the video's start, after the jumps of its clock. */
 export type Timeline = {

@@ -1,5 +1,6 @@
 import { listExtractedPosterBlobs } from '../catalogue/poster-store.ts'
 import { requeueFailed } from '../catalogue/status.ts'
+import { listGenerations } from '../catalogue/video-history-store.ts'
 import { findVideo } from '../catalogue/video-store.ts'
 import type { Db } from '../db/database.ts'
 import { Failure, videoNotFound } from '../errors.ts'
@@ -7,7 +8,6 @@ import { type EncodeDeps, findSealedSource } from './encode-deps.ts'
 import { isSourceGone, removeGenerationFiles } from './fail-video.ts'
 import { findGeneration, removeGeneration } from './generation-store.ts'
 import { insertNext } from './next-generation.ts'
-import { listGenerations } from './video-history-store.ts'
 
 /**
  * Has a video encoded again that failed, from its uploaded file. What was encoded of it is removed: a new generation has a key and paths

@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs'
 import { setStatusReason } from '../catalogue/status.ts'
 import { Failure } from '../errors.ts'
+import type { SealedSource } from '../sandbox/run.ts'
 import { isEmptyFolder } from '../storage/folder.ts'
 import { addPosters } from './add-posters.ts'
 import { encodeAudioChunk } from './audio-chunk.ts'
@@ -18,7 +19,6 @@ import type { Plan } from './plan.ts'
 import { type GenerationWithKey, openPublication, type Publication, StaleRunError } from './publication.ts'
 import { openRepair } from './repair.ts'
 import { runAll } from './run-all.ts'
-import type { SealedSource } from './sandbox.ts'
 
 type Part = Pick<Chunk, 'kind' | 'firstSegment' | 'segmentCount' | 'decodesFromStart'>
 

@@ -2,6 +2,7 @@ import { availableParallelism } from 'node:os'
 import { isHostFailure } from '../errors.ts'
 import { claimInShares } from '../jobs/claim-in-shares.ts'
 import type { Job } from '../jobs/dispatcher.ts'
+import { isEncodingAllowed } from '../sandbox/run.ts'
 import { claimChunk, claimOldestChunk, forVideo } from './chunk-queue.ts'
 import { endRun, isUrgent, URGENT_PRIORITY, type VideoChunk } from './chunk-store.ts'
 import type { EncodeDeps } from './encode-deps.ts'
@@ -10,7 +11,6 @@ import { failVideo, isSourceGone } from './fail-video.ts'
 import { finishVideo } from './finish-video.ts'
 import { findUnfinished, findUnplanned } from './generation-store.ts'
 import { runChunk } from './run-chunk.ts'
-import { isEncodingAllowed } from './sandbox.ts'
 
 /** How often work on a video may fail before the video does; failures of the host do not count. */
 const MAX_ATTEMPTS = 3

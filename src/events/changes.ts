@@ -1,5 +1,5 @@
 import type { AlertRow } from '../db/tables.ts'
-import type { QueuedVideo } from '../encode/account-queue.ts'
+import type { QueuedVideo } from '../progress/account-queue.ts'
 
 export type Session = { id: string; videoId: string; userId: string | null }
 

@@ -1,5 +1,5 @@
 import { statSync } from 'node:fs'
-import { type Config, dataPaths } from '../config.ts'
+import { type Config, dataPaths } from '../config/config.ts'
 import { Failure } from '../errors.ts'
 
 type Kind = 'a file' | 'a folder' | 'a socket'

@@ -1,5 +1,5 @@
 import { mkdirSync } from 'node:fs'
-import { type Config, dataPaths } from '../config.ts'
+import { type Config, dataPaths } from '../config/config.ts'
 import { isDatabaseFull } from '../db/sqlite/commit.ts'
 import { Failure, isDiskFull } from '../errors.ts'
 import { syncNames } from '../storage/folder.ts'

@@ -3,7 +3,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import { recordAuditEvent } from '../audit/audit-log.ts'
 import { LIST_CURSOR_KEY } from '../catalogue/cursor.ts'
-import type { Config } from '../config.ts'
+import type { Config } from '../config/config.ts'
 import {
   deriveKey,
   type MasterKey,

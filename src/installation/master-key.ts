@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
 import { Type } from 'typebox'
 import { Value } from 'typebox/value'
-import type { Config } from '../config.ts'
+import type { Config } from '../config/config.ts'
 import {
   findKeyOf,
   type MasterKey,

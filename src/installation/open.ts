@@ -1,4 +1,4 @@
-import { type Config, dataPaths } from '../config.ts'
+import { type Config, dataPaths } from '../config/config.ts'
 import { createMasterKey, removeUnfinishedKey } from '../crypto/master-key.ts'
 import { type BlobFolder, openBlobFolder, removeUnfinished } from '../storage/folder.ts'
 import { type DatabaseWithMark, openDatabase } from './database.ts'

@@ -1,8 +1,8 @@
 import { access, constants } from 'node:fs/promises'
 import { sql } from 'kysely'
 import type { Logger } from 'pino'
-import { readVersion, sandboxAdvice, tryBubblewrap } from '../encode/sandbox.ts'
 import { DatabaseInUse, logLevelFor } from '../errors.ts'
+import { readVersion, sandboxAdvice, tryBubblewrap } from '../sandbox/run.ts'
 import type { Foundation } from './open-foundation.ts'
 
 // What `/readyz` reports is checked in the background: some of it starts processes, and a disk or a database may take seconds to

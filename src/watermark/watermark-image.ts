@@ -7,11 +7,11 @@ import type { Db } from '../db/database.ts'
 import type { WatermarkImageRow } from '../db/tables.ts'
 import type { Write } from '../db/write.ts'
 import { reencodeImage } from '../encode/image.ts'
-import type { Sandbox } from '../encode/sandbox.ts'
 import { Failure } from '../errors.ts'
 import { createFairSemaphore } from '../jobs/fair-semaphore.ts'
 import { guardedFetch } from '../outbound/fetch.ts'
 import { describeUrl, type OutboundPolicy } from '../outbound/policy.ts'
+import type { Sandbox } from '../sandbox/run.ts'
 import { findWatermarkImage, saveWatermarkImage } from './watermark-image-store.ts'
 
 export type WatermarkImageDeps = {

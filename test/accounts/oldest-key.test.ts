@@ -1,6 +1,6 @@
 import { pino } from 'pino'
 import { expect, onTestFinished, test } from 'vitest'
-import { dataPaths, readConfig } from '../../src/config.ts'
+import { dataPaths, readConfig } from '../../src/config/config.ts'
 import { sendCommand } from '../../src/control/socket.ts'
 import { startServer } from '../../src/server.ts'
 import { makePlace } from '../installation-folder.ts'

@@ -23,8 +23,9 @@ const FEATURES = [
   'demo',
   'users',
   'events',
+  'progress',
 ]
-const BELOW = ['crypto', 'db', 'storage', 'jobs', 'outbound', 'net']
+const BELOW = ['crypto', 'db', 'storage', 'jobs', 'outbound', 'net', 'sandbox']
 
 /** What a folder of src/, or a file beside the folders, may import; inside a folder everything may. */
 const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
@@ -34,17 +35,15 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   'mail-address.ts': [],
   'format-size.ts': [],
   'program-name.ts': [],
-  'config.ts': ['errors.ts', 'json.ts', 'mail-address.ts'],
+  config: ['errors.ts', 'json.ts', 'mail-address.ts'],
   'health-check.ts': [],
-  ...Object.fromEntries(
-    BELOW.map((folder) => [folder, ['errors.ts', 'config.ts', 'health-check.ts', 'limit-bytes.ts', ...BELOW]]),
-  ),
+  ...Object.fromEntries(BELOW.map((folder) => [folder, ['errors.ts', 'config', 'health-check.ts', 'limit-bytes.ts', ...BELOW]])),
   ...Object.fromEntries(
     FEATURES.map((folder) => [
       folder,
       [
         'errors.ts',
-        'config.ts',
+        'config',
         'format-size.ts',
         'json.ts',
         'limit-bytes.ts',
@@ -55,25 +54,26 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
       ],
     ]),
   ),
-  http: ['errors.ts', 'config.ts', 'json.ts', 'program-name.ts', 'net', ...FEATURES],
-  installation: ['errors.ts', 'config.ts', 'health-check.ts', 'program-name.ts', ...FEATURES, ...BELOW],
-  control: ['errors.ts', 'config.ts', 'installation', ...FEATURES],
+  http: ['errors.ts', 'config', 'json.ts', 'program-name.ts', 'net', ...FEATURES],
+  installation: ['errors.ts', 'config', 'health-check.ts', 'program-name.ts', ...FEATURES, ...BELOW],
+  control: ['errors.ts', 'config', 'installation', ...FEATURES],
   cli: [
     'errors.ts',
-    'config.ts',
+    'config',
     'format-size.ts',
     'health-check.ts',
     'program-name.ts',
     'control',
     'installation',
+    'sandbox',
     'server.ts',
     ...FEATURES,
   ],
   'main.ts': ['cli'],
-  'server.ts': ['errors.ts', 'config.ts', 'installation', 'control', 'http', ...FEATURES, ...BELOW],
+  'server.ts': ['errors.ts', 'config', 'installation', 'control', 'http', ...FEATURES, ...BELOW],
 }
 
-const STARTERS: readonly string[] = ['src/encode/sandbox.ts', 'src/installation/key-command.ts', 'src/cli/backup.ts']
+const STARTERS: readonly string[] = ['src/sandbox/run.ts', 'src/installation/key-command.ts', 'src/cli/backup.ts']
 
 type Rule = { promise: string; breaches: (tree: Tree) => string[]; broken: readonly Tree[] }
 
@@ -84,7 +84,7 @@ const RULES: readonly Rule[] = [
     broken: [{ 'src/utils/text.ts': '' }, { 'src/helpers.ts': '' }],
   },
   {
-    promise: 'imports go one way: http → features → crypto, db, storage, jobs, outbound, net',
+    promise: 'imports go one way: http → features → crypto, db, storage, jobs, outbound, net, sandbox',
     breaches: (tree) => importsWhere(tree, isAgainstTheArrows),
     broken: [
       { 'src/playback/otp.ts': "import type { App } from '../http/app.ts'" },
@@ -94,7 +94,7 @@ const RULES: readonly Rule[] = [
       { 'src/db/sqlite.ts': "import type { Account } from '../accounts/account.ts'" },
       { 'src/crypto/key-window.ts': "const { findVideo } = await import('../catalogue/video.ts')" },
       { 'src/storage/folder.ts': "export type { Video } from '../catalogue/video.ts'" },
-      { 'src/errors.ts': "import './config.ts'" },
+      { 'src/errors.ts': "import './config/config.ts'" },
     ],
   },
   {
@@ -106,25 +106,25 @@ const RULES: readonly Rule[] = [
     ],
   },
   {
-    promise: 'only what puts the parts together calls config.ts; all others take its types',
+    promise: 'only what puts the parts together calls config/; all others take its types',
     breaches: (tree) =>
       importsWhere(
         tree,
         ({ from, to, isTypeOnly }) =>
-          to === 'src/config.ts' && !isTypeOnly && !isIn(from, ['cli', 'control', 'installation', 'server.ts']),
+          placeOf(to) === 'config' && !isTypeOnly && !isIn(from, ['config', 'cli', 'control', 'installation', 'server.ts']),
       ),
-    broken: [{ 'src/encode/plan.ts': "import { readConfig } from '../config.ts'" }],
+    broken: [{ 'src/encode/plan.ts': "import { readConfig } from '../config/config.ts'" }],
   },
   {
-    promise: 'only config.ts reads the environment',
+    promise: 'only config/ reads the environment',
     breaches: (tree) =>
       filesWith(tree, /\bprocess\.env\b|\bimport\b.*\benv\b.*'node:process'/).filter(
-        (path) => path.startsWith('src/') && path !== 'src/config.ts',
+        (path) => path.startsWith('src/') && placeOf(path) !== 'config',
       ),
     broken: [{ 'src/server.ts': "if (process.env['CI']) run()" }, { 'src/server.ts': "import { env } from 'node:process'" }],
   },
   {
-    promise: 'only encode/sandbox.ts, the command for the master key, and a backup’s tar start processes',
+    promise: 'only sandbox/, the command for the master key, and a backup’s tar start processes',
     breaches: (tree) => importsWhere(tree, ({ from, to }) => /^(node:)?child_process$/.test(to) && !STARTERS.includes(from)),
     broken: [{ 'src/encode/probe.ts': "import { spawn } from 'node:child_process'" }],
   },
@@ -194,7 +194,7 @@ const RULES: readonly Rule[] = [
     breaches: namesWithReplacedWords,
     broken: [
       { 'src/catalogue/video.ts': 'const filmId = 1' },
-      { 'src/encode/sandbox.ts': '/* as a name */ async function runCaged() {}' },
+      { 'src/sandbox/run.ts': '/* as a name */ async function runCaged() {}' },
       { 'web/player/main.ts': 'const UPKEEP_EVERY_MS = 1' },
     ],
   },

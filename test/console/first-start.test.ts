@@ -1,7 +1,7 @@
 import { fstatSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { welcomeText } from '../../src/cli/welcome.ts'
-import { readConfig } from '../../src/config.ts'
+import { readConfig } from '../../src/config/config.ts'
 import type { ReelgateServer } from '../../src/server.ts'
 import { startReelgate } from '../in-process.ts'
 import { sendRaw } from '../raw-http.ts'

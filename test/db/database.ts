@@ -1,6 +1,6 @@
 import { mkdir } from 'node:fs/promises'
 import { onTestFinished } from 'vitest'
-import { readConfig } from '../../src/config.ts'
+import { readConfig } from '../../src/config/config.ts'
 import type { Database } from '../../src/db/database.ts'
 import { openDatabase } from '../../src/installation/database.ts'
 import { makePlace, type Place } from '../installation-folder.ts'

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest'
 import type { Db } from '../../src/db/database.ts'
-import { listQueue } from '../../src/encode/account-queue.ts'
 import { insertGeneration } from '../../src/encode/generation-store.ts'
 import { insertImport } from '../../src/ingest/import-store.ts'
+import { listQueue } from '../../src/progress/account-queue.ts'
 import { openOwnDatabase } from '../db/database.ts'
 
 const VIDEO = '0123456789abcdef'.repeat(2)

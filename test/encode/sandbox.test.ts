@@ -13,9 +13,9 @@ import { encoderFingerprint } from '../../src/encode/encoder.ts'
 import { extractPosters } from '../../src/encode/extract-posters.ts'
 import { reencodeImage, renderPosterSizes, sealImage } from '../../src/encode/image.ts'
 import { probeSource } from '../../src/encode/probe.ts'
-import { collect, openSandbox, runMedia, runMediaToFiles, type Sandbox, sandboxAdvice } from '../../src/encode/sandbox.ts'
-import { BLOCKED_CALLS } from '../../src/encode/system-calls.ts'
-import { librariesIn, visiblePaths } from '../../src/encode/visible-paths.ts'
+import { collect, openSandbox, runMedia, runMediaToFiles, type Sandbox, sandboxAdvice } from '../../src/sandbox/run.ts'
+import { BLOCKED_CALLS } from '../../src/sandbox/system-calls.ts'
+import { librariesIn, visiblePaths } from '../../src/sandbox/visible-paths.ts'
 import { processesWith } from '../processes.ts'
 import { sampledTests, sampleOf } from '../sample.ts'
 import { makeVideo } from '../videos.ts'
@@ -229,7 +229,7 @@ inBubblewrap('M24: of a thousand forks none makes a process, and none is left', 
 })
 
 inBubblewrap('M24: a server that may start fewer processes than that still runs bubblewrap', async () => {
-  const open = `const { openSandbox } = await import('${path.join(import.meta.dirname, '../../src/encode/sandbox.ts')}')
+  const open = `const { openSandbox } = await import('${path.join(import.meta.dirname, '../../src/sandbox/run.ts')}')
     console.log((await openSandbox()).problem)`
   const args = ['--nproc=1000', process.execPath, '--input-type=module', '-e', open]
   expect((await promisify(execFile)('prlimit', args)).stdout).toBe('undefined\n')
@@ -351,9 +351,9 @@ async function installIn(parent: string, skip: () => never) {
   onTestFinished(() => rm(firstNew ?? home, { recursive: true }))
   const root = path.join(import.meta.dirname, '../..')
   const names = ['package.json', 'src/errors.ts', 'src/limit-bytes.ts']
-  for (const name of ['sandbox', 'known-tools', 'system-calls', 'visible-paths']) names.push(`src/encode/${name}.ts`)
+  for (const name of await readdir(path.join(root, 'src/sandbox'))) names.push(`src/sandbox/${name}`)
   for (const name of names) await cp(path.join(root, name), path.join(home, name))
-  const installed: typeof import('../../src/encode/sandbox.ts') = await import(path.join(home, 'src/encode/sandbox.ts'))
+  const installed: typeof import('../../src/sandbox/run.ts') = await import(path.join(home, 'src/sandbox/run.ts'))
   const dataDir = path.join(home, 'data')
   const [database, key] = [path.join(dataDir, 'reelgate.db'), path.join(home, 'data.key')]
   await mkdir(dataDir)

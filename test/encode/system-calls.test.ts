@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { BLOCKED_CALLS, systemCallFilter } from '../../src/encode/system-calls.ts'
+import { BLOCKED_CALLS, systemCallFilter } from '../../src/sandbox/system-calls.ts'
 
 const ALLOW = 0x7fff0000
 const EPERM = 0x00050001

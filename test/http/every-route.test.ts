@@ -1,7 +1,7 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { pino } from 'pino'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { readConfig } from '../../src/config.ts'
+import { readConfig } from '../../src/config/config.ts'
 import type { App } from '../../src/http/wire/app-type.ts'
 import { type ReelgateServer, startServer } from '../../src/server.ts'
 import { createOwner } from '../client.ts'

@@ -1,6 +1,6 @@
 import { pino } from 'pino'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { readConfig } from '../../src/config.ts'
+import { readConfig } from '../../src/config/config.ts'
 import { type ReelgateServer, startServer } from '../../src/server.ts'
 import { createOwner, type Owner } from '../client.ts'
 import { makePlace, type Place } from '../installation-folder.ts'

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
-import type { Config } from '../../config.ts'
+import type { Config } from '../../config/config.ts'
 import { parseIpAddress } from '../../net/ip.ts'
 import { listenUrl } from './listen.ts'
 

@@ -1,5 +1,5 @@
 import { type AddressInfo, isIP } from 'node:net'
-import type { Config } from '../../config.ts'
+import type { Config } from '../../config/config.ts'
 import { LISTEN_VARIABLES, listenFailure } from '../../net/listen-failure.ts'
 import type { App } from '../wire/app-type.ts'
 

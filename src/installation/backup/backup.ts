@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs'
 import { rename, rm } from 'node:fs/promises'
-import { type Config, dataPaths } from '../../config.ts'
+import { type Config, dataPaths } from '../../config/config.ts'
 import type { MasterKey } from '../../crypto/master-key.ts'
 import { isDatabaseFull } from '../../db/sqlite/commit.ts'
 import {

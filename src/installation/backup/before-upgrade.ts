@@ -1,4 +1,4 @@
-import { type Config, dataPaths } from '../../config.ts'
+import { type Config, dataPaths } from '../../config/config.ts'
 import type { DatabaseLocation } from '../../db/database.ts'
 import { isDatabaseFull } from '../../db/sqlite/commit.ts'
 import { Failure, isDiskFull } from '../../errors.ts'

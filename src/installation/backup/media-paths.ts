@@ -1,4 +1,4 @@
-import { type Config, dataPaths } from '../../config.ts'
+import { type Config, dataPaths } from '../../config/config.ts'
 import type { MediaFolder } from '../../db/sqlite/snapshot.ts'
 import type { BlobFolder } from '../../storage/folder.ts'
 import { mediaFolder } from './backup-folder.ts'

@@ -1,6 +1,6 @@
 import type { GenerationKey } from '../catalogue/generation-key.ts'
 import type { Db } from '../db/database.ts'
-import type { Plan } from './plan.ts'
+import type { Plan } from '../encode/plan.ts'
 
 /** A video of the account with the plan of its generation; without one before its source is examined. */
 export async function findEncodeState(db: Db, accountId: string, videoId: string) {

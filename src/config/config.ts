@@ -4,9 +4,9 @@ import { hostname } from 'node:os'
 import { delimiter, dirname, isAbsolute, join, resolve } from 'node:path'
 import { type Static, Type } from 'typebox'
 import { Value } from 'typebox/value'
-import { Failure } from './errors.ts'
-import { parseJson } from './json.ts'
-import { isMailAddress } from './mail-address.ts'
+import { Failure } from '../errors.ts'
+import { parseJson } from '../json.ts'
+import { isMailAddress } from '../mail-address.ts'
 
 /**
  * What the help, the errors and docs/operations.md say about a variable. `defaultText`: describes a default that is computed or

@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import { NOT_DELETED_UNINDEXED } from '../catalogue/video-store.ts'
 import type { Db } from '../db/database.ts'
-import type { Plan } from './plan.ts'
+import type { Plan } from '../encode/plan.ts'
 
 // The work on an account's videos that is not finished, the oldest first.
 

@@ -1,7 +1,7 @@
 import type { Db } from '../db/database.ts'
+import { countSegments } from '../encode/generation-store.ts'
+import { plannedSegmentCount } from '../encode/plan.ts'
 import { listEncodingVideos, listImportingVideos, listWaitingVideos } from './account-queue-store.ts'
-import { countSegments } from './generation-store.ts'
-import { plannedSegmentCount } from './plan.ts'
 import { countChunks } from './progress-store.ts'
 
 /** Work on a video that is not finished. */

@@ -1,9 +1,9 @@
 import { listAuditRowsOf } from '../audit/audit-store.ts'
-import { findVideo } from '../catalogue/video-store.ts'
 import type { Db } from '../db/database.ts'
 import type { VideoRow } from '../db/tables.ts'
 import { videoNotFound } from '../errors.ts'
 import { listAddedFiles, listGenerations } from './video-history-store.ts'
+import { findVideo } from './video-store.ts'
 
 export type HistoryDeps = { db: Db; slowQueryDb: Db }
 

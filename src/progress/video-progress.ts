@@ -1,7 +1,7 @@
 import type { Db } from '../db/database.ts'
+import { countSegments } from '../encode/generation-store.ts'
+import { plannedSegmentCount } from '../encode/plan.ts'
 import { videoNotFound } from '../errors.ts'
-import { countSegments } from './generation-store.ts'
-import { plannedSegmentCount } from './plan.ts'
 import { countChunks, findEncodeState } from './progress-store.ts'
 
 /** How far a video is encoded. */
