@@ -9,7 +9,7 @@ import { MediaFailure } from '../encode/media-failure.ts'
 import { Failure } from '../errors.ts'
 import { createFairSemaphore, type FairSemaphore } from '../jobs/fair-semaphore.ts'
 import { limitBytes } from '../limit-bytes.ts'
-import type { Sandbox } from '../sandbox/run.ts'
+import type { Sandbox } from '../sandbox/bubblewrap.ts'
 import { type AttachmentDeps, assertVideoExists, storeAttachment, uploadTooLarge } from './attachment.ts'
 
 export type PosterDeps = AttachmentDeps & {

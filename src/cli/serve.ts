@@ -18,7 +18,7 @@ export async function serve(): Promise<void> {
   // Memory that only the start needs would be kept for good if the heap grew for it.
   setFlagsFromString('--semi-space-growth-factor=1')
   // Imported here, so that other commands start without the server's modules. ffmpeg is tried while they load.
-  const { openSandbox } = await import('../sandbox/run.ts')
+  const { openSandbox } = await import('../sandbox/bubblewrap.ts')
   const sandbox = openSandbox(config)
   sandbox.catch(() => undefined) // startServer throws it, after errors of the database
   const { startServer } = await import('../server.ts')

@@ -1,6 +1,7 @@
 import { PassThrough } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
-import { runMediaToFiles, type Sandbox } from '../sandbox/run.ts'
+import type { Sandbox } from '../sandbox/bubblewrap.ts'
+import { runMediaToFiles } from '../sandbox/run.ts'
 
 // Made here and not brought along: 20 seconds at dusk, with a stopwatch that is drawn from boxes, since a machine without a screen
 // may have no fonts, and one tone a second.

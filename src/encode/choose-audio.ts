@@ -1,4 +1,6 @@
-import { type MediaEnd, runMedia, type Sandbox, type SealedSource, SIGKILL_EXIT, wasKilled } from '../sandbox/run.ts'
+import type { Sandbox } from '../sandbox/bubblewrap.ts'
+import { type MediaEnd, type SealedSource, SIGKILL_EXIT, wasKilled } from '../sandbox/media-run.ts'
+import { runMedia } from '../sandbox/run.ts'
 import { chunkLimits } from './chunk.ts'
 import { stereoFilters } from './downmix.ts'
 import { type Entries, number } from './ffprobe-lines.ts'

@@ -1,15 +1,8 @@
 import type { Readable } from 'node:stream'
 import { placeFragment, readFragment, readVideoInit, splitFragments } from '../mp4/fragments.ts'
-import {
-  type MediaEnd,
-  type MediaLimits,
-  type Reader,
-  runMedia,
-  type Sandbox,
-  type SealedSource,
-  SIGKILL_EXIT,
-  wasKilled,
-} from '../sandbox/run.ts'
+import type { Sandbox } from '../sandbox/bubblewrap.ts'
+import { type MediaEnd, type MediaLimits, type Reader, type SealedSource, SIGKILL_EXIT, wasKilled } from '../sandbox/media-run.ts'
+import { runMedia } from '../sandbox/run.ts'
 import { companionArgs, gridFilter, sourceFilters, videoEncoderArgs, videoFilters, videoInputArgs } from './encoder.ts'
 import { videoCodec } from './ladder.ts'
 import { clockTime, InexactSeek, MediaFailure } from './media-failure.ts'

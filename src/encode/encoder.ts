@@ -1,5 +1,5 @@
 import { AAC_FRAME_SAMPLES, AAC_RATE_HZ } from '../mp4/aac.ts'
-import type { Sandbox } from '../sandbox/run.ts'
+import type { Sandbox } from '../sandbox/bubblewrap.ts'
 import { colorFilters, TONE_MAPPING } from './color.ts'
 import type { AudioTrackPlan, Plan, VideoRendition, VideoTrackPlan } from './plan.ts'
 

@@ -1,6 +1,6 @@
 import { moveStatus } from '../catalogue/status.ts'
 import { newContentKey, wrapContentKey } from '../crypto/content-key.ts'
-import type { SealedSource } from '../sandbox/run.ts'
+import type { SealedSource } from '../sandbox/media-run.ts'
 import { planChunks } from './chunk-plan.ts'
 import { addChunks } from './chunk-queue.ts'
 import { type EncodeDeps, findSealedSource } from './encode-deps.ts'

@@ -1,4 +1,7 @@
-import { collect, type MediaLimits, type Reader, runMedia, type Sandbox, type SealedSource, wasKilled } from '../sandbox/run.ts'
+import type { Sandbox } from '../sandbox/bubblewrap.ts'
+import { collect } from '../sandbox/child-process.ts'
+import { type MediaLimits, type Reader, type SealedSource, wasKilled } from '../sandbox/media-run.ts'
+import { runMedia } from '../sandbox/run.ts'
 import { chunkLimits, throwIfFailed } from './chunk.ts'
 import { encodedColor, scaleOptions } from './color.ts'
 import { sourceFilters, videoFilters, videoInputArgs } from './encoder.ts'

@@ -1,13 +1,7 @@
-import {
-  MAX_PIXELS,
-  type MediaEnd,
-  type MediaRun,
-  runMedia,
-  type Sandbox,
-  type SealedSource,
-  SIGKILL_EXIT,
-  wasKilled,
-} from '../sandbox/run.ts'
+import { MAX_PIXELS } from '../sandbox/arguments.ts'
+import type { Sandbox } from '../sandbox/bubblewrap.ts'
+import { type MediaEnd, type MediaRun, type SealedSource, SIGKILL_EXIT, wasKilled } from '../sandbox/media-run.ts'
+import { runMedia } from '../sandbox/run.ts'
 import { type AudioChoice, chooseAudio, isDecodableAudio, isUnknownAudio } from './choose-audio.ts'
 import { describeColor, type SourceColor } from './color.ts'
 import { inputClockArgs, READ_FURTHER } from './encoder.ts'

@@ -1,4 +1,6 @@
-import { type MediaLimits, runMedia, type Sandbox, type SealedSource } from '../sandbox/run.ts'
+import type { Sandbox } from '../sandbox/bubblewrap.ts'
+import type { MediaLimits, SealedSource } from '../sandbox/media-run.ts'
+import { runMedia } from '../sandbox/run.ts'
 import { entriesOf, number, readLines } from './ffprobe-lines.ts'
 
 /** Frames at the beginning, and a quarter as many in the middle. */

@@ -1,4 +1,6 @@
-import { type MediaEnd, runMedia, type Sandbox, type SealedSource } from '../sandbox/run.ts'
+import type { Sandbox } from '../sandbox/bubblewrap.ts'
+import type { MediaEnd, SealedSource } from '../sandbox/media-run.ts'
+import { runMedia } from '../sandbox/run.ts'
 import { readLines } from './ffprobe-lines.ts'
 
 /** A track of a source as ffmpeg reads it for an encode. Times in seconds from the video's start, after the jumps of its clock. */

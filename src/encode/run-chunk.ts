@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
 import { setStatusReason } from '../catalogue/status.ts'
 import { Failure } from '../errors.ts'
-import type { SealedSource } from '../sandbox/run.ts'
+import type { SealedSource } from '../sandbox/media-run.ts'
 import { isEmptyFolder } from '../storage/folder.ts'
 import { addPosters } from './add-posters.ts'
 import { encodeAudioChunk } from './audio-chunk.ts'

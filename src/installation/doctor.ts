@@ -12,7 +12,7 @@ import { assertMayListen, LISTEN_VARIABLES, METRICS_VARIABLES } from '../net/lis
 import { unknownProxiesAmong } from '../net/trusted-proxies.ts'
 import { createOutboundPolicy } from '../outbound/policy.ts'
 import { parseDefaults, whyRefused } from '../playback/otp-defaults.ts'
-import { openSandbox, sandboxAdvice } from '../sandbox/run.ts'
+import { openSandbox, sandboxAdvice } from '../sandbox/bubblewrap.ts'
 import { hasRoomIn, isFull } from '../storage/space.ts'
 import { whyCopy } from '../webhooks/restored-copy.ts'
 import { LAST_BACKUP, parseLastBackup } from './backup/last-backup.ts'

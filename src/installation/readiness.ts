@@ -2,7 +2,7 @@ import { access, constants } from 'node:fs/promises'
 import { sql } from 'kysely'
 import type { Logger } from 'pino'
 import { DatabaseInUse, logLevelFor } from '../errors.ts'
-import { readVersion, sandboxAdvice, tryBubblewrap } from '../sandbox/run.ts'
+import { readVersion, sandboxAdvice, tryBubblewrap } from '../sandbox/bubblewrap.ts'
 import type { Foundation } from './open-foundation.ts'
 
 // What `/readyz` reports is checked in the background: some of it starts processes, and a disk or a database may take seconds to

@@ -11,7 +11,7 @@ import { Failure } from '../errors.ts'
 import { createFairSemaphore } from '../jobs/fair-semaphore.ts'
 import { guardedFetch } from '../outbound/fetch.ts'
 import { describeUrl, type OutboundPolicy } from '../outbound/policy.ts'
-import type { Sandbox } from '../sandbox/run.ts'
+import type { Sandbox } from '../sandbox/bubblewrap.ts'
 import { findWatermarkImage, saveWatermarkImage } from './watermark-image-store.ts'
 
 export type WatermarkImageDeps = {

@@ -7,7 +7,7 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import { parseInWorker } from '../../src/assets/caption.ts'
 import { toSafeWebVtt } from '../../src/assets/webvtt.ts'
 import { removeImage, renderPosterSizes, sealImage } from '../../src/encode/image.ts'
-import { openSandbox } from '../../src/sandbox/run.ts'
+import { openSandbox } from '../../src/sandbox/bubblewrap.ts'
 import { makeImage, SRT } from './sample-files.ts'
 
 // What owners' users send as captions and posters.

@@ -2,7 +2,8 @@
 import { getEventListeners } from 'node:events'
 import { closeSync, openSync } from 'node:fs'
 import { text } from 'node:stream/consumers'
-import { collect, runMedia } from '../../src/sandbox/run.ts'
+import { collect } from '../../src/sandbox/child-process.ts'
+import { runMedia } from '../../src/sandbox/run.ts'
 
 const { sandbox, source } = JSON.parse(await text(process.stdin))
 const { signal } = new AbortController()

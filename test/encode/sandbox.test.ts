@@ -13,7 +13,9 @@ import { encoderFingerprint } from '../../src/encode/encoder.ts'
 import { extractPosters } from '../../src/encode/extract-posters.ts'
 import { reencodeImage, renderPosterSizes, sealImage } from '../../src/encode/image.ts'
 import { probeSource } from '../../src/encode/probe.ts'
-import { collect, openSandbox, runMedia, runMediaToFiles, type Sandbox, sandboxAdvice } from '../../src/sandbox/run.ts'
+import { openSandbox, type Sandbox, sandboxAdvice } from '../../src/sandbox/bubblewrap.ts'
+import { collect } from '../../src/sandbox/child-process.ts'
+import { runMedia, runMediaToFiles } from '../../src/sandbox/run.ts'
 import { BLOCKED_CALLS } from '../../src/sandbox/system-calls.ts'
 import { librariesIn, visiblePaths } from '../../src/sandbox/visible-paths.ts'
 import { processesWith } from '../processes.ts'
@@ -229,7 +231,7 @@ inBubblewrap('M24: of a thousand forks none makes a process, and none is left', 
 })
 
 inBubblewrap('M24: a server that may start fewer processes than that still runs bubblewrap', async () => {
-  const open = `const { openSandbox } = await import('${path.join(import.meta.dirname, '../../src/sandbox/run.ts')}')
+  const open = `const { openSandbox } = await import('${path.join(import.meta.dirname, '../../src/sandbox/bubblewrap.ts')}')
     console.log((await openSandbox()).problem)`
   const args = ['--nproc=1000', process.execPath, '--input-type=module', '-e', open]
   expect((await promisify(execFile)('prlimit', args)).stdout).toBe('undefined\n')
@@ -353,7 +355,7 @@ async function installIn(parent: string, skip: () => never) {
   const names = ['package.json', 'src/errors.ts', 'src/limit-bytes.ts']
   for (const name of await readdir(path.join(root, 'src/sandbox'))) names.push(`src/sandbox/${name}`)
   for (const name of names) await cp(path.join(root, name), path.join(home, name))
-  const installed: typeof import('../../src/sandbox/run.ts') = await import(path.join(home, 'src/sandbox/run.ts'))
+  const installed: typeof import('../../src/sandbox/bubblewrap.ts') = await import(path.join(home, 'src/sandbox/bubblewrap.ts'))
   const dataDir = path.join(home, 'data')
   const [database, key] = [path.join(dataDir, 'reelgate.db'), path.join(home, 'data.key')]
   await mkdir(dataDir)
