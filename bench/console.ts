@@ -1,5 +1,5 @@
 import type { Browser, Page } from 'playwright-core'
-import { dataPaths } from '../src/config/config.ts'
+import { dataPaths } from '../src/config/data-paths.ts'
 import { sendCommand } from '../src/control/socket.ts'
 import { startChromium } from '../test/browser/chromium.ts'
 import { createPerson } from '../test/console/person.ts'

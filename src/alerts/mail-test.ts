@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import type { AlertMailConfig } from '../config/config.ts'
+import type { AlertMailConfig } from '../config/alert-mail.ts'
 import { Failure } from '../errors.ts'
 import { writeTestMail } from './mail-text.ts'
 import { sendMail, serverName } from './smtp.ts'

@@ -1,5 +1,5 @@
 import type { Logger } from 'pino'
-import type { AlertMailConfig } from '../config/config.ts'
+import type { AlertMailConfig } from '../config/alert-mail.ts'
 import type { Db } from '../db/database.ts'
 import type { Write } from '../db/write.ts'
 import { Failure } from '../errors.ts'

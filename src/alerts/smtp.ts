@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import type { AlertMailConfig } from '../config/config.ts'
+import type { AlertMailConfig } from '../config/alert-mail.ts'
 import { Failure } from '../errors.ts'
 import type { MailText } from './mail-text.ts'
 

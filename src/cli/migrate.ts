@@ -1,4 +1,5 @@
-import { type Config, dataPaths } from '../config/config.ts'
+import type { Config } from '../config/config.ts'
+import { dataPaths } from '../config/data-paths.ts'
 import { Failure } from '../errors.ts'
 import { lockDataFolder } from '../installation/lock.ts'
 import { type MovedInstallation, moveInstallation } from '../installation/migrate.ts'

@@ -1,6 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { recordDamagedFile } from '../assets/damaged-file.ts'
-import { type Config, dataPaths, readConfig } from '../config/config.ts'
+import { type Config, readConfig } from '../config/config.ts'
+import { dataPaths } from '../config/data-paths.ts'
 import { COMMANDS, type CommandName } from '../control/commands.ts'
 import type { ServerCommandName } from '../control/server-commands.ts'
 import { assertServerRuns, NotListening, sendCommand } from '../control/socket.ts'

@@ -1,5 +1,6 @@
 import { statSync } from 'node:fs'
-import { type Config, dataPaths } from '../config/config.ts'
+import type { Config } from '../config/config.ts'
+import { dataPaths } from '../config/data-paths.ts'
 import { Failure } from '../errors.ts'
 
 type Kind = 'a file' | 'a folder' | 'a socket'

@@ -1,5 +1,6 @@
 import { existsSync, readdirSync } from 'node:fs'
-import { type Config, dataPaths } from '../config/config.ts'
+import type { Config } from '../config/config.ts'
+import { dataPaths } from '../config/data-paths.ts'
 import type { Database, DatabaseLocation } from '../db/database.ts'
 import { assertNotOlderThanMark, readHighWaterMark, saveHighWaterMark } from '../db/high-water-mark.ts'
 import { assertNotNewer } from '../db/migrate.ts'

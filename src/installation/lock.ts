@@ -1,5 +1,6 @@
 import { mkdirSync } from 'node:fs'
-import { type Config, dataPaths } from '../config/config.ts'
+import type { Config } from '../config/config.ts'
+import { dataPaths } from '../config/data-paths.ts'
 import { isDatabaseFull } from '../db/sqlite/commit.ts'
 import { Failure, isDiskFull } from '../errors.ts'
 import { syncNames } from '../storage/folder.ts'

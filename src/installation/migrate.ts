@@ -1,4 +1,5 @@
-import { type Config, dataPaths } from '../config/config.ts'
+import type { Config } from '../config/config.ts'
+import { dataPaths } from '../config/data-paths.ts'
 import type { DatabaseLocation } from '../db/database.ts'
 import { assertNotOlderThanMark, findHighWaterMark, readHighWaterMark, saveHighWaterMark } from '../db/high-water-mark.ts'
 import type { MovedTable, MoveListener } from '../db/move/move.ts'

@@ -1,4 +1,5 @@
-import { type Config, dataPaths } from '../config/config.ts'
+import type { Config } from '../config/config.ts'
+import { dataPaths } from '../config/data-paths.ts'
 import { createMasterKey, removeUnfinishedKey } from '../crypto/master-key.ts'
 import { type BlobFolder, openBlobFolder, removeUnfinished } from '../storage/folder.ts'
 import { type DatabaseWithMark, openDatabase } from './database.ts'

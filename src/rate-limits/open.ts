@@ -1,5 +1,5 @@
 import type { Logger } from 'pino'
-import type { RateLimitConfig } from '../config/config.ts'
+import type { RateLimitConfig } from '../config/rate-limits.ts'
 import type { BanAdmin, BanDeps, BanPruneDeps } from './bans.ts'
 import { openRateLimits, type RateLimits } from './rate-limits.ts'
 

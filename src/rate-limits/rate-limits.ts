@@ -1,5 +1,5 @@
 import type { Logger } from 'pino'
-import type { RateLimitConfig } from '../config/config.ts'
+import type { RateLimitConfig } from '../config/rate-limits.ts'
 import type { BanRow } from '../db/tables.ts'
 import { ipNetworkKey } from '../net/ip.ts'
 import { type BanDeps, type ClassBans, openBans, type Scope } from './bans.ts'

@@ -1,6 +1,6 @@
 import { openAsBlob } from 'node:fs'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { dataPaths } from '../../src/config/config.ts'
+import { dataPaths } from '../../src/config/data-paths.ts'
 import type { CommandName } from '../../src/control/commands.ts'
 import { sendCommand } from '../../src/control/socket.ts'
 import { createOwner, type Owner } from '../client.ts'

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { listAuditEvents, pruneAuditLog, recordAuditEvent } from '../../src/audit/audit-log.ts'
-import { dataPaths } from '../../src/config/config.ts'
+import { dataPaths } from '../../src/config/data-paths.ts'
 import type { CommandName } from '../../src/control/commands.ts'
 import { sendCommand } from '../../src/control/socket.ts'
 import { createOwner } from '../client.ts'

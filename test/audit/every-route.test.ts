@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { expect, test } from 'vitest'
-import { dataPaths } from '../../src/config/config.ts'
+import { dataPaths } from '../../src/config/data-paths.ts'
 import { COMMANDS, type CommandName } from '../../src/control/commands.ts'
 import { SERVER_COMMANDS, type ServerCommandName } from '../../src/control/server-commands.ts'
 import { sendCommand } from '../../src/control/socket.ts'

@@ -1,4 +1,4 @@
-import { dataPaths } from '../../src/config/config.ts'
+import { dataPaths } from '../../src/config/data-paths.ts'
 import { sendCommand } from '../../src/control/socket.ts'
 import type { SignInReply } from '../../src/http/console/sign-in.ts'
 import type { Reelgate } from '../in-process.ts'

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import packageJson from '../../package.json' with { type: 'json' }
-import { dataPaths } from '../../src/config/config.ts'
+import { dataPaths } from '../../src/config/data-paths.ts'
 import { sendCommand } from '../../src/control/socket.ts'
 import { startReelgate } from '../in-process.ts'
 import { changeRows } from '../rows.ts'

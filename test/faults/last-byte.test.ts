@@ -1,7 +1,7 @@
 import { stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
-import { dataPaths } from '../../src/config/config.ts'
+import { dataPaths } from '../../src/config/data-paths.ts'
 import { refillReserve } from '../../src/storage/reserve.ts'
 import { listFiles } from '../data-folder.ts'
 import { startReelgate as startInProcess } from '../in-process.ts'

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { describeVariables } from '../../src/config/config.ts'
+import { describeVariables } from '../../src/config/environment.ts'
 
 test('docs/operations.md has the description and the default of each variable, as the help has them', async () => {
   const page = await readFile(join(import.meta.dirname, '../../docs/operations.md'), 'utf8')

@@ -1,5 +1,5 @@
 import packageJson from '../../../package.json' with { type: 'json' }
-import type { RateLimitConfig } from '../../config/config.ts'
+import type { RateLimitConfig } from '../../config/rate-limits.ts'
 import { usualCookieName } from '../console/cookie.ts'
 import { BUDGETS } from '../server/rate-limits.ts'
 import { createExample, type JsonSchema, listProperties, toJsonSchema } from '../wire/json-schema.ts'

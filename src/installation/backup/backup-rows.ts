@@ -1,6 +1,7 @@
 import { stat } from 'node:fs/promises'
 import packageJson from '../../../package.json' with { type: 'json' }
-import { type Config, dataPaths } from '../../config/config.ts'
+import type { Config } from '../../config/config.ts'
+import { dataPaths } from '../../config/data-paths.ts'
 import { createFileList, openFileList, openSnapshot, type Snapshot, writeSqliteSnapshot } from '../../db/sqlite/snapshot.ts'
 import { Failure } from '../../errors.ts'
 import { hashFile } from '../../storage/copy.ts'

@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs'
 import { rename, rm } from 'node:fs/promises'
-import { type Config, dataPaths } from '../../config/config.ts'
+import type { Config } from '../../config/config.ts'
+import { dataPaths } from '../../config/data-paths.ts'
 import type { MasterKey } from '../../crypto/master-key.ts'
 import { isDatabaseFull } from '../../db/sqlite/commit.ts'
 import {

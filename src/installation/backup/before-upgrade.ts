@@ -1,4 +1,5 @@
-import { type Config, dataPaths } from '../../config/config.ts'
+import type { Config } from '../../config/config.ts'
+import { dataPaths } from '../../config/data-paths.ts'
 import type { DatabaseLocation } from '../../db/database.ts'
 import { isDatabaseFull } from '../../db/sqlite/commit.ts'
 import { Failure, isDiskFull } from '../../errors.ts'

@@ -1,4 +1,5 @@
-import { type Config, dataPaths } from '../../config/config.ts'
+import type { Config } from '../../config/config.ts'
+import { dataPaths } from '../../config/data-paths.ts'
 import type { MediaFolder } from '../../db/sqlite/snapshot.ts'
 import type { BlobFolder } from '../../storage/folder.ts'
 import { mediaFolder } from './backup-folder.ts'
