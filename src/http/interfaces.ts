@@ -36,7 +36,7 @@ import { clientAddresses, reportUnknownProxies } from './server/client-address.t
 import { limitConnections } from './server/connections.ts'
 import { type HealthDeps, healthInterface, refuseWhileDatabaseInUse } from './server/health.ts'
 import { refuseUnclearHosts } from './server/host-header.ts'
-import type { LimitDeps } from './server/rate-limits.ts'
+import type { LimitDeps } from './server/limit.ts'
 import { uploadInterface } from './upload/routes.ts'
 import { type V2Deps, v2Interface } from './v2/interface.ts'
 import type { App } from './wire/app-type.ts'

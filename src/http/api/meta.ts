@@ -1,8 +1,8 @@
 import { Type } from 'typebox'
 import { getPublicMeta, type MetaDeps } from '../../catalogue/meta.ts'
-import { posterPath } from '../media/posters.ts'
-import { type LimitDeps, limitByAddress } from '../server/rate-limits.ts'
+import { type LimitDeps, limitByAddress } from '../server/limit.ts'
 import type { App } from '../wire/app-type.ts'
+import { posterPath } from '../wire/poster-path.ts'
 import { VideoParams } from './videos.ts'
 
 const MetaReply = Type.Object({

@@ -1,7 +1,7 @@
 import { type Static, Type } from 'typebox'
 import type { Video } from '../../catalogue/video.ts'
 import { parseDefaults } from '../../playback/otp-defaults.ts'
-import { posterPath } from '../media/posters.ts'
+import { posterPath } from '../wire/poster-path.ts'
 
 const PosterBody = Type.Object({ width: Type.Integer(), height: Type.Integer(), posterUrl: Type.String() })
 

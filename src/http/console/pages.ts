@@ -5,7 +5,7 @@ import { Failure } from '../../errors.ts'
 import { type Asset, sendAsset } from '../pages/asset.ts'
 import { pathToRoot } from '../pages/error-page.ts'
 import { MESSAGE_POLICY, messagePage } from '../pages/message-page.ts'
-import { type LimitDeps, limitByAddress } from '../server/rate-limits.ts'
+import { type LimitDeps, limitByAddress } from '../server/limit.ts'
 import type { App } from '../wire/app-type.ts'
 import { type ConsoleFiles, openConsoleFiles } from './files.ts'
 

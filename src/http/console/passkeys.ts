@@ -12,7 +12,7 @@ import {
   signInWithPasskey,
 } from '../../users/passkey.ts'
 import { ALGORITHMS, type RelyingParty } from '../../users/webauthn.ts'
-import { limitSignIns } from '../server/rate-limits.ts'
+import { limitSignIns } from '../server/limit.ts'
 import type { App } from '../wire/app-type.ts'
 import { EXAMPLE } from '../wire/examples.ts'
 import { isoTime } from '../wire/iso-time.ts'

@@ -15,7 +15,8 @@ import {
   signOut,
 } from '../../users/sign-in.ts'
 import { FIRST_NAME } from '../../users/user.ts'
-import { countUnauthenticated, identify, type LimitDeps, limitSignIns } from '../server/rate-limits.ts'
+import { countUnauthenticated, identify } from '../server/identify.ts'
+import { type LimitDeps, limitSignIns } from '../server/limit.ts'
 import type { App } from '../wire/app-type.ts'
 import { EXAMPLE } from '../wire/examples.ts'
 import { Flag, isOn } from '../wire/flag.ts'

@@ -1,6 +1,6 @@
 import { PROGRAM_NAME } from '../../program-name.ts'
+import { escapeHtml, ICON } from '../pages/html.ts'
 import { THEME_CSS } from '../pages/theme.css.ts'
-import { escapeHtml, ICON } from '../player/page.ts'
 
 /** What the page of the demo shows: the player with a one-time password of its own, or why there is none yet. */
 export type DemoPage = { state: 'playable'; otp: string; playbackInfo: string } | { state: 'being made' } | { state: 'failed' }

@@ -4,7 +4,7 @@ import { Type } from 'typebox'
 import type { Demo } from '../../demo/demo.ts'
 import { encodePlaybackInfo } from '../../playback/otp.ts'
 import { isFromThisMachine } from '../server/from-this-machine.ts'
-import { type LimitDeps, limitByAddress } from '../server/rate-limits.ts'
+import { type LimitDeps, limitByAddress } from '../server/limit.ts'
 import type { App } from '../wire/app-type.ts'
 import { demoPage, demoPolicy } from './page.ts'
 

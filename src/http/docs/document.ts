@@ -1,7 +1,7 @@
 import packageJson from '../../../package.json' with { type: 'json' }
 import type { RateLimitConfig } from '../../config/rate-limits.ts'
 import { usualCookieName } from '../console/cookie.ts'
-import { BUDGETS } from '../server/rate-limits.ts'
+import { BUDGETS } from '../server/identify.ts'
 import { createExample, type JsonSchema, listProperties, toJsonSchema } from '../wire/json-schema.ts'
 import { FORMAT_PARAMETER, findRowSchema } from '../wire/list-csv.ts'
 import type { ApiRoute } from './api-routes.ts'

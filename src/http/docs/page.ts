@@ -1,7 +1,7 @@
 import { usualCookieName } from '../console/cookie.ts'
+import { escapeHtml, ICON } from '../pages/html.ts'
 import { scriptlessPagePolicy } from '../pages/scriptless-page-policy.ts'
 import { THEME_CSS } from '../pages/theme.css.ts'
-import { escapeHtml, ICON } from '../player/page.ts'
 import { describeType, type JsonSchema, listProperties } from '../wire/json-schema.ts'
 import type { ApiDocument, Operation, Parameter, ResponseObject } from './document.ts'
 

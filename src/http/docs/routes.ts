@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { RateLimitConfig } from '../../config/rate-limits.ts'
 import { isForPerson } from '../pages/error-page.ts'
-import { type LimitDeps, limitByAddress } from '../server/rate-limits.ts'
+import { type LimitDeps, limitByAddress } from '../server/limit.ts'
 import type { App } from '../wire/app-type.ts'
 import type { ApiRoute } from './api-routes.ts'
 

@@ -4,15 +4,11 @@ import type { ApiKeyHolder } from '../../accounts/permission.ts'
 import { openPoster, type PublicPosterDeps } from '../../assets/public-poster.ts'
 import { Failure } from '../../errors.ts'
 import { readApiKey } from '../server/caller.ts'
-import { countGuess, identify, type LimitDeps, limitByAddress } from '../server/rate-limits.ts'
+import { identify } from '../server/identify.ts'
+import { countGuess, type LimitDeps, limitByAddress } from '../server/limit.ts'
 import type { App } from '../wire/app-type.ts'
 
 const PosterParams = Type.Object({ file: Type.String({ pattern: '^[A-Za-z0-9_-]{22}\\.jpg$' }) })
-
-/** The long-lived, unguessable address of a poster, below the installation's root. */
-export function posterPath(token: string): string {
-  return `poster/${token}.jpg`
-}
 
 export type PosterDeps = PublicPosterDeps & LimitDeps & { authenticate(secret: string): Promise<ApiKeyHolder> }
 

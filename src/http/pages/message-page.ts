@@ -1,4 +1,4 @@
-import { escapeHtml, ICON } from '../player/page.ts'
+import { escapeHtml, ICON } from './html.ts'
 import { scriptlessPagePolicy } from './scriptless-page-policy.ts'
 import { THEME_CSS } from './theme.css.ts'
 

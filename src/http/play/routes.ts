@@ -16,10 +16,11 @@ import { type Operation, readProof } from '../../playback/sessions/proof.ts'
 import { LEASE_S } from '../../playback/sessions/stream-slot-store.ts'
 import { loadVideoView, type ShownWatermark } from '../../playback/video-view.ts'
 import type { Usage } from '../../usage/usage.ts'
-import { posterPath } from '../media/posters.ts'
 import { acceptsCoding } from '../pages/asset.ts'
-import { isFlooding, type LimitDeps, redeemWithin, refuseViewers } from '../server/rate-limits.ts'
+import type { LimitDeps } from '../server/limit.ts'
 import type { App } from '../wire/app-type.ts'
+import { posterPath } from '../wire/poster-path.ts'
+import { isFlooding, redeemWithin, refuseViewers } from './limit-viewers.ts'
 import { BeatBody, RedeemBody, SessionBody, type WatermarkBody } from './wire.ts'
 
 // The routes behind the player page: playback-protocol.md, sections 2 to 5 and 9.

@@ -1,3 +1,5 @@
+import { escapeHtml, ICON, REEL } from '../pages/html.ts'
+
 /** Values of one page view. `rootPath` leads from the page to the installation's root: `../` or `../../`, so that a proxy's prefix works. */
 export type PlayerPageValues = {
   cspNonce: string
@@ -12,14 +14,6 @@ export type PlayerPageValues = {
   /** Its `css[0]`. */
   style: string
 }
-
-// The reel whose hub is a keyhole.
-const REEL =
-  'M12 1a11 11 0 1 0 0 22 11 11 0 0 0 0-22Zm0 2.4a2.3 2.3 0 1 1 0 4.6 2.3 2.3 0 0 1 0-4.6ZM5.7 9.6a2.3 2.3 0 1 1 0 4.6 2.3 2.3 0 0 1 0-4.6Zm12.6 0a2.3 2.3 0 1 1 0 4.6 2.3 2.3 0 0 1 0-4.6ZM12 9.4a2.2 2.2 0 0 1 1.1 4.1l.7 3.7h-3.6l.7-3.7A2.2 2.2 0 0 1 12 9.4Z'
-/** As a data: URL, so that browsers do not request /favicon.ico. */
-export const ICON = `data:image/svg+xml,${encodeURIComponent(
-  `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 24 24"><path fill="#f2a93b" d="${REEL}"/></svg>`,
-)}`
 
 /**
  * The player's page, the same bytes for every state of an OTP apart from nonces and ticket.
@@ -90,8 +84,4 @@ export function playerPolicy(cspNonce: string, ancestors?: readonly string[]): s
 /** JSON that no HTML parser can take for the end of the script element, whatever its strings hold. */
 function scriptJson(value: Record<string, string>): string {
   return JSON.stringify(value).replace(/[<>&\u2028\u2029]/g, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`)
-}
-
-export function escapeHtml(text: string): string {
-  return text.replace(/[&<>"']/g, (char) => `&#${char.charCodeAt(0)};`)
 }

@@ -10,8 +10,9 @@ import type { App } from '../wire/app-type.ts'
 import { errorResponse } from '../wire/errors.ts'
 import { lazySerializer, lazyValidator } from '../wire/schemas.ts'
 import { timeOutSlowBodies } from './connections.ts'
+import { limitUnroutedRequest } from './identify.ts'
+import type { LimitDeps } from './limit.ts'
 import { addMethodNotAllowed } from './method-not-allowed.ts'
-import { type LimitDeps, limitUnroutedRequest } from './rate-limits.ts'
 
 /** Largest body of an ordinary call; uploads have their own limit. */
 const MAX_BODY_BYTES = 256 * 1024

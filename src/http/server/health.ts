@@ -1,6 +1,6 @@
 import type { DatabaseInUse } from '../../errors.ts'
 import type { App } from '../wire/app-type.ts'
-import { type LimitDeps, limitByAddress } from './rate-limits.ts'
+import { type LimitDeps, limitByAddress } from './limit.ts'
 
 export type HealthDeps = LimitDeps & {
   /** The latest results: `ok`, `low` where some functions are not available, or what is wrong. Reading them waits for nothing. */

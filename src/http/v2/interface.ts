@@ -1,6 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Failure } from '../../errors.ts'
-import { countUnauthenticated, type LimitDeps } from '../server/rate-limits.ts'
+import { countUnauthenticated } from '../server/identify.ts'
+import type { LimitDeps } from '../server/limit.ts'
 import type { App } from '../wire/app-type.ts'
 import { addBodyParsers } from '../wire/bodies.ts'
 import { errorResponse } from '../wire/errors.ts'
