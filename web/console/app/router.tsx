@@ -15,6 +15,9 @@ import { consolePath } from '../urls.ts'
 import { videoRoutes } from '../video/routes.ts'
 import { viewerRoutes } from '../viewers/routes.ts'
 import { welcomeRoutes } from '../welcome/routes.ts'
+import { Shell } from './shell.tsx'
+
+signedInRoute.update({ component: Shell })
 
 /** Every page: a feature folder's `routes.ts` names its own. */
 const routeTree = rootRoute.addChildren([

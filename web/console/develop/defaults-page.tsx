@@ -1,10 +1,10 @@
 import { useQueryClient, useSuspenseQuery } from '@tanstack/react-query'
 import { OtpDefaultsForm } from '../protection/protection-form.tsx'
+import { accountDefaultsQuery } from '../protection/queries.ts'
 import { useAnnounce } from '../ui/announcements.tsx'
 import { Page } from '../ui/page.tsx'
 import { Section } from '../ui/section.tsx'
 import { DevelopParts } from './develop-parts.tsx'
-import { accountDefaultsQuery } from './queries.ts'
 
 /** What every link to a video of the account has, unless the video or the link sets its own. */
 export function DefaultsPage() {

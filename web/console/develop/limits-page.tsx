@@ -1,6 +1,7 @@
 import { Button } from '@mantine/core'
 import { useMutation, useQueryClient, useSuspenseQuery } from '@tanstack/react-query'
 import { callApi, csvUrl } from '../api.ts'
+import { accountQuery } from '../system/queries.ts'
 import { useAnnounce } from '../ui/announcements.tsx'
 import { type Column, DataTable } from '../ui/data-table.tsx'
 import { FactList } from '../ui/fact-list.tsx'
@@ -9,7 +10,7 @@ import { Page } from '../ui/page.tsx'
 import { Section } from '../ui/section.tsx'
 import { formatBytes, formatIn } from '../units.ts'
 import { DevelopParts } from './develop-parts.tsx'
-import { accountQuery, type Ban, bansQuery, keysQuery } from './queries.ts'
+import { type Ban, bansQuery, keysQuery } from './queries.ts'
 
 /** The account's limits, and what is banned because it went over them. */
 export function LimitsPage() {

@@ -1,10 +1,8 @@
 import { queryOptions } from '@tanstack/react-query'
-import type { OwnAccountBody } from '../../../src/http/api/account.ts'
 import type { BanListBody } from '../../../src/http/api/bans.ts'
 import type { KeyListBody } from '../../../src/http/api/keys.ts'
 import type { DeliveryListBody, WebhookListBody } from '../../../src/http/api/webhooks.ts'
 import { callApi } from '../api.ts'
-import type { OtpDefaults } from '../protection/protection.ts'
 
 export type Key = KeyListBody['rows'][number]
 export type Permission = Key['permissions'][number]
@@ -18,11 +16,6 @@ export const keysQuery = queryOptions({
   queryKey: ['keys'],
   queryFn: ({ signal }) => callApi<KeyListBody>('GET', 'keys', { signal }),
   select: ({ rows }) => rows,
-})
-
-export const accountDefaultsQuery = queryOptions({
-  queryKey: ['otp-defaults'],
-  queryFn: ({ signal }) => callApi<OtpDefaults>('GET', 'otp-defaults', { signal }),
 })
 
 export const webhooksQuery = queryOptions({
@@ -46,9 +39,4 @@ export const bansQuery = queryOptions({
   queryKey: ['bans'],
   queryFn: ({ signal }) => callApi<BanListBody>('GET', 'bans', { signal }),
   select: ({ rows }) => rows,
-})
-
-export const accountQuery = queryOptions({
-  queryKey: ['account'],
-  queryFn: ({ signal }) => callApi<OwnAccountBody>('GET', 'account', { signal }),
 })

@@ -1,7 +1,9 @@
 import { createRoute, lazyRouteComponent, redirect } from '@tanstack/react-router'
 import { videosPageQuery } from '../catalogue/queries.ts'
+import { accountDefaultsQuery } from '../protection/queries.ts'
 import { signedInRoute } from '../sign-in/root-routes.tsx'
-import { accountDefaultsQuery, accountQuery, bansQuery, keysQuery, webhooksQuery } from './queries.ts'
+import { accountQuery } from '../system/queries.ts'
+import { bansQuery, keysQuery, webhooksQuery } from './queries.ts'
 
 export const developRoutes = [
   createRoute({

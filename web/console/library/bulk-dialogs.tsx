@@ -4,11 +4,11 @@ import { lazy, Suspense, useState } from 'react'
 import type { VideoBody } from '../../../src/http/api/video-body.ts'
 import { callApi } from '../api.ts'
 import { ROOT_FOLDER_ID } from '../catalogue/folder-path.ts'
+import { FolderSelect } from '../catalogue/folder-select.tsx'
 import { tagsQuery } from '../catalogue/queries.ts'
 import { Dialog } from '../ui/dialog.tsx'
 import { countVideos, formatCount } from '../units.ts'
 import styles from './bulk-dialogs.module.css'
-import { FolderSelect } from './folder-dialogs.tsx'
 import type { BulkAction, BulkDialogProps } from './use-selection.ts'
 
 // Its fields are as large as the rest.

@@ -1,11 +1,12 @@
-import { Select, TextInput } from '@mantine/core'
-import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
+import { TextInput } from '@mantine/core'
+import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { getRouteApi } from '@tanstack/react-router'
 import { useState } from 'react'
 import type { FolderBody, FolderContents } from '../../../src/http/api/folders.ts'
 import { callApi } from '../api.ts'
-import { folderOptions, folderPathOf, ROOT_FOLDER_ID } from '../catalogue/folder-path.ts'
-import { folderSearchQuery, refreshLibrary } from '../catalogue/queries.ts'
+import { ROOT_FOLDER_ID } from '../catalogue/folder-path.ts'
+import { FolderSelect } from '../catalogue/folder-select.tsx'
+import { refreshLibrary } from '../catalogue/queries.ts'
 import { useAnnounce } from '../ui/announcements.tsx'
 import { Dialog } from '../ui/dialog.tsx'
 
@@ -77,26 +78,5 @@ export function DeleteFolderDialog({ folder, onClose }: DialogState & { folder: 
     >
       <p>The videos and folders in it are kept: they move to the folder around it.</p>
     </Dialog>
-  )
-}
-
-type FolderSelectProps = { label: string; value: string; without?: string; onChange(folderId: string): void }
-
-/** A choice among all folders, by their path; `without` leaves out a folder and what is in it. */
-export function FolderSelect({ label, value, without, onChange }: FolderSelectProps) {
-  const { data } = useQuery(folderSearchQuery(''))
-  const all = data?.folders ?? []
-  const isLeftOut = (id: string) => without !== undefined && folderPathOf(all, id).some((around) => around.id === without)
-  return (
-    <Select
-      label={label}
-      data={[{ value: ROOT_FOLDER_ID, label: 'No folder' }, ...folderOptions(all).filter((option) => !isLeftOut(option.value))]}
-      value={value}
-      onChange={(folderId) => onChange(folderId ?? ROOT_FOLDER_ID)}
-      allowDeselect={false}
-      searchable
-      limit={100}
-      nothingFoundMessage="There is no such folder."
-    />
   )
 }

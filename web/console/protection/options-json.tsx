@@ -4,7 +4,7 @@ import { type FormEvent, useState } from 'react'
 import { callApi } from '../api.ts'
 import { Dialog } from '../ui/dialog.tsx'
 import { FailureNotice } from '../ui/failure.tsx'
-import styles from '../video/video-page.module.css'
+import forms from '../ui/form.module.css'
 import { type OtpDefaults, readOptions } from './protection.ts'
 
 type OptionsJsonProps = {
@@ -33,7 +33,7 @@ export function OptionsJson({ path, options, onSaved }: OptionsJsonProps) {
   }
   return (
     <>
-      <form className={styles.form} onSubmit={submit}>
+      <form className={forms.form} onSubmit={submit}>
         <JsonInput
           label="Options as JSON"
           description="The same names as the body of an OTP: the API reference has them."
@@ -46,7 +46,7 @@ export function OptionsJson({ path, options, onSaved }: OptionsJsonProps) {
           onChange={setText}
         />
         {save.error && !isRemoving && <FailureNotice error={save.error} />}
-        <div className={styles.buttons}>
+        <div className={forms.buttons}>
           <Button type="submit" variant="default" loading={save.isPending} disabled={!edited || text === stored}>
             Save the JSON
           </Button>

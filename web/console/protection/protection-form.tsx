@@ -5,12 +5,13 @@ import type { VideoBody } from '../../../src/http/api/video-body.ts'
 import { callApi } from '../api.ts'
 import { useMay } from '../sign-in/queries.ts'
 import { FailureNotice, Notice } from '../ui/failure.tsx'
+import forms from '../ui/form.module.css'
 import { NumberField } from '../ui/number-field.tsx'
-import styles from '../video/video-page.module.css'
 import { needsSentence } from './annotation.ts'
 import { OptionsJson, type SavedOptions } from './options-json.tsx'
 import { PlacesFields } from './places-fields.tsx'
 import { namesBesidesForm, type OtpDefaults, type Protection, readProtection, toOptions } from './protection.ts'
+import styles from './protection-form.module.css'
 import { WatermarkFields } from './watermark-fields.tsx'
 
 type DefaultsProps = {
@@ -79,10 +80,10 @@ function ProtectionForm({ path, options, video, stored, onSaved }: DefaultsProps
   }
   const isChanged = JSON.stringify(protection) !== JSON.stringify(stored)
   return (
-    <form className={styles.form} onSubmit={submit}>
+    <form className={forms.form} onSubmit={submit}>
       <ProtectionFields protection={protection} isOfVideo={video !== undefined} video={video} onChange={setProtection} />
       {save.error && <FailureNotice error={save.error} />}
-      <div className={styles.buttons}>
+      <div className={forms.buttons}>
         <Button type="submit" loading={save.isPending} disabled={!isChanged}>
           {video ? 'Save the protection' : 'Save the defaults'}
         </Button>

@@ -1,6 +1,5 @@
 import type { QueryClient } from '@tanstack/react-query'
 import { createRootRouteWithContext, createRoute, Outlet, redirect } from '@tanstack/react-router'
-import { Shell } from '../app/shell.tsx'
 import { FailurePage, NotFoundPage } from '../ui/failure.tsx'
 import { signInQuery } from './queries.ts'
 
@@ -16,7 +15,7 @@ export const rootRoute = createRootRouteWithContext<PageContext>()({
   ),
 })
 
-/** Around every page that needs a person: who is not signed in goes to `/sign-in`, and returns to the same address from there. */
+/** Around every page that needs a person: who is not signed in goes to `/sign-in`, and returns to the same address from there. What they see around the page, `app/router.tsx` adds. */
 export const signedInRoute = createRoute({
   getParentRoute: () => rootRoute,
   id: 'signed-in',
@@ -25,7 +24,6 @@ export const signedInRoute = createRoute({
     if (!signIn.signedIn) throw redirect({ to: '/sign-in', search: { next: location.href } })
     return { signIn }
   },
-  component: Shell,
   errorComponent: FailurePage,
   notFoundComponent: NotFoundPage,
 })

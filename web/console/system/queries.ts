@@ -1,4 +1,5 @@
 import { infiniteQueryOptions, keepPreviousData, queryOptions } from '@tanstack/react-query'
+import type { OwnAccountBody } from '../../../src/http/api/account.ts'
 import type { AuditLogBody } from '../../../src/http/api/audit-log.ts'
 import type { QueueBody } from '../../../src/http/api/queue.ts'
 import type { AccountListBody } from '../../../src/http/console/accounts.ts'
@@ -15,6 +16,11 @@ export type Check = ChecksBody['rows'][number]
 
 const REFRESH_MS = 5_000
 const AUDIT_PAGE = 100
+
+export const accountQuery = queryOptions({
+  queryKey: ['account'],
+  queryFn: ({ signal }) => callApi<OwnAccountBody>('GET', 'account', { signal }),
+})
 
 export const usersQuery = queryOptions({
   queryKey: ['users'],

@@ -1,9 +1,9 @@
 import { Progress } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
-import { accountQuery } from '../develop/queries.ts'
 import { useMay } from '../sign-in/queries.ts'
 import { WarningIcon } from '../ui/icons.tsx'
 import { formatBytes } from '../units.ts'
+import { accountQuery } from './queries.ts'
 import styles from './storage.module.css'
 
 const NEARLY_USED = 0.9

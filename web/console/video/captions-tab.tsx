@@ -8,6 +8,7 @@ import { useAnnounce } from '../ui/announcements.tsx'
 import { type Column, DataTable } from '../ui/data-table.tsx'
 import { Dialog } from '../ui/dialog.tsx'
 import { FailureNotice } from '../ui/failure.tsx'
+import forms from '../ui/form.module.css'
 import { Section } from '../ui/section.tsx'
 import { formatBytes } from '../units.ts'
 import { CaptionEditor } from './caption-editor.tsx'
@@ -89,7 +90,7 @@ function UploadCaptions({ videoId }: { videoId: string }) {
   })
   return (
     <Section title="Add captions" lead="Captions that are there in the same language are replaced.">
-      <div className={styles.form}>
+      <div className={forms.form}>
         <TextInput
           label="Language"
           description="Its code, such as en, de or pt-BR."

@@ -3,19 +3,19 @@ import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { type FormEvent, useState } from 'react'
 import type { VideoBody } from '../../../src/http/api/video-body.ts'
 import { callApi } from '../api.ts'
+import { FolderSelect } from '../catalogue/folder-select.tsx'
 import { refreshLibrary, tagsQuery } from '../catalogue/queries.ts'
-import { FolderSelect } from '../library/folder-dialogs.tsx'
 import { useMay } from '../sign-in/queries.ts'
 import { useAnnounce } from '../ui/announcements.tsx'
 import { FactList } from '../ui/fact-list.tsx'
 import { FailureNotice } from '../ui/failure.tsx'
+import forms from '../ui/form.module.css'
 import { Section } from '../ui/section.tsx'
 import { formatBytes, formatDuration, formatMoment } from '../units.ts'
 import { DeleteSection } from './delete-section.tsx'
 import { EmbedBuilder } from './embed-builder.tsx'
 import { PosterSection } from './poster-section.tsx'
 import { useMayEdit } from './use-may-edit.ts'
-import styles from './video-page.module.css'
 
 export function DetailsTab({ video }: { video: VideoBody }) {
   const mayEdit = useMayEdit(video.id)
@@ -75,7 +75,7 @@ function DetailsForm({ video }: { video: VideoBody }) {
   }
   const change = (change: Partial<Details>) => setChanges({ ...changes, ...change })
   return (
-    <form className={styles.form} onSubmit={submit}>
+    <form className={forms.form} onSubmit={submit}>
       <TextInput
         label="Title"
         required
@@ -111,7 +111,7 @@ function DetailsForm({ video }: { video: VideoBody }) {
         onChange={({ target }) => change({ isPublic: target.checked })}
       />
       {save.error && <FailureNotice error={save.error} />}
-      <div className={styles.buttons}>
+      <div className={forms.buttons}>
         <Button type="submit" loading={save.isPending} disabled={Object.keys(changes).length === 0}>
           Save
         </Button>

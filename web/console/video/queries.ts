@@ -5,9 +5,9 @@ import type { RetentionBody } from '../../../src/http/api/statistics.ts'
 import type { VideoBody } from '../../../src/http/api/video-body.ts'
 import { ApiFailure, callApi } from '../api.ts'
 import { isUnderWay } from '../catalogue/status.ts'
-import { accountDefaultsQuery } from '../develop/queries.ts'
 import { listNeeded } from '../protection/annotation.ts'
 import type { OtpDefaults } from '../protection/protection.ts'
+import { accountDefaultsQuery } from '../protection/queries.ts'
 import { installationUrl } from '../urls.ts'
 
 const REFRESH_MS = 30_000
