@@ -1,6 +1,7 @@
 import { hashSecret, isSecret } from '../crypto/secret.ts'
 import { findPageOptions } from './otp-store.ts'
-import type { PlaybackDeps, ViewerRequest } from './playback-deps.ts'
+import type { PlaybackDeps } from './playback-deps.ts'
+import type { ViewerRequest } from './sessions/session-deps.ts'
 import type { Rules } from './rules/rules.ts'
 import { type Embedding, type Framing, findFraming } from './rules/whitelist.ts'
 import { findSession, recordAttempt } from './sessions/session-store.ts'

@@ -1,7 +1,7 @@
 import { MAX_SPEED } from '../../src/playback/keys/key-budget.ts'
 import type { SessionBudgets } from '../../src/playback/keys/key-pacing.ts'
+import { LEASE_S } from '../../src/playback/lease.ts'
 import type { Beat } from '../../src/playback/serve.ts'
-import { LEASE_S } from '../../src/playback/sessions/stream-slot-store.ts'
 
 // What is missing in the beats of a program that only claims to play at the highest speed: decision 54.
 

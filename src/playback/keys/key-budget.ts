@@ -1,4 +1,4 @@
-import { LEASE_S } from '../sessions/stream-slot-store.ts'
+import { LEASE_S } from '../lease.ts'
 
 // How fast the keys of a video are released, in seconds of video: playback-protocol.md, section 6.
 

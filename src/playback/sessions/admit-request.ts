@@ -1,5 +1,6 @@
 import { takeToken } from '../../rate-limits/token-bucket.ts'
-import type { PlaybackDeps, ViewerRequest } from '../playback-deps.ts'
+import type { SessionDeps } from './session-deps.ts'
+import type { ViewerRequest } from './session-deps.ts'
 import { type EndReason, PlaybackRefusal } from '../refusal.ts'
 import { findRefusingRule, type Rules } from '../rules/rules.ts'
 import { alertOfRefusal } from '../suspicion/refusal-alert.ts'
@@ -26,7 +27,7 @@ export type SessionRequest = {
  * @throws PlaybackRefusal
  */
 export async function admitRequest(
-  deps: PlaybackDeps,
+  deps: SessionDeps,
   { sessionId, proof, signed, visit, isFlooding }: SessionRequest,
 ): Promise<LiveSession> {
   if (!deps.nonces.isFresh(proof.nonce)) throw new PlaybackRefusal('proof-stale')
@@ -58,7 +59,7 @@ export async function admitRequest(
  * @throws PlaybackRefusal `place-not-allowed`
  */
 async function assertLocationAllowed(
-  deps: PlaybackDeps,
+  deps: SessionDeps,
   session: LiveSession,
   rulesJson: string,
   visit: ViewerRequest,
@@ -94,7 +95,7 @@ async function assertLocationAllowed(
 }
 
 /** No player sends proofs this fast, so a program uses the key of a viewer's browser. Logged once a minute, without ids that allow playback. */
-function warnTooManyProofs({ nowS, log }: PlaybackDeps, session: LiveSession): void {
+function warnTooManyProofs({ nowS, log }: SessionDeps, session: LiveSession): void {
   if (nowS() - session.warnedAtS < 60) return
   session.warnedAtS = nowS()
   const { accountId, videoId, userId } = session.row
@@ -106,7 +107,7 @@ function warnTooManyProofs({ nowS, log }: PlaybackDeps, session: LiveSession): v
  * changes nothing.
  * @throws PlaybackRefusal `page-replaced`, `proof-replayed`, or `session-ended`, also after too many pages
  */
-export async function openPage(deps: PlaybackDeps, session: LiveSession, proof: Proof): Promise<void> {
+export async function openPage(deps: SessionDeps, session: LiveSession, proof: Proof): Promise<void> {
   await assertNotEnded(deps, session) // first: a new page clears `leftAtS`, which must not revive a session
   if (session.pages.at(-1) === proof.pageId) {
     if (!acceptSeq(session.seqs, proof.seq)) throw new PlaybackRefusal('proof-replayed')
@@ -130,7 +131,7 @@ export async function openPage(deps: PlaybackDeps, session: LiveSession, proof: 
 }
 
 /** @throws PlaybackRefusal `session-ended` with the reason; the end is stored the first time it is noticed */
-async function assertNotEnded(deps: PlaybackDeps, session: LiveSession): Promise<void> {
+async function assertNotEnded(deps: SessionDeps, session: LiveSession): Promise<void> {
   const why = findEndReason(session, deps.nowS())
   if (!why) return
   if (session.row.endedAtS === null) await endNow(deps, session, why)
@@ -147,7 +148,7 @@ function findEndReason(session: LiveSession, nowS: number): EndReason | undefine
   return undefined
 }
 
-async function endNow(deps: PlaybackDeps, session: LiveSession, why: EndReason): Promise<void> {
+async function endNow(deps: SessionDeps, session: LiveSession, why: EndReason): Promise<void> {
   const endedAtS = deps.nowS()
   await deps.write((tx) => endSession(tx, session.row.id, endedAtS, why))
   recordEnd(session, endedAtS, why)

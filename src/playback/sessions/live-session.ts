@@ -3,7 +3,7 @@ import type { PlaybackSessionRow } from '../../db/tables.ts'
 import type { TokenBucket } from '../../rate-limits/token-bucket.ts'
 import { END_REASONS, type EndReason, PlaybackRefusal } from '../refusal.ts'
 import type { ReplayWindow } from './proof.ts'
-import { LEASE_S } from './stream-slot-store.ts'
+import { LEASE_S } from '../lease.ts'
 import type { Watching } from './watched-seconds.ts'
 
 /** A session in memory: its row, and what need not be stored because a restart makes every older proof stale. */

@@ -4,7 +4,7 @@ import type { VideoSessions } from '../../catalogue/deletion.ts'
 import { findVideoDetails } from '../../catalogue/video-store.ts'
 import type { PlaybackSessionRow } from '../../db/tables.ts'
 import { createTokenBucket, PROOF_CHECK_RATE, PROOF_RATE } from '../../rate-limits/token-bucket.ts'
-import type { PlaybackDeps } from '../playback-deps.ts'
+import type { SessionDeps } from './session-deps.ts'
 import type { EndReason } from '../refusal.ts'
 import { endReasonOf, type LiveSession, recordEnd } from './live-session.ts'
 import { newReplayWindow } from './proof.ts'
@@ -22,7 +22,7 @@ const SAVE_BATCH_SIZE = 250
 
 /** A session by its id, from memory or its row. */
 export async function findLiveSession(
-  deps: Pick<PlaybackDeps, 'db' | 'viewings' | 'sessions' | 'nowS' | 'monotonicMs' | 'serverKeys'>,
+  deps: Pick<SessionDeps, 'db' | 'viewings' | 'sessions' | 'nowS' | 'monotonicMs' | 'serverKeys'>,
   sessionId: string,
 ): Promise<LiveSession | undefined> {
   const live = deps.sessions.get(sessionId)
@@ -37,7 +37,7 @@ export async function findLiveSession(
 
 /** Adds a session to memory, from a row that was read or written just now. */
 export async function bringIntoMemory(
-  deps: Pick<PlaybackDeps, 'db' | 'viewings' | 'sessions' | 'nowS' | 'monotonicMs'>,
+  deps: Pick<SessionDeps, 'db' | 'viewings' | 'sessions' | 'nowS' | 'monotonicMs'>,
   row: PlaybackSessionRow,
   proofKey: KeyObject,
 ): Promise<LiveSession> {
@@ -50,7 +50,7 @@ export async function bringIntoMemory(
 
 /** Where the last second is that the OTP's viewer is known to have watched, in any session; 0 when the OTP names none. */
 async function findStartPosition(
-  { db, viewings }: Pick<PlaybackDeps, 'db' | 'viewings'>,
+  { db, viewings }: Pick<SessionDeps, 'db' | 'viewings'>,
   { accountId, userId, videoId }: PlaybackSessionRow,
 ): Promise<number> {
   if (userId === null) return 0
@@ -62,7 +62,7 @@ async function findStartPosition(
 
 /** The session in memory, added unless another request has done so. */
 function keepLive(
-  { sessions, nowS, monotonicMs }: Pick<PlaybackDeps, 'sessions' | 'nowS' | 'monotonicMs'>,
+  { sessions, nowS, monotonicMs }: Pick<SessionDeps, 'sessions' | 'nowS' | 'monotonicMs'>,
   row: PlaybackSessionRow,
   proofKey: KeyObject,
   positionS: number,
@@ -91,7 +91,7 @@ function keepLive(
 }
 
 /** Ends the sessions of videos that are deleted or get a new generation. */
-export function sessionsOfVideos(deps: Pick<PlaybackDeps, 'sessions' | 'videos' | 'nowS'>): VideoSessions {
+export function sessionsOfVideos(deps: Pick<SessionDeps, 'sessions' | 'videos' | 'nowS'>): VideoSessions {
   return {
     end: (tx, videoIds, why) => endSessionsOfVideos(tx, videoIds, deps.nowS(), why),
     endInMemory: (videoIds, why) => forgetVideos(deps, videoIds, why),
@@ -99,7 +99,7 @@ export function sessionsOfVideos(deps: Pick<PlaybackDeps, 'sessions' | 'videos' 
 }
 
 /** The sessions of an account, for its disabling. */
-export function sessionsOfAccounts(deps: Pick<PlaybackDeps, 'sessions' | 'nowS'>): AccountSessions {
+export function sessionsOfAccounts(deps: Pick<SessionDeps, 'sessions' | 'nowS'>): AccountSessions {
   return {
     end: (tx, accountId) => endSessionsOfAccount(tx, accountId, deps.nowS()),
     endInMemory: (accountId) => {
@@ -110,7 +110,7 @@ export function sessionsOfAccounts(deps: Pick<PlaybackDeps, 'sessions' | 'nowS'>
 }
 
 function forgetVideos(
-  deps: Pick<PlaybackDeps, 'sessions' | 'videos' | 'nowS'>,
+  deps: Pick<SessionDeps, 'sessions' | 'videos' | 'nowS'>,
   videoIds: readonly string[],
   why: EndReason,
 ): void {
@@ -121,7 +121,7 @@ function forgetVideos(
 }
 
 /** Saves when sessions were last seen or left and which keys they have, and drops the inactive ones from memory. */
-export async function saveSessions(deps: Pick<PlaybackDeps, 'write' | 'sessions' | 'nowS'>): Promise<void> {
+export async function saveSessions(deps: Pick<SessionDeps, 'write' | 'sessions' | 'nowS'>): Promise<void> {
   const changed = [...deps.sessions.values()].filter(
     (session) =>
       session.lastSeenAtS > session.row.lastSeenAtS || session.leftAtS !== session.row.leftAtS || hasNewWindow(session),

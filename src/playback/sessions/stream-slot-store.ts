@@ -1,9 +1,6 @@
 import type { Db } from '../../db/database.ts'
 import { prepared } from '../../db/prepared.ts'
 
-/** How long a slot stays taken without a renewal: two beats in a row may be lost. */
-export const LEASE_S = 18
-
 /** A session that needs a slot among those of its viewer. `limit`: the number of slots. */
 export type StreamClaim = { sessionId: string; accountId: string; userId: string; limit: number }
 

@@ -1,18 +1,10 @@
 import type { PlaybackClock } from '../playback-clock.ts'
-import type { PlaybackDeps } from '../playback-deps.ts'
+import type { SessionDeps } from './session-deps.ts'
 import { PlaybackRefusal } from '../refusal.ts'
 import { type LiveSession, recordEnd } from './live-session.ts'
 import { endSession } from './session-store.ts'
-import {
-  endSlotAt,
-  extendSlots,
-  findFirstSlotEnd,
-  freeSlot,
-  LEASE_S,
-  type StreamClaim,
-  takeOldestSlot,
-  takeSlot,
-} from './stream-slot-store.ts'
+import { endSlotAt, extendSlots, findFirstSlotEnd, freeSlot, type StreamClaim, takeOldestSlot, takeSlot } from './stream-slot-store.ts'
+import { LEASE_S } from '../lease.ts'
 
 // At most N streams of one viewer at a time: playback-protocol.md, section 7. A slot is a lease that keys and beats renew.
 
@@ -22,7 +14,7 @@ import {
  * @throws PlaybackRefusal `stream-limit`, with the time until a slot is free if nothing renews it
  */
 export async function acquireStreamSlot(
-  { write, nowS, sessions, sessionRefusals }: Pick<PlaybackDeps, 'write' | 'nowS' | 'sessions' | 'sessionRefusals'>,
+  { write, nowS, sessions, sessionRefusals }: Pick<SessionDeps, 'write' | 'nowS' | 'sessions' | 'sessionRefusals'>,
   session: LiveSession,
 ): Promise<void> {
   const claim = streamClaim(session)
@@ -49,7 +41,7 @@ export async function acquireStreamSlot(
  * keys and leaves frees nothing early.
  */
 export async function releaseStreamSlot(
-  { write, nowS }: Pick<PlaybackDeps, 'write' | 'nowS'>,
+  { write, nowS }: Pick<SessionDeps, 'write' | 'nowS'>,
   session: LiveSession,
 ): Promise<void> {
   if (!streamClaim(session)) return
@@ -68,7 +60,7 @@ export async function releaseStreamSlot(
 export async function restoreStreamSlots({
   write,
   clock,
-}: Pick<PlaybackDeps, 'write'> & { clock: Pick<PlaybackClock, 'nowS' | 'savedAtStartS'> }): Promise<void> {
+}: Pick<SessionDeps, 'write'> & { clock: Pick<PlaybackClock, 'nowS' | 'savedAtStartS'> }): Promise<void> {
   await write((tx) => extendSlots(tx, clock.savedAtStartS, clock.nowS() + LEASE_S))
 }
 

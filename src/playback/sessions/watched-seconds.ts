@@ -1,6 +1,6 @@
 import { MAX_SPEED } from '../keys/key-budget.ts'
 import { hasWindow, withWindow } from '../keys/window-set.ts'
-import { LEASE_S } from './stream-slot-store.ts'
+import { LEASE_S } from '../lease.ts'
 
 // Which seconds of a video a session watched, as far as the server can know: from its beats and the keys that it was given.
 

@@ -6,7 +6,7 @@ import { addressPrefix } from '../../net/ip.ts'
 import { MAX_SPEED } from '../keys/key-budget.ts'
 import { hasWindow, withWindow } from '../keys/window-set.ts'
 import type { Countries } from '../rules/countries.ts'
-import { LEASE_S } from '../sessions/stream-slot-store.ts'
+import { LEASE_S } from '../lease.ts'
 
 // Notices what a viewer who watches does not do. Counted in memory, for an hour at a time; only an alert is a write, a few seconds later.
 

@@ -1,0 +1,35 @@
+import type { Logger } from 'pino'
+import type { Db } from '../../db/database.ts'
+import type { Write } from '../../db/write.ts'
+import type { Viewings } from '../../viewers/viewing.ts'
+import type { PlayableVideos } from '../media/playable-video.ts'
+import type { Countries } from '../rules/countries.ts'
+import type { Suspicions } from '../suspicion/suspicion.ts'
+import type { LiveSessions } from './live-session.ts'
+import type { Nonces } from './proof.ts'
+import type { ServerKeys } from './server-key.ts'
+import type { SessionRefusals } from './session-refusals.ts'
+
+/** What the sessions of viewers need. */
+export type SessionDeps = {
+  db: Db
+  write: Write
+  /** The playback clock. */
+  nowS: () => number
+  /** A monotonic clock, for the rate limits of proofs. */
+  monotonicMs(): number
+  nonces: Nonces
+  serverKeys: ServerKeys
+  videos: PlayableVideos
+  suspicions: Suspicions
+  sessionRefusals: SessionRefusals
+  viewings: Viewings
+  sessions: LiveSessions
+  countries: Countries
+  /** Whether valid proofs are rate-limited; not when `REELGATE_LIMITS` is off. */
+  isRateLimited: boolean
+  log: Logger
+}
+
+/** Where a request came from. */
+export type ViewerRequest = { address: string; userAgent: string }
