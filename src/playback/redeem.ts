@@ -6,13 +6,14 @@ import { saveViewerName, type ViewerName } from '../viewers/viewer-store.ts'
 import { addVideoEvents } from '../webhooks/outbox.ts'
 import { type FoundOtp, findOtp, findRulesOfOtp, isOpenOtp, recordReuse, spendOtp } from './otp-store.ts'
 import type { PlaybackDeps } from './playback-deps.ts'
-import type { ViewerRequest } from './sessions/session-deps.ts'
 import { PlaybackRefusal } from './refusal.ts'
 import { findRefusingRule, type Rules } from './rules/rules.ts'
 import { mayRedeemHere } from './rules/whitelist.ts'
-import { openPage } from './sessions/admit-request.ts'
+import { recordVisit } from './sessions/admit-request.ts'
 import type { LiveSession } from './sessions/live-session.ts'
+import { openPage } from './sessions/open-page.ts'
 import { acceptSeq, isSignedWith, type Proof, publicKeyThumbprint } from './sessions/proof.ts'
+import type { ViewerRequest } from './sessions/session-deps.ts'
 import { bringIntoMemory } from './sessions/session-memory.ts'
 import { findOpenAttempt, findSessionOfOtp, insertSession, recordAttempt } from './sessions/session-store.ts'
 import { alertOfRefusal, alertOfReuse } from './suspicion/refusal-alert.ts'
@@ -86,10 +87,8 @@ export async function redeem(
   const session = await bringIntoMemory(deps, outcome.row, proofKey)
   if (outcome.isNew) acceptSeq(session.seqs, proof.seq)
   else await openPage(deps, session, proof)
-  session.lastSeenAtS = deps.nowS()
-  session.address = visit.address
   session.location = { address: visit.address, refusedBy: undefined }
-  deps.suspicions.recordPlace(session.row, visit.address)
+  recordVisit(deps, session, visit)
   return session
 }
 

@@ -1,9 +1,9 @@
 import type { KeyObject } from 'node:crypto'
 import type { PlaybackSessionRow } from '../../db/tables.ts'
 import type { TokenBucket } from '../../rate-limits/token-bucket.ts'
+import { LEASE_S } from '../lease.ts'
 import { END_REASONS, type EndReason, PlaybackRefusal } from '../refusal.ts'
 import type { ReplayWindow } from './proof.ts'
-import { LEASE_S } from '../lease.ts'
 import type { Watching } from './watched-seconds.ts'
 
 /** A session in memory: its row, and what need not be stored because a restart makes every older proof stale. */

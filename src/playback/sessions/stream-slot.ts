@@ -1,10 +1,18 @@
+import { LEASE_S } from '../lease.ts'
 import type { PlaybackClock } from '../playback-clock.ts'
-import type { SessionDeps } from './session-deps.ts'
 import { PlaybackRefusal } from '../refusal.ts'
 import { type LiveSession, recordEnd } from './live-session.ts'
+import type { SessionDeps } from './session-deps.ts'
 import { endSession } from './session-store.ts'
-import { endSlotAt, extendSlots, findFirstSlotEnd, freeSlot, type StreamClaim, takeOldestSlot, takeSlot } from './stream-slot-store.ts'
-import { LEASE_S } from '../lease.ts'
+import {
+  endSlotAt,
+  extendSlots,
+  findFirstSlotEnd,
+  freeSlot,
+  type StreamClaim,
+  takeOldestSlot,
+  takeSlot,
+} from './stream-slot-store.ts'
 
 // At most N streams of one viewer at a time: playback-protocol.md, section 7. A slot is a lease that keys and beats renew.
 

@@ -5,8 +5,8 @@ import type { Write } from '../../db/write.ts'
 import { addressPrefix } from '../../net/ip.ts'
 import { MAX_SPEED } from '../keys/key-budget.ts'
 import { hasWindow, withWindow } from '../keys/window-set.ts'
-import type { Countries } from '../rules/countries.ts'
 import { LEASE_S } from '../lease.ts'
+import type { Countries } from '../rules/countries.ts'
 
 // Notices what a viewer who watches does not do. Counted in memory, for an hour at a time; only an alert is a write, a few seconds later.
 
