@@ -9,14 +9,8 @@ import { MediaRepair } from '../control/commands.ts'
 import type { SegmentKey } from '../encode/damage-store.ts'
 import { Failure } from '../errors.ts'
 import { formatSize } from '../format-size.ts'
-import { type MadeBackup, type BackupOptions as MakeOptions, makeBackup } from '../installation/backup/backup.ts'
-import {
-  checkBackup,
-  DamagedBackup,
-  type RestoredBackup,
-  restoreBackup,
-  restoreRowsOnly,
-} from '../installation/backup/restore.ts'
+import { type MadeBackup, type BackupOptions as MakeOptions, makeBackup } from '../installation/backup.ts'
+import { checkBackup, DamagedBackup, type RestoredBackup, restoreBackup, restoreRowsOnly } from '../installation/restore.ts'
 import { parseResult, type SendCommand } from './media-check.ts'
 import { listenForInterruption } from './on-interrupt.ts'
 import { openProgressView, SILENT_PROGRESS_VIEW } from './progress-view.ts'

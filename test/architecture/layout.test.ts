@@ -73,6 +73,69 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   'server.ts': ['errors.ts', 'config', 'installation', 'control', 'http', ...FEATURES, ...BELOW],
 }
 
+/**
+ * Inside these folders, too, imports go one way: each part, a folder or a file, imports only from parts that come after it. `*` are the
+ * files that are not named.
+ */
+const ORDER_INSIDE: Readonly<Record<string, readonly string[]>> = {
+  'src/http': [
+    'interfaces.ts',
+    'docs',
+    'demo',
+    'metrics',
+    'console',
+    'v2',
+    'api',
+    'upload',
+    'media',
+    'play',
+    'player',
+    'server',
+    'pages',
+    'wire',
+  ],
+  'src/playback': [
+    'open.ts',
+    'prune.ts',
+    'redeem.ts',
+    'serve.ts',
+    'video-view.ts',
+    'player-page.ts',
+    'playback-deps.ts',
+    'sessions',
+    'suspicion',
+    'keys',
+    'media',
+    'otp.ts',
+    'rules',
+    '*',
+  ],
+  'web/console': [
+    'app',
+    'welcome',
+    'library',
+    'develop',
+    'video',
+    'import',
+    'activity',
+    'trash',
+    'upload',
+    'protection',
+    'system',
+    'viewers',
+    'alerts',
+    'sign-in',
+    'charts',
+    'catalogue',
+    'ui',
+    'api.ts',
+    'posters.ts',
+    'connection.ts',
+    'proxy-refusal.ts',
+    '*',
+  ],
+}
+
 const STARTERS: readonly string[] = ['src/installation/key-command.ts', 'src/cli/backup.ts']
 
 type Rule = { promise: string; breaches: (tree: Tree) => string[]; broken: readonly Tree[] }
@@ -159,13 +222,35 @@ const RULES: readonly Rule[] = [
     ],
   },
   {
-    promise: 'no feature needs itself: imports between feature folders, types too, have no cycle',
-    breaches: (tree) => cyclesOf(importsBetweenFeatures(tree)),
+    promise: 'no folder needs itself: imports between the parts of any folder, types too, have no cycle',
+    breaches: (tree) => foldersOf(tree).flatMap((folder) => cyclesOf(importsBetweenParts(tree, folder))),
     broken: [
       {
         'src/webhooks/event.ts': "import type { Video } from '../catalogue/video.ts'",
         'src/catalogue/video.ts': "import { addHookEvents } from '../webhooks/event-store.ts'",
       },
+      {
+        'src/installation/database.ts': "import { backUpRows } from './backup/rows.ts'",
+        'src/installation/backup/restore.ts': "import type { Database } from '../database.ts'",
+      },
+      {
+        'web/player/controls/menu.ts': "import { texts } from '../words/texts.ts'",
+        'web/player/words/language.ts': "import type { Menu } from '../controls/menu.ts'",
+      },
+    ],
+  },
+  {
+    promise: 'inside http/, playback/ and the console imports go one way, and each part has its place there',
+    breaches: (tree) => Object.entries(ORDER_INSIDE).flatMap(([folder, order]) => importsUpwards(tree, folder, order)),
+    broken: [
+      { 'src/http/server/rate-limits.ts': "import { sendRefusal } from '../play/errors.ts'" },
+      { 'src/http/wire/bodies.ts': "import type { App } from '../server/app.ts'" },
+      { 'src/http/api/otp.ts': "import { createInterfaces } from '../interfaces.ts'" },
+      { 'src/http/lti/launch.ts': "import { isoTime } from '../wire/iso-time.ts'" },
+      { 'src/playback/keys/key-budget.ts': "import { LEASE_S } from '../sessions/stream-slot-store.ts'" },
+      { 'src/playback/sessions/stop.ts': "import type { PlaybackDeps } from '../playback-deps.ts'" },
+      { 'web/console/ui/dialog.tsx': "import { useMay } from '../sign-in/queries.ts'" },
+      { 'web/console/sign-in/routes.ts': "import { Shell } from '../app/shell.tsx'" },
     ],
   },
   {
@@ -341,8 +426,31 @@ function uncomparedStatements(tree: Tree): string[] {
     )
 }
 
-function importsBetweenFeatures(tree: Tree): { from: string; to: string }[] {
-  return importsOf(tree)
-    .map(({ from, to }) => ({ from: placeOf(from) ?? '', to: placeOf(to) ?? '' }))
-    .filter(({ from, to }) => from !== to && FEATURES.includes(from) && FEATURES.includes(to))
+/** Each folder in which there are files of src/ or web/. */
+function foldersOf(tree: Tree): string[] {
+  const files = Object.keys(tree).filter((path) => /^(?:src|web)\//.test(path))
+  return [...new Set(files.flatMap((path) => [...path.matchAll(/\//g)].map(({ index }) => path.slice(0, index))))]
+}
+
+/** The part of a folder that a file belongs to: a folder in it, or the file itself; undefined outside of it. */
+function partOf(folder: string, path: string): string | undefined {
+  return path.startsWith(`${folder}/`) ? path.slice(folder.length + 1).split('/')[0] : undefined
+}
+
+function importsBetweenParts(tree: Tree, folder: string): { from: string; to: string }[] {
+  return importsOf(tree).flatMap(({ from, to }) => {
+    const parts = { from: partOf(folder, from), to: partOf(folder, to) }
+    if (parts.from === undefined || parts.to === undefined || parts.from === parts.to) return []
+    return [{ from: `${folder}/${parts.from}`, to: `${folder}/${parts.to}` }]
+  })
+}
+
+function importsUpwards(tree: Tree, folder: string, order: readonly string[]): string[] {
+  const placeOfPart = (path: string) => {
+    const part = path.slice(folder.length + 1)
+    return order.indexOf(order.includes(part) || !part.includes('.') ? part : '*')
+  }
+  return importsBetweenParts(tree, folder)
+    .filter(({ from, to }) => placeOfPart(from) < 0 || placeOfPart(to) < 0 || placeOfPart(from) > placeOfPart(to))
+    .map(({ from, to }) => `${from} → ${to}`)
 }

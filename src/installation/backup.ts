@@ -1,9 +1,9 @@
 import { existsSync } from 'node:fs'
 import { rename, rm } from 'node:fs/promises'
-import type { Config } from '../../config/config.ts'
-import { dataPaths } from '../../config/data-paths.ts'
-import type { MasterKey } from '../../crypto/master-key.ts'
-import { isDatabaseFull } from '../../db/sqlite/commit.ts'
+import type { Config } from '../config/config.ts'
+import { dataPaths } from '../config/data-paths.ts'
+import type { MasterKey } from '../crypto/master-key.ts'
+import { isDatabaseFull } from '../db/sqlite/commit.ts'
 import {
   createFileList,
   type FileList,
@@ -11,12 +11,10 @@ import {
   openFileList,
   openSnapshot,
   type Snapshot,
-} from '../../db/sqlite/snapshot.ts'
-import type { SegmentKey } from '../../encode/damage-store.ts'
-import { Failure, isDiskFull } from '../../errors.ts'
-import { findMasterKey, idOf } from '../master-key.ts'
-import { MASTER_KEY_ID } from '../master-key-id.ts'
-import { type AddedMedia, type AddMedia, addMedia } from './add-media.ts'
+} from '../db/sqlite/snapshot.ts'
+import type { SegmentKey } from '../encode/damage-store.ts'
+import { Failure, isDiskFull } from '../errors.ts'
+import { type AddedMedia, type AddMedia, addMedia } from './backup/add-media.ts'
 import {
   type Backup,
   finishBackup,
@@ -25,9 +23,11 @@ import {
   removeOldBackups,
   type UnusableBackup,
   unfinishedPaths,
-} from './backup-folder.ts'
-import { describeBackup, writeSnapshot } from './backup-rows.ts'
-import { mediaOfBackups, mediaOfInstallation } from './media-paths.ts'
+} from './backup/backup-folder.ts'
+import { describeBackup, writeSnapshot } from './backup/backup-rows.ts'
+import { mediaOfBackups, mediaOfInstallation } from './backup/media-paths.ts'
+import { findMasterKey, idOf } from './master-key.ts'
+import { MASTER_KEY_ID } from './master-key-id.ts'
 
 export type BackupListener = {
   /** @param part 0 to 1 */

@@ -2,17 +2,17 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync } from 'node:f
 import { mkdtemp, rename, rm, writeFile } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { sql } from 'kysely'
-import { recordDamagedFile } from '../../assets/damaged-file.ts'
-import { createThrottle } from '../../assets/media-check.ts'
-import type { Config } from '../../config/config.ts'
-import { dataPaths } from '../../config/data-paths.ts'
-import { type MasterKey, writeMasterKey } from '../../crypto/master-key.ts'
-import { keyFromPhrase } from '../../crypto/recovery-phrase.ts'
-import type { Database } from '../../db/database.ts'
-import { HIGH_WATER_MARK, saveHighWaterMark } from '../../db/high-water-mark.ts'
-import { isDatabaseFull } from '../../db/sqlite/commit.ts'
-import { changeRowsUnmigrated, openSqlite } from '../../db/sqlite/database.ts'
-import { MIGRATIONS } from '../../db/sqlite/migrations.ts'
+import { recordDamagedFile } from '../assets/damaged-file.ts'
+import { createThrottle } from '../assets/media-check.ts'
+import type { Config } from '../config/config.ts'
+import { dataPaths } from '../config/data-paths.ts'
+import { type MasterKey, writeMasterKey } from '../crypto/master-key.ts'
+import { keyFromPhrase } from '../crypto/recovery-phrase.ts'
+import type { Database } from '../db/database.ts'
+import { HIGH_WATER_MARK, saveHighWaterMark } from '../db/high-water-mark.ts'
+import { isDatabaseFull } from '../db/sqlite/commit.ts'
+import { changeRowsUnmigrated, openSqlite } from '../db/sqlite/database.ts'
+import { MIGRATIONS } from '../db/sqlite/migrations.ts'
 import {
   type ListedFile,
   MEDIA_FOLDERS,
@@ -20,19 +20,19 @@ import {
   type NamedFile,
   openFileList,
   openSnapshot,
-} from '../../db/sqlite/snapshot.ts'
-import { rowQueue } from '../../encode/chunk-queue.ts'
-import { reportDamage } from '../../encode/repair.ts'
-import { Failure, isDiskFull } from '../../errors.ts'
-import { checkHash, copyFile, hashFile } from '../../storage/copy.ts'
-import { blobPath, syncInPlace, syncNames } from '../../storage/folder.ts'
-import { RESTORED_COPY } from '../../webhooks/restored-copy.ts'
-import { locateDatabase } from '../database.ts'
-import { lockDataFolder } from '../lock.ts'
-import { hasKeyFile, idOf, readMasterKey } from '../master-key.ts'
-import { type Backup, listBackups, type UnusableBackup } from './backup-folder.ts'
-import { forEachAtOnce } from './for-each-at-once.ts'
-import { mediaOfBackups, mediaOfInstallation } from './media-paths.ts'
+} from '../db/sqlite/snapshot.ts'
+import { rowQueue } from '../encode/chunk-queue.ts'
+import { reportDamage } from '../encode/repair.ts'
+import { Failure, isDiskFull } from '../errors.ts'
+import { checkHash, copyFile, hashFile } from '../storage/copy.ts'
+import { blobPath, syncInPlace, syncNames } from '../storage/folder.ts'
+import { RESTORED_COPY } from '../webhooks/restored-copy.ts'
+import { type Backup, listBackups, type UnusableBackup } from './backup/backup-folder.ts'
+import { forEachAtOnce } from './backup/for-each-at-once.ts'
+import { mediaOfBackups, mediaOfInstallation } from './backup/media-paths.ts'
+import { locateDatabase } from './database.ts'
+import { lockDataFolder } from './lock.ts'
+import { hasKeyFile, idOf, readMasterKey } from './master-key.ts'
 
 export type RestoreOptions = {
   /** A folder of backups. */
@@ -379,7 +379,7 @@ async function placeRows(
     syncNames(database)
     return
   }
-  const { moveToPostgres } = await import('../../db/move/move.ts')
+  const { moveToPostgres } = await import('../db/move/move.ts')
   const moved = await moveToPostgres(
     { path: copy, url: config.databaseUrl, installation: manifest.masterKey },
     { started: () => undefined, progress: (_, rows, of) => progress('rows', rows / Math.max(1, of)), signal },
