@@ -1,5 +1,4 @@
 import { once } from 'node:events'
-import type { Readable } from 'node:stream'
 import { Worker } from 'node:worker_threads'
 import type { Actor } from '../audit/audit-log.ts'
 import { Failure } from '../errors.ts'
@@ -30,7 +29,7 @@ export function parseLanguage(text: string): string {
 }
 
 /** Receives a file of captions. @throws Failure `too-large` */
-export async function receiveCaption(bytes: Readable): Promise<Buffer> {
+export async function receiveCaption(bytes: AsyncIterable<Buffer>): Promise<Buffer> {
   const tooLong = () => uploadTooLarge('A file of captions', MAX_CAPTION_BYTES)
   return Buffer.concat(await Array.fromAsync(limitBytes(bytes, MAX_CAPTION_BYTES, tooLong)))
 }

@@ -33,7 +33,7 @@ const MAX_POSTER_BYTES = 10 * 2 ** 20
  * Receives the image of a poster, sealed and in constant memory. The caller must add or discard it.
  * @throws Failure `too-large`; `unavailable` when too little disk space would be left
  */
-export async function receivePoster({ folders, hasRoom }: PosterDeps, bytes: Readable): Promise<SealedImage> {
+export async function receivePoster({ folders, hasRoom }: PosterDeps, bytes: AsyncIterable<Buffer>): Promise<SealedImage> {
   if (!(await hasRoom(MAX_POSTER_BYTES)))
     throw new Failure('unavailable', 'The disk of this server has no room for this image. Try again when there is space.')
   return sealImage(
@@ -41,8 +41,6 @@ export async function receivePoster({ folders, hasRoom }: PosterDeps, bytes: Rea
     Readable.from(limitBytes(bytes, MAX_POSTER_BYTES, () => uploadTooLarge('A poster', MAX_POSTER_BYTES))),
   )
 }
-
-export const discardPoster = removeImage
 
 export type NewPoster = { accountId: string; by: Actor; videoId: string; image: SealedImage }
 
@@ -62,7 +60,7 @@ export async function addPoster(deps: PosterDeps, { accountId, by, videoId, imag
       await deps.posterRenderer(accountId, () => renderPosterSizes(deps.sandbox, image)),
     )
   } finally {
-    await discardPoster(image)
+    await removeImage(image)
   }
 }
 

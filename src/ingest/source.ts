@@ -1,20 +1,16 @@
-import { createHash } from 'node:crypto'
 import { Readable } from 'node:stream'
 import type { Logger } from 'pino'
 import type { Reservation } from '../accounts/storage-quota.ts'
-import { moveStatus } from '../catalogue/status.ts'
-import { addSize, setFileName } from '../catalogue/video-store.ts'
+import { addSize } from '../catalogue/video-store.ts'
 import { unwrap, wrap } from '../crypto/master-key.ts'
 import { newSeal, type Seal, type Sealed, SealingStream } from '../crypto/sealed-file.ts'
 import { newId } from '../crypto/secret.ts'
 import type { Db } from '../db/database.ts'
-import { isCommitOutcomeUnknown } from '../db/write.ts'
 import { Failure } from '../errors.ts'
 import { type BlobFolder, putBlobStream, removeBlobAndEmptyFolders } from '../storage/folder.ts'
 import { runMinorGc } from './minor-gc.ts'
-import { findSource, insertSource, type SourceRow } from './source-store.ts'
+import { insertSource, type SourceRow } from './source-store.ts'
 import type { PolicyDeps } from './upload-policy.ts'
-import { spendPolicy } from './upload-policy-store.ts'
 
 export type SourceDeps = PolicyDeps & {
   sources: BlobFolder
@@ -37,7 +33,7 @@ export type ReceivedSource = Sealed & { file: string; seal: Seal }
 export async function receiveSource(
   deps: SourceDeps,
   videoId: string,
-  bytes: Readable,
+  bytes: AsyncIterable<Buffer>,
   reservation?: Pick<Reservation, 'reserve'>,
 ): Promise<ReceivedSource> {
   const seal = newSeal()
@@ -52,15 +48,14 @@ const CHECK_EVERY_BYTES = 8 * 2 ** 20
 
 async function* checkLimits(
   deps: Pick<SourceDeps, 'uploadMaxBytes' | 'hasRoom'>,
-  bytes: Readable,
+  bytes: AsyncIterable<Buffer>,
   reservation: Pick<Reservation, 'reserve'> | undefined,
 ): AsyncGenerator<Buffer> {
   let receivedBytes = 0
   let nextCheckBytes = CHECK_EVERY_BYTES
   for await (const chunk of bytes) {
     receivedBytes += chunk.length
-    if (receivedBytes > deps.uploadMaxBytes)
-      throw new Failure('too-large', `The file is larger than ${deps.uploadMaxBytes} bytes, the largest this server accepts.`)
+    assertSize(receivedBytes, deps.uploadMaxBytes)
     if (receivedBytes >= nextCheckBytes) {
       await assertRoom(deps, 0)
       await reservation?.reserve(receivedBytes)
@@ -70,6 +65,12 @@ async function* checkLimits(
     yield chunk
   }
   await reservation?.reserve(receivedBytes)
+}
+
+/** @throws Failure `too-large` */
+export function assertSize(bytes: number, uploadMaxBytes: number): void {
+  if (bytes > uploadMaxBytes)
+    throw new Failure('too-large', `The file is larger than ${uploadMaxBytes} bytes, the largest this server accepts.`)
 }
 
 /**
@@ -88,38 +89,6 @@ export class NoRoom extends Failure {
   }
 }
 
-export type ReceivedUpload = { policyKey: string; videoId: string; source: ReceivedSource; fileName: string }
-
-/**
- * Gives a video its source: each policy is good for one source. Durable when it resolves; the video is `Queued` then.
- * Two concurrent uploads of the same bytes both succeed.
- * @param upload.fileName as the client sent it, for display only
- * @throws Failure `conflict` when another upload used the policy first, or the video was deleted in the meantime; the file is removed
- */
-export async function acceptSource(deps: SourceDeps, { policyKey, videoId, source, fileName }: ReceivedUpload): Promise<void> {
-  const accepted = await deps
-    .write(async (tx) => {
-      if (!(await spendPolicy(tx, policyKey, deps.nowS()))) return false
-      if (!(await moveStatus(tx, videoId, 'Queued')))
-        throw new Failure('conflict', 'The video was deleted while its file was being sent.')
-      await setFileName(tx, videoId, displayName(fileName))
-      await insertReceivedSource(deps, tx, videoId, source)
-      return true
-    })
-    .catch(async (error) => {
-      if (!isCommitOutcomeUnknown(error)) await discardSource(deps, source)
-      throw error
-    })
-  if (!accepted) {
-    await discardSource(deps, source)
-    const winner = await findSource(deps.db, videoId)
-    if (winner && isSameSource(winner, source)) return
-    throw new Failure('conflict', 'This policy was already used by another upload. Ask for a new one.')
-  }
-  deps.log.info({ videoId, sizeBytes: source.sizeBytes }, 'upload: received')
-  deps.onSourceReceived(videoId)
-}
-
 /** Gives a video its source, in the caller's transaction. */
 export async function insertReceivedSource(
   deps: Pick<SourceDeps, 'masterKey'>,
@@ -130,29 +99,6 @@ export async function insertReceivedSource(
   const wrappedKey = wrapSourceKey(deps, videoId, seal)
   await insertSource(tx, { videoId, file, sizeBytes, sha256, wrappedKey, iv: seal.iv, macs })
   await addSize(tx, videoId, sizeBytes)
-}
-
-/**
- * Reads a file that is sent again because the response to the first upload was lost. Nothing of it is stored.
- * @returns the SHA-256 of the video's source, which is the same file
- * @throws Failure `forbidden` when it is a different file
- */
-export async function confirmSource({ db }: Pick<SourceDeps, 'db'>, videoId: string, bytes: Readable): Promise<Buffer> {
-  const source = await findSource(db, videoId)
-  const hash = createHash('sha256')
-  let sizeBytes = 0
-  for await (const chunk of bytes) {
-    hash.update(chunk)
-    sizeBytes += chunk.length
-    if (sizeBytes > (source?.sizeBytes ?? 0)) break
-  }
-  const repeated = { sizeBytes, sha256: hash.digest() }
-  if (source && isSameSource(source, repeated)) return source.sha256
-  throw new Failure('forbidden', 'This policy was already used for another file. Ask for a new one.')
-}
-
-function isSameSource(one: Pick<Sealed, 'sizeBytes' | 'sha256'>, other: Pick<Sealed, 'sizeBytes' | 'sha256'>): boolean {
-  return one.sizeBytes === other.sizeBytes && one.sha256.equals(other.sha256)
 }
 
 /** Removes a received source that no row will reference. */

@@ -6,7 +6,7 @@ import { assertVideoExists } from '../../assets/attachment.ts'
 import { addCaption, type CaptionDeps, parseLanguage, receiveCaption } from '../../assets/caption.ts'
 import { type DownloadDeps, downloadPath } from '../../assets/download.ts'
 import { type Mp4Deps, requestMp4 } from '../../assets/mp4.ts'
-import { addPoster, addPosterAt, discardPoster, type PosterDeps, receivePoster, type StoredPoster } from '../../assets/poster.ts'
+import { addPoster, addPosterAt, type PosterDeps, receivePoster, type StoredPoster } from '../../assets/poster.ts'
 import { deleteFile, type FileDeps, listFiles, type VideoFile } from '../../assets/video-file.ts'
 import { Failure } from '../../errors.ts'
 import { authenticateRequest } from '../server/caller.ts'
@@ -147,12 +147,9 @@ export function fileRoutes(app: App, deps: FileRoutesDeps): void {
   })
 
   async function takePoster(request: FastifyRequest, holder: Caller, videoId: string): Promise<Static<typeof PosterReply>> {
-    const image = await readUploadForm(request.raw, {
-      receive: ({ file, fileName }) => {
-        if (/\.(vtt|srt)$/i.test(fileName)) throw missingLanguage()
-        return receivePoster(deps, file)
-      },
-      discard: discardPoster,
+    const image = await readUploadForm(request.raw, async ({ file, fileName }) => {
+      if (/\.(vtt|srt)$/i.test(fileName)) throw missingLanguage()
+      return receivePoster(deps, file)
     })
     const sizes = await addPoster(deps, { accountId: holder.accountId, by: holder, videoId, image })
     return sizes.map(toPosterReply)
@@ -164,10 +161,7 @@ export function fileRoutes(app: App, deps: FileRoutesDeps): void {
     videoId: string,
     language: string,
   ): Promise<Static<typeof CaptionReply>> {
-    const text = await readUploadForm(request.raw, {
-      receive: ({ file }) => receiveCaption(file),
-      discard: async () => undefined,
-    })
+    const text = await readUploadForm(request.raw, ({ file }) => receiveCaption(file))
     const { accountId } = holder
     const { id, createdAtS, sizeBytes } = await addCaption(deps, { accountId, by: holder, videoId, language, text })
     return { id, time: isoTime(createdAtS), size: `${Math.max(1, Math.round(sizeBytes / 1000))} kB`, lang: language }

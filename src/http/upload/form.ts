@@ -3,8 +3,11 @@ import type { Readable } from 'node:stream'
 import { Failure } from '../../errors.ts'
 import { decodeFileName, openMultipartParser } from '../wire/multipart.ts'
 
-/** The fields before the file, lower-case, and the file as it comes in. */
-export type UploadParts = { fields: ReadonlyMap<string, string>; fileName: string; file: Readable }
+/**
+ * The fields before the file, lower-case, and the file as it comes in. It ends only after the form has ended properly, and throws when it
+ * does not: a body that breaks off is never taken for a complete one.
+ */
+export type UploadParts = { fields: ReadonlyMap<string, string>; fileName: string; file: AsyncIterable<Buffer> }
 
 const LIMITS = {
   fields: 40,
@@ -16,25 +19,18 @@ const LIMITS = {
   headerSize: 16 * 1024,
 }
 
-/** Receives the file while it is uploaded. */
-export type FileReceiver<T> = {
-  /** Must read the file's stream. */
-  receive(parts: UploadParts): Promise<T>
-  /** Undoes `receive`, when the form turns out to be invalid after its file. */
-  discard(received: T): Promise<void>
-  /** How long the fields before the file may take; absent: without limit. */
-  fieldsTimeoutMs?: number
-}
-
 /**
  * Reads an S3 POST form: fields first, the file last; fields after it are not used, as in S3, but must be well-formed and within the
- * limits. Resolves with the result of `receive` only after the form has ended properly, so a body that breaks off is never taken for a
- * complete one.
+ * limits.
+ * @param receive reads the file to its end, or throws
+ * @param fieldsTimeoutMs how long the fields before the file may take; absent: without limit
+ * @returns the result of `receive`
  * @throws Failure `invalid` for a form that cannot be read; and what `receive` throws
  */
 export async function readUploadForm<T>(
   request: IncomingMessage,
-  { receive, discard, fieldsTimeoutMs }: FileReceiver<T>,
+  receive: (parts: UploadParts) => Promise<T>,
+  fieldsTimeoutMs?: number,
 ): Promise<T> {
   const parser = openMultipartParser(request.headers, { limits: LIMITS, isPartAFile })
   const ended = Promise.withResolvers<void>()
@@ -65,10 +61,14 @@ export async function readUploadForm<T>(
     file = stream
     clearTimeout(deadline) // `receive` verifies the policy in the fields before it reads the file
     file.on('error', () => undefined) // its reader gets the error, if it has one
-    receiving = receive({ fields, fileName: decodeFileName(fileName ?? ''), file })
+    receiving = receive({ fields, fileName: decodeFileName(fileName ?? ''), file: untilFormEnds(stream) })
     // Errors of the file's stream come from the client; all others are ours, and are thrown as they are.
     receiving.catch((error) => (error === stream.errored ? failAsClientError(error) : fail(error)))
   })
+  async function* untilFormEnds(stream: Readable): AsyncGenerator<Buffer> {
+    yield* stream
+    await ended.promise
+  }
   for (const limit of ['partsLimit', 'filesLimit', 'fieldsLimit'] as const) {
     parser.on(limit, () => failAsClientError(new Failure('invalid', 'The form has too many parts.')))
   }
@@ -87,7 +87,7 @@ export async function readUploadForm<T>(
     if (!receiving) throw new Failure('invalid', 'The form has no field "file".')
     return await receiving
   } catch (error) {
-    await receiving?.then(discard, () => undefined)
+    await receiving?.catch(() => undefined) // it removes what it has stored
     throw error
   } finally {
     clearTimeout(deadline)

@@ -1,8 +1,9 @@
 import type { FastifyReply } from 'fastify'
 import { Type } from 'typebox'
 import { Failure } from '../../errors.ts'
-import { acceptSource, assertRoom, confirmSource, discardSource, receiveSource, type SourceDeps } from '../../ingest/source.ts'
-import { admitUpload, BUCKET } from '../../ingest/upload-policy.ts'
+import type { SourceDeps } from '../../ingest/source.ts'
+import { receiveUpload } from '../../ingest/upload.ts'
+import { BUCKET } from '../../ingest/upload-policy.ts'
 import { type LimitDeps, limitForms } from '../server/limit.ts'
 import type { App } from '../wire/app-type.ts'
 import { errorResponse } from '../wire/errors.ts'
@@ -88,31 +89,15 @@ export async function uploadInterface(app: App, deps: UploadDeps): Promise<void>
     '/',
     { config: { described: { body: UploadForm, response: UploadReplies } }, schema: { summary: 'Send a video' } },
     async (request, reply) => {
-      const declaredBytes = Number(request.headers['content-length'] ?? 0)
-      assertDeclaredSize(declaredBytes, deps.uploadMaxBytes)
-      using opened = new DisposableStack()
-      await assertRoom(deps, declaredBytes)
-      const { key, fields, sha256, received } = await readUploadForm(request.raw, {
-        async receive({ fields, fileName, file }) {
-          const { key, accountId, videoId, isSpent } = await admitUpload(deps, fields)
-          if (isSpent) return { key, fields, sha256: await confirmSource(deps, videoId, file), received: undefined }
-          const reservation = opened.use(deps.quota.receive({ accountId, videoId })) // until the file has a row
-          await reservation.reserve(declaredBytes - MAX_FORM_BYTES)
-          const source = await receiveSource(deps, videoId, file, reservation)
-          return { key, fields, sha256: source.sha256, received: { videoId, fileName, source } }
-        },
-        discard: async ({ received }) => received && discardSource(deps, received.source),
-        fieldsTimeoutMs: FIELDS_TIMEOUT_MS,
-      })
-      if (received) await acceptSource(deps, { policyKey: key, ...received })
+      const declaredBytes = Math.max(0, Number(request.headers['content-length'] ?? 0) - MAX_FORM_BYTES)
+      const { fields, key, sha256 } = await readUploadForm(
+        request.raw,
+        async ({ fields, ...upload }) => ({ fields, ...(await receiveUpload(deps, { fields, ...upload, declaredBytes })) }),
+        FIELDS_TIMEOUT_MS,
+      )
       return sendStored(reply, deps.publicUrl(), { key, etag: sha256.toString('hex') }, fields)
     },
   )
-}
-
-function assertDeclaredSize(declaredBytes: number, uploadMaxBytes: number): void {
-  if (declaredBytes > uploadMaxBytes + MAX_FORM_BYTES)
-    throw new Failure('too-large', `The file is larger than ${uploadMaxBytes} bytes, the largest this server accepts.`)
 }
 
 /** 303 to the given address, or 200, 201 with S3's document, or 204. */
