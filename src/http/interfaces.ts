@@ -1,8 +1,7 @@
 import { fileURLToPath } from 'node:url'
 import type { Logger } from 'pino'
-import { type CaptionDeps, createCaptionParser } from '../assets/caption.ts'
-import type { DownloadDeps } from '../assets/download.ts'
-import { createPosterRenderer, type PosterDeps } from '../assets/poster.ts'
+import { createCaptionParser } from '../assets/caption.ts'
+import { createPosterRenderer } from '../assets/poster.ts'
 import type { Config } from '../config/config.ts'
 import type { Demo } from '../demo/demo.ts'
 import type { DatabaseInUse } from '../errors.ts'
@@ -53,7 +52,7 @@ export type InterfaceDeps = {
   /** The error for every call while another server has the database. */
   refusal(): DatabaseInUse | undefined
   /** For calls with an API key, in either version of the API. */
-  owners: DownloadDeps & Omit<ApiRoutesDeps & V2Deps, keyof LimitDeps | keyof ParsingLimits | 'publicUrl' | keyof OwnParts>
+  owners: Omit<ApiRoutesDeps & V2Deps, keyof LimitDeps | keyof OwnParts>
   /** People who sign in to the console. */
   people: Omit<PasskeyRoutesDeps, keyof LimitDeps | 'publicUrl'> & Pick<ConsoleApiDeps, 'accountSessions' | 'system'>
   uploads: SourceDeps
@@ -67,8 +66,7 @@ export type InterfaceDeps = {
 }
 
 /** What this file puts together for the calls of owners. */
-type OwnParts = Pick<ApiRoutesDeps, 'idempotency' | 'hooks' | 'downloads' | 'stops' | 'pages' | 'accounts' | 'viewerDataDays'>
-type ParsingLimits = Pick<PosterDeps & CaptionDeps, 'posterRenderer' | 'captionParser'>
+type OwnParts = Pick<ApiRoutesDeps, 'posterRenderer' | 'captionParser' | 'stops' | 'pages' | 'viewerDataDays' | 'publicUrl'>
 
 /** The server with everything that it answers over HTTP; it does not listen yet. */
 export function createInterfaces(deps: InterfaceDeps): App {
@@ -76,18 +74,15 @@ export function createInterfaces(deps: InterfaceDeps): App {
   const isProxy = proxiesAmong(config.trustedProxies)
   const limiting = { limits, addressOf: clientAddresses(isProxy) }
   const { masterKey, folders, damagedFiles, authenticate } = deps.owners
-  const parsing: ParsingLimits = { posterRenderer: createPosterRenderer(), captionParser: createCaptionParser() }
-  const pages = createResponseCache()
-  const parts: OwnParts = {
-    idempotency: deps.owners,
-    hooks: deps.owners,
-    downloads: deps.owners,
+  const ownParts: OwnParts = {
+    posterRenderer: createPosterRenderer(),
+    captionParser: createCaptionParser(),
     stops: playback,
-    pages,
-    accounts: deps.owners,
+    pages: createResponseCache(),
     viewerDataDays: config.viewerDataDays,
+    publicUrl,
   }
-  const owners = { ...deps.owners, ...limiting, ...parsing, ...parts, publicUrl }
+  const owners = { ...deps.owners, ...limiting, ...ownParts }
   const segments = { ...deps.segments, segmentReader: createSegmentReader(folders.segments) }
   const traffic = limits && createTrafficMeter(playback.sessions, playback.nowS)
   const player = readPlayerAssets(fileURLToPath(import.meta.resolve('#player/manifest.json')))

@@ -59,14 +59,15 @@ const ChangeBody = Type.Object({
   deletesToTrash: Type.Optional(Flag),
 })
 
-export type AccountRoutesDeps = StatisticsDeps & { accounts: AccountDeps; viewerDataDays: number }
+export type AccountRoutesDeps = StatisticsDeps & AccountDeps & { viewerDataDays: number }
 
 /** The settings of the account; those that its owners may change. */
-export function accountRoutes(app: App, { accounts, slowQueryDb, viewerDataDays }: AccountRoutesDeps): void {
+export function accountRoutes(app: App, deps: AccountRoutesDeps): void {
   async function ownAccountBody(accountId: string): Promise<OwnAccountBody> {
-    const account = accountBody(await getAccountById(accounts, accountId))
+    const account = accountBody(await getAccountById(deps, accountId))
+    const { viewerDataDays } = deps
     const retention = { trashDays: TRASH_S / DAY_S, auditLogDays: AUDIT_LOG_S / DAY_S, viewerDataDays, statisticsDays: KEPT_DAYS }
-    return { ...account, usage: await getStorage({ slowQueryDb }, accountId), retention }
+    return { ...account, usage: await getStorage(deps, accountId), retention }
   }
 
   app.get(
@@ -97,12 +98,7 @@ export function accountRoutes(app: App, { accounts, slowQueryDb, viewerDataDays 
       const caller = authenticateRequest(request)
       const { streamLimit, whenFull, deletesToTrash } = request.body
       // Named one by one: what only an administrator may change is not taken from here.
-      await changeAccount(
-        accounts,
-        caller.accountId,
-        { streamLimit, whenFull, deletesToTrash: isOnIfGiven(deletesToTrash) },
-        caller,
-      )
+      await changeAccount(deps, caller.accountId, { streamLimit, whenFull, deletesToTrash: isOnIfGiven(deletesToTrash) }, caller)
       return ownAccountBody(caller.accountId)
     },
   )

@@ -16,7 +16,7 @@ import { EXAMPLE } from '../wire/examples.ts'
 import { isoTime } from '../wire/iso-time.ts'
 import { VideoParams } from './videos.ts'
 
-export type FileRoutesDeps = PosterDeps & CaptionDeps & FileDeps & Mp4Deps & { downloads: DownloadDeps; publicUrl(): string }
+export type FileRoutesDeps = PosterDeps & CaptionDeps & FileDeps & Mp4Deps & DownloadDeps & { publicUrl(): string }
 
 const ZeroOrOne = Type.Integer({ minimum: 0, maximum: 1 })
 
@@ -181,7 +181,7 @@ export function fileRoutes(app: App, deps: FileRoutesDeps): void {
     },
     async (request) => {
       const { id, fileId } = request.params
-      const path = await downloadPath(deps.downloads, authenticateRequest(request), id, parseFileId(fileId))
+      const path = await downloadPath(deps, authenticateRequest(request), id, parseFileId(fileId))
       return { redirect: `${deps.publicUrl()}/${path}` }
     },
   )

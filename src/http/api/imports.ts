@@ -1,13 +1,14 @@
 import { type Static, Type } from 'typebox'
 import { ROOT_FOLDER_ID } from '../../catalogue/folder.ts'
+import type { IdempotencyDeps } from '../../idempotency/idempotency.ts'
 import { type ImportDeps, type RequestedImport, requestImport } from '../../ingest/import.ts'
 import { type ImportOutcome, MAX_LISTED_IMPORTS, requestImports } from '../../ingest/import-list.ts'
 import { authenticateRequest } from '../server/caller.ts'
 import type { App } from '../wire/app-type.ts'
 import { EXAMPLE } from '../wire/examples.ts'
-import { IdempotencyHeaders, type IdempotencyRouteDeps, jsonRepresentation, sendIdempotent } from '../wire/idempotency.ts'
+import { IdempotencyHeaders, jsonRepresentation, sendIdempotent } from '../wire/idempotency.ts'
 
-export type ImportRoutesDeps = ImportDeps & IdempotencyRouteDeps
+export type ImportRoutesDeps = ImportDeps & IdempotencyDeps
 
 const Imported = {
   url: Type.String({

@@ -8,29 +8,29 @@ import { refuseMethod } from '../server/method-not-allowed.ts'
 import type { App } from '../wire/app-type.ts'
 import { addBodyParsers } from '../wire/bodies.ts'
 import { sendListsAsCsv } from '../wire/list-csv.ts'
-import { type AccountRoutesDeps, accountRoutes } from './account.ts'
-import { type AlertRoutesDeps, alertRoutes } from './alerts.ts'
-import { type AuditRoutesDeps, auditRoutes } from './audit-log.ts'
-import { type BanRoutesDeps, banRoutes } from './bans.ts'
+import { accountRoutes } from './account.ts'
+import { alertRoutes } from './alerts.ts'
+import { auditRoutes } from './audit-log.ts'
+import { banRoutes } from './bans.ts'
 import { type EventRoutesDeps, eventRoutes } from './events.ts'
-import { type FileRoutesDeps, fileRoutes } from './files.ts'
+import { fileRoutes } from './files.ts'
 import { folderRoutes } from './folders.ts'
-import { type ImportRoutesDeps, importRoutes } from './imports.ts'
-import { type KeyRoutesDeps, keyRoutes } from './keys.ts'
-import { type ListRoutesDeps, listRoutes } from './list.ts'
-import { type OtpRoutesDeps, otpRoutes } from './otp.ts'
-import { type OtpDefaultsRoutesDeps, otpDefaultsRoutes } from './otp-defaults.ts'
-import { type QueueRoutesDeps, queueRoutes } from './queue.ts'
-import { type RefusalRoutesDeps, refusalRoutes } from './refusals.ts'
-import { type SessionRoutesDeps, sessionRoutes } from './sessions.ts'
-import { type StatisticsRoutesDeps, statisticsRoutes } from './statistics.ts'
+import { importRoutes } from './imports.ts'
+import { keyRoutes } from './keys.ts'
+import { listRoutes } from './list.ts'
+import { otpRoutes } from './otp.ts'
+import { otpDefaultsRoutes } from './otp-defaults.ts'
+import { queueRoutes } from './queue.ts'
+import { refusalRoutes } from './refusals.ts'
+import { sessionRoutes } from './sessions.ts'
+import { statisticsRoutes } from './statistics.ts'
 import { tagRoutes } from './tags.ts'
 import { trashRoutes } from './trash.ts'
-import { type UploadRoutesDeps, uploadRoutes } from './uploads.ts'
-import { type UsageRoutesDeps, usageRoutes } from './usage.ts'
-import { type VideoRoutesDeps, videoRoutes } from './videos.ts'
-import { type ViewerRoutesDeps, viewerRoutes } from './viewers.ts'
-import { type WebhookRoutesDeps, webhookRoutes } from './webhooks.ts'
+import { uploadRoutes } from './uploads.ts'
+import { usageRoutes } from './usage.ts'
+import { videoRoutes } from './videos.ts'
+import { viewerRoutes } from './viewers.ts'
+import { webhookRoutes } from './webhooks.ts'
 
 /** Largest body that is read without authentication: names, passwords and the answers of passkeys are shorter. */
 const MAX_PUBLIC_BODY_BYTES = 4 * 1024
@@ -39,25 +39,35 @@ export type ApiDeps = CallerDeps & ApiRoutesDeps
 
 export type CallerDeps = LimitDeps & { findCaller: FindCaller }
 
-export type ApiRoutesDeps = VideoRoutesDeps &
-  FileRoutesDeps &
-  ListRoutesDeps &
-  UsageRoutesDeps &
-  UploadRoutesDeps &
-  ImportRoutesDeps &
-  OtpRoutesDeps &
-  OtpDefaultsRoutesDeps &
-  SessionRoutesDeps &
-  AlertRoutesDeps &
-  BanRoutesDeps &
-  KeyRoutesDeps &
-  AccountRoutesDeps &
-  AuditRoutesDeps &
-  QueueRoutesDeps &
-  RefusalRoutesDeps &
-  EventRoutesDeps &
-  StatisticsRoutesDeps &
-  ViewerRoutesDeps & { hooks: Omit<WebhookRoutesDeps, 'idempotency'> }
+/** In the order of the API reference. */
+const ROUTES = [
+  listRoutes,
+  videoRoutes,
+  tagRoutes,
+  trashRoutes,
+  folderRoutes,
+  uploadRoutes,
+  importRoutes,
+  otpRoutes,
+  otpDefaultsRoutes,
+  webhookRoutes,
+  usageRoutes,
+  banRoutes,
+  keyRoutes,
+  accountRoutes,
+  auditRoutes,
+  queueRoutes,
+  refusalRoutes,
+  statisticsRoutes,
+  sessionRoutes,
+  alertRoutes,
+  viewerRoutes,
+  fileRoutes,
+] as const
+
+type IntersectionOf<Union> = (Union extends unknown ? (all: Union) => void : never) extends (all: infer All) => void ? All : never
+
+export type ApiRoutesDeps = IntersectionOf<Parameters<(typeof ROUTES)[number]>[1]> & EventRoutesDeps
 
 /** The current interface, `/api`: `Authorization: Apisecret <secret>`, JSON in and out (wire-contract.md, sections 2 and 3). */
 export async function apiInterface(app: App, deps: ApiDeps): Promise<void> {
@@ -96,28 +106,7 @@ export function authenticateCallers(app: App, deps: CallerDeps): void {
 
 /** The operations, for either way of authentication. */
 export function apiRoutes(app: App, deps: ApiRoutesDeps): void {
-  listRoutes(app, deps)
-  videoRoutes(app, deps)
-  tagRoutes(app, deps)
-  trashRoutes(app, deps)
-  folderRoutes(app, deps)
-  uploadRoutes(app, deps)
-  importRoutes(app, deps)
-  otpRoutes(app, deps)
-  otpDefaultsRoutes(app, deps)
-  webhookRoutes(app, { ...deps.hooks, idempotency: deps.idempotency })
-  usageRoutes(app, deps)
-  banRoutes(app, deps)
-  keyRoutes(app, deps)
-  accountRoutes(app, deps)
-  auditRoutes(app, deps)
-  queueRoutes(app, deps)
-  refusalRoutes(app, deps)
-  statisticsRoutes(app, deps)
-  sessionRoutes(app, deps)
-  alertRoutes(app, deps)
-  viewerRoutes(app, deps)
-  fileRoutes(app, deps)
+  for (const addRoutes of ROUTES) addRoutes(app, deps)
 }
 
 /** Words of the paths, which are never taken for a video's id. */

@@ -66,10 +66,8 @@ const RotateReply = Type.Interface([CreateReply], {
 })
 const RevokeReply = Type.Object({ message: Type.Literal('Revoked') })
 
-export type KeyRoutesDeps = { accounts: AccountDeps }
-
 /** The API keys of the account. */
-export function keyRoutes(app: App, { accounts }: KeyRoutesDeps): void {
+export function keyRoutes(app: App, deps: AccountDeps): void {
   app.get(
     '/keys',
     {
@@ -81,7 +79,7 @@ export function keyRoutes(app: App, { accounts }: KeyRoutesDeps): void {
       },
     },
     async (request) => {
-      const keys = await findOwnApiKeys(accounts, authenticateRequest(request).accountId)
+      const keys = await findOwnApiKeys(deps, authenticateRequest(request).accountId)
       return {
         rows: keys.map(({ createdAtS, lastUsedAtS, expiresAtS, revokedAtS, ...key }) => ({
           ...key,
@@ -110,7 +108,7 @@ export function keyRoutes(app: App, { accounts }: KeyRoutesDeps): void {
     },
     async (request) => {
       const { name, permissions, ttl: lifeS } = request.body
-      return createdKey(await createOwnApiKey(accounts, authenticateRequest(request), { name, permissions, lifeS }))
+      return createdKey(await createOwnApiKey(deps, authenticateRequest(request), { name, permissions, lifeS }))
     },
   )
 
@@ -129,7 +127,7 @@ export function keyRoutes(app: App, { accounts }: KeyRoutesDeps): void {
     },
     async (request) => {
       const { overlap = DEFAULT_OVERLAP_S } = request.body ?? {}
-      const rotated = await rotateKey(accounts, request.params.id, overlap, authenticateRequest(request))
+      const rotated = await rotateKey(deps, request.params.id, overlap, authenticateRequest(request))
       return { ...createdKey(rotated), oldExpiresAt: isoTime(rotated.oldExpiresAtS) }
     },
   )
@@ -146,7 +144,7 @@ export function keyRoutes(app: App, { accounts }: KeyRoutesDeps): void {
       },
     },
     async (request) => {
-      await revokeKey(accounts, request.params.id, authenticateRequest(request))
+      await revokeKey(deps, request.params.id, authenticateRequest(request))
       return { message: 'Revoked' as const }
     },
   )

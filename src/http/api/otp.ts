@@ -1,12 +1,13 @@
 import { type Static, Type } from 'typebox'
+import type { IdempotencyDeps } from '../../idempotency/idempotency.ts'
 import { encodePlaybackInfo, issueOtp, type OtpDeps } from '../../playback/otp.ts'
 import { authenticateRequest } from '../server/caller.ts'
 import type { App } from '../wire/app-type.ts'
-import { IdempotencyHeaders, type IdempotencyRouteDeps, jsonRepresentation, sendIdempotent } from '../wire/idempotency.ts'
+import { IdempotencyHeaders, jsonRepresentation, sendIdempotent } from '../wire/idempotency.ts'
 import { OtpBody, type OtpOptionsDeps, readOtpOptions } from '../wire/otp-options.ts'
 import { VideoParams } from './videos.ts'
 
-export type OtpRoutesDeps = IdempotencyRouteDeps & { playbackOtps: OtpDeps & OtpOptionsDeps }
+export type OtpRoutesDeps = IdempotencyDeps & { playbackOtps: OtpDeps & OtpOptionsDeps }
 
 const OtpReply = Type.Object({
   otp: Type.String({ description: '64 of [A-Za-z0-9]' }),

@@ -1,12 +1,13 @@
 import { type Static, Type } from 'typebox'
 import { ROOT_FOLDER_ID } from '../../catalogue/folder.ts'
+import type { IdempotencyDeps } from '../../idempotency/idempotency.ts'
 import { type IssuedUpload, issueUploadPolicy, type PolicyDeps } from '../../ingest/upload-policy.ts'
 import { authenticateRequest } from '../server/caller.ts'
 import { POLICY_FIELDS } from '../upload/policy-fields.ts'
 import type { App } from '../wire/app-type.ts'
-import { IdempotencyHeaders, type IdempotencyRouteDeps, jsonRepresentation, sendIdempotent } from '../wire/idempotency.ts'
+import { IdempotencyHeaders, jsonRepresentation, sendIdempotent } from '../wire/idempotency.ts'
 
-export type UploadRoutesDeps = PolicyDeps & IdempotencyRouteDeps & { publicUrl(): string }
+export type UploadRoutesDeps = PolicyDeps & IdempotencyDeps & { publicUrl(): string }
 
 const UploadQuery = Type.Object({
   title: Type.String({ description: '1 to 500 characters', examples: ['Lesson 12 – Light'] }),

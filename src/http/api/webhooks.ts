@@ -1,6 +1,7 @@
 import type { FastifyRequest } from 'fastify'
 import { type Static, Type } from 'typebox'
 import { Failure } from '../../errors.ts'
+import type { IdempotencyDeps } from '../../idempotency/idempotency.ts'
 import { messageId } from '../../webhooks/attempt.ts'
 import { type DeliveryLogDeps, listDeliveries, replayDeliveries } from '../../webhooks/delivery-log.ts'
 import { WEBHOOK_EVENTS, type WebhookEvent } from '../../webhooks/event.ts'
@@ -19,7 +20,7 @@ import { authenticateRequest } from '../server/caller.ts'
 import type { App } from '../wire/app-type.ts'
 import { EXAMPLE } from '../wire/examples.ts'
 import { Flag, isOn } from '../wire/flag.ts'
-import { IdempotencyHeaders, type IdempotencyRouteDeps, jsonRepresentation, sendIdempotent } from '../wire/idempotency.ts'
+import { IdempotencyHeaders, jsonRepresentation, sendIdempotent } from '../wire/idempotency.ts'
 import { isoTime } from '../wire/iso-time.ts'
 import { refuseMisspelledNames } from '../wire/misspelled-names.ts'
 import { pagingQuery } from '../wire/paging.ts'
@@ -87,7 +88,7 @@ const TestReply = Type.Object({
 })
 export type WebhookTestBody = Static<typeof TestReply>
 
-export type WebhookRoutesDeps = DeliveryLogDeps & IdempotencyRouteDeps & TestDeps
+export type WebhookRoutesDeps = DeliveryLogDeps & IdempotencyDeps & TestDeps
 
 /** Hooks: owners' webhook endpoints (wire-contract.md, sections 3 and 7; docs/webhooks.md). */
 export function webhookRoutes(app: App, deps: WebhookRoutesDeps): void {

@@ -44,10 +44,10 @@ const ChangeBody = Type.Object({
   ),
 })
 
-export type AccountAdminDeps = { accounts: AccountDeps; accountSessions: AccountSessions }
+export type AccountAdminDeps = AccountDeps & { accountSessions: AccountSessions }
 
 /** The accounts of the installation, for its administrators. */
-export function accountAdminRoutes(app: App, { accounts, accountSessions: sessions }: AccountAdminDeps): void {
+export function accountAdminRoutes(app: App, deps: AccountAdminDeps): void {
   const config = { permission: 'editor', isForAdministrators: true } as const
 
   app.get(
@@ -56,7 +56,7 @@ export function accountAdminRoutes(app: App, { accounts, accountSessions: sessio
       config,
       schema: { summary: 'List accounts', description: 'For administrators.', response: { 200: ListReply } },
     },
-    async () => ({ rows: (await findAccounts(accounts)).map(accountBody) }),
+    async () => ({ rows: (await findAccounts(deps)).map(accountBody) }),
   )
 
   app.post(
@@ -73,9 +73,7 @@ export function accountAdminRoutes(app: App, { accounts, accountSessions: sessio
     async (request) => {
       const { name, mayUpload = 1, mayImport = 1 } = request.body
       const settings = { name, mayUpload: isOn(mayUpload), mayImport: isOn(mayImport) }
-      return accountBody(
-        await getAccountById(accounts, await createEmptyAccount(accounts, settings, authenticateRequest(request))),
-      )
+      return accountBody(await getAccountById(deps, await createEmptyAccount(deps, settings, authenticateRequest(request))))
     },
   )
 
@@ -93,13 +91,13 @@ export function accountAdminRoutes(app: App, { accounts, accountSessions: sessio
     },
     async (request) => {
       const by = authenticateRequest(request)
-      const { id } = await getAccountById(accounts, request.params.id)
+      const { id } = await getAccountById(deps, request.params.id)
       const disabled = isOnIfGiven(request.body.disabled)
       if (disabled && id === by.accountId)
         throw new Failure('conflict', 'You are in this account. Look into another one to disable it.')
-      await changeAccount(accounts, id, readChanges(request.body), by)
-      if (disabled !== undefined) await setAccountDisabled({ ...accounts, sessions }, id, disabled, by)
-      return accountBody(await getAccountById(accounts, id))
+      await changeAccount(deps, id, readChanges(request.body), by)
+      if (disabled !== undefined) await setAccountDisabled({ ...deps, sessions: deps.accountSessions }, id, disabled, by)
+      return accountBody(await getAccountById(deps, id))
     },
   )
 }

@@ -1,11 +1,12 @@
 import { Type } from 'typebox'
+import type { IdempotencyDeps } from '../../idempotency/idempotency.ts'
 import { type ImportDeps, type RequestedImport, requestImport } from '../../ingest/import.ts'
 import type { App } from '../wire/app-type.ts'
 import { EXAMPLE } from '../wire/examples.ts'
-import { IdempotencyHeaders, type IdempotencyRouteDeps, sendIdempotent } from '../wire/idempotency.ts'
+import { IdempotencyHeaders, sendIdempotent } from '../wire/idempotency.ts'
 import { authenticateFromBody, type CallerDeps, getQueryText, V2_TYPE, v2Representation, v2ResponseSchema } from './response.ts'
 
-export type V2ImportDeps = ImportDeps & IdempotencyRouteDeps & CallerDeps
+export type V2ImportDeps = ImportDeps & IdempotencyDeps & CallerDeps
 
 const ImportQuery = Type.Object({
   url: Type.String({ description: 'address of the video, percent-encoded; it may be signed', examples: [EXAMPLE.videoUrl] }),

@@ -1,8 +1,9 @@
 import { Type } from 'typebox'
+import type { IdempotencyDeps } from '../../idempotency/idempotency.ts'
 import { issueOtp, type OtpDeps } from '../../playback/otp.ts'
 import type { App } from '../wire/app-type.ts'
 import { EXAMPLE } from '../wire/examples.ts'
-import { IdempotencyHeaders, type IdempotencyRouteDeps, sendIdempotent } from '../wire/idempotency.ts'
+import { IdempotencyHeaders, sendIdempotent } from '../wire/idempotency.ts'
 import { OtpBody, type OtpOptionsDeps, readOtpOptions } from '../wire/otp-options.ts'
 import {
   authenticateFromBody,
@@ -14,7 +15,7 @@ import {
   v2ResponseSchema,
 } from './response.ts'
 
-export type V2OtpDeps = IdempotencyRouteDeps & CallerDeps & { playbackOtps: OtpDeps & OtpOptionsDeps }
+export type V2OtpDeps = IdempotencyDeps & CallerDeps & { playbackOtps: OtpDeps & OtpOptionsDeps }
 
 const OtpQuery = Type.Object({
   video: Type.String({ description: 'id of the video', examples: [EXAMPLE.videoId] }),

@@ -1,12 +1,13 @@
 import { Type } from 'typebox'
 import { Failure } from '../../errors.ts'
+import type { IdempotencyDeps } from '../../idempotency/idempotency.ts'
 import { type IssuedUpload, issueUploadPolicy, type PolicyDeps } from '../../ingest/upload-policy.ts'
 import { POLICY_FIELDS } from '../upload/policy-fields.ts'
 import type { App } from '../wire/app-type.ts'
-import { IdempotencyHeaders, type IdempotencyRouteDeps, sendIdempotent } from '../wire/idempotency.ts'
+import { IdempotencyHeaders, sendIdempotent } from '../wire/idempotency.ts'
 import { authenticateFromBody, type CallerDeps, getField, TypeQuery, v2Representation, v2ResponseSchema } from './response.ts'
 
-export type V2UploadDeps = PolicyDeps & IdempotencyRouteDeps & CallerDeps & { publicUrl(): string }
+export type V2UploadDeps = PolicyDeps & IdempotencyDeps & CallerDeps & { publicUrl(): string }
 
 const TitleForm = Type.Object({ title: Type.String({ description: '1 to 500 characters', examples: ['Lesson 12'] }) })
 const Policy = Type.Object({

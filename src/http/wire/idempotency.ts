@@ -14,8 +14,6 @@ export const IdempotencyHeaders = Type.Object({
   ),
 })
 
-export type IdempotencyRouteDeps = { idempotency: IdempotencyDeps }
-
 /** How an outcome is written into a response (RFC 9110, section 8). */
 export type Representation<Outcome> = { type: string; serialize: (outcome: Outcome) => string }
 
@@ -25,7 +23,7 @@ export function jsonRepresentation<Outcome>(toBody: (outcome: Outcome) => object
 
 /** Runs `effect` and sends its outcome. With an Idempotency-Key it runs once, and retries get the same response. */
 export async function sendIdempotent<Outcome>(
-  { idempotency }: IdempotencyRouteDeps,
+  deps: IdempotencyDeps,
   { request, reply, accountId }: { request: FastifyRequest; reply: FastifyReply; accountId: string },
   effect: IdempotentEffect<Outcome>,
   { type, serialize }: Representation<Outcome>,
@@ -33,7 +31,7 @@ export async function sendIdempotent<Outcome>(
   const idempotencyKey = request.headers['idempotency-key']?.toString()
   if (idempotencyKey === undefined) return sendText(reply, type, serialize(await effect()))
   const call = { accountId, idempotencyKey, requestHash: hashRequest(request) }
-  const { text, isReplayed } = await respondOnce(idempotency, call, effect, serialize)
+  const { text, isReplayed } = await respondOnce(deps, call, effect, serialize)
   if (isReplayed) reply.header('Idempotency-Replayed', 'true')
   return sendText(reply, type, text)
 }
