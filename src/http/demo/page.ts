@@ -1,5 +1,5 @@
 import { PROGRAM_NAME } from '../../program-name.ts'
-import { escapeHtml, ICON } from '../pages/html.ts'
+import { brand, escapeHtml, htmlPage } from '../pages/html.ts'
 import { THEME_CSS } from '../pages/theme.css.ts'
 
 /** What the page of the demo shows: the player with a one-time password of its own, or why there is none yet. */
@@ -7,19 +7,9 @@ export type DemoPage = { state: 'playable'; otp: string; playbackInfo: string } 
 
 /** The page around the player, as an owner's own site would have it. Send it with `demoPolicy` of the same nonce, and `no-store`. */
 export function demoPage(cspNonce: string, page: DemoPage): string {
-  return `<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="robots" content="noindex">
-${page.state === 'being made' ? '<meta http-equiv="refresh" content="2">' : ''}
-<title>Demo video · Reelgate</title>
-<link rel="icon" href="${escapeHtml(ICON)}">
-<style nonce="${cspNonce}">${STYLE}</style>
-</head>
-<body>
-<header><img src="${escapeHtml(ICON)}" alt="" width="28" height="28"><span>Reelgate</span></header>
+  const refresh = page.state === 'being made' ? '<meta http-equiv="refresh" content="2">' : ''
+  const head = `${refresh}<style nonce="${cspNonce}">${STYLE}</style>`
+  const body = `<header>${brand()}</header>
 <main>
 <h1>Your first video</h1>
 <div class="screen">${screen(page)}</div>
@@ -31,10 +21,8 @@ this browser and nowhere else. Each reload of the page requests another.</p>
 <h2>Remove the demo</h2>
 <p>This removes the demo permanently. Only this machine can open this page.</p>
 <pre><code>${PROGRAM_NAME} demo remove</code></pre>
-</main>
-</body>
-</html>
-`
+</main>`
+  return htmlPage({ title: 'Demo video · Reelgate', head, body })
 }
 
 function screen(page: DemoPage): string {

@@ -1,5 +1,5 @@
 import { usualCookieName } from '../console/cookie.ts'
-import { escapeHtml, ICON } from '../pages/html.ts'
+import { brand, escapeHtml, htmlPage } from '../pages/html.ts'
 import { scriptlessPagePolicy } from '../pages/scriptless-page-policy.ts'
 import { THEME_CSS } from '../pages/theme.css.ts'
 import { describeType, type JsonSchema, listProperties } from '../wire/json-schema.ts'
@@ -16,28 +16,16 @@ export function apiPage(document: ApiDocument): string {
     .map((tag) => ({ ...tag, endpoints: endpoints.filter(({ operation }) => operation.tags.includes(tag.name)) }))
     .filter((group) => group.endpoints.length > 0)
   const url = document.servers[0]?.url ?? ''
-  return `<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>API · Reelgate</title>
-<link rel="icon" href="${escapeHtml(ICON)}">
-<style>${STYLE}</style>
-</head>
-<body>
-<a class="skip" href="#operations">Skip to the operations</a>
-<header><img src="${escapeHtml(ICON)}" alt="" width="28" height="28"><span>Reelgate ${escapeHtml(document.info.version)}</span></header>
+  const body = `<a class="skip" href="#operations">Skip to the operations</a>
+<header>${brand(`Reelgate ${escapeHtml(document.info.version)}`)}</header>
 <nav aria-label="Operations">${groups.map(({ name, endpoints }) => `<p>${escapeHtml(name)}</p><ul>${endpoints.map(link).join('')}</ul>`).join('')}</nav>
 <main id="operations">
 <h1>API</h1>
 <p>Replace SECRET with an API secret. Every response has the rate limits in the headers <code>RateLimit-Policy</code> and
 <code>RateLimit</code>. Machine-readable: <a href="api/openapi.json">OpenAPI 3.1</a>.</p>
 ${groups.map(({ name, description, endpoints }) => `<h2>${escapeHtml(name)}</h2>\n${prose(description)}\n${endpoints.map((endpoint) => section(endpoint, url)).join('\n')}`).join('\n')}
-</main>
-</body>
-</html>
-`
+</main>`
+  return htmlPage({ title: 'API · Reelgate', head: `<style>${STYLE}</style>`, body, robots: 'all' })
 }
 
 function link({ method, operation }: Endpoint): string {

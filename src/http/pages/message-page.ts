@@ -1,30 +1,17 @@
-import { escapeHtml, ICON } from './html.ts'
+import { brand, escapeHtml, htmlPage } from './html.ts'
 import { scriptlessPagePolicy } from './scriptless-page-policy.ts'
 import { THEME_CSS } from './theme.css.ts'
 
 /** A small page with one sentence, for people. Send it with `MESSAGE_POLICY`. `links`: where they lead, and their text. */
 export function messagePage(title: string, sentence: string, links: readonly { href: string; text: string }[]): string {
   const list = links.map(({ href, text }) => `<a href="${escapeHtml(href)}">${escapeHtml(text)}</a>`).join(' · ')
-  return `<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="robots" content="noindex">
-<title>${escapeHtml(title)} · Reelgate</title>
-<link rel="icon" href="${escapeHtml(ICON)}">
-<style>${STYLE}</style>
-</head>
-<body>
-<main>
-<p class="brand"><img src="${escapeHtml(ICON)}" alt="" width="28" height="28"><span>Reelgate</span></p>
+  const body = `<main>
+<p class="brand">${brand()}</p>
 <h1>${escapeHtml(title)}</h1>
 <p>${escapeHtml(sentence)}</p>
 ${list && `<p>${list}</p>`}
-</main>
-</body>
-</html>
-`
+</main>`
+  return htmlPage({ title: `${title} · Reelgate`, head: `<style>${STYLE}</style>`, body })
 }
 
 const STYLE = `

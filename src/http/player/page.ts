@@ -1,4 +1,4 @@
-import { escapeHtml, ICON, REEL } from '../pages/html.ts'
+import { escapeHtml, htmlPage, REEL } from '../pages/html.ts'
 
 /** Values of one page view. `rootPath` leads from the page to the installation's root: `../` or `../../`, so that a proxy's prefix works. */
 export type PlayerPageValues = {
@@ -23,42 +23,35 @@ export type PlayerPageValues = {
 export function playerPage({ cspNonce, script, style, ...values }: PlayerPageValues): string {
   const { proofNonce, serverKey, serverKeyId, ticket, rootPath } = values
   const nonce = escapeHtml(cspNonce)
-  return `${pageHead({ rootPath, style })}<script type="application/json" id="reelgate-page" nonce="${nonce}">${scriptJson({ proofNonce, serverKey, serverKeyId, ticket, rootPath })}</script>
-<script type="module" nonce="${nonce}" src="${escapeHtml(`${rootPath}player/${script}`)}"></script>
-</head>
-<body data-state="loading">
-<main id="player"><p class="first" role="status">Loading the video.<noscript> It needs JavaScript to play.</noscript></p></main>
-</body>
-</html>
-`
+  return htmlPage({
+    title: 'Video',
+    head: `${styleLink({ rootPath, style })}
+<script type="application/json" id="reelgate-page" nonce="${nonce}">${scriptJson({ proofNonce, serverKey, serverKeyId, ticket, rootPath })}</script>
+<script type="module" nonce="${nonce}" src="${escapeHtml(`${rootPath}player/${script}`)}"></script>`,
+    body: `<main id="player"><p class="first" role="status">Loading the video.<noscript> It needs JavaScript to play.</noscript></p></main>`,
+    bodyAttributes: ' data-state="loading"',
+    isFullScreen: true,
+  })
 }
 
 /** What a viewer is shown in the player's place, in its form and without any script. Send it with `REFUSAL_POLICY`. */
-export function refusalPage(sentence: string, code: string, { rootPath, style }: Pick<PlayerPageValues, 'rootPath' | 'style'>) {
-  return `${pageHead({ rootPath, style })}</head>
-<body data-state="refused" data-code="${escapeHtml(code)}">
-<main id="player"><div class="panel">
+export function refusalPage(sentence: string, code: string, assets: Pick<PlayerPageValues, 'rootPath' | 'style'>): string {
+  return htmlPage({
+    title: 'Video',
+    head: styleLink(assets),
+    body: `<main id="player"><div class="panel">
 <svg class="reel" viewBox="0 0 24 24" aria-hidden="true"><path d="${REEL}"/></svg>
 <p class="sentence" role="alert">${escapeHtml(sentence)}</p>
-</div></main>
-</body>
-</html>
-`
+</div></main>`,
+    bodyAttributes: ` data-state="refused" data-code="${escapeHtml(code)}"`,
+    isFullScreen: true,
+  })
 }
 
 export const REFUSAL_POLICY = "default-src 'none'; style-src 'self'; img-src data:; base-uri 'none'; form-action 'none'"
 
-function pageHead({ rootPath, style }: Pick<PlayerPageValues, 'rootPath' | 'style'>): string {
-  return `<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1, viewport-fit=cover">
-<meta name="robots" content="noindex">
-<title>Video</title>
-<link rel="icon" href="${escapeHtml(ICON)}">
-<link rel="stylesheet" href="${escapeHtml(`${rootPath}player/${style}`)}">
-`
+function styleLink({ rootPath, style }: Pick<PlayerPageValues, 'rootPath' | 'style'>): string {
+  return `<link rel="stylesheet" href="${escapeHtml(`${rootPath}player/${style}`)}">`
 }
 
 /**
