@@ -197,11 +197,6 @@ export function findKeyOf(master: MasterKey, wrapped: Buffer): SingleMasterKey |
   return [master, ...master.older].find((key) => key.id.equals(id))
 }
 
-/** Wraps a secret again, with the current key. @throws as `unwrap` */
-export function rewrap(master: MasterKey, purpose: string, wrapped: Buffer): Buffer {
-  return wrap(master, purpose, unwrap(master, purpose, wrapped))
-}
-
 /**
  * The keys for one kind of signature: the first one signs, each verifies. After a rotation, what was signed before it is valid for a
  * while: playback paths, upload forms.
