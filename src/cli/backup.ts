@@ -1,7 +1,6 @@
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { existsSync, readdirSync, realpathSync, rmSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
+import { pipeline } from 'node:stream/promises'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Config } from '../config/config.ts'
 import { dataPaths } from '../config/data-paths.ts'
@@ -9,6 +8,7 @@ import { MediaRepair } from '../control/commands.ts'
 import type { SegmentKey } from '../encode/damage-store.ts'
 import { Failure } from '../errors.ts'
 import { formatSize } from '../format-size.ts'
+import { archiveEntries } from '../installation/backup/archive.ts'
 import { type MadeBackup, type BackupOptions as MakeOptions, makeBackup } from '../installation/backup.ts'
 import { checkBackup, DamagedBackup, type RestoredBackup, restoreBackup, restoreRowsOnly } from '../installation/restore.ts'
 import { parseResult, type SendCommand } from './media-check.ts'
@@ -68,11 +68,9 @@ export async function streamBackup(config: Config, send: SendCommand): Promise<v
   try {
     const made = await makeWithProgress(config, { folder, keep: 1 }, { isQuiet: false, send })
     const entries = readdirSync(folder).filter((name) => name === made.name || name === 'media')
-    const tar = spawn('tar', ['--create', '--file=-', '--directory', folder, '--', ...entries], {
-      stdio: ['ignore', 'inherit', 'inherit'],
+    await pipeline(archiveEntries(folder, entries), process.stdout, { end: false }).catch((cause) => {
+      throw new Failure('unavailable', 'The archive could not be written whole, so it is not a backup.', { cause })
     })
-    const [code] = await once(tar, 'exit')
-    if (code !== 0) throw new Failure('unavailable', 'The archive could not be written whole, so it is not a backup.')
     await record(made, send)
     warn(made)
     if (made.manifest.lostCount > 0) throw lostFiles(made)
