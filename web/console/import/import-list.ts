@@ -1,3 +1,5 @@
+import Papa from 'papaparse'
+
 /** A video to import. `problem` says why it cannot be. */
 export type ImportRow = {
   line: number
@@ -19,14 +21,27 @@ export const MAX_ROWS = 5_000
  * needed. Unknown columns are not used.
  */
 export function parseImportList(text: string): ImportRow[] {
-  const [head = '', ...rest] = text.replace(/^\uFEFF/, '').split(/\r?\n/)
-  const separator = [';', '\t', ','].find((one) => head.includes(one)) ?? ','
-  const names = parseCsv(head, separator)[0]?.cells.map((name) => name.trim().toLowerCase()) ?? []
-  if (!names.includes('url'))
-    return [head, ...rest].flatMap((line, index) => (line.trim() === '' ? [] : [toRow(index + 1, { url: line })]))
-  return parseCsv(rest.join('\n'), separator).map(({ line, cells }) =>
-    toRow(line + 1, Object.fromEntries(names.map((name, column) => [name, cells[column] ?? '']))),
-  )
+  const list = text.replace(/^\uFEFF/, '').replaceAll('\r\n', '\n')
+  const separator = [',', ';', '\t'].find((one) => readNames(list, one).includes('url'))
+  if (separator === undefined)
+    return list.split('\n').flatMap((url, index) => (url.trim() === '' ? [] : [toRow(index + 1, { url })]))
+  const names = readNames(list, separator)
+  let nextLine = 1
+  return parseCsv(list, separator).flatMap((cells, index) => {
+    const line = nextLine
+    nextLine += cells.join().split('\n').length // a cell in quotes may contain line ends
+    if (index === 0 || cells.every((cell) => cell.trim() === '')) return []
+    return [toRow(line, Object.fromEntries(names.map((name, column) => [name, cells[column] ?? ''])))]
+  })
+}
+
+/** The names of the columns, if this character separates them. */
+function readNames(list: string, separator: string): string[] {
+  return (parseCsv(list, separator, 1)[0] ?? []).map((name) => name.trim().toLowerCase())
+}
+
+function parseCsv(list: string, delimiter: string, preview?: number): string[][] {
+  return Papa.parse<string[]>(list, { delimiter, newline: '\n', preview }).data
 }
 
 function toRow(line: number, cells: Readonly<Record<string, string>>): ImportRow {
@@ -64,36 +79,4 @@ function splitList(text: string, separator: RegExp): string[] {
     .split(separator)
     .map((part) => part.trim())
     .filter((part) => part !== '')
-}
-
-type CsvRecord = { line: number; cells: string[] }
-
-/** RFC 4180, with any separator: a cell in quotes may contain separators, line ends and doubled quotes. Empty lines are left out. */
-export function parseCsv(text: string, separator: string): CsvRecord[] {
-  const records: CsvRecord[] = []
-  let record: CsvRecord = { line: 1, cells: [''] }
-  let isQuoted = false
-  let line = 1
-  const end = () => {
-    if (record.cells.some((cell) => cell.trim() !== '')) records.push(record)
-    record = { line: line + 1, cells: [''] }
-  }
-  for (let index = 0; index < text.length; index++) {
-    const letter = text[index] ?? ''
-    const last = record.cells.length - 1
-    if (letter === '"' && isQuoted && text[index + 1] === '"') {
-      record.cells[last] += '"'
-      index++
-    } else if (letter === '"' && (isQuoted || record.cells[last] === '')) isQuoted = !isQuoted
-    else if (letter === separator && !isQuoted) record.cells.push('')
-    else if (letter === '\n' && !isQuoted) {
-      end()
-      line++
-    } else {
-      if (letter === '\n') line++
-      if (letter !== '\r' || isQuoted) record.cells[last] += letter
-    }
-  }
-  end()
-  return records
 }
