@@ -20,7 +20,7 @@ describe.each([
     const protection = readProtection(options)
     if (!protection) throw new Error('The form does not edit these options')
     expect(JSON.stringify(toOptions(protection, options)).toLowerCase()).toContain(`"color":"${annotate.color.toLowerCase()}"`)
-    expect(toOptions({ ...protection, watermark: undefined }, options)).toEqual({
+    expect(toOptions({ ...protection, watermark: null }, options)).toEqual({
       whitelisthref: 'school.example',
       forcedBitrate: 800,
     })

@@ -41,6 +41,28 @@ test('details are changed, and a frame of the video becomes its poster', async (
   expect(complaintsOf(page)).toEqual([])
 })
 
+test('F-97: what was typed and taken back is no change, and only what was changed is saved', async () => {
+  const page = await open('')
+  const title = page.getByRole('textbox', { name: 'Title' })
+  const description = page.getByRole('textbox', { name: 'Description' })
+  const save = page.getByRole('button', { name: 'Save', exact: true })
+  const [before, stored] = [await title.inputValue(), await description.inputValue()]
+  await title.fill('Something else')
+  await expect.poll(() => save.isEnabled()).toBe(true)
+  await title.fill(before)
+  await expect.poll(() => save.isEnabled()).toBe(false)
+
+  await description.fill(`${stored} And back.`)
+  await reelgate.owner.call('POST', `/api/videos/${reelgate.videoId}`, { body: { title: 'Changed elsewhere' } })
+  await expect.poll(() => title.inputValue()).toBe('Changed elsewhere')
+  await save.click()
+  await page.getByText('The details have been saved.').waitFor()
+  await expect.poll(() => save.isEnabled()).toBe(false)
+  const saved = { title: 'Changed elsewhere', description: `${stored} And back.` }
+  expect(await reelgate.owner.video(reelgate.videoId)).toMatchObject(saved)
+  expect(complaintsOf(page)).toEqual([])
+})
+
 test('on a phone captions are edited line by line, and the player has the new ones', async () => {
   await addCaptions(reelgate, 'en', [
     ['00:00.000', '00:01.000', 'A frist line'],

@@ -1,19 +1,26 @@
 import { Select, TextInput } from '@mantine/core'
 import { useMutation, useQueryClient } from '@tanstack/react-query'
-import { useState } from 'react'
+import { useForm } from 'react-hook-form'
 import type { CreatedWebhookBody } from '../../../src/http/api/webhooks.ts'
 import { callApi } from '../api.ts'
 import { Dialog } from '../ui/dialog.tsx'
+import { FILLED, useField } from '../ui/form.tsx'
 import { ALL_EVENTS, EVENTS } from './webhook-events.ts'
 
+type NewWebhook = { value: string; event: string }
 type AddWebhookDialogProps = { onClose(): void; onAdded(webhook: CreatedWebhookBody): void }
+
+const CHOICES = [
+  { value: ALL_EVENTS, label: 'All but alerts' },
+  ...Object.entries(EVENTS).map(([name, label]) => ({ value: name, label: `${label} (${name})` })),
+]
 
 export function AddWebhookDialog({ onClose, onAdded }: AddWebhookDialogProps) {
   const queries = useQueryClient()
-  const [value, setValue] = useState('')
-  const [event, setEvent] = useState<string>(ALL_EVENTS)
+  const { control, register, handleSubmit, formState } = useForm<NewWebhook>({ defaultValues: { value: '', event: ALL_EVENTS } })
+  const event = useField({ control, name: 'event' })
   const add = useMutation({
-    mutationFn: () => callApi<CreatedWebhookBody>('POST', 'hooks', { body: { type: 'http', value, event } }),
+    mutationFn: (webhook: NewWebhook) => callApi<CreatedWebhookBody>('POST', 'hooks', { body: { type: 'http', ...webhook } }),
     async onSuccess(created) {
       onAdded(created)
       await queries.invalidateQueries({ queryKey: ['webhooks'] })
@@ -25,9 +32,9 @@ export function AddWebhookDialog({ onClose, onAdded }: AddWebhookDialogProps) {
       onClose={onClose}
       action="Add"
       isBusy={add.isPending}
-      isDisabled={value.trim() === ''}
+      isDisabled={!formState.isValid}
       error={add.error}
-      onSubmit={() => add.mutate()}
+      onSubmit={handleSubmit((webhook) => add.mutate(webhook))}
     >
       <TextInput
         label="Address"
@@ -35,19 +42,9 @@ export function AddWebhookDialog({ onClose, onAdded }: AddWebhookDialogProps) {
         placeholder="https://example.org/hooks"
         description="On the public internet; it answers with a status of 200 to 299."
         data-autofocus
-        value={value}
-        onChange={({ target }) => setValue(target.value)}
+        {...register('value', FILLED)}
       />
-      <Select
-        label="Events"
-        data={[
-          { value: ALL_EVENTS, label: 'All but alerts' },
-          ...Object.entries(EVENTS).map(([name, label]) => ({ value: name, label: `${label} (${name})` })),
-        ]}
-        value={event}
-        onChange={(next) => setEvent(next ?? ALL_EVENTS)}
-        allowDeselect={false}
-      />
+      <Select label="Events" data={CHOICES} allowDeselect={false} {...event} />
     </Dialog>
   )
 }

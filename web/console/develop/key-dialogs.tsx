@@ -1,10 +1,11 @@
 import { Checkbox, Select, TextInput } from '@mantine/core'
 import { useMutation, useQueryClient } from '@tanstack/react-query'
-import { useState } from 'react'
+import { useForm } from 'react-hook-form'
 import type { CreatedKeyBody } from '../../../src/http/api/keys.ts'
 import { callApi } from '../api.ts'
 import { useAnnounce } from '../ui/announcements.tsx'
 import { Dialog } from '../ui/dialog.tsx'
+import { FILLED, useField } from '../ui/form.tsx'
 import styles from './keys-page.module.css'
 import { PERMISSION_NAMES, PERMISSIONS } from './permissions.ts'
 import { type Key, keysQuery } from './queries.ts'
@@ -24,16 +25,19 @@ const OVERLAPS = [
 ]
 
 type DialogState = { onClose(): void }
+type NewKey = { name: string; permissions: string[]; lifeS: string }
 type CreatingState = DialogState & { onCreated(key: CreatedKeyBody): void }
 
 export function CreateKeyDialog({ onClose, onCreated }: CreatingState) {
   const queries = useQueryClient()
-  const [name, setName] = useState('')
-  const [permissions, setPermissions] = useState<string[]>(['otpCreator'])
-  const [lifeS, setLifeS] = useState('')
+  const { control, register, handleSubmit, formState } = useForm<NewKey>({
+    defaultValues: { name: '', permissions: ['otpCreator'], lifeS: '' },
+  })
+  const permissions = useField({ control, name: 'permissions', rules: { validate: (permissions) => permissions.length > 0 } })
+  const lifeS = useField({ control, name: 'lifeS' })
   const create = useMutation({
-    mutationFn: () =>
-      callApi<CreatedKeyBody>('POST', 'keys', { body: { name, permissions, ...(lifeS !== '' && { ttl: Number(lifeS) }) } }),
+    mutationFn: ({ lifeS, ...key }: NewKey) =>
+      callApi<CreatedKeyBody>('POST', 'keys', { body: { ...key, ...(lifeS !== '' && { ttl: Number(lifeS) }) } }),
     async onSuccess(created) {
       onCreated(created)
       await queries.invalidateQueries({ queryKey: keysQuery.queryKey })
@@ -45,35 +49,30 @@ export function CreateKeyDialog({ onClose, onCreated }: CreatingState) {
       onClose={onClose}
       action="Create"
       isBusy={create.isPending}
-      isDisabled={name.trim() === '' || permissions.length === 0}
+      isDisabled={!formState.isValid}
       error={create.error}
-      onSubmit={() => create.mutate()}
+      onSubmit={handleSubmit((key) => create.mutate(key))}
     >
-      <TextInput
-        label="What it is for"
-        placeholder="The site"
-        maxLength={100}
-        data-autofocus
-        value={name}
-        onChange={({ target }) => setName(target.value)}
-      />
-      <Checkbox.Group label="What it may do" value={permissions} onChange={setPermissions}>
+      <TextInput label="What it is for" placeholder="The site" maxLength={100} data-autofocus {...register('name', FILLED)} />
+      <Checkbox.Group label="What it may do" {...permissions}>
         <div className={styles.checks}>
           {PERMISSION_NAMES.map((name) => (
             <Checkbox key={name} value={name} label={PERMISSIONS[name].label} description={PERMISSIONS[name].allows} />
           ))}
         </div>
       </Checkbox.Group>
-      <Select label="Ends" data={LIVES} value={lifeS} onChange={(next) => setLifeS(next ?? '')} allowDeselect={false} />
+      <Select label="Ends" data={LIVES} allowDeselect={false} {...lifeS} />
     </Dialog>
   )
 }
 
 export function RotateKeyDialog({ apiKey, onClose, onCreated }: CreatingState & { apiKey: Key }) {
   const queries = useQueryClient()
-  const [overlapS, setOverlapS] = useState(String(DAY_S))
+  const { control, handleSubmit } = useForm({ defaultValues: { overlapS: String(DAY_S) } })
+  const overlapS = useField({ control, name: 'overlapS' })
   const rotate = useMutation({
-    mutationFn: () => callApi<CreatedKeyBody>('POST', `keys/${apiKey.id}/rotate`, { body: { overlap: Number(overlapS) } }),
+    mutationFn: ({ overlapS }: { overlapS: string }) =>
+      callApi<CreatedKeyBody>('POST', `keys/${apiKey.id}/rotate`, { body: { overlap: Number(overlapS) } }),
     async onSuccess(created) {
       onCreated(created)
       await queries.invalidateQueries({ queryKey: keysQuery.queryKey })
@@ -86,16 +85,10 @@ export function RotateKeyDialog({ apiKey, onClose, onCreated }: CreatingState & 
       action="Rotate"
       isBusy={rotate.isPending}
       error={rotate.error}
-      onSubmit={() => rotate.mutate()}
+      onSubmit={handleSubmit((values) => rotate.mutate(values))}
     >
       <p>You get a new secret with the same permissions. Give it to your program before the old one ends.</p>
-      <Select
-        label="The old secret"
-        data={OVERLAPS}
-        value={overlapS}
-        onChange={(next) => setOverlapS(next ?? String(DAY_S))}
-        allowDeselect={false}
-      />
+      <Select label="The old secret" data={OVERLAPS} allowDeselect={false} {...overlapS} />
     </Dialog>
   )
 }

@@ -1,12 +1,14 @@
 import { MultiSelect, TagsInput } from '@mantine/core'
 import { useMutation, useQuery } from '@tanstack/react-query'
 import { lazy, Suspense, useState } from 'react'
+import { useForm } from 'react-hook-form'
 import type { VideoBody } from '../../../src/http/api/video-body.ts'
 import { callApi } from '../api.ts'
 import { ROOT_FOLDER_ID } from '../catalogue/folder-path.ts'
 import { FolderSelect } from '../catalogue/folder-select.tsx'
 import { tagsQuery } from '../catalogue/queries.ts'
 import { Dialog } from '../ui/dialog.tsx'
+import { useField } from '../ui/form.tsx'
 import { countVideos, formatCount } from '../units.ts'
 import styles from './bulk-dialogs.module.css'
 import type { BulkAction, BulkDialogProps } from './use-selection.ts'
@@ -26,14 +28,17 @@ export function BulkDialog({ action, ...props }: BulkDialogProps & { action: Bul
   return action === 'move' ? <MoveDialog {...props} /> : <DeleteDialog {...props} />
 }
 
+type ChangedTags = { added: string[]; removed: string[] }
+
 function TagDialog({ videos, onClose, onDone }: BulkDialogProps) {
   const { data: known = [] } = useQuery(tagsQuery)
-  const [added, setAdded] = useState<string[]>([])
   const [typed, setTyped] = useState('')
-  const [removed, setRemoved] = useState<string[]>([])
+  const { control, handleSubmit, formState } = useForm<ChangedTags>({ defaultValues: { added: [], removed: [] } })
+  const added = useField({ control, name: 'added' })
+  const removed = useField({ control, name: 'removed' })
   const present = [...new Set(videos.flatMap(({ tags }) => tags))].toSorted((a, b) => a.localeCompare(b))
   const save = useMutation({
-    async mutationFn() {
+    async mutationFn({ added, removed }: ChangedTags) {
       const ids = idsOf(videos)
       if (added.length > 0) await callApi<unknown>('POST', 'videos/tags', { body: { videos: ids, tags: added } })
       if (removed.length > 0) await callApi<unknown>('DELETE', 'videos/tags', { body: { videos: ids, tags: removed } })
@@ -46,33 +51,31 @@ function TagDialog({ videos, onClose, onDone }: BulkDialogProps) {
       onClose={onClose}
       action="Save"
       isBusy={save.isPending}
-      isDisabled={added.length === 0 && removed.length === 0}
+      isDisabled={!formState.isDirty}
       error={save.error}
-      onSubmit={() => save.mutate()}
+      onSubmit={handleSubmit((changed) => save.mutate(changed))}
     >
       <TagsInput
         label="Add tags"
         description="Enter ends a tag."
         data={typed === '' ? [] : known} // a list that is open all the time would cover the buttons
-        value={added}
-        onChange={setAdded}
         searchValue={typed}
         onSearchChange={setTyped}
         limit={50}
         acceptValueOnBlur
         data-autofocus
+        {...added}
       />
-      {present.length > 0 && (
-        <MultiSelect label="Remove tags" data={present} value={removed} onChange={setRemoved} hidePickedOptions searchable />
-      )}
+      {present.length > 0 && <MultiSelect label="Remove tags" data={present} hidePickedOptions searchable {...removed} />}
     </Dialog>
   )
 }
 
 function MoveDialog({ videos, onClose, onDone }: BulkDialogProps) {
-  const [folderId, setFolderId] = useState(ROOT_FOLDER_ID)
+  const { control, handleSubmit } = useForm({ defaultValues: { folderId: ROOT_FOLDER_ID } })
+  const folderId = useField({ control, name: 'folderId' })
   const move = useMutation({
-    mutationFn: () => callApi<unknown>('POST', 'videos/move', { body: { videos: idsOf(videos), folderId } }),
+    mutationFn: (to: { folderId: string }) => callApi<unknown>('POST', 'videos/move', { body: { videos: idsOf(videos), ...to } }),
     onSuccess: () => onDone(`${countVideos(videos.length)} moved.`),
   })
   return (
@@ -82,9 +85,9 @@ function MoveDialog({ videos, onClose, onDone }: BulkDialogProps) {
       action="Move"
       isBusy={move.isPending}
       error={move.error}
-      onSubmit={() => move.mutate()}
+      onSubmit={handleSubmit((to) => move.mutate(to))}
     >
-      <FolderSelect label="To" value={folderId} onChange={setFolderId} />
+      <FolderSelect label="To" {...folderId} />
     </Dialog>
   )
 }

@@ -1,7 +1,7 @@
 import { TextInput } from '@mantine/core'
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { getRouteApi } from '@tanstack/react-router'
-import { useState } from 'react'
+import { useForm } from 'react-hook-form'
 import type { FolderBody, FolderContents } from '../../../src/http/api/folders.ts'
 import { callApi } from '../api.ts'
 import { ROOT_FOLDER_ID } from '../catalogue/folder-path.ts'
@@ -9,25 +9,28 @@ import { FolderSelect } from '../catalogue/folder-select.tsx'
 import { refreshLibrary } from '../catalogue/queries.ts'
 import { useAnnounce } from '../ui/announcements.tsx'
 import { Dialog } from '../ui/dialog.tsx'
+import { FILLED, useField } from '../ui/form.tsx'
 
 const route = getRouteApi('/signed-in/videos')
 
 type Folder = FolderContents['current']
+type EditedFolder = { name: string; parent: string }
 type DialogState = { onClose(): void }
 
 /** Creates a folder in another one, or renames and moves one. */
 export function EditFolderDialog({ folder, parentId, onClose }: DialogState & { folder?: Folder; parentId?: string }) {
   const queries = useQueryClient()
   const announce = useAnnounce()
-  const before = { name: folder?.name ?? '', parent: folder?.parent ?? parentId ?? ROOT_FOLDER_ID }
-  const [changes, setChanges] = useState<Partial<typeof before>>({})
-  const { name, parent } = { ...before, ...changes }
+  const { control, register, handleSubmit, formState } = useForm<EditedFolder>({
+    defaultValues: { name: folder?.name ?? '', parent: folder?.parent ?? parentId ?? ROOT_FOLDER_ID },
+  })
+  const parent = useField({ control, name: 'parent' })
   const save = useMutation({
-    mutationFn: () =>
+    mutationFn: (body: EditedFolder) =>
       folder
-        ? callApi<unknown>('PUT', `videos/folders/${folder.id}`, { body: { name, parent } })
-        : callApi<FolderBody>('POST', 'videos/folders', { body: { name, parent } }),
-    async onSuccess() {
+        ? callApi<unknown>('PUT', `videos/folders/${folder.id}`, { body })
+        : callApi<FolderBody>('POST', 'videos/folders', { body }),
+    async onSuccess(_reply, { name }) {
       await refreshLibrary(queries)
       announce(folder ? 'The folder has been changed.' : `The folder ${name} has been created.`)
       onClose()
@@ -39,18 +42,12 @@ export function EditFolderDialog({ folder, parentId, onClose }: DialogState & { 
       onClose={onClose}
       action={folder ? 'Save' : 'Create'}
       isBusy={save.isPending}
-      isDisabled={name.trim() === ''}
+      isDisabled={!formState.isValid}
       error={save.error}
-      onSubmit={() => save.mutate()}
+      onSubmit={handleSubmit((edited) => save.mutate(edited))}
     >
-      <TextInput
-        label="Name"
-        value={name}
-        maxLength={255}
-        data-autofocus
-        onChange={({ target }) => setChanges({ ...changes, name: target.value })}
-      />
-      <FolderSelect label="In" value={parent} without={folder?.id} onChange={(parent) => setChanges({ ...changes, parent })} />
+      <TextInput label="Name" maxLength={255} data-autofocus {...register('name', FILLED)} />
+      <FolderSelect label="In" without={folder?.id} {...parent} />
     </Dialog>
   )
 }

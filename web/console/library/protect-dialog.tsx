@@ -1,5 +1,5 @@
 import { useMutation } from '@tanstack/react-query'
-import { useState } from 'react'
+import { useForm } from 'react-hook-form'
 import { callApi } from '../api.ts'
 import { needsSentence } from '../protection/annotation.ts'
 import type { SavedOptions } from '../protection/options-json.tsx'
@@ -11,8 +11,8 @@ import type { BulkDialogProps } from './use-selection.ts'
 
 /** One protection for all selected videos, in the place of what each has. */
 export function ProtectDialog({ videos, onClose, onDone }: BulkDialogProps) {
-  const [protection, setProtection] = useState(NO_PROTECTION)
-  const options = toOptions(protection, {})
+  const form = useForm({ defaultValues: NO_PROTECTION })
+  const options = toOptions(form.watch(), {})
   const removes = Object.keys(options).length === 0
   const save = useMutation({
     mutationFn: () =>
@@ -30,13 +30,13 @@ export function ProtectDialog({ videos, onClose, onDone }: BulkDialogProps) {
       color={removes ? 'stop' : 'lamp'}
       isBusy={save.isPending}
       error={save.error}
-      onSubmit={() => save.mutate()}
+      onSubmit={form.handleSubmit(() => save.mutate())}
     >
       <p>
         For every link to {videos.length === 1 ? 'this video' : 'these videos'} that is issued from now on, in the place of the
         protection that {videos.length === 1 ? 'it has' : 'each of them has'}. What is empty has the default of the account.
       </p>
-      <ProtectionFields protection={protection} isOfVideo onChange={setProtection} />
+      <ProtectionFields form={form} isOfVideo />
     </Dialog>
   )
 }

@@ -1,10 +1,10 @@
 import { Button, JsonInput } from '@mantine/core'
 import { useMutation } from '@tanstack/react-query'
-import { type FormEvent, useState } from 'react'
+import { useState } from 'react'
+import { useForm } from 'react-hook-form'
 import { callApi } from '../api.ts'
 import { Dialog } from '../ui/dialog.tsx'
-import { FailureNotice } from '../ui/failure.tsx'
-import forms from '../ui/form.module.css'
+import { Form, useField } from '../ui/form.tsx'
 import { type OtpDefaults, readOptions } from './protection.ts'
 
 type OptionsJsonProps = {
@@ -19,42 +19,43 @@ export type SavedOptions = { eachOtpNeeds?: string[] }
 
 /** All options as they are stored, whatever they contain: the last resort, for those that the form does not know. */
 export function OptionsJson({ path, options, onSaved }: OptionsJsonProps) {
-  const stored = JSON.stringify(options, undefined, 2)
-  const [text, setText] = useState(stored)
   const [isRemoving, setRemoving] = useState(false)
-  const edited = readOptions(text)
+  const form = useForm({ values: { text: JSON.stringify(options, undefined, 2) }, mode: 'onChange' })
+  const { errors, isDirty, isValid } = form.formState
+  const text = useField({ control: form.control, name: 'text', rules: { validate: (text) => readOptions(text) !== undefined } })
   const save = useMutation({
     mutationFn: (body: OtpDefaults) => callApi<SavedOptions>('PUT', path, { body }),
-    onSuccess: onSaved,
+    async onSuccess(reply) {
+      setRemoving(false)
+      await onSaved(reply)
+    },
   })
-  const submit = (event: FormEvent) => {
-    event.preventDefault()
-    if (edited) save.mutate(edited)
-  }
   return (
     <>
-      <form className={forms.form} onSubmit={submit}>
+      <Form
+        action="Save the JSON"
+        variant="default"
+        isBusy={save.isPending}
+        isDisabled={!isDirty || !isValid}
+        error={isRemoving ? null : save.error}
+        onSubmit={form.handleSubmit(({ text }) => save.mutate(readOptions(text) ?? options))}
+        more={
+          <Button variant="subtle" color="stop" disabled={Object.keys(options).length === 0} onClick={() => setRemoving(true)}>
+            Remove all options
+          </Button>
+        }
+      >
         <JsonInput
           label="Options as JSON"
           description="The same names as the body of an OTP: the API reference has them."
-          error={edited ? undefined : 'This is no JSON object, such as {"ttl": 300}.'}
+          error={errors.text && 'This is no JSON object, such as {"ttl": 300}.'}
           autosize
           minRows={4}
           maxRows={24}
           styles={{ input: { fontFamily: 'var(--mantine-font-family-monospace)' } }}
-          value={text}
-          onChange={setText}
+          {...text}
         />
-        {save.error && !isRemoving && <FailureNotice error={save.error} />}
-        <div className={forms.buttons}>
-          <Button type="submit" variant="default" loading={save.isPending} disabled={!edited || text === stored}>
-            Save the JSON
-          </Button>
-          <Button variant="subtle" color="stop" disabled={stored === '{}'} onClick={() => setRemoving(true)}>
-            Remove all options
-          </Button>
-        </div>
-      </form>
+      </Form>
       {isRemoving && (
         <Dialog
           title="Remove all options?"

@@ -1,11 +1,11 @@
-import { Button, Code, TextInput } from '@mantine/core'
+import { Code, TextInput } from '@mantine/core'
 import { useMutation } from '@tanstack/react-query'
-import { type FormEvent, useState } from 'react'
+import { type UseFormReturn, useForm } from 'react-hook-form'
 import type { VideoBody } from '../../../src/http/api/video-body.ts'
 import { callApi } from '../api.ts'
 import { useMay } from '../sign-in/queries.ts'
-import { FailureNotice, Notice } from '../ui/failure.tsx'
-import forms from '../ui/form.module.css'
+import { Notice } from '../ui/failure.tsx'
+import { Form, useField } from '../ui/form.tsx'
 import { NumberField } from '../ui/number-field.tsx'
 import { needsSentence } from './annotation.ts'
 import { OptionsJson, type SavedOptions } from './options-json.tsx'
@@ -49,7 +49,7 @@ function StoredOptions(props: DefaultsProps) {
         <Code block>{JSON.stringify(options, undefined, 2)}</Code>
       </>
     )
-  const json = <OptionsJson key={JSON.stringify(options)} path={path} options={options} onSaved={onSaved} />
+  const json = <OptionsJson path={path} options={options} onSaved={onSaved} />
   if (!stored)
     return (
       <>
@@ -59,7 +59,7 @@ function StoredOptions(props: DefaultsProps) {
     )
   return (
     <>
-      <ProtectionForm key={JSON.stringify(options)} stored={stored} {...props} />
+      <ProtectionForm stored={stored} {...props} />
       <details className={styles.json}>
         <summary>All options as JSON{unknown.length > 0 && `, also ${unknown.join(', ')}, which the form does not have`}</summary>
         {json}
@@ -69,50 +69,46 @@ function StoredOptions(props: DefaultsProps) {
 }
 
 function ProtectionForm({ path, options, video, stored, onSaved }: DefaultsProps & { stored: Protection }) {
-  const [protection, setProtection] = useState(stored)
+  const form = useForm({ values: stored })
   const save = useMutation({
-    mutationFn: () => callApi<SavedOptions>('PUT', path, { body: toOptions(protection, options) }),
+    mutationFn: (protection: Protection) => callApi<SavedOptions>('PUT', path, { body: toOptions(protection, options) }),
     onSuccess: ({ eachOtpNeeds = [] }) => onSaved(needsSentence(eachOtpNeeds)),
   })
-  const submit = (event: FormEvent) => {
-    event.preventDefault()
-    save.mutate()
-  }
-  const isChanged = JSON.stringify(protection) !== JSON.stringify(stored)
   return (
-    <form className={forms.form} onSubmit={submit}>
-      <ProtectionFields protection={protection} isOfVideo={video !== undefined} video={video} onChange={setProtection} />
-      {save.error && <FailureNotice error={save.error} />}
-      <div className={forms.buttons}>
-        <Button type="submit" loading={save.isPending} disabled={!isChanged}>
-          {video ? 'Save the protection' : 'Save the defaults'}
-        </Button>
-      </div>
-    </form>
+    <Form
+      action={video ? 'Save the protection' : 'Save the defaults'}
+      isBusy={save.isPending}
+      isDisabled={!form.formState.isDirty}
+      error={save.error}
+      onSubmit={form.handleSubmit((protection) => save.mutate(protection))}
+    >
+      <ProtectionFields form={form} isOfVideo={video !== undefined} video={video} />
+    </Form>
   )
 }
 
 type ProtectionFieldsProps = {
-  protection: Protection
+  form: UseFormReturn<Protection>
   /** Or else of the account. */
   isOfVideo: boolean
   /** Whose poster is behind the watermark. */
   video?: VideoBody
-  onChange(protection: Protection): void
 }
 
-export function ProtectionFields({ protection, isOfVideo, video, onChange }: ProtectionFieldsProps) {
-  const change = (changes: Partial<Protection>) => onChange({ ...protection, ...changes })
+export function ProtectionFields({ form: { control, register }, isOfVideo, video }: ProtectionFieldsProps) {
+  const watermark = useField({ control, name: 'watermark' })
+  const ttlS = useField({ control, name: 'ttlS' })
+  const streamLimit = useField({ control, name: 'streamLimit' })
+  const places = useField({ control, name: 'places' })
   return (
     <>
       <TextInput
         label="Site"
         description="The host that may embed the video, with its subdomains. Empty: every site."
         placeholder="school.example"
-        value={protection.site}
-        onChange={({ target }) => change({ site: target.value })}
+        {...register('site')}
       />
-      <PlacesFields places={protection.places} onChange={(places) => change({ places })} />
+      <PlacesFields places={places.value} onChange={places.onChange} />
       {isOfVideo && (
         <NumberField
           label="Screens of one viewer at the same time"
@@ -120,8 +116,7 @@ export function ProtectionFields({ protection, isOfVideo, video, onChange }: Pro
           min={1}
           max={100}
           allowDecimal={false}
-          value={protection.streamLimit}
-          onChange={(streamLimit) => change({ streamLimit })}
+          {...streamLimit}
         />
       )}
       <NumberField
@@ -134,10 +129,9 @@ export function ProtectionFields({ protection, isOfVideo, video, onChange }: Pro
         min={1}
         max={31_536_000}
         allowDecimal={false}
-        value={protection.ttlS}
-        onChange={(ttlS) => change({ ttlS })}
+        {...ttlS}
       />
-      <WatermarkFields video={video} watermark={protection.watermark} onChange={(watermark) => change({ watermark })} />
+      <WatermarkFields video={video} watermark={watermark.value} onChange={watermark.onChange} />
     </>
   )
 }

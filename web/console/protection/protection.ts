@@ -10,7 +10,7 @@ export type Protection = {
   places: Places
   streamLimit: number | ''
   ttlS: number | ''
-  watermark: Watermark | undefined
+  watermark: Watermark | null
 }
 
 /** @returns undefined where the options say more than the form can: they were set by the API, and are not edited here */
@@ -35,7 +35,7 @@ export const NO_PROTECTION: Protection = {
   places: { mode: 'anywhere', countries: [] },
   streamLimit: '',
   ttlS: '',
-  watermark: undefined,
+  watermark: null,
 }
 
 /** The options that the form keeps and does not show. */
@@ -82,8 +82,8 @@ function readPlaces(ipGeo: unknown): Places | undefined {
 }
 
 /** @returns `other` for what the form would not save again as it is, such as a text at another place */
-function readWatermark(annotate: unknown): Watermark | undefined | 'other' {
-  if (annotate === undefined) return undefined
+function readWatermark(annotate: unknown): Watermark | null | 'other' {
+  if (annotate === undefined) return null
   const [one, ...others]: unknown[] = Array.isArray(annotate) ? annotate : [annotate]
   if (!isRecord(one) || others.length > 0) return 'other'
   const { type, text, color, alpha, size } = one

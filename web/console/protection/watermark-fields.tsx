@@ -8,8 +8,8 @@ import styles from './watermark-fields.module.css'
 type WatermarkFieldsProps = {
   /** Whose poster is behind the preview; undefined: a plain picture. */
   video?: VideoBody
-  watermark: Watermark | undefined
-  onChange(watermark: Watermark | undefined): void
+  watermark: Watermark | null
+  onChange(watermark: Watermark | null): void
 }
 
 /** A text over the picture, with how it will look. */
@@ -22,8 +22,8 @@ export function WatermarkFields({ video, watermark, onChange }: WatermarkFieldsP
       <Switch
         label="Show a text over the picture"
         description="It identifies the viewer in a recording of the screen."
-        checked={watermark !== undefined}
-        onChange={({ target }) => onChange(target.checked ? NEW_WATERMARK : undefined)}
+        checked={watermark !== null}
+        onChange={({ target }) => onChange(target.checked ? NEW_WATERMARK : null)}
       />
       {watermark && (
         <>

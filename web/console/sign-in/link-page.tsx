@@ -1,9 +1,11 @@
 import { Button, Code, Divider, Loader, PasswordInput, TextInput } from '@mantine/core'
 import { useNavigate } from '@tanstack/react-router'
-import { type FormEvent, useEffect, useRef, useState } from 'react'
+import { useEffect, useRef, useState } from 'react'
+import { useForm } from 'react-hook-form'
 import type { SignInReply } from '../../../src/http/console/sign-in.ts'
 import { ApiFailure, callApi } from '../api.ts'
 import { FailureNotice } from '../ui/failure.tsx'
+import { useField } from '../ui/form.tsx'
 import { KeyIcon } from '../ui/icons.tsx'
 import { addPasskey, canUsePasskeys, PasskeyCancelled } from './passkey.ts'
 import { type SignedIn, useSignIn } from './queries.ts'
@@ -58,30 +60,33 @@ export function LinkPage() {
   )
 }
 
+type NewSignIn = { name: string; password: string; removesPasskeys: boolean }
+
 function ChooseSignIn({ signedIn: { user }, hasPasskeys }: { signedIn: SignedIn; hasPasskeys: boolean }) {
   const navigate = useNavigate()
   const goOn = () => void navigate({ to: '/videos', replace: true })
-  const [name, setName] = useState(user.unnamed ? '' : user.name)
-  const [password, setPassword] = useState('')
-  const saveName = async () => {
+  const { control, register, handleSubmit, watch } = useForm<NewSignIn>({
+    defaultValues: { name: user.unnamed ? '' : user.name, password: '', removesPasskeys: false },
+  })
+  const removesPasskeys = useField({ control, name: 'removesPasskeys' })
+  const saveName = async (name: string) => {
     if (name.trim() !== user.name) await callApi<unknown>('PUT', `users/${user.id}`, { body: { name } })
   }
-  const [removesPasskeys, setRemovesPasskeys] = useState(false)
-  const save = useSignIn(async () => {
-    await saveName()
+  const name = watch('name')
+  const save = useSignIn(async ({ name, password, removesPasskeys }: NewSignIn) => {
+    await saveName(name)
     const body = { password, ...(removesPasskeys && { removePasskeys: 1 }) }
     return callApi<SignInReply>('PUT', 'sign-in/password', { body })
   }, goOn)
   const passkey = useSignIn(async () => {
-    await saveName()
+    await saveName(name)
     await addPasskey()
     return callApi<SignInReply>('GET', 'sign-in')
   }, goOn)
-  const submit = (event: FormEvent) => {
-    event.preventDefault()
+  const submit = handleSubmit((values) => {
     passkey.reset()
-    save.mutate(undefined)
-  }
+    save.mutate(values)
+  })
   const error = passkey.error instanceof PasskeyCancelled ? save.error : (passkey.error ?? save.error)
   return (
     <SignInFrame title="Welcome to Reelgate">
@@ -102,8 +107,7 @@ function ChooseSignIn({ signedIn: { user }, hasPasskeys }: { signedIn: SignedIn;
             autoFocus
             required
             maxLength={100}
-            value={name}
-            onChange={({ target }) => setName(target.value)}
+            {...register('name')}
           />
         ) : (
           <input type="text" autoComplete="username" value={name} readOnly hidden />
@@ -115,11 +119,10 @@ function ChooseSignIn({ signedIn: { user }, hasPasskeys }: { signedIn: SignedIn;
           autoFocus={!user.unnamed}
           required
           minLength={10}
-          value={password}
           visibilityToggleButtonProps={{ 'aria-label': 'Show the password' }}
-          onChange={({ target }) => setPassword(target.value)}
+          {...register('password')}
         />
-        <RemovePasskeys checked={removesPasskeys} onChange={setRemovesPasskeys} />
+        <RemovePasskeys checked={removesPasskeys.value} onChange={removesPasskeys.onChange} />
         {error && <FailureNotice error={error} />}
         <Button type="submit" loading={save.isPending}>
           Set the password

@@ -1,5 +1,5 @@
 import { Button, Code, PasswordInput } from '@mantine/core'
-import { useState } from 'react'
+import { useForm } from 'react-hook-form'
 import type { SignInReply } from '../../../src/http/console/sign-in.ts'
 import { callApi } from '../api.ts'
 import { Dialog } from '../ui/dialog.tsx'
@@ -11,13 +11,16 @@ import { type SignedIn, useSignedIn, useSignIn } from './queries.ts'
 /** Signs in the person who is signed in already. @param onEnd called with false when the person does not want to */
 export function SignInAgainDialog({ onEnd }: { onEnd(isSignedIn: boolean): void }) {
   const { user } = useSignedIn()
-  const [password, setPassword] = useState('')
+  const { register, handleSubmit } = useForm({ defaultValues: { password: '' } })
   const end = (signedIn: SignedIn) => {
     // A passkey of another person was used: nothing that was read for the first one stays.
     if (signedIn.user.id !== user.id) location.assign(`${consolePath}/videos`)
     else onEnd(true)
   }
-  const byPassword = useSignIn(() => callApi<SignInReply>('POST', 'sign-in', { body: { name: user.name, password } }), end)
+  const byPassword = useSignIn(
+    ({ password }: { password: string }) => callApi<SignInReply>('POST', 'sign-in', { body: { name: user.name, password } }),
+    end,
+  )
   const byPasskey = useSignIn(signInWithPasskey, end)
   const error = byPasskey.error instanceof PasskeyCancelled ? byPassword.error : (byPasskey.error ?? byPassword.error)
   const passkey = canUsePasskeys() && (
@@ -38,10 +41,10 @@ export function SignInAgainDialog({ onEnd }: { onEnd(isSignedIn: boolean): void 
       isBusy={byPassword.isPending}
       isDisabled={!user.hasPassword}
       error={error}
-      onSubmit={() => {
+      onSubmit={handleSubmit((values) => {
         byPasskey.reset()
-        byPassword.mutate(undefined)
-      }}
+        byPassword.mutate(values)
+      })}
     >
       <p>Your sign-in is older than 10 minutes. What you are about to do lasts longer than it, so show that it is you.</p>
       {user.hasPassword ? (
@@ -52,9 +55,8 @@ export function SignInAgainDialog({ onEnd }: { onEnd(isSignedIn: boolean): void 
             autoComplete="current-password"
             data-autofocus
             required
-            value={password}
             visibilityToggleButtonProps={{ 'aria-label': 'Show the password' }}
-            onChange={({ target }) => setPassword(target.value)}
+            {...register('password')}
           />
         </>
       ) : (

@@ -1,7 +1,7 @@
 import { Button, Code, Divider, PasswordInput, TextInput } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { getRouteApi, useRouter } from '@tanstack/react-router'
-import { type FormEvent, useState } from 'react'
+import { useForm } from 'react-hook-form'
 import type { SignInReply } from '../../../src/http/console/sign-in.ts'
 import { callApi } from '../api.ts'
 import { FailureNotice } from '../ui/failure.tsx'
@@ -26,17 +26,27 @@ export function SignInPage() {
   const byPasskey = useSignIn(signInWithPasskey, goOn)
   const hasPasskeys = state?.signedIn === false && state.methods.includes('passkey') && canUsePasskeys()
   const error = byPasskey.error instanceof PasskeyCancelled ? byPassword.error : (byPasskey.error ?? byPassword.error)
+  const { register, handleSubmit } = useForm({ defaultValues: { name: '', password: '' } })
+  const submit = handleSubmit((credentials) => {
+    byPasskey.reset()
+    byPassword.mutate(credentials)
+  })
   return (
     <SignInFrame title="Sign in to Reelgate">
-      <PasswordForm
-        isBusy={byPassword.isPending}
-        onSubmit={(credentials) => {
-          byPasskey.reset()
-          byPassword.mutate(credentials)
-        }}
-      >
+      <form onSubmit={submit}>
+        <TextInput label="Name" autoComplete="username" autoFocus required {...register('name')} />
+        <PasswordInput
+          label="Password"
+          autoComplete="current-password"
+          required
+          visibilityToggleButtonProps={{ 'aria-label': 'Show the password' }}
+          {...register('password')}
+        />
         {error && <FailureNotice error={error} />}
-      </PasswordForm>
+        <Button type="submit" loading={byPassword.isPending}>
+          Sign in
+        </Button>
+      </form>
       {hasPasskeys && (
         <>
           <Divider label="or" />
@@ -54,44 +64,5 @@ export function SignInPage() {
         Lost your password? Ask another administrator for a link, or print one on the server: <Code>reelgate console link</Code>
       </p>
     </SignInFrame>
-  )
-}
-
-type PasswordFormProps = {
-  isBusy: boolean
-  onSubmit(credentials: { name: string; password: string }): void
-  children: React.ReactNode
-}
-
-function PasswordForm({ isBusy, onSubmit, children }: PasswordFormProps) {
-  const [name, setName] = useState('')
-  const [password, setPassword] = useState('')
-  const submit = (event: FormEvent) => {
-    event.preventDefault()
-    onSubmit({ name, password })
-  }
-  return (
-    <form onSubmit={submit}>
-      <TextInput
-        label="Name"
-        autoComplete="username"
-        autoFocus
-        required
-        value={name}
-        onChange={({ target }) => setName(target.value)}
-      />
-      <PasswordInput
-        label="Password"
-        autoComplete="current-password"
-        required
-        value={password}
-        visibilityToggleButtonProps={{ 'aria-label': 'Show the password' }}
-        onChange={({ target }) => setPassword(target.value)}
-      />
-      {children}
-      <Button type="submit" loading={isBusy}>
-        Sign in
-      </Button>
-    </form>
   )
 }

@@ -1,9 +1,10 @@
 import { NumberInput, Select, Switch } from '@mantine/core'
 import { useMutation, useQueryClient } from '@tanstack/react-query'
-import { useState } from 'react'
+import { Controller, useForm } from 'react-hook-form'
 import { callApi } from '../api.ts'
 import { useAnnounce } from '../ui/announcements.tsx'
 import { Dialog } from '../ui/dialog.tsx'
+import { changesIn, useField } from '../ui/form.tsx'
 import { NumberField } from '../ui/number-field.tsx'
 import { type Account, accountQuery, accountsQuery } from './queries.ts'
 import { WHEN_FULL } from './settings.ts'
@@ -34,11 +35,13 @@ type Limits = Pick<Account, (typeof FLAGS | typeof NUMBERS)[number][0] | 'whenFu
 export function AccountLimitsDialog({ account, onClose }: { account: Account; onClose(): void }) {
   const queries = useQueryClient()
   const announce = useAnnounce()
-  const [changes, setChanges] = useState<Partial<Limits>>({})
-  const limits = { ...account, ...changes }
-  const change = (change: Partial<Limits>) => setChanges({ ...changes, ...change })
+  const { control, handleSubmit, formState } = useForm<Limits>({ defaultValues: account })
+  const whenFull = useField({ control, name: 'whenFull' })
+  const storage = useField({ control, name: 'storageLimitBytes' })
+  const { isDirty, dirtyFields } = formState
   const save = useMutation({
-    mutationFn() {
+    mutationFn(limits: Limits) {
+      const changes = changesIn(limits, dirtyFields)
       const flags = FLAGS.flatMap(([name]) => (changes[name] === undefined ? [] : [[name, changes[name] ? 1 : 0]]))
       return callApi<unknown>('PUT', `accounts/${account.id}`, { body: { ...changes, ...Object.fromEntries(flags) } })
     },
@@ -55,47 +58,49 @@ export function AccountLimitsDialog({ account, onClose }: { account: Account; on
       onClose={onClose}
       action="Save the limits"
       isBusy={save.isPending}
-      isDisabled={Object.keys(changes).length === 0}
+      isDisabled={!isDirty}
       error={save.error}
-      onSubmit={() => save.mutate()}
+      onSubmit={handleSubmit((limits) => save.mutate(limits))}
     >
       <div className={styles.form}>
         {FLAGS.map(([name, label, description]) => (
-          <Switch
+          <Controller
             key={name}
-            label={label}
-            description={description}
-            checked={limits[name]}
-            onChange={({ target }) => change({ [name]: target.checked })}
+            control={control}
+            name={name}
+            render={({ field: { value, ...field } }) => (
+              <Switch label={label} description={description} checked={value} {...field} />
+            )}
           />
         ))}
         {NUMBERS.map(([name, label, description, min, max]) => (
-          <NumberInput
+          <Controller
             key={name}
-            label={label}
-            description={description}
-            min={min}
-            max={max}
-            allowDecimal={false}
-            value={limits[name]}
-            onChange={(value) => change({ [name]: Math.max(min, Number(value) || 0) })}
+            control={control}
+            name={name}
+            render={({ field: { onChange, ...field } }) => (
+              <NumberInput
+                label={label}
+                description={description}
+                min={min}
+                max={max}
+                allowDecimal={false}
+                onChange={(value) => onChange(Math.max(min, Number(value) || 0))}
+                {...field}
+              />
+            )}
           />
         ))}
-        <Select
-          label="When a viewer starts one more"
-          data={WHEN_FULL}
-          value={limits.whenFull}
-          onChange={(value) => value !== null && change({ whenFull: value })}
-          allowDeselect={false}
-        />
+        <Select label="When a viewer starts one more" data={WHEN_FULL} allowDeselect={false} {...whenFull} />
         <NumberField
           label="Storage, in GB"
           description="What its videos may take on the disk, those in the trash included. Empty: no limit."
           min={0.001}
           max={9_000_000}
           decimalScale={3}
-          value={limits.storageLimitBytes === null ? '' : limits.storageLimitBytes / GB}
-          onChange={(gb) => change({ storageLimitBytes: gb === '' ? null : Math.max(1, Math.round(gb * GB)) })}
+          {...storage}
+          value={storage.value === null ? '' : storage.value / GB}
+          onChange={(gb) => storage.onChange(gb === '' ? null : Math.max(1, Math.round(gb * GB)))}
         />
       </div>
     </Dialog>

@@ -1,6 +1,7 @@
 import { Button, TextInput } from '@mantine/core'
 import { useMutation, useQueryClient, useSuspenseQuery } from '@tanstack/react-query'
 import { useState } from 'react'
+import { useForm } from 'react-hook-form'
 import type { SignInReply } from '../../../src/http/console/sign-in.ts'
 import { callApi, csvUrl } from '../api.ts'
 import { useSignedIn } from '../sign-in/queries.ts'
@@ -8,6 +9,7 @@ import { useAnnounce } from '../ui/announcements.tsx'
 import { type Column, DataTable } from '../ui/data-table.tsx'
 import { Dialog } from '../ui/dialog.tsx'
 import { FailureNotice } from '../ui/failure.tsx'
+import { FILLED } from '../ui/form.tsx'
 import { PlusIcon } from '../ui/icons.tsx'
 import { Page } from '../ui/page.tsx'
 import { Section } from '../ui/section.tsx'
@@ -132,10 +134,10 @@ const COLUMNS: Column<Account>[] = [
 function CreateAccountDialog({ onClose }: { onClose(): void }) {
   const queries = useQueryClient()
   const announce = useAnnounce()
-  const [name, setName] = useState('')
+  const { register, handleSubmit, formState } = useForm({ defaultValues: { name: '' } })
   const create = useMutation({
-    mutationFn: () => callApi<unknown>('POST', 'accounts', { body: { name } }),
-    async onSuccess() {
+    mutationFn: (account: { name: string }) => callApi<unknown>('POST', 'accounts', { body: account }),
+    async onSuccess(_reply, { name }) {
       onClose()
       announce(`The account ${name} has been created. Look into it to invite its people.`)
       await queries.invalidateQueries({ queryKey: accountsQuery.queryKey })
@@ -147,11 +149,11 @@ function CreateAccountDialog({ onClose }: { onClose(): void }) {
       onClose={onClose}
       action="Create"
       isBusy={create.isPending}
-      isDisabled={name.trim() === ''}
+      isDisabled={!formState.isValid}
       error={create.error}
-      onSubmit={() => create.mutate()}
+      onSubmit={handleSubmit((account) => create.mutate(account))}
     >
-      <TextInput label="Name" maxLength={100} data-autofocus value={name} onChange={({ target }) => setName(target.value)} />
+      <TextInput label="Name" maxLength={100} data-autofocus {...register('name', FILLED)} />
     </Dialog>
   )
 }

@@ -1,24 +1,28 @@
 import { Checkbox, Radio, Stack, TextInput } from '@mantine/core'
 import { useMutation, useQueryClient } from '@tanstack/react-query'
-import { useState } from 'react'
+import { type UseFormRegisterReturn, useForm } from 'react-hook-form'
 import type { InvitationBody } from '../../../src/http/console/users.ts'
 import { callApi } from '../api.ts'
 import { useSignedIn } from '../sign-in/queries.ts'
 import { useAnnounce } from '../ui/announcements.tsx'
 import { Dialog } from '../ui/dialog.tsx'
+import { FILLED, useField, useSwitch } from '../ui/form.tsx'
 import { type User, usersQuery } from './queries.ts'
 import { ROLES } from './roles.ts'
+
+type Invited = { name: string; email: string; role: string; isAdministrator: boolean }
 
 export function InviteDialog({ onClose, onInvited }: { onClose(): void; onInvited(invitation: InvitationBody): void }) {
   const queries = useQueryClient()
   const { user } = useSignedIn()
-  const [name, setName] = useState('')
-  const [email, setEmail] = useState('')
-  const [role, setRole] = useState('viewer')
-  const [isAdministrator, setAdministrator] = useState(false)
+  const { control, register, handleSubmit, formState } = useForm<Invited>({
+    defaultValues: { name: '', email: '', role: 'viewer', isAdministrator: false },
+  })
+  const role = useField({ control, name: 'role' })
+  const isAdministrator = useSwitch({ control, name: 'isAdministrator' })
   const invite = useMutation({
-    mutationFn: () => {
-      const body = { name, email: email || null, role, ...(isAdministrator && { administrator: 1 }) }
+    mutationFn: ({ isAdministrator, email, ...person }: Invited) => {
+      const body = { ...person, email: email || null, ...(isAdministrator && { administrator: 1 }) }
       return callApi<InvitationBody>('POST', 'users', { body })
     },
     async onSuccess(invitation) {
@@ -32,9 +36,9 @@ export function InviteDialog({ onClose, onInvited }: { onClose(): void; onInvite
       onClose={onClose}
       action="Make a link"
       isBusy={invite.isPending}
-      isDisabled={name.trim() === ''}
+      isDisabled={!formState.isValid}
       error={invite.error}
-      onSubmit={() => invite.mutate()}
+      onSubmit={handleSubmit((person) => invite.mutate(person))}
     >
       <TextInput
         label="Name"
@@ -42,11 +46,10 @@ export function InviteDialog({ onClose, onInvited }: { onClose(): void; onInvite
         maxLength={100}
         data-autofocus
         autoComplete="off"
-        value={name}
-        onChange={({ target }) => setName(target.value)}
+        {...register('name', FILLED)}
       />
-      <EmailInput value={email} onChange={setEmail} />
-      <Radio.Group label="Role" value={role} onChange={setRole}>
+      <EmailInput field={register('email')} />
+      <Radio.Group label="Role" {...role}>
         <Stack gap={8} mt={8}>
           {ROLES.map(({ role, ...words }) => (
             <Radio key={role} value={role} {...words} />
@@ -54,19 +57,14 @@ export function InviteDialog({ onClose, onInvited }: { onClose(): void; onInvite
         </Stack>
       </Radio.Group>
       {user.administrator && (
-        <Checkbox
-          label="Administrator"
-          description="Runs the server: all accounts, checks and backups."
-          checked={isAdministrator}
-          onChange={({ target }) => setAdministrator(target.checked)}
-        />
+        <Checkbox label="Administrator" description="Runs the server: all accounts, checks and backups." {...isAdministrator} />
       )}
     </Dialog>
   )
 }
 
 /** Where a person is notified. */
-function EmailInput({ value, onChange }: { value: string; onChange(value: string): void }) {
+function EmailInput({ field }: { field: UseFormRegisterReturn }) {
   return (
     <TextInput
       type="email"
@@ -74,8 +72,7 @@ function EmailInput({ value, onChange }: { value: string; onChange(value: string
       description="Where the person is notified of a new passkey, a new password, and when they are signed out everywhere."
       maxLength={254}
       autoComplete="off"
-      value={value}
-      onChange={({ target }) => onChange(target.value)}
+      {...field}
     />
   )
 }
@@ -83,9 +80,9 @@ function EmailInput({ value, onChange }: { value: string; onChange(value: string
 export function ChangeEmailDialog({ user, onClose }: { user: User; onClose(): void }) {
   const queries = useQueryClient()
   const announce = useAnnounce()
-  const [email, setEmail] = useState(user.email ?? '')
+  const { register, handleSubmit } = useForm({ defaultValues: { email: user.email ?? '' } })
   const change = useMutation({
-    mutationFn: () => callApi<unknown>('PUT', `users/${user.id}`, { body: { email: email || null } }),
+    mutationFn: ({ email }: { email: string }) => callApi<unknown>('PUT', `users/${user.id}`, { body: { email: email || null } }),
     async onSuccess() {
       onClose()
       announce(`The e-mail address of ${user.name} has been changed.`)
@@ -99,9 +96,9 @@ export function ChangeEmailDialog({ user, onClose }: { user: User; onClose(): vo
       action="Change"
       isBusy={change.isPending}
       error={change.error}
-      onSubmit={() => change.mutate()}
+      onSubmit={handleSubmit((values) => change.mutate(values))}
     >
-      <EmailInput value={email} onChange={setEmail} />
+      <EmailInput field={register('email')} />
       <p>The change is notified to the old address.</p>
     </Dialog>
   )

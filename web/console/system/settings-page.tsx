@@ -1,12 +1,12 @@
-import { Button, NumberInput, Select, Switch } from '@mantine/core'
+import { NumberInput, Select, Switch } from '@mantine/core'
 import { useMutation, useQueryClient, useSuspenseQuery } from '@tanstack/react-query'
-import { type FormEvent, useState } from 'react'
+import { useForm } from 'react-hook-form'
 import type { AccountBody, OwnAccountBody } from '../../../src/http/api/account.ts'
 import { callApi } from '../api.ts'
 import { useMay } from '../sign-in/queries.ts'
 import { useAnnounce } from '../ui/announcements.tsx'
 import { FactList } from '../ui/fact-list.tsx'
-import { FailureNotice } from '../ui/failure.tsx'
+import { changesIn, Form, useField, useSwitch } from '../ui/form.tsx'
 import { Page } from '../ui/page.tsx'
 import { Section } from '../ui/section.tsx'
 import { formatCount, formatDay } from '../units.ts'
@@ -66,56 +66,51 @@ type Settings = Pick<AccountBody, 'streamLimit' | 'whenFull' | 'deletesToTrash'>
 function SettingsForm({ account }: { account: AccountBody }) {
   const queries = useQueryClient()
   const announce = useAnnounce()
-  const [changes, setChanges] = useState<Partial<Settings>>({})
-  const { streamLimit, whenFull, deletesToTrash } = { ...account, ...changes }
+  const form = useForm<Settings>({
+    values: { streamLimit: account.streamLimit, whenFull: account.whenFull, deletesToTrash: account.deletesToTrash },
+    resetOptions: { keepDirtyValues: true },
+  })
+  const streamLimit = useField({ control: form.control, name: 'streamLimit' })
+  const whenFull = useField({ control: form.control, name: 'whenFull' })
+  const deletesToTrash = useSwitch({ control: form.control, name: 'deletesToTrash' })
+  const { isDirty, dirtyFields } = form.formState
   const save = useMutation({
-    mutationFn() {
-      const { deletesToTrash, ...others } = changes
+    mutationFn(settings: Settings) {
+      const { deletesToTrash, ...others } = changesIn(settings, dirtyFields)
       return callApi<AccountBody>('PUT', 'account', {
         body: { ...others, ...(deletesToTrash !== undefined && { deletesToTrash: deletesToTrash ? 1 : 0 }) },
       })
     },
-    async onSuccess() {
+    async onSuccess(_reply, settings) {
       announce('The settings have been saved.')
+      form.reset(settings)
       await queries.invalidateQueries({ queryKey: accountQuery.queryKey })
-      setChanges({})
     },
   })
-  const submit = (event: FormEvent) => {
-    event.preventDefault()
-    save.mutate()
-  }
-  const change = (change: Partial<Settings>) => setChanges({ ...changes, ...change })
   return (
-    <form className={styles.form} onSubmit={submit}>
+    <Form
+      className={styles.form}
+      action="Save the settings"
+      isBusy={save.isPending}
+      isDisabled={!isDirty}
+      error={save.error}
+      onSubmit={form.handleSubmit((settings) => save.mutate(settings))}
+    >
       <NumberInput
         label="Screens of one viewer at the same time"
         description="For links with a userId. 0: no limit. A video or a link may have its own."
         min={0}
         max={100}
         allowDecimal={false}
-        value={streamLimit}
-        onChange={(value) => change({ streamLimit: Number(value) || 0 })}
+        {...streamLimit}
+        onChange={(value) => streamLimit.onChange(Number(value) || 0)}
       />
-      <Select
-        label="When a viewer starts one more"
-        data={WHEN_FULL}
-        value={whenFull}
-        onChange={(value) => value !== null && change({ whenFull: value })}
-        allowDeselect={false}
-      />
+      <Select label="When a viewer starts one more" data={WHEN_FULL} allowDeselect={false} {...whenFull} />
       <Switch
         label="The API deletes into the trash"
         description="As the console always does: deleted videos can be restored for 7 days."
-        checked={deletesToTrash}
-        onChange={({ target }) => change({ deletesToTrash: target.checked })}
+        {...deletesToTrash}
       />
-      {save.error && <FailureNotice error={save.error} />}
-      <div>
-        <Button type="submit" loading={save.isPending} disabled={Object.keys(changes).length === 0}>
-          Save the settings
-        </Button>
-      </div>
-    </form>
+    </Form>
   )
 }

@@ -1,6 +1,7 @@
 import { Button, PasswordInput, TextInput } from '@mantine/core'
 import { useMutation, useQueryClient, useSuspenseQuery } from '@tanstack/react-query'
-import { type FormEvent, useState } from 'react'
+import { useState } from 'react'
+import { useForm } from 'react-hook-form'
 import type { SignInReply } from '../../../src/http/console/sign-in.ts'
 import { callApi, csvUrl } from '../api.ts'
 import { addPasskey, canUsePasskeys, PasskeyCancelled } from '../sign-in/passkey.ts'
@@ -10,6 +11,7 @@ import { Ago } from '../ui/ago.tsx'
 import { useAnnounce } from '../ui/announcements.tsx'
 import { type Column, DataTable } from '../ui/data-table.tsx'
 import { FailureNotice } from '../ui/failure.tsx'
+import { Form, useField } from '../ui/form.tsx'
 import { KeyIcon } from '../ui/icons.tsx'
 import { Page } from '../ui/page.tsx'
 import { Section } from '../ui/section.tsx'
@@ -161,73 +163,70 @@ function Passkeys() {
 function EmailForm() {
   const { user } = useSignedIn()
   const announce = useAnnounce()
-  const [email, setEmail] = useState(user.email ?? '')
+  const { register, handleSubmit } = useForm({ defaultValues: { email: user.email ?? '' } })
   const save = useSignIn(
-    () => callApi<SignInReply>('PUT', 'sign-in/email', { body: { email: email || null } }),
-    () => announce(email ? 'The e-mail address has been saved.' : 'The e-mail address has been removed.'),
+    ({ email }: { email: string }) => callApi<SignInReply>('PUT', 'sign-in/email', { body: { email: email || null } }),
+    ({ user: { email } }) => announce(email ? 'The e-mail address has been saved.' : 'The e-mail address has been removed.'),
   )
-  const submit = (event: FormEvent) => {
-    event.preventDefault()
-    save.mutate(undefined)
-  }
   return (
-    <form className={styles.form} onSubmit={submit}>
+    <Form
+      className={styles.form}
+      action="Save the address"
+      isBusy={save.isPending}
+      error={save.error}
+      onSubmit={handleSubmit((values) => save.mutate(values))}
+    >
       <TextInput
         type="email"
         label="E-mail address"
         description="Only owners of the account see it. Empty: no notices."
         autoComplete="email"
         maxLength={254}
-        value={email}
-        onChange={({ target }) => setEmail(target.value)}
+        {...register('email')}
       />
-      {save.error && <FailureNotice error={save.error} />}
-      <div>
-        <Button type="submit" loading={save.isPending}>
-          Save the address
-        </Button>
-      </div>
-    </form>
+    </Form>
   )
 }
+
+type NewPassword = { current: string; password: string; removesPasskeys: boolean }
 
 function PasswordForm() {
   const { user, method } = useSignedIn()
   const announce = useAnnounce()
   const queries = useQueryClient()
-  const [current, setCurrent] = useState('')
-  const [password, setPassword] = useState('')
-  const [removesPasskeys, setRemovesPasskeys] = useState(false)
+  const { control, register, handleSubmit, reset } = useForm<NewPassword>({
+    defaultValues: { current: '', password: '', removesPasskeys: false },
+  })
+  const removesPasskeys = useField({ control, name: 'removesPasskeys' })
   const needsCurrent = user.hasPassword && method !== 'link'
   const save = useSignIn(
-    () => {
+    ({ current, password, removesPasskeys }: NewPassword) => {
       const body = { password, ...(needsCurrent && { current }), ...(removesPasskeys && { removePasskeys: 1 }) }
       return callApi<SignInReply>('PUT', 'sign-in/password', { body })
     },
     () => {
       announce('The password has been set.')
-      setCurrent('')
-      setPassword('')
-      setRemovesPasskeys(false)
+      reset()
       void queries.invalidateQueries({ queryKey: signInsQuery.queryKey })
       void queries.invalidateQueries({ queryKey: passkeysQuery.queryKey })
     },
   )
-  const submit = (event: FormEvent) => {
-    event.preventDefault()
-    save.mutate(undefined)
-  }
   return (
-    <form className={styles.form} onSubmit={submit}>
+    <Form
+      className={styles.form}
+      action="Set the password"
+      isBusy={save.isPending}
+      error={save.error}
+      onSubmit={handleSubmit((values) => save.mutate(values))}
+    >
       <input type="text" autoComplete="username" value={user.name} readOnly hidden />
       {needsCurrent && (
         <PasswordInput
           label="Current password"
           autoComplete="current-password"
           required
-          value={current}
           visibilityToggleButtonProps={{ 'aria-label': 'Show the current password' }}
-          onChange={({ target }) => setCurrent(target.value)}
+          {...register('current')}
         />
       )}
       <PasswordInput
@@ -236,17 +235,10 @@ function PasswordForm() {
         autoComplete="new-password"
         required
         minLength={10}
-        value={password}
         visibilityToggleButtonProps={{ 'aria-label': 'Show the new password' }}
-        onChange={({ target }) => setPassword(target.value)}
+        {...register('password')}
       />
-      <RemovePasskeys checked={removesPasskeys} onChange={setRemovesPasskeys} />
-      {save.error && <FailureNotice error={save.error} />}
-      <div>
-        <Button type="submit" loading={save.isPending}>
-          Set the password
-        </Button>
-      </div>
-    </form>
+      <RemovePasskeys checked={removesPasskeys.value} onChange={removesPasskeys.onChange} />
+    </Form>
   )
 }

@@ -1,6 +1,7 @@
-import { Button, Switch, TagsInput, Textarea, TextInput } from '@mantine/core'
+import { Switch, TagsInput, Textarea, TextInput } from '@mantine/core'
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
-import { type FormEvent, useState } from 'react'
+import { useState } from 'react'
+import { useForm } from 'react-hook-form'
 import type { VideoBody } from '../../../src/http/api/video-body.ts'
 import { callApi } from '../api.ts'
 import { FolderSelect } from '../catalogue/folder-select.tsx'
@@ -8,8 +9,7 @@ import { refreshLibrary, tagsQuery } from '../catalogue/queries.ts'
 import { useMay } from '../sign-in/queries.ts'
 import { useAnnounce } from '../ui/announcements.tsx'
 import { FactList } from '../ui/fact-list.tsx'
-import { FailureNotice } from '../ui/failure.tsx'
-import forms from '../ui/form.module.css'
+import { changesIn, Form, useField, useSwitch } from '../ui/form.tsx'
 import { Section } from '../ui/section.tsx'
 import { formatBytes, formatDuration, formatMoment } from '../units.ts'
 import { DeleteSection } from './delete-section.tsx'
@@ -48,74 +48,58 @@ export function DetailsTab({ video }: { video: VideoBody }) {
 
 type Details = Pick<VideoBody, 'title' | 'description' | 'folderId' | 'tags'> & { isPublic: boolean }
 
-function DetailsForm({ video }: { video: VideoBody }) {
+function DetailsForm({ video: { id, title, description, folderId, tags, public: isPublic } }: { video: VideoBody }) {
   const queries = useQueryClient()
   const announce = useAnnounce()
   const { data: knownTags = [] } = useQuery(tagsQuery)
   const [typedTag, setTypedTag] = useState('')
-  const [changes, setChanges] = useState<Partial<Details>>({})
-  const { title, description, folderId, tags } = video
-  const now: Details = { title, description, folderId, tags, isPublic: video.public === 1, ...changes }
+  const form = useForm<Details>({
+    values: { title, description, folderId, tags, isPublic: isPublic === 1 },
+    resetOptions: { keepDirtyValues: true },
+  })
+  const tagField = useField({ control: form.control, name: 'tags' })
+  const folder = useField({ control: form.control, name: 'folderId' })
+  const visibility = useSwitch({ control: form.control, name: 'isPublic' })
+  const { isDirty, dirtyFields } = form.formState
   const save = useMutation({
-    async mutationFn() {
-      const { tags: newTags, isPublic, ...texts } = changes
+    async mutationFn(details: Details) {
+      const { tags, isPublic, ...texts } = changesIn(details, dirtyFields)
       const body = { ...texts, ...(isPublic !== undefined && { public: isPublic ? 1 : 0 }) }
-      if (Object.keys(body).length > 0) await callApi<unknown>('POST', `videos/${video.id}`, { body })
-      if (newTags) await callApi<unknown>('PUT', 'videos/tags', { body: { videos: [video.id], tags: newTags } })
+      if (Object.keys(body).length > 0) await callApi<unknown>('POST', `videos/${id}`, { body })
+      if (tags) await callApi<unknown>('PUT', 'videos/tags', { body: { videos: [id], tags } })
     },
-    async onSuccess() {
+    async onSuccess(_reply, details) {
       announce('The details have been saved.')
+      form.reset(details)
       await refreshLibrary(queries)
-      setChanges({})
     },
   })
-  const submit = (event: FormEvent) => {
-    event.preventDefault()
-    save.mutate()
-  }
-  const change = (change: Partial<Details>) => setChanges({ ...changes, ...change })
   return (
-    <form className={forms.form} onSubmit={submit}>
-      <TextInput
-        label="Title"
-        required
-        maxLength={500}
-        value={now.title}
-        onChange={({ target }) => change({ title: target.value })}
-      />
-      <Textarea
-        label="Description"
-        autosize
-        minRows={2}
-        maxRows={10}
-        maxLength={5_000}
-        value={now.description}
-        onChange={({ target }) => change({ description: target.value })}
-      />
+    <Form
+      action="Save"
+      isBusy={save.isPending}
+      isDisabled={!isDirty}
+      error={save.error}
+      onSubmit={form.handleSubmit((details) => save.mutate(details))}
+    >
+      <TextInput label="Title" required maxLength={500} {...form.register('title')} />
+      <Textarea label="Description" autosize minRows={2} maxRows={10} maxLength={5_000} {...form.register('description')} />
       <TagsInput
         label="Tags"
         description="Enter ends a tag."
         data={typedTag === '' ? [] : knownTags}
-        value={now.tags}
-        onChange={(tags) => change({ tags })}
         searchValue={typedTag}
         onSearchChange={setTypedTag}
         limit={50}
         acceptValueOnBlur
+        {...tagField}
       />
-      <FolderSelect label="Folder" value={now.folderId} onChange={(folderId) => change({ folderId })} />
+      <FolderSelect label="Folder" {...folder} />
       <Switch
         label="Title, length and posters are public"
         description="Pages may list the video without an OTP. Playing it always needs one."
-        checked={now.isPublic}
-        onChange={({ target }) => change({ isPublic: target.checked })}
+        {...visibility}
       />
-      {save.error && <FailureNotice error={save.error} />}
-      <div className={forms.buttons}>
-        <Button type="submit" loading={save.isPending} disabled={Object.keys(changes).length === 0}>
-          Save
-        </Button>
-      </div>
-    </form>
+    </Form>
   )
 }

@@ -1,11 +1,13 @@
 import { Radio, Stack } from '@mantine/core'
 import { useMutation, useQueryClient } from '@tanstack/react-query'
-import { useState } from 'react'
+import { useForm } from 'react-hook-form'
 import { callApi } from '../api.ts'
 import { useAnnounce } from '../ui/announcements.tsx'
 import { Dialog } from '../ui/dialog.tsx'
+import { useField } from '../ui/form.tsx'
 import type { Session } from './queries.ts'
 
+type Target = { target: 'session' | 'viewer' }
 type StopDialogProps = { session: Session; sessions: readonly Session[]; onClose(): void }
 
 /** Stops a session, or all of its viewer. */
@@ -14,9 +16,10 @@ export function StopDialog({ session: { session, userId, viewer, title }, sessio
   const announce = useAnnounce()
   const name = viewer?.name ?? userId ?? 'this viewer'
   const ofViewer = userId === null ? [] : sessions.filter((other) => other.userId === userId)
-  const [target, setTarget] = useState<'session' | 'viewer'>('session')
+  const { control, handleSubmit } = useForm<Target>({ defaultValues: { target: 'session' } })
+  const target = useField({ control, name: 'target' })
   const stop = useMutation({
-    mutationFn: () =>
+    mutationFn: ({ target }: Target) =>
       callApi<{ count: number }>('DELETE', 'sessions', { query: target === 'viewer' ? { userId: userId ?? '' } : { session } }),
     async onSuccess({ count }) {
       onClose()
@@ -32,14 +35,10 @@ export function StopDialog({ session: { session, userId, viewer, title }, sessio
       color="stop"
       isBusy={stop.isPending}
       error={stop.error}
-      onSubmit={() => stop.mutate()}
+      onSubmit={handleSubmit((values) => stop.mutate(values))}
     >
       {userId !== null && (
-        <Radio.Group
-          label="What to stop"
-          value={target}
-          onChange={(value) => setTarget(value === 'viewer' ? 'viewer' : 'session')}
-        >
+        <Radio.Group label="What to stop" {...target}>
           <Stack gap={8} mt={8}>
             <Radio value="session" label={`This session, of ${title ?? 'a deleted video'}`} />
             <Radio
