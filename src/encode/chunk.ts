@@ -159,14 +159,9 @@ function seekArgs(videoTrack: VideoTrackPlan, { startsWithSeek, seekTo }: Frames
   return startsWithSeek ? ['-noaccurate_seek', '-ss', (seekTo / rateHz(videoTrack)).toFixed(6)] : []
 }
 
-/**
- * One branch per rung, and up to two with a corner of the image, only to count frames: one has those from where the seek ended to the
- * chunk's first (by decoding times, a seek in an MP4 of slides can end several seconds late), one has the source's real last frames.
- */
+/** One branch of the filters per rung, and one with a corner of the image that only counts the source's real last frames. */
 function videoArgs(videoTrack: VideoTrackPlan, frames: Frames, threads: 'auto' | 1): string[] {
   const { renditions } = videoTrack
-  const latestS = ((frames.skipped + frames.trimmed + 0.5) / rateHz(videoTrack) + (videoTrack.slotStartS ?? 0)).toFixed(6)
-  const landing = `split=2[all][lands];[lands]trim=end=${latestS},scale=2:2:flags=neighbor,format=yuv420p[landing];[all]`
   const chain = [
     ...sourceFilters(videoTrack),
     gridFilter(videoTrack),
@@ -178,21 +173,28 @@ function videoArgs(videoTrack: VideoTrackPlan, frames: Frames, threads: 'auto' |
   ]
   const rungs = renditions.map(({ id, widthPx, heightPx }) => `;[r${id}]scale=${widthPx}:${heightPx},setsar=1[v${id}]`)
   const counted = [
-    ...(frames.startsWithSeek ? [{ label: 'landing', limit: [] }] : []),
-    ...(frames.endsVideo ? [{ label: 'ending', limit: ['-frames:v', String(frames.real)] }] : []),
+    ...(frames.startsWithSeek ? [landingArgs(videoTrack, frames)] : []),
+    ...(frames.endsVideo ? [['-map', '[ending]', '-frames:v', String(frames.real)]] : []),
   ]
   const output = ['-fps_mode', 'passthrough', ...(threads === 1 ? ONE_THREAD : [])]
   return [
     ...(threads === 1 ? ['-filter_threads', '1', '-filter_complex_threads', '1'] : []),
-    ...['-filter_complex', `[0:V:0]${frames.startsWithSeek ? landing : ''}${chain.join(',')}${rungs.join('')}`],
+    ...['-filter_complex', `[0:V:0]${chain.join(',')}${rungs.join('')}`],
     ...renditions.flatMap((rendition, index) => [
       ...['-map', `[v${rendition.id}]`, ...output, '-frames:v', String(frames.count)],
       ...[...videoEncoderArgs(videoTrack, rendition), `pipe:${3 + index}`],
     ]),
-    ...counted.flatMap(({ label, limit }, index) => [
-      ...['-map', `[${label}]`, ...output, ...limit, '-f', 'rawvideo', `pipe:${3 + renditions.length + index}`],
-    ]),
+    ...counted.flatMap((args, index) => [...args, ...output, '-f', 'rawvideo', `pipe:${3 + renditions.length + index}`]),
   ]
+}
+
+/**
+ * Counts the frames from where the seek ended to the chunk's first: by decoding times, a seek in an MP4 of slides can end several seconds
+ * late. These are filters of their own, since an output of those with several ends only with the source.
+ */
+function landingArgs(videoTrack: VideoTrackPlan, { skipped, trimmed }: Frames): string[] {
+  const endS = ((skipped + trimmed + 0.5) / rateHz(videoTrack) + (videoTrack.slotStartS ?? 0)).toFixed(6)
+  return ['-map', '0:V:0', '-vf', `trim=end=${endS},scale=2:2:flags=neighbor,format=yuv420p`]
 }
 
 function maxMissingFrames({ frameCount, heldFrames = 0 }: VideoTrackPlan): number {

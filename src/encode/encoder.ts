@@ -86,7 +86,9 @@ export function companionArgs({ isPiped, videoTrack, audioTrack }: Plan, other: 
   const audioStreams = audioTrack?.sources?.map(({ stream }) => `0:${stream}`) ?? ['0:a:0']
   const companions = { videoTrack: videoTrack && ['0:V:0'], audioTrack: audioTrack && audioStreams }[other]
   if (!isPiped || !companions) return []
-  return [...companions.flatMap((companion) => ['-map', companion]), '-c', 'copy', '-f', 'framecrc', '-y', '/dev/null']
+  // With a packet each their output has ended, and the run ends with the others; ffmpeg reads them as long as it runs.
+  const asCopies = ['-c', 'copy', '-frames', '1', '-f', 'framecrc', '-y', '/dev/null']
+  return [...companions.flatMap((companion) => ['-map', companion]), ...asCopies]
 }
 
 /** In samples; where the input was sought into, before the place that was sought. */

@@ -12,6 +12,7 @@ import {
   encodeVideo,
   ffmpeg,
   joinRendition,
+  losePackets,
   makeNumberedVideo,
   newFolder,
   newSink,
@@ -159,6 +160,17 @@ test('slides that stand for seconds show at the right time, or the chunk is refu
   }
   expect(refused).not.toEqual([])
   expect(await readNumbers(await joinRendition(folder, sink, 1))).toEqual(truth)
+})
+
+test('I-25: a chunk in mid-video is decoded to its own end and no further: damage later in the source is not its concern', async () => {
+  const file = path.join(await newFolder(), 'video.mp4')
+  await makeNumberedVideo(file, { frames: 400, rate: '10', ...SMALL, encode: [...H264, '-g', '20'] })
+  await losePackets(file, 'v', [28, 32, 36])
+  const video = await openVideo(file)
+  const chunk = { firstSegment: 2, segmentCount: 1, decodesFromStart: false }
+  const sink = newSink()
+  await encodeVideoChunk({ ...video, threads: 1, chunk }, sink)
+  expect([...(sink.segments.get(1)?.keys() ?? [])]).toEqual([2])
 })
 
 test('MPEG-TS, where no seek is exact, comes out whole in one pass from the start', async () => {

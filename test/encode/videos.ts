@@ -1,7 +1,7 @@
 import { execFile, spawn } from 'node:child_process'
 import { createCipheriv, randomBytes } from 'node:crypto'
 import { once } from 'node:events'
-import { copyFile, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { copyFile, mkdtemp, open, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { Readable } from 'node:stream'
@@ -160,6 +160,22 @@ export async function readNumbers(file: string, turn = 'null'): Promise<number[]
       0,
     ),
   )
+}
+
+/** Overwrites the packets of these times. */
+export async function losePackets(file: string, stream: 'v' | 'a', timesS: readonly number[]): Promise<void> {
+  const shown = ['-show_entries', 'packet=pts_time,pos,size', '-of', 'csv=p=0']
+  const { stdout } = await promisify(execFile)('ffprobe', ['-v', 'error', '-select_streams', stream, ...shown, file])
+  const packets = stdout
+    .trim()
+    .split('\n')
+    .map((line) => line.split(',').map(Number))
+  await using handle = await open(file, 'r+')
+  for (const atS of timesS) {
+    const [, size = 0, position = 0] = packets.find(([time = 0]) => time >= atS) ?? []
+    if (size <= 20) throw new Error(`no packet of more than 20 bytes at ${atS} s`)
+    await handle.write(Buffer.alloc(size - 10), 0, size - 10, position + 10)
+  }
 }
 
 export type EncodedVideo = { inits: Map<number, Buffer[]>; segments: Map<number, Map<number, Buffer>> }

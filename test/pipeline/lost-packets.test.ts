@@ -1,10 +1,7 @@
-import { execFile } from 'node:child_process'
-import { open } from 'node:fs/promises'
 import { join } from 'node:path'
-import { promisify } from 'node:util'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { untilFinished } from '../data-folder.ts'
-import { ffmpeg, newFolder } from '../encode/videos.ts'
+import { ffmpeg, losePackets, newFolder } from '../encode/videos.ts'
 import { type Reelgate, startSharedReelgate } from '../in-process.ts'
 import { readRows } from '../rows.ts'
 import { isLong } from '../seeded-random.ts'
@@ -55,22 +52,6 @@ async function encode(file: string): Promise<{ sequentialChunks: number; shown: 
   return {
     sequentialChunks: chunks.length,
     shown: video ? await likeness(await writeRendition(await newFolder(), video), file) : [],
-  }
-}
-
-/** Overwrites the packets of these times. */
-async function losePackets(file: string, stream: 'v' | 'a', timesS: readonly number[]): Promise<void> {
-  const shown = ['-show_entries', 'packet=pts_time,pos,size', '-of', 'csv=p=0']
-  const { stdout } = await promisify(execFile)('ffprobe', ['-v', 'error', '-select_streams', stream, ...shown, file])
-  const packets = stdout
-    .trim()
-    .split('\n')
-    .map((line) => line.split(',').map(Number))
-  await using handle = await open(file, 'r+')
-  for (const atS of timesS) {
-    const [, size = 0, position = 0] = packets.find(([time = 0]) => time >= atS) ?? []
-    expect(size).toBeGreaterThan(20)
-    await handle.write(Buffer.alloc(size - 10), 0, size - 10, position + 10)
   }
 }
 
