@@ -1,3 +1,4 @@
+import { createWriteBehind } from '../db/write-behind.ts'
 import type { AccountDeps } from './api-key.ts'
 import { saveLastUse } from './api-key-store.ts'
 
@@ -7,25 +8,27 @@ export type KeyUseTracker = {
   save(): Promise<void>
 }
 
+/** A key, when it was last used, and what of that is saved. */
+type KeyUse = { id: string; lastUsedAtS: number; savedAtS: number }
+
 /** When keys were last used: recorded in memory by each request and saved from time to time, so that no request waits for a write. */
 export function createKeyUseTracker({ write, nowS }: Pick<AccountDeps, 'write' | 'nowS'>): KeyUseTracker {
-  let used = new Map<string, number>()
+  const uses = createWriteBehind<KeyUse, Parameters<typeof saveLastUse>[1]>(
+    { write, nowS },
+    {
+      toChange: ({ id, lastUsedAtS, savedAtS }) => (lastUsedAtS > savedAtS ? { id, lastUsedAtS } : undefined),
+      async write(tx, use) {
+        await saveLastUse(tx, use)
+      },
+      onWritten(use, { lastUsedAtS }) {
+        use.savedAtS = lastUsedAtS
+      },
+    },
+  )
   return {
-    record(apiKeyId) {
-      used.set(apiKeyId, nowS())
+    record(id) {
+      uses.getOrMake(id, () => ({ id, lastUsedAtS: 0, savedAtS: 0 })).lastUsedAtS = nowS()
     },
-    async save() {
-      if (used.size === 0) return
-      const uses = used
-      used = new Map()
-      try {
-        await write(async (tx) => {
-          for (const [id, lastUsedAtS] of uses) await saveLastUse(tx, { id, lastUsedAtS })
-        })
-      } catch (error) {
-        used = new Map([...uses, ...used])
-        throw error
-      }
-    },
+    save: uses.save,
   }
 }

@@ -67,7 +67,7 @@ async function runOnDataFolder(config: Config, name: CommandName, args: unknown)
         copy: () => openRestoredCopy(database, identifyingFiles(config), deps.nowS),
         bans: { ...deps, forget: () => undefined, pardon: () => undefined, banEndsAtS: ({ endsAtS }) => endsAtS },
         stops: {
-          ...{ ...deps, sessions: new Map(), suspicions: { progressOf: () => undefined } },
+          ...{ ...deps, sessions: new Map(), suspicions: { findDrawnAndPlayed: () => undefined } },
           countries: openCountries(config.countriesFile),
         },
         // No server encodes now: the rows wait for the next start.

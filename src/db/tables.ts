@@ -485,6 +485,8 @@ type PlaybackSessionTable = {
   viewedAtS: number | null
   /** A bit for each key window that was released to it, the first one lowest. Null when it names no viewer. */
   keyWindows: Buffer | null
+  /** Rises with each save, page and end: write-behind.ts. */
+  version: Generated<number>
 }
 
 /** How much of a video a viewer may be given keys for: playback-protocol.md, section 6. Times are on the playback clock. */
@@ -501,6 +503,8 @@ type KeyBudgetTable = {
   /** A bit for each key window, the first one lowest: whether its key has been released. */
   released: Buffer
   usedAtS: number
+  /** Rises with each save: write-behind.ts. */
+  version: Generated<number>
 }
 
 /** One of the concurrent streams that a viewer may have, leased by a session (playback-protocol.md, section 7). */
@@ -543,6 +547,8 @@ type ViewingTable = {
   lastAtS: number
   /** When most of it was watched. */
   completedAtS: number | null
+  /** Rises with each save, also of its days: write-behind.ts. */
+  version: Generated<number>
 }
 
 /** What a viewer has watched of a video on one day. */

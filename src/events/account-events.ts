@@ -3,7 +3,7 @@ import { listAlertRows } from '../alerts/alert-store.ts'
 import type { Db } from '../db/database.ts'
 import type { Write } from '../db/write.ts'
 import { Failure, logLevelFor } from '../errors.ts'
-import { isWatching, type LiveSession } from '../playback/sessions/live-session.ts'
+import { isWatching, type LiveSessions } from '../playback/sessions/live-session.ts'
 import { type AccountQueueDeps, listQueue } from '../progress/account-queue.ts'
 import { findChangeNumber } from './change-number-store.ts'
 import { type AccountEvent, type AccountState, describeChanges, type Session } from './changes.ts'
@@ -14,7 +14,7 @@ import { type AccountEvent, type AccountState, describeChanges, type Session } f
 export type AccountEventsDeps = AccountQueueDeps & {
   db: Db
   write: Pick<Write, 'commits'>
-  sessions: ReadonlyMap<string, LiveSession>
+  sessions: Pick<LiveSessions, 'values'>
   /** The playback clock. */
   nowS: () => number
   log: Logger

@@ -2,7 +2,7 @@ import type { Logger } from 'pino'
 import { findPublicCaptions, openCaption, type PublicCaptionDeps } from '../assets/public-captions.ts'
 import { openMainPoster } from '../assets/public-poster.ts'
 import type { Write } from '../db/write.ts'
-import { createViewings } from '../viewers/viewing.ts'
+import { createViewings } from '../viewers/saved-viewings.ts'
 import type { WatermarkImages } from '../watermark/watermark-image.ts'
 import { createKeyPacing } from './keys/key-pacing.ts'
 import { deriveMediaSecrets } from './media/media-path.ts'
@@ -12,7 +12,7 @@ import type { PlaybackDeps } from './playback-deps.ts'
 import { openCountries } from './rules/countries.ts'
 import { createNonces } from './sessions/proof.ts'
 import { openServerKeys } from './sessions/server-key.ts'
-import { saveSessions } from './sessions/session-memory.ts'
+import { createSessionMemory } from './sessions/session-memory.ts'
 import { createSessionRefusals } from './sessions/session-refusals.ts'
 import { restoreStreamSlots } from './sessions/stream-slot.ts'
 import { createSuspicions } from './suspicion/suspicion.ts'
@@ -48,7 +48,7 @@ export async function openPlayback(deps: OpenPlaybackDeps): Promise<PlaybackDeps
     suspicions: createSuspicions({ write, nowS: clock.preciseNowS, countries }),
     sessionRefusals: createSessionRefusals({ write, nowS: clock.nowS }),
     viewings: createViewings({ db, write, nowS: clock.nowS }),
-    sessions: new Map(),
+    sessions: createSessionMemory({ write, nowS: clock.nowS }),
     mediaSecrets: () => deriveMediaSecrets(masterKey, clock.nowS()),
     captions: {
       find: (videoId) => findPublicCaptions({ db }, videoId),
@@ -65,6 +65,6 @@ export async function openPlayback(deps: OpenPlaybackDeps): Promise<PlaybackDeps
 
 /** Saves what is in memory of sessions, their refusals, key budgets and viewings, and the alerts that were raised. */
 export async function savePlayback(deps: PlaybackDeps): Promise<void> {
-  const { keyPacing, suspicions, sessionRefusals, viewings } = deps
-  await Promise.all([saveSessions(deps), keyPacing.save(), suspicions.save(), sessionRefusals.save(), viewings.save()])
+  const { sessions, keyPacing, suspicions, sessionRefusals, viewings } = deps
+  await Promise.all([sessions, keyPacing, suspicions, sessionRefusals, viewings].map((memory) => memory.save()))
 }

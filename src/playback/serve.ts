@@ -60,7 +60,7 @@ export async function releaseKey(deps: PlaybackDeps, session: LiveSession, windo
     throw new PlaybackRefusal('key-pace', { ...wait, retryAfterS: Math.max(1, Math.ceil(wait.waitMs / 1000)) })
   }
   deps.suspicions.recordKey(session.row, window, windowDurationS(video, window))
-  recordWindow(session.watching, window)
+  recordWindow(session.watched, window)
   noteFirstKey(deps, session)
   return video.windowKey(window)
 }
@@ -94,7 +94,7 @@ export async function recordBeat(deps: PlaybackDeps, session: LiveSession, beat:
   if (!isPlaying) return
   const video = await getSessionVideo(deps, session)
   const budgets = await deps.keyPacing.budgetsOf({ ...session, video })
-  budgets.recordWatching()
+  budgets.recordPlaying()
 }
 
 /** The beat after a seek reports two places: where the video was left, as if it had paused there, and where it plays now. */
@@ -104,11 +104,11 @@ export function splitAtSeek(beat: Beat): Beat[] {
 }
 
 /** Adds the seconds that the beat shows to be watched, when the OTP names its viewer. */
-async function recordWatched(deps: PlaybackDeps, { row, watching }: LiveSession, beat: Beat): Promise<void> {
+async function recordWatched(deps: PlaybackDeps, { row, watched }: LiveSession, beat: Beat): Promise<void> {
   const { accountId, userId, videoId, generation } = row
   const video = userId !== null && (await deps.videos.get(videoId, generation))
   if (userId === null || !video) return
-  const spans = countWatched(watching, { ...beat, atS: deps.preciseNowS() }, windowLengthS(video))
+  const spans = countWatched(watched, { ...beat, atS: deps.preciseNowS() }, windowLengthS(video))
   if (spans.length > 0)
     await deps.viewings.add({ accountId, userId, videoId }, { spans, positionS: beat.positionS, durationS: video.plan.durationS })
 }

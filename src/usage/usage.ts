@@ -1,6 +1,7 @@
 import type { Db } from '../db/database.ts'
 import type { PlaybackSessionRow } from '../db/tables.ts'
-import { isCommitOutcomeUnknown, type Write } from '../db/write.ts'
+import type { Write } from '../db/write.ts'
+import { createWriteBehind } from '../db/write-behind.ts'
 import { Failure } from '../errors.ts'
 import { markViewed } from '../playback/sessions/session-store.ts'
 import {
@@ -32,7 +33,7 @@ type Delivered = { dayNumber: number; videoId: string; address: string; sentByte
 /** The counters of views and bytes. */
 export type Usage = {
   /** A session made a signed request from an address. */
-  recordWatching(session: Pick<PlaybackSessionRow, 'videoId' | 'userId'>, address: string): void
+  recordAddress(session: Pick<PlaybackSessionRow, 'videoId' | 'userId'>, address: string): void
   /** So many bytes of a video were sent to an address. */
   recordSentBytes(videoId: string, address: string, sentBytes: number): void
   /** Counts bytes of one of a video's files, sent for its short-lived address. */
@@ -50,68 +51,59 @@ export type Usage = {
 }
 
 const DAY_S = 24 * 3600
-const MAX_BATCH_SIZE = 250
+/** Rows in one transaction, so few that other writes are not delayed. */
+const BATCH_SIZE = 250
 
 /** Counts views and bytes in memory; `save` writes them to the database. A crash loses what was counted since. */
 export function openUsage({ db, write, wallNowS }: UsageDeps): Usage {
-  const watchers = createViewersByAddress()
+  const viewers = createViewersByAddress()
   const delivered = new Map<string, Delivered>()
-  const unsaved = new Map<string, Part>()
-  let saving: Promise<void> = Promise.resolve()
+  const parts = createWriteBehind<Part, Part>(
+    { write, nowS: wallNowS },
+    {
+      forgetAfterS: 0,
+      toChange: (part) =>
+        part.sentBytes > 0 || part.sessionIds.length > 0 ? { ...part, sessionIds: [...part.sessionIds] } : undefined,
+      async write(tx, part) {
+        await addPart(tx, part, wallNowS())
+      },
+      onWritten(part, written) {
+        part.sentBytes -= written.sentBytes
+        part.sessionIds.splice(0, written.sessionIds.length)
+      },
+      // An owner must not be charged twice. A view that is written twice counts once.
+      onUnknown(part, written) {
+        part.sentBytes -= written.sentBytes
+      },
+    },
+  )
 
-  function pendingPart(dayNumber: number, videoId: string, userId: string): Part {
-    const name = `${dayNumber} ${videoId} ${userId}`
-    const part = unsaved.get(name) ?? { dayNumber, videoId, userId, sentBytes: 0, sessionIds: [] }
-    unsaved.set(name, part)
-    return part
-  }
+  const partOf = (dayNumber: number, videoId: string, userId: string): Part =>
+    parts.getOrMake(`${dayNumber} ${videoId} ${userId}`, () => ({ dayNumber, videoId, userId, sentBytes: 0, sessionIds: [] }))
 
   const today = () => Math.floor(wallNowS() / DAY_S)
 
   /** Adds the bytes to the label that watches the video from this address; to several labels in equal parts. */
   function attribute({ dayNumber, videoId, address, sentBytes }: Delivered): void {
-    const labels = watchers.viewerLabels(videoId, address)
+    const labels = viewers.viewerLabels(videoId, address)
     const share = Math.floor(sentBytes / labels.length)
     let left = sentBytes - share * labels.length
     for (const label of labels) {
-      pendingPart(dayNumber, videoId, label).sentBytes += share + left
+      partOf(dayNumber, videoId, label).sentBytes += share + left
       left = 0
     }
   }
 
-  async function saveAll(): Promise<void> {
+  function save(): Promise<void> {
     for (const bytes of delivered.values()) attribute(bytes)
     delivered.clear()
-    watchers.forgetInactive()
-    const parts = [...unsaved.values()]
-    unsaved.clear()
-    while (parts.length > 0) {
-      const batch = parts.slice(0, MAX_BATCH_SIZE)
-      try {
-        await write((tx) => addParts(tx, batch, wallNowS()))
-      } catch (error) {
-        const unwritten = isCommitOutcomeUnknown(error) ? [...keepViews(batch), ...parts.slice(batch.length)] : parts
-        for (const part of unwritten) keep(part)
-        throw error
-      }
-      parts.splice(0, batch.length)
-    }
-  }
-
-  function keep({ dayNumber, videoId, userId, sentBytes, sessionIds }: Part): void {
-    const part = pendingPart(dayNumber, videoId, userId)
-    part.sentBytes += sentBytes
-    part.sessionIds.push(...sessionIds)
-  }
-
-  function save(): Promise<void> {
-    saving = saving.catch(() => undefined).then(saveAll)
-    return saving
+    viewers.forgetInactive()
+    return parts.save()
   }
 
   return {
-    recordWatching({ videoId, userId }, address) {
-      watchers.note(videoId, address, userId ?? '')
+    recordAddress({ videoId, userId }, address) {
+      viewers.note(videoId, address, userId ?? '')
     },
 
     recordSentBytes(videoId, address, sentBytes) {
@@ -123,11 +115,11 @@ export function openUsage({ db, write, wallNowS }: UsageDeps): Usage {
     },
 
     recordDownloadedBytes(videoId, sentBytes) {
-      pendingPart(today(), videoId, '').sentBytes += sentBytes
+      partOf(today(), videoId, '').sentBytes += sentBytes
     },
 
     recordView({ id, videoId, userId }) {
-      pendingPart(today(), videoId, userId ?? '').sessionIds.push(id)
+      partOf(today(), videoId, userId ?? '').sessionIds.push(id)
     },
 
     save,
@@ -139,19 +131,12 @@ export function openUsage({ db, write, wallNowS }: UsageDeps): Usage {
   }
 }
 
-/** The parts that may be written twice, since a session's view counts once. */
-function keepViews(parts: readonly Part[]): Part[] {
-  return parts.filter(({ sessionIds }) => sessionIds.length > 0).map((part) => ({ ...part, sentBytes: 0 }))
-}
-
 /** A session is marked as viewed, so that its view counts once even when it is recorded or written twice. */
-async function addParts(tx: Db, parts: readonly Part[], viewedAtS: number): Promise<void> {
-  for (const { dayNumber, videoId, userId, sentBytes, sessionIds } of parts) {
-    let viewCount = 0
-    for (const id of sessionIds) viewCount += Number((await markViewed(tx, { id, viewedAtS })).numAffectedRows)
-    await addVideoUsage(tx, { day: utcDay(dayNumber * DAY_S), videoId, userId, sentBytes, viewCount })
-    if (viewCount > 0) await addViews(tx, { videoId, viewCount })
-  }
+async function addPart(tx: Db, { dayNumber, videoId, userId, sentBytes, sessionIds }: Part, viewedAtS: number): Promise<void> {
+  let viewCount = 0
+  for (const id of sessionIds) viewCount += Number((await markViewed(tx, { id, viewedAtS })).numAffectedRows)
+  await addVideoUsage(tx, { day: utcDay(dayNumber * DAY_S), videoId, userId, sentBytes, viewCount })
+  if (viewCount > 0) await addViews(tx, { videoId, viewCount })
 }
 
 /** The view counts of these videos. */
@@ -186,15 +171,15 @@ export async function pruneUsage(
   while ((await write((tx) => removeUsageBefore(tx, firstKept, MAX_REMOVED_ROWS))) > 0);
   const firstNamed = utcDay(nowS() - viewerDataDays * DAY_S)
   for (let rows: UsageKey[]; ; await unname(write, rows)) {
-    rows = await listNamedUsageBefore(db, firstNamed, MAX_BATCH_SIZE)
+    rows = await listNamedUsageBefore(db, firstNamed, BATCH_SIZE)
     if (rows.length === 0) return
   }
 }
 
 async function unname(write: Write, rows: readonly UsageKey[]): Promise<void> {
-  for (let first = 0; first < rows.length; first += MAX_BATCH_SIZE)
+  for (let first = 0; first < rows.length; first += BATCH_SIZE)
     await write(async (tx) => {
-      for (const row of rows.slice(first, first + MAX_BATCH_SIZE)) await unnameUsage(tx, row)
+      for (const row of rows.slice(first, first + BATCH_SIZE)) await unnameUsage(tx, row)
     })
 }
 

@@ -17,25 +17,25 @@ const NO_LABEL: readonly string[] = ['']
 
 export function createViewersByAddress(nowMs: () => number = () => performance.now()): ViewersByAddress {
   /** By video and address: labels, with when each was seen last. */
-  const places = new Map<string, Map<string, number>>()
+  const labelsByAddress = new Map<string, Map<string, number>>()
 
   function forgetInactive(): void {
     const goneBeforeMs = nowMs() - GONE_AFTER_MS
-    for (const [place, labels] of places) {
+    for (const [name, labels] of labelsByAddress) {
       for (const [label, seenAtMs] of labels) if (seenAtMs < goneBeforeMs) labels.delete(label)
-      if (labels.size === 0) places.delete(place)
+      if (labels.size === 0) labelsByAddress.delete(name)
     }
   }
 
   return {
     note(videoId, address, label) {
-      const place = `${videoId} ${address}`
-      const labels = places.get(place) ?? new Map<string, number>()
+      const name = `${videoId} ${address}`
+      const labels = labelsByAddress.get(name) ?? new Map<string, number>()
       labels.set(label, nowMs())
-      places.set(place, labels)
+      labelsByAddress.set(name, labels)
     },
     viewerLabels(videoId, address) {
-      const labels = places.get(`${videoId} ${address}`)
+      const labels = labelsByAddress.get(`${videoId} ${address}`)
       return labels ? [...labels.keys()] : NO_LABEL
     },
     forgetInactive,

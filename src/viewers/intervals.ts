@@ -19,6 +19,11 @@ export function addInterval(intervals: Intervals, fromS: number, toS: number): I
   return [...before, mergedFromS, mergedToS, ...after]
 }
 
+/** The seconds that are in one of them; `b` may be unsorted and overlap. */
+export function joinIntervals(a: Intervals, b: Intervals): Intervals {
+  return pairsOf(b).reduce((joined, [fromS, toS]) => addInterval(joined, fromS, toS), a)
+}
+
 export function sumIntervals(intervals: Intervals): number {
   let sumS = 0
   for (const [from, to] of pairsOf(intervals)) sumS += to - from

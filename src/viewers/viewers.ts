@@ -4,7 +4,7 @@ import type { Db } from '../db/database.ts'
 import type { Write } from '../db/write.ts'
 import { Failure, videoNotFound } from '../errors.ts'
 import { decodeIntervals, pairsOf } from './intervals.ts'
-import type { Viewings } from './viewing.ts'
+import type { Viewings } from './saved-viewings.ts'
 import {
   listOtpsOfViewer,
   listViewingDays,

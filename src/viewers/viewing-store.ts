@@ -31,11 +31,14 @@ export async function findViewingDay(
     .executeTakeFirst()
 }
 
-/** Writes what a viewer has watched of a video; nothing for a video that was deleted. */
+/**
+ * Writes what a viewer has watched of a video. Changes no row that has another version than `version`, from which the change started, 0
+ * when there was none; nor writes one for a video that was deleted.
+ */
 export const saveViewing = prepared<Omit<ViewingRow, 'id' | 'completedAtS'>>()((db, value) =>
   db
     .insertInto('viewing')
-    .columns(['accountId', 'userId', 'videoId', 'intervals', 'watchedS', 'positionS', 'beganAtS', 'lastAtS'])
+    .columns(['accountId', 'userId', 'videoId', 'intervals', 'watchedS', 'positionS', 'beganAtS', 'lastAtS', 'version'])
     .expression((from) =>
       from
         .selectFrom('video')
@@ -48,17 +51,22 @@ export const saveViewing = prepared<Omit<ViewingRow, 'id' | 'completedAtS'>>()((
           value('positionS').as('positionS'),
           value('beganAtS').as('beganAtS'),
           value('lastAtS').as('lastAtS'),
+          sql<number>`${value('version')} + 1`.as('version'),
         ])
         .where('video.id', '=', value('videoId'))
         .where('video.deletedAtS', 'is', null),
     )
     .onConflict((conflict) =>
-      conflict.columns(['accountId', 'userId', 'videoId']).doUpdateSet((row) => ({
-        intervals: row.ref('excluded.intervals'),
-        watchedS: row.ref('excluded.watchedS'),
-        positionS: row.ref('excluded.positionS'),
-        lastAtS: row.ref('excluded.lastAtS'),
-      })),
+      conflict
+        .columns(['accountId', 'userId', 'videoId'])
+        .doUpdateSet((row) => ({
+          intervals: row.ref('excluded.intervals'),
+          watchedS: row.ref('excluded.watchedS'),
+          positionS: row.ref('excluded.positionS'),
+          lastAtS: row.ref('excluded.lastAtS'),
+          version: row.ref('excluded.version'),
+        }))
+        .where('viewing.version', '=', value('version')),
     ),
 )
 

@@ -134,7 +134,11 @@ export const ALWAYS: readonly Call[] = [
   ['recording the reuse of an OTP', 120, (db) => otps.recordReuse(db, hashOf(7), NOW_S)],
   ['a session', 20, (db) => sessions.findSession(db, V)],
   ['the session of an OTP', 20, (db) => sessions.findSessionOfOtp(db, hashOf(7))],
-  ['saving when a session was seen', 80, (db) => sessions.saveLastSeen(db, { id: V, lastSeenAtS: 1, leftAtS: null })],
+  [
+    'saving when a session was seen',
+    80,
+    (db) => sessions.saveSession(db, { id: V, version: 0, lastSeenAtS: 1, leftAtS: null, keyWindows: null }),
+  ],
   ['live sessions of an account', 2000, (db) => sessions.listWatchingSessions(db, large, {}, { seenSinceS: 0, limit: 20 })],
   [
     'live sessions of a viewer',
@@ -300,7 +304,15 @@ export const ONCE_ANALYZED: readonly Call[] = [
     'saving what a viewer has watched',
     60,
     (db) =>
-      viewings.saveViewing(db, { ...viewingOf(1), intervals: '0 60', watchedS: 60, positionS: 60, beganAtS: 1, lastAtS: 1 }),
+      viewings.saveViewing(db, {
+        ...viewingOf(1),
+        version: 0,
+        intervals: '0 60',
+        watchedS: 60,
+        positionS: 60,
+        beganAtS: 1,
+        lastAtS: 1,
+      }),
   ],
   [
     'saving it for a day',
@@ -312,7 +324,7 @@ export const ONCE_ANALYZED: readonly Call[] = [
   [
     'saving a key budget',
     60,
-    (db) => budgets.saveKeyBudget(db, { ...budgetOf(1), levelS: 1, earnedAtS: 1, released: hashOf(1), usedAtS: 1 }),
+    (db) => budgets.saveKeyBudget(db, { ...budgetOf(1), version: 0, levelS: 1, earnedAtS: 1, released: hashOf(1), usedAtS: 1 }),
   ],
   ...[{}, { cause: 'keys-drawn' }, { userId: 'viewer 1' }].map(
     (filter): Call => [

@@ -121,7 +121,7 @@ const session = (name: string, hash: number) => ({
 })
 const budget = (n: number, usedAtS: number) => ({
   ...{ accountId: A, viewer: `user ${n}`, videoId: V2, generation: 1, levelS: 12.5, earnedAtS: 1_800_000_000.125 },
-  ...{ released: bytes(n), usedAtS },
+  ...{ released: bytes(n), usedAtS, version: 0 },
 })
 const alert = (n: number) => ({
   ...{ accountId: A, day: 0, cause: 'keys-drawn', subject: `subject ${n}`, atS: n },
@@ -129,7 +129,7 @@ const alert = (n: number) => ({
 })
 const viewing = (n: number, lastAtS: number) => ({
   ...{ accountId: A, userId: `viewer-${n}`, videoId: V2, intervals: '0 60 90 120', watchedS: 90, positionS: 120.5 },
-  ...{ beganAtS: 1, lastAtS },
+  ...{ beganAtS: 1, lastAtS, version: 0 },
 })
 const viewerNamed = (namedAtS: number) => ({ accountId: A, userId: 'viewer-1', namedAtS })
 const viewingDay = (n: number, day: number) => ({
@@ -821,7 +821,9 @@ const STORES: readonly (readonly [store: string, calls: readonly Call[]])[] = [
     'key budgets',
     [
       ...[1, 2, 3].map((n) => (tx: Db) => budgets.saveKeyBudget(tx, budget(n, n))),
-      (tx) => budgets.saveKeyBudget(tx, { ...budget(1, 9), levelS: 0.25, released: bytes(9) }),
+      ...[1, 1].map(
+        (version) => (tx: Db) => budgets.saveKeyBudget(tx, { ...budget(1, 9), version, levelS: 0.25, released: bytes(9) }),
+      ),
       ...[1, 2, 9].map((n) => (tx: Db) => budgets.findKeyBudget(tx, budget(n, 0))),
       ...[1, 2, 9].map((generation) => (tx: Db) => budgets.findFormerKeyBudget(tx, { ...budget(1, 0), generation })),
       (tx) => budgets.removeOldKeyBudgets(tx, 4, 1),
@@ -910,14 +912,16 @@ const STORES: readonly (readonly [store: string, calls: readonly Call[]])[] = [
       (tx) => sessions.findSession(tx, 's1'),
       (tx) => sessions.findSessionOfOtp(tx, bytes(2)),
       (tx) => sessions.setPages(tx, 's1', ['p', 'q']),
-      (tx) => sessions.saveLastSeen(tx, { id: 's1', lastSeenAtS: 12, leftAtS: null }),
-      (tx) => sessions.saveKeyWindows(tx, { id: 's1', keyWindows: bytes(3) }),
+      ...[0, 1].map(
+        (version) => (tx: Db) =>
+          sessions.saveSession(tx, { id: 's1', version, lastSeenAtS: 12 + version, leftAtS: null, keyWindows: bytes(3) }),
+      ),
       (tx) => sessions.markViewed(tx, { id: 's1', viewedAtS: 12 }),
       (tx) => sessions.markViewed(tx, { id: 's1', viewedAtS: 13 }),
       (tx) => sessions.recordAttempt(tx, attempt('opened')),
       ...Array.from({ length: 22 }, () => (tx: Db) => sessions.recordAttempt(tx, attempt('otp-used'))),
       (tx) => sessions.findOpenAttempt(tx, bytes(1)),
-      ...[1, 4, 9].map((hash) => (tx: Db) => refusals.addSessionRefusals(tx, [refusal(hash), refusal(1)])),
+      ...[1, 1, 4, 1, 9, 1].map((hash) => (tx: Db) => refusals.addSessionRefusal(tx, refusal(hash))),
       (tx) => refusals.listRefusedAttempts(tx, A, { limit: 3 }),
       (tx) => refusals.listRefusedAttempts(tx, A, { limit: 3, below: 3, videoId: V1 }),
       ...['s1', 's2', 's3', 's1'].map((each) => (tx: Db) => slots.takeSlot(tx, claim(each), 20, 38)),
@@ -954,7 +958,10 @@ const STORES: readonly (readonly [store: string, calls: readonly Call[]])[] = [
     'viewings',
     [
       ...[1, 2, 3].map((n) => (tx: Db) => viewings.saveViewing(tx, viewing(n, n))),
-      (tx) => viewings.saveViewing(tx, { ...viewing(1, 9), beganAtS: 8, intervals: '0 120', watchedS: 120 }),
+      ...[1, 1].map(
+        (version) => (tx: Db) =>
+          viewings.saveViewing(tx, { ...viewing(1, 9), version, beganAtS: 8, intervals: '0 120', watchedS: 120 }),
+      ),
       (tx) => viewings.saveViewing(tx, { ...viewing(1, 9), videoId: 'none' }),
       ...[1, 9].map((n) => (tx: Db) => viewings.findViewing(tx, viewing(n, 0))),
       ...[1, 2].map((n) => (tx: Db) => viewings.saveViewingDay(tx, viewingDay(n, 20_000))),

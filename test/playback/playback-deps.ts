@@ -21,11 +21,11 @@ import { admitRequest } from '../../src/playback/sessions/admit-request.ts'
 import type { LiveSession } from '../../src/playback/sessions/live-session.ts'
 import { createNonces, type Operation, readProof } from '../../src/playback/sessions/proof.ts'
 import { openServerKeys } from '../../src/playback/sessions/server-key.ts'
-import { sessionsOfVideos } from '../../src/playback/sessions/session-memory.ts'
+import { createSessionMemory, sessionsOfVideos } from '../../src/playback/sessions/session-memory.ts'
 import { createSessionRefusals } from '../../src/playback/sessions/session-refusals.ts'
 import { createSuspicions } from '../../src/playback/suspicion/suspicion.ts'
 import { createTickets } from '../../src/playback/ticket.ts'
-import { createViewings } from '../../src/viewers/viewing.ts'
+import { createViewings } from '../../src/viewers/saved-viewings.ts'
 import { openOwnDatabase } from '../db/database.ts'
 import { createViewer, type Viewer } from '../viewer.ts'
 
@@ -69,7 +69,7 @@ export async function openBarePlayback({ durationS = 60 } = {}) {
     suspicions: createSuspicions({ write, nowS: () => clock.nowS, countries }),
     sessionRefusals: createSessionRefusals({ write, nowS }),
     viewings: createViewings({ db, write, nowS }),
-    sessions: new Map(),
+    sessions: createSessionMemory({ write, nowS }),
     mediaSecrets: () => ['secret'],
     captions: { find: async () => [], open: async () => undefined },
     openMainPoster: async () => undefined,
@@ -195,6 +195,8 @@ export async function openBarePlayback({ durationS = 60 } = {}) {
     async save() {
       await savePlayback(deps)
     },
+    /** Another server on the same database, with a memory of its own. */
+    openServer: newDeps,
     /** Forgets what was in memory and makes nonces of another start: what a kill leaves. */
     crash() {
       deps = newDeps()

@@ -17,7 +17,7 @@ test('the usage of a thousand viewers is written in parts, and other writes happ
   for (const id of ids) {
     const row = { ...live.row, id, otpHash: Buffer.from(id) }
     await playback.write((tx) => insertSession(tx, row))
-    playback.deps.sessions.set(id, { ...live, row })
+    playback.deps.sessions.getOrMake(id, () => ({ ...live, row }))
   }
   playback.passS(7)
   for (const session of playback.deps.sessions.values()) session.lastSeenAtS = playback.nowS()

@@ -67,7 +67,7 @@ export function collectKeys(
     }
     clock.nowS += BEAT_EVERY_S
     positionS = Math.min(durationS, positionS + rate * BEAT_EVERY_S)
-    budgets.recordWatching()
+    budgets.recordPlaying()
     onBeat({ state: 'playing', positionS, rate: MAX_SPEED })
   }
 }

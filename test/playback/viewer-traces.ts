@@ -199,7 +199,7 @@ class Player {
     this.#hasSought = false
     this.#leftAtS = undefined
     if (!this.#trace.habits.includes('has a bad network') || this.#chance.next() > 1 / 3) {
-      this.#budgets.recordWatching()
+      this.#budgets.recordPlaying()
       this.onBeat(beat)
     }
   }

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { prunePlayback } from '../../src/playback/prune.ts'
 import { type Beat, recordBeat } from '../../src/playback/serve.ts'
-import { countWatched, newWatching, recordWindow, type TimedBeat } from '../../src/playback/sessions/watched-seconds.ts'
+import { countWatched, newWatchedCounter, recordWindow, type TimedBeat } from '../../src/playback/sessions/watched-seconds.ts'
 import { decodeIntervals, pairsOf } from '../../src/viewers/intervals.ts'
 import type { Viewer } from '../viewer.ts'
 import { openBarePlayback } from './playback-deps.ts'
@@ -12,10 +12,10 @@ type Said = [state: TimedBeat['state'], atS: number, positionS: number, rate?: n
 
 /** The spans that the beats of a session count, which was given the keys of these windows. */
 function spansOf(windows: number[], beats: Said[]): [number, number][] {
-  const watching = newWatching(null)
-  for (const window of windows) recordWindow(watching, window)
+  const watched = newWatchedCounter(null)
+  for (const window of windows) recordWindow(watched, window)
   return beats.flatMap(([state, atS, positionS, rate = 1]) =>
-    countWatched(watching, { state, atS, positionS, rate }, 12).map(({ fromS, toS }): [number, number] => [fromS, toS]),
+    countWatched(watched, { state, atS, positionS, rate }, 12).map(({ fromS, toS }): [number, number] => [fromS, toS]),
   )
 }
 

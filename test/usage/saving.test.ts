@@ -1,10 +1,11 @@
 import { expect, test } from 'vitest'
 import { insertVideo } from '../../src/catalogue/video-store.ts'
 import type { Db } from '../../src/db/database.ts'
-import { CommitOutcomeUnknown, type Write } from '../../src/db/write.ts'
+import type { Write } from '../../src/db/write.ts'
 import { insertSession } from '../../src/playback/sessions/session-store.ts'
 import { openUsage } from '../../src/usage/usage.ts'
 import { openOwnDatabase } from '../db/database.ts'
+import { failingOnce } from '../db/failing-write.ts'
 
 // More than one transaction takes at once: what waits to be written down meets what happens between two of them.
 
@@ -50,7 +51,7 @@ function sessionOf(i: number) {
 function watchedByMany({ db, write }: { db: Db; write: Write }) {
   const usage = openUsage({ db, write, wallNowS: () => 1_800_000_000 })
   for (let i = 0; i < VIEWERS; i++) {
-    usage.recordWatching({ videoId: VIDEO, userId: `viewer ${i}` }, `address ${i}`)
+    usage.recordAddress({ videoId: VIDEO, userId: `viewer ${i}` }, `address ${i}`)
     usage.recordSentBytes(VIDEO, `address ${i}`, SENT_BYTES)
   }
   return usage
@@ -79,30 +80,17 @@ test('a writing that fails in its middle loses nothing and counts nothing twice'
 test.each([
   { became: 'was kept', isKept: true, written: VIEWERS },
   { became: 'was not kept', isKept: false, written: VIEWERS - 250 },
-])('F-10: of a writing that nobody knows of, and that $became, no byte is counted twice, and each view once', async (unknown) => {
-  const { db, write, sentBytes } = await openWithVideo()
-  const usage = watchedByMany({ db, write: failingOnce(write, 2, unknown) })
-  await write(async (tx) => {
-    for (let i = 0; i < VIEWERS; i++) usage.recordView(await insertSession(tx, sessionOf(i)))
-  })
-  await expect(usage.save()).rejects.toThrow('nobody knows')
-  await usage.save()
-  expect(await sentBytes()).toBe(unknown.written * SENT_BYTES)
-  expect(await db.selectFrom('viewTotal').select('viewCount').execute()).toEqual([{ viewCount: VIEWERS }])
-})
-
-/** Refuses the call of that number, in words that fit. */
-function failingOnce(write: Write, number: number, unknown?: { isKept: boolean }): Write {
-  let calls = 0
-  const failing = async <T>(change: (tx: Db) => Promise<T>) => {
-    if (++calls !== number) return write(change)
-    if (unknown?.isKept) await write(change)
-    throw unknown ? new CommitOutcomeUnknown('nobody knows') : new Error('the disk is full')
-  }
-  return Object.assign(failing, {
-    append: failing,
-    makingRoom: failing,
-    outsideTransaction: write.outsideTransaction,
-    commits: write.commits,
-  })
-}
+])(
+  'F-10: of a write whose outcome is not known, and that $became, no byte is counted twice, and each view once',
+  async (unknown) => {
+    const { db, write, sentBytes } = await openWithVideo()
+    const usage = watchedByMany({ db, write: failingOnce(write, 2, unknown) })
+    await write(async (tx) => {
+      for (let i = 0; i < VIEWERS; i++) usage.recordView(await insertSession(tx, sessionOf(i)))
+    })
+    await expect(usage.save()).rejects.toThrow('not known')
+    await usage.save()
+    expect(await sentBytes()).toBe(unknown.written * SENT_BYTES)
+    expect(await db.selectFrom('viewTotal').select('viewCount').execute()).toEqual([{ viewCount: VIEWERS }])
+  },
+)

@@ -22,6 +22,7 @@ export const STATEMENTS: readonly string[] = [
     earned_at_s real not null,
     released blob not null,
     used_at_s integer not null,
+    version integer not null default 0,
     primary key (account_id, viewer, video_id, generation)
   ) without rowid`,
   'create index key_budget_age on key_budget (used_at_s)',
@@ -80,7 +81,8 @@ export const STATEMENTS: readonly string[] = [
     position_s real not null,
     began_at_s integer not null,
     last_at_s integer not null,
-    completed_at_s integer
+    completed_at_s integer,
+    version integer not null default 0
   )`,
   'create unique index viewing_once on viewing (account_id, user_id, video_id)',
   'create index viewing_of_viewer on viewing (account_id, user_id, id)',
@@ -99,6 +101,7 @@ export const STATEMENTS: readonly string[] = [
   'create index viewing_day_of_video on viewing_day (video_id)',
   'create index viewing_day_age on viewing_day (day)',
   'alter table playback_session add column key_windows blob',
+  'alter table playback_session add column version integer not null default 0',
   // A viewer resumes behind the last second that was watched, which `viewing` has. Positions from before seconds were counted are kept.
   `insert into viewing (account_id, user_id, video_id, intervals, watched_s, position_s, began_at_s, last_at_s)
     select account_id, user_id, video_id, '', 0, position_s, saved_at_s, saved_at_s from watch_position`,

@@ -46,7 +46,7 @@ const KeyParams = Type.Object({ session: Token, window: Type.String({ pattern: '
 
 export async function playbackInterface(
   app: App,
-  deps: PlaybackDeps & LimitDeps & { usage: Pick<Usage, 'recordWatching'> },
+  deps: PlaybackDeps & LimitDeps & { usage: Pick<Usage, 'recordAddress'> },
 ): Promise<void> {
   // The proof covers the body's bytes, so they are kept as they came.
   app.removeAllContentTypeParsers()
@@ -119,7 +119,7 @@ export async function playbackInterface(
     const proof = readProof(proofHeader(request))
     const signed = { operation, argument, body: readRawBody(request) }
     const session = await admitRequest(deps, { sessionId: id, proof, signed, visit, isFlooding: isFlooding(deps, request) })
-    deps.usage.recordWatching(session.row, visit.address)
+    deps.usage.recordAddress(session.row, visit.address)
     return session
   }
 

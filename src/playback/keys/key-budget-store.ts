@@ -1,3 +1,4 @@
+import { sql } from 'kysely'
 import type { Db } from '../../db/database.ts'
 import { prepared } from '../../db/prepared.ts'
 import type { KeyBudgetRow } from '../../db/tables.ts'
@@ -35,6 +36,7 @@ export async function findFormerKeyBudget(
     .executeTakeFirst()
 }
 
+/** Changes no row that has another version than `version`, from which the change started; 0: there was none. */
 export const saveKeyBudget = prepared<KeyBudgetRow>()((db, value) =>
   db
     .insertInto('keyBudget')
@@ -47,14 +49,19 @@ export const saveKeyBudget = prepared<KeyBudgetRow>()((db, value) =>
       earnedAtS: value('earnedAtS'),
       released: value('released'),
       usedAtS: value('usedAtS'),
+      version: sql`${value('version')} + 1`,
     })
     .onConflict((conflict) =>
-      conflict.columns(['accountId', 'viewer', 'videoId', 'generation']).doUpdateSet({
-        levelS: value('levelS'),
-        earnedAtS: value('earnedAtS'),
-        released: value('released'),
-        usedAtS: value('usedAtS'),
-      }),
+      conflict
+        .columns(['accountId', 'viewer', 'videoId', 'generation'])
+        .doUpdateSet((row) => ({
+          levelS: row.ref('excluded.levelS'),
+          earnedAtS: row.ref('excluded.earnedAtS'),
+          released: row.ref('excluded.released'),
+          usedAtS: row.ref('excluded.usedAtS'),
+          version: row.ref('excluded.version'),
+        }))
+        .where('keyBudget.version', '=', value('version')),
     ),
 )
 

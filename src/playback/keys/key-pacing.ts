@@ -1,13 +1,14 @@
 import type { Db } from '../../db/database.ts'
 import type { KeyBudgetRow, PlaybackSessionRow } from '../../db/tables.ts'
 import type { Write } from '../../db/write.ts'
+import { createWriteBehind } from '../../db/write-behind.ts'
 import { ipScopes } from '../../net/ip.ts'
 import { LEASE_S } from '../lease.ts'
 import type { PlayableVideo } from '../media/playable-video.ts'
 import { windowDurationS } from '../media/playlist.ts'
 import { affordableInS, type Balance, earn, type Terms, termsOfVideo, termsOfViewer } from './key-budget.ts'
 import { type BudgetKey, findFormerKeyBudget, findKeyBudget, saveKeyBudget } from './key-budget-store.ts'
-import { hasWindow, withWindow } from './window-set.ts'
+import { hasWindow, joinWindows, withWindow } from './window-set.ts'
 
 // Keys are released at the pace of watching: playback-protocol.md, section 6. Budgets are in memory and saved every few seconds.
 
@@ -25,7 +26,7 @@ export type Wait = { waitMs: number; maxRate: number }
 export type SessionBudgets = {
   hasReleased(window: number): boolean
   /** Earns for a session that plays and has its stream slot, if it needs one. */
-  recordWatching(): void
+  recordPlaying(): void
   /**
    * Earns, and pays for the key of a window unless it was released before. The session has its stream slot, if it needs one.
    * @returns undefined: the key may be released
@@ -44,40 +45,44 @@ type Budget = {
   balance: Balance
   /** The key windows that it has released: window-set.ts. */
   released: Buffer
-  /** What its row has. */
+  /** Of an address: when each session there last earned, in that order. */
+  earningSessions: Map<string, number>
+  /** What its row has, and the version of that; 0: it has none. */
   saved: Balance | undefined
-  usedAtS: number
-  /** Of a place: when each session there last earned, in that order. */
-  watchers: Map<string, number>
+  version: number
+  /** What was paid from it and is not saved, in seconds of video. */
+  unsavedS: number
+  /** What its row has if the last write was committed, which is not known. */
+  maybeSaved: BudgetChange | undefined
 }
+
+type BudgetChange = { row: KeyBudgetRow; paidS: number }
 
 /** So many sessions without a userId earn at a time for their address, and for the network around it. */
 const MAX_EARNING_SESSIONS = 3
 /** Instead of a video's id, in the budget of a viewer over all of them. */
 const ALL_VIDEOS = ''
-const FORGET_AFTER_S = 300
-/** Budgets saved in one transaction, which delays other writes by a few milliseconds. */
-const SAVE_BATCH_SIZE = 250
 
 /** @param nowS the playback clock, with fractions of seconds */
 export function createKeyPacing({ db, write, nowS }: { db: Db; write: Write; nowS(): number }): KeyPacing {
-  const budgets = new Map<string, Budget>()
-  const loading = new Map<string, Promise<Budget>>()
+  const budgets = createWriteBehind<Budget, BudgetChange>(
+    { write, nowS },
+    {
+      toChange,
+      async write(tx, { row }) {
+        const { numAffectedRows } = await saveKeyBudget(tx, row)
+        if (numAffectedRows) return undefined
+        const found = await findKeyBudget(tx, row)
+        return found && ((budget) => mergeRow(budget, found))
+      },
+      onWritten,
+      onUnknown(budget, change) {
+        budget.maybeSaved = change
+      },
+    },
+  )
 
-  async function getBudget(key: BudgetKey, { startS }: Terms): Promise<Budget> {
-    const name = nameOf(key)
-    const budget = budgets.get(name) ?? (await loadOnce(name, () => load(key, startS)))
-    budget.usedAtS = nowS()
-    return budget
-  }
-
-  async function loadOnce(name: string, load: () => Promise<Budget>): Promise<Budget> {
-    const promise = loading.get(name) ?? load().finally(() => loading.delete(name))
-    loading.set(name, promise)
-    const budget = budgets.get(name) ?? (await promise)
-    budgets.set(name, budget)
-    return budget
-  }
+  const getBudget = (key: BudgetKey, { startS }: Terms) => budgets.getOrLoad(nameOf(key), () => load(key, startS))
 
   async function load(key: BudgetKey, startS: number): Promise<Budget> {
     const row = await findKeyBudget(db, key)
@@ -85,7 +90,8 @@ export function createKeyPacing({ db, write, nowS }: { db: Db; write: Write; now
     const { levelS, earnedAtS } = row ?? (await findFormerBalance(key)) ?? { levelS: startS, earnedAtS: atS }
     const balance = { levelS, earnedAtS }
     const released = row?.released ?? Buffer.alloc(0)
-    return { key, balance, released, saved: row && { ...balance }, usedAtS: atS, watchers: new Map() }
+    const stored = { saved: row && { ...balance }, version: row?.version ?? 0, unsavedS: 0, maybeSaved: undefined }
+    return { key, balance, released, earningSessions: new Map(), ...stored }
   }
 
   /** Of the generation before: a video that is encoded again from the same source does not begin again for its viewers. */
@@ -106,33 +112,33 @@ export function createKeyPacing({ db, write, nowS }: { db: Db; write: Write; now
     const ofViewer = termsOfViewer(row.streamLimit)
     const viewer = userId === null ? `session ${sessionId}` : `user ${userId}`
     const budgetOf = (owner: string) => getBudget({ accountId, viewer: owner, videoId, generation }, ofVideo)
-    const [own, ofAllVideos, ofPlaces] = await Promise.all([
+    const [own, ofAllVideos, ofAddresses] = await Promise.all([
       budgetOf(viewer),
       // An address may have any number of viewers.
       userId === null ? undefined : getBudget({ accountId, viewer, videoId: ALL_VIDEOS, generation: 0 }, ofViewer),
-      // Without a userId a place has a budget, too: further OTPs there, and further addresses of a network, add little.
+      // Without a userId an address has a budget, too: further OTPs there, and further addresses of a network, add little.
       Promise.all(userId === null ? ipScopes(address).map((scope) => budgetOf(`address ${scope}`)) : []),
     ])
-    const ofVideoBudgets = [own, ...ofPlaces]
+    const ofVideoBudgets = [own, ...ofAddresses]
 
-    /** A place earns for each of its sessions that play now, up to three. */
-    const termsOf = ({ watchers }: Budget): Terms => ({
+    /** An address earns for each of its sessions that play now, up to three. */
+    const termsOf = ({ earningSessions }: Budget): Terms => ({
       ...ofVideo,
-      rate: ofVideo.rate * Math.min(Math.max(1, watchers.size), MAX_EARNING_SESSIONS),
+      rate: ofVideo.rate * Math.min(Math.max(1, earningSessions.size), MAX_EARNING_SESSIONS),
     })
 
-    function recordWatching() {
+    function recordPlaying() {
       const atS = nowS()
-      for (const place of ofPlaces) noteWatcher(place, sessionId, atS)
+      for (const budget of ofAddresses) noteSession(budget, sessionId, atS)
       for (const budget of ofVideoBudgets) earn(budget.balance, termsOf(budget), atS)
       if (ofAllVideos) earn(ofAllVideos.balance, ofViewer, atS)
     }
 
     return {
-      recordWatching,
+      recordPlaying,
       hasReleased: (window) => ofVideoBudgets.every(({ released }) => hasWindow(released, window)),
       takeWindow(window) {
-        recordWatching()
+        recordPlaying()
         const due = ofVideoBudgets.filter(({ released }) => !hasWindow(released, window))
         if (due.length === 0) return undefined
         const costS = windowDurationS(video, window)
@@ -142,51 +148,63 @@ export function createKeyPacing({ db, write, nowS }: { db: Db; write: Write; now
         )
         if (waitS > 0) return { waitMs: Math.ceil(1000 * waitS), maxRate: Math.min(ofVideo.rate, ofViewer.rate) }
         for (const budget of due) {
-          budget.balance.levelS -= costS
+          pay(budget, costS)
           budget.released = withWindow(budget.released, window)
         }
-        if (ofAllVideos) ofAllVideos.balance.levelS -= costS
+        if (ofAllVideos) pay(ofAllVideos, costS)
         return undefined
       },
     }
   }
 
-  async function save(): Promise<void> {
-    const changed = [...budgets.values()].filter(hasChanged)
-    for (let first = 0; first < changed.length; first += SAVE_BATCH_SIZE) {
-      const rows = changed.slice(first, first + SAVE_BATCH_SIZE).map((budget) => ({ budget, row: toRow(budget) }))
-      await write(async (tx) => {
-        for (const { row } of rows) await saveKeyBudget(tx, row)
-      })
-      for (const { budget, row } of rows) budget.saved = { levelS: row.levelS, earnedAtS: row.earnedAtS }
-    }
-    const forgottenBeforeS = nowS() - FORGET_AFTER_S
-    for (const [name, budget] of budgets) if (budget.usedAtS < forgottenBeforeS && !hasChanged(budget)) budgets.delete(name)
-  }
-
-  return { budgetsOf, save }
+  return { budgetsOf, save: budgets.save }
 }
 
-/** Notes that a session watches, and forgets those that no longer do. */
-function noteWatcher({ watchers }: Budget, sessionId: string, atS: number): void {
-  watchers.delete(sessionId) // so that the first ones are those that have not earned for the longest time
-  watchers.set(sessionId, atS)
-  for (const [id, lastS] of watchers) {
+/** Notes that a session plays, and forgets those that no longer do. */
+function noteSession({ earningSessions }: Budget, sessionId: string, atS: number): void {
+  earningSessions.delete(sessionId) // so that the first ones are those that have not earned for the longest time
+  earningSessions.set(sessionId, atS)
+  for (const [id, lastS] of earningSessions) {
     if (lastS > atS - LEASE_S) break
-    watchers.delete(id)
+    earningSessions.delete(id)
   }
+}
+
+function pay(budget: Budget, costS: number): void {
+  budget.balance.levelS -= costS
+  budget.unsavedS += costS
 }
 
 /** What nothing was taken from need not be saved: a program may come from thousands of addresses. */
-function hasChanged({ key, balance, released, saved }: Budget): boolean {
-  if (!saved && released.length === 0 && key.videoId !== ALL_VIDEOS) return false
-  return saved?.levelS !== balance.levelS || saved.earnedAtS !== balance.earnedAtS
+function toChange({ key, balance, released, saved, version, unsavedS }: Budget): BudgetChange | undefined {
+  if (!saved && released.length === 0 && key.videoId !== ALL_VIDEOS) return undefined
+  if (saved?.levelS === balance.levelS && saved.earnedAtS === balance.earnedAtS) return undefined
+  const usedAtS = Math.floor(balance.earnedAtS)
+  return { row: { ...key, ...balance, released: Buffer.from(released), usedAtS, version }, paidS: unsavedS }
+}
+
+function onWritten(budget: Budget, { row, paidS }: BudgetChange): void {
+  budget.saved = { levelS: row.levelS, earnedAtS: row.earnedAtS }
+  budget.version = row.version + 1
+  budget.unsavedS -= paidS
+  budget.maybeSaved = undefined
+}
+
+/** Another server has released keys: they are paid for as well as those that were released here. What both have earned is earned once. */
+function mergeRow(budget: Budget, row: KeyBudgetRow): void {
+  const { levelS, earnedAtS, version } = row
+  const { maybeSaved } = budget
+  if (maybeSaved?.row.levelS === levelS && maybeSaved.row.earnedAtS === earnedAtS) {
+    onWritten(budget, maybeSaved)
+    return
+  }
+  budget.balance = { levelS: levelS - budget.unsavedS, earnedAtS }
+  budget.released = joinWindows(budget.released, row.released)
+  budget.saved = { levelS, earnedAtS }
+  budget.version = version
+  budget.maybeSaved = undefined
 }
 
 function nameOf({ accountId, videoId, generation, viewer }: BudgetKey): string {
   return `${accountId} ${videoId} ${generation} ${viewer}`
-}
-
-function toRow({ key, balance, released, usedAtS }: Budget): KeyBudgetRow {
-  return { ...key, ...balance, released: Buffer.from(released), usedAtS: Math.floor(usedAtS) }
 }

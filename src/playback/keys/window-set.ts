@@ -11,3 +11,10 @@ export function withWindow(windows: Buffer, window: number): Buffer {
   set[byte] = (set[byte] ?? 0) | (1 << (window & 7))
   return set
 }
+
+/** The windows that are in one of the sets. */
+export function joinWindows(a: Buffer, b: Buffer): Buffer {
+  const joined = Buffer.alloc(Math.max(a.length, b.length))
+  for (let byte = 0; byte < joined.length; byte++) joined[byte] = (a[byte] ?? 0) | (b[byte] ?? 0)
+  return joined
+}

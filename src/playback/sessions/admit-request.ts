@@ -62,7 +62,7 @@ export function recordVisit(
 ): void {
   session.lastSeenAtS = nowS()
   session.address = address
-  suspicions.recordPlace(session.row, address)
+  suspicions.recordAddress(session.row, address)
 }
 
 /** No player sends proofs this fast, so a program uses the key of a viewer's browser. Logged once a minute, without ids that allow playback. */

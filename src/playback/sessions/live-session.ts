@@ -1,10 +1,12 @@
 import type { KeyObject } from 'node:crypto'
 import type { PlaybackSessionRow } from '../../db/tables.ts'
+import type { WriteBehind } from '../../db/write-behind.ts'
 import type { TokenBucket } from '../../rate-limits/token-bucket.ts'
+import { joinWindows } from '../keys/window-set.ts'
 import { LEASE_S } from '../lease.ts'
 import { END_REASONS, type EndReason, PlaybackRefusal } from '../refusal.ts'
 import type { ReplayWindow } from './proof.ts'
-import type { Watching } from './watched-seconds.ts'
+import type { WatchedCounter } from './watched-seconds.ts'
 
 /** A session in memory: its row, and what need not be stored because a restart makes every older proof stale. */
 export type LiveSession = {
@@ -19,14 +21,12 @@ export type LiveSession = {
   /** When the log last warned that it sends too many proofs. */
   warnedAtS: number
   lastSeenAtS: number
-  /** When a request last named it, with a valid proof or without. */
-  usedAtS: number
-  /** When its page sent `leave`; null once a page is open again. This and `lastSeenAtS` are newer than the row until `saveSessions`. */
+  /** When its page sent `leave`; null once a page is open again. This and `lastSeenAtS` are newer than the row until they are saved. */
   leftAtS: number | null
   /** Where the viewer was at the last beat, and whether it played. */
   positionS: number
   isPlaying: boolean
-  watching: Watching
+  watched: WatchedCounter
   /** When it last asked for a key that its budget had not released before. */
   newKeyAtS: number
   /** Where its last proof came from. */
@@ -51,11 +51,22 @@ export function isWatching({ row, leftAtS, lastSeenAtS, isPlaying }: LiveSession
 }
 
 /** The sessions that are in use, in memory. */
-export type LiveSessions = Map<string, LiveSession>
+export type LiveSessions = Pick<WriteBehind<LiveSession>, 'get' | 'has' | 'values'>
 
 /** Applies a committed end to the session in memory. The first reason is kept. */
 export function recordEnd(session: LiveSession, endedAtS: number, endReason: EndReason): void {
-  if (session.row.endedAtS === null) session.row = { ...session.row, endedAtS, endReason }
+  const { row } = session
+  if (row.endedAtS === null) session.row = { ...row, endedAtS, endReason, version: row.version + 1 }
+}
+
+/** Adds what its row has from another server, or from another request of this one, to the session in memory. */
+export function mergeRow(session: LiveSession, row: PlaybackSessionRow): void {
+  const before = session.row
+  if (row.lastSeenAtS > session.lastSeenAtS) Object.assign(session, { lastSeenAtS: row.lastSeenAtS, leftAtS: row.leftAtS })
+  session.watched.windows = joinWindows(session.watched.windows, row.keyWindows ?? Buffer.alloc(0))
+  session.row = { ...row, viewedAtS: row.viewedAtS ?? before.viewedAtS }
+  // An end that was committed after the row was read is known here already.
+  if (before.endedAtS !== null) recordEnd(session, before.endedAtS, endReasonOf(before))
 }
 
 /** For what was waited for since the request was admitted. @throws PlaybackRefusal `session-ended` when it was ended meanwhile */

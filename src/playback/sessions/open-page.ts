@@ -26,11 +26,11 @@ export async function openPage(deps: Pick<SessionDeps, 'write' | 'nowS'>, sessio
   Object.assign(session, { pages, seqs: newReplayWindow() })
   acceptSeq(session.seqs, proof.seq)
   try {
-    await deps.write((tx) => setPages(tx, session.row.id, pages))
+    const version = await deps.write((tx) => setPages(tx, session.row.id, pages))
+    session.row = { ...session.row, leftAtS: null, version: version ?? session.row.version }
   } catch (error) {
     Object.assign(session, before)
     throw error
   }
-  session.row = { ...session.row, leftAtS: null }
   session.leftAtS = null
 }

@@ -1,11 +1,12 @@
 import type { Logger } from 'pino'
 import type { Db } from '../../db/database.ts'
 import type { Write } from '../../db/write.ts'
-import type { Viewings } from '../../viewers/viewing.ts'
+import type { WriteBehind } from '../../db/write-behind.ts'
+import type { Viewings } from '../../viewers/saved-viewings.ts'
 import type { PlayableVideos } from '../media/playable-video.ts'
 import type { Countries } from '../rules/countries.ts'
 import type { Suspicions } from '../suspicion/suspicion.ts'
-import type { LiveSessions } from './live-session.ts'
+import type { LiveSession } from './live-session.ts'
 import type { Nonces } from './proof.ts'
 import type { ServerKeys } from './server-key.ts'
 import type { SessionRefusals } from './session-refusals.ts'
@@ -24,7 +25,7 @@ export type SessionDeps = {
   suspicions: Suspicions
   sessionRefusals: SessionRefusals
   viewings: Viewings
-  sessions: LiveSessions
+  sessions: WriteBehind<LiveSession>
   countries: Countries
   /** Whether valid proofs are rate-limited; not when `REELGATE_LIMITS` is off. */
   isRateLimited: boolean

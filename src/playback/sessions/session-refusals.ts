@@ -1,5 +1,6 @@
 import type { Write } from '../../db/write.ts'
-import { addSessionRefusals, type SessionRefusal } from '../suspicion/refusal-store.ts'
+import { createWriteBehind } from '../../db/write-behind.ts'
+import { addSessionRefusal, type SessionRefusal } from '../suspicion/refusal-store.ts'
 import type { LiveSession } from './live-session.ts'
 
 // What sessions are refused while they play, for their owner. A player that waits asks every few seconds, so refusals are counted in
@@ -14,28 +15,25 @@ export type SessionRefusals = {
 const MAX_PENDING = 10_000
 
 export function createSessionRefusals({ write, nowS }: { write: Write; nowS(): number }): SessionRefusals {
-  let pending = new Map<string, SessionRefusal>()
-
+  const refusals = createWriteBehind<SessionRefusal, SessionRefusal>(
+    { write, nowS },
+    {
+      forgetAfterS: 0,
+      toChange: (refusal) => (refusal.count > 0 ? { ...refusal } : undefined),
+      async write(tx, refusal) {
+        await addSessionRefusal(tx, refusal)
+      },
+      onWritten(refusal, written) {
+        refusal.count -= written.count
+      },
+    },
+  )
   return {
-    count({ row, address }, code) {
-      const key = `${row.id} ${code}`
-      const known = pending.get(key)
-      if (known) known.count++
-      else if (pending.size < MAX_PENDING)
-        pending.set(key, { otpHash: row.otpHash, outcome: code, address, atS: nowS(), count: 1 })
+    count({ row: { id, otpHash }, address }, outcome) {
+      const name = `${id} ${outcome}`
+      if (refusals.size >= MAX_PENDING && !refusals.has(name)) return
+      refusals.getOrMake(name, () => ({ otpHash, outcome, address, atS: nowS(), count: 0 })).count++
     },
-
-    async save() {
-      if (pending.size === 0) return
-      const batch = pending
-      pending = new Map()
-      try {
-        await write((tx) => addSessionRefusals(tx, [...batch.values()]))
-      } catch (error) {
-        // What was counted meanwhile is a few seconds' worth.
-        pending = batch
-        throw error
-      }
-    },
+    save: refusals.save,
   }
 }

@@ -19,28 +19,32 @@ export async function findSessionOfOtp(db: Db, otpHash: Buffer): Promise<Playbac
   return db.selectFrom('playbackSession').selectAll().where('otpHash', '=', otpHash).executeTakeFirst()
 }
 
-/** A new page also clears that the viewer had left. */
-export async function setPages(tx: Db, sessionId: string, pages: readonly string[]): Promise<void> {
-  await tx
+/** A new page also clears that the viewer had left. @returns the row's version; undefined: it does not exist any more */
+export async function setPages(tx: Db, sessionId: string, pages: readonly string[]): Promise<number | undefined> {
+  const updated = await tx
     .updateTable('playbackSession')
-    .set({ pages: JSON.stringify(pages), leftAtS: null })
+    .set((row) => ({ pages: JSON.stringify(pages), leftAtS: null, version: row('version', '+', 1) }))
     .where('id', '=', sessionId)
-    .execute()
+    .returning('version')
+    .executeTakeFirst()
+  return updated?.version
 }
 
-export const saveLastSeen = prepared<{ id: string; lastSeenAtS: number; leftAtS: number | null }>()((db, value) =>
-  db
-    .updateTable('playbackSession')
-    .set({ lastSeenAtS: value('lastSeenAtS'), leftAtS: value('leftAtS') })
-    .where('id', '=', value('id')),
-)
+/** When a session was last seen or left and which keys it was given, with the version of its row that this started from. */
+export type SessionChange = Pick<PlaybackSessionRow, 'id' | 'version' | 'lastSeenAtS' | 'leftAtS' | 'keyWindows'>
 
-/** Saves which keys a session was given. */
-export const saveKeyWindows = prepared<{ id: string; keyWindows: Buffer }>()((db, value) =>
+/** Changes no row that has another version. */
+export const saveSession = prepared<SessionChange>()((db, value) =>
   db
     .updateTable('playbackSession')
-    .set({ keyWindows: value('keyWindows') })
-    .where('id', '=', value('id')),
+    .set((row) => ({
+      lastSeenAtS: value('lastSeenAtS'),
+      leftAtS: value('leftAtS'),
+      keyWindows: value('keyWindows'),
+      version: row('version', '+', 1),
+    }))
+    .where('id', '=', value('id'))
+    .where('version', '=', value('version')),
 )
 
 /** Marks that a session's view was counted. Changes no row when it was counted before. */
@@ -57,7 +61,7 @@ export async function endSession(tx: Db, sessionId: string, endedAtS: number, en
   await freeSlot(tx, sessionId)
   await tx
     .updateTable('playbackSession')
-    .set({ endedAtS, endReason })
+    .set((row) => ({ endedAtS, endReason, version: row('version', '+', 1) }))
     .where('id', '=', sessionId)
     .where('endedAtS', 'is', null)
     .execute()
@@ -73,7 +77,7 @@ export async function endSessionsOfVideos(
   await freeSlotsOfVideos(tx, videoIds)
   await tx
     .updateTable('playbackSession')
-    .set({ endedAtS, endReason })
+    .set((row) => ({ endedAtS, endReason, version: row('version', '+', 1) }))
     .where('videoId', 'in', videoIds)
     .where('endedAtS', 'is', null)
     .execute()
@@ -84,7 +88,7 @@ export async function endSessionsOfAccount(tx: Db, accountId: string, endedAtS: 
   await tx.deleteFrom('streamSlot').where('accountId', '=', accountId).execute()
   await tx
     .updateTable('playbackSession')
-    .set({ endedAtS, endReason: 'account-disabled' satisfies EndReason })
+    .set((row) => ({ endedAtS, endReason: 'account-disabled' satisfies EndReason, version: row('version', '+', 1) }))
     .where('accountId', '=', accountId)
     .where('endedAtS', 'is', null)
     .execute()
@@ -147,7 +151,7 @@ export async function endMatchingSessions(
   const { sessionId, userId, videoId, otpHash } = filter
   let update = tx
     .updateTable('playbackSession')
-    .set({ endedAtS, endReason })
+    .set((row) => ({ endedAtS, endReason, version: row('version', '+', 1) }))
     .where('accountId', '=', accountId)
     .where('endedAtS', 'is', null)
   if (sessionId !== undefined) update = update.where('id', '=', sessionId)

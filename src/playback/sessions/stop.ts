@@ -4,7 +4,8 @@ import type { Db } from '../../db/database.ts'
 import type { Write } from '../../db/write.ts'
 import { expireOtp } from '../otp-store.ts'
 import type { Countries } from '../rules/countries.ts'
-import type { Progress, Suspicions } from '../suspicion/suspicion.ts'
+import type { DrawnAndPlayed } from '../suspicion/session-evidence.ts'
+import type { Suspicions } from '../suspicion/suspicion.ts'
 import { isWatching, type LiveSessions, MAX_SILENT_S, recordEnd } from './live-session.ts'
 import {
   endMatchingSessions,
@@ -21,7 +22,7 @@ export type StopDeps = {
   write: Write
   nowS: () => number
   sessions: LiveSessions
-  suspicions: Pick<Suspicions, 'progressOf'>
+  suspicions: Pick<Suspicions, 'findDrawnAndPlayed'>
   countries: Countries
 }
 
@@ -29,7 +30,7 @@ export type StopDeps = {
 export type StopTarget = { sessionId: string } | { userId: string } | { videoId: string } | { otp: string }
 
 /** With what its keys allow to be played and its beats report as played; null after a restart, and when it has not been active for an hour. */
-export type ListedSession = LiveSessionRow & { [Seconds in keyof Progress]: number | null } & {
+export type ListedSession = LiveSessionRow & { [Seconds in keyof DrawnAndPlayed]: number | null } & {
   /** Where its OTP was redeemed; null: not known. */
   country: string | null
 }
@@ -54,8 +55,8 @@ export async function listSessions(
     .slice(0, limit)
   return Promise.all(
     rows.map(async (row) => {
-      const progress = suspicions.progressOf(row.id)
-      const [drawnS, playedS] = progress ? [Math.round(progress.drawnS), Math.round(progress.playedS)] : [null, null]
+      const media = suspicions.findDrawnAndPlayed(row.id)
+      const [drawnS, playedS] = media ? [Math.round(media.drawnS), Math.round(media.playedS)] : [null, null]
       return { ...row, drawnS, playedS, country: await findCountry(countries, row.address) }
     }),
   )

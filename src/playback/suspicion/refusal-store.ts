@@ -40,26 +40,24 @@ export type SessionRefusal = {
   count: number
 }
 
-/** Adds to what the sessions of these OTPs were refused: a row for each OTP and reason, next to the attempt that opened the session. */
-export async function addSessionRefusals(tx: Db, refusals: readonly SessionRefusal[]): Promise<void> {
-  for (const { otpHash, outcome, count, ...first } of refusals) {
-    const { numUpdatedRows } = await tx
-      .updateTable('redeemAttempt')
-      .set((row) => ({ attemptCount: row('attemptCount', '+', count) }))
-      .where('otpHash', '=', otpHash)
-      .where('outcome', '=', outcome)
-      .executeTakeFirst()
-    if (numUpdatedRows > 0n) continue
-    const opening = await tx
-      .selectFrom('redeemAttempt')
-      .select(['accountId', 'keyId', 'userAgent', 'embeddingHost'])
-      .where('otpHash', '=', otpHash)
-      .where('outcome', '=', 'opened')
-      .executeTakeFirst()
-    if (!opening) continue // its viewer was erased meanwhile
-    await tx
-      .insertInto('redeemAttempt')
-      .values({ ...opening, ...first, otpHash, outcome, attemptCount: count })
-      .execute()
-  }
+/** Adds to what the session of an OTP was refused: a row for each reason, next to the attempt that opened the session. */
+export async function addSessionRefusal(tx: Db, { otpHash, outcome, count, ...first }: SessionRefusal): Promise<void> {
+  const { numUpdatedRows } = await tx
+    .updateTable('redeemAttempt')
+    .set((row) => ({ attemptCount: row('attemptCount', '+', count) }))
+    .where('otpHash', '=', otpHash)
+    .where('outcome', '=', outcome)
+    .executeTakeFirst()
+  if (numUpdatedRows > 0n) return
+  const opening = await tx
+    .selectFrom('redeemAttempt')
+    .select(['accountId', 'keyId', 'userAgent', 'embeddingHost'])
+    .where('otpHash', '=', otpHash)
+    .where('outcome', '=', 'opened')
+    .executeTakeFirst()
+  if (!opening) return // its viewer was erased meanwhile
+  await tx
+    .insertInto('redeemAttempt')
+    .values({ ...opening, ...first, otpHash, outcome, attemptCount: count })
+    .execute()
 }
