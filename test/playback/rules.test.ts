@@ -65,9 +65,9 @@ test('an address is the same however it is written: shortened, in capitals, or I
   expect(refuses(readRules({ ipGeo: { block: ['::ffff:10.0.0.0/104'] } }), '10.255.0.1')).toBe('ipGeo.block')
 })
 
-const PLACES = ['DE', 'FR', 'US', '10.0.0.0/8', '10.1.0.0/16', '2001:db8::/32'] as const
-type PlaceName = (typeof PLACES)[number]
-const somePlace = fc.constantFrom(...PLACES)
+const LOCATIONS = ['DE', 'FR', 'US', '10.0.0.0/8', '10.1.0.0/16', '2001:db8::/32'] as const
+type LocationName = (typeof LOCATIONS)[number]
+const someLocation = fc.constantFrom(...LOCATIONS)
 const someViewer = fc.record({
   address: fc.constantFrom('10.0.0.1', '10.1.0.1', '192.0.2.1', '2001:db8::1', '2001:db9::1'),
   country: fc.option(fc.constantFrom('DE', 'FR', 'US', 'CH'), { nil: undefined }),
@@ -80,16 +80,16 @@ const INSIDE: Record<string, readonly string[]> = {
   '10.1.0.0/16': ['10.1.0.1'],
   '2001:db8::/32': ['2001:db8::1'],
 }
-const isAt = (viewer: SomeViewer, place: PlaceName) =>
-  viewer.country === place || INSIDE[place]?.includes(viewer.address) === true
+const isAt = (viewer: SomeViewer, location: LocationName) =>
+  viewer.country === location || INSIDE[location]?.includes(viewer.address) === true
 
 test('ipGeo: block takes from allow, except from block or, without one, from allow; a list in a list is all of it together', () => {
-  const someEntry = fc.oneof(somePlace, fc.array(somePlace, { minLength: 1, maxLength: 3 }))
+  const someEntry = fc.oneof(someLocation, fc.array(someLocation, { minLength: 1, maxLength: 3 }))
   const someList = fc.option(fc.array(someEntry, { maxLength: 4 }), { nil: undefined })
   fc.assert(
     fc.property(someList, someList, someList, someViewer, (allow = [], block = [], except = [], viewer) => {
       if (allow.length === 0 && block.length === 0) return
-      const within = (list: typeof allow) => list.some((entry) => [entry].flat().every((place) => isAt(viewer, place)))
+      const within = (list: typeof allow) => list.some((entry) => [entry].flat().every((location) => isAt(viewer, location)))
       const isBlocked = within(block) && !within(except)
       const isTakenOut = block.length === 0 && within(except)
       const may = (allow.length === 0 || within(allow)) && !isBlocked && !isTakenOut
@@ -108,7 +108,7 @@ test('ipGeoRules: the last match decides; where none matches, the opposite of th
     fc.property(someRules, someViewer, (rules, viewer) => {
       let may = !rules[0]?.action
       for (const { action, ipSet, countrySet } of rules) {
-        const matches = [ipSet, countrySet].every((set) => set.length === 0 || set.some((place) => isAt(viewer, place)))
+        const matches = [ipSet, countrySet].every((set) => set.length === 0 || set.some((location) => isAt(viewer, location)))
         if (matches) may = action
       }
       const sent = rules.map((rule) => ({ ...rule, action: String(rule.action) }))

@@ -6,14 +6,14 @@ import { type Countries, isCountry } from './countries.ts'
 import { readWhitelist, type Whitelist } from './whitelist.ts'
 
 /** The owner's rules for playback with an OTP: JSON in its row, and in the session's. */
-export type Rules = { whitelist?: Whitelist; ipGeo?: IpGeo; ipGeoRules?: readonly PlaceRule[] }
+export type Rules = { whitelist?: Whitelist; ipGeo?: IpGeo; ipGeoRules?: readonly LocationRule[] }
 
 /** A country (`DE`), or a range of addresses (`192.0.2.0/24`). */
-type Place = string
+type Location = string
 /** A nested list matches what all of its members match. */
-type IpGeo = Readonly<Partial<Record<(typeof LISTS)[number], readonly (Place | readonly Place[])[]>>>
+type IpGeo = Readonly<Partial<Record<(typeof LISTS)[number], readonly (Location | readonly Location[])[]>>>
 /** An empty set holds everyone. */
-type PlaceRule = Readonly<{ action: boolean; ipSet: readonly Place[]; countrySet: readonly Place[] }>
+type LocationRule = Readonly<{ action: boolean; ipSet: readonly Location[]; countrySet: readonly Location[] }>
 
 /** Where a viewer is. The country is undefined when it is not known; then none matches. */
 export type ViewerLocation = { address: string; country: string | undefined }
@@ -21,7 +21,7 @@ export type ViewerLocation = { address: string; country: string | undefined }
 const LISTS = ['allow', 'block', 'except'] as const
 const MAX_BYTES = 16 * 1024
 
-/** The rule that refuses a viewer at an address, as `placeRefusedBy` names it. */
+/** The rule that refuses a viewer at an address, by its name, such as `ipGeo.block`. */
 export async function findRefusingRule(countries: Countries, rules: Rules, address: string): Promise<string | undefined> {
   const country = needsCountry(rules) ? await countries.find(address) : undefined
   return findRefusingLocationRule(rules, { address, country })
@@ -39,7 +39,7 @@ export function findRefusingLocationRule({ ipGeo, ipGeoRules }: Rules, { address
 /** Each list makes exceptions to the one before it; without `block`, `except` makes them to `allow`. */
 function findRefusingList({ allow, block, except }: IpGeo, viewer: Viewer): string | undefined {
   const isIn = (list: NonNullable<typeof allow>) =>
-    list.some((entry) => (typeof entry === 'string' ? isAt(viewer, entry) : entry.every((place) => isAt(viewer, place))))
+    list.some((entry) => (typeof entry === 'string' ? isAt(viewer, entry) : entry.every((location) => isAt(viewer, location))))
   if (allow && !isIn(allow)) return 'ipGeo.allow'
   const isExcepted = except !== undefined && isIn(except)
   if (block) return isIn(block) && !isExcepted ? 'ipGeo.block' : undefined
@@ -47,21 +47,21 @@ function findRefusingList({ allow, block, except }: IpGeo, viewer: Viewer): stri
 }
 
 /** The last rule that matches decides. Where none does, the opposite of what the first one says: a list that begins by allowing allows no others. */
-function findRefusingOrderedRule(rules: readonly PlaceRule[], viewer: Viewer): string | undefined {
-  const holds = (set: readonly Place[]) => set.length === 0 || set.some((place) => isAt(viewer, place))
+function findRefusingOrderedRule(rules: readonly LocationRule[], viewer: Viewer): string | undefined {
+  const holds = (set: readonly Location[]) => set.length === 0 || set.some((location) => isAt(viewer, location))
   const last = rules.findLastIndex(({ ipSet, countrySet }) => holds(ipSet) && holds(countrySet))
   const isAllowed = last === -1 ? rules[0]?.action === false : rules[last]?.action === true
   if (isAllowed) return undefined
   return last === -1 ? 'ipGeoRules' : `ipGeoRules[${last}]`
 }
 
-/** Whereabouts with the address read once: it may be compared with hundreds of places. */
+/** Whereabouts with the address read once: it may be compared with hundreds of locations. */
 type Viewer = { groups: readonly number[]; country: string | undefined }
 
-/** Compares numbers: a `BlockList` for each place took 20 µs. */
-function isAt({ groups, country }: Viewer, place: Place): boolean {
-  if (isCountry(place)) return place === country
-  const [network = '', bits] = place.split('/')
+/** Compares numbers: a `BlockList` for each location took 20 µs. */
+function isAt({ groups, country }: Viewer, location: Location): boolean {
+  if (isCountry(location)) return location === country
+  const [network = '', bits] = location.split('/')
   const first = parseIpGroups(network)
   return first.length === groups.length && first.every((group, n) => isSameBefore(Number(bits) - 16 * n, group, groups[n] ?? 0))
 }
@@ -73,8 +73,8 @@ function isSameBefore(bits: number, one: number, other: number): boolean {
 
 /** Whether a country decides anything. */
 function needsCountry({ ipGeo = {}, ipGeoRules = [] }: Rules): boolean {
-  const places = [...Object.values(ipGeo).flat(2), ...ipGeoRules.flatMap(({ countrySet }) => countrySet)]
-  return places.some(isCountry)
+  const locations = [...Object.values(ipGeo).flat(2), ...ipGeoRules.flatMap(({ countrySet }) => countrySet)]
+  return locations.some(isCountry)
 }
 
 type GivenRules = Readonly<Record<string, unknown>>
@@ -133,10 +133,10 @@ function readIpGeo(given: unknown): Pick<Rules, 'ipGeo'> {
   return lists.length === 0 ? {} : { ipGeo }
 }
 
-function readEntry(name: string, entry: unknown): Place | Place[] {
-  if (!Array.isArray(entry)) return readPlace(name, entry)
+function readEntry(name: string, entry: unknown): Location | Location[] {
+  if (!Array.isArray(entry)) return readLocation(name, entry)
   if (entry.length === 0) throw new Failure('invalid', `${name}: a list in the list has at least one member.`)
-  return entry.map((place) => readPlace(name, place))
+  return entry.map((location) => readLocation(name, location))
 }
 
 /** `actions` is what many sites send for `action`. */
@@ -151,10 +151,10 @@ const ACTIONS: readonly (readonly [unknown, boolean])[] = [
 function readIpGeoRules(given: unknown): Pick<Rules, 'ipGeoRules'> {
   if (!Array.isArray(given))
     throw new Failure('invalid', 'ipGeoRules is a list, such as [{"action":true,"ipSet":[],"countrySet":["DE"]}].')
-  return given.length === 0 ? {} : { ipGeoRules: given.map((rule, index) => readPlaceRule(`ipGeoRules[${index}]`, rule)) }
+  return given.length === 0 ? {} : { ipGeoRules: given.map((rule, index) => readLocationRule(`ipGeoRules[${index}]`, rule)) }
 }
 
-function readPlaceRule(name: string, given: unknown): PlaceRule {
+function readLocationRule(name: string, given: unknown): LocationRule {
   // A misspelt set would be an empty one, which holds everyone.
   if (!hasOnlyKeys(given, RULE_KEYS)) throw new Failure('invalid', `${name} is an object with action, ipSet and countrySet.`)
   if (given.action !== undefined && given.actions !== undefined)
@@ -166,19 +166,19 @@ function readPlaceRule(name: string, given: unknown): PlaceRule {
   const countrySet = readSet(`${name}.countrySet`, given.countrySet)
   const country = ipSet.find(isCountry)
   if (country) throw new Failure('invalid', `${name}.ipSet has the country ${country}, which belongs into countrySet.`)
-  const address = countrySet.find((place) => !isCountry(place))
+  const address = countrySet.find((location) => !isCountry(location))
   if (address) throw new Failure('invalid', `${name}.countrySet has the address ${address}, which belongs into ipSet.`)
   return { action, ipSet, countrySet }
 }
 
-function readSet(name: string, given: unknown): Place[] {
+function readSet(name: string, given: unknown): Location[] {
   const set = given ?? []
   if (!Array.isArray(set)) throw new Failure('invalid', `${name} is a list.`)
-  return set.map((place) => readPlace(name, place))
+  return set.map((location) => readLocation(name, location))
 }
 
 /** @returns a country, or a range of addresses in CIDR form */
-function readPlace(name: string, given: unknown): Place {
+function readLocation(name: string, given: unknown): Location {
   const text = typeof given === 'string' ? given.trim() : ''
   if (isCountry(text.toUpperCase())) return text.toUpperCase()
   const range = readRange(text)

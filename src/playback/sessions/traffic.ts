@@ -33,17 +33,17 @@ export function createTrafficMeter(sessions: LiveSessions, nowS: () => number): 
   return {
     take(address, { videoId, plan }, sizeBytes) {
       const weight = sizeBytes / maxVideoBytes(plan)
-      const places = ipScopes(address).flatMap((scope, n) => {
+      const scopes = ipScopes(address).flatMap((scope, n) => {
         const counter = counters[n]
         return counter ? [{ ...counter, scope, name: `${scope} ${videoId}` }] : []
       })
-      for (const { windows, copies, scope, name } of places) {
+      for (const { windows, copies, scope, name } of scopes) {
         // Counting reads all sessions, so it is done only for the few that get this far.
         if (!windows.isExhausted(name, copies)) continue
         const limit = copies * Math.max(1, countSessions(scope, videoId))
         if (windows.isExhausted(name, limit)) return windows.take(name, limit, weight).waitS
       }
-      for (const { windows, name } of places) windows.take(name, Number.POSITIVE_INFINITY, weight)
+      for (const { windows, name } of scopes) windows.take(name, Number.POSITIVE_INFINITY, weight)
       return undefined
     },
   }
