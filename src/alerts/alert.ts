@@ -1,5 +1,6 @@
 import type { Db } from '../db/database.ts'
 import type { Write } from '../db/write.ts'
+import { DAY_S } from '../time.ts'
 import { addAccountEvent, addVideoEvents } from '../webhooks/outbox.ts'
 import {
   type AlertFilter,
@@ -29,7 +30,6 @@ export type Alert = {
   numbers: Readonly<Record<string, number | string>>
 }
 
-const DAY_S = 24 * 3600
 /** Of one account, so that an attack does not fill the disk and the owner's inbox. */
 const MAX_ALERTS_A_DAY = 1_000
 /** Rows in one transaction, so few that other writes are not delayed. */

@@ -1,8 +1,7 @@
 import type { Db } from '../db/database.ts'
 import type { AlertRow, MailRow } from '../db/tables.ts'
+import { DAY_S } from '../time.ts'
 import { parseVideoIds } from './alert-store.ts'
-
-const DAY_S = 24 * 3600
 
 /** Adds the e-mail about the alerts of a day and cause, unless there is one already. */
 export async function insertAlertMail(tx: Db, mail: Pick<MailRow, 'day' | 'cause' | 'dueAtS'>): Promise<void> {

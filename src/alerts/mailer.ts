@@ -4,6 +4,7 @@ import type { Db } from '../db/database.ts'
 import type { Write } from '../db/write.ts'
 import { Failure } from '../errors.ts'
 import { type Dispatcher, type Job, startDispatcher } from '../jobs/dispatcher.ts'
+import { DAY_S } from '../time.ts'
 import { beginAttempt, type DueMail, endAttempt, findDueMail, listAlertsOfMail } from './mail-store.ts'
 import { MAX_MAILED, type MailText, writeAlertMail, writeNotice } from './mail-text.ts'
 import { sendMail } from './smtp.ts'
@@ -15,7 +16,6 @@ export type MailerDeps = {
   log: Logger
 }
 
-const DAY_S = 24 * 3600
 /** After each attempt that failed. The last one is made within a day: later the alert is no news. */
 const RETRY_DELAYS_S = [60, 300, 1_800, 7_200, 21_600, 36_000]
 const MAX_ATTEMPTS = RETRY_DELAYS_S.length + 1

@@ -2,6 +2,7 @@ import { listStorageLimits } from '../accounts/account-store.ts'
 import { sumStoredBytes } from '../accounts/storage-store.ts'
 import type { Db } from '../db/database.ts'
 import type { Write } from '../db/write.ts'
+import { DAY_S } from '../time.ts'
 import { listOldestRetries } from '../webhooks/delivery-store.ts'
 import { recordAlert } from './alert.ts'
 import { findFirstAccount, listEndingKeys } from './alert-store.ts'
@@ -9,7 +10,6 @@ import type { OperationsCause } from './cause.ts'
 
 // What the operator should look at. Each is a row for a day, like an alert of playback.
 
-const DAY_S = 24 * 3600
 export const KEY_WARNING_S = 14 * DAY_S
 export const MAX_BACKUP_AGE_S = 7 * DAY_S
 /** How long a webhook's retry may be due. */

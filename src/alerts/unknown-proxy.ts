@@ -1,13 +1,12 @@
 import type { Logger } from 'pino'
 import type { Db } from '../db/database.ts'
 import type { Write } from '../db/write.ts'
+import { DAY_S } from '../time.ts'
 import { findFirstAccount } from './alert-store.ts'
 import type { OperationsCause } from './cause.ts'
 import { recordOperationsAlert } from './operations.ts'
 
 export const UNKNOWN_PROXY: OperationsCause = 'proxy-unknown'
-
-const DAY_S = 24 * 3600
 
 export type UnknownProxyDeps = { db: Db; write: Write; nowS: () => number; log: Logger }
 

@@ -5,6 +5,7 @@ import type { Db } from '../db/database.ts'
 import type { EncodeCounters } from '../encode/encode-counters.ts'
 import type { LiveSessions } from '../playback/sessions/live-session.ts'
 import { countOpenChunks } from '../progress/progress-store.ts'
+import { DAY_S } from '../time.ts'
 import { countOpenDeliveries, listOldestRetries } from '../webhooks/delivery-store.ts'
 import { countDisabledWebhooks } from '../webhooks/webhook-store.ts'
 import { findLastBackup } from './backup/last-backup.ts'
@@ -19,7 +20,6 @@ export type StateDeps = {
 }
 
 const ACTIVE_S = 60
-const DAY_S = 24 * 3600
 
 /** What the metrics show of the server at the moment. What only the database knows is left out while it does not answer. */
 export async function readServerState({ config, slowQueryDb: db, sessions, counters, nowS, wallNowS }: StateDeps) {

@@ -2,6 +2,7 @@ import { ACCOUNT_ID_UNINDEXED } from '../catalogue/video-store.ts'
 import type { Db } from '../db/database.ts'
 import { prepared } from '../db/prepared.ts'
 import type { NewOtp } from '../db/tables.ts'
+import { DAY_S } from '../time.ts'
 
 type OtpToIssue = Omit<Required<NewOtp>, 'spentAtS' | 'reusedAtS'>
 
@@ -182,8 +183,6 @@ export async function recordReuse(tx: Db, hash: Buffer, nowS: number): Promise<b
     .executeTakeFirst()
   return updated.numUpdatedRows > 0n
 }
-
-const DAY_S = 24 * 3600
 
 /**
  * Removes some of the OTPs without a session that expired before a time, or were spent a day before it. The records of their redeems are

@@ -1,3 +1,4 @@
+import { DAY_S } from '../time.ts'
 import { removeOldViewerNames } from '../viewers/viewer-store.ts'
 import { removeOldViewingDays, removeOldViewings } from '../viewers/viewing-store.ts'
 import { removeOldKeyBudgets } from './keys/key-budget-store.ts'
@@ -6,10 +7,9 @@ import type { PlaybackDeps } from './playback-deps.ts'
 import { removeOldSessions } from './sessions/session-store.ts'
 import { removeOldSlots } from './sessions/stream-slot-store.ts'
 
-const KEEP_SESSIONS_S = 24 * 3600
-const KEEP_KEY_BUDGETS_S = 24 * 3600
-const KEEP_OTPS_S = 7 * 24 * 3600
-const DAY_S = 24 * 3600
+const KEEP_SESSIONS_S = DAY_S
+const KEEP_KEY_BUDGETS_S = DAY_S
+const KEEP_OTPS_S = 7 * DAY_S
 /** Rows in one transaction, so few that other writes are not delayed. */
 const BATCH_SIZE = 500
 

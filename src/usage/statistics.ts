@@ -1,12 +1,12 @@
 import type { Db } from '../db/database.ts'
 import { Failure } from '../errors.ts'
+import { DAY_S, isDay, utcDay } from '../time.ts'
 import { getStorageOfDays } from './storage.ts'
-import { isDay, KEPT_DAYS, utcDay } from './usage.ts'
+import { KEPT_DAYS } from './usage.ts'
 import { listMostViewed, listUsageOfDays } from './usage-store.ts'
 
 // What an owner's charts show, from the counters of views and bytes, and the measurements of storage.
 
-const DAY_S = 24 * 3600
 const MOST_VIEWED = 20
 
 export type StatisticsDeps = { slowQueryDb: Db; wallNowS: () => number }

@@ -2,12 +2,11 @@ import { listAccountIds } from '../accounts/account-store.ts'
 import { sumStorage, sumStoredBytes } from '../accounts/storage-store.ts'
 import type { Db } from '../db/database.ts'
 import type { Write } from '../db/write.ts'
-import { KEPT_DAYS, utcDay } from './usage.ts'
+import { DAY_S, utcDay } from '../time.ts'
+import { KEPT_DAYS } from './usage.ts'
 import { listStorageOfDays, removeStorageBefore, setStorageOfDay } from './usage-store.ts'
 
 // What the videos of an account take on the disk: now, and as measured on the days before.
-
-const DAY_S = 24 * 3600
 
 /** The bytes that an account's videos take now, those in the trash apart. */
 export async function getStorage({ slowQueryDb }: { slowQueryDb: Db }, accountId: string) {

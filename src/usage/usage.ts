@@ -4,6 +4,7 @@ import type { Write } from '../db/write.ts'
 import { createWriteBehind } from '../db/write-behind.ts'
 import { Failure } from '../errors.ts'
 import { markViewed } from '../playback/sessions/session-store.ts'
+import { DAY_S, isDay, utcDay } from '../time.ts'
 import {
   addVideoUsage,
   addViews,
@@ -50,7 +51,6 @@ export type Usage = {
   eraseViewer(viewer: Pick<UsageKey, 'accountId' | 'userId'>): Promise<void>
 }
 
-const DAY_S = 24 * 3600
 /** Rows in one transaction, so few that other writes are not delayed. */
 const BATCH_SIZE = 250
 
@@ -181,14 +181,4 @@ async function unname(write: Write, rows: readonly UsageKey[]): Promise<void> {
     await write(async (tx) => {
       for (const row of rows.slice(first, first + BATCH_SIZE)) await unnameUsage(tx, row)
     })
-}
-
-export function utcDay(atS: number): string {
-  return new Date(atS * 1000).toISOString().slice(0, 10)
-}
-
-export function isDay(text: string): boolean {
-  if (!/^\d{4}-\d\d-\d\d$/.test(text)) return false
-  const day = new Date(`${text}T00:00:00Z`)
-  return !Number.isNaN(day.getTime()) && day.toISOString().startsWith(text)
 }

@@ -8,6 +8,7 @@ import { foldCase } from '../db/fold-case.ts'
 import type { ConsoleUserRow, SignInRow } from '../db/tables.ts'
 import type { Write } from '../db/write.ts'
 import { Failure } from '../errors.ts'
+import { DAY_S } from '../time.ts'
 import type { SignedIn } from './authenticate.ts'
 import { notify } from './notice.ts'
 import { listPasskeys, removePasskeysOfUser } from './passkey-store.ts'
@@ -41,7 +42,6 @@ export type Browser = { address: string; userAgent: string; oldToken: string | u
 /** The token exists in the browser alone; the database has its SHA-256. */
 export type NewSignIn = { token: string; expiresAtS: number }
 
-const DAY_S = 24 * 3600
 const LIFE_S = 30 * DAY_S
 /** Until the person has set a password or a passkey. */
 const LINK_LIFE_S = DAY_S

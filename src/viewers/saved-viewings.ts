@@ -2,6 +2,7 @@ import type { Db } from '../db/database.ts'
 import type { ViewingDayRow, ViewingRow } from '../db/tables.ts'
 import type { Write } from '../db/write.ts'
 import { createWriteBehind, type Merge } from '../db/write-behind.ts'
+import { DAY_S } from '../time.ts'
 import { addVideoEvents } from '../webhooks/outbox.ts'
 import { decodeIntervals, encodeIntervals, type Intervals, joinIntervals, sumIntervals, wholeSeconds } from './intervals.ts'
 import { findViewing, findViewingDay, markCompleted, saveViewing, saveViewingDay, type ViewingKey } from './viewing-store.ts'
@@ -47,7 +48,6 @@ type ViewingChange = {
   additions: number
 }
 
-const DAY_S = 24 * 3600
 /** Of a video's whole seconds: a viewer who has watched this much has watched it, since few watch the credits. */
 const COMPLETED_SHARE = 0.9
 

@@ -3,6 +3,7 @@ import { listExisting } from '../catalogue/video-store.ts'
 import type { Db } from '../db/database.ts'
 import type { Write } from '../db/write.ts'
 import { Failure, videoNotFound } from '../errors.ts'
+import { DAY_S, isDay, utcDay } from '../time.ts'
 import { decodeIntervals, pairsOf } from './intervals.ts'
 import type { Viewings } from './saved-viewings.ts'
 import {
@@ -21,7 +22,6 @@ import {
 
 export type ViewersDeps = { db: Db }
 
-const DAY_S = 24 * 3600
 /** Rows of one file, which is made in memory. */
 const MAX_DAY_ROWS = 100_000
 
@@ -76,7 +76,7 @@ export async function listWatchedDays(
   const rows = await listViewingDays(db, accountId, { fromDay, toDay, limit: MAX_DAY_ROWS + 1 })
   if (rows.length > MAX_DAY_ROWS)
     throw new Failure('too-large', `These days have more than ${MAX_DAY_ROWS} rows. Ask for fewer days at a time.`)
-  return rows.map(({ day, ...row }) => ({ date: new Date(day * DAY_S * 1000).toISOString().slice(0, 10), ...row }))
+  return rows.map(({ day, ...row }) => ({ date: utcDay(day * DAY_S), ...row }))
 }
 
 /**
@@ -100,9 +100,8 @@ export async function listWatchers(
 }
 
 function parseDay(text: string): number {
-  const timeMs = /^\d{4}-\d\d-\d\d$/.test(text) ? Date.parse(`${text}T00:00:00Z`) : Number.NaN
-  if (Number.isNaN(timeMs)) throw new Failure('invalid', 'from and to are days such as 2026-11-21.')
-  return timeMs / 1000 / DAY_S
+  if (!isDay(text)) throw new Failure('invalid', 'from and to are days such as 2026-11-21.')
+  return Date.parse(text) / 1000 / DAY_S
 }
 
 export type EraseDeps = {

@@ -3,6 +3,7 @@ import { Value } from 'typebox/value'
 import { Failure } from '../errors.ts'
 import { parseJson } from '../json.ts'
 import { type OutboundPolicy, parseOutboundUrl } from '../outbound/policy.ts'
+import { utcDay } from '../time.ts'
 
 /** An entry of `annotate`: validated and clamped. */
 export type Watermark = TextWatermark | ImageWatermark
@@ -195,7 +196,7 @@ function onOneLine(text: string): string {
 
 /** A watermark as it is shown now: `{ip}` is where the viewer's request came from, `{date}` the day in UTC. */
 export function fillForSession(watermark: TextWatermark, { address, nowS }: { address: string; nowS: number }): TextWatermark {
-  const date = new Date(nowS * 1000).toISOString().slice(0, 10)
+  const date = utcDay(nowS)
   return { ...watermark, text: watermark.text.replaceAll('{ip}', address).replaceAll('{date}', date) }
 }
 

@@ -3,6 +3,7 @@ import { changeAccount, getAccountById } from '../../accounts/account.ts'
 import type { AccountDeps } from '../../accounts/api-key.ts'
 import { AUDIT_LOG_S } from '../../audit/audit-log.ts'
 import { TRASH_S } from '../../catalogue/trash.ts'
+import { DAY_S } from '../../time.ts'
 import type { StatisticsDeps } from '../../usage/statistics.ts'
 import { getStorage } from '../../usage/storage.ts'
 import { KEPT_DAYS } from '../../usage/usage.ts'
@@ -10,8 +11,6 @@ import { authenticateRequest } from '../server/caller.ts'
 import type { App } from '../wire/app-type.ts'
 import { Flag, isOnIfGiven } from '../wire/flag.ts'
 import { isoTime } from '../wire/iso-time.ts'
-
-const DAY_S = 24 * 3600
 
 const WhenFull = Type.Union([Type.Literal('refuse'), Type.Literal('stop-oldest')])
 
