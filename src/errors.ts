@@ -1,25 +1,14 @@
-/** The kinds of error that a caller may see. `http/` maps each to a status and a body, once per interface. */
-export type FailureKind =
-  | 'invalid'
-  | 'unauthenticated'
-  | 'forbidden'
-  | 'over-quota'
-  | 'sign-in-again'
-  | 'not-found'
-  | 'method-not-allowed'
-  | 'timeout'
-  | 'conflict'
-  | 'too-large'
-  | 'unsupported'
-  | 'limited'
-  | 'unavailable'
+import { type ErrorCode, FAILURES } from './error-catalogue.ts'
+
+/** The kinds of error that a caller may see. */
+export type FailureKind = Exclude<ErrorCode, 'internal'>
 
 /** An error for the caller: what was expected, what happened, what to do. Everything else that is thrown is a bug. */
 export class Failure extends Error {
   readonly kind: FailureKind
   /** When the same may succeed, where that is known. */
   readonly retryAfterS: number | undefined
-  constructor(kind: FailureKind, message: string, options?: ErrorOptions & { retryAfterS?: number }) {
+  constructor(kind: FailureKind, message: string = FAILURES[kind].sentence, options?: ErrorOptions & { retryAfterS?: number }) {
     super(message, options)
     this.kind = kind
     this.retryAfterS = options?.retryAfterS

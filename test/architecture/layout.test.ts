@@ -29,7 +29,8 @@ const BELOW = ['crypto', 'db', 'storage', 'jobs', 'outbound', 'net', 'sandbox']
 
 /** What a folder of src/, or a file beside the folders, may import; inside a folder everything may. */
 const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
-  'errors.ts': [],
+  'error-catalogue.ts': [],
+  'errors.ts': ['error-catalogue.ts'],
   'json.ts': [],
   'limit-bytes.ts': [],
   'mail-address.ts': [],
@@ -43,6 +44,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     FEATURES.map((folder) => [
       folder,
       [
+        'error-catalogue.ts',
         'errors.ts',
         'config',
         'format-size.ts',
@@ -56,7 +58,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
       ],
     ]),
   ),
-  http: ['errors.ts', 'config', 'json.ts', 'program-name.ts', 'time.ts', 'net', ...FEATURES],
+  http: ['error-catalogue.ts', 'errors.ts', 'config', 'json.ts', 'program-name.ts', 'time.ts', 'net', ...FEATURES],
   installation: ['errors.ts', 'config', 'health-check.ts', 'program-name.ts', 'time.ts', ...FEATURES, ...BELOW],
   control: ['errors.ts', 'config', 'installation', ...FEATURES],
   cli: [

@@ -19,7 +19,7 @@ async function ask(line: string, lines: string[] = [], body = '') {
     [`Authorization: Apisecret ${reelgate.owner.apiKey}`, ...lines],
     body,
   )
-  return { status, headers, text, body: text === '' ? undefined : JSON.parse(text) }
+  return { status, headers, text, body: /^[{[]/.test(text) ? JSON.parse(text) : undefined }
 }
 
 describe('a route that does not exist is 404 and names the nearest that does', () => {
@@ -246,4 +246,39 @@ test('two refusals have two request ids, and a caller cannot choose them', async
   )
   expect(new Set(ids).size).toBe(2)
   expect(ids).not.toContain('mine')
+})
+
+describe('F-94: what is refused leads to the row of the API reference that explains it', () => {
+  const token = 'x'.repeat(22)
+  test.each([
+    ['POST /api/videos/ID/otp', '{"ttl":', 'error-invalid', 400],
+    ['GET /api/videos?status=nonsense', '', 'error-invalid', 400],
+    ['GET /api/videos/%ZZ', '', 'error-invalid', 400],
+    ['POST /v2/otp', '', 'error-unauthenticated', 401],
+    ['POST /V2/OTP/', '', 'error-unauthenticated', 401],
+    ['GET /api/videos/none', '', 'error-not-found', 404],
+    ['GET /nothing/here', '', 'error-not-found', 404],
+    ['PATCH /api/videos', '', 'error-method-not-allowed', 405],
+    ['PUT /upload', '', 'error-method-not-allowed', 405],
+    ['POST /upload/', '', 'error-invalid', 400],
+    [`GET /play/${token}/key/0`, '', 'refusal-not-allowed', 403],
+    [`GET /play/${token}/key/0?page=1`, '', 'refusal-bad-request', 400],
+    [`GET /media/1/${token}/${'0'.repeat(32)}/1/1/0.m4s`, '', 'refusal-not-allowed', 403],
+  ])('%s', async (line, sent, row, status) => {
+    const answer = await ask(line.replace('ID', videoId), sent === '' ? [] : ['Content-Type: application/json'], sent)
+    const [, link] = /^<([^>]+)>; rel="help"$/.exec(answer.headers.get('link') ?? '') ?? []
+    const help = new URL(link ?? '', new URL(line.split(' ')[1] ?? '', reelgate.url))
+    expect([answer.status, help.pathname, help.hash]).toEqual([status, '/docs/api', `#${row}`])
+    expect(await (await fetch(help)).text()).toContain(`<div id="${row}"><dt><b>${status}</b>`)
+  })
+
+  test('unless the address is deeper than any that is served: the link would be as long', async () => {
+    const { status, headers } = await ask(`GET ${'/'.repeat(10_000)}`)
+    expect([status, headers.get('link')]).toEqual([404, null])
+  })
+
+  test('headers that are too large are refused with a code of the table', async () => {
+    const { status, body } = await ask('GET /api/videos', [`Cookie: ${'x'.repeat(20_000)}`])
+    expect([status, body.code]).toEqual([431, 'too-large'])
+  })
 })

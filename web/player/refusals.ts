@@ -36,34 +36,23 @@ export type Refusal = { code: RefusalCode; why?: EndReasonCode; page?: string; l
 /** `progress` 0..1 of the video's preparation; `maxRate`: the highest speed at which the next key comes in time; `retryInS`: shown. */
 export type Waiting = { code: WaitingCode; progress?: number; maxRate?: number; retryInS?: number }
 
-/** The one thing a viewer can do about it. `none`: the sentence names the remedy, which is outside this frame. */
-export type Action = 'try-again' | 'play-here' | 'reload' | 'continue' | 'none'
+/** The one thing a viewer can do in this frame. Where there is none, the sentence names the remedy, which is outside of it. */
+export type Action = 'try-again' | 'play-here' | 'reload' | 'continue'
 
-const ACTIONS = {
-  'not-allowed': 'none',
-  'otp-used': 'none',
-  'otp-expired': 'none',
-  'otp-unknown': 'none',
-  'site-not-allowed': 'none',
+const ACTIONS: Partial<Record<RefusalCode, Action>> = {
   'place-not-allowed': 'try-again',
-  'video-gone': 'none',
-  'video-failed': 'none',
-  'session-ended': 'none',
   'page-replaced': 'play-here',
   'stream-limit': 'try-again',
   internal: 'reload',
   network: 'try-again',
-  'insecure-page': 'none',
-  'sandboxed-frame': 'none',
-  'unsupported-browser': 'none',
   'mark-blocked': 'reload',
-} as const satisfies Record<RefusalCode, Action>
+}
 
 export type SentenceKey =
   | `refusal.${Exclude<RefusalCode, 'session-ended'>}`
   | `refusal.ended.${EndReasonCode}`
   | `waiting.${WaitingCode | 'retry'}`
-  | `action.${Exclude<Action, 'none'>}`
+  | `action.${Action}`
 
 /** Whole sentences with `{placeholders}`, so that a translation replaces the table and nothing else. */
 const SENTENCES = {
@@ -150,12 +139,9 @@ export function retrySentence({ retryInS }: Waiting): string {
  * What can be done and the words for it; undefined: nothing in this frame.
  * @param mayAskForOtp whether there is a page around that can give a new OTP
  */
-export function refusalAction(
-  refusal: Refusal,
-  mayAskForOtp = false,
-): { action: Exclude<Action, 'none'>; label: string } | undefined {
-  const action: Action = mayAskForOtp && needsNewOtp(refusal) ? 'continue' : ACTIONS[refusal.code]
-  return action === 'none' ? undefined : { action, label: SENTENCES[`action.${action}`] }
+export function refusalAction(refusal: Refusal, mayAskForOtp = false): { action: Action; label: string } | undefined {
+  const action = mayAskForOtp && needsNewOtp(refusal) ? 'continue' : ACTIONS[refusal.code]
+  return action && { action, label: SENTENCES[`action.${action}`] }
 }
 
 /** Whether a new OTP of the same video would play. */

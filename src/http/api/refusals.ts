@@ -1,5 +1,5 @@
 import { type Static, Type } from 'typebox'
-import { REFUSALS } from '../../playback/refusal.ts'
+import { REFUSALS } from '../../error-catalogue.ts'
 import { listRefusedAttempts, type RefusedAttempt } from '../../playback/suspicion/refusal-store.ts'
 import { findViewerNames } from '../../viewers/viewer-store.ts'
 import { authenticateRequest } from '../server/caller.ts'
@@ -75,7 +75,7 @@ function refusalBody({ atS, videoId, outcome, embeddingHost, attemptCount, ...ro
   const { title, userId, rule, address, userAgent } = row
   const known = Object.entries(REFUSALS).find(([code]) => code === outcome)
   return {
-    ...{ at: isoTime(atS), video: videoId, title, userId, reason: outcome, message: known?.[1].message ?? '' },
+    ...{ at: isoTime(atS), video: videoId, title, userId, reason: outcome, message: known?.[1].sentence ?? '' },
     ...{ rule, address, userAgent, site: embeddingHost === '-' ? null : embeddingHost, count: attemptCount },
   }
 }

@@ -3,10 +3,10 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import { Failure } from '../../errors.ts'
 import { type Asset, sendAsset } from '../pages/asset.ts'
-import { pathToRoot } from '../pages/error-page.ts'
 import { MESSAGE_POLICY, messagePage } from '../pages/message-page.ts'
 import { type LimitDeps, limitByAddress } from '../server/limit.ts'
 import type { App } from '../wire/app-type.ts'
+import { pathToRoot } from '../wire/path-to-root.ts'
 import { type ConsoleFiles, openConsoleFiles } from './files.ts'
 
 const FileParams = Type.Object({ file: Type.String() })

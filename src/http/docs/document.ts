@@ -1,5 +1,6 @@
 import packageJson from '../../../package.json' with { type: 'json' }
 import type { RateLimitConfig } from '../../config/rate-limits.ts'
+import { type ErrorCode, FAILURES } from '../../error-catalogue.ts'
 import { usualCookieName } from '../console/cookie.ts'
 import { BUDGETS } from '../server/identify.ts'
 import { createExample, type JsonSchema, listProperties, toJsonSchema } from '../wire/json-schema.ts'
@@ -38,13 +39,13 @@ export type ApiDocument = {
 }
 
 const text: JsonSchema = { type: 'string' }
-const refusal = (...fields: string[]): JsonSchema => ({
+const refusal = (properties: Record<string, JsonSchema>): JsonSchema => ({
   type: 'object',
-  properties: Object.fromEntries(fields.map((field) => [field, text])),
-  required: fields,
+  properties,
+  required: Object.keys(properties),
 })
-const REFUSAL = refusal('message', 'code', 'requestId')
-const REFUSAL_V2 = refusal('error')
+const REFUSAL = refusal({ message: text, code: { ...text, enum: Object.keys(FAILURES) }, requestId: text })
+const REFUSAL_V2 = refusal({ error: text })
 
 type Interface = {
   path: string
@@ -64,7 +65,7 @@ const INTERFACES: readonly Interface[] = [
     path: '/api/',
     tag: 'Current interface',
     about:
-      'JSON in and out; the key goes into the header `Authorization: Apisecret SECRET`. An error is `{"message", "code", "requestId"}`: `message` is for people, `code` for programs.',
+      'JSON in and out; the key goes into the header `Authorization: Apisecret SECRET`. An error is `{"message", "code", "requestId"}`: `message` is for people, `code` for programs, and the header `Link` (`rel="help"`) leads to what helps.',
     who: 'key',
     security: [{ apisecret: [] }],
     bodyTypes: ['application/json', 'application/x-www-form-urlencoded', 'multipart/form-data'],
@@ -106,18 +107,8 @@ const INTERFACES: readonly Interface[] = [
   },
 ]
 
-const REFUSALS = {
-  400: 'The request is malformed; the message says what is wrong.',
-  401: 'The key is missing, unknown or revoked, or no person is signed in.',
-  403: 'The key or the person lacks the permission, or the feature is off for the account.',
-  404: 'The account has nothing with this id.',
-  409: 'Not possible in this state, or the Idempotency-Key belongs to another request.',
-  413: 'The body is too large.',
-  415: 'The Content-Type is not supported.',
-  429: 'Too many requests: Retry-After says how many seconds to wait.',
-  503: 'Not possible at the moment: Retry-After says how many seconds to wait.',
-} as const
-type Refused = keyof typeof REFUSALS
+/** Statuses with which an operation refuses. */
+type Refused = (typeof FAILURES)[ErrorCode]['status']
 
 /** @param limits of the running server; undefined when they are off */
 export function apiDocument(routes: readonly ApiRoute[], publicUrl: string, limits: RateLimitConfig | undefined): ApiDocument {
@@ -292,6 +283,11 @@ function describeRefusals(url: string, permission: ApiRoute['permission'], { par
   ]
   const content = findInterface(url).refusal
   return Object.fromEntries(
-    statuses.filter((status) => status !== false).map((status) => [status, { description: REFUSALS[status], content }]),
+    statuses.filter((status) => status !== false).map((status) => [status, { description: describeStatus(status), content }]),
   )
+}
+
+function describeStatus(status: Refused): string {
+  const codes = Object.entries(FAILURES).filter(([, failure]) => failure.status === status)
+  return codes.map(([code, { sentence }]) => `\`${code}\`: ${sentence}`).join(' ')
 }

@@ -1,3 +1,4 @@
+import { type ErrorRow, FAILURES, REFUSALS } from '../../error-catalogue.ts'
 import { usualCookieName } from '../console/cookie.ts'
 import { brand, escapeHtml, htmlPage } from '../pages/html.ts'
 import { scriptlessPagePolicy } from '../pages/scriptless-page-policy.ts'
@@ -18,12 +19,21 @@ export function apiPage(document: ApiDocument): string {
   const url = document.servers[0]?.url ?? ''
   const body = `<a class="skip" href="#operations">Skip to the operations</a>
 <header>${brand(`Reelgate ${escapeHtml(document.info.version)}`)}</header>
-<nav aria-label="Operations">${groups.map(({ name, endpoints }) => `<p>${escapeHtml(name)}</p><ul>${endpoints.map(link).join('')}</ul>`).join('')}</nav>
+<nav aria-label="Operations">${groups.map(({ name, endpoints }) => `<p>${escapeHtml(name)}</p><ul>${endpoints.map(link).join('')}</ul>`).join('')}<p><a href="#errors">Errors</a></p></nav>
 <main id="operations">
 <h1>API</h1>
 <p>Replace SECRET with an API secret. Every response has the rate limits in the headers <code>RateLimit-Policy</code> and
 <code>RateLimit</code>. Machine-readable: <a href="api/openapi.json">OpenAPI 3.1</a>.</p>
 ${groups.map(({ name, description, endpoints }) => `<h2>${escapeHtml(name)}</h2>\n${prose(description)}\n${endpoints.map((endpoint) => section(endpoint, url)).join('\n')}`).join('\n')}
+<h2 id="errors">Errors</h2>
+<p>By their <code>code</code>, with what helps. The message of an answer is mostly more specific.</p>
+<dl>${Object.entries(FAILURES)
+    .map((error) => errorRow('error', error))
+    .join('')}</dl>
+<h3>Why playback is refused</h3>
+<dl>${Object.entries(REFUSALS)
+    .map((error) => errorRow('refusal', error))
+    .join('')}</dl>
 </main>`
   return htmlPage({ title: 'API · Reelgate', head: `<style>${STYLE}</style>`, body, robots: 'all' })
 }
@@ -80,6 +90,14 @@ function replyRow([status, { description, content = {} }]: [string, ResponseObje
   const fields = inner ? fieldRows(inner, body?.schema.items ? '[].' : '') : ''
   const shape = fields && `<details><summary>${escapeHtml(type ?? '')}</summary><dl>${fields}</dl></details>`
   return `<div><dt><b>${status}</b></dt><dd>${inline(description)}${shape}</dd></div>`
+}
+
+/** Where the `Link` of an answer leads: `linkToHelp` writes the same id. */
+function errorRow(
+  kind: 'error' | 'refusal',
+  [code, { status, sentence, remedy = 'None is needed: the player continues by itself.' }]: [string, ErrorRow],
+): string {
+  return `<div id="${kind}-${code}"><dt><b>${status}</b> <code>${code}</code></dt><dd>${inline(`${sentence} ${remedy}`)}</dd></div>`
 }
 
 /** The example as a command that can be pasted. */
@@ -154,7 +172,7 @@ nav a { display: grid; grid-template-columns: 58px 1fr; padding: 4px 0; color: v
 nav a:hover, nav a:focus-visible { color: var(--ink); }
 nav b, .call b { font: 600 12px/1.5 ui-monospace, monospace; color: var(--ink); }
 section { margin: 20px 0 0; padding: 20px; border: 1px solid var(--line); border-radius: 8px; background: var(--card); }
-section:target { border-color: var(--lamp); }
+section:target, div:target { border-color: var(--lamp); }
 .call b { color: var(--lamp); }
 dl { margin: 0; border-top: 1px solid var(--line); }
 dl > div { display: grid; grid-template-columns: minmax(0, 5fr) minmax(0, 7fr); gap: 4px 16px; padding: 6px 0; border-bottom: 1px solid var(--line); }

@@ -1,5 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { parseJson } from '../../json.ts'
+import { pathToRoot } from '../wire/path-to-root.ts'
 import { MESSAGE_POLICY, messagePage } from './message-page.ts'
 
 // Errors are JSON, for programs. What a person has opened by hand, or by a link, is answered by a page that says the same.
@@ -35,10 +36,4 @@ function readMessage(payload: string): string {
   const body = parseJson(payload)
   const hasMessage = typeof body === 'object' && body !== null && 'message' in body && typeof body.message === 'string'
   return hasMessage ? String(body.message) : 'The server’s log says why.'
-}
-
-/** The way from a page to the installation's root, below whatever prefix a proxy has put it. */
-export function pathToRoot(url: string): string {
-  const depth = (url.split('?')[0]?.match(/\//g)?.length ?? 1) - 1
-  return depth === 0 ? './' : '../'.repeat(depth)
 }

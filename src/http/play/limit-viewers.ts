@@ -1,6 +1,7 @@
 import type { FastifyRequest } from 'fastify'
+import type { RefusalCode } from '../../error-catalogue.ts'
 import { ipRateLimitKey } from '../../net/ip.ts'
-import { PlaybackRefusal, type RefusalCode } from '../../playback/refusal.ts'
+import { PlaybackRefusal } from '../../playback/refusal.ts'
 import type { LimitExceeded } from '../../rate-limits/rate-limits.ts'
 import { isFrameworkRefusal, type LimitDeps } from '../server/limit.ts'
 import type { App } from '../wire/app-type.ts'

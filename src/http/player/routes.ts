@@ -1,15 +1,15 @@
 import { randomBytes } from 'node:crypto'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
+import { REFUSALS } from '../../error-catalogue.ts'
 import { findPageOptionsOf, type PlayerPageDeps } from '../../playback/player-page.ts'
-import { REFUSALS } from '../../playback/refusal.ts'
 import type { Nonces } from '../../playback/sessions/proof.ts'
 import type { ServerKeys } from '../../playback/sessions/server-key.ts'
 import type { Tickets } from '../../playback/ticket.ts'
 import { type Asset, sendAsset } from '../pages/asset.ts'
-import { pathToRoot } from '../pages/error-page.ts'
 import { countGuess, type LimitDeps, limitByAddress } from '../server/limit.ts'
 import type { App } from '../wire/app-type.ts'
+import { pathToRoot } from '../wire/path-to-root.ts'
 import type { EmbedFile, PlayerAssets } from './assets.ts'
 import { playerPage, playerPolicy, REFUSAL_POLICY, refusalPage } from './page.ts'
 
@@ -84,9 +84,9 @@ async function sendPage(deps: PlayerDeps, request: FastifyRequest, reply: Fastif
     'Permissions-Policy': `picture-in-picture=${mayFloat ? '(self)' : '()'}`,
   })
   if (framing === 'refused' || framing === 'insecure') {
-    const { status, message } = REFUSALS['site-not-allowed']
+    const { status, sentence: ofSite } = REFUSALS['site-not-allowed']
     const [code, sentence] =
-      framing === 'refused' ? ['site-not-allowed', message] : ['insecure-page', insecureSentence(new URL(referer ?? '').host)]
+      framing === 'refused' ? ['site-not-allowed', ofSite] : ['insecure-page', insecureSentence(new URL(referer ?? '').host)]
     reply.code(status).header('Content-Security-Policy', REFUSAL_POLICY)
     return reply.send(refusalPage(sentence, code, { rootPath, style }))
   }

@@ -1,9 +1,10 @@
 import { randomUUID } from 'node:crypto'
-import type { IncomingMessage, ServerResponse } from 'node:http'
+import { type IncomingMessage, type ServerResponse, STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
 import Fastify, { type FastifyBaseLogger, type FastifyReply, type FastifyRequest, LogController } from 'fastify'
 import type { Logger } from 'pino'
+import { type ErrorCode, FAILURES } from '../../error-catalogue.ts'
 import { Failure } from '../../errors.ts'
 import { errorPayload } from '../pages/error-page.ts'
 import type { App } from '../wire/app-type.ts'
@@ -106,20 +107,25 @@ async function sendUnreadableAddress(limiting: LimitDeps, request: FastifyReques
     .send({ message, error: message, code, requestId: request.id })
 }
 
-const MALFORMED_REQUESTS = {
-  ERR_HTTP_REQUEST_TIMEOUT: { status: '408 Request Timeout', message: 'The request did not arrive in time.' },
+type MalformedRequest = { code: ErrorCode; status?: number; message?: string }
+const MALFORMED_REQUESTS: Readonly<Record<string, MalformedRequest>> = {
+  ERR_HTTP_REQUEST_TIMEOUT: { code: 'timeout' },
   HPE_HEADER_OVERFLOW: {
-    status: '431 Request Header Fields Too Large',
+    code: 'too-large',
+    status: 431,
     message: 'The address and headers are larger than 16 kB, which is some 400 ids. Send more ids in the body.',
   },
-  other: { status: '400 Bad Request', message: 'The request is malformed.' },
-} as const
+}
+const MALFORMED: MalformedRequest = { code: 'invalid' }
 
 /** For bytes that are not HTTP. Fastify would log them, with any key in them; nothing is logged here. */
 function answerMalformedRequest(error: NodeJS.ErrnoException, socket: Socket): void {
-  const { status, message } =
-    Object.entries(MALFORMED_REQUESTS).find(([code]) => code === error.code)?.[1] ?? MALFORMED_REQUESTS.other
-  const body = JSON.stringify({ message, error: message, code: 'invalid' })
+  const {
+    code,
+    status = FAILURES[code].status,
+    message = FAILURES[code].sentence,
+  } = MALFORMED_REQUESTS[error.code ?? ''] ?? MALFORMED
+  const body = JSON.stringify({ message, error: message, code })
   const headers = [
     'Content-Type: application/json; charset=utf-8',
     `Content-Length: ${body.length}`,
@@ -127,6 +133,7 @@ function answerMalformedRequest(error: NodeJS.ErrnoException, socket: Socket): v
     'Cache-Control: no-store',
     'Connection: close',
   ]
-  if (socket.writable && error.code !== 'ECONNRESET') socket.write(`HTTP/1.1 ${status}\r\n${headers.join('\r\n')}\r\n\r\n${body}`)
+  if (socket.writable && error.code !== 'ECONNRESET')
+    socket.write(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${headers.join('\r\n')}\r\n\r\n${body}`)
   socket.destroy()
 }

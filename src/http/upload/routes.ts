@@ -1,5 +1,6 @@
 import type { FastifyReply } from 'fastify'
 import { Type } from 'typebox'
+import { FAILURES } from '../../error-catalogue.ts'
 import { Failure } from '../../errors.ts'
 import type { SourceDeps } from '../../ingest/source.ts'
 import { receiveUpload } from '../../ingest/upload.ts'
@@ -17,21 +18,6 @@ const FIELDS_TIMEOUT_MS = 30_000
 const MAX_FORM_BYTES = 2 ** 20
 
 export type UploadDeps = LimitDeps & SourceDeps & { publicUrl(): string }
-
-/** S3's error codes for our failures. */
-const S3_CODES: Record<string, string> = {
-  invalid: 'MalformedPOSTRequest',
-  'not-found': 'NoSuchKey',
-  'method-not-allowed': 'MethodNotAllowed',
-  forbidden: 'AccessDenied',
-  'over-quota': 'QuotaExceeded',
-  timeout: 'RequestTimeout',
-  conflict: 'AccessDenied',
-  'too-large': 'EntityTooLarge',
-  unsupported: 'PreconditionFailed',
-  unavailable: 'ServiceUnavailable',
-  limited: 'SlowDown',
-}
 
 const UploadForm = Type.Object({
   ...POLICY_FIELDS,
@@ -66,7 +52,7 @@ export async function uploadInterface(app: App, deps: UploadDeps): Promise<void>
     const { status, code, message } = errorResponse(error, request, reply)
     if (!request.isBanned && status !== 408) await drainForm(request.raw)
     return sendXml(reply.code(status).header('Connection', 'close'), {
-      Error: { Code: S3_CODES[code] ?? 'InternalError', Message: message, RequestId: request.id },
+      Error: { Code: FAILURES[code].s3, Message: message, RequestId: request.id },
     })
   })
 

@@ -1,4 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import { FAILURES } from '../../error-catalogue.ts'
 import { Failure } from '../../errors.ts'
 import { countUnauthenticated } from '../server/identify.ts'
 import type { LimitDeps } from '../server/limit.ts'
@@ -29,8 +30,7 @@ export async function v2Interface(app: App, deps: V2Deps): Promise<void> {
   app.setErrorHandler(async (error, request, reply) => {
     const refusal = await countUnauthenticated(deps, { request, reply }, error)
     const { status, message, code } = errorResponse(refusal, request, reply)
-    // Clients of this interface look for 200 before they read the body.
-    if (code === 'not-found') return sendV2(request, reply, NO_VIDEO)
+    if (code === 'not-found') return sendV2(request, reply.code(FAILURES[code].v2Status), NO_VIDEO)
     // The sentence of a fault points to the log, which knows it by this id.
     return sendV2(request, reply.code(status), status === 500 ? { error: message, requestId: request.id } : { error: message })
   })

@@ -28,8 +28,7 @@ export function addBodyParsers(app: App): void {
   })
   app.addContentTypeParser('*', { parseAs: 'string' }, async (request: FastifyRequest, text: string) => {
     if (text === '') return {}
-    if (request.headers['content-type'])
-      throw new Failure('unsupported', 'The Content-Type is not supported. Send application/json or a form.')
+    if (request.headers['content-type']) throw new Failure('unsupported')
     return readFormOrJson(text)
   })
 }
@@ -105,7 +104,7 @@ async function readMultipart(
   let receivedBytes = 0
   payload.on('data', (bytes: Buffer) => {
     receivedBytes += bytes.length
-    if (receivedBytes > maxBytes) refuse(new Failure('too-large', 'The body is too large.'))
+    if (receivedBytes > maxBytes) refuse(new Failure('too-large'))
   })
   payload.pipe(parser)
   return await promise

@@ -1,58 +1,51 @@
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
-import { Failure, type FailureKind, hostFailure, logLevelFor } from '../../errors.ts'
+import { type ErrorCode, FAILURES, type RefusalCode } from '../../error-catalogue.ts'
+import { Failure, hostFailure, logLevelFor } from '../../errors.ts'
+import { pathToRoot } from './path-to-root.ts'
 import { validationMessage } from './validation.ts'
 
 // The only place that maps failures to statuses; each interface puts them into its own body.
 
-const STATUS = {
-  invalid: 400,
-  unauthenticated: 401,
-  forbidden: 403,
-  'over-quota': 403,
-  'sign-in-again': 403,
-  'not-found': 404,
-  'method-not-allowed': 405,
-  timeout: 408,
-  conflict: 409,
-  'too-large': 413,
-  unsupported: 415,
-  limited: 429,
-  unavailable: 503,
-} as const satisfies Record<FailureKind, number>
-
-export type ErrorResponse = { status: number; code: string; message: string }
+export type ErrorResponse = { status: number; code: ErrorCode; message: string }
 
 /** Turns any error into what a client may see. Bugs are logged once and give no details: no stack, no path, no SQL. */
 export function errorResponse(error: unknown, request: FastifyRequest, reply: FastifyReply): ErrorResponse {
+  const { code, message } = readError(error, request, reply)
+  linkToHelp(`error-${code}`, request, reply)
+  return { status: FAILURES[code].status, code, message: message ?? FAILURES[code].sentence }
+}
+
+function readError(error: unknown, request: FastifyRequest, reply: FastifyReply): { code: ErrorCode; message?: string } {
   const failure = error instanceof Failure ? error : hostFailure(error)
   if (failure) {
     const retryAfterS = failure.retryAfterS ?? (failure.kind === 'unavailable' ? 5 : undefined)
     if (retryAfterS !== undefined) reply.header('Retry-After', String(retryAfterS))
     if (failure.kind === 'unavailable')
       request.log[logLevelFor(failure, 'warn')]({ reqId: request.id, err: failure }, 'request: refused')
-    return { status: STATUS[failure.kind], code: failure.kind, message: failure.message }
+    return { code: failure.kind, message: failure.message }
   }
-  if (isFastifyError(error) && error.validation) return { status: 400, code: 'invalid', message: validationMessage(error) }
-  if (isFastifyError(error) && error.statusCode !== undefined && error.statusCode < 500) return errorOfStatus(error.statusCode)
+  if (isFastifyError(error) && error.validation) return { code: 'invalid', message: validationMessage(error) }
+  if (isFastifyError(error) && error.statusCode !== undefined && error.statusCode < 500)
+    return { code: CODES_OF_FRAMEWORK[error.statusCode] ?? 'invalid' }
   request.log.error({ reqId: request.id, err: error }, 'request: failed')
-  return {
-    status: 500,
-    code: 'internal',
-    message: 'Something went wrong on this server. Its log has the details under the request id.',
-  }
+  return { code: 'internal' }
 }
+
+const CODES_OF_FRAMEWORK: Readonly<Record<number, ErrorCode>> = { 413: 'too-large', 415: 'unsupported' }
 
 function isFastifyError(error: unknown): error is FastifyError {
   return error instanceof Error && 'statusCode' in error
 }
 
-function errorOfStatus(status: number): ErrorResponse {
-  if (status === 413) return { status, code: 'too-large', message: 'The body is too large.' }
-  if (status === 415)
-    return {
-      status,
-      code: 'unsupported',
-      message: 'The Content-Type is not supported. Send application/json or a form.',
-    }
-  return { status: 400, code: 'invalid', message: 'The request is malformed.' }
+/** No route is deeper. A longer address gets no link: it would be as long as the address. */
+const MAX_LINK_DEPTH = 12
+
+/** Names the row of the API reference that explains the error: relative, so that it leads below whatever prefix a proxy has put the installation. */
+export function linkToHelp(
+  anchor: `error-${ErrorCode}` | `refusal-${RefusalCode}`,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): void {
+  const root = pathToRoot(request.originalUrl)
+  if (root.length <= '../'.length * MAX_LINK_DEPTH) reply.header('Link', `<${root}docs/api#${anchor}>; rel="help"`)
 }
