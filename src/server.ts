@@ -109,9 +109,9 @@ async function openServer(
     needs,
     opened,
   )
-  const { repairSegment, reencrypt, chunkQueue, segmentEvents } = encoding
+  const { repairSegment, reencrypt, segmentEvents } = encoding
   async function repairFile(...[file, problem]: Parameters<CheckDeps['recordDamagedFile']>) {
-    const damage = await recordDamagedFile({ write, chunkQueue, log }, file, problem)
+    const damage = await recordDamagedFile({ write, log }, file, problem)
     encoding.wake()
     mp4s.wake()
     return damage
@@ -165,7 +165,7 @@ async function openServer(
       ...erasing,
     },
     uploads: receiving,
-    segments: { hotSegments, chunkQueue, segmentEvents, wakeEncoders: encoding.wake, reportDamage },
+    segments: { hotSegments, segmentEvents, wakeEncoders: encoding.wake, reportDamage },
     people: {
       accountSessions: sessionsOfAccounts(playback),
       system: createSystem({ config, db, slowQueryDb, sandbox, wallNowS, databaseProblem: () => ownership.damage() }),

@@ -35,7 +35,7 @@ export const LONGEST = [
   'browser/console/sign-in',
   'browser/console/video',
   'playback/key-pacing',
-  'jobs/boss', // waits
+  'jobs/claims', // waits
   'browser/background-tab', // waits
 ]
 

@@ -1,5 +1,6 @@
 import type { Db } from '../db/database.ts'
 import type { AlertRow, MailRow } from '../db/tables.ts'
+import { claimedSubjects } from '../jobs/claim-store.ts'
 import { DAY_S } from '../time.ts'
 import { parseVideoIds } from './alert-store.ts'
 
@@ -37,23 +38,27 @@ export async function findDueMail(
     .where('sentAtS', 'is', null)
     .where('attempts', '<', maxAttempts)
     .where('dueAtS', '<=', nowS)
+    .where('mail.id', 'not in', claimedSubjects(db, 'mail', nowS))
     .orderBy('day')
     .orderBy('id')
     .limit(1)
     .executeTakeFirst()
 }
 
-/** Counts an attempt before it is made, so that a crash in between does not repeat it immediately. */
+/** Counts an attempt before it is made, so that a crash in between does not repeat it immediately. False: it is not as it was found. */
 export async function beginAttempt(
   tx: Db,
   { id, attempts }: Pick<DueMail, 'id' | 'attempts'>,
   nextDueAtS: number,
-): Promise<void> {
-  await tx
+): Promise<boolean> {
+  const { numUpdatedRows } = await tx
     .updateTable('mail')
     .set({ attempts: attempts + 1, dueAtS: nextDueAtS })
     .where('id', '=', id)
-    .execute()
+    .where('attempts', '=', attempts)
+    .where('sentAtS', 'is', null)
+    .executeTakeFirst()
+  return numUpdatedRows > 0n
 }
 
 export async function endAttempt(tx: Db, id: string, result: Pick<MailRow, 'sentAtS' | 'problem'>): Promise<void> {

@@ -1,8 +1,8 @@
 import type { Logger } from 'pino'
 import type { AlertMailConfig } from '../config/alert-mail.ts'
 import type { Db } from '../db/database.ts'
-import type { Write } from '../db/write.ts'
 import { Failure } from '../errors.ts'
+import type { Claim, Claims } from '../jobs/claims.ts'
 import { type Dispatcher, type Job, startDispatcher } from '../jobs/dispatcher.ts'
 import { DAY_S } from '../time.ts'
 import { beginAttempt, type DueMail, endAttempt, findDueMail, listAlertsOfMail } from './mail-store.ts'
@@ -11,7 +11,7 @@ import { sendMail } from './smtp.ts'
 
 export type MailerDeps = {
   db: Db
-  write: Write
+  claims: Pick<Claims, 'claimNext'>
   nowS: () => number
   log: Logger
 }
@@ -25,21 +25,28 @@ const POLL_INTERVAL_MS = 2_000
 export function startAlertMailer(deps: MailerDeps, config: AlertMailConfig): Pick<Dispatcher, 'stop'> {
   async function claim(onlyUrgent: boolean): Promise<Job | undefined> {
     if (onlyUrgent) return undefined // one is being sent
-    const { db, write, nowS } = deps
+    const { db, claims, nowS } = deps
     const yesterday = Math.floor(nowS() / DAY_S) - 1
-    const mail = await findDueMail(db, yesterday, { nowS: nowS(), maxAttempts: MAX_ATTEMPTS })
-    if (!mail) return undefined
-    const delayS = RETRY_DELAYS_S[mail.attempts]
-    await write((tx) => beginAttempt(tx, mail, nowS() + (delayS ?? 0)))
-    return { key: mail.cause, run: (signal) => send(deps, config, { mail, delayS, signal }) }
+    return claims.claimNext({
+      kind: 'mail',
+      find: () => findDueMail(db, yesterday, { nowS: nowS(), maxAttempts: MAX_ATTEMPTS }),
+      subjectOf: ({ id }) => id,
+      begin: async (tx, mail) => ((await beginAttempt(tx, mail, nowS() + (retryDelayS(mail) ?? 0))) ? mail : undefined),
+      start: (mail) => (claim, signal) => send(deps, config, { mail, claim, signal }),
+    })
   }
   return startDispatcher({ slots: 1, claim, pollIntervalMs: POLL_INTERVAL_MS, log: deps.log })
 }
 
+/** How long it waits after the attempt that is due; undefined: that is the last. */
+function retryDelayS({ attempts }: DueMail): number | undefined {
+  return RETRY_DELAYS_S[attempts]
+}
+
 async function send(
-  { db, write, nowS, log }: MailerDeps,
+  { db, nowS, log }: MailerDeps,
   config: AlertMailConfig,
-  { mail, delayS, signal }: { mail: DueMail; delayS: number | undefined; signal: AbortSignal },
+  { mail, claim, signal }: { mail: DueMail; claim: Claim; signal: AbortSignal },
 ): Promise<void> {
   const { id, cause } = mail
   const { to, text } = await writeMail(db, config, mail)
@@ -51,12 +58,12 @@ async function send(
   })
   if (!sent) return // the server is stopping, and the next start tries again
   if (sent instanceof Failure) {
-    await write((tx) => endAttempt(tx, id, { sentAtS: null, problem: sent.message }))
-    log.warn({ cause, reason: sent.message, retryAfterS: delayS }, 'e-mail: not sent')
+    await claim.settle((tx) => endAttempt(tx, id, { sentAtS: null, problem: sent.message }))
+    log.warn({ cause, reason: sent.message, retryAfterS: retryDelayS(mail) }, 'e-mail: not sent')
     return
   }
   if (sent.rejected.length > 0) log.warn({ cause, rejected: sent.rejected }, 'e-mail: recipients rejected')
-  await write((tx) => endAttempt(tx, id, { sentAtS: nowS(), problem: null }))
+  await claim.settle((tx) => endAttempt(tx, id, { sentAtS: nowS(), problem: null }))
   log.info({ cause }, 'e-mail: sent')
 }
 

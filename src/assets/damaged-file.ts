@@ -2,7 +2,6 @@ import { LRUCache } from 'lru-cache'
 import type { Logger } from 'pino'
 import type { Write } from '../db/write.ts'
 import { requeuePosters } from '../encode/add-posters.ts'
-import type { ChunkQueue } from '../encode/chunk-queue.ts'
 import { DamagedFile, type Failure, hostFailure } from '../errors.ts'
 import { type FileKind, type FileName, findFileDamage, setFileDamaged } from './file-damage-store.ts'
 import { requeueMp4 } from './mp4-store.ts'
@@ -16,7 +15,7 @@ export type FileDamage = FileName & { kind: FileKind; isMadeAgain: boolean }
  * @returns undefined when the file, or its video, was deleted meanwhile
  */
 export async function recordDamagedFile(
-  { write, chunkQueue, log }: { write: Write; chunkQueue: ChunkQueue; log: Pick<Logger, 'error'> },
+  { write, log }: { write: Write; log: Pick<Logger, 'error'> },
   { videoId, name }: FileName,
   problem: string,
 ): Promise<FileDamage | undefined> {
@@ -26,7 +25,7 @@ export async function recordDamagedFile(
     const { id, kind, damaged, generation } = file
     await setFileDamaged(tx, id, 1)
     if (kind === 'mp4') await requeueMp4(tx, name)
-    const isMadeAgain = kind === 'mp4' || (generation !== null && (await requeuePosters(tx, chunkQueue, { videoId, generation })))
+    const isMadeAgain = kind === 'mp4' || (generation !== null && (await requeuePosters(tx, { videoId, generation })))
     return { kind, isNew: damaged === 0, isMadeAgain }
   })
   if (!found) return undefined

@@ -6,11 +6,12 @@ import type { MasterKey } from '../crypto/master-key.ts'
 import { newSeal, SealingStream } from '../crypto/sealed-file.ts'
 import { newToken } from '../crypto/secret.ts'
 import type { Db } from '../db/database.ts'
-import { isCommitOutcomeUnknown, type Write } from '../db/write.ts'
+import { isCommitOutcomeUnknown } from '../db/write.ts'
 import { findGenerationWithKey } from '../encode/encode-deps.ts'
 import type { GenerationWithKey } from '../encode/publication.ts'
 import type { Damage } from '../encode/repair.ts'
 import { Failure, isHostFailure } from '../errors.ts'
+import type { Claim, Claims } from '../jobs/claims.ts'
 import { type Dispatcher, type Job, startDispatcher } from '../jobs/dispatcher.ts'
 import { createRoundRobin } from '../jobs/round-robin.ts'
 import { putBlobStream, removeBlobAndEmptyFolders } from '../storage/folder.ts'
@@ -27,7 +28,9 @@ import {
 export type Mp4SchedulerDeps = {
   db: Db
   slowQueryDb: Db
-  write: Write
+  /** A clock that never goes back. */
+  nowS: () => number
+  claims: Pick<Claims, 'claimNext'>
   masterKey: MasterKey
   folders: VideoFolders
   log: Logger
@@ -41,7 +44,7 @@ export type Mp4SchedulerDeps = {
 const POLL_INTERVAL_MS = 5_000
 /** How many attempts may fail or crash this process; failures of the whole host do not count. */
 const MAX_ATTEMPTS = 3
-const BACK_OFF_MS = 5_000
+const BACK_OFF_S = 5
 
 /**
  * Makes MP4s one at a time, concurrently with encoding: muxing takes seconds where encoding takes minutes. Accounts take turns.
@@ -52,57 +55,47 @@ export function startMp4Scheduler(deps: Mp4SchedulerDeps): Dispatcher {
 
 /** Creates the function that claims the next pending MP4 as a job. */
 function createClaim(deps: Mp4SchedulerDeps) {
-  const backingOff = new Set<number>()
   const accounts = createRoundRobin()
-  /** The result of the last attempt, until it is written. */
-  let outcome: ((tx: Db) => Promise<unknown>) | undefined
 
   async function claim(urgentOnly: boolean): Promise<Job | undefined> {
     if (urgentOnly || !(await deps.hasRoom(0))) return undefined
-    await writeOutcome()
-    const accountId = accounts.next(await listAccountsWithPendingMp4s(deps.db, [...backingOff]))
-    const mp4 = accountId === undefined ? undefined : await findPendingMp4(deps.db, accountId, [...backingOff])
-    if (!accountId || !mp4) return undefined
-    accounts.markServed(accountId)
-    return { key: mp4.videoId, run: (signal) => attempt(mp4, signal) }
-  }
-
-  async function attempt(mp4: PendingMp4, signal: AbortSignal): Promise<void> {
-    if (mp4.attempts >= MAX_ATTEMPTS) return fail(mp4, MAX_ATTEMPTS_REASON)
-    try {
-      if (await deps.write((tx) => beginMp4Attempt(tx, mp4))) await makeMp4(deps, mp4, signal)
-    } catch (error) {
-      await handleFailure(mp4, error, signal)
-    }
-  }
-
-  async function handleFailure(mp4: PendingMp4, error: unknown, signal: AbortSignal): Promise<void> {
-    const { id, videoId, attempts } = mp4
-    const counts = !signal.aborted && !isHostFailure(error)
-    if (counts && attempts + 1 >= MAX_ATTEMPTS) return fail(mp4, CAUSE_IN_LOG, error)
-    if (!counts) await recordOutcome((tx) => refundMp4Attempt(tx, mp4))
-    if (signal.aborted) return
-    deps.log.warn({ err: error, videoId }, 'mp4: attempt failed; trying again')
-    backingOff.add(id)
-    setTimeout(() => backingOff.delete(id), BACK_OFF_MS).unref()
-  }
-
-  async function fail({ id, videoId }: PendingMp4, problem: string, error?: unknown): Promise<void> {
-    deps.log.error({ err: error, videoId, problem }, 'mp4: failed')
-    await recordOutcome((tx) => finishMp4(tx, id, { enabled: 0, problem }))
-  }
-
-  /** If the database rejects it now, it is written before the next attempt begins. */
-  async function recordOutcome(change: (tx: Db) => Promise<unknown>): Promise<void> {
-    outcome = change
-    await writeOutcome().catch((error) => {
-      if (!isHostFailure(error)) throw error
+    return deps.claims.claimNext({
+      kind: 'mp4',
+      find: findNext,
+      subjectOf: ({ videoId }) => videoId,
+      begin: async (tx, mp4) => ((await beginMp4Attempt(tx, mp4)) ? mp4 : undefined),
+      start(mp4) {
+        accounts.markServed(mp4.accountId)
+        return (claim, signal) => attempt(mp4, claim, signal)
+      },
     })
   }
 
-  async function writeOutcome(): Promise<void> {
-    if (outcome) await deps.write(outcome)
-    outcome = undefined
+  async function findNext() {
+    const accountId = accounts.next(await listAccountsWithPendingMp4s(deps.db, deps.nowS()))
+    const mp4 = accountId === undefined ? undefined : await findPendingMp4(deps.db, accountId, deps.nowS())
+    return accountId === undefined || !mp4 ? undefined : { ...mp4, accountId }
+  }
+
+  async function attempt(mp4: PendingMp4, claim: Claim, signal: AbortSignal): Promise<void> {
+    if (mp4.attempts >= MAX_ATTEMPTS) return fail(mp4, claim, MAX_ATTEMPTS_REASON)
+    try {
+      await makeMp4(deps, mp4, claim, signal)
+    } catch (error) {
+      await settleFailure(mp4, claim, error, signal)
+    }
+  }
+
+  async function settleFailure(mp4: PendingMp4, claim: Claim, error: unknown, signal: AbortSignal): Promise<void> {
+    const counts = !signal.aborted && !isHostFailure(error)
+    if (counts && mp4.attempts + 1 >= MAX_ATTEMPTS) return fail(mp4, claim, CAUSE_IN_LOG, error)
+    if (!signal.aborted) deps.log.warn({ err: error, videoId: mp4.videoId }, 'mp4: attempt failed; trying again')
+    await claim.settle(async (tx) => void (counts || (await refundMp4Attempt(tx, mp4))), signal.aborted ? undefined : BACK_OFF_S)
+  }
+
+  async function fail({ id, videoId }: PendingMp4, claim: Claim, problem: string, error?: unknown): Promise<void> {
+    deps.log.error({ err: error, videoId, problem }, 'mp4: failed')
+    await claim.settle((tx) => finishMp4(tx, id, { enabled: 0, problem }))
   }
 
   return claim
@@ -111,7 +104,12 @@ function createClaim(deps: Mp4SchedulerDeps) {
 const CAUSE_IN_LOG = 'The MP4 could not be made on this server. Its log says why; then request it again.'
 const MAX_ATTEMPTS_REASON = `The MP4 could not be made: the server crashed during ${MAX_ATTEMPTS} attempts. Request it again when the cause is fixed.`
 
-async function makeMp4(deps: Mp4SchedulerDeps, { id, videoId, generation }: PendingMp4, signal: AbortSignal): Promise<void> {
+async function makeMp4(
+  deps: Mp4SchedulerDeps,
+  { id, videoId, generation }: PendingMp4,
+  claim: Claim,
+  signal: AbortSignal,
+): Promise<void> {
   const video = await findGenerationWithKey(deps, { videoId, generation })
   if (!video) return // deleted meanwhile
   if (!(await deps.hasRoom(await exportedSizeBytes(deps.slowQueryDb, video))))
@@ -121,7 +119,7 @@ async function makeMp4(deps: Mp4SchedulerDeps, { id, videoId, generation }: Pend
     const sealed = await sealMp4(deps, video, blob, signal)
     const { key, ...row } = sealed
     const finish = (tx: Db) => finishMp4(tx, id, { ...row, damaged: 0, wrappedKey: wrapFileKey(deps.masterKey, blob, key) })
-    if (await deps.write(finish)) deps.log.info({ videoId, sizeBytes: sealed.sizeBytes }, 'mp4: ready')
+    if (await claim.settle(finish)) deps.log.info({ videoId, sizeBytes: sealed.sizeBytes }, 'mp4: ready')
     else await removeBlobAndEmptyFolders(deps.folders.files, blob)
   } catch (error) {
     // A blob whose row may have been committed must stay; the sweep removes it if there is no row.

@@ -2,6 +2,7 @@ import { sql, type Updateable } from 'kysely'
 import { ACCOUNT_ID_UNINDEXED, NOT_DELETED_UNINDEXED } from '../catalogue/video-store.ts'
 import type { Db } from '../db/database.ts'
 import type { NewFile, Tables } from '../db/tables.ts'
+import { claimedSubjects } from '../jobs/claim-store.ts'
 
 /** Records a request for an MP4. One that exists or is being made is left as it is; one that could not be made is tried again. */
 export async function insertRequestedMp4(
@@ -33,15 +34,15 @@ export async function hasMp4(db: Db, videoId: string): Promise<boolean> {
 /** An MP4 that was requested, the attempts started so far, and the generation that it is made from. */
 export type PendingMp4 = { id: number; videoId: string; attempts: number; generation: number }
 
-/** Accounts with pending MP4s. @param except ids of MP4s to skip */
-export async function listAccountsWithPendingMp4s(db: Db, except: readonly number[]): Promise<string[]> {
-  const rows = await pendingMp4s(db, except).select('video.accountId').distinct().orderBy('video.accountId').execute()
+/** Accounts with pending MP4s. */
+export async function listAccountsWithPendingMp4s(db: Db, nowS: number): Promise<string[]> {
+  const rows = await pendingMp4s(db, nowS).select('video.accountId').distinct().orderBy('video.accountId').execute()
   return rows.map(({ accountId }) => accountId)
 }
 
 /** The account's MP4 that was requested first. */
-export async function findPendingMp4(db: Db, accountId: string, except: readonly number[]): Promise<PendingMp4 | undefined> {
-  return pendingMp4s(db, except)
+export async function findPendingMp4(db: Db, accountId: string, nowS: number): Promise<PendingMp4 | undefined> {
+  return pendingMp4s(db, nowS)
     .select(['file.id', 'file.videoId', 'file.attempts', 'video.generation'])
     .where(ACCOUNT_ID_UNINDEXED, '=', accountId)
     .orderBy('file.id')
@@ -50,7 +51,7 @@ export async function findPendingMp4(db: Db, accountId: string, except: readonly
 }
 
 /** Those of a disabled account wait. */
-function pendingMp4s(db: Db, except: readonly number[]) {
+function pendingMp4s(db: Db, nowS: number) {
   return db
     .selectFrom('file')
     .innerJoin('video', 'video.id', 'file.videoId')
@@ -58,29 +59,27 @@ function pendingMp4s(db: Db, except: readonly number[]) {
     .where('file.type', '=', sql.lit('mp4')) // a literal, so that the partial index on MP4s is used
     .where('file.blob', 'is', null)
     .where('file.enabled', '=', 1)
-    .where('file.id', 'not in', [...except])
+    .where('video.id', 'not in', claimedSubjects(db, 'mp4', nowS))
     .where('video.deletedAtS', 'is', null)
     .where('account.disabled', '=', 0)
 }
 
-/** Counts an attempt before it runs, so that one that crashes this process counts, too. False: deleted meanwhile. */
+/** Counts an attempt before it runs, so that one that crashes this process counts, too. False: it is not as it was found. */
 export async function beginMp4Attempt(tx: Db, { id, attempts }: PendingMp4): Promise<boolean> {
   const begun = await tx
     .updateTable('file')
     .set({ attempts: attempts + 1 })
     .where('id', '=', id)
+    .where('attempts', '=', attempts)
+    .where('blob', 'is', null)
+    .where('enabled', '=', 1)
     .executeTakeFirst()
   return begun.numUpdatedRows > 0n
 }
 
-/** Undoes the count of an attempt that failed for a reason outside the video; safe to repeat. */
+/** Undoes the count of an attempt that failed for a reason outside the video. */
 export async function refundMp4Attempt(tx: Db, { id, attempts }: PendingMp4): Promise<void> {
-  await tx
-    .updateTable('file')
-    .set({ attempts })
-    .where('id', '=', id)
-    .where('attempts', '=', attempts + 1)
-    .execute()
+  await tx.updateTable('file').set({ attempts }).where('id', '=', id).execute()
 }
 
 /** Records the result of making an MP4. False: it, or its video, was deleted meanwhile. */

@@ -1,5 +1,4 @@
 import { recordAuditEvent } from '../audit/audit-log.ts'
-import type { Db } from '../db/database.ts'
 import { isCommitOutcomeUnknown } from '../db/write.ts'
 import { addVideoEvents } from '../webhooks/outbox.ts'
 import { cleanUpDeleted, type DeletionDeps, deleteVideos, type VideoDeletion } from './deletion.ts'
@@ -21,9 +20,7 @@ import { destroyKeys, listExisting, listPositions, restoreVideos, tombstoneVideo
 export const TRASH_S = 7 * 24 * 3600
 
 export type TrashDeps = DeletionDeps & {
-  /** Queues the work on restored videos again, in the transaction that restores them. */
-  resumeWork(tx: Db, videoIds: readonly string[]): Promise<void>
-  /** Called after that commit. */
+  /** Called after videos were restored, so that the work on them continues. */
   wakeWork(): void
 }
 
@@ -85,7 +82,6 @@ export async function restoreFromTrash(deps: TrashDeps, { accountId, by, videoId
     await leaveDeletedFolders(tx, ids)
     await restoreVideos(tx, accountId, ids)
     for (const { videoId, tags } of rows) await insertTags(tx, accountId, await listPositions(tx, accountId, [videoId]), tags)
-    await deps.resumeWork(tx, ids)
     const playableIds = await listExisting(tx, accountId, ids, 'ready')
     if (playableIds.length > 0) await addVideoEvents(tx, 'video:ready', playableIds)
     await recordAuditEvent(tx, { atS, accountId, by, kind: 'video:restored', subjects: ids })

@@ -5,7 +5,6 @@ import { dataPaths } from '../config/data-paths.ts'
 import { COMMANDS, type CommandName } from '../control/commands.ts'
 import type { ServerCommandName } from '../control/server-commands.ts'
 import { assertServerRuns, NotListening, sendCommand } from '../control/socket.ts'
-import { rowQueue } from '../encode/chunk-queue.ts'
 import { reportDamage } from '../encode/repair.ts'
 import { identifyingFiles, openDatabase } from '../installation/database.ts'
 import { lockDataFolder } from '../installation/lock.ts'
@@ -57,7 +56,7 @@ async function runOnDataFolder(config: Config, name: CommandName, args: unknown)
   const database = await openDatabase(config)
   try {
     const deps = { ...database, nowS: () => Math.floor(Date.now() / 1000) }
-    const quiet = { chunkQueue: rowQueue, log: openLog('silent') }
+    const quiet = { log: openLog('silent') }
     const sessions = sessionsOfAccounts({ ...deps, sessions: new Map() })
     return await COMMANDS[name].run(
       {

@@ -38,6 +38,7 @@ export type Tables = {
   redeemAttempt: RedeemAttemptTable
   alert: AlertTable
   mail: MailTable
+  claim: ClaimTable
   watermarkImage: WatermarkImageTable
   setting: SettingTable
   strike: StrikeTable
@@ -604,6 +605,24 @@ type MailTable = {
   problem: string | null
 }
 
+/** The kinds of work that one process at a time does; `encoding`: all work on a video, which waits after a failure. */
+export type WorkKind = 'video' | 'encoding' | 'chunk' | 'import' | 'mp4' | 'webhook' | 'mail'
+
+/** Work that a process does now, or that waits after a failure. Times are on the playback clock. */
+type ClaimTable = {
+  kind: WorkKind
+  /** What it works on: an id, or several with slashes between them. */
+  subject: string
+  /** Of this claim, random. Null: none, the work waits. */
+  id: string | null
+  /** Whose claim it is: jobs/claims.ts. */
+  server: string | null
+  /** The end of the lease, or of the wait. */
+  endsAtS: number
+  /** How often the work itself has failed. */
+  failures: Generated<number>
+}
+
 type RedeemAttemptTable = {
   id: Generated<number>
   otpHash: Buffer
@@ -719,7 +738,7 @@ type DeliveryTable = {
   state: 'waiting' | 'sending' | 'delivered' | 'failed'
   /** Rises with each attempt: an outcome is recorded only for the latest one. */
   attempts: Generated<number>
-  /** Not sent before then; while it is being sent, the end of the sender's lease. 0: immediately. */
+  /** Not sent before then. 0: immediately. */
   dueAtS: Generated<number>
   triedAtS: number | null
   /** HTTP status of the last response. */

@@ -14,37 +14,42 @@ import { sealBlob } from '../crypto/sealed-blob.ts'
 import { newToken } from '../crypto/secret.ts'
 import type { Db } from '../db/database.ts'
 import { isHostFailure } from '../errors.ts'
+import type { Sandbox } from '../sandbox/bubblewrap.ts'
 import type { SealedSource } from '../sandbox/media-run.ts'
 import { blobPath, putBlob, removeBlobs } from '../storage/folder.ts'
-import { type ChunkQueue, queueRepair } from './chunk-queue.ts'
+import { isCurrentRun, reopenChunk, type VideoChunk } from './chunk-store.ts'
 import { encodedColor } from './color.ts'
 import { findPlayable } from './damage-store.ts'
-import type { EncodeDeps } from './encode-deps.ts'
+import type { VideoDeps } from './encode-deps.ts'
 import { extractPosters, type Poster } from './extract-posters.ts'
 import { findInit, findSegment, moveToReadyIfPlayable } from './generation-store.ts'
 import { removeImage, sealImage } from './image.ts'
 import type { Plan } from './plan.ts'
-import type { GenerationWithKey } from './publication.ts'
+import type { GenerationWithKey, SegmentEvents } from './publication.ts'
 
 /** How long posters may delay a video that could play. */
 const MAX_SEARCH_MS = 2_000
 const MAX_ATTEMPTS = 3
 
-type PosterWork = { deps: EncodeDeps; video: GenerationWithKey; source: SealedSource; signal: AbortSignal }
+export type PosterDeps = VideoDeps & { sandbox: Sandbox; segmentEvents: SegmentEvents }
+
+/** `chunk`: the run that extracts them, too. */
+export type PosterWork = {
+  deps: PosterDeps
+  chunk: VideoChunk
+  video: GenerationWithKey
+  source: SealedSource
+  signal: AbortSignal
+}
 
 /**
  * Extracts the two posters of a video, for which `ready` waits. When extracting them from the source takes too long or fails, they are
  * extracted from the first published segment; when that fails too, the video has none. Resolves once they are stored.
  * @throws the signal's reason; a failure of the host, which may be retried
  */
-export async function addPosters(
-  deps: EncodeDeps,
-  video: GenerationWithKey,
-  source: SealedSource,
-  signal: AbortSignal,
-): Promise<void> {
+export async function addPosters(work: PosterWork): Promise<void> {
+  const { deps, chunk, video } = work
   if (!video.plan.videoTrack || (await isPosterExtractionDone(deps.db, video))) return
-  const work = { deps, video, source, signal }
   const extracted = (await extractFromSource(work)) ?? (await extractFromFirstSegment(work))
   const posters: NewPoster[] = []
   for (const { widthPx, heightPx, jpeg } of extracted) {
@@ -55,7 +60,7 @@ export async function addPosters(
   }
   // Checked again in the transaction: another run may have been faster, or the generation was restarted with another key.
   const { isWanted, isReady } = await deps.write(async (tx) => {
-    const isWanted = await insertExtractedPosters(tx, video, posters, deps.wallNowS())
+    const isWanted = (await isCurrentRun(tx, chunk)) && (await insertExtractedPosters(tx, video, posters, deps.wallNowS()))
     return { isWanted, isReady: isWanted && (await moveToReadyIfPlayable(tx, video)) }
   })
   if (isReady) deps.log.info({ videoId: video.videoId }, 'video: ready')
@@ -63,9 +68,9 @@ export async function addPosters(
 }
 
 /** Has the posters of a generation extracted again, with its first chunk. False: they will not be, such as those of a failed video. */
-export async function requeuePosters(tx: Db, queue: ChunkQueue, video: GenerationKey): Promise<boolean> {
+export async function requeuePosters(tx: Db, video: GenerationKey): Promise<boolean> {
   if (!(await findPlayable(tx, [video.videoId])).has(video.videoId)) return false
-  const isQueued = await queueRepair(tx, queue, { ...video, kind: 'video', firstSegment: 0 })
+  const isQueued = await reopenChunk(tx, { ...video, kind: 'video', firstSegment: 0 })
   if (isQueued) await forgetPosterExtraction(tx, video)
   return !(await isPosterExtractionDone(tx, video))
 }
@@ -101,7 +106,7 @@ async function extractFromSource({ deps, video, source, signal }: PosterWork): P
 }
 
 /** Resolves when the first segment of the best rendition is published, or when the signal ends the wait. */
-async function waitForFirstSegment(deps: EncodeDeps, video: GenerationWithKey, signal: AbortSignal): Promise<void> {
+async function waitForFirstSegment(deps: PosterDeps, video: GenerationWithKey, signal: AbortSignal): Promise<void> {
   const renditionId = bestRenditionId(video.plan)
   const wait = new AbortController()
   // Listens before it queries, so that no event is missed.
@@ -129,7 +134,7 @@ async function extractFromFirstSegment({ deps, video, signal }: PosterWork): Pro
 }
 
 /** The decrypted init segment and first segment of the best rendition. */
-async function readFirstSegment({ db, folders }: EncodeDeps, video: GenerationWithKey): Promise<Buffer[]> {
+async function readFirstSegment({ db, folders }: PosterDeps, video: GenerationWithKey): Promise<Buffer[]> {
   const renditionId = bestRenditionId(video.plan)
   const init = await findInit(db, video, renditionId)
   const segment = await findSegment(db, video, renditionId, 0)

@@ -2,7 +2,7 @@ import { sql } from 'kysely'
 import type { GenerationKey } from '../catalogue/generation-key.ts'
 import type { Db } from '../db/database.ts'
 import type { ChunkRow } from '../db/tables.ts'
-import type { ClaimFilter } from '../jobs/queue.ts'
+import { claimedSubjects } from '../jobs/claim-store.ts'
 import { type Chunk, URGENT_SEGMENTS } from './chunk-plan.ts'
 
 export type ChunkKey = Pick<ChunkRow, 'videoId' | 'generation' | 'kind' | 'firstSegment'>
@@ -16,15 +16,24 @@ function toVideoChunk(row: ChunkRow): VideoChunk {
 
 /** For chunks that a viewer or a new video waits for right now; everything above is backlog. */
 export const URGENT_PRIORITY = 0
-/** For the chunk of the oldest video when it has its share: no other has so low a number. */
-export const OLDEST_PRIORITY = -2
 
 /** The statuses of a video whose chunks are encoded. */
 export const ENCODABLE_STATUSES = ['Processing', 'ready'] as const
 
+/** Which of the pending chunks. */
+export type ChunkFilter = {
+  nowS: number
+  /** Only this priority and lower numbers, which come first. */
+  upToPriority?: number
+  /** Only higher numbers than this one. */
+  abovePriority?: number
+  /** The one video that may be encoded. */
+  only?: string | undefined
+}
+
 export async function insertChunks(
   tx: Db,
-  { videoId, generation, attempt }: GenerationKey & { attempt: number },
+  { videoId, generation, attempt = 0 }: GenerationKey & { attempt?: number },
   chunks: readonly Chunk[],
 ): Promise<void> {
   if (chunks.length === 0) return
@@ -34,54 +43,78 @@ export async function insertChunks(
   await tx.insertInto('chunk').values(rows).execute()
 }
 
-/** The pending chunk that is needed first. @param only the one video to search */
-export async function findNextChunk(
-  tx: Db,
-  { upToPriority, abovePriority, except }: ClaimFilter,
-  only?: string,
-): Promise<VideoChunk | undefined> {
-  let pending = pendingChunks(tx, except, only)
+/** The pending chunk that is needed first. */
+export async function findNextChunk(db: Db, filter: ChunkFilter): Promise<VideoChunk | undefined> {
+  const { upToPriority, abovePriority } = filter
+  let pending = pendingChunks(db, filter)
   if (upToPriority !== undefined) pending = pending.where('chunk.priority', '<=', upToPriority)
   if (abovePriority !== undefined) pending = pending.where('chunk.priority', '>', abovePriority)
   const next = await pending.orderBy('chunk.priority').orderBy('chunk.position').limit(1).executeTakeFirst()
   return next && toVideoChunk(next)
 }
 
-/** Of the oldest video, the pending chunk that is needed first. @param except videos to skip. @param only the one video to search */
-export async function findOldestChunk(tx: Db, except: readonly string[], only?: string): Promise<VideoChunk | undefined> {
-  const pending = pendingChunks(tx, except, only)
+/**
+ * Of the oldest video, the pending chunk that is needed first: the order by priority encodes the start of each new video before the end
+ * of an old one.
+ */
+export async function findOldestChunk(db: Db, filter: ChunkFilter): Promise<VideoChunk | undefined> {
+  const pending = pendingChunks(db, filter)
   const oldest = await pending.orderBy('chunk.position').orderBy('chunk.priority').limit(1).executeTakeFirst()
   return oldest && toVideoChunk(oldest)
 }
 
-function pendingChunks(tx: Db, except: readonly string[], only: string | undefined) {
+function pendingChunks(db: Db, { nowS, only }: ChunkFilter) {
   return (
-    tx
+    db
       .selectFrom('chunk')
-      .innerJoin('video', (join) =>
-        join.onRef('video.id', '=', 'chunk.videoId').onRef('video.generation', '<=', 'chunk.generation'),
-      )
       .selectAll('chunk')
       // A literal: the partial indexes of pending chunks cannot serve a bound value.
       .where('chunk.state', '=', sql.lit('pending'))
-      .where('video.deletedAtS', 'is', null)
-      .where('video.status', 'in', ENCODABLE_STATUSES)
-      .where('chunk.videoId', 'not in', [...except])
+      // Not a join: before the first ANALYZE, PostgreSQL would begin with all videos.
+      .where(
+        (of) =>
+          of
+            .selectFrom('video')
+            .select('video.status')
+            .whereRef('video.id', '=', 'chunk.videoId')
+            .whereRef('video.generation', '<=', 'chunk.generation')
+            .where('video.deletedAtS', 'is', null),
+        'in',
+        ENCODABLE_STATUSES,
+      )
+      .where('chunk.videoId', 'not in', claimedSubjects(db, 'encoding', nowS))
       .$if(only !== undefined, (chunk) => chunk.where('chunk.videoId', '=', only ?? ''))
   )
 }
 
+/** What a run claims: each of a chunk's runs is work of its own. */
+export function subjectOfNextRun({ videoId, generation, kind, firstSegment, attempt }: VideoChunk): string {
+  return [videoId, generation, kind, firstSegment, attempt + 1].join('/')
+}
+
+/** Makes a chunk pending whose run has ended without it, as in a crash. */
+export async function releaseRun(tx: Db, subject: string): Promise<void> {
+  const [videoId = '', generation, kind, firstSegment, attempt] = subject.split('/')
+  await updateChunk(tx, {
+    videoId,
+    generation: Number(generation),
+    kind: kind === 'audio' ? 'audio' : 'video',
+    firstSegment: Number(firstSegment),
+  })
+    .where('state', '=', 'running')
+    .where('attempt', '=', Number(attempt))
+    .set({ state: 'pending' })
+    .execute()
+}
+
 /**
- * Begins a run of a pending chunk, or of one whose last run died: `deadAttempt` is then the number of that run.
- * The new attempt is the fence of this run: no other may publish or end it.
+ * Begins a run of a pending chunk, in the transaction that claims it. Its attempt is the fence of this run: no other may publish or end
+ * it. Undefined: the chunk is no longer as it was found.
  */
-export async function beginRun(tx: Db, key: ChunkKey, deadAttempt: number | undefined): Promise<VideoChunk | undefined> {
-  const row = await updateChunk(tx, key)
-    .where((chunk) => {
-      const isPending = chunk('state', '=', 'pending')
-      if (deadAttempt === undefined) return isPending
-      return chunk.or([isPending, chunk.and([chunk('state', '=', 'running'), chunk('attempt', '=', deadAttempt)])])
-    })
+export async function beginRun(tx: Db, found: ChunkKey & Pick<VideoChunk, 'attempt'>): Promise<VideoChunk | undefined> {
+  const row = await updateChunk(tx, found)
+    .where('state', '=', 'pending')
+    .where('attempt', '=', found.attempt)
     .where(({ exists, selectFrom }) =>
       exists(
         selectFrom('video')
@@ -100,7 +133,7 @@ export async function beginRun(tx: Db, key: ChunkKey, deadAttempt: number | unde
 
 /** Whether a viewer waits for the video of this short chunk right now. */
 export function isUrgent({ kind, segmentCount, priority }: VideoChunk): boolean {
-  return kind === 'video' && segmentCount <= URGENT_SEGMENTS && priority <= URGENT_PRIORITY && priority > OLDEST_PRIORITY
+  return kind === 'video' && segmentCount <= URGENT_SEGMENTS && priority <= URGENT_PRIORITY
 }
 
 export async function hasPendingChunks(db: Db): Promise<boolean> {
@@ -118,7 +151,7 @@ function updateChunk(tx: Db, key: ChunkKey) {
 }
 
 /** Ends this run of the chunk. False: the run was fenced off, by another or by a deletion. */
-export async function endRun(tx: Db, chunk: VideoChunk, state: 'done' | 'pending' | 'failed'): Promise<boolean> {
+export async function endRun(tx: Db, chunk: VideoChunk, state: 'done' | 'failed'): Promise<boolean> {
   const ended = await updateChunk(tx, chunk)
     .where('state', '=', 'running')
     .where('attempt', '=', chunk.attempt)
@@ -127,13 +160,16 @@ export async function endRun(tx: Db, chunk: VideoChunk, state: 'done' | 'pending
   return ended.numUpdatedRows > 0n
 }
 
-/** Makes a finished chunk pending again, since one of its segments is damaged. Undefined: it was not finished. */
-export async function reopenChunk(tx: Db, key: ChunkKey): Promise<VideoChunk | undefined> {
-  const row = await updateChunk(tx, key).where('state', '=', 'done').set({ state: 'pending' }).returningAll().executeTakeFirst()
-  return row && toVideoChunk(row)
+/** Makes a finished chunk pending again, since one of its segments is damaged. False: it was not finished. */
+export async function reopenChunk(tx: Db, key: ChunkKey): Promise<boolean> {
+  const reopened = await updateChunk(tx, key).where('state', '=', 'done').set({ state: 'pending' }).executeTakeFirst()
+  return reopened.numUpdatedRows > 0n
 }
 
-/** False: the chunk is no longer pending. */
+/**
+ * Changes the priority of a whole pending chunk. Used for repairs: other chunks are split to reach a segment sooner (`replaceChunk`), but
+ * a repair must give the same bytes. False: it is no longer pending.
+ */
 export async function setPriority(tx: Db, key: ChunkKey, priority: number): Promise<boolean> {
   const set = await updateChunk(tx, key).where('state', '=', 'pending').set({ priority }).executeTakeFirst()
   return set.numUpdatedRows > 0n
@@ -156,39 +192,6 @@ export async function isCurrentRun(tx: Db, chunk: VideoChunk): Promise<boolean> 
     .where('video.deletedAtS', 'is', null)
     .executeTakeFirst()
   return row !== undefined
-}
-
-/** A pending chunk with its video's position. */
-export type PendingChunk = VideoChunk & Pick<ChunkRow, 'position'>
-
-/** A batch of pending chunks after the given one, in the order in which they are needed. */
-export async function listPendingChunks(tx: Db, after: PendingChunk | undefined, limit: number): Promise<PendingChunk[]> {
-  let pending = tx.selectFrom('chunk').selectAll().where('state', '=', sql.lit('pending'))
-  if (after) {
-    const { priority, position, generation, kind, firstSegment } = after
-    pending = pending.where(
-      sql<boolean>`(priority, position, generation, kind, first_segment) > (${priority}, ${position}, ${generation}, ${kind}, ${firstSegment})`,
-    )
-  }
-  for (const column of ['priority', 'position', 'generation', 'kind', 'firstSegment'] as const) pending = pending.orderBy(column)
-  const rows = await pending.limit(limit).execute()
-  return rows.map((row) => ({ ...toVideoChunk(row), position: row.position }))
-}
-
-/** The pending chunks of videos. */
-export async function listPendingChunksOf(tx: Db, videoIds: readonly string[]): Promise<VideoChunk[]> {
-  const rows = await tx
-    .selectFrom('chunk')
-    .selectAll()
-    .where('videoId', 'in', videoIds)
-    .where('state', '=', sql.lit('pending'))
-    .execute()
-  return rows.map(toVideoChunk)
-}
-
-/** Makes chunks pending whose runs a crash interrupted. Only at a start: one process writes to a data folder. */
-export async function resumeInterruptedRuns(tx: Db): Promise<void> {
-  await tx.updateTable('chunk').set({ state: 'pending' }).where('state', '=', sql.lit('running')).execute()
 }
 
 /** Gives up the unfinished chunks of a failed video; their runs are fenced off. */
@@ -215,8 +218,8 @@ export async function findPendingChunk(
   return row?.state === 'pending' ? toVideoChunk(row) : undefined
 }
 
-/** False: it is no longer in that state. */
-export async function deleteChunk(tx: Db, chunk: VideoChunk): Promise<boolean> {
+/** Replaces a chunk by others. Its run, if there is one, is fenced off. False: the chunk is no longer in that state. */
+export async function replaceChunk(tx: Db, chunk: VideoChunk, pieces: readonly Chunk[]): Promise<boolean> {
   const removed = await tx
     .deleteFrom('chunk')
     .where('videoId', '=', chunk.videoId)
@@ -226,7 +229,10 @@ export async function deleteChunk(tx: Db, chunk: VideoChunk): Promise<boolean> {
     .where('state', '=', chunk.state)
     .where('attempt', '=', chunk.attempt)
     .executeTakeFirst()
-  return removed.numDeletedRows > 0n
+  if (removed.numDeletedRows === 0n) return false
+  // Attempts continue to count: a new chunk at the same first segment must not get the number of a run that still runs.
+  await insertChunks(tx, chunk, pieces)
+  return true
 }
 
 /** How many chunks of one kind decode from the video's start. */

@@ -1,5 +1,5 @@
 import type { Logger } from 'pino'
-import type { VideoFolders, VideoSessions } from '../catalogue/deletion.ts'
+import type { VideoFolders } from '../catalogue/deletion.ts'
 import type { GenerationKey } from '../catalogue/generation-key.ts'
 import { unwrapContentKey } from '../crypto/content-key.ts'
 import type { MasterKey } from '../crypto/master-key.ts'
@@ -7,38 +7,25 @@ import type { Db } from '../db/database.ts'
 import type { Write } from '../db/write.ts'
 import { openSourceSeal } from '../ingest/source.ts'
 import { findSource } from '../ingest/source-store.ts'
-import type { Sandbox } from '../sandbox/bubblewrap.ts'
 import type { SealedSource } from '../sandbox/media-run.ts'
 import { blobPath } from '../storage/folder.ts'
-import type { ChunkQueue } from './chunk-queue.ts'
-import type { EncodeCounters } from './encode-counters.ts'
 import { findGeneration } from './generation-store.ts'
-import type { GenerationWithKey, SegmentEvents } from './publication.ts'
+import type { GenerationWithKey } from './publication.ts'
 
-export type EncodeDeps = {
+/** What all work on a video needs: its rows, its files and the key to them. */
+export type VideoDeps = {
   db: Db
   slowQueryDb: Db
   write: Write
   wallNowS: () => number
   masterKey: MasterKey
-  sandbox: Sandbox
   folders: VideoFolders
-  chunkQueue: ChunkQueue
-  segmentEvents: SegmentEvents
-  counters: EncodeCounters
   log: Logger
-  sessions: VideoSessions
-  /** Ends the jobs of a video. */
-  stopJobs(videoId: string): Promise<void>
-  /** Whether the disk has room for the output of an encode. */
-  hasRoom(): Promise<boolean>
-  /** The demo video, if there is one. This server made its source, so it is encoded even where there is no sandbox for uploads. */
-  findDemoVideoId(): Promise<string | undefined>
 }
 
 /** A video's encrypted source with its key, for ffmpeg; undefined once the video is deleted. */
 export async function findSealedSource(
-  deps: Pick<EncodeDeps, 'db' | 'masterKey' | 'folders'>,
+  deps: Pick<VideoDeps, 'db' | 'masterKey' | 'folders'>,
   videoId: string,
 ): Promise<SealedSource | undefined> {
   const row = await findSource(deps.db, videoId)
@@ -54,7 +41,7 @@ export async function findSealedSource(
 
 /** A generation with its content key; undefined once the video is deleted. */
 export async function findGenerationWithKey(
-  { db, masterKey }: Pick<EncodeDeps, 'db' | 'masterKey'>,
+  { db, masterKey }: Pick<VideoDeps, 'db' | 'masterKey'>,
   { videoId, generation }: GenerationKey,
 ): Promise<GenerationWithKey | undefined> {
   const row = await findGeneration(db, { videoId, generation })

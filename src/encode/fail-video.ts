@@ -11,33 +11,36 @@ import type { Db } from '../db/database.ts'
 import { openSourceSeal } from '../ingest/source.ts'
 import { findSource } from '../ingest/source-store.ts'
 import { blobPath, removeBlobs } from '../storage/folder.ts'
-import { abandonChunks, endRun, type VideoChunk } from './chunk-store.ts'
+import { abandonChunks } from './chunk-store.ts'
 import { hasDamage } from './damage-store.ts'
-import { type EncodeDeps, findSealedSource } from './encode-deps.ts'
+import type { EncodeCounters } from './encode-counters.ts'
+import { findSealedSource, type VideoDeps } from './encode-deps.ts'
 import { findLaterGeneration, findPlayedGeneration, isFinished, removeGeneration } from './generation-store.ts'
 import { MediaFailure } from './media-failure.ts'
 
-export type VideoFailure = {
-  videoId: string
-  error: unknown
-  /** The run that failed; absent when it is not a chunk's. */
-  run?: VideoChunk
-  signal: AbortSignal
+export type FailDeps = VideoDeps & {
+  counters: EncodeCounters
+  /** Ends the jobs of a video. */
+  stopJobs(videoId: string): Promise<void>
 }
 
+/** Whether the work that failed may still decide about the video; may end it. False: it was fenced off, and nothing changes. */
+export type Fence = (tx: Db) => Promise<boolean>
+
+export type VideoFailure = { videoId: string; error: unknown; fence?: Fence; signal: AbortSignal }
+
 /** Ends a video that cannot be encoded. When the disk has changed its source, that is the reason: what was found says nothing about the upload. */
-export async function failVideo(deps: EncodeDeps, { videoId, error, run, signal }: VideoFailure): Promise<void> {
+export async function failVideo(deps: FailDeps, { videoId, error, fence, signal }: VideoFailure): Promise<void> {
   const isIntact = await isSourceIntact(deps, videoId, signal)
   const isKnown = error instanceof MediaFailure
   if (!isKnown) deps.log.error({ err: error, videoId }, 'video: encoding failed')
-  await settleFailure(deps, videoId, !isIntact ? sourceChanged() : isKnown ? error : unexpectedFailure(), run)
+  await settleFailure(deps, videoId, !isIntact ? sourceChanged() : isKnown ? error : unexpectedFailure(), fence)
 }
 
 /** One transaction: the run's end, the video's status, and the chunks that are no longer needed. Jobs that still encode them are stopped. */
-export async function settleFailure(deps: EncodeDeps, videoId: string, failure: MediaFailure, chunk?: VideoChunk): Promise<void> {
+export async function settleFailure(deps: FailDeps, videoId: string, failure: MediaFailure, fence?: Fence): Promise<void> {
   const { isSettled, hasFailed, removed } = await deps.write(async (tx) => {
-    // Fenced off: another run decides about the video.
-    if (chunk && !(await endRun(tx, chunk, 'failed'))) return { isSettled: false, hasFailed: false }
+    if (fence && !(await fence(tx))) return { isSettled: false, hasFailed: false }
     const removed = await removeUnneededNext(tx, videoId)
     if (removed) return { isSettled: true, hasFailed: false, removed }
     const hasFailed = await moveStatus(tx, videoId, failure.status, failure.message)
@@ -54,7 +57,7 @@ export async function settleFailure(deps: EncodeDeps, videoId: string, failure: 
 }
 
 /** One alert a day for each account, however many videos fail. */
-async function alertOfFailure({ wallNowS }: EncodeDeps, tx: Db, videoId: string, { message }: MediaFailure): Promise<void> {
+async function alertOfFailure({ wallNowS }: VideoDeps, tx: Db, videoId: string, { message }: MediaFailure): Promise<void> {
   const accountId = await findAccountOfVideo(tx, videoId)
   if (accountId === undefined) return // deleted meanwhile
   await recordOperationsAlert(tx, { accountId, cause: 'encode-failed', videoId, numbers: { reason: message } }, wallNowS())
@@ -106,7 +109,7 @@ export function segmentsLost(): MediaFailure {
 }
 
 /** Whether the source still has the bytes that were uploaded. */
-export async function isSourceIntact(deps: EncodeDeps, videoId: string, signal: AbortSignal): Promise<boolean> {
+export async function isSourceIntact(deps: VideoDeps, videoId: string, signal: AbortSignal): Promise<boolean> {
   const row = await findSource(deps.db, videoId)
   if (!row?.wrappedKey) return true // deleted
   const seal = openSourceSeal(deps, { ...row, wrappedKey: row.wrappedKey })
@@ -114,7 +117,7 @@ export async function isSourceIntact(deps: EncodeDeps, videoId: string, signal: 
 }
 
 /** A file that is missing from its folder does not come back; a missing folder may be a disk that will be mounted again. */
-export async function isSourceGone(deps: EncodeDeps, videoId: string): Promise<boolean> {
+export async function isSourceGone(deps: VideoDeps, videoId: string): Promise<boolean> {
   const source = await findSealedSource(deps, videoId)
   return source !== undefined && existsSync(dirname(source.path)) && !existsSync(source.path)
 }

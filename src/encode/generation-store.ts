@@ -4,6 +4,7 @@ import { isPosterExtractionDone } from '../catalogue/poster-store.ts'
 import { moveStatus, setStatusReason } from '../catalogue/status.ts'
 import { NOT_DELETED_UNINDEXED } from '../catalogue/video-store.ts'
 import type { Db } from '../db/database.ts'
+import { claimedSubjects } from '../jobs/claim-store.ts'
 import type { Plan } from './plan.ts'
 
 /** A generation as it is stored. Its key is null once the video is deleted. */
@@ -202,24 +203,38 @@ export async function findInit(db: Db, video: GenerationKey, renditionId: number
 
 export type UnplannedVideo = { id: string; accountId: string }
 
-/** Which of the videos whose source waits to be examined. */
-export type UnplannedFilter = {
-  except: readonly string[]
-  /** The video must be this one. */
+/** Which of the videos that wait for something. */
+export type VideoFilter = {
+  nowS: number
+  /** The one video that may be encoded. */
   only?: string | undefined
-  /** The account whose turn was last. */
-  lastAccountId: string
 }
 
-/** The oldest video whose source waits to be examined, of the next account that has one: accounts take turns, in the order of their ids. */
-export async function findUnplanned(tx: Db, filter: UnplannedFilter): Promise<UnplannedVideo | undefined> {
-  const later = unplannedVideos(tx, filter).where('accountId', '>', filter.lastAccountId)
-  return (await later.executeTakeFirst()) ?? (await unplannedVideos(tx, filter).executeTakeFirst())
+/**
+ * The oldest video whose source waits to be examined, of the next account that has one: accounts take turns, in the order of their ids.
+ * @param lastAccountId the account whose turn was last
+ */
+export async function findUnplanned(
+  db: Db,
+  { nowS, only, lastAccountId }: VideoFilter & { lastAccountId: string },
+): Promise<UnplannedVideo | undefined> {
+  const free = unplannedVideos(db, only)
+    .where('video.id', 'not in', claimedSubjects(db, 'video', nowS))
+    .where('video.id', 'not in', claimedSubjects(db, 'encoding', nowS))
+    .orderBy('accountId')
+    .orderBy('position')
+    .limit(1)
+  return (await free.where('accountId', '>', lastAccountId).executeTakeFirst()) ?? (await free.executeTakeFirst())
 }
 
-function unplannedVideos(tx: Db, { except, only }: UnplannedFilter) {
+/** Undefined: it has been examined. */
+export async function findIfUnplanned(tx: Db, videoId: string): Promise<UnplannedVideo | undefined> {
+  return unplannedVideos(tx, videoId).executeTakeFirst()
+}
+
+function unplannedVideos(db: Db, only: string | undefined) {
   return (
-    tx
+    db
       .selectFrom('video')
       .select(['id', 'accountId'])
       // Literals, for the partial index: many imports have no source yet.
@@ -227,24 +242,21 @@ function unplannedVideos(tx: Db, { except, only }: UnplannedFilter) {
       .where('generation', '=', sql.lit(0))
       .where('status', 'in', [sql.lit('Queued'), sql.lit('Processing')])
       .where('deletedAtS', 'is', null)
-      .where('id', 'not in', [...except])
       .$if(only !== undefined, (video) => video.where('id', '=', only ?? ''))
-      .orderBy('accountId')
-      .orderBy('position')
-      .limit(1)
   )
 }
 
 /** A video whose chunks are all done and that is not marked finished yet. */
-export async function findUnfinished(tx: Db, except: readonly string[], only?: string): Promise<GenerationKey | undefined> {
-  return tx
+export async function findUnfinished(db: Db, { nowS, only }: VideoFilter): Promise<GenerationKey | undefined> {
+  return db
     .selectFrom('generation')
     .crossJoin('video') // fixes the join order: SQLite would begin with all videos
     .select(['video.id as videoId', 'generation.number as generation'])
     .whereRef('video.id', '=', 'generation.videoId')
     .whereRef('video.generation', '<=', 'generation.number')
     .where('generation.finishedAtS', 'is', null)
-    .where('video.id', 'not in', [...except])
+    .where('video.id', 'not in', claimedSubjects(db, 'video', nowS))
+    .where('video.id', 'not in', claimedSubjects(db, 'encoding', nowS))
     .$if(only !== undefined, (unfinished) => unfinished.where('video.id', '=', only ?? ''))
     .where('video.status', '=', 'ready')
     .where(NOT_DELETED_UNINDEXED)

@@ -1,12 +1,13 @@
+import type { VideoSessions } from '../catalogue/deletion.ts'
 import type { GenerationKey } from '../catalogue/generation-key.ts'
 import { listExtractedPosterBlobs, publishExtractedPosters } from '../catalogue/poster-store.ts'
 import { newContentKey, wrapContentKey } from '../crypto/content-key.ts'
 import type { Db } from '../db/database.ts'
 import { Failure, videoNotFound } from '../errors.ts'
+import type { Sandbox } from '../sandbox/bubblewrap.ts'
 import { planChunks } from './chunk-plan.ts'
-import { addChunks } from './chunk-queue.ts'
-import { endRun, isCurrentRun, type VideoChunk } from './chunk-store.ts'
-import { type EncodeDeps, findGenerationWithKey } from './encode-deps.ts'
+import { endRun, insertChunks, isCurrentRun, type VideoChunk } from './chunk-store.ts'
+import { findGenerationWithKey, type VideoDeps } from './encode-deps.ts'
 import { encoderFingerprint } from './encoder.ts'
 import { isSourceIntact, removeGenerationFiles } from './fail-video.ts'
 import {
@@ -19,13 +20,24 @@ import {
 } from './generation-store.ts'
 import type { GenerationWithKey } from './publication.ts'
 
+/** For what replaces an encode of a video by another. */
+export type ReplaceDeps = VideoDeps & { sandbox: Sandbox; sessions: VideoSessions }
+
+/** The same where an owner asks for it. */
+export type RequestedDeps = ReplaceDeps & {
+  /** Whether the disk has room for the output of an encode. */
+  hasRoom(): Promise<boolean>
+  /** Ends the jobs of a video. */
+  stopJobs(videoId: string): Promise<void>
+}
+
 /**
  * Starts the next generation of a video, with a new content key and new paths: segments of two encoders must not be mixed, and a
  * segment that is encoded again with other bytes must not be served under the path and key of a damaged one. An unfinished generation is removed, and its sessions end, in the same transaction. A finished
  * one plays, except for its damaged segments, until the next is finished.
  */
 export async function startNextGeneration(
-  deps: EncodeDeps,
+  deps: ReplaceDeps,
   video: GenerationWithKey,
   chunk: VideoChunk,
   reason: string,
@@ -49,7 +61,7 @@ export async function startNextGeneration(
  * @throws Failure `not-found`; `conflict` when it is not ready, is being encoded again already, or has lost its source; `unavailable` without room
  */
 export async function reencryptVideo(
-  deps: EncodeDeps,
+  deps: RequestedDeps,
   videoId: string,
   alsoInTransaction: (tx: Db, accountId: string) => Promise<void>,
 ): Promise<void> {
@@ -85,7 +97,7 @@ async function getReadyVideo(db: Db, videoId: string): Promise<GenerationKey & {
 
 /** @returns undefined when there is a later generation already */
 async function addNextGeneration(
-  deps: EncodeDeps,
+  deps: ReplaceDeps,
   tx: Db,
   video: GenerationWithKey,
 ): Promise<'started' | 'replaced' | undefined> {
@@ -102,7 +114,7 @@ async function addNextGeneration(
 
 /** Adds the generation after this one, with the same plan and a new content key, and queues its chunks. */
 export async function insertNext(
-  deps: EncodeDeps,
+  deps: ReplaceDeps,
   tx: Db,
   { videoId, plan, ...video }: Pick<GenerationWithKey, 'videoId' | 'generation' | 'plan'>,
 ): Promise<void> {
@@ -115,7 +127,7 @@ export async function insertNext(
     encoder: encoderFingerprint(deps.sandbox),
     createdAtS: deps.wallNowS(),
   })
-  await addChunks(tx, deps.chunkQueue, { videoId, generation }, planChunks(plan))
+  await insertChunks(tx, { videoId, generation }, planChunks(plan))
 }
 
 /**
@@ -123,7 +135,7 @@ export async function insertNext(
  * @returns the clean-up after the commit; undefined when the video plays this generation already
  */
 export async function replaceGeneration(
-  deps: EncodeDeps,
+  deps: ReplaceDeps,
   tx: Db,
   video: GenerationWithKey,
 ): Promise<(() => Promise<void>) | undefined> {
@@ -142,7 +154,7 @@ export async function replaceGeneration(
 }
 
 async function cleanUpReplaced(
-  deps: EncodeDeps,
+  deps: ReplaceDeps,
   { videoId, generation }: Pick<GenerationWithKey, 'videoId' | 'generation'>,
   posters: readonly string[],
 ): Promise<void> {

@@ -2,8 +2,7 @@ import type { GenerationKey } from '../catalogue/generation-key.ts'
 import type { Db } from '../db/database.ts'
 import type { Write } from '../db/write.ts'
 import { type Chunk, splitForViewer, VIEWER_PRIORITY } from './chunk-plan.ts'
-import { type ChunkQueue, prioritize, replaceChunk } from './chunk-queue.ts'
-import { findPendingChunk } from './chunk-store.ts'
+import { findPendingChunk, replaceChunk, setPriority } from './chunk-store.ts'
 import { listDamaged } from './damage-store.ts'
 
 /**
@@ -12,7 +11,7 @@ import { listDamaged } from './damage-store.ts'
  * @returns whether a chunk got priority: the caller wakes the scheduler
  */
 export async function prioritizeSegment(
-  { db, write, chunkQueue }: { db: Db; write: Write; chunkQueue: ChunkQueue },
+  { db, write }: { db: Db; write: Write },
   video: GenerationKey,
   kind: Chunk['kind'],
   segment: number,
@@ -20,6 +19,6 @@ export async function prioritizeSegment(
   const chunk = await findPendingChunk(db, { ...video, kind }, segment)
   if (!chunk || chunk.priority < 0) return false
   const isRepair = (await listDamaged(db, chunk)).length > 0
-  if (isRepair) return write((tx) => prioritize(tx, chunkQueue, chunk, VIEWER_PRIORITY))
-  return write((tx) => replaceChunk(tx, chunkQueue, chunk, splitForViewer(chunk, segment)))
+  if (isRepair) return write((tx) => setPriority(tx, chunk, VIEWER_PRIORITY))
+  return write((tx) => replaceChunk(tx, chunk, splitForViewer(chunk, segment)))
 }

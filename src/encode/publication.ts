@@ -6,9 +6,10 @@ import { createSegmentIvDeriver, deriveWindowKey, encryptSegment } from '../cryp
 import { windowOfAudioSegment, windowOfVideoSegment } from '../crypto/key-window.ts'
 import type { Db } from '../db/database.ts'
 import { isCommitOutcomeUnknown, type Write } from '../db/write.ts'
+import type { Claim } from '../jobs/claims.ts'
 import { type BlobFolder, putBlob, removeBlobs } from '../storage/folder.ts'
-import { type ChunkQueue, finishRun } from './chunk-queue.ts'
-import { isCurrentRun, type VideoChunk } from './chunk-store.ts'
+import { endRun, isCurrentRun, reopenChunk, type VideoChunk } from './chunk-store.ts'
+import { listDamaged } from './damage-store.ts'
 import type { EncodeCounters } from './encode-counters.ts'
 import { insertSegment, moveToReadyIfPlayable, type NewSegment } from './generation-store.ts'
 import { gridFor, type Plan } from './plan.ts'
@@ -20,7 +21,8 @@ export type PublicationDeps = {
   db: Db
   write: Write
   segments: BlobFolder
-  chunkQueue: ChunkQueue
+  /** On the run of the chunk. */
+  claim: Claim
   segmentEvents: SegmentEvents
   counters: EncodeCounters
   log: Logger
@@ -72,23 +74,28 @@ export function openPublication(
   }
 
   async function publish(segments: readonly NewSegment[], finished?: VideoChunk): Promise<void> {
-    const { late, isReady } = await deps
-      .write(async (tx) => {
-        if (!(await isCurrentRun(tx, chunk))) throw new StaleRunError()
-        const late: NewSegment[] = []
-        for (const segment of segments) if (!(await insertSegment(tx, video, segment))) late.push(segment)
-        const isReady = segments.some(({ number }) => number === 0) && (await moveToReadyIfPlayable(tx, video))
-        if (finished) await finishRun(tx, deps.chunkQueue, finished)
-        return { late, isReady }
-      })
-      .catch(async (error) => {
-        if (!isCommitOutcomeUnknown(error)) await removeSegments(segments)
-        throw error
-      })
+    const change = async (tx: Db) => {
+      if (!(await isCurrentRun(tx, chunk))) throw new StaleRunError()
+      const late: NewSegment[] = []
+      for (const segment of segments) if (!(await insertSegment(tx, video, segment))) late.push(segment)
+      const isReady = segments.some(({ number }) => number === 0) && (await moveToReadyIfPlayable(tx, video))
+      if (finished) await finishRun(tx, finished)
+      return { late, isReady }
+    }
+    const { late, isReady } = await (finished ? settle(change) : deps.write(change)).catch(async (error) => {
+      if (!isCommitOutcomeUnknown(error)) await removeSegments(segments)
+      throw error
+    })
     if (isReady) deps.log.info({ videoId: video.videoId }, 'video: ready')
     await removeSegments(late)
     deps.counters.segments += segments.length
     for (const segment of segments) deps.segmentEvents.published(video, segment.renditionId, segment.number)
+  }
+
+  async function settle<T>(change: (tx: Db) => Promise<T>): Promise<T> {
+    const settled = await deps.claim.settle(change)
+    if (settled === undefined) throw new StaleRunError()
+    return settled
   }
 
   async function removeSegments(segments: readonly NewSegment[]): Promise<void> {
@@ -105,6 +112,11 @@ export function openPublication(
     },
     abandon: () => removeSegments(held.splice(0)),
   }
+}
+
+/** Ends a run that encoded its chunk. If a segment was found damaged meanwhile, the chunk is queued again. */
+export async function finishRun(tx: Db, chunk: VideoChunk): Promise<void> {
+  if ((await endRun(tx, chunk, 'done')) && (await listDamaged(tx, chunk)).length > 0) await reopenChunk(tx, chunk)
 }
 
 /** Encrypts segments of one kind: the same clear bytes always give the same stored ones. */

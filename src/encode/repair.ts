@@ -3,8 +3,7 @@ import type { Logger } from 'pino'
 import type { Write } from '../db/write.ts'
 import { putBlob } from '../storage/folder.ts'
 import type { ChunkSink } from './chunk.ts'
-import { type ChunkQueue, finishRun, queueRepair } from './chunk-queue.ts'
-import { isCurrentRun, type VideoChunk } from './chunk-store.ts'
+import { isCurrentRun, reopenChunk, type VideoChunk } from './chunk-store.ts'
 import {
   countRepair,
   findFinishedChunk,
@@ -15,7 +14,7 @@ import {
   type SegmentKey,
   setDamaged,
 } from './damage-store.ts'
-import { type GenerationWithKey, type PublicationDeps, StaleRunError, segmentCipher } from './publication.ts'
+import { finishRun, type GenerationWithKey, type PublicationDeps, StaleRunError, segmentCipher } from './publication.ts'
 import { findSegmentFault, type SegmentFault } from './segment-file.ts'
 
 /** A published segment whose file does not match its row. `mayHaveBeenSent`: viewers and caches may have other bytes. */
@@ -27,7 +26,7 @@ export type Damage = SegmentKey & Pick<SegmentFault, 'problem'> & Partial<Segmen
  * @returns false when the segment no longer exists, or its video is deleted or has failed
  */
 export async function reportDamage(
-  { write, chunkQueue, log }: { write: Write; chunkQueue: ChunkQueue; log: Pick<Logger, 'error'> },
+  { write, log }: { write: Write; log: Pick<Logger, 'error'> },
   { problem, mayHaveBeenSent = false, ...segment }: Damage,
 ): Promise<boolean> {
   const found = await write(async (tx) => {
@@ -36,7 +35,7 @@ export async function reportDamage(
     if (!isNew && !(await isDamaged(tx, segment))) return 'gone'
     if (isNew && mayHaveBeenSent) await countRepair(tx, segment)
     const chunk = await findFinishedChunk(tx, segment)
-    if (chunk) await queueRepair(tx, chunkQueue, chunk)
+    if (chunk) await reopenChunk(tx, chunk)
     return isNew ? 'new' : 'known'
   })
   if (found === 'new') log.error({ ...segment, problem }, 'video: damaged')
@@ -80,7 +79,7 @@ export async function openRepair(deps: PublicationDeps & { log: Logger }, video:
       for (const segment of [...damaged.values()])
         if ((await findSegmentFault(deps.segments, segment)) === undefined) await recordIntact(segment)
     },
-    finish: () => deps.write((tx) => finishRun(tx, deps.chunkQueue, chunk)),
+    finish: () => deps.claim.settle((tx) => finishRun(tx, chunk)),
   }
 }
 

@@ -4,10 +4,10 @@ import { listGenerations } from '../catalogue/video-history-store.ts'
 import { findVideo } from '../catalogue/video-store.ts'
 import type { Db } from '../db/database.ts'
 import { Failure, videoNotFound } from '../errors.ts'
-import { type EncodeDeps, findSealedSource } from './encode-deps.ts'
+import { findSealedSource } from './encode-deps.ts'
 import { isSourceGone, removeGenerationFiles } from './fail-video.ts'
 import { findGeneration, removeGeneration } from './generation-store.ts'
-import { insertNext } from './next-generation.ts'
+import { insertNext, type RequestedDeps } from './next-generation.ts'
 
 /**
  * Has a video encoded again that failed, from its uploaded file. What was encoded of it is removed: a new generation has a key and paths
@@ -16,7 +16,7 @@ import { insertNext } from './next-generation.ts'
  * @throws Failure `not-found`; `conflict` when it has not failed, or its file never arrived; `unavailable` without room
  */
 export async function retryVideo(
-  deps: EncodeDeps,
+  deps: RequestedDeps,
   { accountId, videoId }: { accountId: string; videoId: string },
   alsoInTransaction: (tx: Db) => Promise<void>,
 ): Promise<void> {

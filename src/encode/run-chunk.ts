@@ -1,20 +1,28 @@
 import { existsSync } from 'node:fs'
 import { setStatusReason } from '../catalogue/status.ts'
 import { Failure } from '../errors.ts'
+import type { Claim } from '../jobs/claims.ts'
 import type { SealedSource } from '../sandbox/media-run.ts'
 import { isEmptyFolder } from '../storage/folder.ts'
-import { addPosters } from './add-posters.ts'
+import { addPosters, type PosterDeps } from './add-posters.ts'
 import { encodeAudioChunk } from './audio-chunk.ts'
 import { type ChunkSink, encodeVideoChunk, MIN_LEAD_S, TOLERATED_FRAMES } from './chunk.ts'
 import { type Chunk, sequentialChunk, URGENT_SEGMENTS } from './chunk-plan.ts'
-import { replaceChunk } from './chunk-queue.ts'
-import { countSequentialChunks, hasPendingChunks, isCurrentRun, listUnfinishedChunks, type VideoChunk } from './chunk-store.ts'
-import { type EncodeDeps, findGenerationWithKey, findSealedSource } from './encode-deps.ts'
+import {
+  countSequentialChunks,
+  endRun,
+  hasPendingChunks,
+  isCurrentRun,
+  listUnfinishedChunks,
+  replaceChunk,
+  type VideoChunk,
+} from './chunk-store.ts'
+import { findGenerationWithKey, findSealedSource } from './encode-deps.ts'
 import { encoderFingerprint } from './encoder.ts'
-import { failVideo, isSourceIntact, segmentsLost, settleFailure } from './fail-video.ts'
+import { type FailDeps, failVideo, isSourceIntact, segmentsLost, settleFailure } from './fail-video.ts'
 import { listPublishedNumbers } from './generation-store.ts'
 import { type ChunkEnd, InexactSeek, MediaFailure, truncationReason } from './media-failure.ts'
-import { startNextGeneration } from './next-generation.ts'
+import { type ReplaceDeps, startNextGeneration } from './next-generation.ts'
 import type { Plan } from './plan.ts'
 import { type GenerationWithKey, openPublication, type Publication, StaleRunError } from './publication.ts'
 import { openRepair } from './repair.ts'
@@ -22,18 +30,20 @@ import { runAll } from './run-all.ts'
 
 type Part = Pick<Chunk, 'kind' | 'firstSegment' | 'segmentCount' | 'decodesFromStart'>
 
+export type RunDeps = FailDeps & ReplaceDeps & PosterDeps
+
 /** One run of a chunk, with what opens its video. */
-type Run = { deps: EncodeDeps; chunk: VideoChunk; video: GenerationWithKey; source: SealedSource; signal: AbortSignal }
+type Run = { deps: RunDeps; chunk: VideoChunk; claim: Claim; video: GenerationWithKey; source: SealedSource; signal: AbortSignal }
 
 /** Encodes a chunk and publishes its segments, or repairs those that are damaged. */
-export async function runChunk(deps: EncodeDeps, chunk: VideoChunk, signal: AbortSignal): Promise<void> {
+export async function runChunk(deps: RunDeps, chunk: VideoChunk, claim: Claim, signal: AbortSignal): Promise<void> {
   const video = await findGenerationWithKey(deps, chunk)
   const source = await findSealedSource(deps, chunk.videoId)
   if (!video || !source) return // deleted meanwhile
-  const run: Run = { deps, chunk, video, source, signal }
+  const run: Run = { deps, chunk, claim, video, source, signal }
   const part = await unpublishedPart(run)
   if (part.segmentCount > 0) return publishPart(run, part)
-  if (hasPosters(chunk)) await addPosters(deps, video, source, signal)
+  if (hasPosters(chunk)) await addPosters(run)
   await repairChunk(run)
 }
 
@@ -43,12 +53,17 @@ function hasPosters({ kind, firstSegment }: VideoChunk): boolean {
 }
 
 async function publishPart(run: Run, part: Part): Promise<void> {
-  const { deps, chunk, video, source, signal } = run
+  const { deps, chunk, video, signal } = run
   if (video.encoder !== encoderFingerprint(deps.sandbox)) {
     return startNextGeneration(deps, video, chunk, 'the encoder has changed since this generation was started')
   }
   const startsWithSeek = !part.decodesFromStart && part.firstSegment > 0
-  const publication = openPublication({ ...deps, segments: deps.folders.segments }, video, chunk, startsWithSeek)
+  const publication = openPublication(
+    { ...deps, claim: run.claim, segments: deps.folders.segments },
+    video,
+    chunk,
+    startsWithSeek,
+  )
   let threads = await chooseThreads(deps, part)
   try {
     // `ready` waits for the posters, so they are extracted at the same time. The chunk is not done before, so that a crash does not lose them.
@@ -56,14 +71,15 @@ async function publishPart(run: Run, part: Part): Promise<void> {
       async (signal) => {
         threads = await encodeExactly({ ...run, signal }, { ...part, threads }, publication)
       },
-      async (signal) => hasPosters(chunk) && addPosters(deps, video, source, signal),
+      async (signal) => hasPosters(chunk) && addPosters({ ...run, signal }),
     ])
     await publication.finish(threads)
   } catch (error) {
     await publication.abandon()
     if (error instanceof InexactSeek) await runInSequence(run)
     // Another attempt would not change what the media is.
-    else if (error instanceof MediaFailure) await failVideo(deps, { videoId: video.videoId, error, run: chunk, signal })
+    else if (error instanceof MediaFailure)
+      await failVideo(deps, { videoId: video.videoId, error, fence: (tx) => endRun(tx, chunk, 'failed'), signal })
     else if (!(error instanceof StaleRunError)) throw error
   }
 }
@@ -111,7 +127,7 @@ async function encodeExactly(run: Run, part: Part & { threads: 0 | 1 }, publicat
  */
 async function repairChunk(run: Run): Promise<void> {
   const { deps, chunk, video, source, signal } = run
-  const repair = await openRepair({ ...deps, segments: deps.folders.segments }, video, chunk)
+  const repair = await openRepair({ ...deps, claim: run.claim, segments: deps.folders.segments }, video, chunk)
   const mayComeOutEqual = video.encoder === encoderFingerprint(deps.sandbox) && existsSync(source.path)
   try {
     await repair.keepIntact()
@@ -128,7 +144,7 @@ async function repairChunk(run: Run): Promise<void> {
   if (await isEmptyFolder(deps.folders.sources)) throw sourcesMissing()
   if (await isSourceIntact(deps, video.videoId, signal))
     await startNextGeneration(deps, video, chunk, 'a damaged segment came out with other bytes')
-  else await settleFailure(deps, video.videoId, segmentsLost(), chunk)
+  else await settleFailure(deps, video.videoId, segmentsLost(), (tx) => endRun(tx, chunk, 'failed'))
 }
 
 function sourcesMissing(): Failure {
@@ -158,7 +174,7 @@ function renditionIds({ audioTrack, videoTrack }: Plan, kind: Part['kind']): num
  * encoder chooses (0). With one thread a chunk always comes out with the same bytes. With more, x264 keeps to its bitrate cap by what
  * its threads have done so far, so segments that reach the cap come out with other bytes.
  */
-async function chooseThreads(deps: EncodeDeps, { kind, segmentCount }: Part): Promise<0 | 1> {
+async function chooseThreads(deps: RunDeps, { kind, segmentCount }: Part): Promise<0 | 1> {
   return kind === 'video' && (segmentCount <= URGENT_SEGMENTS || !(await hasPendingChunks(deps.db))) ? 0 : 1
 }
 
@@ -207,8 +223,8 @@ async function runInSequence({ deps, chunk }: Run): Promise<void> {
     const isSeekable = (await countSequentialChunks(tx, chunk)) < MAX_SEQUENTIAL_CHUNKS
     const [first, ...others] = isSeekable ? [chunk] : await listUnfinishedChunks(tx, chunk)
     if (!first) return
-    for (const other of others) await replaceChunk(tx, deps.chunkQueue, other, [])
-    await replaceChunk(tx, deps.chunkQueue, first, [sequentialChunk([first, ...others])])
+    for (const other of others) await replaceChunk(tx, other, [])
+    await replaceChunk(tx, first, [sequentialChunk([first, ...others])])
     const extent = isSeekable ? 'this chunk is' : 'all unfinished chunks are'
     deps.log.info(
       { videoId, kind, segment: firstSegment },

@@ -1,22 +1,46 @@
 import { availableParallelism } from 'node:os'
-import { isHostFailure } from '../errors.ts'
+import type { Logger } from 'pino'
+import type { GenerationKey } from '../catalogue/generation-key.ts'
 import { claimInShares } from '../jobs/claim-in-shares.ts'
+import type { Claim, Claims } from '../jobs/claims.ts'
 import type { Job } from '../jobs/dispatcher.ts'
-import { isEncodingAllowed } from '../sandbox/bubblewrap.ts'
-import { claimChunk, claimOldestChunk, forVideo } from './chunk-queue.ts'
-import { endRun, isUrgent, URGENT_PRIORITY, type VideoChunk } from './chunk-store.ts'
-import type { EncodeDeps } from './encode-deps.ts'
-import { examineSource } from './examine-source.ts'
-import { failVideo, isSourceGone } from './fail-video.ts'
-import { finishVideo } from './finish-video.ts'
-import { findUnfinished, findUnplanned } from './generation-store.ts'
-import { runChunk } from './run-chunk.ts'
+import { createFailureGuard, type FailureDeps } from '../jobs/failures.ts'
+import {
+  beginRun,
+  findNextChunk,
+  findOldestChunk,
+  isUrgent,
+  subjectOfNextRun,
+  URGENT_PRIORITY,
+  type VideoChunk,
+} from './chunk-store.ts'
+import { findIfUnplanned, findUnfinished, findUnplanned, isFinished } from './generation-store.ts'
 
-/** How often work on a video may fail before the video does; failures of the host do not count. */
-const MAX_ATTEMPTS = 3
-const RETRY_AFTER_MS = 30_000
-/** Host failures end for all videos together, and `hasRoom` keeps new work from meeting them. */
-const RETRY_AFTER_HOST_FAILURE_MS = 5_000
+/** The work on videos. */
+export type EncodeWork = {
+  examine(videoId: string, claim: Claim, signal: AbortSignal): Promise<void>
+  finish(key: GenerationKey, claim: Claim, signal: AbortSignal): Promise<void>
+  encode(chunk: VideoChunk, claim: Claim, signal: AbortSignal): Promise<void>
+  /** Whether the source of a video is lost. */
+  isLost(videoId: string): Promise<boolean>
+  /** Ends a video that failed too often. */
+  fail(videoId: string, error: unknown, signal: AbortSignal): Promise<void>
+}
+
+/** What may be worked on now: any video, or the demo video alone, whose source needs no sandbox. */
+export type Permitted = { work: EncodeWork; only?: string | undefined }
+
+export type EncodeSchedulerDeps = FailureDeps & {
+  log: Logger
+  claims: Pick<Claims, 'claimNext'>
+  /** Whether the disk has room for the output of an encode. */
+  hasRoom(): Promise<boolean>
+  /** Undefined: nothing, since uploads wait for a sandbox. */
+  findPermitted(): Promise<Permitted | undefined>
+}
+
+/** How often work on a video may fail before the video does. Nothing new begins without room, so a full disk is not met again and again. */
+const FAILURE_POLICY = { kind: 'encoding', maxFailures: 3, retryAfterS: 30, retryAfterHostFailureS: 5 } as const
 const CHECK_ROOM_EVERY_MS = 2_000
 /** About as many cores as an ffmpeg uses that chooses its threads itself. */
 const CORES_PER_URGENT_RUN = 4
@@ -25,30 +49,22 @@ const MAX_PASSED_OVER = 4 * Math.ceil(availableParallelism() / CORES_PER_URGENT_
 /** A video whose first seconds take longer than this no longer delays the others. */
 const MAX_URGENT_MS = 5_000
 
-const PRIORITIES = {
-  urgent: { upToPriority: URGENT_PRIORITY },
-  backlog: { upToPriority: undefined, abovePriority: URGENT_PRIORITY },
+const CHUNKS = {
+  urgent: { find: findNextChunk, upToPriority: URGENT_PRIORITY },
+  backlog: { find: findNextChunk, abovePriority: URGENT_PRIORITY },
+  oldest: { find: findOldestChunk },
 }
-
-/** What may be worked on now: any video, or the demo video alone, whose source needs no sandbox. */
-type Permitted = { deps: EncodeDeps; only?: string }
-type Work = (signal: AbortSignal) => Promise<void>
 
 /**
  * Claims what is to be done for videos, in the order in which it matters: finish a video, examine a new source, encode a chunk that is
- * waited for, encode another. Whatever arrives, each kind gets its share. The database says what is to be done. This process remembers
- * only the videos in progress, so that no work is begun twice, and the videos that failed a moment ago, so that a full disk is not tried
- * again as fast as the machine can.
+ * waited for, encode another. Whatever arrives, each kind gets its share. The database says what is to be done and what is in progress.
  * @param wake called when there may be something to claim again
  */
-export function createEncodeScheduler(deps: EncodeDeps, wake: () => void) {
-  const inProgress = new Set<string>()
-  const failures = createFailurePolicy(deps, wake)
-  /** Runs that failed and could not be made pending again yet. */
-  const unreleasedRuns: VideoChunk[] = []
+export function createEncodeScheduler(deps: EncodeSchedulerDeps, wake: () => void) {
+  const { db, claims, nowS } = deps
+  const guard = createFailureGuard(deps, FAILURE_POLICY, wake)
   /** Runs of video that a viewer waits for right now. */
   const urgentRuns = new Set<VideoChunk>()
-  const findPermitted = createSandboxCheck(deps)
   let isCheckingRoom = false
   /** Whose source was examined last. */
   let lastAccountId = ''
@@ -70,7 +86,7 @@ export function createEncodeScheduler(deps: EncodeDeps, wake: () => void) {
       checkRoomLater()
       return undefined
     }
-    const permitted = await findPermitted()
+    const permitted = await deps.findPermitted()
     if (!permitted) return undefined
     if (urgentOnly) return (await claimRun(permitted, 'urgent')) ?? (await claimSource(permitted))
     return claimOrdinary(permitted)
@@ -85,42 +101,59 @@ export function createEncodeScheduler(deps: EncodeDeps, wake: () => void) {
     }, CHECK_ROOM_EVERY_MS).unref()
   }
 
-  async function claimSource({ deps, only }: Permitted): Promise<Job | undefined> {
-    const video = await findUnplanned(deps.db, { except: [...inProgress, ...failures.backingOff], only, lastAccountId })
-    if (!video) return undefined
-    lastAccountId = video.accountId
-    return videoJob(video.id, (signal) => examineSource(deps, video.id, signal))
+  async function claimSource({ work, only }: Permitted): Promise<Job | undefined> {
+    return claims.claimNext({
+      kind: 'video',
+      find: () => findUnplanned(db, { nowS: nowS(), only, lastAccountId }),
+      subjectOf: ({ id }) => id,
+      begin: (tx, { id }) => findIfUnplanned(tx, id),
+      start({ id, accountId }) {
+        lastAccountId = accountId
+        return (claim, signal) => guardVideo(work, id, () => work.examine(id, claim, signal), signal)
+      },
+    })
   }
 
-  async function claimFinish({ deps, only }: Permitted): Promise<Job | undefined> {
-    const video = await findUnfinished(deps.db, [...inProgress, ...failures.backingOff], only)
-    return video && videoJob(video.videoId, (signal) => finishVideo(deps, video, signal))
+  async function claimFinish({ work, only }: Permitted): Promise<Job | undefined> {
+    return claims.claimNext({
+      kind: 'video',
+      find: () => findUnfinished(db, { nowS: nowS(), only }),
+      subjectOf: ({ videoId }) => videoId,
+      begin: async (tx, video) => ((await isFinished(tx, video)) ? undefined : video),
+      start: (video) => (claim, signal) => guardVideo(work, video.videoId, () => work.finish(video, claim, signal), signal),
+    })
   }
 
-  function videoJob(videoId: string, work: Work): Job {
-    inProgress.add(videoId)
-    return { key: videoId, run: (signal) => failures.guard(videoId, work, signal).finally(() => inProgress.delete(videoId)) }
+  async function claimRun({ work, only }: Permitted, which: keyof typeof CHUNKS): Promise<Job | undefined> {
+    const { find, ...priorities } = CHUNKS[which]
+    return claims.claimNext({
+      kind: 'chunk',
+      find: () => find(db, { ...priorities, nowS: nowS(), only }),
+      subjectOf: subjectOfNextRun,
+      keyOf: ({ videoId }) => videoId,
+      begin: beginRun,
+      start(chunk) {
+        if (isUrgent(chunk)) trackUrgent(chunk)
+        return async (claim, signal) => {
+          await guardVideo(work, chunk.videoId, () => work.encode(chunk, claim, signal), signal).finally(() =>
+            releaseUrgent(chunk),
+          )
+        }
+      },
+    })
   }
 
-  async function claimRun({ deps, only }: Permitted, which: 'urgent' | 'backlog' | 'oldest'): Promise<Job | undefined> {
-    for (const run of unreleasedRuns.splice(0)) await releaseRun(run)
-    const except = () => [...failures.backingOff]
-    const claimed =
-      which === 'oldest'
-        ? await claimOldestChunk(deps.write, deps.chunkQueue, { except: except(), only })
-        : await claimChunk(deps.write, deps.chunkQueue, () => ({ ...PRIORITIES[which], except: except() }))
-    if (!claimed) return undefined
-    const { run, hold } = claimed
-    if (isUrgent(run)) trackUrgent(run)
-    const work: Work = (signal) =>
-      runChunk(deps, run, signal)
-        .catch(async (error) => {
-          if (!signal.aborted) failures.backingOff.add(run.videoId) // before the release, or a claim would take it immediately
-          await releaseRun(run)
-          throw error
-        })
-        .finally(() => releaseUrgent(run))
-    return { key: run.videoId, run: (signal) => failures.guard(run.videoId, (signal) => hold(() => work(signal)), signal) }
+  function guardVideo(work: EncodeWork, videoId: string, run: () => Promise<void>, signal: AbortSignal) {
+    return guard(
+      {
+        subject: videoId,
+        run,
+        isLost: () => work.isLost(videoId),
+        giveUp: (error) => work.fail(videoId, error, signal),
+        logRetry: (error) => deps.log.warn({ err: error, videoId }, 'video: encoding failed, will be retried'),
+      },
+      signal,
+    )
   }
 
   function trackUrgent(chunk: VideoChunk) {
@@ -132,64 +165,5 @@ export function createEncodeScheduler(deps: EncodeDeps, wake: () => void) {
     if (urgentRuns.delete(chunk)) wake()
   }
 
-  async function releaseRun(chunk: VideoChunk): Promise<void> {
-    await deps.write((tx) => endRun(tx, chunk, 'pending')).catch(() => unreleasedRuns.push(chunk))
-  }
-
   return { claim }
-}
-
-/** @returns what may be worked on now; undefined: nothing, since uploads wait for a sandbox */
-function createSandboxCheck(deps: EncodeDeps): () => Promise<Permitted | undefined> {
-  let isSandboxMissing = false
-  return async () => {
-    if (await isEncodingAllowed(deps.sandbox)) {
-      if (isSandboxMissing) deps.log.info('sandbox: bubblewrap runs, uploads are encoded')
-      isSandboxMissing = false
-      return { deps }
-    }
-    isSandboxMissing = true
-    const only = await deps.findDemoVideoId()
-    const sandbox = { ...deps.sandbox, weak: true }
-    return only === undefined ? undefined : { deps: { ...deps, sandbox, chunkQueue: forVideo(only, deps.chunkQueue) }, only }
-  }
-}
-
-/** Decides what a failed job means for its video: another attempt after a while, or the end. */
-function createFailurePolicy(deps: EncodeDeps, wake: () => void) {
-  /** Videos whose work failed and is not yet retried. */
-  const backingOff = new Set<string>()
-  const counts = new Map<string, number>()
-
-  async function afterFailure(videoId: string, error: unknown, signal: AbortSignal): Promise<void> {
-    const isOfHost = isHostFailure(error)
-    const count = (counts.get(videoId) ?? 0) + (isOfHost ? 0 : 1)
-    counts.set(videoId, count)
-    backingOff.add(videoId)
-    if (!isOfHost && (count >= MAX_ATTEMPTS || (await isSourceGone(deps, videoId)))) {
-      counts.delete(videoId)
-      await failVideo(deps, { videoId, error, signal }).finally(() => backingOff.delete(videoId))
-      return
-    }
-    deps.log.warn({ err: error, videoId }, 'video: encoding failed, will be retried')
-    const retry = () => {
-      backingOff.delete(videoId)
-      wake()
-    }
-    setTimeout(retry, isOfHost ? RETRY_AFTER_HOST_FAILURE_MS : RETRY_AFTER_MS).unref()
-  }
-
-  return {
-    backingOff,
-    /** Runs work on a video. Rejects only when the failure cannot be recorded. */
-    async guard(videoId: string, work: Work, signal: AbortSignal): Promise<void> {
-      try {
-        await work(signal)
-        counts.delete(videoId)
-      } catch (error) {
-        if (signal.aborted) backingOff.delete(videoId)
-        else await afterFailure(videoId, error, signal)
-      }
-    },
-  }
 }

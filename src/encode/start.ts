@@ -1,28 +1,31 @@
-import type { Logger } from 'pino'
 import type { Db } from '../db/database.ts'
 import { startDispatcher } from '../jobs/dispatcher.ts'
-import { type ChunkJob, type ChunkQueue, resumeChunks, rowQueue } from './chunk-queue.ts'
+import { isEncodingAllowed, type Sandbox } from '../sandbox/bubblewrap.ts'
 import type { EncodeCounters } from './encode-counters.ts'
-import type { EncodeDeps } from './encode-deps.ts'
-import { reencryptVideo } from './next-generation.ts'
+import { examineSource } from './examine-source.ts'
+import { failVideo, isSourceGone } from './fail-video.ts'
+import { finishVideo } from './finish-video.ts'
+import { type RequestedDeps, reencryptVideo } from './next-generation.ts'
 import { createSegmentEvents, type SegmentEvents } from './publication.ts'
 import { type Damage, reportDamage } from './repair.ts'
 import { retryVideo } from './retry.ts'
-import { createEncodeScheduler } from './scheduler.ts'
+import { runChunk } from './run-chunk.ts'
+import { createEncodeScheduler, type EncodeSchedulerDeps, type EncodeWork } from './scheduler.ts'
 
-export type EncodingDeps = Omit<EncodeDeps, 'chunkQueue' | 'segmentEvents' | 'stopJobs' | 'counters'> & {
-  /** PostgreSQL, where the chunks are queued in it. */
-  databaseUrl: string | undefined
-  /** How many chunks are encoded concurrently. */
-  slots: number
-  /** Another server has taken the database: encoding ends. */
-  databaseLost: Promise<void>
-  /** Runs when a segment was found damaged, so that no cache keeps sending it. */
-  forgetSegment(damage: Damage): void
-}
+export type EncodingDeps = Omit<RequestedDeps, 'stopJobs' | 'sandbox'> &
+  Omit<EncodeSchedulerDeps, 'findPermitted'> & {
+    sandbox: Sandbox
+    /** How many chunks are encoded concurrently. */
+    slots: number
+    /** Another server has taken the database: encoding ends. */
+    databaseLost: Promise<void>
+    /** Runs when a segment was found damaged, so that no cache keeps sending it. */
+    forgetSegment(damage: Damage): void
+    /** The demo video, if there is one. This server made its source, so it is encoded even where there is no sandbox for uploads. */
+    findDemoVideoId(): Promise<string | undefined>
+  }
 
 export type Encoding = {
-  chunkQueue: ChunkQueue
   segmentEvents: SegmentEvents
   counters: EncodeCounters
   /** Has a damaged segment encoded again. @returns false when it is no longer published */
@@ -40,38 +43,45 @@ export type Encoding = {
 const POLL_INTERVAL_MS = 5_000
 
 /** Encodes what is uploaded, from now on. @param opened stops it */
-export async function startEncoding(
-  { databaseUrl, slots, databaseLost, forgetSegment, ...deps }: EncodingDeps,
+export function startEncoding(
+  { slots, databaseLost, forgetSegment, claims, nowS, ...deps }: EncodingDeps,
   opened: AsyncDisposableStack,
-): Promise<Encoding> {
-  const { write, log } = deps
+): Encoding {
+  const { db, write, hasRoom, log } = deps
   const segmentEvents = createSegmentEvents()
-  const chunkQueue = await openChunkQueue(databaseUrl, log, opened)
-  const stopJobs = (videoId: string) => dispatcher.stopJobs(videoId)
   const counters = { segments: 0, failures: 0 }
-  const encodeDeps = { ...deps, chunkQueue, segmentEvents, counters, stopJobs }
-  const scheduler = createEncodeScheduler(encodeDeps, () => dispatcher.wake())
+  const stopJobs = (videoId: string) => dispatcher.stopJobs(videoId)
+  const videoDeps = { ...deps, segmentEvents, counters, stopJobs }
+  const workIn = (sandbox: Sandbox): EncodeWork => {
+    const inSandbox = { ...videoDeps, sandbox }
+    return {
+      examine: (...source) => examineSource(inSandbox, ...source),
+      finish: (...video) => finishVideo(inSandbox, ...video),
+      encode: (...chunk) => runChunk(inSandbox, ...chunk),
+      isLost: (videoId) => isSourceGone(videoDeps, videoId),
+      fail: (videoId, error, signal) => failVideo(videoDeps, { videoId, error, signal }),
+    }
+  }
+  const findPermitted = createSandboxCheck(deps, workIn)
+  const scheduler = createEncodeScheduler({ db, write, nowS, claims, hasRoom, findPermitted, log }, () => dispatcher.wake())
   const dispatcher = startDispatcher({ slots, claim: scheduler.claim, pollIntervalMs: POLL_INTERVAL_MS, log })
   opened.defer(() => dispatcher.stop())
-  void databaseLost.then(() => dispatcher.stop()) // the queue has connections of its own
-  await resumeChunks(write, chunkQueue)
-  chunkQueue.watch(dispatcher.wake)
+  void databaseLost.then(() => dispatcher.stop())
   return {
-    chunkQueue,
     segmentEvents,
     counters,
     async repairSegment(damage) {
-      const isDamaged = await reportDamage({ write, chunkQueue, log }, damage)
+      const isDamaged = await reportDamage({ write, log }, damage)
       forgetSegment(damage)
       dispatcher.wake()
       return isDamaged
     },
     async reencrypt(videoId, alsoInTransaction) {
-      await reencryptVideo(encodeDeps, videoId, alsoInTransaction)
+      await reencryptVideo(videoDeps, videoId, alsoInTransaction)
       dispatcher.wake()
     },
     async retry(video, alsoInTransaction) {
-      await retryVideo(encodeDeps, video, alsoInTransaction)
+      await retryVideo(videoDeps, video, alsoInTransaction)
       dispatcher.wake()
     },
     wake: dispatcher.wake,
@@ -79,11 +89,19 @@ export async function startEncoding(
   }
 }
 
-/** pg-boss is loaded only where there is a PostgreSQL. */
-async function openChunkQueue(databaseUrl: string | undefined, log: Logger, opened: AsyncDisposableStack): Promise<ChunkQueue> {
-  if (databaseUrl === undefined) return rowQueue
-  const { openBossQueue } = await import('../jobs/boss.ts')
-  const queue = await openBossQueue<ChunkJob>({ url: databaseUrl, name: 'chunk', log })
-  opened.defer(() => queue.stop())
-  return queue
+function createSandboxCheck(
+  { sandbox, findDemoVideoId, log }: Pick<EncodingDeps, 'sandbox' | 'findDemoVideoId' | 'log'>,
+  workIn: (sandbox: Sandbox) => EncodeWork,
+): EncodeSchedulerDeps['findPermitted'] {
+  let isSandboxMissing = false
+  return async () => {
+    if (await isEncodingAllowed(sandbox)) {
+      if (isSandboxMissing) log.info('sandbox: bubblewrap runs, uploads are encoded')
+      isSandboxMissing = false
+      return { work: workIn(sandbox) }
+    }
+    isSandboxMissing = true
+    const only = await findDemoVideoId()
+    return only === undefined ? undefined : { work: workIn({ ...sandbox, weak: true }), only }
+  }
 }

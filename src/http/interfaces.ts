@@ -58,7 +58,7 @@ export type InterfaceDeps = {
   uploads: SourceDeps
   playback: PlaybackDeps
   usage: Usage
-  segments: Pick<SegmentDeps, 'hotSegments' | 'chunkQueue' | 'segmentEvents' | 'wakeEncoders' | 'reportDamage'>
+  segments: Pick<SegmentDeps, 'hotSegments' | 'segmentEvents' | 'wakeEncoders' | 'reportDamage'>
   health: Pick<HealthDeps, 'readChecks' | 'areWebhooksHeld'>
   demo: Demo | undefined
   /** Undefined: nothing is measured. */

@@ -3,8 +3,8 @@ import type { Reservation } from '../accounts/storage-quota.ts'
 import type { MasterKey } from '../crypto/master-key.ts'
 import { beginSealing, newSeal, resumeSealing, type Seal, type Sealing } from '../crypto/sealed-file.ts'
 import { newId } from '../crypto/secret.ts'
+import type { Db } from '../db/database.ts'
 import type { ImportRow } from '../db/tables.ts'
-import type { Write } from '../db/write.ts'
 import { Failure } from '../errors.ts'
 import { guardedFetch, type OutboundResponse } from '../outbound/fetch.ts'
 import { describeUrl, type OutboundPolicy } from '../outbound/policy.ts'
@@ -15,7 +15,8 @@ import { runMinorGc } from './minor-gc.ts'
 import { assertRoom, openSourceSeal, type ReceivedSource, wrapSourceKey } from './source.ts'
 
 export type FetchDeps = {
-  write: Write
+  /** Rejects once another process has taken the import over. */
+  write<T>(change: (tx: Db) => Promise<T>): Promise<T>
   masterKey: MasterKey
   outbound: OutboundPolicy
   sources: BlobFolder

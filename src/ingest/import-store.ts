@@ -1,6 +1,7 @@
 import { type Insertable, sql, type Updateable } from 'kysely'
 import type { Db } from '../db/database.ts'
 import type { ImportRow, Tables } from '../db/tables.ts'
+import { claimedSubjects } from '../jobs/claim-store.ts'
 
 /** For an existing video. */
 export async function insertImport(tx: Db, row: Omit<Insertable<Tables['import']>, 'position'>): Promise<void> {
@@ -27,8 +28,19 @@ export async function countImports(db: Db, accountId: string): Promise<number> {
   return Number(row.count)
 }
 
-/** Running imports, and the accounts and hosts that have as many as they may. */
-export type BusySlots = { videoIds: readonly string[]; accountIds: readonly string[]; hosts: readonly string[] }
+/** Accounts and hosts that have as many running imports as they may. */
+export type BusySlots = { accountIds: readonly string[]; hosts: readonly string[] }
+
+/** Those that any process runs. */
+export async function listRunningImports(db: Db): Promise<Pick<ImportRow, 'accountId' | 'host'>[]> {
+  return db
+    .selectFrom('claim')
+    .innerJoin('import', 'import.videoId', 'claim.subject')
+    .select(['accountId', 'host'])
+    .where('claim.kind', '=', 'import')
+    .where('claim.id', 'is not', null)
+    .execute()
+}
 
 /** Accounts that have a due import, without disabled accounts. */
 export async function listAccountsWithImports(db: Db, nowS: number, busy: BusySlots): Promise<string[]> {
@@ -61,24 +73,33 @@ export async function findDueImport(
     .executeTakeFirst()
 }
 
-function dueImports(db: Db, nowS: number, { hosts, videoIds }: BusySlots) {
+function dueImports(db: Db, nowS: number, { hosts }: BusySlots) {
   return db
     .selectFrom('import')
     .where('nextAttemptAtS', '<=', nowS)
     .where('host', 'not in', [...hosts])
-    .where('videoId', 'not in', [...videoIds])
+    .where('import.videoId', 'not in', claimedSubjects(db, 'import', nowS))
 }
 
 export async function findImport(db: Db, videoId: string): Promise<ImportRow | undefined> {
   return db.selectFrom('import').selectAll().where('videoId', '=', videoId).executeTakeFirst()
 }
 
-/** Counts an attempt before it is made, so that one which crashes this process counts, too. Undefined: the video was deleted. */
-export async function beginImportAttempt(tx: Db, videoId: string, endsAtS: number): Promise<ImportRow | undefined> {
+/**
+ * Counts an attempt before it is made, so that one which crashes this process counts, too. Undefined: the video was deleted, or another
+ * process has made this attempt.
+ * @param time.maxS the time limit from the first attempt to the end
+ */
+export async function beginImportAttempt(
+  tx: Db,
+  videoId: string,
+  { nowS, maxS }: { nowS: number; maxS: number },
+): Promise<ImportRow | undefined> {
   return tx
     .updateTable('import')
-    .set((row) => ({ attempts: row('attempts', '+', 1), endsAtS: row.fn.coalesce('endsAtS', row.val(endsAtS)) }))
+    .set((row) => ({ attempts: row('attempts', '+', 1), endsAtS: row.fn.coalesce('endsAtS', row.val(nowS + maxS)) }))
     .where('videoId', '=', videoId)
+    .where('nextAttemptAtS', '<=', nowS)
     .returningAll()
     .executeTakeFirst()
 }

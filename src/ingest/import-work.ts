@@ -5,7 +5,9 @@ import { recordOperationsAlert } from '../alerts/operations.ts'
 import { moveStatus } from '../catalogue/status.ts'
 import type { Db } from '../db/database.ts'
 import type { ImportRow } from '../db/tables.ts'
+import type { Write } from '../db/write.ts'
 import { Failure, hostFailure } from '../errors.ts'
+import type { Claim, Claims } from '../jobs/claims.ts'
 import { type Dispatcher, type Job, startDispatcher } from '../jobs/dispatcher.ts'
 import { createRoundRobin } from '../jobs/round-robin.ts'
 import { removeBlobAndEmptyFolders, removeBlobs } from '../storage/folder.ts'
@@ -16,6 +18,7 @@ import {
   findImport,
   holdImport,
   listAccountsWithImports,
+  listRunningImports,
   removeImport,
   resumeImports,
   updateImport,
@@ -23,8 +26,10 @@ import {
 import { insertReceivedSource, NoRoom, type ReceivedSource } from './source.ts'
 import { findSource } from './source-store.ts'
 
-export type ImportSchedulerDeps = FetchDeps & {
+export type ImportSchedulerDeps = Omit<FetchDeps, 'write'> & {
   db: Db
+  write: Write
+  claims: Pick<Claims, 'claimNext'>
   /** A clock that never goes back. */
   nowS: () => number
   /** The time limit from the first attempt of an import to its end. */
@@ -56,61 +61,69 @@ export async function startImportScheduler(deps: ImportSchedulerDeps): Promise<D
   })
 }
 
-/**
- * Claims the next import: accounts take turns, and no account and no host gets all slots. The queue is in the database; only the running
- * imports are in memory.
- */
+/** Claims the next import: accounts take turns, and no account and no host gets all slots. */
 function createImportClaim(deps: ImportSchedulerDeps) {
-  const running = new Map<string, { accountId: string; host: string }>()
   const accounts = createRoundRobin()
 
   async function claim(urgentOnly: boolean): Promise<Job | undefined> {
     if (urgentOnly) return undefined // no import is urgent
     if (!(await deps.hasRoom(0))) return undefined
-    for (;;) {
-      const next = await findNext()
-      if (!next) return undefined
-      const row = await deps.write((tx) => beginImportAttempt(tx, next.videoId, deps.nowS() + deps.importMaxS))
-      if (!row) continue // deleted in the meantime
-      running.set(row.videoId, row)
-      accounts.markServed(row.accountId)
-      return { key: row.videoId, run: (signal) => runAttempt(row, signal).finally(() => running.delete(row.videoId)) }
-    }
+    return deps.claims.claimNext({
+      kind: 'import',
+      find: findNext,
+      subjectOf: ({ videoId }) => videoId,
+      begin: (tx, { videoId }) => beginImportAttempt(tx, videoId, { nowS: deps.nowS(), maxS: deps.importMaxS }),
+      start(row) {
+        accounts.markServed(row.accountId)
+        return (claim, signal) => runAttempt(row, claim, signal)
+      },
+    })
   }
 
   async function findNext() {
     const nowS = deps.nowS()
-    const active = [...running.values()]
+    const running = await listRunningImports(deps.db)
     const busy = {
-      videoIds: [...running.keys()],
-      accountIds: keysAtLimit(active, 'accountId', MAX_RUNNING.perAccount),
-      hosts: keysAtLimit(active, 'host', MAX_RUNNING.perHost),
+      accountIds: keysAtLimit(running, 'accountId', MAX_RUNNING.perAccount),
+      hosts: keysAtLimit(running, 'host', MAX_RUNNING.perHost),
     }
     const accountIds = await listAccountsWithImports(deps.db, nowS, busy)
-    const accountId = accounts.next(accountIds, (id) => active.filter((row) => row.accountId === id).length)
+    const accountId = accounts.next(accountIds, (id) => running.filter((row) => row.accountId === id).length)
     return accountId === undefined ? undefined : findDueImport(deps.db, accountId, nowS, busy)
   }
 
-  async function runAttempt(row: ImportRow, signal: AbortSignal): Promise<void> {
+  async function runAttempt(row: ImportRow, claim: Claim, signal: AbortSignal): Promise<void> {
     const { videoId } = row
     try {
       const leftS = (row.endsAtS ?? 0) - deps.nowS()
-      if (leftS <= 0) return await fail(row, timedOut(deps.importMaxS))
-      await fetchSource(row, leftS * 1000, signal)
+      if (leftS <= 0) return await fail(row, claim, timedOut(deps.importMaxS))
+      await fetchSource(row, { claim, timeoutMs: leftS * 1000, signal })
     } catch (error) {
-      await settle(videoId, error, signal)
+      await settle(videoId, claim, error, signal)
       await pause(FAILURE_PAUSE_MS, undefined, { signal }).catch(() => undefined)
       return
     }
     deps.onSourceReceived(videoId)
   }
 
-  async function fetchSource(row: ImportRow, timeoutMs: number, signal: AbortSignal): Promise<void> {
+  async function fetchSource(
+    row: ImportRow,
+    { claim, timeoutMs, signal }: { claim: Claim; timeoutMs: number; signal: AbortSignal },
+  ): Promise<void> {
     const { videoId } = row
     await deps.quota.assertNotFull(row.accountId)
     using reservation = deps.quota.receive(row)
-    const source = await fetchImport(deps, { row, timeoutMs, reservation }, signal)
-    await deps.write((tx) => accept(tx, videoId, source))
+    const write = <T>(change: (tx: Db) => Promise<T>) =>
+      deps.write(async (tx) => {
+        if (!(await claim.isHeld(tx))) throw takenOver()
+        return change(tx)
+      })
+    const source = await fetchImport({ ...deps, write }, { row, timeoutMs, reservation }, signal)
+    const isAccepted = await claim.settle(async (tx) => {
+      await accept(tx, videoId, source)
+      return true
+    })
+    if (!isAccepted) throw takenOver()
     deps.log.info({ videoId, sizeBytes: source.sizeBytes }, 'import: finished')
   }
 
@@ -121,43 +134,53 @@ function createImportClaim(deps: ImportSchedulerDeps) {
   }
 
   /** Retries or fails an import after a failed attempt. */
-  async function settle(videoId: string, error: unknown, signal: AbortSignal): Promise<void> {
+  async function settle(videoId: string, claim: Claim, error: unknown, signal: AbortSignal): Promise<void> {
     const row = await findImport(deps.db, videoId)
     if (!row && (await findSource(deps.db, videoId))) return deps.onSourceReceived(videoId) // it was committed, though the outcome was unknown
     if (!row) return removeBlobs(deps.sources, videoId) // deleted in the meantime: remove what was received
-    if (signal.aborted) return postpone(row, 0, row.attempts - 1) // the server is stopping
+    if (signal.aborted) return postpone(row, claim, { delayS: 0, attempts: row.attempts - 1 }) // the server is stopping
     const ownFailure = error instanceof NoRoom ? error : hostFailure(error)
     const isUnexpected = !ownFailure && !(error instanceof Failure)
     if (isUnexpected) deps.log.error({ err: error, videoId }, 'import: unexpected error')
     const problem = ownFailure ?? (error instanceof Failure ? error : unexpectedFailure())
-    if (problem.kind !== 'unavailable') return fail(row, problem)
+    if (problem.kind !== 'unavailable') return fail(row, claim, problem)
     const delayS = ownFailure ? HOST_RETRY_DELAY_S : RETRY_DELAYS_S[Math.max(row.attempts, 1) - 1]
     if (delayS === undefined || deps.nowS() + delayS >= (row.endsAtS ?? 0))
-      return fail(row, withAttemptCount(problem, row.attempts))
+      return fail(row, claim, withAttemptCount(problem, row.attempts))
     deps.log.info({ videoId, problem: problem.message, delayS }, 'import: attempt failed; retrying')
-    await postpone(row, delayS, ownFailure ? row.attempts - 1 : row.attempts)
+    await postpone(row, claim, { delayS, attempts: ownFailure ? row.attempts - 1 : row.attempts })
   }
 
-  async function postpone({ videoId }: ImportRow, delayS: number, attempts: number): Promise<void> {
-    await deps.write((tx) => updateImport(tx, videoId, { nextAttemptAtS: deps.nowS() + delayS, attempts: Math.max(0, attempts) }))
+  async function postpone(
+    { videoId }: ImportRow,
+    claim: Claim,
+    { delayS, attempts }: { delayS: number; attempts: number },
+  ): Promise<void> {
+    const next = { nextAttemptAtS: deps.nowS() + delayS, attempts: Math.max(0, attempts) }
+    await claim.settle((tx) => updateImport(tx, videoId, next))
   }
 
   /** With the alert of a failed encode: one a day for each account, however many imports fail. */
-  async function fail({ videoId, accountId, file }: ImportRow, problem: Failure): Promise<void> {
+  async function fail({ videoId, accountId, file }: ImportRow, claim: Claim, problem: Failure): Promise<void> {
     const status = problem.kind === 'unsupported' ? 'Not a media file' : 'Encoding error'
     const settleRow = problem.kind === 'over-quota' ? holdImport : removeImport
-    const hasFailed = await deps.write(async (tx) => {
+    const hasFailed = await claim.settle(async (tx) => {
       if (!(await settleRow(tx, videoId))) return false // deleted in the meantime
       if (!(await moveStatus(tx, videoId, status, problem.message))) return false
       const numbers = { reason: problem.message }
       await recordOperationsAlert(tx, { accountId, cause: 'encode-failed', videoId, numbers }, deps.nowS())
       return true
     })
+    if (hasFailed === undefined) return // taken over
     if (file) await removeBlobAndEmptyFolders(deps.sources, file)
     if (hasFailed) deps.log.info({ videoId, status, reason: problem.message }, 'video: failed')
   }
 
   return claim
+}
+
+function takenOver(): Failure {
+  return new Failure('unavailable', 'Another process has taken this import over.')
 }
 
 function unexpectedFailure(): Failure {

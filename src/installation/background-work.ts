@@ -1,4 +1,4 @@
-import { availableParallelism } from 'node:os'
+import { availableParallelism, hostname } from 'node:os'
 import type { Logger } from 'pino'
 import { createStorageQuota } from '../accounts/storage-quota.ts'
 import { startAlertMailer } from '../alerts/mailer.ts'
@@ -7,16 +7,19 @@ import { startMp4Scheduler } from '../assets/mp4-scheduler.ts'
 import { startRemovals, type VideoSessions } from '../catalogue/deletion.ts'
 import type { TrashDeps } from '../catalogue/trash.ts'
 import type { Config } from '../config/config.ts'
-import type { Db } from '../db/database.ts'
+import { dataPaths } from '../config/data-paths.ts'
 import { findDemoVideo } from '../demo/demo-store.ts'
-import { requeueChunks } from '../encode/chunk-queue.ts'
+import { releaseRun } from '../encode/chunk-store.ts'
 import type { Damage } from '../encode/repair.ts'
 import { type Encoding, startEncoding } from '../encode/start.ts'
 import { Failure } from '../errors.ts'
 import { retryImport } from '../ingest/import.ts'
 import { startImportScheduler } from '../ingest/import-work.ts'
 import type { SourceDeps } from '../ingest/source.ts'
+import { openClaims } from '../jobs/claims.ts'
 import type { Dispatcher } from '../jobs/dispatcher.ts'
+import { fileIdentity } from '../storage/identity.ts'
+import { releaseDeliveries } from '../webhooks/delivery-store.ts'
 import { startWebhookSender } from '../webhooks/sender.ts'
 import { createRotation, type MasterKeyRotation, resumeRotation } from './master-key-rotation.ts'
 import type { Foundation } from './open-foundation.ts'
@@ -53,10 +56,17 @@ export async function startBackgroundWork(
   opened: AsyncDisposableStack,
 ): Promise<BackgroundWork> {
   const { hasRoom } = foundation.space
-  const { uploadMaxBytes, importMaxS, databaseUrl, encoders } = config
-  const encoding = await startEncoding(
+  const { uploadMaxBytes, importMaxS, encoders } = config
+  const claims = await openClaims({
+    ...{ db, write, nowS, log },
+    server: nameServer(config),
+    isOnlyServer: true, // it has the lock of the data folder, and of the database
+    release: { chunk: releaseRun, webhook: releaseDeliveries },
+  })
+  opened.defer(() => claims.stop())
+  const encoding = startEncoding(
     {
-      ...{ db, slowQueryDb, write, wallNowS, masterKey, sandbox, folders, sessions, forgetSegment, databaseUrl, log },
+      ...{ db, slowQueryDb, write, nowS, wallNowS, masterKey, sandbox, folders, sessions, claims, forgetSegment, log },
       slots: encoders ?? availableParallelism(),
       databaseLost: foundation.ownership.lost,
       hasRoom: () => hasRoom(0),
@@ -68,20 +78,20 @@ export async function startBackgroundWork(
   const { sources } = folders
   const quota = createStorageQuota({ db, slowQueryDb })
   const receiving = { db, write, nowS, wallNowS, masterKey, sources, uploadMaxBytes, hasRoom, quota, onSourceReceived: wake, log }
-  const imports = await startImportScheduler({ ...receiving, outbound, importMaxS })
+  const imports = await startImportScheduler({ ...receiving, claims, outbound, importMaxS })
   opened.defer(() => imports.stop())
-  const mp4s = startMp4Scheduler({ db, slowQueryDb, write, masterKey, folders, hasRoom, reportDamage: repairSegment, log })
+  const mp4s = startMp4Scheduler({ db, slowQueryDb, nowS, claims, masterKey, folders, hasRoom, reportDamage: repairSegment, log })
   opened.defer(() => mp4s.stop())
   const removals = startRemovals({ db, write, truncateWal, folders, stopWork, saveUsage, log })
   opened.defer(() => removals.stop())
   const copy = foundation.restoredCopy
-  const sender = await startWebhookSender({
-    ...{ db, write, nowS, wallNowS, masterKey, outbound, copy, log },
+  const sender = startWebhookSender({
+    ...{ db, write, claims, nowS, wallNowS, masterKey, outbound, copy, log },
     onDisabled: (tx, webhook, reason) => alertOfDisabledWebhook(tx, webhook, reason, nowS()),
   })
   opened.defer(() => sender.stop())
   if (config.alertMail) {
-    const mailer = startAlertMailer({ db, write, nowS, log }, config.alertMail)
+    const mailer = startAlertMailer({ db, claims, nowS, log }, config.alertMail)
     opened.defer(() => mailer.stop())
   }
 
@@ -101,7 +111,6 @@ export async function startBackgroundWork(
     const isImport = await retryImport({ db, write, quota, onImportQueued: imports.wake }, ...failed)
     if (!isImport) await encoding.retry(...failed)
   }
-  const resumeWork = (tx: Db, videoIds: readonly string[]) => requeueChunks(tx, encoding.chunkQueue, videoIds)
   const wakeWork = () => {
     for (const work of [encoding, mp4s]) work.wake()
   }
@@ -112,11 +121,16 @@ export async function startBackgroundWork(
     receiving,
     retry,
     masterKeyRotation,
-    deletion: { db, write, wallNowS, sessions, stopWork, removeFiles: removals.run, resumeWork, wakeWork },
+    deletion: { db, write, wallNowS, sessions, stopWork, removeFiles: removals.run, wakeWork },
     wake() {
       for (const work of [encoding, imports, mp4s]) work.wake()
       removals.run()
       rotating = resumeRotation(masterKeyRotation, log, signal)
     },
   }
+}
+
+/** The data folder of a server distinguishes it from all others. */
+function nameServer({ dataDir }: Config): string {
+  return `${hostname()} ${fileIdentity(dataPaths(dataDir).lock) ?? dataDir}`
 }

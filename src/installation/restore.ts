@@ -21,7 +21,6 @@ import {
   openFileList,
   openSnapshot,
 } from '../db/sqlite/snapshot.ts'
-import { rowQueue } from '../encode/chunk-queue.ts'
 import { reportDamage } from '../encode/repair.ts'
 import { Failure, isDiskFull } from '../errors.ts'
 import { checkHash, copyFile, hashFile } from '../storage/copy.ts'
@@ -254,7 +253,7 @@ async function recordLoss(
   { write }: Database,
   { folder, name, videoId, generation, renditionId, number }: NamedFile,
 ): Promise<void> {
-  const deps = { write, chunkQueue: rowQueue, log: { error: () => undefined } }
+  const deps = { write, log: { error: () => undefined } }
   const problem = 'its file is not in the backup'
   if (folder !== 'segments') await recordDamagedFile(deps, { videoId, name }, problem)
   else if (generation !== null && renditionId !== null && number !== null)

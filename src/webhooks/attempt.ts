@@ -14,7 +14,7 @@ export type AttemptResult = { status?: number; problem?: string; retryAfterS?: n
 
 const IDLE_TIMEOUT_MS = 15_000
 /** From the DNS look-up to the response status. */
-export const ATTEMPT_TIMEOUT_MS = 20_000
+const ATTEMPT_TIMEOUT_MS = 20_000
 
 /**
  * Sends a delivery once. All attempts share its id and body; each has its own timestamp and signatures (Standard Webhooks 1.0).

@@ -1,25 +1,37 @@
 import { sql } from 'kysely'
 import type { Db } from '../db/database.ts'
 import type { DeliveryRow, WebhookRow } from '../db/tables.ts'
+import { claimedSubjects } from '../jobs/claim-store.ts'
 
 // Deliveries in their states: waiting → sending → delivered, failed, or waiting once more. An endpoint gets one at a time: retries that
 // are due and new events take turns, each in their order.
 
-/** Senders that are at work now, as far as others must make room for them. */
-export type BusySlots = { webhookIds: readonly string[]; accountIds: readonly string[]; onlyHealthy: boolean }
+/** The endpoints that any process sends to. */
+export async function listSendingWebhooks(db: Db): Promise<Pick<WebhookRow, 'accountId' | 'consecutiveFailures'>[]> {
+  return db
+    .selectFrom('claim')
+    .innerJoin('webhook', 'webhook.id', 'claim.subject')
+    .select(['accountId', 'consecutiveFailures'])
+    .where('claim.kind', '=', 'webhook')
+    .where('claim.id', 'is not', null)
+    .execute()
+}
+
+/** What the senders that are at work leave to others. */
+export type BusySlots = { accountIds: readonly string[]; onlyHealthy: boolean }
 
 /** The endpoint that has waited longest for something that is due. */
 export async function findDueWebhook(
   db: Db,
   nowS: number,
-  { webhookIds, accountIds, onlyHealthy }: BusySlots,
+  { accountIds, onlyHealthy }: BusySlots,
 ): Promise<WebhookRow | undefined> {
   return db
     .selectFrom('webhook')
     .selectAll()
     .where('disabledReason', 'is', null)
     .where('nextAttemptAtS', '<=', nowS)
-    .$if(webhookIds.length > 0, (hooks) => hooks.where('id', 'not in', webhookIds))
+    .where('webhook.id', 'not in', claimedSubjects(db, 'webhook', nowS))
     .$if(accountIds.length > 0, (hooks) => hooks.where('accountId', 'not in', accountIds))
     .$if(onlyHealthy, (hooks) => hooks.where('consecutiveFailures', '=', 0))
     .where((hook) =>
@@ -75,17 +87,17 @@ export type ClaimedDelivery = Pick<DeliveryRow, 'webhookId' | 'sequence' | 'body
 export type DeliveryKind = 'new' | 'retry'
 
 /**
- * Takes the endpoint's next delivery, for as long as the lease lasts: one statement, so that no two senders have it.
+ * Takes the endpoint's next delivery. The caller has the claim on the endpoint.
  * @param first the kind whose turn it is; without one that is due, the other has it
  */
 export async function claimDelivery(
   tx: Db,
   webhookId: string,
-  lease: { nowS: number; endsAtS: number },
+  nowS: number,
   first: DeliveryKind,
 ): Promise<{ delivery: ClaimedDelivery; kind: DeliveryKind } | undefined> {
   for (const kind of [first, otherKind(first)]) {
-    const delivery = await claimOfKind(tx, webhookId, lease, kind)
+    const delivery = await claimOfKind(tx, webhookId, nowS, kind)
     if (delivery) return { delivery, kind }
   }
   return undefined
@@ -95,20 +107,10 @@ export function otherKind(kind: DeliveryKind): DeliveryKind {
   return kind === 'new' ? 'retry' : 'new'
 }
 
-async function claimOfKind(
-  tx: Db,
-  webhookId: string,
-  lease: { nowS: number; endsAtS: number },
-  kind: DeliveryKind,
-): Promise<ClaimedDelivery | undefined> {
+async function claimOfKind(tx: Db, webhookId: string, nowS: number, kind: DeliveryKind): Promise<ClaimedDelivery | undefined> {
   return tx
     .updateTable('delivery')
-    .set((delivery) => ({
-      state: 'sending' as const,
-      attempts: delivery('attempts', '+', 1),
-      dueAtS: lease.endsAtS,
-      triedAtS: lease.nowS,
-    }))
+    .set((delivery) => ({ state: 'sending' as const, attempts: delivery('attempts', '+', 1), triedAtS: nowS }))
     .where('webhookId', '=', webhookId)
     .where('sequence', '=', (of) =>
       of
@@ -116,7 +118,7 @@ async function claimOfKind(
         .select('sequence')
         .where('webhookId', '=', webhookId)
         .where('finishedAtS', 'is', null)
-        .where('dueAtS', '<=', kind === 'new' ? 0 : lease.nowS)
+        .where('dueAtS', '<=', kind === 'new' ? 0 : nowS)
         .where('dueAtS', '>', kind === 'new' ? -1 : 0)
         .orderBy('dueAtS')
         .orderBy('sequence')
@@ -170,12 +172,14 @@ export async function backOffWebhook(tx: Db, webhookId: string, untilS: number):
   await tx.updateTable('webhook').set({ nextAttemptAtS: untilS }).where('id', '=', webhookId).execute()
 }
 
-/** What a server that ended was sending is due again: whether it arrived is not known. */
-export async function resumeInterruptedDeliveries(tx: Db): Promise<void> {
+/** What a sender that ended was sending to an endpoint is due again: whether it arrived is not known. */
+export async function releaseDeliveries(tx: Db, webhookId: string): Promise<void> {
   await tx
     .updateTable('delivery')
     .set({ state: 'waiting', dueAtS: 0 })
+    .where('webhookId', '=', webhookId)
     .where('finishedAtS', 'is', null)
+    .where('dueAtS', '>=', 0) // always true: selects the index of open deliveries
     .where('state', '=', 'sending')
     .execute()
 }

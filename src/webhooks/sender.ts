@@ -3,8 +3,9 @@ import { recordAuditEvent } from '../audit/audit-log.ts'
 import type { Db } from '../db/database.ts'
 import type { WebhookRow } from '../db/tables.ts'
 import type { Write } from '../db/write.ts'
+import type { Claim, Claims } from '../jobs/claims.ts'
 import { type Job, startDispatcher } from '../jobs/dispatcher.ts'
-import { ATTEMPT_TIMEOUT_MS, type AttemptDeps, type AttemptResult, attemptDelivery } from './attempt.ts'
+import { type AttemptDeps, type AttemptResult, attemptDelivery } from './attempt.ts'
 import { failPendingDeliveries } from './batch-jobs.ts'
 import {
   type BusySlots,
@@ -13,10 +14,10 @@ import {
   claimDelivery,
   type DeliveryKind,
   findDueWebhook,
+  listSendingWebhooks,
   otherKind,
   recordFailure,
   recordSuccess,
-  resumeInterruptedDeliveries,
   settleDelivery,
 } from './delivery-store.ts'
 import type { RestoredCopy } from './restored-copy.ts'
@@ -26,6 +27,7 @@ import { disableWebhook } from './webhook-store.ts'
 export type WebhookSenderDeps = AttemptDeps & {
   db: Db
   write: Write
+  claims: Pick<Claims, 'claimNext'>
   copy: Pick<RestoredCopy, 'isPaused'>
   /** Called in the transaction that switches a webhook off because it failed. */
   onDisabled(tx: Db, webhook: WebhookRow, reason: string): Promise<void>
@@ -36,32 +38,32 @@ export type WebhookSenderDeps = AttemptDeps & {
 const MAX_ATTEMPTS = 32
 const MAX_ATTEMPTS_PER_ACCOUNT = 8
 const MAX_ATTEMPTS_FAILING = 16
-/** Longer than any attempt, so that no delivery is sent by two senders at the same time. */
-const LEASE_S = ATTEMPT_TIMEOUT_MS / 1000 + 40
 
 /** How often to check for a commit that may have added events, and after how many checks to query for due deliveries anyway. */
 const POLL_INTERVAL_MS = 100
 const QUERY_EVERY_POLLS = 10
 
 /** Sends deliveries as they become due, to each endpoint one after another. Pending deliveries are in the database, none of them in memory. */
-export async function startWebhookSender(deps: WebhookSenderDeps): Promise<{ stop(): Promise<void> }> {
-  const { db, write, nowS, copy, log } = deps
-  const sending = new Map<string, WebhookRow>()
+export function startWebhookSender(deps: WebhookSenderDeps): { stop(): Promise<void> } {
+  const { db, write, claims, nowS, copy, log } = deps
   /** Of each endpoint: the kind whose turn it is. */
   const turns = new Map<string, DeliveryKind>()
-  await write(resumeInterruptedDeliveries)
 
   async function claim(onlyUrgent: boolean): Promise<Job | undefined> {
     if (onlyUrgent || copy.isPaused()) return undefined
-    const webhook = await findDueWebhook(db, nowS(), busySlots([...sending.values()]))
-    if (!webhook) return undefined
-    const lease = { nowS: nowS(), endsAtS: nowS() + LEASE_S }
-    const claimed = await write((tx) => claimDelivery(tx, webhook.id, lease, turns.get(webhook.id) ?? 'retry'))
-    if (!claimed) return undefined
-    const { delivery, kind } = claimed
-    turns.set(webhook.id, otherKind(kind))
-    sending.set(webhook.id, webhook)
-    return { key: webhook.id, run: (signal) => send(deps, webhook, delivery, signal).finally(() => sending.delete(webhook.id)) }
+    return claims.claimNext({
+      kind: 'webhook',
+      find: async () => findDueWebhook(db, nowS(), busySlots(await listSendingWebhooks(db))),
+      subjectOf: ({ id }) => id,
+      async begin(tx, webhook) {
+        const claimed = await claimDelivery(tx, webhook.id, nowS(), turns.get(webhook.id) ?? 'retry')
+        return claimed && { ...claimed, webhook }
+      },
+      start({ webhook, delivery, kind }) {
+        turns.set(webhook.id, otherKind(kind))
+        return (claim, signal) => send(deps, { webhook, delivery, claim, signal })
+      },
+    })
   }
 
   const dispatcher = startDispatcher({ slots: MAX_ATTEMPTS, claim, log })
@@ -80,22 +82,23 @@ export async function startWebhookSender(deps: WebhookSenderDeps): Promise<{ sto
   }
 }
 
-function busySlots(sending: readonly WebhookRow[]): BusySlots {
+function busySlots(sending: Awaited<ReturnType<typeof listSendingWebhooks>>): BusySlots {
   const byAccount = Map.groupBy(sending, ({ accountId }) => accountId)
   return {
-    webhookIds: sending.map(({ id }) => id),
     accountIds: [...byAccount].flatMap(([accountId, rows]) => (rows.length < MAX_ATTEMPTS_PER_ACCOUNT ? [] : accountId)),
     onlyHealthy: sending.filter(({ consecutiveFailures }) => consecutiveFailures > 0).length >= MAX_ATTEMPTS_FAILING,
   }
 }
 
-async function send(deps: WebhookSenderDeps, webhook: WebhookRow, delivery: ClaimedDelivery, signal: AbortSignal): Promise<void> {
+type Attempt = { webhook: WebhookRow; delivery: ClaimedDelivery; claim: Claim; signal: AbortSignal }
+
+async function send(deps: WebhookSenderDeps, { webhook, delivery, claim, signal }: Attempt): Promise<void> {
   const result = await attemptDelivery(deps, webhook, delivery, signal).catch((error: unknown) => {
     if (signal.aborted) return undefined
     throw error
   })
   const nowS = deps.nowS()
-  const disabledReason = await deps.write(async (tx) => {
+  const disabledReason = await claim.settle(async (tx) => {
     if (!result) return returnUnsent(tx, delivery)
     if (result.problem === undefined) return settleSuccess(tx, delivery, result, nowS)
     return settleFailure(deps, tx, delivery, result)

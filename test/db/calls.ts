@@ -37,7 +37,6 @@ import * as viewings from '../../src/viewers/viewing-store.ts'
 import * as deliveries from '../../src/webhooks/delivery-store.ts'
 import * as outbox from '../../src/webhooks/outbox-store.ts'
 import * as hooks from '../../src/webhooks/webhook-store.ts'
-import type { DatabaseKind } from '../postgres.ts'
 import { makeOtpRow } from './bare-rows.ts'
 import { ACCOUNTS, hashOf, idOf, NOW_S } from './large.ts'
 
@@ -49,8 +48,11 @@ import { ACCOUNTS, hashOf, idOf, NOW_S } from './large.ts'
  */
 export type Call = readonly [what: string, mostPages: number, ask: (db: Db) => Promise<unknown>]
 
-/** These have a row for each owner, each of their endpoints, each ban, each person, or each day and cause of alerts; all other tables are large. */
-export const SMALL: ReadonlySet<string> = new Set(['account', 'webhook', 'ban', 'mail', 'console_user'])
+/**
+ * These have a row for each owner, each of their endpoints, each ban, each person, each day and cause of alerts, or each piece of work
+ * that is being done; all other tables are large.
+ */
+export const SMALL: ReadonlySet<string> = new Set(['account', 'webhook', 'ban', 'mail', 'console_user', 'claim'])
 
 const { large, small } = ACCOUNTS
 const V = idOf(7)
@@ -193,24 +195,21 @@ export const ALWAYS: readonly Call[] = [
   ['the chunk of a segment', 40, (db) => damage.findFinishedChunk(db, { ...VIDEO, renditionId: 1, number: 0 })],
   ['published segments', 20, (db) => generations.listPublishedNumbers(db, VIDEO, 1, 0)],
   ['how many are published', 20, (db) => generations.countSegments(db, VIDEO)],
-  ['a video to be planned', 20, (db) => generations.findUnplanned(db, { except: [], lastAccountId: large })],
+  ['a video to be planned', 20, (db) => generations.findUnplanned(db, { nowS: NOW_S, lastAccountId: large })],
   [
     'whether one video is to be planned',
     60,
-    (db) => generations.findUnplanned(db, { except: [], only: V, lastAccountId: large }),
+    (db) => generations.findUnplanned(db, { nowS: NOW_S, only: V, lastAccountId: large }),
   ],
+  ['whether a video is still to be planned', 60, (db) => generations.findIfUnplanned(db, V)],
   ['whether a chunk waits', 20, (db) => chunks.hasPendingChunks(db)],
   [
     'a run of a chunk',
     100,
-    (db) => chunks.beginRun(db, { videoId: idOf(500), generation: 1, kind: 'video', firstSegment: 0 }, undefined),
+    (db) => chunks.beginRun(db, { videoId: idOf(500), generation: 1, kind: 'video', firstSegment: 0, attempt: 0 }),
   ],
-  [
-    'a hook that is due',
-    20,
-    (db) => deliveries.findDueWebhook(db, NOW_S, { webhookIds: [], accountIds: [], onlyHealthy: false }),
-  ],
-  ['what a hook sends next', 120, (db) => deliveries.claimDelivery(db, 'h1', { nowS: NOW_S, endsAtS: NOW_S + 20 }, 'retry')],
+  ['a hook that is due', 20, (db) => deliveries.findDueWebhook(db, NOW_S, { accountIds: [], onlyHealthy: false })],
+  ['what a hook sends next', 120, (db) => deliveries.claimDelivery(db, 'h1', NOW_S, 'retry')],
   ['the oldest retries', 120, (db) => deliveries.listOldestRetries(db)],
   ['some of what failed, once more', 300, (db) => replayFromSequence(db, 'h38', 1)],
   [
@@ -224,13 +223,9 @@ export const ALWAYS: readonly Call[] = [
   [
     'accounts with imports that are due',
     30,
-    (db) => imports.listAccountsWithImports(db, NOW_S, { videoIds: [], accountIds: [], hosts: ['host-1'] }),
+    (db) => imports.listAccountsWithImports(db, NOW_S, { accountIds: [], hosts: ['host-1'] }),
   ],
-  [
-    'an import that is due',
-    20,
-    (db) => imports.findDueImport(db, large, NOW_S, { videoIds: [], accountIds: [], hosts: ['host-1'] }),
-  ],
+  ['an import that is due', 20, (db) => imports.findDueImport(db, large, NOW_S, { accountIds: [], hosts: ['host-1'] })],
   ['an upload policy', 30, (db) => policies.findPolicy(db, 'orig/7')],
   [
     'what was sent of a video',
@@ -239,15 +234,15 @@ export const ALWAYS: readonly Call[] = [
   ],
   ['views of a video', 100, (db) => usage.addViews(db, { videoId: V, viewCount: 1 })],
   ['strikes', 30, (db) => bans.countStrikes(db, { scope: 'key', budget: 'reads', subject: idOf(7) }, NOW_S - 60)],
-  ['accounts that want an MP4', 250, (db) => mp4s.listAccountsWithPendingMp4s(db, [])],
-  ['an MP4 to be made', 60, (db) => mp4s.findPendingMp4(db, large, [])],
+  ['accounts that want an MP4', 250, (db) => mp4s.listAccountsWithPendingMp4s(db, NOW_S)],
+  ['an MP4 to be made', 60, (db) => mp4s.findPendingMp4(db, large, NOW_S)],
   ['an MP4 that is made', 400, finishAnMp4],
-  ['a video whose chunks are all done', 300, (db) => generations.findUnfinished(db, [])],
+  ['a video whose chunks are all done', 300, (db) => generations.findUnfinished(db, { nowS: NOW_S })],
   ['segments with new addresses', 20, (db) => damage.listRepairs(db, VIDEO)],
   ['what is known of a damaged file', 30, (db) => fileDamage.findFileDamage(db, { videoId: V, name: 'x' })],
   ['files to be checked', 500, (db) => fileDamage.listFilesAfter(db, 100, 20)],
   ['segments to be checked', 250, (db) => damage.listSegmentsAfter(db, { ...VIDEO, renditionId: 1, number: 0 }, 20)],
-  ['whether all chunks of one video are done', 20, (db) => generations.findUnfinished(db, [], V)],
+  ['whether all chunks of one video are done', 20, (db) => generations.findUnfinished(db, { nowS: NOW_S, only: V })],
   ['abandoned uploads', 250, (db) => policies.listExpiredUploads(db, 5_000, 20)],
   ['old OTPs', 500, (db) => otps.removeOldOtps(db, NOW_S - 1_000, 20)],
   ['old sessions', 500, (db) => sessions.removeOldSessions(db, NOW_S - 1_000, 20)],
@@ -269,8 +264,13 @@ export const ALWAYS: readonly Call[] = [
   ['refused viewers', 400, (db) => refusals.listRefusedAttempts(db, large, { limit: 20 })],
   ['videos that wait', 60, (db) => accountQueue.listWaitingVideos(db, large, 20)],
   ['videos that are encoded', 400, (db) => accountQueue.listEncodingVideos(db, large, 20)],
-  ['what a crash cut off of deliveries', 60, (db) => deliveries.resumeInterruptedDeliveries(db)],
-  ['what a crash cut off of chunks', 600, (db) => chunks.resumeInterruptedRuns(db)],
+  ['what a crash cut off of deliveries', 60, (db) => deliveries.releaseDeliveries(db, 'h1')],
+  ['what a crash cut off of chunks', 60, (db) => chunks.releaseRun(db, `${idOf(500)}/1/video/0/1`)],
+  ['the imports that run', 20, (db) => imports.listRunningImports(db)],
+  ['the webhooks that are sent to', 20, (db) => deliveries.listSendingWebhooks(db)],
+  ['the next chunk', 400, (db) => chunks.findNextChunk(db, { nowS: NOW_S })],
+  ['the next chunk of the backlog', 400, (db) => chunks.findNextChunk(db, { nowS: NOW_S, abovePriority: 0 })],
+  ['the oldest pending chunk', 400, (db) => chunks.findOldestChunk(db, { nowS: NOW_S })],
 ]
 
 /** Well from the first ANALYZE on, which autovacuum makes within a minute. */
@@ -351,24 +351,8 @@ export const ONCE_ANALYZED: readonly Call[] = [
   ['names of what events are about', 200, (db) => subjectNames.findSubjectNames(db, large, [V, idOf(9), 'user 7', 'f3'])],
 ]
 
-/** What lists the pending chunks: the rows themselves, or a queue that gets all of them at a start. */
-export const QUEUE: Readonly<Record<DatabaseKind, readonly Call[]>> = {
-  sqlite: [
-    ['the next chunk', 0, (db) => chunks.findNextChunk(db, { upToPriority: undefined, except: [V] })],
-    ['the next chunk of the backlog', 0, (db) => chunks.findNextChunk(db, { ...BACKLOG, except: [V] })],
-    ['the oldest pending chunk', 0, (db) => chunks.findOldestChunk(db, [V])],
-  ],
-  postgres: [
-    ['pending chunks, in batches', 400, (db) => listSomePending(db)],
-    // SQLite sorts the few chunks of the one video.
-    ['the next chunk of one video', 20, (db) => chunks.findNextChunk(db, { upToPriority: undefined, except: [] }, V)],
-  ],
-}
-
-const BACKLOG = { upToPriority: undefined, abovePriority: 0 }
-
 async function finishAnMp4(db: Db): Promise<void> {
-  const unmade = await mp4s.findPendingMp4(db, large, [])
+  const unmade = await mp4s.findPendingMp4(db, large, NOW_S)
   await mp4s.finishMp4(db, unmade?.id ?? 0, { blob: 'm', sizeBytes: 1 })
 }
 
@@ -376,10 +360,4 @@ async function finishAnMp4(db: Db): Promise<void> {
 async function replayFromSequence(db: Db, webhookId: string, sequence: number): Promise<void> {
   await db.updateTable('webhook').set({ replayFromSequence: sequence }).where('id', '=', webhookId).execute()
   await deliveries.replayFailedBatch(db, webhookId, 20)
-}
-
-/** The first pending chunk, and some after it. */
-async function listSomePending(db: Db): Promise<void> {
-  const [first] = await chunks.listPendingChunks(db, undefined, 1)
-  await chunks.listPendingChunks(db, first, 20)
 }

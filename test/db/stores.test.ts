@@ -31,6 +31,7 @@ import * as sources from '../../src/ingest/source-store.ts'
 import * as policies from '../../src/ingest/upload-policy-store.ts'
 import { WRAPPED_COLUMNS } from '../../src/installation/wrapped-columns.ts'
 import * as wrapped from '../../src/installation/wrapped-store.ts'
+import * as claims from '../../src/jobs/claim-store.ts'
 import * as budgets from '../../src/playback/keys/key-budget-store.ts'
 import * as otpDefaults from '../../src/playback/otp-defaults-store.ts'
 import * as otps from '../../src/playback/otp-store.ts'
@@ -95,6 +96,7 @@ const segment = (number: number, init: Buffer) => ({
   sha256: bytes(3),
   init,
 })
+const workClaim = (id: string) => ({ kind: 'mp4' as const, subject: V1, id, server: 's', endsAtS: 20 })
 const caption = { videoId: V1, type: 'caption' as const, language: 'de' }
 const captionFile = (blob: string, attachmentId: string) => ({ ...caption, createdAtS: 1, attachmentId, blob, sizeBytes: 7 })
 const poster = {
@@ -163,8 +165,8 @@ const attempt = (outcome: string) => ({
 })
 const refusal = (hash: number) =>
   ({ otpHash: bytes(hash), outcome: 'stream-limit', address: '192.0.2.2', atS: 12, count: 2 }) as const
-const idle = { webhookIds: [], accountIds: [], onlyHealthy: false }
-const free = { videoIds: [], accountIds: [], hosts: [] }
+const idle = { accountIds: [], onlyHealthy: false }
+const free = { accountIds: [], hosts: [] }
 const delivery = (sequence: number) => ({ webhookId: 'h1', sequence, body: `body ${sequence}`, attempts: 1 })
 const hook = {
   id: 'h1',
@@ -490,11 +492,11 @@ const STORES: readonly (readonly [store: string, calls: readonly Call[]])[] = [
       (tx) => imports.insertImport(tx, { videoId: V5, accountId: B, host: 'b.example', wrappedUrl: bytes(1), nextAttemptAtS: 0 }),
       (tx) => imports.countImports(tx, A),
       (tx) => imports.listAccountsWithImports(tx, 5, free),
-      (tx) => imports.listAccountsWithImports(tx, 5, { videoIds: [V2], accountIds: ['x'], hosts: ['c.example'] }),
+      (tx) => imports.listAccountsWithImports(tx, 5, { accountIds: ['x'], hosts: ['c.example'] }),
       (tx) => imports.findDueImport(tx, A, 5, free),
       (tx) => imports.findImport(tx, V2),
-      (tx) => imports.beginImportAttempt(tx, V2, 100),
-      (tx) => imports.beginImportAttempt(tx, V2, 200),
+      (tx) => imports.beginImportAttempt(tx, V2, { nowS: 5, maxS: 95 }),
+      (tx) => imports.beginImportAttempt(tx, V2, { nowS: 4, maxS: 95 }),
       (tx) =>
         imports.updateImport(tx, V2, {
           file: `${V2}/${'e'.repeat(32)}.sealed`,
@@ -541,10 +543,10 @@ const STORES: readonly (readonly [store: string, calls: readonly Call[]])[] = [
     'generations, chunks and segments',
     [
       (tx) => moveStatus(tx, V1, 'Queued'),
-      (tx) => generations.findUnplanned(tx, { except: [], lastAccountId: '' }),
-      (tx) => generations.findUnplanned(tx, { except: [V1], lastAccountId: '' }),
-      (tx) => generations.findUnplanned(tx, { except: [], only: V1, lastAccountId: '' }),
-      (tx) => generations.findUnplanned(tx, { except: [], only: V2, lastAccountId: '' }),
+      (tx) => generations.findUnplanned(tx, { nowS: 1, lastAccountId: '' }),
+      (tx) => generations.findUnplanned(tx, { nowS: 1, only: V1, lastAccountId: '' }),
+      (tx) => generations.findUnplanned(tx, { nowS: 1, only: V2, lastAccountId: '' }),
+      (tx) => generations.findIfUnplanned(tx, V1),
       (tx) => moveStatus(tx, V1, 'Processing'),
       (tx) => setStatusReason(tx, V1, 'It breaks off.'),
       (tx) =>
@@ -552,20 +554,16 @@ const STORES: readonly (readonly [store: string, calls: readonly Call[]])[] = [
       (tx) => generations.findGeneration(tx, { videoId: V1, generation: 1 }),
       (tx) => chunks.insertChunks(tx, { videoId: V1, generation: 1, attempt: 0 }, [chunk(0, 0), chunk(2, 1), chunk(4, 2)]),
       (tx) => chunks.insertChunks(tx, { videoId: V1, generation: 1, attempt: 0 }, []),
-      (tx) => chunks.findNextChunk(tx, { upToPriority: 0, except: [] }),
-      (tx) => chunks.findNextChunk(tx, { upToPriority: undefined, except: [V1] }),
-      (tx) => chunks.findNextChunk(tx, { upToPriority: undefined, abovePriority: 0, except: [] }),
-      (tx) => chunks.findOldestChunk(tx, []),
-      (tx) => chunks.findOldestChunk(tx, [V1]),
-      (tx) => chunks.findNextChunk(tx, { upToPriority: undefined, except: [] }, V1),
-      (tx) => chunks.findNextChunk(tx, { upToPriority: undefined, except: [] }, V2),
-      (tx) => chunks.listPendingChunks(tx, undefined, 2),
-      async (tx) => chunks.listPendingChunks(tx, (await chunks.listPendingChunks(tx, undefined, 2)).at(-1), 2),
-      (tx) => chunks.listPendingChunksOf(tx, [V1, V2]),
-      (tx) => chunks.beginRun(tx, runOf(chunk(0, 0), 0), undefined),
-      (tx) => chunks.beginRun(tx, runOf(chunk(0, 0), 0), undefined),
-      (tx) => chunks.beginRun(tx, runOf(chunk(0, 0), 0), 1),
-      (tx) => chunks.beginRun(tx, runOf(chunk(2, 1), 0), undefined),
+      (tx) => chunks.findNextChunk(tx, { nowS: 1, upToPriority: 0 }),
+      (tx) => chunks.findNextChunk(tx, { nowS: 1, abovePriority: 0 }),
+      (tx) => chunks.findOldestChunk(tx, { nowS: 1 }),
+      (tx) => chunks.findNextChunk(tx, { nowS: 1, only: V1 }),
+      (tx) => chunks.findNextChunk(tx, { nowS: 1, only: V2 }),
+      (tx) => chunks.beginRun(tx, runOf(chunk(0, 0), 0)),
+      (tx) => chunks.beginRun(tx, runOf(chunk(0, 0), 0)),
+      (tx) => chunks.releaseRun(tx, chunks.subjectOfNextRun(runOf(chunk(0, 0), 0))),
+      (tx) => chunks.beginRun(tx, runOf(chunk(0, 0), 1)),
+      (tx) => chunks.beginRun(tx, runOf(chunk(2, 1), 0)),
       (tx) => chunks.hasPendingChunks(tx),
       (tx) => chunks.isCurrentRun(tx, runOf(chunk(0, 0), 1)),
       (tx) => chunks.isCurrentRun(tx, runOf(chunk(0, 0), 2)),
@@ -576,9 +574,9 @@ const STORES: readonly (readonly [store: string, calls: readonly Call[]])[] = [
       (tx) => generations.moveToReadyIfPlayable(tx, { ...VIDEO, plan: PLAN }),
       (tx) => chunks.endRun(tx, runOf(chunk(0, 0), 2), 'done'),
       (tx) => chunks.endRun(tx, runOf(chunk(0, 0), 2), 'done'),
-      (tx) => chunks.resumeInterruptedRuns(tx),
+      (tx) => chunks.releaseRun(tx, chunks.subjectOfNextRun(runOf(chunk(2, 1), 0))),
       (tx) => chunks.findPendingChunk(tx, { ...VIDEO, kind: 'audio' }, 3),
-      (tx) => chunks.deleteChunk(tx, { ...runOf(chunk(2, 1), 1), state: 'pending' }),
+      (tx) => chunks.replaceChunk(tx, { ...runOf(chunk(2, 1), 1), state: 'pending' }, []),
       (tx) => chunks.listUnfinishedChunks(tx, { videoId: V1, generation: 1, kind: 'audio' }),
       (tx) => chunks.countSequentialChunks(tx, { ...VIDEO, kind: 'video' }),
       (tx) => progress.countChunks(tx, VIDEO),
@@ -611,23 +609,23 @@ const STORES: readonly (readonly [store: string, calls: readonly Call[]])[] = [
       (tx) => chunks.reopenChunk(tx, chunkKey(0)),
       (tx) => chunks.reopenChunk(tx, chunkKey(0)),
       (tx) => chunks.setPriority(tx, chunkKey(0), -1),
-      (tx) => chunks.beginRun(tx, chunkKey(0), undefined),
+      (tx) => chunks.beginRun(tx, { ...chunkKey(0), attempt: 2 }),
       (tx) => chunks.endRun(tx, runOf(chunk(0, 0), 3), 'done'),
       (tx) => chunks.setPriority(tx, chunkKey(0), 5),
       (tx) => damage.setDamaged(tx, { ...VIDEO, renditionId: 9, number: 1 }, 0),
       (tx) => damage.countRepair(tx, { ...VIDEO, renditionId: 9, number: 1 }),
       (tx) => damage.listRepairs(tx, VIDEO),
       (tx) => generations.findInit(tx, VIDEO, 9),
-      (tx) => generations.findUnfinished(tx, []),
+      (tx) => generations.findUnfinished(tx, { nowS: 9 }),
       (tx) =>
         tx
           .deleteFrom('chunk')
           .where('state', '=', 'failed')
           .execute()
           .then(() => undefined),
-      (tx) => generations.findUnfinished(tx, []),
-      (tx) => generations.findUnfinished(tx, [], V1),
-      (tx) => generations.findUnfinished(tx, [], V2),
+      (tx) => generations.findUnfinished(tx, { nowS: 9 }),
+      (tx) => generations.findUnfinished(tx, { nowS: 9, only: V1 }),
+      (tx) => generations.findUnfinished(tx, { nowS: 9, only: V2 }),
       (tx) => generations.isFinished(tx, VIDEO),
       (tx) => generations.finishGeneration(tx, VIDEO, { segmentBytes: 2 ** 42, nowS: 9 }),
       (tx) => generations.finishGeneration(tx, VIDEO, { segmentBytes: 2 ** 42, nowS: 9 }),
@@ -675,20 +673,19 @@ const STORES: readonly (readonly [store: string, calls: readonly Call[]])[] = [
       (tx) => mp4s.insertRequestedMp4(tx, { videoId: V1, createdAtS: 5, widthPx: 640, heightPx: 360 }),
       (tx) => mp4s.insertRequestedMp4(tx, { videoId: V1, createdAtS: 6 }),
       (tx) => mp4s.hasMp4(tx, V1),
-      (tx) => mp4s.listAccountsWithPendingMp4s(tx, []),
-      (tx) => mp4s.listAccountsWithPendingMp4s(tx, [1, 2, 3, 4, 5, 6, 7, 8]),
-      (tx) => mp4s.findPendingMp4(tx, A, []),
+      (tx) => mp4s.listAccountsWithPendingMp4s(tx, 5),
+      (tx) => mp4s.findPendingMp4(tx, A, 5),
       async (tx) => {
-        const unmade = (await mp4s.findPendingMp4(tx, A, [])) ?? expect.fail('no MP4')
+        const unmade = (await mp4s.findPendingMp4(tx, A, 5)) ?? expect.fail('no MP4')
         return [
           await mp4s.beginMp4Attempt(tx, unmade),
-          await mp4s.findPendingMp4(tx, A, []),
+          await mp4s.findPendingMp4(tx, A, 5),
           await mp4s.refundMp4Attempt(tx, unmade),
           await mp4s.refundMp4Attempt(tx, unmade),
-          await mp4s.findPendingMp4(tx, A, []),
+          await mp4s.findPendingMp4(tx, A, 5),
         ]
       },
-      async (tx) => mp4s.finishMp4(tx, (await mp4s.findPendingMp4(tx, A, []))?.id ?? 0, { blob: 'm', sizeBytes: 2 ** 40 }),
+      async (tx) => mp4s.finishMp4(tx, (await mp4s.findPendingMp4(tx, A, 5))?.id ?? 0, { blob: 'm', sizeBytes: 2 ** 40 }),
       (tx) => mp4s.finishMp4(tx, 0, { enabled: 0 }),
       (tx) => fileDamage.listFilesAfter(tx, 0, 3),
       (tx) => fileDamage.listFilesAfter(tx, 3, 100),
@@ -706,6 +703,31 @@ const STORES: readonly (readonly [store: string, calls: readonly Call[]])[] = [
       (tx) => mp4s.requeueMp4(tx, 'm'),
       (tx) => demo.insertDemo(tx, V1),
       (tx) => demo.findDemoVideo(tx),
+    ],
+  ],
+  [
+    'claims',
+    [
+      (tx) => claims.insertClaim(tx, workClaim('one'), 5),
+      (tx) => claims.insertClaim(tx, workClaim('two'), 99),
+      ...['one', 'two'].map((id) => (tx: Db) => claims.hasClaim(tx, workClaim(id))),
+      (tx) => claims.renewClaims(tx, ['one', 'two'], 30),
+      (tx) => claims.listSuspects(tx, { server: 's', isOnlyServer: false }, 5),
+      (tx) => claims.listSuspects(tx, { server: 'other', isOnlyServer: false }, 29),
+      (tx) => claims.listSuspects(tx, { server: 'other', isOnlyServer: false }, 30),
+      (tx) => claims.listSuspects(tx, { server: 'other', isOnlyServer: true }, 5),
+      ...['two', 'one', 'one'].map((id) => (tx: Db) => claims.removeClaim(tx, workClaim(id))),
+      (tx) => claims.insertBackOff(tx, { kind: 'mp4', subject: V1 }, 40, true),
+      (tx) => claims.insertBackOff(tx, { kind: 'mp4', subject: V1 }, 50, true),
+      (tx) => claims.insertBackOff(tx, { kind: 'mp4', subject: V2 }, 50, false),
+      ...[49, 50].map((nowS) => (tx: Db) => claims.claimedSubjects(tx, 'mp4', nowS).orderBy('subject').execute()),
+      (tx) => claims.hasFailed(tx, { kind: 'mp4', subject: V1 }),
+      (tx) => claims.hasFailed(tx, { kind: 'video', subject: V1 }),
+      ...[49, 50].map((nowS) => (tx: Db) => claims.insertClaim(tx, workClaim('three'), nowS)),
+      (tx) => claims.forgetFailures(tx, { kind: 'mp4', subject: V1 }),
+      (tx) => claims.removeOldBackOffs(tx, 51),
+      (tx) => claims.removeClaim(tx, workClaim('three')),
+      (tx) => imports.listRunningImports(tx),
     ],
   ],
   [
@@ -733,9 +755,9 @@ const STORES: readonly (readonly [store: string, calls: readonly Call[]])[] = [
           ),
       ),
       (tx) => deliveries.findDueWebhook(tx, 5, idle),
-      (tx) => deliveries.findDueWebhook(tx, 5, { webhookIds: ['h2'], accountIds: ['x'], onlyHealthy: true }),
-      (tx) => deliveries.claimDelivery(tx, 'h1', { nowS: 5, endsAtS: 25 }, 'new'),
-      (tx) => deliveries.claimDelivery(tx, 'h1', { nowS: 5, endsAtS: 25 }, 'new'),
+      (tx) => deliveries.findDueWebhook(tx, 5, { accountIds: ['x'], onlyHealthy: true }),
+      (tx) => deliveries.claimDelivery(tx, 'h1', 5, 'new'),
+      (tx) => deliveries.claimDelivery(tx, 'h1', 5, 'new'),
       (tx) => deliveries.settleDelivery(tx, delivery(1), { state: 'delivered', status: 200, finishedAtS: 6 }),
       (tx) => deliveries.settleDelivery(tx, delivery(1), { state: 'delivered' }),
       (tx) => deliveries.settleDelivery(tx, delivery(2), { state: 'failed', problem: 'refused', finishedAtS: 6 }),
@@ -744,8 +766,11 @@ const STORES: readonly (readonly [store: string, calls: readonly Call[]])[] = [
       (tx) => deliveries.recordFailure(tx, 'h1', 8),
       (tx) => deliveries.backOffWebhook(tx, 'h1', 9),
       (tx) => deliveries.listOldestRetries(tx),
-      (tx) => deliveries.claimDelivery(tx, 'h1', { nowS: 9, endsAtS: 29 }, 'retry'),
-      (tx) => deliveries.resumeInterruptedDeliveries(tx),
+      (tx) => deliveries.claimDelivery(tx, 'h1', 9, 'retry'),
+      (tx) => claims.insertClaim(tx, { ...workClaim('four'), kind: 'webhook', subject: 'h1' }, 5),
+      (tx) => deliveries.listSendingWebhooks(tx),
+      (tx) => deliveries.findDueWebhook(tx, 9, idle),
+      (tx) => deliveries.releaseDeliveries(tx, 'h1'),
       (tx) => deliveries.listDeliveryRows(tx, 'h1', { limit: 2, offset: 1 }),
       (tx) => deliveries.countDeliveries(tx, 'h1'),
       (tx) => deliveries.countOpenDeliveries(tx),

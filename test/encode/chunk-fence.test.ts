@@ -1,8 +1,7 @@
 import { expect, test } from 'vitest'
 import type { Db } from '../../src/db/database.ts'
 import { sequentialChunk } from '../../src/encode/chunk-plan.ts'
-import { addChunks, replaceChunk, rowQueue, tryClaimChunk } from '../../src/encode/chunk-queue.ts'
-import { endRun, isCurrentRun } from '../../src/encode/chunk-store.ts'
+import { beginRun, endRun, findNextChunk, insertChunks, isCurrentRun, replaceChunk } from '../../src/encode/chunk-store.ts'
 import { openOwnDatabase } from '../db/database.ts'
 
 const VIDEO = '0123456789abcdef'.repeat(2)
@@ -11,15 +10,15 @@ test('a run whose chunk was replaced by one that begins at the same segment cann
   const write = await openDatabaseWithVideo()
   const chunk = { kind: 'video', segmentCount: 2, decodesFromStart: false, priority: 0 } as const
   await write(async (tx) => {
-    await addChunks(tx, rowQueue, { videoId: VIDEO, generation: 1 }, [
+    await insertChunks(tx, { videoId: VIDEO, generation: 1 }, [
       { ...chunk, firstSegment: 1 },
       { ...chunk, firstSegment: 3 },
     ])
     const [first, second] = [await claim(tx), await claim(tx)]
     if (!first || !second) throw new Error('there were two chunks to claim')
 
-    await replaceChunk(tx, rowQueue, second, [])
-    await replaceChunk(tx, rowQueue, first, [sequentialChunk([first, second])])
+    await replaceChunk(tx, second, [])
+    await replaceChunk(tx, first, [sequentialChunk([first, second])])
     const whole = await claim(tx)
     if (!whole) throw new Error('the chunk in their place is not to be claimed')
     expect(whole).toMatchObject({ firstSegment: 1, segmentCount: 4, decodesFromStart: true })
@@ -35,8 +34,8 @@ test('a run whose chunk was replaced by one that begins at the same segment cann
 })
 
 async function claim(tx: Db) {
-  const taken = await tryClaimChunk(tx, rowQueue, { upToPriority: undefined, except: [] })
-  return taken === 'stale' ? undefined : taken?.run
+  const next = await findNextChunk(tx, { nowS: 0 })
+  return next && beginRun(tx, next)
 }
 
 async function openDatabaseWithVideo() {

@@ -1,8 +1,9 @@
 import { expect, test } from 'vitest'
 import { newId } from '../../src/crypto/secret.ts'
 import type { Write } from '../../src/db/write.ts'
-import { addChunks, claimChunk, rowQueue } from '../../src/encode/chunk-queue.ts'
+import { beginRun, findNextChunk, insertChunks } from '../../src/encode/chunk-store.ts'
 import { findUnplanned } from '../../src/encode/generation-store.ts'
+import { insertClaim } from '../../src/jobs/claim-store.ts'
 import { openOwnDatabase } from '../db/database.ts'
 
 const VIDEOS = 100
@@ -29,12 +30,16 @@ test('E06: with 100 000 chunks waiting, another account’s new video is next, a
       const priorities = Array.from({ length: CHUNKS }, (_, n) => firstPriority + n)
       const common = { kind: 'video', segmentCount: 1, decodesFromStart: false } as const
       const chunks = priorities.map((priority) => ({ ...common, firstSegment: priority, priority }))
-      await addChunks(tx, rowQueue, { videoId: id, generation: 1 }, chunks)
+      await insertChunks(tx, { videoId: id, generation: 1 }, chunks)
     })
     return id
   }
   const addAccount = (name: string) => insertAccount(write, name)
-  const claim = async () => (await claimChunk(write, rowQueue, () => ({ upToPriority: undefined, except: [] })))?.run
+  const claim = () =>
+    write(async (tx) => {
+      const next = await findNextChunk(tx, { nowS: 0 })
+      return next && beginRun(tx, next)
+    })
 
   const school = await addAccount('a school with many videos')
   for (let n = 0; n < VIDEOS; n++) await addVideo(school, 1) // their first chunks are encoded
@@ -57,8 +62,9 @@ test('E06: sources are examined in turn by account: a new upload waits for one o
 
   const examined: string[] = []
   for (let lastAccountId = ''; ; ) {
-    const next = await findUnplanned(db, { except: examined, lastAccountId })
+    const next = await findUnplanned(db, { nowS: 0, lastAccountId })
     if (!next) break
+    await write((tx) => insertClaim(tx, { kind: 'video', subject: next.id, id: newId(), server: 's', endsAtS: 1 }, 0))
     examined.push(next.id)
     lastAccountId = next.accountId
   }

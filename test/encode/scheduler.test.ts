@@ -1,20 +1,14 @@
-import { mkdtemp, rm } from 'node:fs/promises'
-import { availableParallelism, tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { availableParallelism } from 'node:os'
 import { pino } from 'pino'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import type { VideoStatus } from '../../src/catalogue/status.ts'
-import { parseMasterKey } from '../../src/crypto/master-key.ts'
 import { newId } from '../../src/crypto/secret.ts'
 import type { Db } from '../../src/db/database.ts'
-import { addChunks, rowQueue } from '../../src/encode/chunk-queue.ts'
-import type { EncodeDeps } from '../../src/encode/encode-deps.ts'
-import { createSegmentEvents } from '../../src/encode/publication.ts'
-import { createEncodeScheduler } from '../../src/encode/scheduler.ts'
+import { endRun, insertChunks, releaseRun, type VideoChunk } from '../../src/encode/chunk-store.ts'
+import { createEncodeScheduler, type EncodeSchedulerDeps, type EncodeWork } from '../../src/encode/scheduler.ts'
 import type { Job } from '../../src/jobs/dispatcher.ts'
-import { openBlobFolder } from '../../src/storage/folder.ts'
+import { openTestClaims } from '../claims.ts'
 import { openOwnDatabase } from '../db/database.ts'
-import { openDefaultSandbox } from './videos.ts'
 
 // An ffmpeg that chooses its threads itself keeps about four cores busy.
 const VIDEOS_FOR_ALL_CORES = Math.ceil(availableParallelism() / 4)
@@ -44,7 +38,7 @@ test('a video whose first seconds take longer than five no longer delays the oth
 })
 
 test('F-60: a video whose chunks are all done is finished next, however many uploads wait', async () => {
-  const deps = await openEncodeDeps()
+  const deps = await openSchedulerDeps()
   const accountId = await addAccount(deps)
   for (let n = 0; n < 5; n++) {
     await addUpload(deps, accountId)
@@ -57,7 +51,7 @@ test('F-60: a video whose chunks are all done is finished next, however many upl
 })
 
 test('F-61: while every kind of work keeps arriving, each gets a share: finishing, examining, first seconds and the rest', async () => {
-  const deps = await openEncodeDeps()
+  const deps = await openSchedulerDeps()
   const accountId = await addAccount(deps)
   const kinds = new Map<string, string>()
   const { claim } = createEncodeScheduler(deps, () => undefined)
@@ -76,9 +70,29 @@ test('F-61: while every kind of work keeps arriving, each gets a share: finishin
   for (const segment of [0, 1]) expect(firstSegments.filter((number) => number === segment).length).toBeGreaterThan(1)
 })
 
+test('F-78: failures of a video are counted together by all servers, and the third ends it', async () => {
+  const failed: string[] = []
+  const deps = await openSchedulerDeps({
+    examine: async () => {
+      throw new Error('the probe crashed')
+    },
+    fail: async (videoId) => void failed.push(videoId),
+  })
+  const videoId = await addUpload(deps, await addAccount(deps))
+  const servers = [deps, { ...deps, claims: await openTestClaims(deps) }]
+  for (let attempt = 0; attempt < 3; attempt++) {
+    for (const server of servers) {
+      const job = await createEncodeScheduler(server, () => undefined).claim(false)
+      await job?.run(new AbortController().signal)
+    }
+    expect(failed).toEqual(attempt < 2 ? [] : [videoId])
+    deps.clock.nowS += 30
+  }
+})
+
 /** A scheduler with as many new videos as keep all cores busy, each with a short first chunk and a second one. The clock stands still. */
 async function openSchedulerOfNewVideos() {
-  const deps = await openEncodeDeps()
+  const deps = await openSchedulerDeps()
   const accountId = await addAccount(deps)
   for (let n = 0; n < VIDEOS_FOR_ALL_CORES; n++) await addNewVideo(deps, accountId)
 
@@ -101,43 +115,35 @@ async function openSchedulerOfNewVideos() {
   }
 }
 
-async function openEncodeDeps(): Promise<EncodeDeps> {
+/** @param work what the jobs do instead of nothing */
+async function openSchedulerDeps(work: Partial<EncodeWork> = {}): Promise<EncodeSchedulerDeps & { clock: { nowS: number } }> {
   const { db, write } = await openOwnDatabase()
-  const root = await mkdtemp(join(tmpdir(), 'scheduler-'))
-  onTestFinished(() => rm(root, { recursive: true }))
-  const folder = await openBlobFolder(join(root, 'blobs'), join(root, 'tmp'))
+  const clock = { nowS: 1_000 }
+  const nowS = () => clock.nowS
+  const noWork = async () => undefined
+  const encode = async (chunk: VideoChunk) => void (await write((tx) => endRun(tx, chunk, 'done')))
+  const allWork = { examine: noWork, finish: noWork, encode, isLost: async () => false, fail: noWork, ...work }
   return {
-    db,
-    slowQueryDb: db,
-    write,
-    wallNowS: () => 0,
-    masterKey: parseMasterKey(Buffer.alloc(32, 7)),
-    sandbox: await openDefaultSandbox(),
-    folders: { sources: folder, segments: folder, posters: folder, files: folder },
-    chunkQueue: rowQueue,
-    segmentEvents: createSegmentEvents(),
-    counters: { segments: 0, failures: 0 },
-    log: pino({ level: 'silent' }),
-    sessions: { end: async () => undefined, endInMemory: () => undefined },
-    stopJobs: async () => undefined,
+    ...{ db, write, clock, nowS, log: pino({ level: 'silent' }) },
+    claims: await openTestClaims({ db, write, nowS }, { chunk: releaseRun }),
     hasRoom: async () => true,
-    findDemoVideoId: async () => undefined,
+    findPermitted: async () => ({ work: allWork }),
   }
 }
 
-async function addAccount({ write }: EncodeDeps): Promise<string> {
+async function addAccount({ write }: EncodeSchedulerDeps): Promise<string> {
   const account = { id: newId(), name: 'an owner', createdAtS: 0, mayUpload: 1, mayImport: 1 } as const
   await write((tx) => tx.insertInto('account').values(account).execute())
   return account.id
 }
 
 /** A video that is encoded, with a short first chunk and a second one. */
-async function addNewVideo({ write }: EncodeDeps, accountId: string): Promise<string> {
+async function addNewVideo({ write }: EncodeSchedulerDeps, accountId: string): Promise<string> {
   const id = newId()
   const chunk = { kind: 'video', decodesFromStart: false } as const
   await write(async (tx) => {
     await insertVideo(tx, { id, accountId, status: 'Processing', generation: 1 })
-    await addChunks(tx, rowQueue, { videoId: id, generation: 1 }, [
+    await insertChunks(tx, { videoId: id, generation: 1 }, [
       { ...chunk, firstSegment: 0, segmentCount: 1, priority: 0 },
       { ...chunk, firstSegment: 1, segmentCount: 2, priority: 1 },
     ])
@@ -146,14 +152,14 @@ async function addNewVideo({ write }: EncodeDeps, accountId: string): Promise<st
 }
 
 /** A video whose file has arrived. */
-async function addUpload({ write }: EncodeDeps, accountId: string): Promise<string> {
+async function addUpload({ write }: EncodeSchedulerDeps, accountId: string): Promise<string> {
   const id = newId()
   await write((tx) => insertVideo(tx, { id, accountId, status: 'Queued', hasSource: 1 }))
   return id
 }
 
 /** A video whose chunks are all done. */
-async function addCompleteVideo({ write }: EncodeDeps, accountId: string): Promise<string> {
+async function addCompleteVideo({ write }: EncodeSchedulerDeps, accountId: string): Promise<string> {
   const id = newId()
   await write(async (tx) => {
     await insertVideo(tx, { id, accountId, status: 'ready', generation: 1 })

@@ -10,9 +10,16 @@ import { openConnection } from '../../src/db/postgres/connection.ts'
 import { createPostgresKysely } from '../../src/db/postgres/dialect.ts'
 import { toPublicError } from '../../src/db/postgres/failures.ts'
 import { createGroupCommitter } from '../../src/db/write.ts'
-import { type ChunkJob, claimChunk } from '../../src/encode/chunk-queue.ts'
-import { endRun, isCurrentRun, type VideoChunk } from '../../src/encode/chunk-store.ts'
-import { openBossQueue } from '../../src/jobs/boss.ts'
+import {
+  beginRun,
+  endRun,
+  findNextChunk,
+  isCurrentRun,
+  releaseRun,
+  subjectOfNextRun,
+  type VideoChunk,
+} from '../../src/encode/chunk-store.ts'
+import { openClaims } from '../../src/jobs/claims.ts'
 import { startDispatcher } from '../../src/jobs/dispatcher.ts'
 
 const [url = '', mode] = process.argv.slice(2)
@@ -21,18 +28,24 @@ const connection = openConnection({ url, settings: { default_transaction_isolati
 const write = createGroupCommitter(
   createPostgresCommitter(createPostgresKysely(connection.execute, connection.close), connection, toPublicError),
 )
-const queue = await openBossQueue<ChunkJob>({ url, name: 'chunk', log })
+const reader = openConnection({ url, settings: { default_transaction_read_only: 'on' } })
+const db = createPostgresKysely(reader.execute, reader.close)
+const nowS = () => Math.floor(Date.now() / 1000)
+const server = `worker ${process.pid}`
+const claims = await openClaims({ db, write, nowS, server, isOnlyServer: false, release: { chunk: releaseRun }, log })
 const input = createInterface(process.stdin)
 
-const { wake } = startDispatcher({ slots: 0, claim, log })
-queue.watch(wake)
-wake()
+startDispatcher({ slots: 0, claim, pollIntervalMs: 1_000, log }).wake()
 
 async function claim() {
-  const claimed = await claimChunk(write, queue, () => ({ upToPriority: undefined, except: [] }))
-  if (!claimed) return undefined
-  const { run, hold } = claimed
-  return { key: run.videoId, run: () => hold(() => work(run)) }
+  return claims.claimNext({
+    kind: 'chunk',
+    find: () => findNextChunk(db, { nowS: nowS() }),
+    subjectOf: subjectOfNextRun,
+    keyOf: ({ videoId }) => videoId,
+    begin: beginRun,
+    start: (run) => () => work(run),
+  })
 }
 
 async function work(run: VideoChunk): Promise<void> {

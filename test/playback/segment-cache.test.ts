@@ -2,7 +2,6 @@ import { expect, test } from 'vitest'
 import { destroyKeys } from '../../src/catalogue/video-store.ts'
 import { newContentKey, wrapContentKey } from '../../src/crypto/content-key.ts'
 import { parseMasterKey } from '../../src/crypto/master-key.ts'
-import { rowQueue } from '../../src/encode/chunk-queue.ts'
 import { insertGeneration } from '../../src/encode/generation-store.ts'
 import { createSegmentEvents } from '../../src/encode/publication.ts'
 import { mediaSignature } from '../../src/playback/media/media-path.ts'
@@ -73,7 +72,6 @@ test('P16: a viewer who waits for a segment in memory while its video is deleted
   const path = { ...video, exp, sig: mediaSignature(deps.mediaSecrets()[0], exp, video) }
   const nothing = {
     segmentReader: createSegmentReader({ root: '', tmp: '' }),
-    chunkQueue: rowQueue,
     segmentEvents: createSegmentEvents(),
     wakeEncoders() {},
     reportDamage() {},

@@ -70,6 +70,19 @@ export const STATEMENTS: readonly string[] = [
   ) without rowid`,
   'create index mail_of_day on mail (day)',
 
+  // Who works on what. Work that 0.2.0 was doing has no claim, so it is pending again.
+  `create table claim (
+    kind text not null,
+    subject text not null,
+    id text,
+    server text,
+    ends_at_s integer not null,
+    failures integer not null default 0,
+    primary key (kind, subject)
+  ) without rowid`,
+  `update chunk set state = 'pending' where state = 'running'`,
+  `update delivery set state = 'waiting', due_at_s = 0 where finished_at_s is null and state = 'sending'`,
+
   // What viewers have watched, and which keys a session was given.
   `create table viewing (
     id integer primary key autoincrement,
@@ -193,6 +206,8 @@ export const STATEMENTS: readonly string[] = [
     where has_source = 1 and generation = 0 and status in ('Queued', 'Processing') and deleted_at_s is null`,
   // Whether a video is complete is asked before each piece of work, however many chunks of it are done.
   `create index chunk_open on chunk (video_id, generation) where state != 'done'`,
+  // The oldest video's chunk, which has a share of the encoder.
+  `create index chunk_by_age on chunk (position, priority) where state = 'pending'`,
 
   // Refused attempts to redeem, newest first; and what was done to one thing.
   'alter table redeem_attempt add column account_id text',

@@ -41,6 +41,7 @@ export const KEYS = {
   redeem_attempt: ['id'],
   alert: ['id'],
   mail: ['id'],
+  claim: ['kind', 'subject'],
   key_budget: ['account_id', 'viewer', 'video_id', 'generation'],
   stream_slot: ['account_id', 'user_id', 'n'],
   watermark_image: ['account_id', 'url_hash'],

@@ -1,7 +1,6 @@
 import type { GenerationKey } from '../../catalogue/generation-key.ts'
 import type { Db } from '../../db/database.ts'
 import type { Write } from '../../db/write.ts'
-import type { ChunkQueue } from '../../encode/chunk-queue.ts'
 import { findInit, findSegment } from '../../encode/generation-store.ts'
 import { prioritizeSegment } from '../../encode/prioritize-segment.ts'
 import type { SegmentEvents } from '../../encode/publication.ts'
@@ -20,7 +19,6 @@ export type SegmentDeps = {
   mediaSecrets(): MediaSecrets
   segmentReader: SegmentReader
   hotSegments: SegmentCache
-  chunkQueue: ChunkQueue
   segmentEvents: SegmentEvents
   /** Wakes the encoder after a chunk has got priority. */
   wakeEncoders(): void

@@ -3,6 +3,8 @@ import type { Migration } from 'kysely/migration'
 import { STATEMENTS } from '../../migrations/0002-version-0.3.0.ts'
 
 const OWN_STATEMENTS = [
+  // The queue of chunks, which are claimed in their own rows now.
+  'drop schema if exists pgboss cascade',
   // Space in each page for the next version of a row: each is rewritten every few seconds.
   'alter table key_budget set (fillfactor = 50)',
   `create function video_restored() returns trigger language plpgsql as $$ begin

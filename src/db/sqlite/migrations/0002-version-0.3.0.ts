@@ -9,8 +9,6 @@ const OWN_STATEMENTS = [
     delete from video_text where rowid = new.position;
     insert into video_text (rowid, id, title, file_name) values (new.position, new.id, fold(new.title), fold(new.file_name));
   end`,
-  // The oldest video's chunk, which has a share of the encoder. PostgreSQL has its chunks in pg-boss.
-  `create index chunk_by_age on chunk (position, priority) where state = 'pending'`,
   'create index video_by_title on video (account_id, title collate nocase, position) where deleted_at_s is null',
   // The sum of an account is asked for at every upload: SQLite reads it from an index alone only if the index has every column of the
   // query, that of the index's own condition, too.
