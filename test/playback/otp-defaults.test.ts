@@ -4,7 +4,7 @@ import { dataPaths } from '../../src/config/data-paths.ts'
 import { sendCommand } from '../../src/control/socket.ts'
 import { createOwner, type Owner } from '../client.ts'
 import { type Reelgate, startSharedReelgate } from '../in-process.ts'
-import { readRows } from '../rows.ts'
+import { changeRows, readRows } from '../rows.ts'
 import { makeVideo } from '../videos.ts'
 
 // Options that OTPs have unless they set their own (docs/embedding.md, "Defaults").
@@ -210,6 +210,18 @@ test.each([
     expect.objectContaining({ message: expect.stringMatching(message) }),
   ])
   expect(await (await owner.call('GET', pathOf(videoId))).json()).toEqual({ ttl: 60 })
+})
+
+test('O19: what a GET has returned can be changed and sent back, also of defaults that an older version saved', async () => {
+  const stored = { annotate: text('{name}'.repeat(4)), ttl: 60 }
+  changeRows(reelgate, 'update account set otp_defaults = ?', JSON.stringify(stored))
+  const read = (await (await owner.call('GET', pathOf())).json()) as object
+  expect(read).toEqual({ ...stored, eachOtpRefused: expect.stringContaining('500') })
+  const shortened = { ...stored, annotate: text('{name}') }
+  const saved = await owner.call('PUT', pathOf(), { body: { ...read, ...shortened } })
+  expect([saved.status, await saved.json()]).toEqual([200, { ...shortened, eachOtpNeeds: ['viewer.name'] }])
+  await setDefaults({ ...shortened, eachOtpNeeds: ['viewer.name'] })
+  expect(await (await owner.call('GET', pathOf())).json()).toEqual(shortened)
 })
 
 test('rules that are too long together are refused with the OTP', async () => {

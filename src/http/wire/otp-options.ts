@@ -107,6 +107,8 @@ const OPTION_NAMES = Object.keys(OtpBody.properties)
 const DEFAULTS_OF_ACCOUNT = ['annotate', 'whitelisthref', 'ipGeo', 'ipGeoRules', 'ttl', 'forcedBitrate'] as const
 const DEFAULTS_OF_VIDEO = [...DEFAULTS_OF_ACCOUNT, 'streamLimit'] as const
 const MAX_DEFAULTS_BYTES = 64 * 1024
+/** In replies besides the options: a client that changes what it has read sends them back. */
+const ONLY_IN_REPLIES = ['eachOtpNeeds', 'eachOtpRefused']
 
 /** The body that sets the defaults of an account. */
 export const AccountDefaultsBody = Type.Pick(OtpBody, [...DEFAULTS_OF_ACCOUNT])
@@ -180,15 +182,15 @@ export async function readDefaultOptions(
   of: 'account' | 'video',
   body: unknown,
 ): Promise<{ options: DefaultOptions; eachOtpNeeds: ViewerOption[] }> {
-  const options = asRecord(body)
   const names: readonly string[] = of === 'account' ? DEFAULTS_OF_ACCOUNT : DEFAULTS_OF_VIDEO
-  const unknown = Object.keys(options).find((name) => !names.includes(name))
+  const sent = Object.entries(asRecord(body)).filter(([name]) => !ONLY_IN_REPLIES.includes(name))
+  const [unknown] = sent.find(([name]) => !names.includes(name)) ?? []
   if (unknown !== undefined)
     throw new Failure(
       'invalid',
       `There is no default "${unknown.slice(0, 40)}" of ${of === 'account' ? 'an account' : 'a video'}. Use ${names.join(', ')}.`,
     )
-  const given = Object.fromEntries(Object.entries(options).filter(([, value]) => isGiven(value)))
+  const given = Object.fromEntries(sent.filter(([, value]) => isGiven(value)))
   if (Buffer.byteLength(JSON.stringify(given)) > MAX_DEFAULTS_BYTES)
     throw new Failure('invalid', `The defaults may have at most ${MAX_DEFAULTS_BYTES} bytes as JSON.`)
   const { ttlS = 0, rules, watermarks = [] } = readChoices(outbound, given)
