@@ -2,37 +2,24 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { Browser, Page } from 'playwright-core'
+import type { Page } from 'playwright-core'
 import { build, type Plugin } from 'vite'
-import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
+import { afterAll, expect, onTestFinished, test } from 'vitest'
 import { compileScript, parse } from 'vue/compiler-sfc'
-import { startSharedReelgate } from '../in-process.ts'
 import { sampleOf } from '../sample.ts'
-import { startChromium } from './chromium.ts'
 import { lookAtPlayer, openTab, type Player } from './player.ts'
 import { startSite } from './site.ts'
-import { makeSmallVideo } from './videos.ts'
+import { startWithSmallVideo } from './videos.ts'
 
 // The pages in examples/, and what docs/embedding.md says about other people's pages.
 
 const ROOT = join(import.meta.dirname, '../..')
-let reelgate: Awaited<ReturnType<typeof startSharedReelgate>>
-let chromium: Browser
+const shared = startWithSmallVideo()
 const site = startSite()
-
-beforeAll(async () => {
-  reelgate = await startSharedReelgate({ video: await makeSmallVideo(), title: 'Small video' })
-  chromium = await startChromium()
-})
-
-afterAll(async () => {
-  await chromium?.close()
-  await reelgate?.remove()
-  site.close()
-})
+afterAll(() => site.close())
 
 async function newOtp(): Promise<{ otp: string; playbackInfo: string }> {
-  const answer = await reelgate.owner.call('POST', `/api/videos/${reelgate.videoId}/otp`, { body: {} })
+  const answer = await shared.reelgate.owner.call('POST', `/api/videos/${shared.reelgate.videoId}/otp`, { body: {} })
   return (await answer.json()) as { otp: string; playbackInfo: string }
 }
 
@@ -43,11 +30,11 @@ test('P-07: of one page that a cache keeps, each visitor plays with an OTP of th
   const otp = await fetch(`${address}otp`, { method: 'POST' })
   expect(otp.headers.get('Cache-Control')).toBe('private, no-store')
   const used = (await otp.json()) as { otp: string }
-  expect((await reelgate.newViewer().redeem(used.otp)).playing).toBe(true)
+  expect((await shared.reelgate.newViewer().redeem(used.otp)).playing).toBe(true)
   expect(await (await fetch(address)).text()).toBe(await html.text()) // the same for everyone
 
   for (const isUsed of [false, true]) {
-    const page = await openTab(await chromium.newContext())
+    const page = await openTab(await shared.chromium.newContext())
     if (isUsed) await page.route('**/otp', (route) => route.fulfill({ json: used }), { times: 1 })
     await page.goto(address)
     await playsToEnd(page)
@@ -62,7 +49,7 @@ const FRAMEWORKS = [
 test.each(sampleOf('frameworks of the examples', FRAMEWORKS, 1))(
   'P-23: the example for $framework plays, goes to another lesson in the same player, and leaves',
   async ({ entry }) => {
-    const page = await openTab(await chromium.newContext())
+    const page = await openTab(await shared.chromium.newContext())
     const lessons: (string | null)[] = []
     await page.route('**/otp?*', async (route) => {
       lessons.push(new URL(route.request().url()).searchParams.get('lesson'))
@@ -71,7 +58,7 @@ test.each(sampleOf('frameworks of the examples', FRAMEWORKS, 1))(
     const script = await buildExample(entry)
     await page.goto(
       site.put(
-        `<script src="${reelgate.url}/v2/player.js" defer></script><div id="app"></div><script type="module">${script}</script>`,
+        `<script src="${shared.reelgate.url}/v2/player.js" defer></script><div id="app"></div><script type="module">${script}</script>`,
       ),
     )
     const player = await playsToEnd(page)
@@ -91,13 +78,13 @@ test('P-08: under a strict content security policy the documented frame and the 
   const [documented = ''] = /<iframe src="https:\/\/video\.example\.org\/player\/.*?<\/iframe>/s.exec(docs) ?? []
   const { otp, playbackInfo } = await newOtp()
   const frame = documented
-    .replace('https://video.example.org', reelgate.url)
+    .replace('https://video.example.org', shared.reelgate.url)
     .replace('otp=OTP', `otp=${otp}`)
     .replace('PLAYBACKINFO', encodeURIComponent(playbackInfo))
   const element = `<reelgate-player otp="${(await newOtp()).otp}"></reelgate-player>`
-  const policy = `default-src 'none'; script-src ${reelgate.url}; frame-src ${reelgate.url}; require-trusted-types-for 'script'`
-  const page = await openTab(await chromium.newContext())
-  const body = `<script src="${reelgate.url}/v2/api.js"></script><script src="${reelgate.url}/v2/player.js"></script>${frame}${element}`
+  const policy = `default-src 'none'; script-src ${shared.reelgate.url}; frame-src ${shared.reelgate.url}; require-trusted-types-for 'script'`
+  const page = await openTab(await shared.chromium.newContext())
+  const body = `<script src="${shared.reelgate.url}/v2/api.js"></script><script src="${shared.reelgate.url}/v2/player.js"></script>${frame}${element}`
   await page.goto(site.put(body, 'localhost', { 'Content-Security-Policy': policy }))
   const [plain, inElement] = await Promise.all([frameOf(page, 'iframe'), frameOf(page, 'reelgate-player')])
   const BORDER_PX = 2 // which a style would remove
@@ -113,7 +100,7 @@ test('P-08: under a strict content security policy the documented frame and the 
 
 test('P-23: the types of the scripts are next to them, and a person can read them', async () => {
   for (const path of ['/v2/reelgate.d.ts', '/player/v2/reelgate.d.ts']) {
-    const answer = await fetch(reelgate.url + path)
+    const answer = await fetch(shared.reelgate.url + path)
     expect(answer.headers.get('Content-Type')).toBe('text/plain; charset=utf-8')
     expect(await answer.text()).toBe(await readFile(join(ROOT, 'web/embed/reelgate.d.ts'), 'utf8'))
   }
@@ -123,7 +110,12 @@ test('P-23: the types of the scripts are next to them, and a person can read the
 async function startExample(): Promise<string> {
   const env = {
     ...process.env,
-    ...{ REELGATE: reelgate.url, REELGATE_SECRET: reelgate.owner.apiKey, VIDEO_ID: reelgate.videoId, PORT: '0' },
+    ...{
+      REELGATE: shared.reelgate.url,
+      REELGATE_SECRET: shared.reelgate.owner.apiKey,
+      VIDEO_ID: shared.reelgate.videoId,
+      PORT: '0',
+    },
   }
   const server = spawn(process.execPath, [join(ROOT, 'examples/server.js')], { env, stdio: ['ignore', 'pipe', 'inherit'] })
   onTestFinished(() => {

@@ -1,37 +1,27 @@
-import type { Browser } from 'playwright-core'
-import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
-import { startSharedReelgate } from '../in-process.ts'
+import { afterAll, expect, onTestFinished, test } from 'vitest'
 import { sampledTests, sampleOf } from '../sample.ts'
 import { told } from '../viewer.ts'
-import { startChromium, startPersonsChromium } from './chromium.ts'
+import { startPersonsChromium } from './chromium.ts'
 import { lookAtPlayer, openPlayer, openTab, playerAddress } from './player.ts'
 import { startSite } from './site.ts'
-import { makeSmallVideo } from './videos.ts'
+import { startWithSmallVideo } from './videos.ts'
 
 // A video whose connection, page or tab goes away for a while.
 
 const { test: sampled, draw } = sampledTests('lost connections', 1)
 
-let reelgate: Awaited<ReturnType<typeof startSharedReelgate>>
-let chromium: Browser
+const shared = startWithSmallVideo()
 const school = startSite()
-
-beforeAll(async () => {
-  reelgate = await startSharedReelgate({ video: await makeSmallVideo(), title: 'Small video' })
-  chromium = await startChromium()
-})
-
-afterAll(async () => {
-  await chromium?.close()
-  await reelgate?.remove()
-  school.close()
-})
+afterAll(() => school.close())
 
 sampled(
   'offline, the video plays from its buffer, then says so; back online it plays on by itself in the same session',
   async () => {
-    const browser = await chromium.newContext()
-    const player = await openPlayer(browser, playerAddress(reelgate.url, await reelgate.owner.issueOtp(reelgate.videoId)))
+    const browser = await shared.chromium.newContext()
+    const player = await openPlayer(
+      browser,
+      playerAddress(shared.reelgate.url, await shared.reelgate.owner.issueOtp(shared.reelgate.videoId)),
+    )
     await player.play()
     const { timeS } = await player.playsPast(0.5)
     const session = player.page.url()
@@ -51,18 +41,18 @@ sampled(
 )
 
 sampled('while the server is away the player says so, and plays on by itself in the same session when it is back', async () => {
-  const otp = await reelgate.owner.issueOtp(reelgate.videoId)
-  const player = await openPlayer(await chromium.newContext(), playerAddress(reelgate.url, otp))
+  const otp = await shared.reelgate.owner.issueOtp(shared.reelgate.videoId)
+  const player = await openPlayer(await shared.chromium.newContext(), playerAddress(shared.reelgate.url, otp))
   await player.play()
   await player.playsPast(0.5)
   const session = player.page.url()
 
-  await reelgate.stop()
+  await shared.reelgate.stop()
   await player.seekNear(50)
   await player.shows('playing', 'network')
   expect(await player.note()).toBe('The server does not answer. Playback continues when it does.')
 
-  await reelgate.restart()
+  await shared.reelgate.restart()
   await player.playsPast(50.5)
   expect(player.page.url()).toBe(session)
 })
@@ -77,10 +67,10 @@ const CLOCKS = [
 test.each(sampleOf('clocks of viewers', CLOCKS, 1))(
   'C01: a viewer whose clock is %s plays, and continues after a reload',
   async (_, time) => {
-    const page = await openTab(await chromium.newContext())
+    const page = await openTab(await shared.chromium.newContext())
     await page.clock.install({ time })
     const player = lookAtPlayer(page)
-    await page.goto(playerAddress(reelgate.url, await reelgate.owner.issueOtp(reelgate.videoId)))
+    await page.goto(playerAddress(shared.reelgate.url, await shared.reelgate.owner.issueOtp(shared.reelgate.videoId)))
     await player.play()
     await player.playsPast(0.5)
     await page.reload()
@@ -93,9 +83,9 @@ test('a page that is left and come back to plays on by itself where it was: same
   const person = await startPersonsChromium()
   onTestFinished(person.remove)
   const page = await openTab(person.browser)
-  const issueOtp = () => reelgate.owner.issueOtp(reelgate.videoId, { userId: 'back', streamLimit: 1 })
-  const lesson = school.put(`<script src="${reelgate.url}/v2/api.js"></script>
-    <iframe src="${playerAddress(reelgate.url, await issueOtp())}" width="640" height="360" allow="autoplay"></iframe>
+  const issueOtp = () => shared.reelgate.owner.issueOtp(shared.reelgate.videoId, { userId: 'back', streamLimit: 1 })
+  const lesson = school.put(`<script src="${shared.reelgate.url}/v2/api.js"></script>
+    <iframe src="${playerAddress(shared.reelgate.url, await issueOtp())}" width="640" height="360" allow="autoplay"></iframe>
     <script>const player = VdoPlayer.getInstance(document.querySelector('iframe'))
       addEventListener('pageshow', ({ persisted }) => { globalThis.wasKept = persisted })</script>`)
   await page.goto(lesson)
@@ -113,9 +103,9 @@ test('a page that is left and come back to plays on by itself where it was: same
   await expect.poll(() => inPage('player.video.currentTime')).toBeGreaterThan(cameBackAtS + 0.5)
   await inPage('player.video.currentTime = 50') // where none of its keys is from before
   await expect.poll(() => inPage('player.video.currentTime')).toBeGreaterThan(50.5)
-  const sessions = await reelgate.owner.call('GET', '/api/sessions?userId=back')
+  const sessions = await shared.reelgate.owner.call('GET', '/api/sessions?userId=back')
   expect(await sessions.json()).toMatchObject({ rows: [{ userId: 'back' }] })
-  const other = reelgate.newViewer()
+  const other = shared.reelgate.newViewer()
   await other.redeem(await issueOtp())
   expect(await told(other.key(0))).toEqual([409, 'stream-limit'])
 })

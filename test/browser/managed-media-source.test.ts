@@ -1,24 +1,10 @@
-import type { Browser } from 'playwright-core'
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { startSharedReelgate } from '../in-process.ts'
-import { startChromium } from './chromium.ts'
+import { expect, test } from 'vitest'
 import { lookAtPlayer, openTab, playerAddress } from './player.ts'
-import { makeSmallVideo } from './videos.ts'
+import { startWithSmallVideo } from './videos.ts'
 
 // Safari on iPhones has ManagedMediaSource in place of MediaSource, and none of our engines has it: this one stands for it in Chromium.
 
-let reelgate: Awaited<ReturnType<typeof startSharedReelgate>>
-let chromium: Browser
-
-beforeAll(async () => {
-  reelgate = await startSharedReelgate({ video: await makeSmallVideo(), title: 'Small video' })
-  chromium = await startChromium()
-})
-
-afterAll(async () => {
-  await chromium?.close()
-  await reelgate?.remove()
-})
+const shared = startWithSmallVideo()
 
 /** It lets the player load until each of its buffers has something, then only when the test says so. */
 const STAND_IN = `{
@@ -49,11 +35,11 @@ const STAND_IN = `{
 }`
 
 test('a browser with nothing but ManagedMediaSource plays, and loads on when the browser lets it', async () => {
-  const page = await openTab(await chromium.newContext())
+  const page = await openTab(await shared.chromium.newContext())
   await page.addInitScript(STAND_IN)
   const player = lookAtPlayer(page)
   const redeemed = page.waitForRequest((request) => request.url().endsWith('/play/redeem'))
-  await page.goto(playerAddress(reelgate.url, await reelgate.owner.issueOtp(reelgate.videoId)))
+  await page.goto(playerAddress(shared.reelgate.url, await shared.reelgate.owner.issueOtp(shared.reelgate.videoId)))
   expect((await redeemed).postDataJSON().support).toEqual({ mse: false, managed: true })
   await player.play()
   await player.playsPast(0.5)

@@ -1,39 +1,25 @@
-import type { Browser } from 'playwright-core'
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { startSharedReelgate } from '../in-process.ts'
-import { startChromium } from './chromium.ts'
+import { afterAll, expect, test } from 'vitest'
 import { lookAtPlayer, openTab } from './player.ts'
 import { startSite } from './site.ts'
-import { makeSmallVideo } from './videos.ts'
+import { startWithSmallVideo } from './videos.ts'
 
 // A session that is over, in a page of another site. Frames have no storage in this Chromium, so only the page knows the place.
 
-let reelgate: Awaited<ReturnType<typeof startSharedReelgate>>
-let chromium: Browser
+const shared = startWithSmallVideo()
 const site = startSite()
-
-beforeAll(async () => {
-  reelgate = await startSharedReelgate({ video: await makeSmallVideo(), title: 'Small video' })
-  chromium = await startChromium()
-})
-
-afterAll(async () => {
-  await chromium?.close()
-  await reelgate?.remove()
-  site.close()
-})
+afterAll(() => site.close())
 
 const IDLE = { status: 403, json: { code: 'session-ended', why: 'idle', message: '', requestId: '' } }
-const newOtp = () => reelgate.owner.issueOtp(reelgate.videoId)
+const newOtp = () => shared.reelgate.owner.issueOtp(shared.reelgate.videoId)
 
 const frameHtml = (otp: string, script = '', query = '') =>
-  `<iframe src="${reelgate.url}/player/?otp=${otp}${query}" width="640" height="360" allow="autoplay; fullscreen"></iframe>${script}`
-const withApi = (script = '') => `<script src="${reelgate.url}/v2/api.js"></script>
+  `<iframe src="${shared.reelgate.url}/player/?otp=${otp}${query}" width="640" height="360" allow="autoplay; fullscreen"></iframe>${script}`
+const withApi = (script = '') => `<script src="${shared.reelgate.url}/v2/api.js"></script>
   <script>const player = VdoPlayer.getInstance(document.querySelector('iframe')); ${script}</script>`
 
 /** Opens a page whose player is refused after a pause of an hour, 20 s into its video. */
 async function leaveForAnHour(body: string) {
-  const page = await openTab(await chromium.newContext())
+  const page = await openTab(await shared.chromium.newContext())
   await page.goto(site.put(body))
   const findPlayer = async () => {
     await expect.poll(() => page.frames().length).toBe(2)

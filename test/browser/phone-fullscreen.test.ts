@@ -1,12 +1,10 @@
-import type { Browser, Page } from 'playwright-core'
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { startSharedReelgate } from '../in-process.ts'
+import type { Page } from 'playwright-core'
+import { afterAll, expect, test } from 'vitest'
 import { sampleOf } from '../sample.ts'
-import { startChromium } from './chromium.ts'
 import { findColour, type Spot } from './frame-pixels.ts'
 import { lookAtPlayer, openTab, type Player, playerAddress } from './player.ts'
 import { startSite } from './site.ts'
-import { makeSmallVideo } from './videos.ts'
+import { startWithSmallVideo } from './videos.ts'
 
 // iPhones have no full screen but that of the bare video. None of our engines is like that: this one stands for them in Chromium.
 const STAND_IN = `{
@@ -21,31 +19,20 @@ const STAND_IN = `{
 const MARK = { type: 'text', text: 'Ada', color: '0xff00ff', size: '40', x: '40%', y: '40%' }
 const MARKED = { annotate: JSON.stringify([MARK]) }
 
-let reelgate: Awaited<ReturnType<typeof startSharedReelgate>>
-let chromium: Browser
+const shared = startWithSmallVideo()
 const site = startSite()
-
-beforeAll(async () => {
-  reelgate = await startSharedReelgate({ video: await makeSmallVideo(), title: 'Small video' })
-  chromium = await startChromium()
-})
-
-afterAll(async () => {
-  await chromium?.close()
-  await reelgate?.remove()
-  site.close()
-})
+afterAll(() => site.close())
 
 const EMBEDS = [
   {
     embed: 'the frame and api.js',
-    html: (otp: string) => `<script src="${reelgate.url}/v2/api.js"></script>${frame(otp)}`,
+    html: (otp: string) => `<script src="${shared.reelgate.url}/v2/api.js"></script>${frame(otp)}`,
     selector: 'iframe',
   },
   {
     embed: 'the element',
     html: (otp: string) =>
-      `<script src="${reelgate.url}/v2/player.js"></script><reelgate-player otp="${otp}" loop="true"></reelgate-player>`,
+      `<script src="${shared.reelgate.url}/v2/player.js"></script><reelgate-player otp="${otp}" loop="true"></reelgate-player>`,
     selector: 'reelgate-player',
   },
 ] as const
@@ -59,7 +46,7 @@ test.each(sampleOf('ways to fill the viewport', EMBEDS, 1))(
   'P-05: on an iPhone $embed fills the viewport, with the watermark on it, and goes back',
   async ({ html, selector }) => {
     const { page, player } = await openPage(
-      `<div ${AROUND}>${html(await reelgate.owner.issueOtp(reelgate.videoId, MARKED))}</div>${BANNER}`,
+      `<div ${AROUND}>${html(await shared.reelgate.owner.issueOtp(shared.reelgate.videoId, MARKED))}</div>${BANNER}`,
     )
     await page.evaluate(
       `window.changes = [], VdoPlayer.getInstance(document.querySelector('${selector}')).api.addEventListener('fullscreenChange', (is) => changes.push(is))`,
@@ -94,8 +81,8 @@ test.each(sampleOf('ways to fill the viewport', EMBEDS, 1))(
 )
 
 test('P-12: on an iPhone a double tap in the middle fills the viewport and goes back, and one on a side seeks', async () => {
-  const otp = await reelgate.owner.issueOtp(reelgate.videoId, MARKED)
-  const { page, player } = await openPage(`<script src="${reelgate.url}/v2/api.js"></script>${frame(otp)}`)
+  const otp = await shared.reelgate.owner.issueOtp(shared.reelgate.videoId, MARKED)
+  const { page, player } = await openPage(`<script src="${shared.reelgate.url}/v2/api.js"></script>${frame(otp)}`)
   await page.evaluate(`void VdoPlayer.getInstance(document.querySelector('iframe'))`)
   const before = await frameBox(player)
   await player.play()
@@ -124,7 +111,7 @@ addEventListener('message', ({ data, source, origin }) => {
 </script><style>.fills-page { position: fixed; inset: 0; width: 100%; height: 100%; border: 0 }</style>`
 
 test('P-05: on an iPhone a player in a plain frame asks the page to fill the viewport, and never shows the bare video with a watermark', async () => {
-  const otp = await reelgate.owner.issueOtp(reelgate.videoId, MARKED)
+  const otp = await shared.reelgate.owner.issueOtp(shared.reelgate.videoId, MARKED)
   const { page, player } = await openPage(frame(otp) + LISTENER)
   await player.shows('ready')
   await player.press('enter fullscreen mode')
@@ -132,7 +119,7 @@ test('P-05: on an iPhone a player in a plain frame asks the page to fill the vie
   await player.press('exit fullscreen mode')
   await expect.poll(() => page.evaluate('asked')).toEqual([true, false])
 
-  const { player: unheard } = await openPage(frame(await reelgate.owner.issueOtp(reelgate.videoId, MARKED)))
+  const { player: unheard } = await openPage(frame(await shared.reelgate.owner.issueOtp(shared.reelgate.videoId, MARKED)))
   await unheard.shows('ready')
   await unheard.press('enter fullscreen mode')
   await unheard.frame.getByRole('button', { name: 'enter fullscreen mode' }).waitFor({ state: 'hidden' })
@@ -142,9 +129,9 @@ test('P-05: on an iPhone a player in a plain frame asks the page to fill the vie
 test.each(sampleOf('iPhones without a watermark', ['a frame', 'a tab'], 1))(
   'P-05: on an iPhone a video without a watermark in %s that nothing else fills is shown by the browser, and plays on',
   async (place) => {
-    const otp = await reelgate.owner.issueOtp(reelgate.videoId)
+    const otp = await shared.reelgate.owner.issueOtp(shared.reelgate.videoId)
     const { player } =
-      place === 'a frame' ? await openPage(frame(otp)) : await openTabOf(playerAddress(reelgate.url, otp, '&loop=true'))
+      place === 'a frame' ? await openPage(frame(otp)) : await openTabOf(playerAddress(shared.reelgate.url, otp, '&loop=true'))
     await player.play()
     await player.playsPast(0.5)
     await player.page.keyboard.press('f')
@@ -154,9 +141,11 @@ test.each(sampleOf('iPhones without a watermark', ['a frame', 'a tab'], 1))(
 )
 
 test('a browser whose frame may not use full screen shows no button for it', async () => {
-  const page = await openTab(await chromium.newContext())
+  const page = await openTab(await shared.chromium.newContext())
   await page.goto(
-    site.put(`<iframe src="${playerAddress(reelgate.url, await reelgate.owner.issueOtp(reelgate.videoId))}"></iframe>`),
+    site.put(
+      `<iframe src="${playerAddress(shared.reelgate.url, await shared.reelgate.owner.issueOtp(shared.reelgate.videoId))}"></iframe>`,
+    ),
   )
   const player = playerIn(page)
   await player.shows('ready')
@@ -164,10 +153,10 @@ test('a browser whose frame may not use full screen shows no button for it', asy
 })
 
 const frame = (otp: string) =>
-  `<iframe src="${playerAddress(reelgate.url, otp, '&loop=true')}" width="480" height="270" allow="encrypted-media; autoplay; fullscreen"></iframe>`
+  `<iframe src="${playerAddress(shared.reelgate.url, otp, '&loop=true')}" width="480" height="270" allow="encrypted-media; autoplay; fullscreen"></iframe>`
 
 async function openTabOf(address: string): Promise<{ page: Page; player: Player }> {
-  const page = await openTab(await chromium.newContext())
+  const page = await openTab(await shared.chromium.newContext())
   await page.addInitScript(STAND_IN)
   await page.goto(address)
   return { page, player: lookAtPlayer(page) }

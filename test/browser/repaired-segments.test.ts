@@ -1,31 +1,19 @@
 import { hash, randomFillSync } from 'node:crypto'
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { Browser, Response, Route } from 'playwright-core'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import type { Response, Route } from 'playwright-core'
+import { expect, test } from 'vitest'
 import { listSegments, type StoredSegment } from '../data-folder.ts'
-import { type Reelgate, startReelgate, startSharedReelgate } from '../in-process.ts'
+import { type Reelgate, startReelgate } from '../in-process.ts'
 import { sampleOf } from '../sample.ts'
 import { readMediaPlaylist } from '../viewer.ts'
-import { startChromium } from './chromium.ts'
 import { compareWithSource } from './frame-pixels.ts'
 import { lookAtPlayer, openTab, playerAddress } from './player.ts'
-import { makeSmallVideo } from './videos.ts'
+import { makeSmallVideo, startWithSmallVideo } from './videos.ts'
 
 // A segment that was damaged on the server comes back in its playlist as <n>.<r>.m4s, and its old line is gone (playback protocol, 8).
 
-let reelgate: Awaited<ReturnType<typeof startSharedReelgate>>
-let chromium: Browser
-
-beforeAll(async () => {
-  reelgate = await startSharedReelgate({ video: await makeSmallVideo(), title: 'Small video' })
-  chromium = await startChromium()
-})
-
-afterAll(async () => {
-  await chromium?.close()
-  await reelgate?.remove()
-})
+const shared = startWithSmallVideo()
 
 /** The segment that is shown from second 20 on. */
 const DAMAGED = /\/(\d+)\/5\.m4s$/
@@ -61,7 +49,7 @@ async function changeBody(route: Route, change: (body: Buffer) => Buffer): Promi
 
 /** A player right before a segment that is damaged in every rendition, and repaired in the playlists that it reads from then on. */
 async function openAtDamage(damage: (route: Route) => Promise<void>, { isRepaired }: { isRepaired: boolean }) {
-  const page = await openTab(await chromium.newContext())
+  const page = await openTab(await shared.chromium.newContext())
   const playlists: string[] = []
   const requested = new Set<number>()
   let sentDamaged = 0
@@ -80,7 +68,7 @@ async function openAtDamage(damage: (route: Route) => Promise<void>, { isRepaire
     await route.fulfill({ response, body: sentDamaged > 0 && isRepaired ? text.replaceAll(/\/5\.m4s/g, '/5.1.m4s') : text })
   })
   const player = lookAtPlayer(page)
-  await page.goto(playerAddress(reelgate.url, await reelgate.owner.issueOtp(reelgate.videoId), '&t=19'))
+  await page.goto(playerAddress(shared.reelgate.url, await shared.reelgate.owner.issueOtp(shared.reelgate.videoId), '&t=19'))
   await player.play()
   return { player, playlists, requested, sentDamaged: () => sentDamaged }
 }
@@ -148,7 +136,7 @@ test.each(sampleOf('changes on the disk', CHANGES, 1))(
     if (isSentBefore) expect(await downloadSegments(reelgate, segments)).toEqual(whole)
     await Promise.all(files.map((file, at) => writeFile(file, flipBytes(Buffer.from(whole[at] ?? '')))))
 
-    const page = await openTab(await chromium.newContext())
+    const page = await openTab(await shared.chromium.newContext())
     const responses: Response[] = []
     page.on('response', (response) => {
       if (/\/(\d+)(\.\d+)?\.m4s$/.exec(response.url())?.[1] === String(number)) responses.push(response)

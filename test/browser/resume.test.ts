@@ -1,31 +1,18 @@
-import type { Browser, BrowserContext } from 'playwright-core'
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { startSharedReelgate } from '../in-process.ts'
-import { startChromium } from './chromium.ts'
+import type { BrowserContext } from 'playwright-core'
+import { expect, test } from 'vitest'
 import { openPlayer, type Player, playerAddress } from './player.ts'
-import { makeSmallVideo } from './videos.ts'
+import { startWithSmallVideo } from './videos.ts'
 
 // Where a video resumes, and that the server knows what was watched before a seek and right after it. The video has 60 s, so that a
 // slow machine leaves it long before its last 10 s, from which no visit resumes.
 
-let reelgate: Awaited<ReturnType<typeof startSharedReelgate>>
-let chromium: Browser
+const shared = startWithSmallVideo()
 
-beforeAll(async () => {
-  reelgate = await startSharedReelgate({ video: await makeSmallVideo(), title: 'Small video' })
-  chromium = await startChromium()
-})
-
-afterAll(async () => {
-  await chromium?.close()
-  await reelgate?.remove()
-})
-
-const newBrowser = (): Promise<BrowserContext> => chromium.newContext({ viewport: { width: 640, height: 360 } })
+const newBrowser = (): Promise<BrowserContext> => shared.chromium.newContext({ viewport: { width: 640, height: 360 } })
 
 async function watch(browser: BrowserContext, options = '', otpOptions: Record<string, unknown> = {}): Promise<Player> {
-  const otp = await reelgate.owner.issueOtp(reelgate.videoId, otpOptions)
-  return openPlayer(browser, playerAddress(reelgate.url, otp, options))
+  const otp = await shared.reelgate.owner.issueOtp(shared.reelgate.videoId, otpOptions)
+  return openPlayer(browser, playerAddress(shared.reelgate.url, otp, options))
 }
 
 /** Plays from the beginning, then a little at another place, and closes the page. @returns where it was left */
@@ -46,7 +33,7 @@ async function watchUntil(browser: BrowserContext, placeS: number, otpOptions: R
 type Viewing = { intervals: [number, number][]; positionS: number }
 
 async function watched(userId: unknown): Promise<Viewing> {
-  const response = await reelgate.owner.call('GET', `/api/viewers/${userId}`)
+  const response = await shared.reelgate.owner.call('GET', `/api/viewers/${userId}`)
   const { rows }: { rows: Viewing[] } = JSON.parse(await response.text())
   return rows[0] ?? { intervals: [], positionS: 0 }
 }
@@ -90,7 +77,7 @@ test('without a name the browser remembers where the video was left: the viewer 
 
 test('a viewer who goes to another place is no longer offered to start over', async () => {
   const browser = await newBrowser()
-  await browser.addInitScript(`localStorage.setItem('reelgate-places', '{"${reelgate.videoId}":24}')`)
+  await browser.addInitScript(`localStorage.setItem('reelgate-places', '{"${shared.reelgate.videoId}":24}')`)
   const player = await watch(browser, '&autoplay=true')
   await player.playsPast(24)
   await player.page.getByText('Resumes at').waitFor()
@@ -99,7 +86,7 @@ test('a viewer who goes to another place is no longer offered to start over', as
 })
 
 test('P-16: in a small frame the words of the offer to start over give way to a watermark, and all of it to a sentence', async () => {
-  const browser = await chromium.newContext({ viewport: { width: 320, height: 222 } })
+  const browser = await shared.chromium.newContext({ viewport: { width: 320, height: 222 } })
   await watchUntil(browser, 24)
   const annotate = JSON.stringify([{ type: 'text', text: 'reader@example.org', size: '24', x: '5%', y: '0%' }])
   const { page, play, screenshot } = await watch(browser, '', { annotate })
