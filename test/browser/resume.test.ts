@@ -1,5 +1,7 @@
 import type { BrowserContext } from 'playwright-core'
 import { expect, test } from 'vitest'
+import { addFile } from '../assets/sample-files.ts'
+import { sampleOf } from '../sample.ts'
 import { openPlayer, type Player, playerAddress } from './player.ts'
 import { startWithSmallVideo } from './videos.ts'
 
@@ -84,6 +86,27 @@ test('a viewer who goes to another place is no longer offered to start over', as
   await player.page.keyboard.press('ArrowLeft')
   await player.page.getByText('Resumes at').waitFor({ state: 'detached' })
 })
+
+test.each(sampleOf('widths of the offer to start over', [320, 390, 768, 1440], 1))(
+  'P-16: while the video plays, the offer to start over is at the top of a frame of %i pixels, and captions at the bottom',
+  async (width) => {
+    const { reelgate, chromium } = shared
+    const height = Math.round((width * 9) / 16)
+    await addFile(
+      reelgate.owner,
+      reelgate.videoId,
+      `1\n00:00:00,000 --> 00:01:00,000\n${'Many words in a row. '.repeat(4)}\n`,
+      'en',
+    )
+    const browser = await chromium.newContext({ viewport: { width, height } })
+    await browser.addInitScript(`localStorage.setItem('reelgate-places', '{"${reelgate.videoId}":24}')`)
+    const player = await watch(browser, '&autoplay=true&ccLanguage=en')
+    await player.playsPast(24)
+    const box = await player.page.locator('.resume').boundingBox()
+    await player.screenshot(`resume-captions-${width}`)
+    expect((box?.y ?? height) + (box?.height ?? 0)).toBeLessThan(height / 3)
+  },
+)
 
 test('P-16: in a small frame the words of the offer to start over give way to a watermark, and all of it to a sentence', async () => {
   const browser = await shared.chromium.newContext({ viewport: { width: 320, height: 222 } })
