@@ -147,6 +147,18 @@ describe('R01: the limit passes, the next is 429 with Retry-After in the form of
     expect(waitOf(refused)).toBeGreaterThan(0)
     expect(await refused.json()).toMatchObject({ code: 'slow-down' })
   })
+
+  test('in the player’s place, on a page that may be framed as the player may', async () => {
+    const from = newAddress()
+    const open = () => ask(from, '/player/', { headers: { Accept: 'text/html' } })
+    expect(count(await times(4, open))).toEqual({ 200: 4 })
+    const refused = await open()
+    expect([refused.status, refused.headers.get('x-frame-options')]).toEqual([429, null])
+    expect(refused.headers.get('content-security-policy')).not.toContain('frame-ancestors')
+    expect(refused.headers.get('cross-origin-embedder-policy')).toBe('require-corp')
+    expect(waitOf(refused)).toBeGreaterThan(0)
+    expect(await refused.text()).toContain('<p class="sentence" role="alert">Too many requests')
+  })
 })
 
 test('each answer of both interfaces says what is left of the tightest limit', async () => {

@@ -9,6 +9,7 @@ import type { Tickets } from '../../playback/ticket.ts'
 import { type Asset, sendAsset } from '../pages/asset.ts'
 import { countGuess, type LimitDeps, limitByAddress } from '../server/limit.ts'
 import type { App } from '../wire/app-type.ts'
+import { errorResponse } from '../wire/errors.ts'
 import { pathToRoot } from '../wire/path-to-root.ts'
 import type { EmbedFile, PlayerAssets } from './assets.ts'
 import { playerPage, playerPolicy, REFUSAL_POLICY, refusalPage } from './page.ts'
@@ -36,6 +37,12 @@ export async function playerInterface(app: App, deps: PlayerDeps): Promise<void>
   const { files, embeds } = deps.player
   limitByAddress(app, deps, 'pages')
   for (const path of PAGES) app.get(path, async (request, reply) => sendPage(deps, request, reply))
+  // Other error pages may not be framed, and lead to the console.
+  app.setErrorHandler(async (error, request, reply) => {
+    if (!PAGES.includes(request.routeOptions.url ?? '')) throw error
+    const { status, code, message } = errorResponse(error, request, reply)
+    return sendRefusal(deps, request, reply.code(status), { code, sentence: message })
+  })
 
   app.get('/player/assets/:file', { schema: { params: FileParams } }, async (request, reply) => {
     const asset = files.get(`assets/${request.params.file}`)
@@ -74,28 +81,43 @@ async function sendPage(deps: PlayerDeps, request: FastifyRequest, reply: Fastif
     { address: deps.addressOf(request), userAgent: request.headers['user-agent'] ?? '' },
   )
   if (!isKnown) await countGuess(deps, request)
+  if (framing === 'refused' || framing === 'insecure') {
+    const { status, sentence: ofSite } = REFUSALS['site-not-allowed']
+    const [code = '', sentence = ''] =
+      framing === 'refused' ? ['site-not-allowed', ofSite] : ['insecure-page', insecureSentence(new URL(referer ?? '').host)]
+    return sendRefusal(deps, request, reply.code(status), { code, sentence })
+  }
   const { script, style } = deps.player
   const rootPath = pathToRoot(request.url)
-  reply.headers({
+  const cspNonce = randomBytes(16).toString('base64url')
+  const proofNonce = deps.nonces.current()
+  const ticket = deps.tickets.issue(referer)
+  return reply
+    .headers(pageHeaders(mayFloat))
+    .header('Content-Security-Policy', playerPolicy(cspNonce, framing === 'everyone' ? undefined : framing))
+    .send(playerPage({ cspNonce, proofNonce, ...deps.serverKeys.current, ticket, rootPath, script, style }))
+}
+
+function sendRefusal(
+  { player }: PlayerDeps,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { code, sentence }: { code: string; sentence: string },
+): FastifyReply {
+  return reply
+    .headers(pageHeaders(false))
+    .header('Content-Security-Policy', REFUSAL_POLICY)
+    .send(refusalPage(sentence, code, { rootPath: pathToRoot(request.url), style: player.style }))
+}
+
+function pageHeaders(mayFloat: boolean) {
+  return {
     ...FOR_EVERY_FRAME,
     'Content-Type': 'text/html; charset=utf-8',
     'Cache-Control': 'no-store',
     'Referrer-Policy': 'no-referrer',
     'Permissions-Policy': `picture-in-picture=${mayFloat ? '(self)' : '()'}`,
-  })
-  if (framing === 'refused' || framing === 'insecure') {
-    const { status, sentence: ofSite } = REFUSALS['site-not-allowed']
-    const [code, sentence] =
-      framing === 'refused' ? ['site-not-allowed', ofSite] : ['insecure-page', insecureSentence(new URL(referer ?? '').host)]
-    reply.code(status).header('Content-Security-Policy', REFUSAL_POLICY)
-    return reply.send(refusalPage(sentence, code, { rootPath, style }))
   }
-  const cspNonce = randomBytes(16).toString('base64url')
-  const proofNonce = deps.nonces.current()
-  const ticket = deps.tickets.issue(referer)
-  return reply
-    .header('Content-Security-Policy', playerPolicy(cspNonce, framing === 'everyone' ? undefined : framing))
-    .send(playerPage({ cspNonce, proofNonce, ...deps.serverKeys.current, ticket, rootPath, script, style }))
 }
 
 /** As the player says it. */
