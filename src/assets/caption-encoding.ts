@@ -45,53 +45,56 @@ function decode(bytes: Buffer, encoding: string): string | undefined {
   }
 }
 
-/** What the files of a language are written in. `letters`: those beyond ASCII, in lower case; missing: not needed to decide. */
-type Language = { encodings: readonly string[]; letters?: string }
+type Language = { encodings: readonly string[]; letters: string | undefined }
 
-const WESTERN = ['windows-1252', 'macintosh', 'iso-8859-15']
 const CENTRAL = ['windows-1250', 'iso-8859-2']
-const BALTIC = ['windows-1257', 'iso-8859-13']
-const CYRILLIC = { encodings: ['windows-1251', 'koi8-r', 'koi8-u', 'ibm866', 'iso-8859-5', 'x-mac-cyrillic'] }
-const ARABIC = { encodings: ['windows-1256', 'iso-8859-6'] }
-
-const LANGUAGES: Readonly<Record<string, Language>> = {
-  ...{ ar: ARABIC, fa: ARABIC, ps: ARABIC, ur: ARABIC },
-  ...{ be: CYRILLIC, bg: CYRILLIC, kk: CYRILLIC, ky: CYRILLIC, mk: CYRILLIC, mn: CYRILLIC },
-  ...{ ru: CYRILLIC, tg: CYRILLIC, tt: CYRILLIC, uk: CYRILLIC },
-  bs: { encodings: CENTRAL, letters: 'čćđšž' },
-  ca: { encodings: WESTERN, letters: 'àçèéíïòóúü' },
-  cs: { encodings: CENTRAL, letters: 'áčďéěíňóřšťúůýž' },
-  da: { encodings: WESTERN, letters: 'æøåé' },
-  de: { encodings: WESTERN, letters: 'äöüß' },
-  el: { encodings: ['windows-1253', 'iso-8859-7'] },
-  en: { encodings: WESTERN, letters: 'éïö' },
-  es: { encodings: WESTERN, letters: 'áéíñóúüªº' },
-  et: { encodings: BALTIC, letters: 'äõöüšž' },
-  fi: { encodings: WESTERN, letters: 'äöå' },
-  fr: { encodings: WESTERN, letters: 'àâæçéèêëîïôœùûüÿ' },
-  he: { encodings: ['windows-1255', 'iso-8859-8-i'] },
-  hr: { encodings: CENTRAL, letters: 'čćđšž' },
-  hu: { encodings: CENTRAL, letters: 'áéíóöőúüű' },
-  is: { encodings: WESTERN, letters: 'áðéíóúýþæö' },
-  it: { encodings: WESTERN, letters: 'àèéìíîòóùú' },
-  ja: { encodings: ['shift_jis', 'euc-jp', 'iso-2022-jp'] },
-  ko: { encodings: ['euc-kr'] },
-  lt: { encodings: BALTIC, letters: 'ąčęėįšųūž' },
-  lv: { encodings: BALTIC, letters: 'āčēģīķļņšūž' },
-  nl: { encodings: WESTERN, letters: 'áèéëïóöü' },
-  no: { encodings: WESTERN, letters: 'æøåéèêóòô' },
-  pl: { encodings: CENTRAL, letters: 'ąćęłńóśźż' },
-  pt: { encodings: WESTERN, letters: 'áâãàçéêíóôõúüªº' },
-  ro: { encodings: CENTRAL, letters: 'ăâîşţ' },
-  sk: { encodings: CENTRAL, letters: 'áäčďéíĺľňóôŕšťúýž' },
-  sl: { encodings: CENTRAL, letters: 'čćđšž' },
-  sq: { encodings: CENTRAL, letters: 'ëç' },
-  sr: { encodings: [...CYRILLIC.encodings, ...CENTRAL], letters: 'абвгдђежзијклљмнњопрстћуфхцчџшčćđšž' },
-  sv: { encodings: WESTERN, letters: 'åäöé' },
-  th: { encodings: ['windows-874'] },
-  tr: { encodings: ['windows-1254'], letters: 'çğıöşüâîû' },
-  vi: { encodings: ['windows-1258'] },
-  zh: { encodings: ['gb18030', 'big5'] },
+const CYRILLIC = ['windows-1251', 'koi8-r', 'koi8-u', 'ibm866', 'iso-8859-5', 'x-mac-cyrillic']
+/** What the files of languages are written in. */
+const ENCODINGS: Readonly<Record<string, readonly string[]>> = {
+  'ca da de en es fi fr is it nl no pt sv': ['windows-1252', 'macintosh', 'iso-8859-15'],
+  'bs cs hr hu pl ro sk sl sq': CENTRAL,
+  'et lt lv': ['windows-1257', 'iso-8859-13'],
+  'be bg kk ky mk mn ru tg tt uk': CYRILLIC,
+  sr: [...CYRILLIC, ...CENTRAL],
+  'ar fa ps ur': ['windows-1256', 'iso-8859-6'],
+  el: ['windows-1253', 'iso-8859-7'],
+  he: ['windows-1255', 'iso-8859-8-i'],
+  ja: ['shift_jis', 'euc-jp', 'iso-2022-jp'],
+  ko: ['euc-kr'],
+  th: ['windows-874'],
+  tr: ['windows-1254'],
+  vi: ['windows-1258'],
+  zh: ['gb18030', 'big5'],
+}
+/** Their letters beyond ASCII, in lower case; missing: not needed to decide. */
+const LETTERS: Readonly<Record<string, string>> = {
+  bs: 'čćđšž',
+  ca: 'àçèéíïòóúü',
+  cs: 'áčďéěíňóřšťúůýž',
+  da: 'æøåé',
+  de: 'äöüß',
+  en: 'éïö',
+  es: 'áéíñóúüªº',
+  et: 'äõöüšž',
+  fi: 'äöå',
+  fr: 'àâæçéèêëîïôœùûüÿ',
+  hr: 'čćđšž',
+  hu: 'áéíóöőúüű',
+  is: 'áðéíóúýþæö',
+  it: 'àèéìíîòóùú',
+  lt: 'ąčęėįšųūž',
+  lv: 'āčēģīķļņšūž',
+  nl: 'áèéëïóöü',
+  no: 'æøåéèêóòô',
+  pl: 'ąćęłńóśźż',
+  pt: 'áâãàçéêíóôõúüªº',
+  ro: 'ăâîşţ',
+  sk: 'áäčďéíĺľňóôŕšťúýž',
+  sl: 'čćđšž',
+  sq: 'ëç',
+  sr: 'абвгдђежзијклљмнњопрстћуфхцчџшčćđšž',
+  sv: 'åäöé',
+  tr: 'çğıöşüâîû',
 }
 const SAME_AS: Readonly<Record<string, string>> = { nb: 'no', nn: 'no', gl: 'es', eu: 'es' }
 
@@ -113,7 +116,7 @@ function decodeByLanguage(bytes: Buffer, language: string): string | undefined {
   const examined = linesBeyondAscii(bytes)
   if (examined === '' || isMostlyUtf8(examined)) return undefined
   const { language: code } = new Intl.Locale(language) // of three letters two, where there are two
-  const expected = LANGUAGES[SAME_AS[code] ?? code]
+  const expected = findLanguage(SAME_AS[code] ?? code)
   const found = jschardet.detectAll(Buffer.from(examined, 'latin1'), { minimumThreshold: 0.01 })
   const minConfidence = (found[0]?.confidence ?? 0) * MIN_LIKELIHOOD
   const readings = found
@@ -125,6 +128,11 @@ function decodeByLanguage(bytes: Buffer, language: string): string | undefined {
   const fewest = Math.min(...close.map(({ oddities }) => oddities))
   const [best, ...others] = close.filter(({ oddities }) => oddities === fewest)
   return best && others.every(({ text }) => text === best.text) ? decode(bytes, best.encoding) : undefined
+}
+
+function findLanguage(code: string): Language | undefined {
+  const [, encodings] = Object.entries(ENCODINGS).find(([codes]) => codes.split(' ').includes(code)) ?? []
+  return encodings && { encodings, letters: LETTERS[code] }
 }
 
 /** Those lines of the bytes that show their encoding, one byte in each character. */
