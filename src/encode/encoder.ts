@@ -102,7 +102,7 @@ export function audioClockFilter({ startS = 0, isPiped }: Plan, { byCount }: Aud
   // From 40 ms on lip sync is visibly off; below, correcting jitter in the timestamps would click. Joined clips often overlap by less.
   const maxErrorS = isPiped ? 0.01 : 0.04
   const clock = `aresample=${AAC_RATE_HZ}:async=1:min_hard_comp=${maxErrorS}:first_pts=-${SILENCE_BEFORE_START}`
-  const time = `${byCount ? 'N/SR/TB' : 'PTS'}${startS === 0 ? '' : `-${startS.toFixed(6)}/TB`}`
+  const time = `${byCount ? 'N/SR/TB' : 'PTS'}${startS === 0 ? '' : `-(${startS.toFixed(6)})/TB`}`
   // Of another rate, ffmpeg counts the silence in that: 1.0 s instead of 0.17 at 8 kHz.
   return [`aresample=${AAC_RATE_HZ}`, ...(time === 'PTS' ? [] : [`asetpts=${time}`]), clock]
 }

@@ -1,4 +1,4 @@
-import { type FrameRate, reduceFraction } from './frame-rate.ts'
+import { type FrameRate, MIN_RATE_HZ, reduceFraction } from './frame-rate.ts'
 
 // A grid of frames must be fitted to those of the source: where the times of a container are rounded and its frames lie about half a
 // frame off a grid that begins at zero, rounding to it drops frames and repeats their neighbors.
@@ -6,14 +6,15 @@ import { type FrameRate, reduceFraction } from './frame-rate.ts'
 /** A constant frame rate, and where its frames lie: frame i is shown at about `startS + i / rate`. */
 export type FrameFit = {
   rate: FrameRate
-  /** In seconds from the video's start: less than a frame, or less than the sound that is cut off for a first frame that comes later. */
+  /** In seconds from the video's start: at most `MAX_CUT_S`, and less than a frame before it. */
   startS: number
 }
 
 /** Frames further from their place than this part of a frame could be rounded to a neighboring one. */
 const MAX_DISTANCE = 0.45
-/** A grid from zero is kept as long as every frame is nearer to its place than this. */
+/** A grid from zero is kept as long as every frame is nearer to its place than this, in frames, and in seconds, for its sound. */
 const NEAR_ZERO = 0.35
+const MAX_SHIFT_S = 0.02
 /** Part of the frames of a constant rate that may be missing from a source. */
 const MAX_MISSING = 0.1
 /** Part of the frames that may be further from their place, such as the first one after a cut. */
@@ -95,9 +96,12 @@ function place(runs: readonly (readonly number[])[], rate: FrameRate): Placement
     distance <= MAX_DISTANCE &&
     count((step) => step < 1) <= steps.length * MAX_STRAY &&
     count((step) => step === 1) >= steps.length * (1 - MAX_MISSING)
-  const isNearZero = Math.abs(fromNearest(start)) + distance < NEAR_ZERO
-  const origin = isNearZero ? 0 : start
-  const firstFrame = origin + Math.round((runs[0]?.[0] ?? 0) * hz - origin)
+  const shift = Math.abs(fromNearest(start))
+  const isNearZero = shift + distance < NEAR_ZERO && shift / hz < MAX_SHIFT_S
+  const slot = 1 / Math.max(1, Math.ceil(MIN_RATE_HZ / hz)) // in frames: a slow one has several
+  const tooMuchCut = Math.max(0, Math.ceil((start - MAX_CUT_S * hz) / slot))
+  const origin = isNearZero ? 0 : start - tooMuchCut * slot
+  const firstFrame = origin + Math.round(((runs[0]?.[0] ?? 0) * hz - origin) / slot) * slot
   const startS = (firstFrame / hz < MAX_CUT_S ? Math.max(0, firstFrame) : origin) / hz
   return { rate, isConstant, distance, startS }
 }

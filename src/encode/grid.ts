@@ -23,7 +23,7 @@ export function planVideo(probe: Probe): Plan {
   const durationS = Math.max(videoS, audioS)
   const { isSeekable, isPiped, hasLateAudio, notices } = probe
   const unusual = {
-    ...(startS > 0 ? { startS } : {}),
+    ...(startS === 0 ? {} : { startS }),
     ...(isPiped ? { isPiped } : {}),
     ...(hasLateAudio ? { hasLateAudio } : {}),
     ...(notices.length > 0 ? { notices } : {}),

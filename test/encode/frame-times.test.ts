@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { planConstantRate } from '../../src/encode/frame-rate.ts'
 import { fitFrameTimes } from '../../src/encode/frame-times.ts'
 import { newChance, rounds } from '../seeded-random.ts'
 
@@ -85,4 +86,21 @@ test('I-01: each frame of a constant rate gets a slot of its own, for any rate, 
 test('I-12: frames that share their times have no rate', () => {
   const times = Array.from({ length: 100 }, (_, frame) => Math.floor(frame / 2) / 25)
   expect(fitFrameTimes([times], [{ rateNum: 25, rateDen: 1 }])).toBe(undefined)
+})
+
+test('I-35: however few frames a second there are, none is moved by more than 20 ms, and little sound is cut off', () => {
+  for (const rateHz of [1, 2.5, 5, 8, 10, 12.5, 15])
+    for (let firstS = 0; firstS < 1.5 / rateHz; firstS += 0.007) {
+      const times = Array.from({ length: 40 }, (_, frame) => firstS + frame / rateHz)
+      const fit = fitFrameTimes([times], [])
+      if (!fit) throw new Error('no fit')
+      const { startS, ...grid } = { ...fit, ...planConstantRate(fit) }
+      const hz = grid.rateNum / grid.rateDen
+      const slots = times.map((timeS) => Math.round((timeS - grid.slotStartS) * hz))
+      const movedS = slots.map((slot, frame) => Math.abs(startS + slot / hz - (times[frame] ?? 0)))
+      expect({ rateHz, firstS, movedS: Math.max(...movedS), startS }).toEqual({
+        ...{ rateHz, firstS, movedS: expect.toSatisfy((moved) => moved < 0.0201) },
+        startS: expect.toSatisfy((start) => start <= 0.0601 && start > -1 / hz),
+      })
+    }
 })
