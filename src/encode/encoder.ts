@@ -4,7 +4,7 @@ import { colorFilters, TONE_MAPPING } from './color.ts'
 import type { AudioTrackPlan, Plan, VideoRendition, VideoTrackPlan } from './plan.ts'
 
 // Increment with every change of an argument below: segments of two encoders must not be mixed in one rendition.
-const ARGUMENTS_VERSION = 5
+const ARGUMENTS_VERSION = 6
 
 /** Equal fingerprints mean that this server may continue a generation that was started elsewhere or earlier. */
 export function encoderFingerprint(sandbox: Sandbox): string {
@@ -62,9 +62,11 @@ export function gridFilter({ rateNum, rateDen, slotStartS = 0, frameCount, heldF
   // fps drops an only frame that has no duration, as a cover; so it gets a second one.
   if (frameCount - heldFrames === 1)
     return `loop=loop=1:size=1,setpts=N*${rateDen}/${rateNum}/TB,fps=${rateNum}/${rateDen}:start_time=0`
-  const shift = slotStartS === 0 ? '' : `settb=1/1000000,setpts=PTS-${Math.round(slotStartS * 1_000_000)},`
+  // Half a slot later and rounded down, instead of rounded: a last frame without a duration ends when it begins, and where that is
+  // shortly before its slot, fps would take it for over. Exact halves stay in the later slot.
+  const shiftUs = Math.ceil(((0.5 * rateDen) / rateNum - slotStartS) * 1_000_000) + 1
   // The last frame is shown even if it lasts for less than half of a slot.
-  return `${shift}fps=${rateNum}/${rateDen}:start_time=0:eof_action=pass`
+  return `settb=1/1000000,setpts=PTS+${shiftUs},fps=${rateNum}/${rateDen}:start_time=0:round=down:eof_action=pass`
 }
 
 /** Input options of every video run. */

@@ -44,7 +44,6 @@ function startFrom(startS: number, { videoTrack, audioTrack }: Probe): Pick<Prob
     videoTrack: videoTrack && {
       ...videoTrack,
       durationS: videoTrack.durationS - startS,
-      lastFrameS: videoTrack.lastFrameS && videoTrack.lastFrameS - startS,
       shownS: videoTrack.shownS && videoTrack.shownS - startS,
     },
     audioTrack: audioTrack && {
@@ -58,7 +57,8 @@ function startFrom(startS: number, { videoTrack, audioTrack }: Probe): Pick<Prob
 function planVideoTrack(source: VideoSource, fit: VideoSource['fit'], audioS: number): VideoTrackPlan {
   const { slotStartS, ...rate } = fit ? planConstantRate(fit) : { ...chooseVaryingRate(source), slotStartS: 0 }
   const hz = rate.rateNum / rate.rateDen
-  // Even if the last frame is shown for less than half of a slot; but not where only every second frame has one.
+  // Even if the last frame is shown for less than half of a slot; but not where only every second frame has one. Slots are counted
+  // from the source's own start, as its frames are.
   const areSomeDropped = fit !== undefined && hz < fit.rate.rateNum / fit.rate.rateDen
   const lastFrame = areSomeDropped ? 0 : Math.round(((source.lastFrameS ?? 0) - slotStartS) * hz)
   const sourceFrames = Math.max(1, Math.round(source.durationS * hz), lastFrame + 1)

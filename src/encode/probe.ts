@@ -4,6 +4,7 @@ import { type MediaEnd, type MediaRun, type SealedSource, SIGKILL_EXIT, wasKille
 import { runMedia } from '../sandbox/run.ts'
 import { type AudioChoice, chooseAudio, isDecodableAudio, isUnknownAudio } from './choose-audio.ts'
 import { describeColor, type SourceColor } from './color.ts'
+import { measureByDecoding } from './decoded-length.ts'
 import { inputClockArgs, READ_FURTHER } from './encoder.ts'
 import { type Entries, entriesOf, fraction, number, ratio, readLines } from './ffprobe-lines.ts'
 import { MIN_RATE_HZ } from './frame-rate.ts'
@@ -52,7 +53,7 @@ export type Probe = {
     durationS: number
     /** The duration in the container, where it is longer: a damaged end cannot be measured. */
     announcedS?: number
-    /** ffmpeg counts the empty packets of an Ogg as audio, and all packets of an ADTS file at the rate of the first. */
+    /** ffmpeg counts empty packets of Ogg as audio, its joined files from zero, and all packets of ADTS at the rate of the first. */
     hasWrongTimes?: boolean
   }
   /** What the owner must know of what is left out, as sentences. */
@@ -74,6 +75,8 @@ const NOTICED_S = 1
 const LAST_PACKETS = ['-read_intervals', '99999%']
 /** Packets that only start a decoder are before zero; those of Opus by the most, 0.08 s. */
 const MAX_PRIMING_S = 0.1
+/** Frames that are shown in another order than they are decoded in go back by less. */
+const RESTART_S = 1
 /** One for each stream. */
 const MAX_REPORT_LINES = 4_000
 // Above this a sample aspect ratio is taken for a mistake.
@@ -163,7 +166,7 @@ async function describeSource(file: SourceFile, report: Report, lastPackets: Pac
     hasLateAudio: reading.hasLateAudio,
     videoTrack: video,
     // Audio without a decoder is left out: the video is worth showing without it.
-    audioTrack: audio.streams.length > 0 ? describeAudio(audio) : undefined,
+    audioTrack: audio.streams.length > 0 ? await describeAudio(audio) : undefined,
     notices: [breakOff, audio.notice, embeddedNotice(report)].filter((notice) => notice !== undefined),
   }
 
@@ -186,13 +189,13 @@ async function describeSource(file: SourceFile, report: Report, lastPackets: Pac
     }
   }
 
-  function describeAudio({ streams, sources }: AudioChoice): NonNullable<Probe['audioTrack']> {
-    const durationS = Math.max(...streams.map(getDurationS))
-    const statedS = isBrokenOff ? [] : streams.map((stream) => number(stream.duration) ?? 0)
-    const announcedS = Math.max(durationS, lostS, ...statedS)
-    const hasEmptyPackets = container === 'ogg' && streams.some(({ index }) => extents.get(index)?.hasEmptyPackets)
-    const hasWrongTimes = container === 'aac' || hasEmptyPackets
-    return { sources, durationS, announcedS, hasWrongTimes }
+  async function describeAudio({ streams, sources }: AudioChoice): Promise<NonNullable<Probe['audioTrack']>> {
+    const statesWrongTimes = container === 'ogg' && streams.some(({ index }) => extents.get(index)?.hasWrongTimes)
+    const hasWrongTimes = container === 'aac' || statesWrongTimes
+    const statedS = Math.max(...streams.map(getDurationS))
+    const durationS = (hasWrongTimes && !videoTrack && (await measureByDecoding(file, streams[0]?.index, statedS))) || statedS
+    const tablesS = isBrokenOff ? [] : streams.map((stream) => number(stream.duration) ?? 0)
+    return { sources, durationS, announcedS: Math.max(durationS, lostS, ...tablesS), hasWrongTimes }
   }
 }
 
@@ -237,7 +240,7 @@ function assertSupportedVideo(videoTrack: Entries) {
 }
 
 /** A stream of a source. Times in seconds from the video's start. */
-type Extent = { lastS: number; endS: number; hasEmptyPackets: boolean; runs?: number[][] }
+type Extent = { lastS: number; endS: number; hasWrongTimes: boolean; runs?: number[][] }
 /** By the streams' numbers. */
 type Extents = Map<string | undefined, Extent>
 
@@ -337,7 +340,7 @@ function reliableDuration(report: Report): number {
 }
 
 /** By the streams' numbers. */
-type StreamEnds = Map<string | undefined, { lastS: number; endS: number; hasEmptyPackets: boolean }>
+type StreamEnds = Map<string | undefined, { lastS: number; endS: number; hasWrongTimes: boolean }>
 type PacketReading = { end: MediaEnd; ends: StreamEnds }
 
 /** @returns the report as well, unless something was wrong: ffprobe takes longer to start than to read either of them. */
@@ -374,7 +377,9 @@ function keepEnd(line: string, ends: StreamEnds) {
   const known = ends.get(stream_index)
   const lastS = Math.max(beginS, known?.lastS ?? beginS)
   const endS = Math.max(beginS + (number(duration_time) ?? 0), known?.endS ?? beginS)
-  ends.set(stream_index, { lastS, endS, hasEmptyPackets: size === '0' || known?.hasEmptyPackets === true })
+  // In a chain of joined files they begin again.
+  const isRestart = beginS + RESTART_S < lastS
+  ends.set(stream_index, { lastS, endS, hasWrongTimes: size === '0' || isRestart || known?.hasWrongTimes === true })
 }
 
 function toReport(lines: readonly string[]): Report {
@@ -415,6 +420,8 @@ function describeShape({ sample_aspect_ratio, rotation, ...stream }: Entries) {
     : { widthPx: height, heightPx: shown, storedPx: { widthPx: height, heightPx: width } }
 }
 
+/** The guess for a video that states no rate. */
+const USUAL_HZ = 25
 /** A picture that is shown as long as the sound lasts. */
 const STILL = { baseRateHz: MIN_RATE_HZ, averageRateHz: MIN_RATE_HZ }
 /** A single frame that lasts longer is a slide, with a duration of its own. */
@@ -449,20 +456,21 @@ async function describeTiming(
   const [base, average] = [fraction(r_frame_rate), fraction(avg_frame_rate)]
   const [baseRateHz, averageRateHz] = [ratio(r_frame_rate), ratio(avg_frame_rate)]
   const rates = { baseRateHz, averageRateHz }
-  if (!base || !average || baseRateHz === undefined || averageRateHz === undefined) return rates
+  const announced = [base, average].filter((rate) => rate !== undefined)
+  const hasOneRate = baseRateHz !== undefined && baseRateHz === averageRateHz
   // The tables have the time of every frame: with one rate for all of them, one time is enough.
-  if (hasExactTimes && baseRateHz === averageRateHz)
+  if (hasExactTimes && hasOneRate)
     return { ...rates, fit: placeRate(baseRateHz, { firstS: (number(start_time) ?? video.startS) - video.startS, ...video }) }
   const { runs, firstHasTime } = known
     ? { runs: known, firstHasTime: true }
-    : await readFrameTimes(file, { index, averageHz: averageRateHz, ...video }, PROBE_LIMITS)
-  // These clocks are exact: a rate that was measured across the joint of two clips is not.
-  const isSteady = isPiped && baseRateHz === averageRateHz
-  // A recording that was paused has another phase from there on.
-  const fit = isSteady
-    ? fitRate(runs, base)
-    : (fitFrameTimes(runs, [base, average]) ?? fitFrameTimes(runs.slice(0, 1), [base, average]))
-  return { ...rates, fit, peakRateHz: peakRate(runs, Math.ceil(baseRateHz / 2)), firstHasTime }
+    : await readFrameTimes(file, { index, averageHz: averageRateHz ?? baseRateHz ?? USUAL_HZ, ...video }, PROBE_LIMITS)
+  // These clocks are exact: a rate that was measured across the joint of two clips is not. A recording that was paused has another
+  // phase from there on.
+  const fit =
+    isPiped && hasOneRate && base
+      ? fitRate(runs, base)
+      : (fitFrameTimes(runs, announced) ?? fitFrameTimes(runs.slice(0, 1), announced))
+  return { ...rates, fit, peakRateHz: peakRate(runs, Math.ceil((baseRateHz ?? USUAL_HZ) / 2)), firstHasTime }
 }
 
 function isInterlaced({ field_order = '' }: Entries): boolean {

@@ -8,7 +8,7 @@ export type Timeline = {
   /** When the last frame or packet begins, and when it ends. */
   lastS: number
   endS: number
-  hasEmptyPackets: boolean
+  hasWrongTimes: boolean
   /** Whether the file ends within the last packet. */
   isBrokenOff: boolean
   /** Times of neighboring packets, ascending: of the beginning, and of a part after the middle where there is one. */
@@ -68,6 +68,8 @@ function newReader() {
   let count = 0
   /** How long after its decoding time the first frame is shown: for frames of MPEG-PS that have no time of their own. */
   let delayS: number | undefined
+  /** Some packets have no time of their own. The last frame that is shown may be one of those, and not the last that is decoded. */
+  let lacksTimes = false
   let isBrokenOff = false
   let known: Omit<Timeline, 'isBrokenOff' | 'runs'> | undefined
   const beginning: number[] = []
@@ -77,13 +79,16 @@ function newReader() {
   return {
     add({ decodedS, shownS, durationS, isEmpty, flags }: Packet) {
       delayS ??= shownS === undefined ? undefined : shownS - decodedS
-      const beginS = shownS ?? decodedS + (delayS ?? 0)
+      lacksTimes ||= shownS === undefined
+      const byDecodingS = decodedS + (delayS ?? 0)
+      const beginS = shownS ?? byDecodingS
+      const latestS = lacksTimes ? Math.max(beginS, byDecodingS) : beginS
       isBrokenOff = (flags & CORRUPT) !== 0
       if (flags & DISCARDED) return // outside the edit list: decoded, never shown
       known = {
-        lastS: Math.max(beginS, known?.lastS ?? beginS),
-        endS: Math.max(beginS + durationS, known?.endS ?? 0),
-        hasEmptyPackets: isEmpty || known?.hasEmptyPackets === true,
+        lastS: Math.max(latestS, known?.lastS ?? latestS),
+        endS: Math.max(latestS + durationS, known?.endS ?? 0),
+        hasWrongTimes: isEmpty || known?.hasWrongTimes === true,
       }
       if (count === 2 * laterFrom) [laterFrom, later] = [count, []]
       if (count < BEGINNING_FRAMES) beginning.push(beginS)

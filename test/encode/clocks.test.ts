@@ -134,6 +134,37 @@ test('I-12: the last slide is shown even if its own length is less than a slot',
   expect([...new Set(numbers)]).toEqual([0, 50, 100, 150])
 })
 
+const JITTER = [
+  '-vf',
+  "settb=1/90000,setpts='PTS+0.008*(2*random(1)-1)/TB'",
+  '-enc_time_base:v',
+  '1:90000',
+  '-fps_mode',
+  'passthrough',
+]
+const WHOLE = [
+  { is: 'an FLV, which states no durations', name: 'a.flv', rate: '24', encode: [...H264, ...AAC] },
+  { is: 'an MP4 with jitter', name: 'a.mp4', rate: '30', encode: [...H264, ...AAC, ...JITTER, '-output_ts_offset', '0.02'] },
+  {
+    is: 'an MPEG-PS that ends with a frame without a time',
+    name: 'a.vob',
+    rate: '25',
+    encode: [...MPEG2, '-g', '15', '-bf', '2'],
+  },
+  { is: 'an MPEG-TS with jitter, which states no average rate', name: 'a.ts', rate: '30', encode: [...H264, ...AAC, ...JITTER] },
+]
+
+test.each(sampleOf('first and last frames', WHOLE, 1))(
+  'I-31, I-32, I-33: of $is every frame from the first to the last is shown once',
+  async ({ name, rate, encode: codecs }) => {
+    const file = path.join(await newFolder(), name)
+    const inputs = ['-f', 'lavfi', '-i', 'sine=440:r=48000:d=5']
+    await makeNumberedVideo(file, { frames: 90, ...SMALL, rate, inputs, encode: codecs })
+    const { numbers } = await encode(file)
+    expect(numbers.slice(numbers.lastIndexOf(0), numbers.indexOf(89) + 1)).toEqual(count(90))
+  },
+)
+
 const CUT = [
   { cut: 'an AVI without its index', name: 'a.avi', encode: ['-c:v', 'mpeg4', '-q:v', '4', '-c:a', 'libmp3lame'], leaves: 0.5 },
   { cut: 'an MP4 to nine tenths', name: 'a.mp4', encode: [...H264, ...AAC, '-movflags', '+faststart'], leaves: 0.9 },

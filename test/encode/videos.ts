@@ -228,10 +228,10 @@ export async function encodeVideo(
   return sink
 }
 
-/** A video as the service encodes it: chunk by chunk, and in sequence from where a seek was not clean. */
-export async function encodeAsServed(video: OpenVideo): Promise<EncodedVideo> {
+/** A video as the service encodes it: chunk by chunk, and in sequence from where a seek was not clean. @param only one of its tracks */
+export async function encodeAsServed(video: OpenVideo, only?: 'video' | 'audio'): Promise<EncodedVideo> {
   const served = newSink()
-  let waiting = planChunks(video.plan)
+  let waiting = planChunks(video.plan).filter(({ kind }) => kind === (only ?? kind))
   for (let chunk = waiting.shift(); chunk; chunk = waiting.shift()) {
     const { kind } = chunk
     const own = newSink()
