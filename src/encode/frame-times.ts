@@ -39,7 +39,9 @@ export function fitFrameTimes(runs: readonly (readonly number[])[], announced: r
   // Frames that share their times have no rate.
   if (first.length < MIN_FRAMES || !(typicalStep(first) > 0)) return undefined
   const measuredHz = measureRate(runs)
-  const simple = simpleRates(measuredHz).map((rate) => ({ ...place(runs, rate), handicap: 0 }))
+  // Of few frames with much jitter, all of which are there, the mean is more exact.
+  const meanHz = (first.length - 1) / ((first.at(-1) ?? 0) - (first[0] ?? 0))
+  const simple = [measuredHz, meanHz].flatMap(simpleRates).map((rate) => ({ ...place(runs, rate), handicap: 0 }))
   const others = [...announced.map(hzOf), measuredHz].map((hz) => ({ ...place(runs, toFraction(hz)), handicap: PREFERENCE }))
   const [best] = [...simple, ...others]
     .filter(({ isConstant }) => isConstant)
