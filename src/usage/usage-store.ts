@@ -164,10 +164,7 @@ export async function listNamedUsageBefore(db: Db, day: string, limit: number): 
 export async function unnameUsage(tx: Db, { day, accountId, videoId, userId }: UsageKey): Promise<void> {
   const counters = await tx
     .deleteFrom('videoUsage')
-    .where('day', '=', day)
-    .where('accountId', '=', accountId)
-    .where('videoId', '=', videoId)
-    .where('userId', '=', userId)
+    .where((row) => row.and({ day, accountId, videoId, userId }))
     .returning(['sentBytes', 'viewCount'])
     .executeTakeFirst()
   if (!counters) return

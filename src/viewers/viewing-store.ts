@@ -11,9 +11,7 @@ export async function findViewing(db: Db, { accountId, userId, videoId }: Viewin
   return db
     .selectFrom('viewing')
     .selectAll()
-    .where('accountId', '=', accountId)
-    .where('userId', '=', userId)
-    .where('videoId', '=', videoId)
+    .where((row) => row.and({ accountId, userId, videoId }))
     .executeTakeFirst()
 }
 
@@ -24,12 +22,11 @@ export async function findViewingDay(
   return db
     .selectFrom('viewingDay')
     .selectAll()
-    .where('accountId', '=', accountId)
-    .where('day', '=', day)
-    .where('videoId', '=', videoId)
-    .where('userId', '=', userId)
+    .where((row) => row.and({ accountId, day, videoId, userId }))
     .executeTakeFirst()
 }
+
+const SAVED = ['accountId', 'userId', 'videoId', 'intervals', 'watchedS', 'positionS', 'beganAtS', 'lastAtS'] as const
 
 /**
  * Writes what a viewer has watched of a video. Changes no row that has another version than `version`, from which the change started, 0
@@ -38,21 +35,12 @@ export async function findViewingDay(
 export const saveViewing = prepared<Omit<ViewingRow, 'id' | 'completedAtS'>>()((db, value) =>
   db
     .insertInto('viewing')
-    .columns(['accountId', 'userId', 'videoId', 'intervals', 'watchedS', 'positionS', 'beganAtS', 'lastAtS', 'version'])
+    .columns([...SAVED, 'version'])
     .expression((from) =>
       from
         .selectFrom('video')
-        .select([
-          value('accountId').as('accountId'),
-          value('userId').as('userId'),
-          'video.id as videoId',
-          value('intervals').as('intervals'),
-          value('watchedS').as('watchedS'),
-          value('positionS').as('positionS'),
-          value('beganAtS').as('beganAtS'),
-          value('lastAtS').as('lastAtS'),
-          sql<number>`${value('version')} + 1`.as('version'),
-        ])
+        .select(SAVED.map((column) => value(column).as(column)))
+        .select(sql<number>`${value('version')} + 1`.as('version'))
         .where('video.id', '=', value('videoId'))
         .where('video.deletedAtS', 'is', null),
     )
@@ -70,25 +58,18 @@ export const saveViewing = prepared<Omit<ViewingRow, 'id' | 'completedAtS'>>()((
     ),
 )
 
-/** Writes what a viewer has watched of a video on one day; nothing for a video that was deleted. */
+/** Writes what a viewer has watched of a video on one day, after the viewing. */
 export const saveViewingDay = prepared<ViewingDayRow>()((db, value) =>
   db
     .insertInto('viewingDay')
-    .columns(['accountId', 'day', 'videoId', 'userId', 'intervals', 'watchedS'])
-    .expression((from) =>
-      from
-        .selectFrom('video')
-        .select([
-          value('accountId').as('accountId'),
-          value('day').as('day'),
-          'video.id as videoId',
-          value('userId').as('userId'),
-          value('intervals').as('intervals'),
-          value('watchedS').as('watchedS'),
-        ])
-        .where('video.id', '=', value('videoId'))
-        .where('video.deletedAtS', 'is', null),
-    )
+    .values({
+      accountId: value('accountId'),
+      day: value('day'),
+      videoId: value('videoId'),
+      userId: value('userId'),
+      intervals: value('intervals'),
+      watchedS: value('watchedS'),
+    })
     .onConflict((conflict) =>
       conflict.columns(['accountId', 'day', 'videoId', 'userId']).doUpdateSet((row) => ({
         intervals: row.ref('excluded.intervals'),
@@ -116,9 +97,7 @@ export async function markCompleted(tx: Db, { accountId, userId, videoId }: View
   const { numUpdatedRows } = await tx
     .updateTable('viewing')
     .set({ completedAtS })
-    .where('accountId', '=', accountId)
-    .where('userId', '=', userId)
-    .where('videoId', '=', videoId)
+    .where((row) => row.and({ accountId, userId, videoId }))
     .where('completedAtS', 'is', null)
     .executeTakeFirst()
   return numUpdatedRows > 0n

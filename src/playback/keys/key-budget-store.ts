@@ -12,10 +12,7 @@ export async function findKeyBudget(
   return db
     .selectFrom('keyBudget')
     .selectAll()
-    .where('accountId', '=', accountId)
-    .where('viewer', '=', viewer)
-    .where('videoId', '=', videoId)
-    .where('generation', '=', generation)
+    .where((row) => row.and({ accountId, viewer, videoId, generation }))
     .executeTakeFirst()
 }
 
@@ -27,9 +24,7 @@ export async function findFormerKeyBudget(
   return db
     .selectFrom('keyBudget')
     .selectAll()
-    .where('accountId', '=', accountId)
-    .where('viewer', '=', viewer)
-    .where('videoId', '=', videoId)
+    .where((row) => row.and({ accountId, viewer, videoId }))
     .where('generation', '<', generation)
     .orderBy('generation', 'desc')
     .limit(1)
@@ -67,21 +62,9 @@ export const saveKeyBudget = prepared<KeyBudgetRow>()((db, value) =>
 
 /** Removes some of the budgets that were last used before then. @returns how many */
 export async function removeOldKeyBudgets(tx: Db, beforeS: number, limit: number): Promise<number> {
-  const old = await tx
-    .selectFrom('keyBudget')
-    .select(['accountId', 'viewer', 'videoId', 'generation'])
-    .where('usedAtS', '<', beforeS)
-    .orderBy('usedAtS')
-    .limit(limit)
-    .execute()
-  for (const { accountId, viewer, videoId, generation } of old) {
-    await tx
-      .deleteFrom('keyBudget')
-      .where('accountId', '=', accountId)
-      .where('viewer', '=', viewer)
-      .where('videoId', '=', videoId)
-      .where('generation', '=', generation)
-      .execute()
-  }
-  return old.length
+  const { numAffectedRows } = await sql`delete from key_budget where (account_id, viewer, video_id, generation) in
+    (select account_id, viewer, video_id, generation from key_budget where used_at_s < ${beforeS} order by used_at_s limit ${limit})`.execute(
+    tx,
+  )
+  return Number(numAffectedRows ?? 0)
 }
