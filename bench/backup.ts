@@ -2,7 +2,7 @@ import { createHash, randomBytes } from 'node:crypto'
 import { mkdir, mkdtemp, rm, stat, truncate, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { readConfig } from '../src/config/config.ts'
-import { makeBackup } from '../src/installation/backup.ts'
+import { makeBackup } from '../src/installation/make-backup.ts'
 import { openInstallation } from '../src/installation/open.ts'
 import type { Measured, Row, Scope } from './row.ts'
 
