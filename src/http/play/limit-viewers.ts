@@ -7,7 +7,7 @@ import { isFrameworkRefusal, type LimitDeps } from '../server/limit.ts'
 import type { App } from '../wire/app-type.ts'
 import { isMethodNotAllowed, sendRefusal } from './errors.ts'
 
-// Viewers have limits of their own (wire-contract.md, section 9): those who prove what they are do not count.
+// Viewers have limits of their own (wire-contract.md, section 9): a request with a valid proof does not count.
 
 declare module 'fastify' {
   interface FastifyContextConfig {

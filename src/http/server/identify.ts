@@ -6,9 +6,9 @@ import type { LimitResult, OwnerBudget, RateLimits } from '../../rate-limits/rat
 import { closeAfterResponse } from './connections.ts'
 import { createLimitFailure, isFrameworkRefusal, type LimitDeps, type LimitedCall, setLimitHeaders } from './limit.ts'
 
-// The key is checked first: a call with a valid key counts against its address, key and account, and that of a
-// person who is signed in against its address, person and account. One without either counts against its address alone, in a class of
-// its own, so that strangers behind an owner's address cannot use up the owner's limits.
+// The key is checked first: a call with a valid key counts against its address, key and account, and that of a person who is signed in
+// against its address, person and account. One without either counts against its address alone, in a class of its own, so that strangers
+// behind an owner's address cannot use up the owner's limits.
 
 declare module 'fastify' {
   interface FastifyContextConfig {

@@ -7,7 +7,8 @@ import type { App } from '../wire/app-type.ts'
 import { isoTime } from '../wire/iso-time.ts'
 import type { AddressOf } from './client-address.ts'
 
-// Rate limits of requests (wire-contract.md, section 9). Here those that count against an address alone; identify.ts has those of callers with a key.
+// Rate limits of requests (wire-contract.md, section 9): here those that count against an address alone. Those of callers with a key are
+// in identify.ts, those of viewers in play/limit-viewers.ts.
 
 /** `limits` is undefined when they are off. */
 export type LimitDeps = { limits: RateLimits | undefined; addressOf: AddressOf }

@@ -15,7 +15,10 @@ export const rootRoute = createRootRouteWithContext<PageContext>()({
   ),
 })
 
-/** Around every page that needs a person: who is not signed in goes to `/sign-in`, and returns to the same address from there. What they see around the page, `app/router.tsx` adds. */
+/**
+ * Around every page that needs a person: who is not signed in goes to `/sign-in`, and returns to the same address from there. What is
+ * shown around the page, `app/router.tsx` adds.
+ */
 export const signedInRoute = createRoute({
   getParentRoute: () => rootRoute,
   id: 'signed-in',
