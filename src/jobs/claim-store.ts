@@ -106,7 +106,7 @@ export async function listSuspects(
     .execute()
 }
 
-/** Forgets failures of work that has not been attempted since. */
-export async function removeOldBackOffs(tx: Db, beforeS: number): Promise<void> {
+/** Forgets failures. @param beforeS only those whose wait ended before then, of work that has not been attempted since */
+export async function removeBackOffs(tx: Db, beforeS = Number.MAX_SAFE_INTEGER): Promise<void> {
   await tx.deleteFrom('claim').where('id', 'is', null).where('endsAtS', '<', beforeS).execute()
 }

@@ -11,8 +11,8 @@ import {
   insertBackOff,
   insertClaim,
   listSuspects,
+  removeBackOffs,
   removeClaim,
-  removeOldBackOffs,
   renewClaims,
 } from './claim-store.ts'
 import type { Job } from './dispatcher.ts'
@@ -79,7 +79,8 @@ const FORGET_FAILURES_AFTER_S = 24 * 3600
 export async function openClaims(deps: ClaimsDeps): Promise<Claims> {
   const { db, write, nowS, server, log } = deps
   const held = new Map<string, { lost: AbortController; isSettling: boolean }>()
-  await write((tx) => removeOldBackOffs(tx, nowS() - FORGET_FAILURES_AFTER_S))
+  // A restart tries everything again, as an operator expects who has mended the cause.
+  await write((tx) => removeBackOffs(tx, deps.isOnlyServer ? undefined : nowS() - FORGET_FAILURES_AFTER_S))
   await takeBack()
   let maintaining: Promise<void> | undefined
   const timer = setInterval(() => {

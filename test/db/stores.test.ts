@@ -725,7 +725,7 @@ const STORES: readonly (readonly [store: string, calls: readonly Call[]])[] = [
       (tx) => claims.hasFailed(tx, { kind: 'video', subject: V1 }),
       ...[49, 50].map((nowS) => (tx: Db) => claims.insertClaim(tx, workClaim('three'), nowS)),
       (tx) => claims.forgetFailures(tx, { kind: 'mp4', subject: V1 }),
-      (tx) => claims.removeOldBackOffs(tx, 51),
+      (tx) => claims.removeBackOffs(tx, 51),
       (tx) => claims.removeClaim(tx, workClaim('three')),
       (tx) => imports.listRunningImports(tx),
     ],
