@@ -32,7 +32,7 @@ export type VideoFilter = {
 /** Longer than any stored text, in UTF-16 units, so that nothing contains it. */
 const MAX_TERM_LENGTH = 2000
 
-/** Whether a search may take milliseconds, so that it must run in its own thread. */
+/** Whether entries of an index must be looked at one by one: that may take milliseconds, so it runs in its own thread. */
 export function isSlowSearch(filter: VideoFilter): boolean {
   const setCount = (filter.tags ?? []).length + (filter.folderId === undefined ? 0 : 1)
   return textTerms(filter).length > 0 || setCount > 1 || filter.statuses !== undefined
@@ -46,7 +46,7 @@ export async function findPositions(db: Db, accountId: string, filter: VideoFilt
   const sets = await findIndexedSets(db, accountId, filter)
   if (sets === undefined || matchesNothing(filter)) return { count: 0, positions: [] }
   const scan = planScan(db, accountId, filter, sets)
-  if (textTerms(filter).length > 0 || sets.length > 1 || filter.statuses !== undefined) return countAndSlice(db, scan, slice)
+  if (isSlowSearch(filter)) return countAndSlice(db, scan, slice)
   const count = sets[0]?.videoCount ?? (await countVideos(db, accountId))
   const positions = slice.offset < count ? await sliceInOrder(db, scan, slice) : []
   return { count: Math.min(count, slice.countUpTo ?? count), positions }
@@ -69,7 +69,7 @@ export async function findSortedPositions(
   const sets = offset < count ? await findIndexedSets(db, accountId, filter) : undefined
   if (sets === undefined) return { count, positions: [] }
   const { position, from } = planScan(db, accountId, filter, sets)
-  const isFiltered = sets.length > 0 || textTerms(filter).length > 0 || filter.statuses !== undefined
+  const isFiltered = sets.length > 0 || isSlowSearch(filter)
   const direction = sql.raw(order.descending ? 'desc' : 'asc')
   const { rows } = await sql<{ position: number }>`
     select video.position as position from video
