@@ -39,7 +39,7 @@ status; [embedding](embedding.md#messages-that-viewers-see) has their sentences.
 ${table(
   ['Code', 'Status', 'What it means', 'What helps'],
   Object.entries(REFUSALS).map(([code, refusal]) => {
-    const { status, sentence, remedy = 'None is needed: the player continues by itself.' }: ErrorRow = refusal
+    const { status, sentence, remedy = 'The player continues by itself.' }: ErrorRow = refusal
     return [`\`${code}\``, status, sentence, remedy]
   }),
 )}

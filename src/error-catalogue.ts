@@ -10,11 +10,7 @@ export type ErrorRow = {
 
 /** Why a viewer is refused, as the player shows it (playback-protocol.md, section 9). */
 export const REFUSALS = {
-  'bad-request': {
-    status: 400,
-    sentence: 'The request is not well formed.',
-    remedy: 'Reload the page. Another client than the player must follow the playback protocol.',
-  },
+  'bad-request': { status: 400, sentence: 'The request is not well formed.', remedy: 'Follow the playback protocol.' },
   'proof-stale': { status: 401, sentence: 'The proof is too old. Sign a new one with the newest nonce.' },
   'proof-replayed': { status: 401, sentence: 'The proof was used before. Sign a new one with the next number.' },
   'not-allowed': {
@@ -55,11 +51,7 @@ export const REFUSALS = {
   },
   'file-gone': { status: 404, sentence: 'This file is not there any more.' },
   'segment-replaced': { status: 404, sentence: 'This part of the video was repaired. Its new address is in the playlist.' },
-  'video-not-ready': {
-    status: 409,
-    sentence: 'The video is being prepared.',
-    remedy: 'The player asks again after `waitMs`; the OTP is not spent. With `why: "failed"`, upload the video again.',
-  },
+  'video-not-ready': { status: 409, sentence: 'The video is being prepared.', remedy: 'With `why: "failed"`, upload it again.' },
   'page-replaced': {
     status: 409,
     sentence: 'The video plays in another tab of this browser.',
@@ -185,7 +177,7 @@ export const FAILURES = {
     s3: 'InternalError',
     play: 'internal',
     sentence: 'Something went wrong on this server. Its log has the details under the request id.',
-    remedy: 'Search the server’s log for the `requestId`. It is a bug of Reelgate.',
+    remedy: 'Search the server’s log for the `requestId`, and report it: it is a bug.',
   },
   unavailable: {
     status: 503,

@@ -83,23 +83,26 @@ const WRONG_VALUES: readonly Omit<Operation, 'permission'>[] = [
 const RAW_PHRASE =
   /must (be (string|object|array|integer|number|equal|one of)|NOT|match)|The field "\d|instancePath|schema|undefined/
 
+/** Every refusal says where its code is explained. */
+const HELP = { link: /^<[^>]*docs\/api#error-[a-z-]+>; rel="help"$/ }
+
 /** Every refusal of the current interface. */
 export function refused(status: number, message: Shape = sentence): Expected {
   return {
     status,
-    headers: { 'content-type': /^application\/json/ },
+    headers: { 'content-type': /^application\/json/, ...HELP },
     body: exactly({ message, code: /^[a-z][a-z-]+$/, requestId: anyText }),
   }
 }
 
 /** Every refusal of the earlier interface. */
 export function refusedV2(status: number, error: string | RegExp = /^\S.{7,}/): Expected {
-  return { status, headers: { 'content-type': /^application\/json/ }, body: exactly({ error }) }
+  return { status, headers: { 'content-type': /^application\/json/, ...HELP }, body: exactly({ error }) }
 }
 
 export function refusedXml(status: number, error = '[^<]+'): Expected {
   const text = new RegExp(`^<\\?xml version="1\\.0" encoding="UTF-8"\\?>\\s*<(\\w+)><error>${error}</error></\\1>$`)
-  return { status, headers: { 'content-type': /^application\/xml/ }, text }
+  return { status, headers: { 'content-type': /^application\/xml/, ...HELP }, text }
 }
 
 export const NO_VIDEO = refusedV2(200, 'No video found')

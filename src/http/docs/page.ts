@@ -30,7 +30,7 @@ ${groups.map(({ name, description, endpoints }) => `<h2>${escapeHtml(name)}</h2>
 <dl>${Object.entries(FAILURES)
     .map((error) => errorRow('error', error))
     .join('')}</dl>
-<h3>Why playback is refused</h3>
+<h2>Why playback is refused</h2>
 <dl>${Object.entries(REFUSALS)
     .map((error) => errorRow('refusal', error))
     .join('')}</dl>
@@ -95,7 +95,7 @@ function replyRow([status, { description, content = {} }]: [string, ResponseObje
 /** Where the `Link` of an answer leads: `linkToHelp` writes the same id. */
 function errorRow(
   kind: 'error' | 'refusal',
-  [code, { status, sentence, remedy = 'None is needed: the player continues by itself.' }]: [string, ErrorRow],
+  [code, { status, sentence, remedy = 'The player continues by itself.' }]: [string, ErrorRow],
 ): string {
   return `<div id="${kind}-${code}"><dt><b>${status}</b> <code>${code}</code></dt><dd>${inline(`${sentence} ${remedy}`)}</dd></div>`
 }

@@ -9,6 +9,7 @@ import { Failure } from '../../errors.ts'
 import { parseJson } from '../../json.ts'
 import { countViews } from '../../usage/usage.ts'
 import type { App } from '../wire/app-type.ts'
+import { linkToHelp } from '../wire/errors.ts'
 import { EXAMPLE } from '../wire/examples.ts'
 import { pagingQuery, readPaging } from '../wire/paging.ts'
 import {
@@ -108,8 +109,9 @@ export function v2VideoRoutes(app: App, deps: V2VideoDeps): void {
     const remove = holder.deletesToTrash ? moveToTrash : deleteVideos
     const deleted = await remove(deps, { accountId: holder.accountId, by: holder, videoIds: [readId(request)] })
     // Here 200 means deleted, so the status shows an unknown video.
-    if (deleted === 0) return sendV2(request, reply.code(404), NO_VIDEO)
-    return sendV2(request, reply, { message: 'Deleted' })
+    if (deleted > 0) return sendV2(request, reply, { message: 'Deleted' })
+    linkToHelp('error-not-found', request, reply)
+    return sendV2(request, reply.code(404), NO_VIDEO)
   }
 }
 
