@@ -71,16 +71,22 @@ export async function insertBackOff(tx: Db, { kind, subject }: Work, untilS: num
   return failures
 }
 
-export async function hasFailed(db: Db, { kind, subject }: Work): Promise<boolean> {
+export async function countFailures(db: Db, { kind, subject }: Work): Promise<number> {
   const row = await db
     .selectFrom('claim')
-    .select('kind')
+    .select('failures')
     .where('kind', '=', kind)
     .where('subject', '=', subject)
     .executeTakeFirst()
-  return row !== undefined
+  return row?.failures ?? 0
 }
 
+/** Counts from the beginning. What waits still waits. */
+export async function resetFailures(tx: Db, { kind, subject }: Work): Promise<void> {
+  await tx.updateTable('claim').set({ failures: 0 }).where('kind', '=', kind).where('subject', '=', subject).execute()
+}
+
+/** Forgets failures and the wait after them. */
 export async function forgetFailures(tx: Db, { kind, subject }: Work): Promise<void> {
   await tx.deleteFrom('claim').where('kind', '=', kind).where('subject', '=', subject).where('id', 'is', null).execute()
 }

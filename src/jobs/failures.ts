@@ -2,7 +2,7 @@ import type { Db } from '../db/database.ts'
 import type { WorkKind } from '../db/tables.ts'
 import type { Write } from '../db/write.ts'
 import { isHostFailure } from '../errors.ts'
-import { forgetFailures, hasFailed, insertBackOff } from './claim-store.ts'
+import { countFailures, forgetFailures, insertBackOff, resetFailures } from './claim-store.ts'
 
 export type FailureDeps = { db: Db; write: Write; nowS: () => number }
 
@@ -36,10 +36,9 @@ export function createFailureGuard(
 ): (work: GuardedWork, signal: AbortSignal) => Promise<void> {
   return async ({ subject, run, isLost, giveUp, logRetry }, signal) => {
     const failing = { kind, subject }
-    const forget = () => write((tx) => forgetFailures(tx, failing))
     try {
       await run()
-      if (await hasFailed(db, failing)) await forget()
+      if ((await countFailures(db, failing)) > 0) await write((tx) => resetFailures(tx, failing))
     } catch (error) {
       if (signal.aborted) return
       const isOfHost = isHostFailure(error)
@@ -47,7 +46,7 @@ export function createFailureGuard(
       const failures = await write((tx) => insertBackOff(tx, failing, nowS() + delayS, !isOfHost))
       if (!isOfHost && (failures >= maxFailures || (await isLost()))) {
         await giveUp(error)
-        await forget()
+        await write((tx) => forgetFailures(tx, failing))
         return
       }
       logRetry(error)
