@@ -11,6 +11,8 @@ import { count, type EncodedVideo, ffmpeg, joinRendition } from './videos.ts'
 
 export type GeneratedVideo = {
   is: string
+  /** What the file's name ends in. */
+  ends: string
   rate: string
   frames: number
   /** When the picture and the sound begin, in seconds of the drawing. */
@@ -148,6 +150,7 @@ const CONTAINERS: readonly Container[] = [
     isFree: true,
   },
   { is: 'webm', ends: 'webm', video: ['vp8', 'vp9', 'av1'], audio: ['opus', 'vorbis'], isFree: true },
+  // Not with MP3: an AVI cannot state for how long its encoder waits, up to 50 ms.
   { is: 'avi', ends: 'avi', video: ['mpeg4', 'h264 without B-frames', 'mjpeg', 'msmpeg4'], audio: ['pcm', 'ac3'] },
   { is: 'flv', ends: 'flv', video: ['h264', 'h264 without B-frames', 'flv1', 'flashsv'], audio: ['aac', 'mp3'], isFree: true },
   {
@@ -165,7 +168,7 @@ const CONTAINERS: readonly Container[] = [
 
 /** Their first timestamps begin anywhere: seconds that are added to all times. */
 const STARTS = [0, 0, 0.021, 0.5, 10, 3600]
-const STARTS_OF = { mkv: [...STARTS, -1], mpegts: [...STARTS, 95_439.5] } as { [container: string]: number[] }
+const STARTS_OF: { [container: string]: number[] } = { mkv: [...STARTS, -1], mpegts: [...STARTS, 95_439.5] }
 const LENGTH_S = 5
 const HD_LENGTH_S = 1
 const FIRST_BEEP_S = 0.5
@@ -174,14 +177,13 @@ const SIGN_S = 0.1
 const MAX_JITTER_FRAMES = 0.2
 
 /** Draws the recipe of a video. @param index each container has its turn */
-export function drawVideo(chance: Chance, index: number): GeneratedVideo & { ends: string } {
-  const pick = <T>(from: readonly T[]): T => from[Math.floor(chance.next() * from.length)] as T
-  const container = CONTAINERS[index % CONTAINERS.length] as Container
-  const { is, ends, args = [], isFree = false } = container
+export function drawVideo(chance: Chance, index: number): GeneratedVideo {
+  const pick = <T>(from: readonly T[]): T => elementAt(from, Math.floor(chance.next() * from.length))
+  const container = elementAt(CONTAINERS, index % CONTAINERS.length)
+  const { is, ends, isFree = false } = container
   const [videoName, audioName] = [pick(container.video), pick(container.audio)]
   const [video, audio]: [VideoCodec, AudioCodec] = [VIDEO[videoName], AUDIO[audioName]]
   const rate = pick(container.rates ?? video.rates ?? ODD_RATES)
-  const hz = hzOf(rate)
   const size = chance.next() < 0.2 ? HD : SD
   const lengthS = size === HD ? HD_LENGTH_S : LENGTH_S
   const layout = pick(audio.layouts)
@@ -190,15 +192,12 @@ export function drawVideo(chance: Chance, index: number): GeneratedVideo & { end
   const startS = isFree ? pick(STARTS_OF[is] ?? STARTS) : 0
   // Frames of a Matroska before zero have no times of their own.
   const hasJitter = isFree && !video.isSteady && startS >= 0
-  const jitterS = hasJitter ? Math.min(pick([0, 0, 0.001, 0.004, 0.008]), MAX_JITTER_FRAMES / hz) : 0
-  const late = isFree ? pick([0, 0, chance.between(0, 0.1), chance.between(0.1, lengthS / 4)]) : 0
-  const isSoundLate = chance.next() < 0.5
-  const [pictureS, soundS] = isSoundLate ? [0, late] : [late, 0]
+  const jitterS = hasJitter ? Math.min(pick([0, 0, 0.001, 0.004, 0.008]), MAX_JITTER_FRAMES / hzOf(rate)) : 0
+  const lateS = isFree ? pick([0, 0, chance.between(0, 0.1), chance.between(0.1, lengthS / 4)]) : 0
+  const [pictureS, soundS] = chance.next() < 0.5 ? [0, lateS] : [lateS, 0]
   const isSoundFirst = chance.next() < 0.5 && is !== 'mxf'
-  const frames = Math.round(lengthS * hz)
   const endS = pictureS + lengthS
   const beeps = beepsBetween(soundS, endS, layout, Math.floor(chance.next() * 8))
-  const seconds = (value: number) => value.toFixed(3)
   const filters = [
     ...(jitterS > 0 ? ['settb=1/90000', `setpts='PTS+${2 * jitterS}*random(1)/TB'`] : []),
     ...['format=gbrp', `scale=${size.join(':')}:flags=neighbor`, 'format=gbrp', color.filters(video.format ?? 'yuv420p')],
@@ -208,39 +207,32 @@ export function drawVideo(chance: Chance, index: number): GeneratedVideo & { end
     is: [
       ...[is, `${videoName} ${rate} fps, ${size.join('×')}`, `${audioName} ${layout} ${sampleHz} Hz`, `colors ${color.is}`],
       ...(startS === 0 ? [] : [`from ${startS} s`]),
-      ...(late === 0 ? [] : [`${isSoundLate ? 'sound' : 'picture'} ${seconds(late)} s late`]),
+      ...(lateS === 0 ? [] : [`${soundS > 0 ? 'sound' : 'picture'} ${lateS.toFixed(3)} s late`]),
       ...(jitterS === 0 ? [] : [`jitter ${(jitterS * 1000).toFixed(1)} ms`]),
       ...(isSoundFirst ? ['sound first'] : []),
     ].join(', '),
     rate,
-    frames,
+    frames: Math.round(lengthS * hzOf(rate)),
     pictureS,
     soundS,
     beeps,
     args: [
-      ...[
-        '-itsoffset',
-        seconds(pictureS),
-        '-f',
-        'rawvideo',
-        '-pix_fmt',
-        'rgb24',
-        '-s',
-        `${COLUMNS}x${ROWS}`,
-        '-framerate',
-        rate,
-        '-i',
-        'pipe:0',
-      ],
-      ...['-itsoffset', seconds(soundS), '-f', 'lavfi', '-i', drawSound(beeps, layout, [soundS, endS], sampleHz)],
+      ...['-itsoffset', pictureS.toFixed(3), ...CELLS, '-framerate', rate, '-i', 'pipe:0'],
+      ...['-itsoffset', soundS.toFixed(3), '-f', 'lavfi', '-i', drawSound(beeps, layout, [soundS, endS], sampleHz)],
       ...['-map', isSoundFirst ? '1' : '0', '-map', isSoundFirst ? '0' : '1', '-vf', filters.join(','), ...video.encode],
       ...(jitterS > 0 ? ['-enc_time_base:v', '1:90000'] : []),
-      ...['-fps_mode', 'passthrough', ...audio.encode, ...args],
+      ...['-fps_mode', 'passthrough', ...audio.encode, ...(container.args ?? [])],
       ...(videoName === 'hevc' && ends !== 'ts' && ends !== 'mkv' ? ['-tag:v', 'hvc1'] : []),
       ...(startS === 0 ? [] : ['-output_ts_offset', String(startS)]),
       ...(startS < 0 ? ['-avoid_negative_ts', 'disabled'] : []),
     ],
   }
+}
+
+function elementAt<T>(all: readonly T[], index: number): T {
+  const [element] = all.slice(index, index + 1)
+  if (element === undefined) throw new Error(`there is no element ${index}`)
+  return element
 }
 
 const SD = [512, 288] as const
@@ -305,6 +297,7 @@ const EXACT = 'accurate_rnd+full_chroma_int+full_chroma_inp'
 const BITS = 12
 // Cells: in the first row twelve bars of two columns; below five colors and the flash, of four columns each.
 const [COLUMNS, ROWS, PATCH] = [24, 6, 4] as const
+const CELLS = ['-f', 'rawvideo', '-pix_fmt', 'rgb24', '-s', `${COLUMNS}x${ROWS}`]
 const [BARS_ROW, PATCHES_ROW] = [0, 3] as const
 const [WHITE, BLACK] = [
   [255, 255, 255],
@@ -369,7 +362,8 @@ export async function readBeeps(folder: string, video: EncodedVideo, renditionId
   const hz = 48_000
   const file = await joinRendition(folder, video, renditionId)
   const samples = samplesOf(await ffmpeg('-i', file, '-map', '0:a', '-ar', String(hz), '-ac', '2', '-f', 's16le', '-'))
-  const [left, right] = [0, 1].map((ear) => samples.filter((_, index) => index % 2 === ear)) as [Int16Array, Int16Array]
+  const left = samples.filter((_, index) => index % 2 === 0)
+  const right = samples.filter((_, index) => index % 2 === 1)
   const beeps: Beep[] = []
   for (let at = 0; at < left.length; at++) {
     if (Math.max(Math.abs(left[at] ?? 0), Math.abs(right[at] ?? 0)) < 0.1 * 32_768) continue

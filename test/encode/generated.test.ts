@@ -23,7 +23,7 @@ const RATE_TOLERANCE_FRAMES = 0.5
 /** For as long a codec may put silence before the first frame or after the last one. */
 const PADDING_S = 0.15
 
-const chance = newChance('generated videos')
+const chance = newChance('recipes of generated videos')
 const VIDEOS = count(60).map((index) => ({ index, ...drawVideo(chance, index) }))
 
 test.each(sampleOf('generated videos', VIDEOS, 6))(
