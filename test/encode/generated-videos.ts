@@ -37,7 +37,7 @@ export const COLORS = [
 const RATES = ['24000/1001', '24', '25', '30000/1001', '30', '50', '60000/1001', '60']
 const ODD_RATES = [...RATES, '10', '12', '25/2', '15', '15000/1001', '20', '48']
 type Tags = 'none' | 'any' | 'limited range' | 'RGB' | 'full range by default'
-/** @property isSteady whether its encoder has a clock that is too coarse for jitter */
+/** @property isSteady whether its encoder counts whole frames: no jitter, and no picture that is late by a part of one */
 type VideoCodec = { encode: string[]; rates?: string[]; tags?: Tags; format?: string; isSteady?: boolean }
 const GOP = ['-g', '50']
 const X265 = 'crf=6:keyint=50:log-level=none'
@@ -194,12 +194,15 @@ export function drawVideo(chance: Chance, index: number): GeneratedVideo {
   const hasJitter = isFree && !video.isSteady && startS >= 0
   const jitterS = hasJitter ? Math.min(pick([0, 0, 0.001, 0.004, 0.008]), MAX_JITTER_FRAMES / hzOf(rate)) : 0
   const lateS = isFree ? pick([0, 0, chance.between(0, 0.1), chance.between(0.1, lengthS / 4)]) : 0
-  const [pictureS, soundS] = chance.next() < 0.5 ? [0, lateS] : [lateS, 0]
+  const [latePictureS, soundS] = chance.next() < 0.5 ? [0, lateS] : [lateS, 0]
+  const countsFrames = video.isSteady || !isFree
+  const lateFrames = Math.round(latePictureS * hzOf(rate))
+  const pictureS = countsFrames ? lateFrames / hzOf(rate) : latePictureS
   const isSoundFirst = chance.next() < 0.5 && is !== 'mxf'
   const endS = pictureS + lengthS
   const beeps = beepsBetween(soundS, endS, layout, Math.floor(chance.next() * 8))
   const filters = [
-    ...(jitterS > 0 ? ['settb=1/90000', `setpts='PTS+${2 * jitterS}*random(1)/TB'`] : []),
+    countsFrames ? `setpts=PTS+${lateFrames}` : `settb=1/90000,setpts='PTS+(${pictureS}+${2 * jitterS}*random(1))/TB'`,
     ...['format=gbrp', `scale=${size.join(':')}:flags=neighbor`, 'format=gbrp', color.filters(video.format ?? 'yuv420p')],
   ]
   return {
@@ -217,10 +220,11 @@ export function drawVideo(chance: Chance, index: number): GeneratedVideo {
     soundS,
     beeps,
     args: [
-      ...['-itsoffset', pictureS.toFixed(3), ...CELLS, '-framerate', rate, '-i', 'pipe:0'],
+      ...CELLS,
+      ...['-framerate', rate, '-i', 'pipe:0'],
       ...['-itsoffset', soundS.toFixed(3), '-f', 'lavfi', '-i', drawSound(beeps, layout, [soundS, endS], sampleHz)],
       ...['-map', isSoundFirst ? '1' : '0', '-map', isSoundFirst ? '0' : '1', '-vf', filters.join(','), ...video.encode],
-      ...(jitterS > 0 ? ['-enc_time_base:v', '1:90000'] : []),
+      ...(countsFrames ? [] : ['-enc_time_base:v', '1:90000']),
       ...['-fps_mode', 'passthrough', ...audio.encode, ...(container.args ?? [])],
       ...(videoName === 'hevc' && ends !== 'ts' && ends !== 'mkv' ? ['-tag:v', 'hvc1'] : []),
       ...(startS === 0 ? [] : ['-output_ts_offset', String(startS)]),
