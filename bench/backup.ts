@@ -2,6 +2,7 @@ import { createHash, randomBytes } from 'node:crypto'
 import { mkdir, mkdtemp, rm, stat, truncate, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { readConfig } from '../src/config/config.ts'
+import { dataPaths } from '../src/config/data-paths.ts'
 import { makeBackup } from '../src/installation/make-backup.ts'
 import { openInstallation } from '../src/installation/open.ts'
 import type { Measured, Row, Scope } from './row.ts'
@@ -45,7 +46,8 @@ async function addedMb(config: ReturnType<typeof readConfig>, folder: string): P
 }
 
 async function changeVideos(dataDir: string, added: readonly string[], removed: readonly string[]): Promise<void> {
-  const { db, write, folders, close } = await openInstallation(readConfig({ REELGATE_DATA: dataDir }))
+  const { segments: segmentsFolder } = dataPaths(dataDir)
+  const { db, write, close } = await openInstallation(readConfig({ REELGATE_DATA: dataDir }))
   const sha256 = createHash('sha256').update(Buffer.alloc(SEGMENT_BYTES)).digest()
   const accountId = 'a'.repeat(32)
   const isFirst = (await db.selectFrom('account').select('id').executeTakeFirst()) === undefined
@@ -55,7 +57,7 @@ async function changeVideos(dataDir: string, added: readonly string[], removed: 
     )
   for (const id of added) {
     const segments = Array.from({ length: SEGMENTS }, (_, index) => ({ number: index + 1, file: `${id}/1/0/${index + 1}.m4s` }))
-    for (const { file } of segments) await writeSparse(join(folders.segments.root, file))
+    for (const { file } of segments) await writeSparse(join(segmentsFolder, file))
     await write(async (tx) => {
       const named = { title: 'A video', description: '', fileName: 'video.mp4', status: 'ready' as const }
       await tx
@@ -84,7 +86,7 @@ async function changeVideos(dataDir: string, added: readonly string[], removed: 
   }
   for (const id of removed) {
     await write((tx) => tx.updateTable('video').set({ deletedAtS: 2 }).where('id', '=', id).execute())
-    await rm(join(folders.segments.root, id), { recursive: true })
+    await rm(join(segmentsFolder, id), { recursive: true })
   }
   await close()
 }

@@ -22,6 +22,13 @@ export class DatabaseUnavailable extends Failure {
   }
 }
 
+/** The files of videos cannot be read or written now, such as those of a disk that is not mounted: nothing is known of any of them. */
+export class StorageUnavailable extends Failure {
+  constructor(message: string, options?: ErrorOptions) {
+    super('unavailable', message, options)
+  }
+}
+
 /** A file on the disk of this server is missing or changed. Whatever finds it logs that once. */
 export class DamagedFile extends Failure {
   constructor(message: string) {
@@ -64,6 +71,7 @@ export function isDiskFull(error: unknown): boolean {
 
 /** A failure of the whole host, as an error for the caller: the request is valid, and may succeed later. */
 export function hostFailure(error: unknown): Failure | undefined {
+  if (error instanceof StorageUnavailable) return error
   const code = error instanceof Error && 'code' in error ? String(error.code) : ''
   const sentence = HOST_ERRORS[code]
   return sentence === undefined ? undefined : new Failure('unavailable', sentence, { cause: error })

@@ -77,10 +77,11 @@ async function openServer(
 ): Promise<ReelgateServer> {
   const paths = dataPaths(config.dataDir)
   const foundation = await openFoundation(config, log, overrides, opened)
-  const { db, slowQueryDb, write, masterKey, folders, nowS, wallNowS, clock, sandbox, outbound, ownership, space } = foundation
+  const { db, slowQueryDb, write, masterKey, folders, tmp, nowS, wallNowS, clock, sandbox, outbound, ownership, space } =
+    foundation
   const { limits, bans } = await openRateLimiting({ db, write, nowS, log }, config.limits)
 
-  const watermarkImages = createWatermarkImages({ db, write, nowS, masterKey, sandbox, outbound, tmp: folders.sources.tmp, log })
+  const watermarkImages = createWatermarkImages({ db, write, nowS, masterKey, sandbox, outbound, tmp, log })
   opened.defer(() => watermarkImages.stop())
   const usage = openUsage({ db, write, wallNowS })
   opened.defer(() => logErrors(log, 'usage: saving it failed', usage.save))
@@ -148,6 +149,7 @@ async function openServer(
         masterKey,
         nowS,
         folders,
+        tmp,
         damagedFiles,
         bans,
         outbound,

@@ -5,7 +5,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { unwrapContentKey } from '../src/crypto/content-key.ts'
 import { type MasterKey, readMasterKeyFile, unwrap } from '../src/crypto/master-key.ts'
 import type { Seal } from '../src/crypto/sealed-file.ts'
-import { CLOCK_PROBE } from '../src/storage/orphan-sweep.ts'
+import { CLOCK_PROBE } from '../src/storage/folder.ts'
 import { readRows, type Stored } from './rows.ts'
 
 /** The clear bytes of a sealed file, opened in one piece, as no reader of ours does. */

@@ -11,7 +11,7 @@ import { newToken } from '../crypto/secret.ts'
 import type { FileRow, NewFile } from '../db/tables.ts'
 import { isCommitOutcomeUnknown } from '../db/write.ts'
 import { Failure, videoNotFound } from '../errors.ts'
-import { type BlobFolder, putBlob, removeBlobAndEmptyFolders } from '../storage/folder.ts'
+import type { BlobStore } from '../storage/blob-store.ts'
 
 export type AttachmentDeps = CatalogueDeps & { masterKey: MasterKey; folders: VideoFolders }
 
@@ -48,7 +48,7 @@ export async function storeAttachment(
       const key = randomBytes(32)
       const blob = `${slot.videoId}/${newToken()}.sealed`
       blobs.push(blob)
-      await putBlob(folder, blob, sealBlob(key, blob, bytes))
+      await folder.put(blob, sealBlob(key, blob, bytes))
       const row = { ...slot, ...shape, createdAtS, attachmentId, blob, sizeBytes: bytes.length }
       sealedFiles.push({ row, blob, key })
     }
@@ -63,13 +63,13 @@ export async function storeAttachment(
     return ids.map((id) => ({ id, createdAtS }))
   } catch (error) {
     // A blob whose row may have been committed must stay; the sweep removes it if there is no row.
-    if (!isCommitOutcomeUnknown(error)) for (const blob of blobs) await removeBlobAndEmptyFolders(folder, blob)
+    if (!isCommitOutcomeUnknown(error)) for (const blob of blobs) await folder.remove(blob)
     throw error
   }
 }
 
 /** Where the blobs of posters, captions and MP4s are. */
-export function assetFolder(folders: VideoFolders, { type }: Pick<FileRow, 'type'>): BlobFolder {
+export function assetFolder(folders: VideoFolders, { type }: Pick<FileRow, 'type'>): BlobStore {
   return type === 'poster' ? folders.posters : folders.files
 }
 

@@ -1,5 +1,4 @@
 import { createHmac } from 'node:crypto'
-import { open, readFile } from 'node:fs/promises'
 import { Readable } from 'node:stream'
 import { requirePermission } from '../accounts/api-key.ts'
 import { findLiveKey } from '../accounts/api-key-store.ts'
@@ -18,7 +17,7 @@ import type { Write } from '../db/write.ts'
 import { Failure } from '../errors.ts'
 import { openSourceSeal } from '../ingest/source.ts'
 import { findSource } from '../ingest/source-store.ts'
-import { type BlobFolder, blobPath } from '../storage/folder.ts'
+import type { BlobStore } from '../storage/blob-store.ts'
 import { isLiveSignIn } from '../users/sign-in-store.ts'
 import { assetFolder } from './attachment.ts'
 import type { DamagedFiles, UnreadFile } from './damaged-file.ts'
@@ -122,18 +121,18 @@ async function createReader(
   const unread: UnreadFile = { kind: file.type === 'rendition' ? 'original' : file.type, videoId: file.videoId, name: blob }
   if (file.iv && file.macs) return sealedReader(unread, folder, { key, iv: file.iv }, file.macs)
   return async ({ first, last }) => {
-    const clear = await readFile(blobPath(folder, blob))
+    const clear = await folder
+      .read(blob)
       .then((sealed) => openBlob(key, blob, sealed))
       .catch((error) => rethrow(unread, error))
     return Readable.from([clear.subarray(first, last + 1)])
   }
 
   /** Its first bytes are read before anything is sent: a file that is missing or changed there is an answer, not a broken stream. */
-  function sealedReader(unread: UnreadFile, folder: BlobFolder, seal: Seal, macs: Buffer): Download['read'] {
-    const path = blobPath(folder, unread.name)
+  function sealedReader(unread: UnreadFile, folder: BlobStore, seal: Seal, macs: Buffer): Download['read'] {
     async function* clear(range: { first: number; last: number }): AsyncGenerator<Buffer> {
       try {
-        await using opened = await open(path)
+        await using opened = await folder.open(unread.name)
         yield* readSealed(opened, seal, macs, range)
       } catch (error) {
         await rethrow(unread, error)

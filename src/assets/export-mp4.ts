@@ -9,14 +9,14 @@ import { readSegment } from '../encode/segment-file.ts'
 import { Failure } from '../errors.ts'
 import { AAC_FRAME_SAMPLES, AAC_RATE_HZ } from '../mp4/aac.ts'
 import { joinFragment, joinInits } from '../mp4/mux.ts'
-import type { BlobFolder } from '../storage/folder.ts'
+import type { BlobStore } from '../storage/blob-store.ts'
 
 /** Largest piece that is yielded: sealing it blocks this thread for a millisecond. */
 const MAX_PIECE_BYTES = 2 ** 18
 /** Three B-frames in a pyramid: a frame may be shown this many frames before its place in decoding order. */
 const DECODED_AHEAD_FRAMES = 2
 
-export type ExportMp4Deps = { db: Db; segments: BlobFolder; reportDamage(damage: Damage): Promise<boolean> }
+export type ExportMp4Deps = { db: Db; segments: BlobStore; reportDamage(damage: Damage): Promise<boolean> }
 
 /**
  * A finished video as one MP4, piece by piece: its best video rendition and its audio rendition as they were encoded, each

@@ -14,9 +14,7 @@ import {
 } from '../encode/damage-store.ts'
 import type { Damage } from '../encode/repair.ts'
 import { findSegmentFault } from '../encode/segment-file.ts'
-import { Failure } from '../errors.ts'
-import { type FileCheck, hashFile } from '../storage/copy.ts'
-import { type BlobFolder, blobPath, isEmptyFolder } from '../storage/folder.ts'
+import { type FileCheck, hashBlob } from '../storage/copy.ts'
 import type { FileDamage } from './damaged-file.ts'
 import { checkStoredFile } from './file-check.ts'
 import {
@@ -82,7 +80,7 @@ function isFilePosition(position: Position | undefined): position is { fileId: n
 
 /**
  * Reads all files, batch by batch, at most at the given rate.
- * @throws Failure `unavailable` when the folder is empty although there are rows; the signal's reason
+ * @throws Failure `unavailable` when files cannot be read now, such as those of a disk that is not mounted; the signal's reason
  */
 export async function* checkMedia(
   folders: VideoFolders,
@@ -92,7 +90,6 @@ export async function* checkMedia(
   const throttle = createThrottle(bytesPerS)
 
   async function checkSegments(segments: readonly PublishedSegment[]): Promise<Damage[]> {
-    if (segments.length > 0) await assertNotEmpty(folders.segments)
     const damaged: Damage[] = []
     for (const segment of segments) {
       signal.throwIfAborted()
@@ -108,10 +105,9 @@ export async function* checkMedia(
     for (const file of files) {
       const { videoId, name } = file
       signal.throwIfAborted()
-      await assertNotEmpty(folders[file.folder])
       const check = openCheck(masterKey, file)
-      const path = blobPath(folders[file.folder], name)
-      if (!(await hashFile(path, check, (sizeBytes) => throttle(sizeBytes, signal)))) found.damagedFiles.push({ videoId, name })
+      const sha256 = await hashBlob(folders[file.folder], name, check, (sizeBytes) => throttle(sizeBytes, signal))
+      if (!sha256) found.damagedFiles.push({ videoId, name })
       else if (!check) found.unverifiedCount++
       else if (file.damaged) found.intactFiles.push({ videoId, name })
     }
@@ -136,15 +132,6 @@ function openCheck(masterKey: MasterKey | undefined, file: CheckedFile): FileChe
   } catch {
     return undefined
   }
-}
-
-/** A disk that is not mounted must not have all videos encoded again. */
-async function assertNotEmpty(folder: BlobFolder): Promise<void> {
-  if (!(await isEmptyFolder(folder))) return
-  throw new Failure(
-    'unavailable',
-    `${folder.root} is empty, but the database has files in it. Mount its disk, or restore it from a backup.`,
-  )
 }
 
 /** Shorter pauses are added up: timers are not that precise. */

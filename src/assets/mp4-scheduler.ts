@@ -14,7 +14,6 @@ import { Failure, isHostFailure } from '../errors.ts'
 import type { Claim, Claims } from '../jobs/claims.ts'
 import { type Dispatcher, type Job, startDispatcher } from '../jobs/dispatcher.ts'
 import { createRoundRobin } from '../jobs/round-robin.ts'
-import { putBlobStream, removeBlobAndEmptyFolders } from '../storage/folder.ts'
 import { exportedSizeBytes, exportMp4 } from './export-mp4.ts'
 import {
   beginMp4Attempt,
@@ -120,10 +119,10 @@ async function makeMp4(
     const { key, ...row } = sealed
     const finish = (tx: Db) => finishMp4(tx, id, { ...row, damaged: 0, wrappedKey: wrapFileKey(deps.masterKey, blob, key) })
     if (await claim.settle(finish)) deps.log.info({ videoId, sizeBytes: sealed.sizeBytes }, 'mp4: ready')
-    else await removeBlobAndEmptyFolders(deps.folders.files, blob)
+    else await deps.folders.files.remove(blob)
   } catch (error) {
     // A blob whose row may have been committed must stay; the sweep removes it if there is no row.
-    if (!isCommitOutcomeUnknown(error)) await removeBlobAndEmptyFolders(deps.folders.files, blob)
+    if (!isCommitOutcomeUnknown(error)) await deps.folders.files.remove(blob)
     throw error
   }
 }
@@ -138,7 +137,7 @@ async function sealMp4(
   const seal = newSeal()
   const sealing = new SealingStream(seal)
   const clear = Readable.from(exportMp4({ db, segments: folders.segments, reportDamage }, video), { objectMode: false })
-  await putBlobStream(folders.files, blob, [clear, sealing], signal)
+  await folders.files.putStream(blob, [clear, sealing], signal)
   const { sizeBytes, macs } = sealing.sealed
   return { blob, sizeBytes, iv: seal.iv, macs, key: seal.key }
 }

@@ -14,6 +14,8 @@ import { type AttachmentDeps, assertVideoExists, storeAttachment, uploadTooLarge
 
 export type PosterDeps = AttachmentDeps & {
   sandbox: Sandbox
+  /** A folder for images while they are processed. */
+  tmp: string
   posterRenderer: FairSemaphore
   /** Whether the disk has space for that many more bytes. */
   hasRoom(forBytes: number): Promise<boolean>
@@ -33,13 +35,10 @@ const MAX_POSTER_BYTES = 10 * 2 ** 20
  * Receives the image of a poster, sealed and in constant memory. The caller must add or discard it.
  * @throws Failure `too-large`; `unavailable` when too little disk space would be left
  */
-export async function receivePoster({ folders, hasRoom }: PosterDeps, bytes: AsyncIterable<Buffer>): Promise<SealedImage> {
+export async function receivePoster({ tmp, hasRoom }: PosterDeps, bytes: AsyncIterable<Buffer>): Promise<SealedImage> {
   if (!(await hasRoom(MAX_POSTER_BYTES)))
     throw new Failure('unavailable', 'The disk of this server has no room for this image. Try again when there is space.')
-  return sealImage(
-    folders.posters.tmp,
-    Readable.from(limitBytes(bytes, MAX_POSTER_BYTES, () => uploadTooLarge('A poster', MAX_POSTER_BYTES))),
-  )
+  return sealImage(tmp, Readable.from(limitBytes(bytes, MAX_POSTER_BYTES, () => uploadTooLarge('A poster', MAX_POSTER_BYTES))))
 }
 
 export type NewPoster = { accountId: string; by: Actor; videoId: string; image: SealedImage }

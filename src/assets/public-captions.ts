@@ -1,11 +1,9 @@
-import { readFile } from 'node:fs/promises'
 import type { VideoFolders } from '../catalogue/deletion.ts'
 import { openFileKey } from '../catalogue/file-key.ts'
 import { listCaptions } from '../catalogue/file-store.ts'
 import type { MasterKey } from '../crypto/master-key.ts'
 import { openBlob } from '../crypto/sealed-blob.ts'
 import type { Db } from '../db/database.ts'
-import { blobPath } from '../storage/folder.ts'
 import type { DamagedFiles } from './damaged-file.ts'
 
 export type PublicCaptionDeps = { db: Db; masterKey: MasterKey; folders: VideoFolders; damagedFiles: DamagedFiles }
@@ -31,7 +29,7 @@ export async function openCaption(deps: PublicCaptionDeps, videoId: string, id: 
   const key = caption && openFileKey(deps.masterKey, { ...caption, wrappedContentKey: null })
   if (!caption || !key) return undefined
   try {
-    return openBlob(key, caption.blob, await readFile(blobPath(deps.folders.files, caption.blob))).toString()
+    return openBlob(key, caption.blob, await deps.folders.files.read(caption.blob)).toString()
   } catch (error) {
     // Not found if it was deleted meanwhile; otherwise the disk has lost the file.
     if (!(await find())) return undefined

@@ -1,14 +1,13 @@
-import { readFile } from 'node:fs/promises'
 import { openFileKey } from '../catalogue/file-key.ts'
 import { findPosterByToken, listEnabledPosters } from '../catalogue/poster-store.ts'
 import type { MasterKey } from '../crypto/master-key.ts'
 import { openBlob } from '../crypto/sealed-blob.ts'
 import type { Db } from '../db/database.ts'
 import { Failure } from '../errors.ts'
-import { type BlobFolder, blobPath } from '../storage/folder.ts'
+import type { BlobStore } from '../storage/blob-store.ts'
 import type { DamagedFiles } from './damaged-file.ts'
 
-export type PublicPosterDeps = { db: Db; masterKey: MasterKey; posters: BlobFolder; damagedFiles: DamagedFiles }
+export type PublicPosterDeps = { db: Db; masterKey: MasterKey; posters: BlobStore; damagedFiles: DamagedFiles }
 
 /** `isPublic`: everyone who has its address may see it. */
 export type Poster = { jpeg: Buffer; isPublic: boolean }
@@ -24,7 +23,7 @@ export async function openPoster(deps: PublicPosterDeps, token: string, accountI
   const key = poster && openFileKey(masterKey, poster)
   if (!poster || !key) throw posterNotFound()
   try {
-    const jpeg = openBlob(key, poster.blob, await readFile(blobPath(posters, poster.blob)))
+    const jpeg = openBlob(key, poster.blob, await posters.read(poster.blob))
     return { jpeg, isPublic: poster.public === 1 }
   } catch (error) {
     // Not found if it was deleted meanwhile; otherwise the disk has lost the file.

@@ -8,7 +8,6 @@ import { findGeneration, renditionSizes } from '../encode/generation-store.ts'
 import type { Plan } from '../encode/plan.ts'
 import { Failure, videoNotFound } from '../errors.ts'
 import { findSource } from '../ingest/source-store.ts'
-import { removeBlobAndEmptyFolders } from '../storage/folder.ts'
 import { assetFolder } from './attachment.ts'
 
 /** A file of a video as its owner sees it. */
@@ -84,7 +83,7 @@ export async function deleteFile(deps: FileDeps, { accountId, by, videoId, fileI
     return row
   })
   if (deleted.type === 'mp4') await deps.stopMp4(videoId)
-  if (deleted.blob !== null) await removeBlobAndEmptyFolders(assetFolder(deps.folders, deleted), deleted.blob)
+  if (deleted.blob !== null) await assetFolder(deps.folders, deleted).remove(deleted.blob)
 }
 
 /** The properties of a video that its files show. */

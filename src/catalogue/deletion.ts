@@ -3,14 +3,14 @@ import { type Actor, recordAuditEvent } from '../audit/audit-log.ts'
 import type { Db } from '../db/database.ts'
 import { isCommitOutcomeUnknown } from '../db/write.ts'
 import { logLevelFor } from '../errors.ts'
-import { type BlobFolder, removeBlobs } from '../storage/folder.ts'
+import type { BlobStore } from '../storage/blob-store.ts'
 import { addVideoEvents } from '../webhooks/outbox.ts'
 import type { CatalogueDeps } from './catalogue-deps.ts'
 import type { VideoStatus } from './status.ts'
 import { destroyKeys, listExisting, listTombstones, removeTombstone, tombstoneVideos } from './video-store.ts'
 
-/** The folders that hold a video's files, each under the video's id. */
-export type VideoFolders = { sources: BlobFolder; segments: BlobFolder; posters: BlobFolder; files: BlobFolder }
+/** Where a video's files are, each under the video's id. */
+export type VideoFolders = { sources: BlobStore; segments: BlobStore; posters: BlobStore; files: BlobStore }
 
 export type DeletionDeps = CatalogueDeps & {
   sessions: VideoSessions
@@ -148,7 +148,7 @@ async function removeTombstones(
     if (signal.aborted) return isDone
     try {
       await stopWork([videoId]) // another call may be deleting it and not have stopped it yet: an encode would create the folders again
-      for (const folder of Object.values(folders)) await removeBlobs(folder, videoId)
+      for (const folder of Object.values(folders)) await folder.removeAll(videoId)
       await saveUsage()
       await write.makingRoom((tx) => removeTombstone(tx, videoId))
     } catch (error) {

@@ -10,6 +10,7 @@ import { Failure } from '../errors.ts'
 import { formatSize } from '../format-size.ts'
 import { type Finding, failure, ok, warning } from '../health-check.ts'
 import { findMasterKey } from '../installation/master-key.ts'
+import { storedFiles } from '../installation/open.ts'
 import { listenForInterruption } from './on-interrupt.ts'
 import { openProgressView, type ProgressView, SILENT_PROGRESS_VIEW } from './progress-view.ts'
 
@@ -35,16 +36,9 @@ export async function checkMedia(config: Config, options: MediaOptions, ask: Sen
 }
 
 async function checkAll(config: Config, options: MediaOptions, ask: SendCommand, view: ProgressView): Promise<MediaFinding> {
-  const { tmp, ...paths } = dataPaths(config.dataDir)
-  const folderOf = (root: string) => ({ root, tmp })
-  const folders = {
-    sources: folderOf(paths.sources),
-    segments: folderOf(paths.segments),
-    posters: folderOf(paths.posters),
-    files: folderOf(paths.files),
-  }
   const confirmed: Confirmed = { damaged: [], damagedFiles: [] }
-  if (!existsSync(paths.segments)) return { ...ok('There is none yet: the first start creates its folder.'), ...confirmed }
+  if (!existsSync(dataPaths(config.dataDir).segments))
+    return { ...ok('There is none yet: the first start creates its folder.'), ...confirmed }
   const begun = parseResult(MediaCheckStart, await ask('media begin', { fromStart: options.fromStart === true }))
   if (begun.after) view.say('Resuming the interrupted check; --from-start checks everything.')
   using interruption = listenForInterruption()
@@ -53,7 +47,7 @@ async function checkAll(config: Config, options: MediaOptions, ask: SendCommand,
   const checkOptions = { masterKey: findMasterKey(config), after: begun.after, bytesPerS: options.pace * 1e6, signal }
   let [segmentCount, fileCount, unverifiedCount, sizeBytes] = [0, 0, 0, 0]
   try {
-    for await (const batch of checkAllMedia(folders, next, checkOptions)) {
+    for await (const batch of checkAllMedia(storedFiles(config), next, checkOptions)) {
       const { last, damaged, damagedFiles, intactFiles } = batch
       const saved = parseResult(MediaCheckResult, await ask('media checked', { last, damaged, damagedFiles, intactFiles }))
       confirmed.damaged.push(...saved.damaged)

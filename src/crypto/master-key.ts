@@ -16,7 +16,7 @@ import {
 } from 'node:fs'
 import { dirname } from 'node:path'
 import { Failure } from '../errors.ts'
-import { syncInPlace, syncNames } from '../storage/folder.ts'
+import { syncInPlace, syncNames } from '../storage/sync.ts'
 
 /** 32 bytes that open everything an installation stores; `id` identifies them in what they wrapped. */
 export type SingleMasterKey = { id: Buffer; bytes: Buffer }

@@ -1,9 +1,8 @@
-import { createCipheriv, createDecipheriv, createHash, createHmac, type Hash, randomBytes, subtle } from 'node:crypto'
-import { existsSync } from 'node:fs'
-import { type FileHandle, open } from 'node:fs/promises'
+import { createCipheriv, createDecipheriv, createHash, createHmac, randomBytes, subtle } from 'node:crypto'
 import { Transform, type TransformCallback } from 'node:stream'
 import { equalsInConstantTime } from './constant-time.ts'
 import { deriveKey } from './master-key.ts'
+import { openBlob, sealBlob } from './sealed-blob.ts'
 
 /**
  * A sealed file that ffmpeg can read with seeks: AES-128-CBC with a key of its own, PKCS#7 at the end.
@@ -28,62 +27,74 @@ export type Sealing = {
   add(clear: Buffer): Buffer
   /** Of all clear bytes added so far. */
   sizeBytes(): number
-  sha256(): Buffer
   /** Ends the file. `last` are its last sealed bytes. */
   end(): Sealed & { last: Buffer }
 }
 
-export function beginSealing(seal: Seal): Sealing {
-  return goOnSealing(seal, { sizeBytes: 0, hash: createHash('sha256'), macs: new MacBlocks(seal), chainedIv: seal.iv })
+/** A file after some of its bytes: `iv` is its last sealed block. */
+type Sealable = { sizeBytes: number; sha256: { update(bytes: Buffer): unknown; digest(): Buffer }; macs: MacBlocks; iv: Buffer }
+
+function newFile(seal: Seal, sha256: Sealable['sha256']): Sealable {
+  return { sizeBytes: 0, sha256, macs: new MacBlocks(seal), iv: seal.iv }
 }
 
-type Begun = { sizeBytes: number; hash: Hash; macs: MacBlocks; chainedIv: Buffer }
-
-function goOnSealing(seal: Seal, { sizeBytes, hash, macs, chainedIv }: Begun): Sealing {
-  const cipher = createCipheriv('aes-128-cbc', seal.key, chainedIv)
-  const authenticated = (bytes: Buffer) => {
-    macs.add(bytes)
-    return bytes
+function continueSealing(seal: Seal, file: Sealable): Sealing {
+  const cipher = createCipheriv('aes-128-cbc', seal.key, file.iv)
+  function authenticate(sealed: Buffer): Buffer {
+    file.macs.add(sealed)
+    if (sealed.length > 0) file.iv = sealed.subarray(-CIPHER_BLOCK_BYTES)
+    return sealed
   }
   return {
     add(clear) {
-      hash.update(clear)
-      sizeBytes += clear.length
-      return authenticated(cipher.update(clear))
+      file.sha256.update(clear)
+      file.sizeBytes += clear.length
+      return authenticate(cipher.update(clear))
     },
-    sizeBytes: () => sizeBytes,
-    sha256: () => hash.copy().digest(),
+    sizeBytes: () => file.sizeBytes,
     end() {
-      const last = authenticated(cipher.final())
-      return { last, sizeBytes, sha256: hash.digest(), macs: macs.end() }
+      const last = authenticate(cipher.final())
+      return { last, sizeBytes: file.sizeBytes, sha256: file.sha256.digest(), macs: file.macs.end() }
     },
   }
 }
 
+/** Sealing that another process can continue. */
+export type ResumableSealing = Sealing & {
+  /**
+   * The state after a whole number of `RESUMABLE_BYTES`, for `resumeSealing`. It can only be opened with the key of the file, since a
+   * hash may have clear bytes in it.
+   */
+  save(): Buffer
+}
+
+/** At multiples of these neither the cipher nor a checksum has a part of a block. */
+export const RESUMABLE_BYTES = MAC_BLOCK_BYTES
+
 /**
- * Resumes a file whose first `sizeBytes` are sealed at a path: reads them once. CBC continues from the last sealed block.
- * @param known size, a multiple of 16, and SHA-256 of those clear bytes
- * @returns undefined when the file does not hold them as they were written
+ * @param saved what `save` returned after so many clear bytes; undefined for a new file
+ * @throws when that is not of this file, or was saved by a version with another hash
  */
-export async function resumeSealing(
-  path: string,
-  seal: Seal,
-  known: Pick<Sealed, 'sizeBytes' | 'sha256'>,
-  signal?: AbortSignal,
-): Promise<Sealing | undefined> {
-  if (!existsSync(path)) return undefined
-  const begun = { sizeBytes: known.sizeBytes, hash: createHash('sha256'), macs: new MacBlocks(seal), chainedIv: seal.iv }
-  const decipher = createDecipheriv('aes-128-cbc', seal.key, seal.iv).setAutoPadding(false)
-  await using file = await open(path)
-  const upTo = { start: 0, end: known.sizeBytes - 1, highWaterMark: MAC_BLOCK_BYTES, autoClose: false }
-  for await (const bytes of file.createReadStream(upTo)) {
-    signal?.throwIfAborted()
-    begun.macs.add(bytes)
-    begun.hash.update(decipher.update(bytes))
-    begun.chainedIv = bytes.subarray(-CIPHER_BLOCK_BYTES)
+export async function resumeSealing(seal: Seal, saved?: { sizeBytes: number; state: Buffer }): Promise<ResumableSealing> {
+  const { createSHA256 } = await import('hash-wasm') // Node's hashes cannot be saved
+  const hash = await createSHA256()
+  const file = newFile(seal, { update: hash.update, digest: () => Buffer.from(hash.digest('binary')) })
+  if (saved) {
+    const macBytes = (saved.sizeBytes / MAC_BLOCK_BYTES) * MAC_BYTES
+    const state = openBlob(seal.key, stateName(saved.sizeBytes), saved.state)
+    file.sizeBytes = saved.sizeBytes
+    file.iv = state.subarray(0, CIPHER_BLOCK_BYTES)
+    file.macs = new MacBlocks(seal, state.subarray(CIPHER_BLOCK_BYTES, CIPHER_BLOCK_BYTES + macBytes))
+    hash.load(state.subarray(CIPHER_BLOCK_BYTES + macBytes))
   }
-  const isThere = begun.hash.copy().digest().equals(known.sha256)
-  return isThere ? goOnSealing(seal, begun) : undefined
+  return {
+    ...continueSealing(seal, file),
+    save: () => sealBlob(seal.key, stateName(file.sizeBytes), Buffer.concat([file.iv, file.macs.done(), hash.save()])),
+  }
+}
+
+function stateName(sizeBytes: number): string {
+  return `sealing ${sizeBytes}`
 }
 
 /** Clear bytes in, sealed bytes out. */
@@ -93,7 +104,7 @@ export class SealingStream extends Transform {
 
   constructor(seal: Seal) {
     super({ highWaterMark: 2 ** 18 })
-    this.#sealing = beginSealing(seal)
+    this.#sealing = continueSealing(seal, newFile(seal, createHash('sha256')))
   }
 
   /** Only after the stream has ended. */
@@ -117,11 +128,15 @@ export class SealingStream extends Transform {
 class MacBlocks {
   readonly #key: Buffer
   readonly #done: Buffer[] = []
+  #count: number
   #hmac
   #room = MAC_BLOCK_BYTES
 
-  constructor(seal: Seal) {
+  /** @param done those of the blocks before */
+  constructor(seal: Seal, done: Buffer = Buffer.alloc(0)) {
     this.#key = deriveKey(seal.key, 'reelgate source-mac 1', 32)
+    this.#done.push(done)
+    this.#count = done.length / MAC_BYTES
     this.#hmac = this.#newBlock()
   }
 
@@ -135,19 +150,25 @@ class MacBlocks {
     }
   }
 
+  /** Of the whole blocks so far. */
+  done(): Buffer {
+    return Buffer.concat(this.#done)
+  }
+
   end(): Buffer {
     if (this.#room < MAC_BLOCK_BYTES) this.#finishBlock()
-    return Buffer.concat(this.#done)
+    return this.done()
   }
 
   #finishBlock(): void {
     this.#done.push(this.#hmac.digest())
+    this.#count++
     this.#hmac = this.#newBlock()
     this.#room = MAC_BLOCK_BYTES
   }
 
   #newBlock() {
-    return createHmac('sha256', this.#key).update(String(this.#done.length))
+    return createHmac('sha256', this.#key).update(String(this.#count))
   }
 }
 
@@ -163,17 +184,23 @@ export function checkSeal(seal: Seal, macs: Buffer): { add(bytes: Buffer): void;
   }
 }
 
-/** Whether a sealed file is there and, byte for byte, the one that was sealed. Reads it once, a MiB at a time. */
-export async function isSealIntact(path: string, seal: Seal, macs: Buffer, signal?: AbortSignal): Promise<boolean> {
-  if (!existsSync(path)) return false
+/** Whether the bytes of a sealed file are, one by one, those that were sealed. */
+export async function isSealIntact(
+  sealed: AsyncIterable<Buffer>,
+  seal: Seal,
+  macs: Buffer,
+  signal?: AbortSignal,
+): Promise<boolean> {
   const check = checkSeal(seal, macs)
-  await using file = await open(path)
-  for await (const bytes of file.createReadStream({ highWaterMark: MAC_BLOCK_BYTES, autoClose: false })) {
+  for await (const bytes of sealed) {
     signal?.throwIfAborted()
     check.add(bytes)
   }
   return check.isIntact()
 }
+
+/** A stored file: fills `into` with its bytes from `at` on, and resolves with how many there were, fewer only at its end. */
+type SealedBytes = { read(into: Buffer, at: number): Promise<number> }
 
 /**
  * The clear bytes of a part of a sealed file, a MiB at a time: CBC can be opened at any block. Each MiB is verified before anything of
@@ -182,7 +209,7 @@ export async function isSealIntact(path: string, seal: Seal, macs: Buffer, signa
  * @throws Error when the file is not the one that was sealed
  */
 export async function* readSealed(
-  file: FileHandle,
+  file: SealedBytes,
   { key, iv }: Seal,
   macs: Buffer,
   range: { first: number; last: number },
@@ -211,9 +238,9 @@ async function openVerifier(key: Buffer, macs: Buffer): Promise<Verify> {
   }
 }
 
-async function readBlock(file: FileHandle, number: number, verify: Verify): Promise<Buffer> {
+async function readBlock(file: SealedBytes, number: number, verify: Verify): Promise<Buffer> {
   const buffer = Buffer.alloc(MAC_BLOCK_BYTES)
-  const { bytesRead } = await file.read(buffer, 0, MAC_BLOCK_BYTES, number * MAC_BLOCK_BYTES)
+  const bytesRead = await file.read(buffer, number * MAC_BLOCK_BYTES)
   const sealed = buffer.subarray(0, bytesRead)
   if (!(await verify(number, sealed))) throw new Error('a sealed file was changed on the disk')
   return sealed

@@ -287,8 +287,8 @@ type ImportTable = {
   etag: string | null
   /** Clear bytes of the file that are durable; bytes after them do not count. */
   receivedBytes: Generated<number>
-  /** Of those bytes. */
-  receivedSha256: Buffer | null
+  /** What continues their sealing in any process, opened only by the key of the file: see `resumeSealing`. */
+  receivedState: Buffer | null
   /** The largest `receivedBytes` so far: only an attempt that gets further resets `attempts`. */
   maxReceivedBytes: Generated<number>
   /** Consecutive attempts that got no further. */

@@ -12,7 +12,6 @@ import { acceptSource } from '../ingest/upload.ts'
 import { insertPolicy } from '../ingest/upload-policy-store.ts'
 import { issueOtp, type OtpDeps } from '../playback/otp.ts'
 import type { Sandbox } from '../sandbox/bubblewrap.ts'
-import { removeBlobs } from '../storage/folder.ts'
 import type { Watermark } from '../watermark/watermark.ts'
 import { findDemoVideo, insertDemo } from './demo-store.ts'
 import { renderDemoVideo } from './demo-video.ts'
@@ -99,7 +98,7 @@ export function openDemo(deps: DemoDeps): Demo {
 async function makeVideo(deps: DemoDeps, signal: AbortSignal): Promise<void> {
   const video = await findDemoVideo(deps.db)
   if (video?.status !== 'PRE-Upload') return
-  await removeBlobs(deps.sources, video.id) // a killed run's, which no row names
+  await deps.sources.removeAll(video.id) // a killed run's, which no row names
   const upload = { ...deps, uploadMaxBytes: Number.POSITIVE_INFINITY } // an owner's limit is for what comes from outside
   const source = await receiveSource(upload, video.id, renderDemoVideo(deps.sandbox, signal))
   await acceptSource(upload, { policyKey: policyKey(video.id), videoId: video.id, source, fileName: 'demo.mp4' }).catch(

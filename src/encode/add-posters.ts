@@ -1,4 +1,3 @@
-import { readFile } from 'node:fs/promises'
 import { Readable } from 'node:stream'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { GenerationKey } from '../catalogue/generation-key.ts'
@@ -16,7 +15,6 @@ import type { Db } from '../db/database.ts'
 import { isHostFailure } from '../errors.ts'
 import type { Sandbox } from '../sandbox/bubblewrap.ts'
 import type { SealedSource } from '../sandbox/media-run.ts'
-import { blobPath, putBlob, removeBlobs } from '../storage/folder.ts'
 import { isCurrentRun, reopenChunk, type VideoChunk } from './chunk-store.ts'
 import { encodedColor } from './color.ts'
 import { findPlayable } from './damage-store.ts'
@@ -55,7 +53,7 @@ export async function addPosters(work: PosterWork): Promise<void> {
   for (const { widthPx, heightPx, jpeg } of extracted) {
     const token = newToken()
     const blob = `${video.videoId}/${token}.sealed`
-    await putBlob(deps.folders.posters, blob, sealBlob(video.contentKey, blob, jpeg))
+    await deps.folders.posters.put(blob, sealBlob(video.contentKey, blob, jpeg))
     posters.push({ videoId: video.videoId, widthPx, heightPx, token, blob, sizeBytes: jpeg.length, createdAtS: deps.wallNowS() })
   }
   // Checked again in the transaction: another run may have been faster, or the generation was restarted with another key.
@@ -64,7 +62,7 @@ export async function addPosters(work: PosterWork): Promise<void> {
     return { isWanted, isReady: isWanted && (await moveToReadyIfPlayable(tx, video)) }
   })
   if (isReady) deps.log.info({ videoId: video.videoId }, 'video: ready')
-  if (!isWanted) for (const { blob } of posters) await removeBlobs(deps.folders.posters, blob)
+  if (!isWanted) for (const { blob } of posters) await deps.folders.posters.remove(blob)
 }
 
 /** Has the posters of a generation extracted again, with its first chunk. False: they will not be, such as those of a failed video. */
@@ -119,7 +117,7 @@ async function extractFromFirstSegment({ deps, video, signal }: PosterWork): Pro
   await waitForFirstSegment(deps, video, signal)
   signal.throwIfAborted()
   try {
-    const copy = await sealImage(deps.folders.segments.tmp, Readable.from(await readFirstSegment(deps, video)))
+    const copy = await sealImage(deps.tmp, Readable.from(await readFirstSegment(deps, video)))
     try {
       return await extractPosters(deps.sandbox, copy.source, planForEncoded(video.plan), signal)
     } finally {
@@ -141,7 +139,7 @@ async function readFirstSegment({ db, folders }: PosterDeps, video: GenerationWi
   if (!init || !segment) throw new Error('the first segment of the video is not published')
   const key = deriveWindowKey(video.contentKey, windowOfVideoSegment(0))
   const iv = createSegmentIvDeriver(video.contentKey)(renditionId, 0)
-  return [init, decryptSegment(await readFile(blobPath(folders.segments, segment.file)), key, iv)]
+  return [init, decryptSegment(await folders.segments.read(segment.file), key, iv)]
 }
 
 function bestRenditionId({ videoTrack }: Plan): number {

@@ -8,7 +8,6 @@ import type { Write } from '../db/write.ts'
 import { openSourceSeal } from '../ingest/source.ts'
 import { findSource } from '../ingest/source-store.ts'
 import type { SealedSource } from '../sandbox/media-run.ts'
-import { blobPath } from '../storage/folder.ts'
 import { findGeneration } from './generation-store.ts'
 import type { GenerationWithKey } from './publication.ts'
 
@@ -20,6 +19,8 @@ export type VideoDeps = {
   wallNowS: () => number
   masterKey: MasterKey
   folders: VideoFolders
+  /** A folder for files that a run of ffmpeg needs. */
+  tmp: string
   log: Logger
 }
 
@@ -32,7 +33,7 @@ export async function findSealedSource(
   if (!row?.wrappedKey) return undefined
   const seal = openSourceSeal(deps, { ...row, wrappedKey: row.wrappedKey })
   return {
-    path: blobPath(deps.folders.sources, row.file),
+    withLocalCopy: (use) => deps.folders.sources.withLocalCopy(row.file, use),
     keyHex: seal.key.toString('hex'),
     ivHex: seal.iv.toString('hex'),
     sizeBytes: row.sizeBytes,

@@ -1,5 +1,3 @@
-import { existsSync } from 'node:fs'
-import { dirname } from 'node:path'
 import { recordOperationsAlert } from '../alerts/operations.ts'
 import type { VideoFolders } from '../catalogue/deletion.ts'
 import type { GenerationKey } from '../catalogue/generation-key.ts'
@@ -10,11 +8,11 @@ import { isSealIntact } from '../crypto/sealed-file.ts'
 import type { Db } from '../db/database.ts'
 import { openSourceSeal } from '../ingest/source.ts'
 import { findSource } from '../ingest/source-store.ts'
-import { blobPath, removeBlobs } from '../storage/folder.ts'
+import { BlobLost, blocksOf } from '../storage/blob-store.ts'
 import { abandonChunks } from './chunk-store.ts'
 import { hasDamage } from './damage-store.ts'
 import type { EncodeCounters } from './encode-counters.ts'
-import { findSealedSource, type VideoDeps } from './encode-deps.ts'
+import type { VideoDeps } from './encode-deps.ts'
 import { findLaterGeneration, findPlayedGeneration, isFinished, removeGeneration } from './generation-store.ts'
 import { MediaFailure } from './media-failure.ts'
 
@@ -83,8 +81,8 @@ export async function removeGenerationFiles(
   { videoId, generation }: GenerationKey,
   posters: readonly string[],
 ): Promise<void> {
-  await removeBlobs(folders.segments, `${videoId}/${generation}`)
-  for (const blob of posters) await removeBlobs(folders.posters, blob)
+  await folders.segments.removeAll(`${videoId}/${generation}`)
+  for (const blob of posters) await folders.posters.remove(blob)
 }
 
 export function sourceChanged(): MediaFailure {
@@ -108,16 +106,22 @@ export function segmentsLost(): MediaFailure {
   )
 }
 
-/** Whether the source still has the bytes that were uploaded. */
+/** Whether the source still has the bytes that were uploaded. @throws a failure of the host, such as a disk that is not mounted */
 export async function isSourceIntact(deps: VideoDeps, videoId: string, signal: AbortSignal): Promise<boolean> {
   const row = await findSource(deps.db, videoId)
   if (!row?.wrappedKey) return true // deleted
   const seal = openSourceSeal(deps, { ...row, wrappedKey: row.wrappedKey })
-  return isSealIntact(blobPath(deps.folders.sources, row.file), seal, row.macs, signal)
+  try {
+    await using blob = await deps.folders.sources.open(row.file)
+    return await isSealIntact(blocksOf(blob), seal, row.macs, signal)
+  } catch (error) {
+    if (error instanceof BlobLost) return false
+    throw error
+  }
 }
 
-/** A file that is missing from its folder does not come back; a missing folder may be a disk that will be mounted again. */
-export async function isSourceGone(deps: VideoDeps, videoId: string): Promise<boolean> {
-  const source = await findSealedSource(deps, videoId)
-  return source !== undefined && existsSync(dirname(source.path)) && !existsSync(source.path)
+/** Whether the file of the source is lost. @throws a failure of the host, such as a disk that is not mounted */
+export async function isSourceGone({ db, folders }: Pick<VideoDeps, 'db' | 'folders'>, videoId: string): Promise<boolean> {
+  const source = await findSource(db, videoId)
+  return source !== undefined && (await folders.sources.stat(source.file)) === undefined
 }

@@ -33,7 +33,7 @@ const LIMITS = { cpuS: 20, wallS: 20 }
 const UNREADABLE = 'The image cannot be read: it is damaged, or has too many pixels.'
 
 /** An uploaded image, encrypted on disk while it is processed. */
-export type SealedImage = { source: SealedSource; head: string }
+export type SealedImage = { source: SealedSource; path: string; head: string }
 
 /** Encrypts an image to a file in constant memory. @param tmp folder of the file until `removeImage` */
 export async function sealImage(tmp: string, bytes: Readable): Promise<SealedImage> {
@@ -54,12 +54,13 @@ export async function sealImage(tmp: string, bytes: Readable): Promise<SealedIma
     throw error
   }
   const { sizeBytes } = sealing.sealed
-  const source = { path, keyHex: seal.key.toString('hex'), ivHex: seal.iv.toString('hex'), sizeBytes }
-  return { source, head: head.toString('latin1') }
+  const keys = { keyHex: seal.key.toString('hex'), ivHex: seal.iv.toString('hex') }
+  const source: SealedSource = { ...keys, sizeBytes, withLocalCopy: (use) => use(path) }
+  return { source, path, head: head.toString('latin1') }
 }
 
-export async function removeImage({ source }: SealedImage): Promise<void> {
-  await rm(source.path, { force: true })
+export async function removeImage({ path }: SealedImage): Promise<void> {
+  await rm(path, { force: true })
 }
 
 /**

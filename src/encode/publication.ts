@@ -1,4 +1,4 @@
-import { createHash, randomBytes } from 'node:crypto'
+import { randomBytes } from 'node:crypto'
 import { EventEmitter, once } from 'node:events'
 import type { Logger } from 'pino'
 import type { GenerationKey } from '../catalogue/generation-key.ts'
@@ -7,7 +7,7 @@ import { windowOfAudioSegment, windowOfVideoSegment } from '../crypto/key-window
 import type { Db } from '../db/database.ts'
 import { isCommitOutcomeUnknown, type Write } from '../db/write.ts'
 import type { Claim } from '../jobs/claims.ts'
-import { type BlobFolder, putBlob, removeBlobs } from '../storage/folder.ts'
+import type { BlobStore } from '../storage/blob-store.ts'
 import { endRun, isCurrentRun, reopenChunk, type VideoChunk } from './chunk-store.ts'
 import { listDamaged } from './damage-store.ts'
 import type { EncodeCounters } from './encode-counters.ts'
@@ -20,7 +20,7 @@ export type GenerationWithKey = GenerationKey & { plan: Plan; encoder: string; c
 export type PublicationDeps = {
   db: Db
   write: Write
-  segments: BlobFolder
+  segments: BlobStore
   /** On the run of the chunk. */
   claim: Claim
   segmentEvents: SegmentEvents
@@ -69,8 +69,7 @@ export function openPublication(
     const bytes = encrypt(renditionId, number, clear)
     // Each encrypted version has its own name, so that none is ever overwritten.
     const file = `${video.videoId}/${video.generation}/${renditionId}/${number}.${randomBytes(6).toString('hex')}.m4s`
-    await putBlob(deps.segments, file, bytes)
-    return { renditionId, number, file, sizeBytes: bytes.length, sha256: createHash('sha256').update(bytes).digest(), init }
+    return { renditionId, number, file, init, ...(await deps.segments.put(file, bytes)) }
   }
 
   async function publish(segments: readonly NewSegment[], finished?: VideoChunk): Promise<void> {
@@ -99,7 +98,7 @@ export function openPublication(
   }
 
   async function removeSegments(segments: readonly NewSegment[]): Promise<void> {
-    for (const segment of segments) await removeBlobs(deps.segments, segment.file)
+    for (const segment of segments) await deps.segments.remove(segment.file)
   }
 
   return {

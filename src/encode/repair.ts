@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { Logger } from 'pino'
 import type { Write } from '../db/write.ts'
-import { putBlob } from '../storage/folder.ts'
 import type { ChunkSink } from './chunk.ts'
 import { isCurrentRun, reopenChunk, type VideoChunk } from './chunk-store.ts'
 import {
@@ -55,7 +54,7 @@ export async function openRepair(deps: PublicationDeps & { log: Logger }, video:
     if (!segment) return
     const bytes = encrypt(renditionId, number, clear)
     if (!createHash('sha256').update(bytes).digest().equals(segment.sha256)) return
-    await putBlob(deps.segments, segment.file, bytes)
+    await deps.segments.put(segment.file, bytes)
     await recordIntact(segment)
   }
 

@@ -4,7 +4,7 @@ import { listGenerations } from '../catalogue/video-history-store.ts'
 import { findVideo } from '../catalogue/video-store.ts'
 import type { Db } from '../db/database.ts'
 import { Failure, videoNotFound } from '../errors.ts'
-import { findSealedSource } from './encode-deps.ts'
+import { findSource } from '../ingest/source-store.ts'
 import { isSourceGone, removeGenerationFiles } from './fail-video.ts'
 import { findGeneration, removeGeneration } from './generation-store.ts'
 import { insertNext, type RequestedDeps } from './next-generation.ts'
@@ -22,7 +22,7 @@ export async function retryVideo(
 ): Promise<void> {
   const video = await findVideo(deps.db, accountId, videoId)
   if (!video || video.deletedAtS !== null) throw videoNotFound()
-  if (!(await findSealedSource(deps, videoId)) || (await isSourceGone(deps, videoId)))
+  if (!(await findSource(deps.db, videoId))?.wrappedKey || (await isSourceGone(deps, videoId)))
     throw new Failure('conflict', 'The server has no file of this video. Upload or import it again.')
   if (!(await deps.hasRoom())) throw new Failure('unavailable', 'The disk of this server has no room for another encoding.')
   const removed = await deps.write(async (tx) => {

@@ -1,9 +1,6 @@
-import { existsSync } from 'node:fs'
 import { setStatusReason } from '../catalogue/status.ts'
-import { Failure } from '../errors.ts'
 import type { Claim } from '../jobs/claims.ts'
 import type { SealedSource } from '../sandbox/media-run.ts'
-import { isEmptyFolder } from '../storage/folder.ts'
 import { addPosters, type PosterDeps } from './add-posters.ts'
 import { encodeAudioChunk } from './audio-chunk.ts'
 import { type ChunkSink, encodeVideoChunk, MIN_LEAD_S, TOLERATED_FRAMES } from './chunk.ts'
@@ -19,7 +16,7 @@ import {
 } from './chunk-store.ts'
 import { findGenerationWithKey, findSealedSource } from './encode-deps.ts'
 import { encoderFingerprint } from './encoder.ts'
-import { type FailDeps, failVideo, isSourceIntact, segmentsLost, settleFailure } from './fail-video.ts'
+import { type FailDeps, failVideo, isSourceGone, isSourceIntact, segmentsLost, settleFailure } from './fail-video.ts'
 import { listPublishedNumbers } from './generation-store.ts'
 import { type ChunkEnd, InexactSeek, MediaFailure, truncationReason } from './media-failure.ts'
 import { type ReplaceDeps, startNextGeneration } from './next-generation.ts'
@@ -126,11 +123,12 @@ async function encodeExactly(run: Run, part: Part & { threads: 0 | 1 }, publicat
  * published is put back. When others remain, the video gets its next generation; without its source it fails.
  */
 async function repairChunk(run: Run): Promise<void> {
-  const { deps, chunk, video, source, signal } = run
+  const { deps, chunk, video, signal } = run
   const repair = await openRepair({ ...deps, claim: run.claim, segments: deps.folders.segments }, video, chunk)
-  const mayComeOutEqual = video.encoder === encoderFingerprint(deps.sandbox) && existsSync(source.path)
   try {
     await repair.keepIntact()
+    const mayComeOutEqual =
+      !repair.isDone() && video.encoder === encoderFingerprint(deps.sandbox) && !(await isSourceGone(deps, video.videoId))
     // The bytes are compared with the published ones, whatever the decoder reports.
     for (const leadS of LEADS_S) {
       if (repair.isDone() || !mayComeOutEqual) break
@@ -141,14 +139,9 @@ async function repairChunk(run: Run): Promise<void> {
     if (error instanceof StaleRunError) return
     if (!(error instanceof MediaFailure)) throw error
   }
-  if (await isEmptyFolder(deps.folders.sources)) throw sourcesMissing()
   if (await isSourceIntact(deps, video.videoId, signal))
     await startNextGeneration(deps, video, chunk, 'a damaged segment came out with other bytes')
   else await settleFailure(deps, video.videoId, segmentsLost(), (tx) => endRun(tx, chunk, 'failed'))
-}
-
-function sourcesMissing(): Failure {
-  return new Failure('unavailable', 'The folder of uploaded files is empty. Mount its disk, or restore it from a backup.')
 }
 
 /** What is left of a chunk after a crash: segments already published at its beginning remain. */

@@ -1,7 +1,6 @@
 import { createHash, hash } from 'node:crypto'
-import { type FileHandle, open, readFile } from 'node:fs/promises'
 import { setImmediate } from 'node:timers/promises'
-import { type BlobFolder, blobPath } from '../storage/folder.ts'
+import { BlobLost, type BlobStore, blocksOf, type OpenBlob } from '../storage/blob-store.ts'
 
 /** The path, size and hash that a segment's row has of its file. */
 export type ExpectedSegment = { file: string; sizeBytes: number; sha256: Buffer }
@@ -18,12 +17,11 @@ export type SegmentFault = {
 }
 
 /** What is wrong with a segment's file; undefined when it has the published bytes. */
-export async function findSegmentFault(segments: BlobFolder, expected: ExpectedSegment): Promise<SegmentFault | undefined> {
+export async function findSegmentFault(segments: BlobStore, expected: ExpectedSegment): Promise<SegmentFault | undefined> {
   try {
-    await using file = await open(blobPath(segments, expected.file))
-    const { size } = await file.stat()
-    if (size !== expected.sizeBytes) return wrongSize(size, expected.sizeBytes)
-    return (await hashFile(file)).equals(expected.sha256) ? undefined : OTHER_BYTES
+    await using blob = await segments.open(expected.file)
+    if (blob.sizeBytes !== expected.sizeBytes) return wrongSize(blob.sizeBytes, expected.sizeBytes)
+    return (await hashOpenBlob(blob)).equals(expected.sha256) ? undefined : OTHER_BYTES
   } catch (error) {
     return unreadable(error)
   }
@@ -31,11 +29,11 @@ export async function findSegmentFault(segments: BlobFolder, expected: ExpectedS
 
 /** The bytes of a segment's file, or what is wrong with them. */
 export async function readSegment(
-  segments: BlobFolder,
+  segments: BlobStore,
   expected: ExpectedSegment,
 ): Promise<{ bytes: Buffer } | { fault: SegmentFault }> {
   try {
-    const bytes = await readFile(blobPath(segments, expected.file))
+    const bytes = await segments.read(expected.file)
     if (bytes.length !== expected.sizeBytes) return { fault: wrongSize(bytes.length, expected.sizeBytes) }
     return (await hashBytes(bytes)).equals(expected.sha256) ? { bytes } : { fault: OTHER_BYTES }
   } catch (error) {
@@ -49,16 +47,14 @@ export function wrongSize(foundBytes: number, expectedBytes: number): SegmentFau
   return { problem: `its file has ${foundBytes} bytes instead of ${expectedBytes}`, mayHaveBeenSent: false }
 }
 
-/** What is wrong with a file that cannot be opened or read. @throws the error, when it is a failure of the host */
+/** What is wrong with a file that is lost. @throws the error, when it says nothing of the file */
 export function unreadable(error: unknown): SegmentFault {
-  const code = error instanceof Error && 'code' in error ? error.code : undefined
-  if (code === 'ENOENT') return { problem: 'its file is missing', mayHaveBeenSent: false }
-  if (code === 'EIO') return { problem: 'its file cannot be read from the disk (EIO)', mayHaveBeenSent: false }
+  if (error instanceof BlobLost) return { problem: error.message, mayHaveBeenSent: false }
   throw error
 }
 
-export function hashFile(file: FileHandle): Promise<Buffer> {
-  return hashChunks(file.createReadStream({ start: 0, highWaterMark: HASH_CHUNK_BYTES, autoClose: false }))
+export function hashOpenBlob(blob: OpenBlob): Promise<Buffer> {
+  return hashChunks(blocksOf(blob, HASH_CHUNK_BYTES))
 }
 
 /** Most segments in one call, which takes less than a millisecond. */

@@ -58,7 +58,7 @@ export function startEncoding(
       examine: (...source) => examineSource(inSandbox, ...source),
       finish: (...video) => finishVideo(inSandbox, ...video),
       encode: (...chunk) => runChunk(inSandbox, ...chunk),
-      isLost: (videoId) => isSourceGone(videoDeps, videoId),
+      isLost: (videoId) => isSourceGone(videoDeps, videoId).catch(() => false), // nothing is known of it while its disk is away
       fail: (videoId, error, signal) => failVideo(videoDeps, { videoId, error, signal }),
     }
   }

@@ -1,14 +1,14 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Reservation } from '../accounts/storage-quota.ts'
 import type { MasterKey } from '../crypto/master-key.ts'
-import { beginSealing, newSeal, resumeSealing, type Seal, type Sealing } from '../crypto/sealed-file.ts'
+import { newSeal, RESUMABLE_BYTES, type ResumableSealing, resumeSealing, type Seal, type Sealed } from '../crypto/sealed-file.ts'
 import { newId } from '../crypto/secret.ts'
 import type { Db } from '../db/database.ts'
 import type { ImportRow } from '../db/tables.ts'
 import { Failure } from '../errors.ts'
 import { guardedFetch, type OutboundResponse } from '../outbound/fetch.ts'
 import { describeUrl, type OutboundPolicy } from '../outbound/policy.ts'
-import { type BlobFolder, blobPath, openGrowingBlob, removeBlobAndEmptyFolders } from '../storage/folder.ts'
+import { BlobLost, type BlobStore } from '../storage/blob-store.ts'
 import { openImportUrl } from './import.ts'
 import { updateImport } from './import-store.ts'
 import { runMinorGc } from './minor-gc.ts'
@@ -19,7 +19,7 @@ export type FetchDeps = {
   write<T>(change: (tx: Db) => Promise<T>): Promise<T>
   masterKey: MasterKey
   outbound: OutboundPolicy
-  sources: BlobFolder
+  sources: BlobStore
   uploadMaxBytes: number
   /** Whether the disk has room for this many more bytes. */
   hasRoom(forBytes: number): Promise<boolean>
@@ -28,8 +28,8 @@ export type FetchDeps = {
 const IDLE_TIMEOUT_MS = 30_000
 /** A slower transfer is ended, so that it does not occupy a slot for hours. */
 const MIN_BYTES_PER_MINUTE = 64 * 1024
-/** After each of these the received bytes are made durable, and the disk space and the account's limit are checked; a multiple of the cipher's block. */
-const CHECKPOINT_BYTES = 8 * 2 ** 20
+/** After each of these the received bytes are made durable, and the disk space and the account's limit are checked. */
+const PART_BYTES = 8 * RESUMABLE_BYTES
 
 export function videoDeletedDuringImport(): Failure {
   return new Failure('not-found', 'The video was deleted while it was being fetched.')
@@ -49,7 +49,7 @@ export async function fetchImport(deps: FetchDeps, attempt: ImportAttempt, signa
   const { row, timeoutMs, reservation } = attempt
   const url = openImportUrl(deps.masterKey, row)
   const name = describeUrl(new URL(url))
-  const partial = await findPartial(deps, row, signal)
+  const partial = await findPartial(deps, row)
   const monitor = monitorSpeed(name)
   const request = {
     accountId: row.accountId,
@@ -68,7 +68,7 @@ export async function fetchImport(deps: FetchDeps, attempt: ImportAttempt, signa
       await reservation.reserve(declaredBytes + (isResumed ? partial.sealing.sizeBytes() : 0))
       await assertRoom(deps, declaredBytes, 'video')
       const file = isResumed ? partial : await startFile(deps, row, response)
-      return receive(deps, { ...attempt, name, file }, monitor.countBytes(response.bytes))
+      return receive(deps, { ...attempt, host: name, file }, monitor.countBytes(response.bytes))
     })
   } finally {
     monitor.stop()
@@ -78,20 +78,22 @@ export async function fetchImport(deps: FetchDeps, attempt: ImportAttempt, signa
 export type ImportAttempt = { row: ImportRow; timeoutMs: number; reservation: Pick<Reservation, 'reserve'> }
 
 /** A file that is being received. */
-type PartialFile = { path: string; seal: Seal; sealing: Sealing }
+type PartialFile = { name: string; seal: Seal; sealing: ResumableSealing }
 
-/** What an earlier attempt received, if it is intact on disk and the import can be resumed. */
-async function findPartial(
-  deps: FetchDeps,
-  row: ImportRow,
-  signal: AbortSignal,
-): Promise<(PartialFile & { etag: string }) | undefined> {
-  const { videoId, file, wrappedKey, iv, etag, receivedBytes, receivedSha256 } = row
-  if (!file || !wrappedKey || !iv || !etag || !receivedSha256) return undefined
+/** What an earlier attempt received, if it is still stored and the import can be resumed. */
+async function findPartial(deps: FetchDeps, row: ImportRow): Promise<(PartialFile & { etag: string }) | undefined> {
+  const { videoId, file: name, wrappedKey, iv, etag, receivedBytes: sizeBytes, receivedState: state } = row
+  if (!name || !wrappedKey || !iv || !etag || !state) return undefined
   const seal = openSourceSeal(deps, { videoId, wrappedKey, iv })
-  const known = { sizeBytes: receivedBytes, sha256: receivedSha256 }
-  const sealing = await resumeSealing(blobPath(deps.sources, file), seal, known, signal)
-  return sealing && { path: file, seal, sealing, etag }
+  const sealing = await resumeSealing(seal, { sizeBytes, state }).catch(() => undefined) // saved by a version with another hash
+  if (!sealing) return undefined
+  try {
+    await deps.sources.appendPart(name, sizeBytes, [])
+  } catch (error) {
+    if (error instanceof BlobLost) return undefined
+    throw error
+  }
+  return { name, seal, sealing, etag }
 }
 
 /** Whether the response continues where the last attempt ended. 200 means that the file has changed, or that ranges are not supported. */
@@ -110,64 +112,82 @@ async function acceptsRange(
 /** A new file with a new key, so that no two plaintexts share one. The row references it before it exists, so that no file is orphaned. */
 async function startFile(deps: FetchDeps, row: ImportRow, response: OutboundResponse): Promise<PartialFile> {
   const seal = newSeal()
-  const path = `${row.videoId}/${newId()}.sealed`
+  const name = `${row.videoId}/${newId()}.sealed`
   const newFile = {
-    file: path,
+    file: name,
     iv: seal.iv,
     etag: strongEtag(response.headers),
     receivedBytes: 0,
-    receivedSha256: null,
+    receivedState: null,
   }
   const isRecorded = await deps.write((tx) =>
     updateImport(tx, row.videoId, { ...newFile, wrappedKey: wrapSourceKey(deps, row.videoId, seal) }),
   )
   if (!isRecorded) throw videoDeletedDuringImport()
-  if (row.file) await removeBlobAndEmptyFolders(deps.sources, row.file)
-  return { path, seal, sealing: beginSealing(seal) }
+  if (row.file) await deps.sources.remove(row.file)
+  return { name, seal, sealing: await resumeSealing(seal) }
 }
 
+/** Receives the bytes of a response, part by part: the row counts each once it is durable. */
 async function receive(
   deps: FetchDeps,
-  { row, reservation, name, file: { path, seal, sealing } }: ImportAttempt & { name: string; file: PartialFile },
+  { row, reservation, host, file: { name, seal, sealing } }: ImportAttempt & { host: string; file: PartialFile },
   bytes: AsyncIterable<Buffer>,
 ): Promise<ReceivedSource> {
-  await using blob = await openGrowingBlob(deps.sources, path)
-  await blob.truncate(sealing.sizeBytes())
-  for await (const piece of splitAtCheckpoints(bytes, sealing.sizeBytes())) {
-    if (sealing.sizeBytes() === 0) assertNotText(name, piece)
-    await blob.writeFile(sealing.add(piece))
-    if (sealing.sizeBytes() > deps.uploadMaxBytes)
-      throw new Failure('too-large', `${name} was not fetched: it is longer than ${deps.uploadMaxBytes} bytes.`)
-    if (sealing.sizeBytes() % CHECKPOINT_BYTES > 0) continue
-    await blob.sync()
-    await saveProgress(deps, row, sealing)
-    await assertRoom(deps, 0, 'video')
-    await reservation.reserve(sealing.sizeBytes())
-    runMinorGc()
+  const pieces = splitIntoParts(bytes, sealing.sizeBytes())
+  const received: { sealed?: Sealed } = {}
+
+  async function* sealPart(): AsyncGenerator<Buffer> {
+    do {
+      const { value: piece } = await pieces.next()
+      if (!piece) return yield await endFile()
+      if (sealing.sizeBytes() === 0) assertNotText(host, piece)
+      yield sealing.add(piece)
+      if (sealing.sizeBytes() > deps.uploadMaxBytes)
+        throw new Failure('too-large', `${host} was not fetched: it is longer than ${deps.uploadMaxBytes} bytes.`)
+    } while (sealing.sizeBytes() % PART_BYTES > 0)
   }
-  if (sealing.sizeBytes() === 0) throw new Failure('unsupported', `${name} returned an empty file.`)
-  await reservation.reserve(sealing.sizeBytes())
-  const { last, ...sealed } = sealing.end()
-  await blob.writeFile(last)
-  await blob.sync()
-  return { ...sealed, file: path, seal }
+
+  async function endFile(): Promise<Buffer> {
+    if (sealing.sizeBytes() === 0) throw new Failure('unsupported', `${host} returned an empty file.`)
+    await reservation.reserve(sealing.sizeBytes())
+    const { last, ...sealed } = sealing.end()
+    received.sealed = sealed
+    return last
+  }
+
+  try {
+    for (let countedBytes = sealing.sizeBytes(); ; ) {
+      countedBytes = await deps.sources.appendPart(name, countedBytes, sealPart())
+      if (received.sealed) {
+        await deps.sources.finish(name, countedBytes)
+        return { ...received.sealed, file: name, seal }
+      }
+      await saveProgress(deps, row, sealing)
+      await assertRoom(deps, 0, 'video')
+      await reservation.reserve(sealing.sizeBytes())
+      runMinorGc()
+    }
+  } finally {
+    await pieces.return(undefined)
+  }
 }
 
 /** An attempt that gets further than any before does not count as a failed one. */
-async function saveProgress(deps: FetchDeps, row: ImportRow, sealing: Sealing): Promise<void> {
+async function saveProgress(deps: FetchDeps, row: ImportRow, sealing: ResumableSealing): Promise<void> {
   const receivedBytes = sealing.sizeBytes()
-  const received = { receivedBytes, receivedSha256: sealing.sha256() }
+  const received = { receivedBytes, receivedState: sealing.save() }
   const isProgress = receivedBytes > row.maxReceivedBytes
   const changes = isProgress ? { ...received, maxReceivedBytes: receivedBytes, attempts: 0 } : received
   if (!(await deps.write((tx) => updateImport(tx, row.videoId, changes)))) throw videoDeletedDuringImport()
 }
 
-/** Splits so that no piece extends over a checkpoint: there the cipher has no incomplete block buffered. */
-async function* splitAtCheckpoints(bytes: AsyncIterable<Buffer>, fromBytes: number): AsyncGenerator<Buffer> {
+/** Splits so that no piece extends over the end of a part. */
+async function* splitIntoParts(bytes: AsyncIterable<Buffer>, fromBytes: number): AsyncGenerator<Buffer, undefined> {
   let offset = fromBytes
   for await (const chunk of bytes) {
     for (let remaining = chunk; remaining.length > 0; ) {
-      const piece = remaining.subarray(0, CHECKPOINT_BYTES - (offset % CHECKPOINT_BYTES))
+      const piece = remaining.subarray(0, PART_BYTES - (offset % PART_BYTES))
       yield piece
       offset += piece.length
       remaining = remaining.subarray(piece.length)

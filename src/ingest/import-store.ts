@@ -122,7 +122,7 @@ export async function resumeImports(tx: Db): Promise<void> {
 
 /** Keeps a failed import with its URL, without what it received, for `resumeHeldImport`. False: the video was deleted. */
 export async function holdImport(tx: Db, videoId: string): Promise<boolean> {
-  const withoutFile = { file: null, wrappedKey: null, iv: null, etag: null, receivedBytes: 0, receivedSha256: null }
+  const withoutFile = { file: null, wrappedKey: null, iv: null, etag: null, receivedBytes: 0, receivedState: null }
   const notTried = { attempts: 0, maxReceivedBytes: 0, endsAtS: null }
   return updateImport(tx, videoId, { ...withoutFile, ...notTried, nextAttemptAtS: NEVER_S })
 }

@@ -10,7 +10,6 @@ import { Failure, hostFailure } from '../errors.ts'
 import type { Claim, Claims } from '../jobs/claims.ts'
 import { type Dispatcher, type Job, startDispatcher } from '../jobs/dispatcher.ts'
 import { createRoundRobin } from '../jobs/round-robin.ts'
-import { removeBlobAndEmptyFolders, removeBlobs } from '../storage/folder.ts'
 import { type FetchDeps, fetchImport, videoDeletedDuringImport } from './import-fetch.ts'
 import {
   beginImportAttempt,
@@ -137,7 +136,7 @@ function createImportClaim(deps: ImportSchedulerDeps) {
   async function settle(videoId: string, claim: Claim, error: unknown, signal: AbortSignal): Promise<void> {
     const row = await findImport(deps.db, videoId)
     if (!row && (await findSource(deps.db, videoId))) return deps.onSourceReceived(videoId) // it was committed, though the outcome was unknown
-    if (!row) return removeBlobs(deps.sources, videoId) // deleted in the meantime: remove what was received
+    if (!row) return deps.sources.removeAll(videoId) // deleted in the meantime: remove what was received
     if (signal.aborted) return postpone(row, claim, { delayS: 0, attempts: row.attempts - 1 }) // the server is stopping
     const ownFailure = error instanceof NoRoom ? error : hostFailure(error)
     const isUnexpected = !ownFailure && !(error instanceof Failure)
@@ -172,7 +171,7 @@ function createImportClaim(deps: ImportSchedulerDeps) {
       return true
     })
     if (hasFailed === undefined) return // taken over
-    if (file) await removeBlobAndEmptyFolders(deps.sources, file)
+    if (file) await deps.sources.remove(file)
     if (hasFailed) deps.log.info({ videoId, status, reason: problem.message }, 'video: failed')
   }
 

@@ -7,13 +7,13 @@ import { newSeal, type Seal, type Sealed, SealingStream } from '../crypto/sealed
 import { newId } from '../crypto/secret.ts'
 import type { Db } from '../db/database.ts'
 import { Failure } from '../errors.ts'
-import { type BlobFolder, putBlobStream, removeBlobAndEmptyFolders } from '../storage/folder.ts'
+import type { BlobStore } from '../storage/blob-store.ts'
 import { runMinorGc } from './minor-gc.ts'
 import { insertSource, type SourceRow } from './source-store.ts'
 import type { PolicyDeps } from './upload-policy.ts'
 
 export type SourceDeps = PolicyDeps & {
-  sources: BlobFolder
+  sources: BlobStore
   uploadMaxBytes: number
   /** Whether the disk has room for this many more bytes. */
   hasRoom(forBytes: number): Promise<boolean>
@@ -39,7 +39,7 @@ export async function receiveSource(
   const seal = newSeal()
   const sealing = new SealingStream(seal)
   const file = `${videoId}/${newId()}.sealed`
-  await putBlobStream(deps.sources, file, [Readable.from(checkLimits(deps, bytes, reservation)), sealing])
+  await deps.sources.putStream(file, [Readable.from(checkLimits(deps, bytes, reservation)), sealing])
   return { ...sealing.sealed, file, seal }
 }
 
@@ -103,7 +103,7 @@ export async function insertReceivedSource(
 
 /** Removes a received source that no row will reference. */
 export async function discardSource({ sources }: Pick<SourceDeps, 'sources'>, source: ReceivedSource): Promise<void> {
-  await removeBlobAndEmptyFolders(sources, source.file)
+  await sources.remove(source.file)
 }
 
 /** The key and IV that decrypt a source. */

@@ -51,7 +51,7 @@ export type BackgroundWork = {
 
 /** Starts encoding, imports, MP4 exports, the removal of deleted videos, and webhooks. @param opened stops them */
 export async function startBackgroundWork(
-  { db, slowQueryDb, write, truncateWal, masterKey, folders, nowS, wallNowS, sandbox, outbound, ...foundation }: Foundation,
+  { db, slowQueryDb, write, truncateWal, masterKey, folders, tmp, nowS, wallNowS, sandbox, outbound, ...foundation }: Foundation,
   { config, sessions, saveUsage, forgetSegment, log }: BackgroundWorkDeps,
   opened: AsyncDisposableStack,
 ): Promise<BackgroundWork> {
@@ -66,7 +66,7 @@ export async function startBackgroundWork(
   opened.defer(() => claims.stop())
   const encoding = startEncoding(
     {
-      ...{ db, slowQueryDb, write, nowS, wallNowS, masterKey, sandbox, folders, sessions, claims, forgetSegment, log },
+      ...{ db, slowQueryDb, write, nowS, wallNowS, masterKey, sandbox, folders, tmp, sessions, claims, forgetSegment, log },
       slots: encoders ?? availableParallelism(),
       databaseLost: foundation.ownership.lost,
       hasRoom: () => hasRoom(0),

@@ -3,8 +3,8 @@ import type { Config } from '../config/config.ts'
 import { dataPaths } from '../config/data-paths.ts'
 import { isDatabaseFull } from '../db/sqlite/commit.ts'
 import { Failure, isDiskFull } from '../errors.ts'
-import { syncNames } from '../storage/folder.ts'
 import { type FolderLock, isFolderLocked, isNoLock, takeFolderLock } from '../storage/folder-lock.ts'
+import { syncNames } from '../storage/sync.ts'
 import { assertEntriesUsable } from './data-folder.ts'
 
 /**

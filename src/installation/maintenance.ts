@@ -17,7 +17,7 @@ import { deleteExpiredUploads } from '../ingest/expired-uploads.ts'
 import { listReferencedSources, SOURCE_BLOB_NAME } from '../ingest/source-store.ts'
 import { prunePlayback } from '../playback/prune.ts'
 import { type BanPruneDeps, pruneBans } from '../rate-limits/bans.ts'
-import { createOrphanSweep, createUnfinishedSweep, fileSystemNowS } from '../storage/orphan-sweep.ts'
+import { createOrphanSweep, ORPHANS_KEPT_S } from '../storage/orphan-sweep.ts'
 import { refillReserve } from '../storage/reserve.ts'
 import { measureStorage } from '../usage/storage.ts'
 import { pruneUsage, type Usage } from '../usage/usage.ts'
@@ -126,10 +126,10 @@ function createSweeps({ db, folders, nowS, log }: MaintenanceDeps): (() => Promi
     segments: createOrphanSweep(folders.segments, SEGMENT_BLOB, (names) => listReferencedSegments(db, names)),
     posters: createOrphanSweep(folders.posters, FILE_BLOB_NAME, (names) => listReferencedFileBlobs(db, names)),
     files: createOrphanSweep(folders.files, FILE_BLOB_NAME, (names) => listReferencedFileBlobs(db, names)),
-    tmp: createUnfinishedSweep(folders.sources),
+    tmp: (atS: number) => folders.sources.removeUnfinished(atS - ORPHANS_KEPT_S),
   }
   return Object.entries(sweeps).map(([folder, sweep]) => async () => {
-    const removed = await sweep(Math.min(nowS(), fileSystemNowS(folders.sources)), SWEPT_NAMES)
+    const removed = await sweep(Math.min(nowS(), await folders.sources.nowS()), SWEPT_NAMES)
     if (removed > 0) log.info({ folder, removed }, 'maintenance: orphaned files removed')
   })
 }

@@ -5,7 +5,7 @@ import { assertNotOlderThanMark, findHighWaterMark, readHighWaterMark, saveHighW
 import type { MovedTable, MoveListener } from '../db/move/move.ts'
 import { sqliteLocation } from '../db/sqlite/database.ts'
 import { Failure } from '../errors.ts'
-import { syncInPlace, syncNames } from '../storage/folder.ts'
+import { syncInPlace, syncNames } from '../storage/sync.ts'
 import { MASTER_KEY_ID } from './master-key-id.ts'
 
 export type MovedInstallation = {

@@ -24,6 +24,8 @@ export type Foundation = Pick<Database, 'db' | 'slowQueryDb' | 'write' | 'trunca
     /** Whether this start made the master key. */
     masterKeyIsNew: boolean
     folders: VideoFolders
+    /** Where files are made that are not finished. */
+    tmp: string
     ownership: DatabaseOwnership
     restoredCopy: RestoredCopy
     sandbox: Sandbox
@@ -84,6 +86,7 @@ export async function openFoundation(
     hasUnneededKey,
     masterKeyIsNew,
     folders,
+    tmp,
     ownership,
     restoredCopy,
     sandbox,

@@ -1,17 +1,30 @@
+import type { VideoFolders } from '../catalogue/deletion.ts'
 import type { Config } from '../config/config.ts'
 import { dataPaths } from '../config/data-paths.ts'
 import { createMasterKey, removeUnfinishedKey } from '../crypto/master-key.ts'
-import { type BlobFolder, openBlobFolder, removeUnfinished } from '../storage/folder.ts'
+import { blobFolder, emptyFolder, openBlobFolder } from '../storage/folder.ts'
 import { type DatabaseWithMark, openDatabase } from './database.ts'
 import { assertNoDataWithoutKey, type BoundMasterKey, bindMasterKey, readMasterKey } from './master-key.ts'
 
 /** An open data folder: its database, its files, and the master key that belongs to it. */
 export type Installation = DatabaseWithMark &
   BoundMasterKey & {
-    folders: { sources: BlobFolder; segments: BlobFolder; posters: BlobFolder; files: BlobFolder }
+    folders: VideoFolders
     /** Whether the master key was created just now. */
     masterKeyIsNew: boolean
   }
+
+/** The files of videos, for a process that only reads them. */
+export function storedFiles({ dataDir }: Config): VideoFolders {
+  const { tmp, ...paths } = dataPaths(dataDir)
+  const folder = (root: string) => blobFolder(root, tmp)
+  return {
+    sources: folder(paths.sources),
+    segments: folder(paths.segments),
+    posters: folder(paths.posters),
+    files: folder(paths.files),
+  }
+}
 
 /**
  * Opens the data folder, and creates what is missing in an empty one. The caller holds its lock.
@@ -32,7 +45,7 @@ export async function openInstallation(config: Config, onDiskFull?: () => void):
       posters: await openBlobFolder(paths.posters, paths.tmp, onDiskFull),
       files: await openBlobFolder(paths.files, paths.tmp, onDiskFull),
     }
-    await removeUnfinished(folders.sources)
+    await emptyFolder(paths.tmp)
     return { ...database, ...bound, folders, masterKeyIsNew: !existingKey }
   } catch (error) {
     await database.close()

@@ -1,4 +1,3 @@
-import { access, constants } from 'node:fs/promises'
 import { sql } from 'kysely'
 import type { Logger } from 'pino'
 import { DatabaseInUse, logLevelFor } from '../errors.ts'
@@ -57,7 +56,7 @@ export function watchReadiness(
   const storage = watchCheck(log, 'storage', {
     everyMs: QUICK_MS,
     async run() {
-      for (const folder of Object.values(folders)) await access(folder.root, constants.R_OK | constants.W_OK)
+      for (const folder of Object.values(folders)) await folder.check()
       return 'ok'
     },
   })

@@ -23,8 +23,8 @@ import {
 } from '../db/sqlite/snapshot.ts'
 import { reportDamage } from '../encode/repair.ts'
 import { Failure, isDiskFull } from '../errors.ts'
-import { checkHash, copyFile, hashFile } from '../storage/copy.ts'
-import { blobPath, syncInPlace, syncNames } from '../storage/folder.ts'
+import { checkHash, copyFile, createBlobCopier, hashFile } from '../storage/copy.ts'
+import { syncInPlace, syncNames } from '../storage/sync.ts'
 import { RESTORED_COPY } from '../webhooks/restored-copy.ts'
 import { type Backup, listBackups, type UnusableBackup } from './backup/backup-folder.ts'
 import { forEachAtOnce } from './backup/for-each-at-once.ts'
@@ -186,24 +186,23 @@ async function restoreMedia(
   { progress, signal }: RestoreListener,
 ): Promise<Set<string>> {
   const [from, to] = [mediaOfBackups(folder), mediaOfInstallation(config)]
-  for (const kind of MEDIA_FOLDERS) mkdirSync(to[kind].root, { recursive: true, mode: 0o700 })
+  for (const kind of MEDIA_FOLDERS) mkdirSync(to[kind], { recursive: true, mode: 0o700 })
   const totalBytes = Math.max(1, backup.manifest.files.sizeBytes)
   let doneBytes = 0
-  const changedFolders = new Set<string>()
+  const copier = createBlobCopier(from, to)
   const unread = new Set<string>()
   const throttle = createThrottle(checkBytesPerS ?? Number.POSITIVE_INFINITY)
 
-  async function restore({ folder: kind, name, sizeBytes, sha256 }: ListedFile): Promise<void> {
+  async function restore(file: ListedFile): Promise<void> {
+    const { folder: kind, name, sizeBytes, sha256 } = file
     signal.throwIfAborted()
-    const [source, target] = [blobPath(from[kind], name), blobPath(to[kind], name)]
-    const isThere = (await hashFile(target))?.equals(sha256) ?? false // by a restore that was interrupted
-    if (!isThere && !(await copyFile(source, target, checkHash(sha256)))) {
-      await rm(target, { force: true })
-      if (strict) throw damaged(backup, source)
+    const isThere = (await copier.hashCopy(file))?.equals(sha256) ?? false // by a restore that was interrupted
+    if (!isThere && !(await copier.copy(file, checkHash(sha256)))) {
+      await copier.removeCopy(file)
+      if (strict) throw damaged(backup, join(from[kind], name))
       unread.add(`${kind}/${name}`)
     }
-    if (checkBytesPerS === undefined) changedFolders.add(dirname(target))
-    else await rm(target, { force: true })
+    if (checkBytesPerS !== undefined) await copier.removeCopy(file)
     doneBytes += sizeBytes
     progress('media', doneBytes / totalBytes)
     await throttle(sizeBytes, signal)
@@ -211,10 +210,7 @@ async function restoreMedia(
 
   using list = openFileList(backup.listFile)
   await forEachAtOnce(list.files(), checkBytesPerS === undefined ? COPIES : 1, restore)
-  for (const path of changedFolders) {
-    syncInPlace(path)
-    syncInPlace(dirname(path))
-  }
+  if (checkBytesPerS === undefined) copier.syncNames()
   return unread
 }
 
@@ -406,7 +402,7 @@ async function prepareRows(path: string, { isCopy }: { isCopy: boolean }): Promi
     await sql`delete from stream_slot`.execute(tx)
     // The file of an unfinished import grows, so it is in no backup: the import starts again.
     await sql`update import set file = null, wrapped_key = null, iv = null, etag = null, received_bytes = 0,
-        received_sha256 = null, max_received_bytes = 0`.execute(tx)
+        max_received_bytes = 0`.execute(tx)
   })
   makeSingleFile(path)
 }

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import os from 'node:os'
 import path from 'node:path'
-import type { MediaRun, SealedSource } from './media-run.ts'
+import type { MediaRun } from './media-run.ts'
 import type { Tools } from './tools.ts'
 
 // How a run is called: what ffmpeg may open, and what it may reach and use.
@@ -24,15 +24,15 @@ export type SandboxTools = { tools: Tools; bubblewrap?: boolean; visible?: reado
 /** A run as the sandbox sees it: a program, the file that it may open, its limits and its arguments. */
 export type SandboxedCall = Pick<MediaRun, 'pipes' | 'limits'> & {
   tool: MediaRun['tool'] | 'prlimit'
-  source?: SealedSource
+  file?: string
   args: readonly string[]
 }
 
-export function mediaArgs({ bubblewrap }: SandboxTools, run: MediaRun): string[] {
+export function mediaArgs({ bubblewrap }: SandboxTools, run: MediaRun, sourceFile: string): string[] {
   const { tool, media = 'video', source, isPiped, inputArgs = [], outputArgs } = run
   const decryption = isPiped ? [] : ['-decryption_key', source.keyHex, '-decryption_iv', source.ivHex]
   // Demuxers that seek to the end (MXF, FLV) need the true end: `crypto` includes the padding.
-  const file = `subfile,,start,0,end,${source.sizeBytes},,:crypto:${bubblewrap ? '/in' : path.resolve(source.path)}`
+  const file = `subfile,,start,0,end,${source.sizeBytes},,:crypto:${bubblewrap ? '/in' : path.resolve(sourceFile)}`
   return [
     // Damage is judged by the output, not by the share of failed packets: some files have thousands of empty ones.
     ...(tool === 'ffmpeg' ? ['-nostdin', '-max_error_rate', '1'] : []),
@@ -48,7 +48,7 @@ export function filterPipe({ pipes = [] }: Pick<MediaRun, 'pipes'>): number {
 }
 
 export function sandboxedArgs({ tools, bubblewrap, visible = [] }: SandboxTools, run: SandboxedCall): string[] {
-  const { tool, source, limits, args } = run
+  const { tool, file, limits, args } = run
   const memoryBytes = limits.memoryBytes ?? MEMORY_BYTES
   // No file may grow by a byte: outputs are pipes.
   const limited = ['--fsize=0', '--core=0', `--as=${memoryBytes}`, `--cpu=${Math.ceil(limits.cpuS)}`, '--']
@@ -61,7 +61,7 @@ export function sandboxedArgs({ tools, bubblewrap, visible = [] }: SandboxTools,
     ...['--ro-bind-try', '/etc/ld.so.cache', '/etc/ld.so.cache', '--ro-bind', tools.prlimit, tools.prlimit],
     // No /proc: ffmpeg does not need it, and a container may not mount one.
     ...['--dev', '/dev', '--tmpfs', '/tmp', '--chdir', '/tmp', '--ro-bind', tools[tool], tools[tool]],
-    ...(source ? ['--ro-bind', path.resolve(source.path), '/in'] : []),
+    ...(file ? ['--ro-bind', path.resolve(file), '/in'] : []),
     // Set inside: outside, all processes of this user would count.
     ...[tools.prlimit, `--nproc=${maxThreads()}`, '--', tools[tool], ...args],
   ]

@@ -3,7 +3,8 @@ import type { Readable } from 'node:stream'
 
 /** A source as it is stored: AES-128-CBC. ffmpeg decrypts it while reading, with seeks, so that no decrypted copy is needed. */
 export type SealedSource = {
-  path: string
+  /** Gives the path of the stored file, valid until `use` resolves. */
+  withLocalCopy<T>(use: (path: string) => Promise<T>): Promise<T>
   keyHex: string
   ivHex: string
   /** Of the upload, without the padding. */

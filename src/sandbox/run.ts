@@ -1,6 +1,5 @@
 import { createDecipheriv } from 'node:crypto'
-import { constants, createReadStream } from 'node:fs'
-import { access } from 'node:fs/promises'
+import { createReadStream } from 'node:fs'
 import type { Readable } from 'node:stream'
 import { Failure } from '../errors.ts'
 import { mediaArgs } from './arguments.ts'
@@ -11,20 +10,22 @@ import type { MediaEnd, MediaRun, SealedSource } from './media-run.ts'
 /**
  * Runs ffmpeg or ffprobe on a hostile file: no network, no environment, nothing readable but its libraries and the source, nothing
  * writable, no other process, limited memory and time. Resolves when the child has exited and every reader is done.
- * @throws the signal's reason when aborted, what a reader threw, or an error with the code of why it did not start. An exit code is a
+ * @throws the signal's reason when aborted, what opening the source or a reader threw, or an error with the code of why it did not start. An exit code is a
  *   result, not an error. Failure `unavailable` where bubblewrap does not start, unless it never did and may be missing
  * @see docs of bubblewrap and prlimit for the flags; each was tried with its attack in test/encode/sandbox.test.ts
  */
 export async function runMedia(sandbox: Sandbox, run: MediaRun): Promise<MediaEnd> {
   run.signal?.throwIfAborted()
-  await access(run.source.path, constants.R_OK)
+  return run.source.withLocalCopy((file) => runOnFile(sandbox, run, file))
+}
+
+async function runOnFile(sandbox: Sandbox, run: MediaRun, file: string): Promise<MediaEnd> {
   if (!(await isEncodingAllowed(sandbox))) throw new Failure('unavailable', NOT_OPENED)
-  const args = mediaArgs(sandbox, run)
-  if (!run.isPiped) return throwIfSandboxFailed(await runSandboxed(sandbox, { ...run, args }))
-  const { source, ...piped } = run
-  const sealed = createReadStream(source.path, { highWaterMark: 2 ** 20 })
+  const args = mediaArgs(sandbox, run, file)
+  if (!run.isPiped) return throwIfSandboxFailed(await runSandboxed(sandbox, { ...run, file, args }))
+  const sealed = createReadStream(file, { highWaterMark: 2 ** 20 })
   try {
-    const end = await runSandboxed(sandbox, { ...piped, stdin: decrypt(sealed, source), args })
+    const end = await runSandboxed(sandbox, { ...run, stdin: decrypt(sealed, run.source), args })
     if (sealed.errored) throw sealed.errored
     return throwIfSandboxFailed(end)
   } finally {

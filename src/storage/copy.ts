@@ -1,8 +1,12 @@
 import { createHash } from 'node:crypto'
+import type { Stats } from 'node:fs'
 import { link, lstat, mkdir, open, rename, rm } from 'node:fs/promises'
 import { dirname } from 'node:path'
+import { blobPath } from './blob-path.ts'
+import { BlobLost, type BlobStore, blocksOf } from './blob-store.ts'
+import { syncInPlace } from './sync.ts'
 
-// Copies of published files, which never change: a backup's, and those of a restored installation.
+// Published blobs and files, which never change: whether they are intact, and copies of them for a backup or a restored installation.
 
 const BLOCK_BYTES = 2 ** 20
 
@@ -24,18 +28,63 @@ export function checkHash(expected: Buffer): FileCheck {
 }
 
 /**
- * The SHA-256 of a file; undefined when it does not exist, cannot be read, or is not intact.
+ * The SHA-256 of a blob; undefined when it is lost, or not intact.
  * @param pace is awaited after each part that was read
  */
-export async function hashFile(
-  path: string,
+export async function hashBlob(
+  store: BlobStore,
+  name: string,
   check = NO_CHECK,
-  pace: (sizeBytes: number) => Promise<void> = async () => undefined,
+  pace: (sizeBytes: number) => Promise<void>,
 ): Promise<Buffer | undefined> {
-  const sha256 = await readWhole(path, async (bytes) => {
-    check.add(bytes)
-    await pace(bytes.length)
-  })
+  const hash = createHash('sha256')
+  try {
+    await using blob = await store.open(name)
+    for await (const bytes of blocksOf(blob)) {
+      hash.update(bytes)
+      check.add(bytes)
+      await pace(bytes.length)
+    }
+  } catch (error) {
+    if (error instanceof BlobLost) return undefined
+    throw error
+  }
+  const sha256 = hash.digest()
+  return check.isIntact(sha256) ? sha256 : undefined
+}
+
+type Blob<Kind> = { folder: Kind; name: string }
+
+/** Copies blobs between folders, several at a time. @param from and @param to their roots */
+export function createBlobCopier<Kind extends string>(from: Readonly<Record<Kind, string>>, to: Readonly<Record<Kind, string>>) {
+  const changedFolders = new Set<string>()
+  const pathIn = (roots: Readonly<Record<Kind, string>>, { folder, name }: Blob<Kind>) => blobPath(roots[folder], name)
+  /** Whose name is to be made durable. */
+  function pathOfCopy(blob: Blob<Kind>): string {
+    const path = pathIn(to, blob)
+    for (let at = dirname(path); !changedFolders.has(at); at = dirname(at)) {
+      changedFolders.add(at)
+      if (at === dirname(to[blob.folder])) break
+    }
+    return path
+  }
+  return {
+    statSource: (blob: Blob<Kind>) => statFile(pathIn(from, blob)),
+    statCopy: (blob: Blob<Kind>) => statFile(pathIn(to, blob)),
+    hashSource: (blob: Blob<Kind>, check?: FileCheck) => hashFile(pathIn(from, blob), check),
+    /** Also of a run that was interrupted before the copy's name was durable. */
+    hashCopy: (blob: Blob<Kind>, check?: FileCheck) => hashFile(pathOfCopy(blob), check),
+    copy: (blob: Blob<Kind>, check?: FileCheck) => copyFile(pathIn(from, blob), pathOfCopy(blob), check),
+    link: (blob: Blob<Kind>) => linkFile(pathIn(from, blob), pathOfCopy(blob)),
+    removeCopy: (blob: Blob<Kind>) => rm(pathIn(to, blob), { force: true }),
+    /** The names of all copies that were hashed or made are durable after it. */
+    syncNames: () => changedFolders.forEach(syncInPlace),
+  }
+}
+
+/** The SHA-256 of a file; undefined when it does not exist, cannot be read from the disk, or is not intact. */
+export async function hashFile(path: string, check = NO_CHECK): Promise<Buffer | undefined> {
+  const sha256 = await readWhole(path, async (bytes) => check.add(bytes))
   return sha256 && check.isIntact(sha256) ? sha256 : undefined
 }
 
@@ -83,7 +132,7 @@ async function readWhole(path: string, use: (bytes: Buffer) => Promise<void>): P
  * Gives a file a second name, in place of whatever has that name.
  * @returns `unsupported` when the names are on two file systems, or the file system has no hard links
  */
-export async function linkFile(from: string, to: string): Promise<'linked' | 'missing' | 'unsupported'> {
+async function linkFile(from: string, to: string): Promise<'linked' | 'missing' | 'unsupported'> {
   const unfinished = `${to}${UNFINISHED}`
   await mkdir(dirname(to), { recursive: true, mode: 0o700 })
   await rm(unfinished, { force: true })
@@ -101,7 +150,7 @@ export async function linkFile(from: string, to: string): Promise<'linked' | 'mi
 }
 
 /** Undefined when there is no such file. */
-export async function statFile(path: string) {
+async function statFile(path: string): Promise<Stats | undefined> {
   return lstat(path).catch(ignoreMissing)
 }
 

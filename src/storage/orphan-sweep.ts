@@ -1,11 +1,7 @@
-import { randomBytes } from 'node:crypto'
-import { closeSync, type Dirent, fstatSync, openSync, unlinkSync } from 'node:fs'
-import { lstat, opendir } from 'node:fs/promises'
-import { join } from 'node:path'
-import { type BlobFolder, removeBlobAndEmptyFolders } from './folder.ts'
+import type { BlobStore } from './blob-store.ts'
 
 /** How long a blob without a row is kept: its row may be about to be committed. */
-const KEPT_S = 24 * 3600
+export const ORPHANS_KEPT_S = 24 * 3600
 /** Names in one query. */
 const NAMES_PER_QUERY = 200
 
@@ -13,25 +9,24 @@ const NAMES_PER_QUERY = 200
 export type FindReferenced = (names: readonly string[]) => Promise<ReadonlySet<string>>
 
 /**
- * Removes what a crash left: blobs that no row names and that are older than a day. A folder of any size is walked in constant memory,
- * a part of it in each run; files with other names are left alone.
- * @param pattern of the blobs' names in this folder
+ * Removes what a crash left: blobs that no row names and that are older than a day. A store of any size is listed in constant memory,
+ * a part of it in each run; blobs with other names are left alone.
+ * @param pattern of the blobs' names in this store
  * @returns one run: looks at `maxNames` names, from where the last run stopped, and resolves with how many blobs it removed
  */
-export function createOrphanSweep(folder: BlobFolder, pattern: RegExp, findReferenced: FindReferenced) {
-  let walk = batches(folder)
+export function createOrphanSweep(store: BlobStore, pattern: RegExp, findReferenced: FindReferenced) {
+  let last = ''
 
   return async function sweep(nowS: number, maxNames: number): Promise<number> {
     let removed = 0
-    for (let seen = 0; seen < maxNames; ) {
-      const { value: names, done } = await walk.next()
-      if (done || !names) {
-        walk = batches(folder)
-        return removed
-      }
-      seen += names.length
+    let seen = 0
+    for await (const names of inBatches(store.list('', last))) {
       removed += await removeUnreferenced(names, nowS)
+      last = names.at(-1) ?? ''
+      seen += names.length
+      if (seen >= maxNames) return removed
     }
+    last = ''
     return removed
   }
 
@@ -41,64 +36,27 @@ export function createOrphanSweep(folder: BlobFolder, pattern: RegExp, findRefer
     const referenced = await findReferenced(candidates)
     let removed = 0
     for (const name of candidates) {
-      if (referenced.has(name) || !(await isOld(join(folder.root, name), nowS))) continue
-      await removeBlobAndEmptyFolders(folder, name)
+      if (referenced.has(name) || !(await isOld(name, nowS))) continue
+      await store.remove(name)
       removed += 1
     }
     return removed
   }
-}
 
-/** Removes unfinished blobs that were not written to for a day. Running uploads and encodes write to theirs all the time. */
-export function createUnfinishedSweep({ tmp }: BlobFolder) {
-  return createOrphanSweep({ root: tmp, tmp }, /^[0-9a-f]{32}$/, async () => new Set())
-}
-
-/** How the names of files begin that exist for a moment to read the file system's clock: they are no unfinished blobs. */
-export const CLOCK_PROBE = 'clock-'
-
-/** The time by the file system's clock, which may differ from this machine's: a file's age is measured by it. */
-export function fileSystemNowS({ tmp }: BlobFolder): number {
-  const probe = join(tmp, `${CLOCK_PROBE}${randomBytes(16).toString('hex')}`)
-  const file = openSync(probe, 'wx')
-  try {
-    unlinkSync(probe)
-    return fstatSync(file).mtimeMs / 1000
-  } finally {
-    closeSync(file)
+  /** By its last change. A clock that went back makes a blob look younger than it is, never older. */
+  async function isOld(name: string, nowS: number): Promise<boolean> {
+    const found = await store.stat(name).catch(() => undefined) // the last one may be gone meanwhile
+    return found !== undefined && found.changedAtS < nowS - ORPHANS_KEPT_S
   }
 }
 
-/** By its last change. A clock that went back makes a file look younger than it is, never older. */
-async function isOld(path: string, nowS: number): Promise<boolean> {
-  const found = await lstat(path).catch(() => undefined) // gone meanwhile
-  return found !== undefined && found.mtimeMs / 1000 < nowS - KEPT_S
-}
-
-async function* batches(folder: BlobFolder): AsyncGenerator<string[]> {
+async function* inBatches(list: AsyncIterable<string>): AsyncGenerator<string[]> {
   let names: string[] = []
-  for await (const name of filesBelow(folder.root, '')) {
+  for await (const name of list) {
     names.push(name)
     if (names.length < NAMES_PER_QUERY) continue
     yield names
     names = []
   }
   if (names.length > 0) yield names
-}
-
-async function* filesBelow(root: string, below: string): AsyncGenerator<string> {
-  for await (const entry of listEntries(join(root, below))) {
-    const name = below === '' ? entry.name : `${below}/${entry.name}`
-    if (entry.isDirectory()) yield* filesBelow(root, name)
-    else if (entry.isFile()) yield name
-  }
-}
-
-/** Yields nothing when the folder no longer exists. */
-async function* listEntries(path: string): AsyncGenerator<Dirent> {
-  try {
-    yield* await opendir(path)
-  } catch (error) {
-    if (!(error instanceof Error && 'code' in error && error.code === 'ENOENT')) throw error
-  }
 }

@@ -200,6 +200,11 @@ const RULES: readonly Rule[] = [
     broken: [{ 'src/encode/probe.ts': "import { spawn } from 'node:child_process'" }],
   },
   {
+    promise: 'only storage/ knows the paths of blobs; all others read and write them by the contract',
+    breaches: (tree) => importsWhere(tree, ({ from, to }) => to === 'src/storage/blob-path.ts' && !isIn(from, ['storage'])),
+    broken: [{ 'src/assets/download.ts': "import { blobPath } from '../storage/blob-path.ts'" }],
+  },
+  {
     promise: 'the browser takes types from src/, never code',
     breaches: (tree) =>
       importsWhere(tree, ({ from, to, isTypeOnly }) => from.startsWith('web/') && to.startsWith('src/') && !isTypeOnly),

@@ -1,4 +1,4 @@
-import { copyFile, readFile, rm, writeFile } from 'node:fs/promises'
+import { copyFile, mkdir, readFile, rename, rm, rmdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { type Reelgate, startReelgate } from '../in-process.ts'
@@ -141,6 +141,23 @@ test('F-57: an empty folder of sources counts as a disk that is not mounted: not
   const reelgate = await startWithFiles()
   await rm(join(reelgate.dataDir, 'sources', reelgate.videoId), { recursive: true })
   expect(await doctor(reelgate, 'media', '--media')).toMatchObject({ says: expect.stringContaining('Mount its disk') })
+  expect(await doctor(reelgate, 'files')).toMatchObject({ state: 'ok' })
+})
+
+test('F-70: while the disk of posters and captions is not mounted nothing is marked, made again or said to be damaged', async () => {
+  const reelgate = await startWithFiles()
+  const { dataDir, videoId } = reelgate
+  const { token } =
+    readRows<{ token: string }>(reelgate, "select token from file where type = 'poster' and video_id = ?", videoId)[0] ??
+    expect.fail()
+  const poster = () => fetch(`${reelgate.url}/poster/${token}.jpg`)
+  await rename(join(dataDir, 'posters'), join(dataDir, 'posters.away'))
+  await mkdir(join(dataDir, 'posters')) // where its disk is mounted
+  const response = await poster()
+  expect([response.status, await response.text()]).toEqual([503, expect.stringContaining('Mount its disk')])
+  await rmdir(join(dataDir, 'posters'))
+  await rename(join(dataDir, 'posters.away'), join(dataDir, 'posters'))
+  expect((await poster()).status).toBe(200)
   expect(await doctor(reelgate, 'files')).toMatchObject({ state: 'ok' })
 })
 

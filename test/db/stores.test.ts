@@ -501,7 +501,7 @@ const STORES: readonly (readonly [store: string, calls: readonly Call[]])[] = [
         imports.updateImport(tx, V2, {
           file: `${V2}/${'e'.repeat(32)}.sealed`,
           receivedBytes: 2 ** 40,
-          receivedSha256: bytes(3),
+          receivedState: bytes(3),
         }),
       (tx) => imports.resumeImports(tx),
       (tx) => imports.isImportHeld(tx, B, V5),

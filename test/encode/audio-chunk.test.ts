@@ -6,6 +6,7 @@ import { InexactSeek } from '../../src/encode/media-failure.ts'
 import { AAC_FRAMES_PER_SEGMENT } from '../../src/encode/plan.ts'
 import { AAC_FRAME_SAMPLES } from '../../src/mp4/aac.ts'
 import { sampledTests } from '../sample.ts'
+import { fileOf } from './sealed-source.ts'
 import {
   count,
   type EncodedVideo,
@@ -118,9 +119,10 @@ test('an audio chunk with errors after its seek is rejected as not clean', async
   await ffmpeg(...SWEEP, '-c:a', 'aac', file)
   const video = await openVideo(file)
   // Garbage in the third quarter of the sealed file.
-  const sealed = await readFile(video.source.path)
+  const sealedFile = await fileOf(video.source)
+  const sealed = await readFile(sealedFile)
   sealed.fill(0x55, Math.floor(sealed.length * 0.5), Math.floor(sealed.length * 0.75))
-  await writeFile(video.source.path, sealed)
+  await writeFile(sealedFile, sealed)
   const chunk = { firstSegment: 3, segmentCount: 1, decodesFromStart: false }
   await expect(encodeAudioChunk({ ...video, chunk }, newSink())).rejects.toBeInstanceOf(InexactSeek)
   const whole = newSink()

@@ -8,7 +8,7 @@ import { insertVideo, tombstoneVideos } from '../../src/catalogue/video-store.ts
 import { newId } from '../../src/crypto/secret.ts'
 import type { Write } from '../../src/db/write.ts'
 import { insertGeneration } from '../../src/encode/generation-store.ts'
-import { openBlobFolder, putBlob } from '../../src/storage/folder.ts'
+import { openBlobFolder } from '../../src/storage/folder.ts'
 import { openOwnDatabase } from '../db/database.ts'
 import { newFolder } from './videos.ts'
 
@@ -26,7 +26,7 @@ test('F-35: the files of a deleted video are removed once nothing works on it an
   const videoId = await addDeletedVideo(write)
   const folder = await newFolder()
   const segments = await openBlobFolder(join(folder, 'segments'), join(folder, 'tmp'))
-  const writeSegment = () => putBlob(segments, `${videoId}/1/3/0.m4s`, Buffer.from('a segment'))
+  const writeSegment = () => segments.put(`${videoId}/1/3/0.m4s`, Buffer.from('a segment'))
   await writeSegment()
   let stops = 0
   const removals = startRemovals({

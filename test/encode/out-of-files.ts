@@ -4,8 +4,10 @@ import { closeSync, openSync } from 'node:fs'
 import { text } from 'node:stream/consumers'
 import { collect } from '../../src/sandbox/child-process.ts'
 import { runMedia } from '../../src/sandbox/run.ts'
+import { withFile } from './sealed-source.ts'
 
-const { sandbox, source } = JSON.parse(await text(process.stdin))
+const { sandbox, file, ...sent } = JSON.parse(await text(process.stdin))
+const source = withFile(sent.source, file)
 const { signal } = new AbortController()
 
 async function drawFrame(): Promise<string> {

@@ -21,6 +21,7 @@ import { librariesIn, visiblePaths } from '../../src/sandbox/visible-paths.ts'
 import { processesWith } from '../processes.ts'
 import { sampledTests, sampleOf } from '../sample.ts'
 import { makeVideo } from '../videos.ts'
+import { fileOf, sealedSource } from './sealed-source.ts'
 import { ffmpeg, newFolder, openDefaultSandbox, openVideo, seal, withoutBubblewrap } from './videos.ts'
 
 const { test: withoutIt, draw } = sampledTests('without bubblewrap', 2)
@@ -155,8 +156,10 @@ eachSandbox('M21: a source may have any name', async (sandbox) => {
   const drawn = sampleOf('names of a source', names, 2)
   for (const name of drawn) {
     const file = path.join(folder, name)
-    await copyFile(video.path, file)
-    expect(await probeSource(sandbox, { ...video, path: file })).toMatchObject({ videoTrack: { widthPx: 160 } })
+    await video.withLocalCopy((sealed) => copyFile(sealed, file))
+    expect(await probeSource(sandbox, { ...video, withLocalCopy: (use) => use(file) })).toMatchObject({
+      videoTrack: { widthPx: 160 },
+    })
   }
   expect(await readdir(folder)).toHaveLength(drawn.length)
 })
@@ -294,7 +297,7 @@ eachSandbox('F-04: after kill -9 of the server no ffmpeg goes on', async (sandbo
   const server = spawn(process.execPath, [path.join(import.meta.dirname, 'encode-for-ever.ts')], {
     stdio: ['pipe', 'pipe', 'inherit'],
   })
-  server.stdin.end(JSON.stringify({ ...video, sandbox }))
+  server.stdin.end(JSON.stringify({ ...video, sandbox, file: await fileOf(video.source) }))
   await once(server.stdout, 'data') // its first segment
   expect(await processesWith(video.source.keyHex)).not.toEqual([])
   server.kill('SIGKILL')
@@ -307,7 +310,7 @@ eachSandbox(
     const source = await seal(await makeSmallVideo())
     const script = path.join(import.meta.dirname, 'out-of-files.ts')
     const server = spawn('prlimit', ['--nofile=128', process.execPath, script], { stdio: ['pipe', 'pipe', 'inherit'] })
-    server.stdin.end(JSON.stringify({ source, sandbox }))
+    server.stdin.end(JSON.stringify({ source, sandbox, file: await fileOf(source) }))
     const { outcomes, listeners } = JSON.parse(await text(server.stdout))
     const drawn = `0: ${(160 * 90 * 3) / 2} bytes`
     expect(outcomes.at(0)).toBe(drawn)
@@ -393,10 +396,10 @@ async function outputOf(scripted: Sandbox): Promise<string> {
 async function runScript(sandbox: Sandbox, run: Partial<Parameters<typeof runMedia>[1]> = {}) {
   const file = path.join(await newFolder(), 'source')
   await writeFile(file, 'nothing')
-  const key = '00'.repeat(16)
+  const key = Buffer.alloc(16)
   return runMedia(sandbox, {
     tool: 'ffprobe',
-    source: { path: file, keyHex: key, ivHex: key, sizeBytes: 7 },
+    source: sealedSource(file, { key, iv: key }, 7),
     outputArgs: [],
     limits: LIMITS,
     ...run,

@@ -20,6 +20,7 @@ import { openSandbox, type Sandbox } from '../../src/sandbox/bubblewrap.ts'
 import type { SealedSource } from '../../src/sandbox/media-run.ts'
 import { samplesOf } from '../pipeline/audio-samples.ts'
 import { keepVideo } from '../videos.ts'
+import { sealedSource } from './sealed-source.ts'
 
 const run = promisify(execFile)
 
@@ -53,7 +54,7 @@ export async function seal(file: string): Promise<SealedSource> {
   const sealed = path.join(await newFolder(), 'source')
   const clear = await readFile(file)
   await writeFile(sealed, Buffer.concat([cipher.update(clear), cipher.final()]))
-  return { path: sealed, keyHex: key.toString('hex'), ivHex: iv.toString('hex'), sizeBytes: clear.length }
+  return sealedSource(sealed, { key, iv }, clear.length)
 }
 
 const BITS = 12

@@ -10,7 +10,7 @@ const NOT_WRAPPED: Readonly<Record<string, string>> = {
   'sign_in.token_hash': 'a hash',
   'sign_in_link.hash': 'a hash',
   'import.iv': 'goes with the wrapped key',
-  'import.received_sha256': 'a hash',
+  'import.received_state': 'sealed by the file’s own key',
   'source.sha256': 'a hash',
   'source.iv': 'goes with the wrapped key',
   'source.macs': 'checksums with a key of the source',

@@ -1,8 +1,9 @@
-import { readFile, rm, writeFile } from 'node:fs/promises'
+import { mkdir, readFile, rename, rm, rmdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { listSegments } from '../data-folder.ts'
 import { startReelgate } from '../in-process.ts'
+import { readRows } from '../rows.ts'
 import { makeVideo } from '../videos.ts'
 import { readMediaPlaylist } from '../viewer.ts'
 
@@ -81,6 +82,20 @@ test.each(CASES)(
     ])
   },
 )
+
+test('F-70: while the disk of segments is not mounted nothing is marked as damaged, and afterwards the video plays on', async () => {
+  const { reelgate, path, ask } = await startWithSegment()
+  const whole = await readFile(path)
+  const folder = join(reelgate.dataDir, 'segments')
+  await rename(folder, `${folder}.away`)
+  await mkdir(folder) // where its disk is mounted
+  expect((await ask()).status).toBe(503)
+  await rmdir(folder)
+  await rename(`${folder}.away`, folder)
+  expect(Buffer.from(await (await ask()).arrayBuffer())).toEqual(whole)
+  expect(readRows(reelgate, 'select number from segment where damaged = 1')).toEqual([])
+  expect(reelgate.output()).toContain('Mount its disk')
+})
 
 /** Changes a byte in the middle; the length remains. */
 async function flipByte(path: string): Promise<void> {

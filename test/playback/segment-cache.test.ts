@@ -9,6 +9,7 @@ import { createSegmentCache } from '../../src/playback/media/segment-cache.ts'
 import { createSegmentReader } from '../../src/playback/media/segment-reader.ts'
 import { openSegment } from '../../src/playback/media/segments.ts'
 import { sessionsOfVideos } from '../../src/playback/sessions/session-memory.ts'
+import { blobFolder } from '../../src/storage/folder.ts'
 import { openBarePlayback, outcomeOf } from './playback-deps.ts'
 
 const MIB = 2 ** 20
@@ -71,7 +72,7 @@ test('P16: a viewer who waits for a segment in memory while its video is deleted
   const exp = nowS() + 60
   const path = { ...video, exp, sig: mediaSignature(deps.mediaSecrets()[0], exp, video) }
   const nothing = {
-    segmentReader: createSegmentReader({ root: '', tmp: '' }),
+    segmentReader: createSegmentReader(blobFolder('', '')),
     segmentEvents: createSegmentEvents(),
     wakeEncoders() {},
     reportDamage() {},

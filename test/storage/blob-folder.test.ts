@@ -1,111 +1,88 @@
-import { mkdtemp, readdir, readFile, rm, stat } from 'node:fs/promises'
+import { mkdir, mkdtemp, readdir, rename, rm, rmdir, stat, utimes, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { Readable } from 'node:stream'
-import fc from 'fast-check'
+import { dirname, join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
-import {
-  type BlobFolder,
-  blobPath,
-  openBlobFolder,
-  putBlob,
-  putBlobStream,
-  removeBlobAndEmptyFolders,
-  removeBlobs,
-  removeUnfinished,
-} from '../../src/storage/folder.ts'
+import { isHostFailure } from '../../src/errors.ts'
+import { BlobLost } from '../../src/storage/blob-store.ts'
+import { blobFolder, emptyFolder, openBlobFolder } from '../../src/storage/folder.ts'
+import { testBlobStore } from './blob-store-promises.ts'
 
-test('a blob is whole under its name, and nothing unfinished is left', async () => {
-  const blobs = await newBlobs()
-  await putBlob(blobs, 'video/1/0.m4s', Buffer.from('segment'))
-  expect(await readFile(blobPath(blobs, 'video/1/0.m4s'), 'utf8')).toBe('segment')
-  expect(await readdir(blobs.tmp)).toEqual([])
+testBlobStore('a folder', async () => {
+  const { store, root, tmp } = await newFolder()
+  return {
+    store,
+    reopen: () => blobFolder(root, tmp),
+    async takeAway() {
+      await rename(root, `${root}.away`)
+      await mkdir(root) // where its disk is mounted
+      return async () => {
+        await rmdir(root)
+        await rename(`${root}.away`, root)
+      }
+    },
+  }
+})
+
+test('nothing unfinished is left of a blob that was put', async () => {
+  const { store, tmp } = await newFolder()
+  await store.put('video/1/0.m4s', Buffer.from('segment'))
+  expect(await readdir(tmp)).toEqual([])
 })
 
 test('only the server’s own user can look into the folders and files', async () => {
-  const blobs = await newBlobs()
-  await putBlob(blobs, 'video/1/0.m4s', Buffer.from('segment'))
-  for (const folder of [blobs.root, blobs.tmp, join(blobs.root, 'video')]) expect((await stat(folder)).mode & 0o777).toBe(0o700)
-  expect((await stat(blobPath(blobs, 'video/1/0.m4s'))).mode & 0o777).toBe(0o600)
+  const { store, root, tmp } = await newFolder()
+  await store.put('video/1/0.m4s', Buffer.from('segment'))
+  await store.appendPart('video/import', 0, (async function* () {})())
+  for (const folder of [root, tmp, join(root, 'video')]) expect((await stat(folder)).mode & 0o777).toBe(0o700)
+  for (const file of ['video/1/0.m4s', 'video/import']) expect((await stat(join(root, file))).mode & 0o777).toBe(0o600)
 })
 
-test('I8: a stream that breaks leaves neither a blob nor a part of one', async () => {
-  const blobs = await newBlobs()
-  const broken = Readable.from(
-    (async function* () {
-      yield Buffer.from('half a video')
-      throw new Error('the client went away')
-    })(),
-  )
-  await expect(putBlobStream(blobs, 'video/source', [broken])).rejects.toThrow('the client went away')
-  expect([await readdir(blobs.tmp), await readdir(blobs.root)]).toEqual([[], []])
-})
-
-test('F-09: a stream that is ended before its file is open leaves nothing, and no error that nobody handles', async () => {
-  const blobs = await newBlobs()
-  const ending = new AbortController()
-  const writing = putBlobStream(blobs, 'video/mp4', [Readable.from(['a part'])], ending.signal)
-  ending.abort()
-  await expect(writing).rejects.toThrow('The operation was aborted')
-  expect([await readdir(blobs.tmp), await readdir(blobs.root)]).toEqual([[], []])
-})
-
-test('U11: no name leads out of the folder', async () => {
-  const blobs = await newBlobs()
-  for (const name of [
-    '../x',
-    '..',
-    '.',
-    '/etc/passwd',
-    'a/../../x',
-    'a//b',
-    'a/',
-    '',
-    'a\0b',
-    '.hidden',
-    'a/.b',
-    'a\\b',
-    'a\nb',
-    'ä',
-  ]) {
-    expect(() => blobPath(blobs, name)).toThrow('not the name of a blob')
-  }
-  fc.assert(
-    fc.property(fc.string({ unit: fc.constantFrom('.', '/', 'a', '\0', '\\', '-', '%') }), (name) => {
-      try {
-        expect(blobPath(blobs, name).startsWith(`${blobs.root}/`)).toBe(true)
-      } catch (error) {
-        expect(String(error)).toContain('not the name of a blob')
-      }
-    }),
-  )
-})
-
-test('removing what is not there is as good as removing it', async () => {
-  const blobs = await newBlobs()
-  await putBlob(blobs, 'video/1/0.m4s', Buffer.from('segment'))
-  for (const _ of [1, 2]) await removeBlobs(blobs, 'video')
-  expect(await readdir(blobs.root)).toEqual([])
+test('F-70: a folder that is missing, and one in whose place there is a file, are unreachable: nothing counts as lost', async () => {
+  const { store, root } = await newFolder()
+  await store.put('video/a', Buffer.from('a'))
+  await rename(root, `${root}.away`)
+  const error = () => store.read('video/a').catch((error: unknown) => error)
+  expect(isHostFailure(await error())).toBe(true)
+  await writeFile(root, 'a file')
+  expect(isHostFailure(await error())).toBe(true)
+  await rm(root)
+  await rename(`${root}.away`, root)
+  await rm(join(root, 'video/a'))
+  await store.put('video/b', Buffer.from('b'))
+  expect(await error()).toBeInstanceOf(BlobLost)
 })
 
 test('a blob’s folder goes with its last blob, and stays for the others', async () => {
-  const blobs = await newBlobs()
-  for (const name of ['video/a', 'video/b']) await putBlob(blobs, name, Buffer.from(name))
-  await removeBlobAndEmptyFolders(blobs, 'video/a')
-  expect(await readdir(join(blobs.root, 'video'))).toEqual(['b'])
-  await removeBlobAndEmptyFolders(blobs, 'video/b')
-  expect(await readdir(blobs.root)).toEqual([])
+  const { store, root } = await newFolder()
+  for (const name of ['video/a', 'video/b']) await store.put(name, Buffer.from(name))
+  await store.remove('video/a')
+  expect(await readdir(join(root, 'video'))).toEqual(['b'])
+  await store.remove('video/b')
+  expect(await readdir(root)).toEqual([])
 })
 
 test('I8: what a crash left unfinished is gone after the next start', async () => {
-  const blobs = await newBlobs()
-  await putBlob({ root: blobs.tmp, tmp: blobs.root }, 'half/a/video', Buffer.from('half'))
-  await removeUnfinished(blobs)
-  expect(await readdir(blobs.tmp)).toEqual([])
+  const { tmp } = await newFolder()
+  const left = join(tmp, 'half/a/video')
+  await mkdir(dirname(left), { recursive: true })
+  await writeFile(left, 'half')
+  await emptyFolder(tmp)
+  expect(await readdir(tmp)).toEqual([])
 })
 
-async function newBlobs(): Promise<BlobFolder> {
+test('I8: what was left unfinished while the server runs is gone after a day, what is being written stays', async () => {
+  const { store, tmp } = await newFolder()
+  const [old = '', young = '', other = ''] = ['0'.repeat(32), '1'.repeat(32), 'a video.part']
+  const nowS = Date.now() / 1000
+  for (const name of [old, young, other]) await writeFile(join(tmp, name), 'x')
+  for (const name of [old, other]) await utimes(join(tmp, name), nowS - 60, nowS - 60)
+  expect(await store.removeUnfinished(nowS - 30)).toBe(1)
+  expect((await readdir(tmp)).sort()).toEqual([young, other].sort())
+})
+
+async function newFolder() {
   const folder = await mkdtemp(join(tmpdir(), 'reelgate-blobs-'))
   onTestFinished(() => rm(folder, { recursive: true }))
-  return openBlobFolder(join(folder, 'sources'), join(folder, 'tmp'))
+  const [root, tmp] = [join(folder, 'sources'), join(folder, 'tmp')]
+  return { store: await openBlobFolder(root, tmp), root, tmp }
 }

@@ -1,16 +1,19 @@
 import { createHash, randomBytes } from 'node:crypto'
+import { createReadStream } from 'node:fs'
 import { mkdtemp, readFile, rm, truncate, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
+import { buffer } from 'node:stream/consumers'
 import { pipeline } from 'node:stream/promises'
 import fc from 'fast-check'
 import { expect, onTestFinished, test } from 'vitest'
-import { beginSealing, isSealIntact, newSeal, resumeSealing, SealingStream } from '../../src/crypto/sealed-file.ts'
+import { isSealIntact, newSeal, resumeSealing, type Seal, type Sealing, SealingStream } from '../../src/crypto/sealed-file.ts'
 import { openSandbox } from '../../src/sandbox/bubblewrap.ts'
 import { collect } from '../../src/sandbox/child-process.ts'
 import { runMedia } from '../../src/sandbox/run.ts'
 import { openSeal } from '../data-folder.ts'
+import { sealedSource } from '../encode/sealed-source.ts'
 import { ffmpeg } from '../encode/videos.ts'
 import { footage } from '../footage.ts'
 import { rounds } from '../seeded-random.ts'
@@ -31,42 +34,44 @@ test('a sealed source opens to the bytes that were sealed, however they came in,
   )
 })
 
-test('sealing that resumes from a file on disk gives, byte for byte, what sealing in one pass gives; changed bytes are detected', async () => {
-  const path = join(await newFolder(), 'video.sealed')
+test('F-71: sealing that another process continues gives, byte for byte, what sealing in one pass gives; nothing is read back', async () => {
   const clear = randomBytes(3 * MIB + 12_345)
-  const cuts = fc.record({ at: fc.integer({ min: 1, max: clear.length >> 4 }), beyond: fc.integer({ min: 0, max: 40 }) })
+  const cuts = fc.record({ at: fc.integer({ min: 0, max: 3 }), pieceBytes: fc.integer({ min: 1000, max: 2 * MIB }) })
   await fc.assert(
-    fc.asyncProperty(cuts, async ({ at, beyond }) => {
+    fc.asyncProperty(cuts, async ({ at, pieceBytes }) => {
       const seal = newSeal()
-      const known = {
-        sizeBytes: at * 16,
-        sha256: createHash('sha256')
-          .update(clear.subarray(0, at * 16))
-          .digest(),
-      }
-      // A crash leaves more behind the cut than counts.
-      const left = Buffer.concat([beginSealing(seal).add(clear.subarray(0, known.sizeBytes)), randomBytes(beyond)])
-      await writeFile(path, left)
-      const resumed = await resumeSealing(path, seal, known)
-      if (!resumed) throw new Error('what lies there was not taken up')
-      expect([resumed.sizeBytes(), resumed.sha256()]).toEqual([known.sizeBytes, known.sha256])
-      const [whole, rest] = [beginSealing(seal), clear.subarray(known.sizeBytes)]
-      const wholeBytes = whole.add(clear)
-      const added = resumed.add(rest)
+      const [begun, cut] = [await resumeSealing(seal), at * MIB]
+      const before = addInPieces(begun, clear.subarray(0, cut), pieceBytes)
+      const resumed = await resumeSealing(seal, { sizeBytes: cut, state: begun.save() })
+      expect(resumed.sizeBytes()).toBe(cut)
+      const after = addInPieces(resumed, clear.subarray(cut), pieceBytes)
       const { last, ...sealed } = resumed.end()
-      const expected = whole.end()
-      expect(sealed).toEqual({ sizeBytes: expected.sizeBytes, sha256: expected.sha256, macs: expected.macs })
-      expect(
-        Buffer.concat([left.subarray(0, known.sizeBytes), added, last]).equals(Buffer.concat([wholeBytes, expected.last])),
-      ).toBe(true)
-      left.writeUInt8(left.readUInt8(known.sizeBytes >> 1) ^ 1, known.sizeBytes >> 1)
-      await writeFile(path, left)
-      expect(await resumeSealing(path, seal, known)).toBeUndefined()
+      const whole = new SealingStream(seal)
+      const wholeBytes = await buffer(Readable.from([clear]).pipe(whole))
+      expect(sealed).toEqual(whole.sealed)
+      expect(Buffer.concat([...before, ...after, last]).equals(wholeBytes)).toBe(true)
     }),
     { numRuns: rounds(3, 100) },
   )
-  await rm(path)
-  expect(await resumeSealing(path, newSeal(), { sizeBytes: 16, sha256: Buffer.alloc(32) })).toBeUndefined()
+})
+
+test('what continues a sealing opens with the key of the file alone, for the bytes that it was saved for, and has no clear bytes in it', async () => {
+  const seal = newSeal()
+  const sealing = await resumeSealing(seal)
+  const clear = randomBytes(2 * MIB)
+  sealing.add(clear)
+  const state = sealing.save()
+  for (let at = clear.length - 128; at + 8 <= clear.length; at += 8)
+    expect(state.includes(clear.subarray(at, at + 8))).toBe(false)
+  const [flipped, sizeBytes] = [Buffer.from(state), clear.length]
+  flipped.writeUInt8(flipped.readUInt8(40) ^ 1, 40)
+  for (const [key, saved] of [
+    [newSeal(), { sizeBytes, state }],
+    [seal, { sizeBytes: MIB, state }],
+    [seal, { sizeBytes, state: flipped }],
+  ] as const)
+    await expect(resumeSealing(key, saved)).rejects.toThrow()
+  await resumeSealing(seal, { sizeBytes, state })
 })
 
 test('nothing of the clear bytes is in the sealed file, and the same video sealed twice gives two ciphertexts', async () => {
@@ -82,7 +87,7 @@ test('a seal is intact until one bit of it changes, wherever that is', async () 
   const { macs } = sealing.sealed
   const path = join(folder, 'video.sealed')
   await writeFile(path, sealed)
-  expect(await isSealIntact(path, seal, macs)).toBe(true)
+  expect(await isFileIntact(path, seal, macs)).toBe(true)
   const places = fc.record({ at: fc.integer({ min: 0, max: sealed.length - 1 }), bit: fc.integer({ min: 0, max: 7 }) })
   const edges = [0, MIB - 1, MIB, 3 * MIB, sealed.length - 1].map((at): [{ at: number; bit: number }] => [{ at, bit: 0 }])
   await fc.assert(
@@ -90,7 +95,7 @@ test('a seal is intact until one bit of it changes, wherever that is', async () 
       const changed = Buffer.from(sealed)
       changed.writeUInt8(changed.readUInt8(at) ^ (1 << bit), at)
       await writeFile(path, changed)
-      expect(await isSealIntact(path, seal, macs)).toBe(false)
+      expect(await isFileIntact(path, seal, macs)).toBe(false)
     }),
     { numRuns: 40, examples: edges },
   )
@@ -111,11 +116,7 @@ test.each([
   const { seal, sealing, sealed } = await sealBytes([randomBytes(2 * MIB + 500)])
   const path = join(await newFolder(), 'video.sealed')
   await writeFile(path, changed(sealed))
-  expect(await isSealIntact(path, seal, sealing.sealed.macs)).toBe(false)
-})
-
-test('a seal whose file is gone is not intact', async () => {
-  expect(await isSealIntact(join(await newFolder(), 'video.sealed'), newSeal(), Buffer.alloc(32))).toBe(false)
+  expect(await isFileIntact(path, seal, sealing.sealed.macs)).toBe(false)
 })
 
 test('a file that fills its MiB exactly is intact, and not when its last MiB is gone', async () => {
@@ -123,9 +124,9 @@ test('a file that fills its MiB exactly is intact, and not when its last MiB is 
   expect(sealed.length).toBe(2 * MIB)
   const path = join(await newFolder(), 'video.sealed')
   await writeFile(path, sealed)
-  expect(await isSealIntact(path, seal, sealing.sealed.macs)).toBe(true)
+  expect(await isFileIntact(path, seal, sealing.sealed.macs)).toBe(true)
   await truncate(path, MIB)
-  expect(await isSealIntact(path, seal, sealing.sealed.macs)).toBe(false)
+  expect(await isFileIntact(path, seal, sealing.sealed.macs)).toBe(false)
 })
 
 test('ffmpeg reads a sealed source with seeks: the same frames as from the clear file, from the start and from its middle', async () => {
@@ -135,7 +136,7 @@ test('ffmpeg reads a sealed source with seeks: the same frames as from the clear
     const clear = await readFile(video)
     const { seal, sealed } = await sealBytes([clear])
     await writeFile(path, sealed)
-    const source = { path, keyHex: seal.key.toString('hex'), ivHex: seal.iv.toString('hex'), sizeBytes: clear.length }
+    const source = sealedSource(path, seal, clear.length)
     for (const seekS of ['0', '5.25']) {
       const videoRenditions = ['-map', '0:v:0', '-frames:v', '10', '-f', 'framemd5']
       const output = collect(MIB)
@@ -152,6 +153,14 @@ test('ffmpeg reads a sealed source with seeks: the same frames as from the clear
     }
   }
 })
+
+function addInPieces(sealing: Sealing, clear: Buffer, pieceBytes: number): Buffer[] {
+  const sealed: Buffer[] = []
+  for (let at = 0; at < clear.length; at += pieceBytes) sealed.push(sealing.add(clear.subarray(at, at + pieceBytes)))
+  return sealed
+}
+
+const isFileIntact = (path: string, seal: Seal, macs: Buffer) => isSealIntact(createReadStream(path), seal, macs)
 
 async function sealBytes(parts: readonly Buffer[]) {
   const seal = newSeal()

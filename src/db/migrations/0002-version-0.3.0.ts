@@ -235,4 +235,8 @@ export const STATEMENTS: readonly string[] = [
   // How often a segment was repaired whose file had other bytes, which is part of its address.
   'alter table segment add column repairs integer not null default 0',
   'create index segment_repaired on segment (video_id, generation) where repairs > 0',
+
+  // What continues an import in any process. Those of 0.2.0 that were interrupted start again.
+  'alter table import drop column received_sha256',
+  'alter table import add column received_state blob',
 ]

@@ -1,5 +1,5 @@
 import SqliteDatabase from 'better-sqlite3'
-import { syncInPlace } from '../../storage/folder.ts'
+import { syncInPlace } from '../../storage/sync.ts'
 
 // All rows of an installation as of one moment, in a file of their own: the rows of a backup.
 

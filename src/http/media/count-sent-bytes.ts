@@ -1,4 +1,4 @@
-import type { ReadStream } from 'node:fs'
+import type { Readable } from 'node:stream'
 import type { FastifyReply } from 'fastify'
 
 /**
@@ -16,7 +16,11 @@ export function onResponseSent(reply: FastifyReply, lengthBytes: number, onSent:
  * Sends a part of a file. When the file ends before the promised length, the connection is closed: otherwise the client would wait for
  * the rest, and a cache could take the part for the whole.
  */
-export function sendWhole(reply: FastifyReply, stream: ReadStream, lengthBytes: number): FastifyReply {
+export function sendWhole(
+  reply: FastifyReply,
+  stream: Readable & { readonly bytesRead: number },
+  lengthBytes: number,
+): FastifyReply {
   stream.once('end', () => {
     if (stream.bytesRead < lengthBytes) reply.raw.destroy()
   })

@@ -21,7 +21,6 @@ const MediaParams = Type.Object({
   file: Type.String({ pattern: `^init\\.mp4$|${SEGMENT_FILE_NAME.source}` }),
 })
 
-const READ_BYTES = 256 * 1024
 const IMMUTABLE = 'public, max-age=31536000, immutable'
 
 export type MediaDeps = SegmentDeps & LimitDeps & { usage: Pick<Usage, 'recordSentBytes'>; traffic: TrafficMeter | undefined }
@@ -65,22 +64,22 @@ async function sendSegment(
   findWait: (sizeBytes: number) => number | undefined,
   onSent: (sentBytes: number) => void,
 ): Promise<FastifyReply> {
-  const sizeBytes = 'bytes' in segment ? segment.bytes.length : segment.sizeBytes
+  const sizeBytes = 'bytes' in segment ? segment.bytes.length : segment.blob.sizeBytes
   const range = readRange(request.headers.range, sizeBytes)
   reply.headers({ 'Accept-Ranges': 'bytes', 'Content-Type': 'video/iso.segment' })
   if (range === 'unsatisfiable') {
-    if ('file' in segment) await segment.file.close()
+    if ('blob' in segment) await segment.blob.close()
     return reply.code(416).header('Content-Range', `bytes */${sizeBytes}`).send()
   }
   const { first, last } = range ?? { first: 0, last: sizeBytes - 1 }
   const retryAfterS = findWait(last - first + 1)
   if (retryAfterS !== undefined) {
-    if ('file' in segment) await segment.file.close()
+    if ('blob' in segment) await segment.blob.close()
     throw new PlaybackRefusal('slow-down', { retryAfterS })
   }
   if (range) reply.code(206).header('Content-Range', `bytes ${first}-${last}/${sizeBytes}`)
   reply.headers({ 'Cache-Control': IMMUTABLE, 'Content-Length': last - first + 1 })
   onResponseSent(reply, last - first + 1, onSent)
   if ('bytes' in segment) return reply.send(segment.bytes.subarray(first, last + 1))
-  return sendWhole(reply, segment.file.createReadStream({ start: first, end: last, highWaterMark: READ_BYTES }), last - first + 1)
+  return sendWhole(reply, segment.blob.stream({ first, last }), last - first + 1)
 }

@@ -1,9 +1,7 @@
-import { dirname } from 'node:path'
 import { checkStoredFile } from '../../assets/file-check.ts'
 import type { MasterKey } from '../../crypto/master-key.ts'
 import type { FileList, ListedFile, NamedFile, NewFileList, Snapshot } from '../../db/sqlite/snapshot.ts'
-import { copyFile, hashFile, linkFile, statFile } from '../../storage/copy.ts'
-import { blobPath, syncInPlace } from '../../storage/folder.ts'
+import { createBlobCopier } from '../../storage/copy.ts'
 import { forEachAtOnce } from './for-each-at-once.ts'
 import type { MediaPaths } from './media-paths.ts'
 
@@ -46,13 +44,13 @@ type Kept = Omit<ListedFile, 'folder' | 'name'>
 export async function addMedia(snapshot: Snapshot, list: NewFileList, options: AddMedia): Promise<AddedMedia> {
   const { from, to, known, masterKey, nowMs, verifyAll, signal, progress } = options
   const added: AddedMedia = { copiedBytes: 0, linkedBytes: 0, missing: [], damaged: [] }
-  const changedFolders = new Set<string>()
+  const copier = createBlobCopier(from, to)
   let canLink = true
   let doneBytes = 0
 
   async function add(file: NamedFile): Promise<void> {
     const { folder, name } = file
-    const kept = await keep(file, blobPath(from[folder], name), blobPath(to[folder], name))
+    const kept = await keep(file)
     if (kept) list.add({ folder, name, ...kept })
     else added.missing.push(file)
     doneBytes += file.sizeBytes
@@ -60,48 +58,42 @@ export async function addMedia(snapshot: Snapshot, list: NewFileList, options: A
   }
 
   /** Undefined: nowhere is the file as it was published. */
-  async function keep(file: NamedFile, source: string, copy: string): Promise<Kept | undefined> {
-    const [original, existing] = [await statFile(source), await statFile(copy)]
+  async function keep(file: NamedFile): Promise<Kept | undefined> {
+    const [original, existing] = [await copier.statSource(file), await copier.statCopy(file)]
     const found = findKnown(file)
     const isSame = !canLink || original?.dev !== existing?.dev || original?.ino === existing?.ino
     if (existing && found?.sizeBytes === existing.size && isSame) {
       if (!isDue(found)) return found
-      const verified = await verify(file, copy, existing.size)
+      const verified = await verify(file, 'hashCopy', existing.size)
       if (verified) return verified
     }
-    const brought = original && (await bring(file, original.size, { source, copy }))
+    const brought = original && (await bring(file, original.size))
     if (brought) return brought
     added.damaged.push(file)
-    return existing && verify(file, copy, existing.size)
+    return existing && verify(file, 'hashCopy', existing.size)
   }
 
   /** From the installation. Undefined: the file is damaged there, and what the backup has of it stays. */
-  async function bring(
-    file: NamedFile,
-    sizeBytes: number,
-    { source, copy }: { source: string; copy: string },
-  ): Promise<Kept | undefined> {
+  async function bring(file: NamedFile, sizeBytes: number): Promise<Kept | undefined> {
     if (canLink) {
-      const verified = await verify(file, source, sizeBytes)
-      const outcome = verified ? await linkFile(source, copy) : 'missing'
+      const verified = await verify(file, 'hashSource', sizeBytes)
+      const outcome = verified ? await copier.link(file) : 'missing'
       if (outcome === 'missing') return undefined
       canLink = outcome === 'linked'
       if (canLink) {
-        changedFolders.add(dirname(copy))
         added.linkedBytes += sizeBytes
         return verified
       }
     }
-    const sha256 = await copyFile(source, copy, checkStoredFile(masterKey, file))
+    const sha256 = await copier.copy(file, checkStoredFile(masterKey, file))
     if (!sha256) return undefined
-    changedFolders.add(dirname(copy))
     added.copiedBytes += sizeBytes
     return { sizeBytes, sha256, verifiedAtMs: nowMs }
   }
 
-  async function verify(file: NamedFile, path: string, sizeBytes: number): Promise<Kept | undefined> {
+  async function verify(file: NamedFile, hash: 'hashSource' | 'hashCopy', sizeBytes: number): Promise<Kept | undefined> {
     signal.throwIfAborted()
-    const sha256 = await hashFile(path, checkStoredFile(masterKey, file))
+    const sha256 = await copier[hash](file, checkStoredFile(masterKey, file))
     return sha256 && { sizeBytes, sha256, verifiedAtMs: nowMs }
   }
 
@@ -122,21 +114,6 @@ export async function addMedia(snapshot: Snapshot, list: NewFileList, options: A
     signal.throwIfAborted()
     await add(file)
   })
-  syncFolders(
-    changedFolders,
-    Object.values(to).map(({ root }) => root),
-  )
+  copier.syncNames()
   return added
-}
-
-/** Makes the names of new files durable, from their folders up to the roots. */
-function syncFolders(folders: ReadonlySet<string>, roots: readonly string[]): void {
-  const all = new Set<string>()
-  for (const folder of folders)
-    for (let at = folder; !all.has(at); at = dirname(at)) {
-      all.add(at)
-      if (roots.includes(at)) all.add(dirname(at))
-      if (roots.includes(at)) break
-    }
-  for (const folder of all) syncInPlace(folder)
 }

@@ -5,8 +5,8 @@ import { type Static, Type } from 'typebox'
 import { Value } from 'typebox/value'
 import { type FileList, MEDIA_FOLDERS, type MediaFolder, openFileList } from '../../db/sqlite/snapshot.ts'
 import { Failure } from '../../errors.ts'
-import { type BlobFolder, syncInPlace, syncNames } from '../../storage/folder.ts'
 import { type FolderLock, takeFolderLock } from '../../storage/folder-lock.ts'
+import { syncInPlace, syncNames } from '../../storage/sync.ts'
 
 // A folder of backups: one folder for each of them, named after its time, with its rows and the list of its files; and `media`, which
 // has the files of all of them once.
@@ -52,9 +52,9 @@ const NAME = /^\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d\.\d{3}Z$/
 
 export const backupName = (time: string) => time.replaceAll(':', '-')
 
-/** The file of a backup with this name, in `media`. */
-export function mediaFolder(folder: string, kind: MediaFolder): BlobFolder {
-  return { root: join(folder, MEDIA, kind), tmp: join(folder, UNFINISHED) }
+/** Where the files of all backups are, of one kind. */
+export function mediaFolder(folder: string, kind: MediaFolder): string {
+  return join(folder, MEDIA, kind)
 }
 
 /** Where a backup is written until it is finished. */
@@ -138,7 +138,7 @@ export async function removeOldBackups(folder: string, keep: number): Promise<vo
       if (!list) return
       kept.push(list)
     }
-    for (const kind of MEDIA_FOLDERS) await removeUnnamed(mediaFolder(folder, kind).root, '', kind, kept)
+    for (const kind of MEDIA_FOLDERS) await removeUnnamed(mediaFolder(folder, kind), '', kind, kept)
   } finally {
     for (const list of kept) list[Symbol.dispose]()
   }

@@ -1,18 +1,17 @@
-import { type FileHandle, open } from 'node:fs/promises'
 import { LRUCache } from 'lru-cache'
 import {
   type ExpectedSegment,
   hashBytes,
-  hashFile,
+  hashOpenBlob,
   OTHER_BYTES,
   type SegmentFault,
   unreadable,
   wrongSize,
 } from '../../encode/segment-file.ts'
-import { type BlobFolder, blobPath } from '../../storage/folder.ts'
+import type { BlobStore, OpenBlob } from '../../storage/blob-store.ts'
 
-/** A segment in memory, or its open file, which the caller closes. It can be sent whole even when the video is deleted meanwhile. */
-export type OpenSegment = { bytes: Buffer } | { file: FileHandle; sizeBytes: number }
+/** A segment in memory, or open to be read, which the caller closes. It can be sent whole even when the video is deleted meanwhile. */
+export type OpenSegment = { bytes: Buffer } | { blob: OpenBlob }
 
 /** Reads segments, and checks that each is what was published: once in a process, and again when its file was written again. */
 export type SegmentReader = {
@@ -40,23 +39,18 @@ const MAX_REMEMBERED_FILES = 50_000
 const BUFFER_BYTES = 2 * 2 ** 20
 const MAX_BUFFERS = 16
 
-export function createSegmentReader(folder: BlobFolder): SegmentReader {
-  /** When each file was last written that had the published bytes. */
-  const checked = new LRUCache<string, number>({ max: MAX_REMEMBERED_FILES })
+export function createSegmentReader(segments: BlobStore): SegmentReader {
+  /** The version of each file that had the published bytes. */
+  const checked = new LRUCache<string, OpenBlob['version']>({ max: MAX_REMEMBERED_FILES })
   const freeBuffers: Buffer[] = []
   let bufferCount = 0
 
   /** Opens a file of the right length. `isChecked`: its bytes were compared before. */
   async function openFile({ file: name, sizeBytes }: ExpectedSegment) {
-    const file = await open(blobPath(folder, name)).catch(throwUnreadable)
-    try {
-      const { size, mtimeMs } = await file.stat()
-      if (size !== sizeBytes) throw new DamagedFile(wrongSize(size, sizeBytes))
-      return { file, mtimeMs, isChecked: checked.get(name) === mtimeMs }
-    } catch (error) {
-      await file.close()
-      throw error
-    }
+    const blob = await segments.open(name).catch(throwUnreadable)
+    if (blob.sizeBytes === sizeBytes) return { blob, isChecked: checked.get(name) === blob.version }
+    await blob.close()
+    throw new DamagedFile(wrongSize(blob.sizeBytes, sizeBytes))
   }
 
   function takeBuffer(): Buffer | undefined {
@@ -66,38 +60,31 @@ export function createSegmentReader(folder: BlobFolder): SegmentReader {
     return Buffer.allocUnsafeSlow(BUFFER_BYTES)
   }
 
-  /** Fills `bytes`, which are as long as the segment. */
-  async function readWhole({ sizeBytes }: ExpectedSegment, file: FileHandle, bytes: Buffer): Promise<void> {
-    for (let at = 0; at < sizeBytes; ) {
-      const { bytesRead } = await file.read(bytes, at, sizeBytes - at, at)
-      if (bytesRead === 0) throw new DamagedFile(wrongSize(at, sizeBytes)) // cut off meanwhile
-      at += bytesRead
-    }
-  }
-
-  function compare({ file, sha256 }: ExpectedSegment, mtimeMs: number, hash: Buffer): void {
+  function compare({ file, sha256 }: ExpectedSegment, { version }: OpenBlob, hash: Buffer): void {
     if (!hash.equals(sha256)) throw new DamagedFile(OTHER_BYTES)
-    checked.set(file, mtimeMs)
+    checked.set(file, version)
   }
 
+  /** @param bytes as long as the segment */
   async function read(segment: ExpectedSegment, bytes: Buffer = Buffer.allocUnsafeSlow(segment.sizeBytes)): Promise<Buffer> {
-    const { file, mtimeMs, isChecked } = await openFile(segment)
+    const { blob, isChecked } = await openFile(segment)
     try {
-      await readWhole(segment, file, bytes).catch(throwUnreadable)
-      if (!isChecked) compare(segment, mtimeMs, await hashBytes(bytes))
+      const readBytes = await blob.read(bytes, 0).catch(throwUnreadable)
+      if (readBytes < bytes.length) throw new DamagedFile(wrongSize(readBytes, bytes.length)) // cut off meanwhile
+      if (!isChecked) compare(segment, blob, await hashBytes(bytes))
       return bytes
     } finally {
-      await file.close()
+      await blob.close()
     }
   }
 
   async function openChecked(segment: ExpectedSegment): Promise<OpenSegment> {
-    const { file, mtimeMs, isChecked } = await openFile(segment)
+    const { blob, isChecked } = await openFile(segment)
     try {
-      if (!isChecked) compare(segment, mtimeMs, await hashFile(file).catch(throwUnreadable))
-      return { file, sizeBytes: segment.sizeBytes }
+      if (!isChecked) compare(segment, blob, await hashOpenBlob(blob).catch(throwUnreadable))
+      return { blob }
     } catch (error) {
-      await file.close()
+      await blob.close()
       throw error
     }
   }
