@@ -210,7 +210,8 @@ export function drawVideo(chance: Chance, index: number): GeneratedVideo {
     is: [
       ...[is, `${videoName} ${rate} fps, ${size.join('×')}`, `${audioName} ${layout} ${sampleHz} Hz`, `colors ${color.is}`],
       ...(startS === 0 ? [] : [`from ${startS} s`]),
-      ...(lateS === 0 ? [] : [`${soundS > 0 ? 'sound' : 'picture'} ${lateS.toFixed(3)} s late`]),
+      ...(soundS > 0 ? [`sound ${soundS.toFixed(3)} s late`] : []),
+      ...(pictureS > 0 ? [`picture ${pictureS.toFixed(3)} s late`] : []),
       ...(jitterS === 0 ? [] : [`jitter ${(jitterS * 1000).toFixed(1)} ms`]),
       ...(isSoundFirst ? ['sound first'] : []),
     ].join(', '),

@@ -23,7 +23,8 @@ const RATE_TOLERANCE_FRAMES = 0.5
 /** For as long a codec may put silence before the first frame or after the last one. */
 const PADDING_S = 0.15
 
-const chance = newChance('recipes of generated videos')
+// The same 60 in each run, of which a failed one is repeated by its number; REELGATE_SEED draws others.
+const chance = newChance('recipes of generated videos', 1)
 const VIDEOS = count(60).map((index) => ({ index, ...drawVideo(chance, index) }))
 
 test.each(sampleOf('generated videos', VIDEOS, 6))(
