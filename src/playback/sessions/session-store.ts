@@ -56,15 +56,17 @@ export const markViewed = prepared<{ id: string; viewedAtS: number }>()((db, val
     .where('viewedAtS', 'is', null),
 )
 
+/** Ends the sessions that the caller selects and that have not ended. */
+const endSessions = (tx: Db, endedAtS: number, endReason: string) =>
+  tx
+    .updateTable('playbackSession')
+    .set((row) => ({ endedAtS, endReason, version: row('version', '+', 1) }))
+    .where('endedAtS', 'is', null)
+
 /** Ends a session, once, and frees its stream slot. */
 export async function endSession(tx: Db, sessionId: string, endedAtS: number, endReason: string): Promise<void> {
   await freeSlot(tx, sessionId)
-  await tx
-    .updateTable('playbackSession')
-    .set((row) => ({ endedAtS, endReason, version: row('version', '+', 1) }))
-    .where('id', '=', sessionId)
-    .where('endedAtS', 'is', null)
-    .execute()
+  await endSessions(tx, endedAtS, endReason).where('id', '=', sessionId).execute()
 }
 
 /** Ends the sessions on videos and frees their stream slots. */
@@ -75,22 +77,14 @@ export async function endSessionsOfVideos(
   endReason: string,
 ): Promise<void> {
   await freeSlotsOfVideos(tx, videoIds)
-  await tx
-    .updateTable('playbackSession')
-    .set((row) => ({ endedAtS, endReason, version: row('version', '+', 1) }))
-    .where('videoId', 'in', videoIds)
-    .where('endedAtS', 'is', null)
-    .execute()
+  await endSessions(tx, endedAtS, endReason).where('videoId', 'in', videoIds).execute()
 }
 
 /** Ends the sessions of an account and frees their stream slots. */
 export async function endSessionsOfAccount(tx: Db, accountId: string, endedAtS: number): Promise<void> {
   await tx.deleteFrom('streamSlot').where('accountId', '=', accountId).execute()
-  await tx
-    .updateTable('playbackSession')
-    .set((row) => ({ endedAtS, endReason: 'account-disabled' satisfies EndReason, version: row('version', '+', 1) }))
+  await endSessions(tx, endedAtS, 'account-disabled' satisfies EndReason)
     .where('accountId', '=', accountId)
-    .where('endedAtS', 'is', null)
     .execute()
 }
 
@@ -149,11 +143,7 @@ export async function endMatchingSessions(
   }: { accountId: string; filter: SessionFilter; endedAtS: number; endReason: EndReason },
 ): Promise<string[]> {
   const { sessionId, userId, videoId, otpHash } = filter
-  let update = tx
-    .updateTable('playbackSession')
-    .set((row) => ({ endedAtS, endReason, version: row('version', '+', 1) }))
-    .where('accountId', '=', accountId)
-    .where('endedAtS', 'is', null)
+  let update = endSessions(tx, endedAtS, endReason).where('accountId', '=', accountId)
   if (sessionId !== undefined) update = update.where('id', '=', sessionId)
   if (userId !== undefined) update = update.where('userId', '=', userId)
   if (videoId !== undefined) update = update.where('videoId', '=', videoId)
