@@ -355,7 +355,7 @@ async function installIn(parent: string, skip: () => never) {
   const home = await mkdtemp(path.join(parent, 'reelgate-test-')).catch(skip)
   onTestFinished(() => rm(firstNew ?? home, { recursive: true }))
   const root = path.join(import.meta.dirname, '../..')
-  const names = ['package.json', 'src/errors.ts', 'src/limit-bytes.ts']
+  const names = ['package.json', 'src/errors.ts', 'src/error-catalogue.ts', 'src/limit-bytes.ts']
   for (const name of await readdir(path.join(root, 'src/sandbox'))) names.push(`src/sandbox/${name}`)
   for (const name of names) await cp(path.join(root, name), path.join(home, name))
   const installed: typeof import('../../src/sandbox/bubblewrap.ts') = await import(path.join(home, 'src/sandbox/bubblewrap.ts'))
