@@ -4,6 +4,7 @@ import { createKeyUseTracker } from './accounts/key-use.ts'
 import { createUnknownProxyReport } from './alerts/unknown-proxy.ts'
 import { createDamagedFiles, recordDamagedFile } from './assets/damaged-file.ts'
 import type { CheckDeps } from './assets/media-check.ts'
+import type { EndVideoSessions } from './catalogue/deletion.ts'
 import type { Config } from './config/config.ts'
 import { dataPaths } from './config/data-paths.ts'
 import { startControlSocket } from './control/socket.ts'
@@ -27,7 +28,7 @@ import { createSystem } from './installation/system.ts'
 import { cacheKey, createSegmentCache } from './playback/media/segment-cache.ts'
 import { openPlayback, savePlayback } from './playback/open.ts'
 import { createOtpDefaultsFinder } from './playback/otp-defaults.ts'
-import { sessionsOfAccounts, sessionsOfVideos } from './playback/sessions/session-memory.ts'
+import { endSessionsOfAccount, endSessionsOfVideos } from './playback/sessions/session-store.ts'
 import { openRateLimiting } from './rate-limits/open.ts'
 import { type SandboxAdvice, sandboxAdvice } from './sandbox/bubblewrap.ts'
 import { openUsage } from './usage/usage.ts'
@@ -77,9 +78,9 @@ async function openServer(
 ): Promise<ReelgateServer> {
   const paths = dataPaths(config.dataDir)
   const foundation = await openFoundation(config, log, overrides, opened)
-  const { db, slowQueryDb, write, masterKey, folders, tmp, nowS, wallNowS, clock, sandbox, outbound, ownership, space } =
+  const { db, slowQueryDb, write, signals, masterKey, folders, tmp, nowS, wallNowS, clock, sandbox, outbound, ownership, space } =
     foundation
-  const { limits, bans } = await openRateLimiting({ db, write, nowS, log }, config.limits)
+  const { limits, bans } = await openRateLimiting({ db, write, signals, nowS, log }, config.limits)
 
   const watermarkImages = createWatermarkImages({ db, write, nowS, masterKey, sandbox, outbound, tmp, log })
   opened.defer(() => watermarkImages.stop())
@@ -89,6 +90,7 @@ async function openServer(
   const playing = {
     db,
     write,
+    signals,
     masterKey,
     folders,
     damagedFiles,
@@ -100,23 +102,12 @@ async function openServer(
   const playback = await openPlayback({ ...playing, countriesFile: config.countriesFile, isRateLimited: limits !== undefined })
   opened.defer(() => logErrors(log, 'sessions: saving them failed', () => savePlayback(playback)))
   const hotSegments = createSegmentCache()
-  const forgetSegment = (damage: Damage) => {
-    hotSegments.forget(cacheKey(damage, damage.renditionId, damage.number))
-    playback.videos.forget([damage.videoId])
-  }
-  const needs = { config, sessions: sessionsOfVideos(playback), saveUsage: usage.save, forgetSegment, log }
-  const { encoding, imports, mp4s, receiving, retry, deletion, masterKeyRotation, wake } = await startBackgroundWork(
-    foundation,
-    needs,
-    opened,
-  )
-  const { repairSegment, reencrypt, segmentEvents } = encoding
-  async function repairFile(...[file, problem]: Parameters<CheckDeps['recordDamagedFile']>) {
-    const damage = await recordDamagedFile({ write, log }, file, problem)
-    encoding.wake()
-    mp4s.wake()
-    return damage
-  }
+  signals.on('segment-damaged', (segment) => hotSegments.forget(cacheKey(segment, segment.renditionId, segment.number)))
+  const endVideoSessions: EndVideoSessions = (tx, videoIds, why) => endSessionsOfVideos(tx, videoIds, nowS(), why)
+  const needs = { config, endVideoSessions, saveUsage: usage.save, log }
+  const { encoding, receiving, retry, deletion, masterKeyRotation, wake } = await startBackgroundWork(foundation, needs, opened)
+  const { repairSegment, reencrypt } = encoding
+  const repairFile: CheckDeps['recordDamagedFile'] = (...file) => recordDamagedFile({ write, signals, log }, ...file)
   const { quota } = receiving
   const reportDamage = (damage: Damage) =>
     void logErrors(log, 'video: recording damage failed', async () => void (await repairSegment(damage)))
@@ -125,7 +116,7 @@ async function openServer(
   const publicUrl = () => config.publicUrl ?? url
   const keyUses = createKeyUseTracker({ write, nowS })
   opened.defer(() => logErrors(log, 'API keys: saving their last use failed', () => keyUses.save()))
-  const playbackOtps = { db, write, nowS, outbound, watermarkImages, findDefaults: createOtpDefaultsFinder({ db, write }) }
+  const playbackOtps = { db, write, nowS, outbound, watermarkImages, findDefaults: createOtpDefaultsFinder({ db, signals }) }
   const demo = isDemoAllowed(config) ? openDemo({ ...receiving, sandbox, playbackOtps }) : undefined
   const metrics = config.metrics && (await import('./http/metrics/metrics.ts')).createMetrics(config.metrics)
   const erasing = {
@@ -133,13 +124,14 @@ async function openServer(
     savePlayback: () => savePlayback(playback),
     eraseFromUsage: usage.eraseViewer,
   }
-  const events = createAccountEvents({ db, slowQueryDb, write, sessions: playback.sessions, nowS, wallNowS, log })
+  const events = createAccountEvents({ db, slowQueryDb, sessions: playback.sessions, nowS, wallNowS, log })
   opened.defer(() => events.stop())
   const readiness = watchReadiness(foundation, log)
   opened.defer(() => readiness.stop())
   const alertOfProxy = createUnknownProxyReport({ db, write, nowS, log })
   const reportUnknownProxy = (address: string) =>
     void logErrors(log, 'proxy: recording an alert failed', () => alertOfProxy(address))
+  const accounts = { db, write, signals, nowS, endAccountSessions: endSessionsOfAccount }
   const app = createInterfaces({
     ...{ config, limits, publicUrl, refusal: ownership.refusal, playback, usage, demo, log },
     owners: {
@@ -159,19 +151,16 @@ async function openServer(
       },
       quota,
       events,
-      authenticate: createAuthenticate({ db, write, nowS }, keyUses.record),
+      authenticate: createAuthenticate({ db, signals, nowS }, keyUses.record),
       retry,
-      onImportQueued: imports.wake,
-      wakeMp4Scheduler: mp4s.wake,
-      stopMp4: mp4s.stopJobs,
       ...erasing,
     },
     uploads: receiving,
-    segments: { hotSegments, segmentEvents, wakeEncoders: encoding.wake, reportDamage },
+    segments: { hotSegments, reportDamage },
     people: {
-      accountSessions: sessionsOfAccounts(playback),
+      endAccountSessions: endSessionsOfAccount,
       system: createSystem({ config, db, slowQueryDb, sandbox, wallNowS, databaseProblem: () => ownership.damage() }),
-      findSignedIn: createFindSignedIn({ db, write, nowS, log }),
+      findSignedIn: createFindSignedIn({ db, write, signals, nowS, log }),
       signIn: {
         ...{ db, write, masterKey, nowS, passwords: createPasswords(), challenges: createChallenges() },
         signInLimit: limits && createSignInLimit(nowS),
@@ -186,7 +175,6 @@ async function openServer(
   const stateDeps = { config, slowQueryDb, sessions: playback.sessions, counters: encoding.counters, nowS, wallNowS }
   const metricsServer = await metrics?.listen(() => readServerState(stateDeps), log)
   opened.defer(() => metricsServer?.stop())
-  const accounts = { db, write, nowS, sessions: sessionsOfAccounts(playback) }
   const media = { db, slowQueryDb, write, reportDamage: repairSegment, recordDamagedFile: repairFile, isEncoding: true }
   const rotation = async () => masterKeyRotation
   const { alertMail } = config

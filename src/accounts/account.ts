@@ -3,6 +3,7 @@ import { newId } from '../crypto/secret.ts'
 import type { Db } from '../db/database.ts'
 import { isCommitOutcomeUnknown } from '../db/write.ts'
 import { Failure } from '../errors.ts'
+import type { Signals } from '../signals/signals.ts'
 import { findAccountId } from './account-id.ts'
 import {
   type AccountChanges,
@@ -73,12 +74,10 @@ export async function changeAccount(
   })
 }
 
-/** The playback sessions of an account, which end when it is disabled. */
-export type AccountSessions = {
-  /** Ends them, in the transaction that disables it. */
-  end(tx: Db, accountId: string): Promise<void>
-  /** Called after that commit, to end them in memory, too. */
-  endInMemory(accountId: string): void
+export type AccountDisablingDeps = AccountDeps & {
+  /** Ends the playback sessions of an account, in the transaction that disables it. */
+  endAccountSessions(tx: Db, accountId: string, nowS: number): Promise<void>
+  signals: Pick<Signals, 'send'>
 }
 
 /**
@@ -87,25 +86,25 @@ export type AccountSessions = {
  * @throws Failure as `findAccountId`
  */
 export async function setAccountDisabled(
-  deps: AccountDeps & { sessions: AccountSessions },
+  deps: AccountDisablingDeps,
   idOrName: string,
   disabled: boolean,
   by: Actor = 'command-line',
 ) {
   const accountId = await findAccountId(deps.db, idOrName)
-  const endSessionsInMemory = () => disabled && deps.sessions.endInMemory(accountId)
+  const reportEnd = () => disabled && void deps.signals.send('session-ended', { accountId, why: 'account-disabled' })
   await deps
     .write(async (tx) => {
       if (!(await setDisabled(tx, accountId, disabled))) return
-      if (disabled) await deps.sessions.end(tx, accountId)
+      if (disabled) await deps.endAccountSessions(tx, accountId, deps.nowS())
       const kind = disabled ? 'account:disabled' : 'account:enabled'
       await recordAuditEvent(tx, { atS: deps.nowS(), accountId, by, kind, subjects: [accountId] })
     })
     .catch((error) => {
-      if (isCommitOutcomeUnknown(error)) endSessionsInMemory() // if it was committed, no viewer may continue
+      if (isCommitOutcomeUnknown(error)) reportEnd() // if it was committed, no viewer may continue
       throw error
     })
-  endSessionsInMemory()
+  reportEnd()
   return { accountId, disabled }
 }
 

@@ -1,9 +1,10 @@
 import { recordAuditEvent } from '../audit/audit-log.ts'
 import { hashSecret, isSecret, newId, newSecret } from '../crypto/secret.ts'
-import { cachedUntilCommit } from '../db/cache-until-commit.ts'
 import type { Db } from '../db/database.ts'
 import type { Write } from '../db/write.ts'
 import { Failure } from '../errors.ts'
+import { cachedRows } from '../signals/cached-rows.ts'
+import type { Signals } from '../signals/signals.ts'
 import { findAccountId } from './account-id.ts'
 import {
   findAccountOfKey,
@@ -29,17 +30,17 @@ export type AccountDeps = {
 const PREFIX_LENGTH = 6
 
 /**
- * Finds the holder of an API key by its secret. Results are cached until the next commit, so a revoked key is rejected at the next request.
+ * Finds the holder of an API key by its secret. Results are cached while the rows are unchanged, so a revoked key is rejected at the next request.
  * @throws Failure `unauthenticated` for every unknown, expired, revoked or malformed secret alike; `forbidden` when its account is disabled
  */
 export type Authenticate = (secret: string) => Promise<ApiKeyHolder>
 
 /** @param onKeyUsed called for each accepted key */
 export function createAuthenticate(
-  { db, write, nowS }: AccountDeps,
+  { db, signals, nowS }: Pick<AccountDeps, 'db' | 'nowS'> & { signals: Pick<Signals, 'on'> },
   onKeyUsed: (apiKeyId: string) => void = () => undefined,
 ): Authenticate {
-  const findHolder = cachedUntilCommit(write, (secret) => findKeyHolder(db, hashSecret(secret)))
+  const findHolder = cachedRows(signals, (secret) => findKeyHolder(db, hashSecret(secret)))
   return async (secret) => {
     const found = isSecret(secret) ? await findHolder(secret) : undefined
     if (!found || (found.expiresAtS !== null && found.expiresAtS <= nowS()))

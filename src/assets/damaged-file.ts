@@ -3,6 +3,7 @@ import type { Logger } from 'pino'
 import type { Write } from '../db/write.ts'
 import { requeuePosters } from '../encode/add-posters.ts'
 import { DamagedFile, type Failure, hostFailure } from '../errors.ts'
+import type { Signals } from '../signals/signals.ts'
 import { type FileKind, type FileName, findFileDamage, setFileDamaged } from './file-damage-store.ts'
 import { requeueMp4 } from './mp4-store.ts'
 
@@ -15,7 +16,7 @@ export type FileDamage = FileName & { kind: FileKind; isMadeAgain: boolean }
  * @returns undefined when the file, or its video, was deleted meanwhile
  */
 export async function recordDamagedFile(
-  { write, log }: { write: Write; log: Pick<Logger, 'error'> },
+  { write, signals, log }: DamageDeps,
   { videoId, name }: FileName,
   problem: string,
 ): Promise<FileDamage | undefined> {
@@ -29,10 +30,12 @@ export async function recordDamagedFile(
     return { kind, isNew: damaged === 0, isMadeAgain }
   })
   if (!found) return undefined
+  for (const work of ['encode', 'mp4'] as const) void signals.send('work-queued', work)
   const { kind, isNew, isMadeAgain } = found
   if (isNew) log.error({ videoId, kind, file: name, problem }, 'file: damaged')
   return { videoId, name, kind, isMadeAgain }
 }
+type DamageDeps = { write: Write; signals: Pick<Signals, 'send'>; log: Pick<Logger, 'error'> }
 
 /** A file that a request could not read. */
 export type UnreadFile = FileName & { kind: FileKind }

@@ -13,7 +13,9 @@ import type { Damage } from '../encode/repair.ts'
 import { Failure, isHostFailure } from '../errors.ts'
 import type { Claim, Claims } from '../jobs/claims.ts'
 import { type Dispatcher, type Job, startDispatcher } from '../jobs/dispatcher.ts'
+import { followSignals } from '../jobs/follow-signals.ts'
 import { createRoundRobin } from '../jobs/round-robin.ts'
+import type { Signals } from '../signals/signals.ts'
 import { exportedSizeBytes, exportMp4 } from './export-mp4.ts'
 import {
   beginMp4Attempt,
@@ -30,6 +32,7 @@ export type Mp4SchedulerDeps = {
   /** A clock that never goes back. */
   nowS: () => number
   claims: Pick<Claims, 'claimNext'>
+  signals: Pick<Signals, 'on'>
   masterKey: MasterKey
   folders: VideoFolders
   log: Logger
@@ -49,7 +52,9 @@ const BACK_OFF_S = 5
  * Makes MP4s one at a time, concurrently with encoding: muxing takes seconds where encoding takes minutes. Accounts take turns.
  */
 export function startMp4Scheduler(deps: Mp4SchedulerDeps): Dispatcher {
-  return startDispatcher({ slots: 1, claim: createClaim(deps), pollIntervalMs: POLL_INTERVAL_MS, log: deps.log })
+  const dispatcher = startDispatcher({ slots: 1, claim: createClaim(deps), pollIntervalMs: POLL_INTERVAL_MS, log: deps.log })
+  followSignals(deps.signals, 'mp4', dispatcher)
+  return dispatcher
 }
 
 /** Creates the function that claims the next pending MP4 as a job. */

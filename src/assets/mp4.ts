@@ -4,14 +4,14 @@ import type { CatalogueDeps, ListDeps } from '../catalogue/catalogue-deps.ts'
 import { findVideo } from '../catalogue/video-store.ts'
 import { findGeneration, isFinished } from '../encode/generation-store.ts'
 import { Failure, videoNotFound } from '../errors.ts'
+import type { Signals } from '../signals/signals.ts'
 import { hasMp4, insertRequestedMp4 } from './mp4-store.ts'
 import { getFile, type VideoFile } from './video-file.ts'
 
 export type Mp4Deps = CatalogueDeps &
   ListDeps & {
     quota: StorageQuota
-    /** Called after the commit of a requested MP4. */
-    wakeMp4Scheduler(): void
+    signals: Pick<Signals, 'send'>
   }
 
 /**
@@ -37,6 +37,6 @@ export async function requestMp4(deps: Mp4Deps, accountId: string, by: Actor, vi
     await recordAuditEvent(tx, { atS, accountId, by, kind: 'mp4:requested', subjects: [videoId] })
     return insertRequestedMp4(tx, { videoId, createdAtS: atS, widthPx: best?.widthPx, heightPx: best?.heightPx })
   })
-  deps.wakeMp4Scheduler()
+  void deps.signals.send('work-queued', 'mp4')
   return getFile(deps, accountId, videoId, id)
 }

@@ -8,6 +8,7 @@ import { findGeneration, renditionSizes } from '../encode/generation-store.ts'
 import type { Plan } from '../encode/plan.ts'
 import { Failure, videoNotFound } from '../errors.ts'
 import { findSource } from '../ingest/source-store.ts'
+import type { Signals } from '../signals/signals.ts'
 import { assetFolder } from './attachment.ts'
 
 /** A file of a video as its owner sees it. */
@@ -35,8 +36,7 @@ export type VideoFile = {
 
 export type FileDeps = CatalogueDeps & {
   folders: VideoFolders
-  /** Called after the commit; resolves when no MP4 of this video is being made any more. */
-  stopMp4(videoId: string): Promise<void>
+  signals: Pick<Signals, 'send'>
 }
 
 /** Larger renditions are listed as `desktop`. */
@@ -82,7 +82,7 @@ export async function deleteFile(deps: FileDeps, { accountId, by, videoId, fileI
     await recordAuditEvent(tx, { atS, accountId, by, kind: 'file:deleted', subjects: [String(fileId)], details })
     return row
   })
-  if (deleted.type === 'mp4') await deps.stopMp4(videoId)
+  if (deleted.type === 'mp4') await deps.signals.send('work-cancelled', { videoIds: [videoId], work: 'mp4' })
   if (deleted.blob !== null) await assetFolder(deps.folders, deleted).remove(deleted.blob)
 }
 

@@ -3,6 +3,7 @@ import { type Actor, recordAuditEvent } from '../audit/audit-log.ts'
 import type { Db } from '../db/database.ts'
 import { isCommitOutcomeUnknown } from '../db/write.ts'
 import { logLevelFor } from '../errors.ts'
+import type { Signals } from '../signals/signals.ts'
 import type { BlobStore } from '../storage/blob-store.ts'
 import { addVideoEvents } from '../webhooks/outbox.ts'
 import type { CatalogueDeps } from './catalogue-deps.ts'
@@ -13,20 +14,12 @@ import { destroyKeys, listExisting, listTombstones, removeTombstone, tombstoneVi
 export type VideoFolders = { sources: BlobStore; segments: BlobStore; posters: BlobStore; files: BlobStore }
 
 export type DeletionDeps = CatalogueDeps & {
-  sessions: VideoSessions
-  /** Called after the commit; resolves when no import or encode of these videos is running any more. */
-  stopWork(videoIds: readonly string[]): Promise<void>
-  /** Called then, to start the removal of files. */
-  removeFiles(): void
+  endVideoSessions: EndVideoSessions
+  signals: Pick<Signals, 'send'>
 }
 
-/** The playback sessions of videos, which end when a video is deleted or its file replaced. */
-export type VideoSessions = {
-  /** Ends them, in the transaction that deletes or replaces the video. */
-  end(tx: Db, videoIds: readonly string[], why: 'video-deleted' | 'video-replaced'): Promise<void>
-  /** Called after that commit, to drop keys from memory and notify viewers. */
-  endInMemory(videoIds: readonly string[], why: 'video-deleted' | 'video-replaced'): void
-}
+/** Ends the playback sessions of videos, in the transaction that deletes or replaces them. */
+export type EndVideoSessions = (tx: Db, videoIds: readonly string[], why: 'video-deleted' | 'video-replaced') => Promise<void>
 
 /** `onlyStatus`: others are left alone, so that an abandoned upload is not deleted when its file arrives at the same moment. */
 export type VideoDeletion = { accountId: string; by: Actor; videoIds: readonly string[]; onlyStatus?: VideoStatus }
@@ -47,7 +40,7 @@ export async function deleteVideos(deps: DeletionDeps, { accountId, by, videoIds
       await addVideoEvents(tx, 'video:deleted', ids) // first: a tombstone has no tags
       await tombstoneVideos(tx, accountId, ids, atS)
       await destroyKeys(tx, ids)
-      await deps.sessions.end(tx, ids, 'video-deleted')
+      await deps.endVideoSessions(tx, ids, 'video-deleted')
       await recordAuditEvent(tx, { atS, accountId, by, kind: 'video:deleted', subjects: ids })
       return ids
     })
@@ -61,20 +54,16 @@ export async function deleteVideos(deps: DeletionDeps, { accountId, by, videoIds
 }
 
 /** Ends sessions and work on deleted videos, and starts the removal of their files. */
-export async function cleanUpDeleted(
-  { sessions, stopWork, removeFiles }: DeletionDeps,
-  videoIds: readonly string[],
-): Promise<void> {
+export async function cleanUpDeleted({ signals }: Pick<DeletionDeps, 'signals'>, videoIds: readonly string[]): Promise<void> {
   if (videoIds.length === 0) return
-  sessions.endInMemory(videoIds, 'video-deleted')
-  await stopWork(videoIds)
-  removeFiles()
+  void signals.send('session-ended', { videoIds, why: 'video-deleted' })
+  await signals.send('work-cancelled', { videoIds })
+  void signals.send('work-queued', 'removal')
 }
 
 export type RemovalDeps = Pick<CatalogueDeps, 'db' | 'write'> & {
   folders: VideoFolders
-  /** Resolves when no import or encode of these videos is running any more. */
-  stopWork: DeletionDeps['stopWork']
+  signals: Signals
   /** Saves the usage counted so far: nothing can be added to a video once its row is gone. */
   saveUsage(): Promise<void>
   /** Truncates the database's log, so that deleted rows are not readable there. */
@@ -87,8 +76,6 @@ const MIN_RETRY_DELAY_MS = 5_000
 const MAX_RETRY_DELAY_MS = 3_600_000
 
 export type Removals = {
-  /** Starts a removal. One runs at a time; a call during it makes one more run after it. */
-  run(): void
   /** Finishes the video that is being removed; the next start continues with the others. */
   stop(): Promise<void>
 }
@@ -120,6 +107,7 @@ export function startRemovals(deps: RemovalDeps): Removals {
     retryDelayMs = Math.min(2 * retryDelayMs, MAX_RETRY_DELAY_MS)
   }
 
+  /** One runs at a time; a call during it makes one more run after it. */
   function run(): void {
     again = true
     running ??= removeAll().finally(() => {
@@ -127,8 +115,8 @@ export function startRemovals(deps: RemovalDeps): Removals {
     })
   }
 
+  deps.signals.on('work-queued', (work) => work === 'removal' && run())
   return {
-    run,
     async stop() {
       stopping.abort()
       clearTimeout(retry)
@@ -139,7 +127,7 @@ export function startRemovals(deps: RemovalDeps): Removals {
 
 /** @returns false when a video could not be removed */
 async function removeTombstones(
-  { db, write, truncateWal, folders, stopWork, saveUsage, log }: RemovalDeps,
+  { db, write, truncateWal, folders, signals, saveUsage, log }: RemovalDeps,
   signal: AbortSignal,
 ): Promise<boolean> {
   const videoIds = await listTombstones(db)
@@ -147,7 +135,8 @@ async function removeTombstones(
   for (const videoId of videoIds) {
     if (signal.aborted) return isDone
     try {
-      await stopWork([videoId]) // another call may be deleting it and not have stopped it yet: an encode would create the folders again
+      // Another call may be deleting it and not have stopped it yet: an encode would create the folders again.
+      await signals.send('work-cancelled', { videoIds: [videoId] })
       for (const folder of Object.values(folders)) await folder.removeAll(videoId)
       await saveUsage()
       await write.makingRoom((tx) => removeTombstone(tx, videoId))

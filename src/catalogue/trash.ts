@@ -19,11 +19,6 @@ import { destroyKeys, listExisting, listPositions, restoreVideos, tombstoneVideo
 /** How long a video can be restored. */
 export const TRASH_S = 7 * 24 * 3600
 
-export type TrashDeps = DeletionDeps & {
-  /** Called after videos were restored, so that the work on them continues. */
-  wakeWork(): void
-}
-
 type Videos = Pick<VideoDeletion, 'accountId' | 'by' | 'videoIds'>
 
 /**
@@ -31,7 +26,7 @@ type Videos = Pick<VideoDeletion, 'accountId' | 'by' | 'videoIds'>
  * their playback sessions have ended. A video that has no file yet is deleted, since there is nothing to restore.
  * @returns how many were moved or deleted
  */
-export async function moveToTrash(deps: TrashDeps, { accountId, by, videoIds }: Videos): Promise<number> {
+export async function moveToTrash(deps: DeletionDeps, { accountId, by, videoIds }: Videos): Promise<number> {
   const existingIds = await listExisting(deps.db, accountId, videoIds)
   if (existingIds.length === 0) return 0
   const withSource = await listWithSource(deps.db, existingIds)
@@ -40,7 +35,7 @@ export async function moveToTrash(deps: TrashDeps, { accountId, by, videoIds }: 
   return trashedIds.length + (await deleteVideos(deps, { accountId, by, videoIds: fileless }))
 }
 
-async function trashVideos(deps: TrashDeps, { accountId, by, videoIds }: Videos): Promise<string[]> {
+async function trashVideos(deps: DeletionDeps, { accountId, by, videoIds }: Videos): Promise<string[]> {
   if (videoIds.length === 0) return []
   const atS = deps.wallNowS()
   const trashedIds = await deps
@@ -55,7 +50,7 @@ async function trashVideos(deps: TrashDeps, { accountId, by, videoIds }: Videos)
         ids.map((videoId) => ({ videoId, accountId, ...times, tags: JSON.stringify(tags.get(videoId) ?? []) })),
       )
       await tombstoneVideos(tx, accountId, ids, atS)
-      await deps.sessions.end(tx, ids, 'video-deleted')
+      await deps.endVideoSessions(tx, ids, 'video-deleted')
       await recordAuditEvent(tx, { atS, accountId, by, kind: 'video:trashed', subjects: ids })
       return ids
     })
@@ -72,7 +67,7 @@ async function trashVideos(deps: TrashDeps, { accountId, by, videoIds }: Videos)
  * Sessions that ended remain ended; encoding continues.
  * @returns how many
  */
-export async function restoreFromTrash(deps: TrashDeps, { accountId, by, videoIds }: Videos): Promise<number> {
+export async function restoreFromTrash(deps: DeletionDeps, { accountId, by, videoIds }: Videos): Promise<number> {
   if (videoIds.length === 0) return 0
   const atS = deps.wallNowS()
   const restored = await deps.write(async (tx) => {
@@ -87,7 +82,7 @@ export async function restoreFromTrash(deps: TrashDeps, { accountId, by, videoId
     await recordAuditEvent(tx, { atS, accountId, by, kind: 'video:restored', subjects: ids })
     return ids
   })
-  deps.wakeWork()
+  for (const work of ['encode', 'mp4'] as const) void deps.signals.send('work-queued', work)
   return restored.length
 }
 
@@ -106,7 +101,7 @@ export async function deleteFromTrash(deps: DeletionDeps, { accountId, by, video
     await recordAuditEvent(tx, { atS, accountId, by, kind: 'video:deleted', subjects: ids })
     return ids
   })
-  if (deletedIds.length > 0) deps.removeFiles()
+  if (deletedIds.length > 0) void deps.signals.send('work-queued', 'removal')
   return deletedIds.length
 }
 

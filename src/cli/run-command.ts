@@ -10,7 +10,8 @@ import { identifyingFiles, openDatabase } from '../installation/database.ts'
 import { lockDataFolder } from '../installation/lock.ts'
 import { openRotation } from '../installation/master-key-rotation.ts'
 import { openCountries } from '../playback/rules/countries.ts'
-import { sessionsOfAccounts } from '../playback/sessions/session-memory.ts'
+import { endSessionsOfAccount } from '../playback/sessions/session-store.ts'
+import { createSignals } from '../signals/signals.ts'
 import { openRestoredCopy } from '../webhooks/restored-copy.ts'
 import { openLog } from './log.ts'
 
@@ -55,16 +56,15 @@ async function untilListening<T>(run: () => Promise<T>): Promise<T> {
 async function runOnDataFolder(config: Config, name: CommandName, args: unknown): Promise<unknown> {
   const database = await openDatabase(config)
   try {
-    const deps = { ...database, nowS: () => Math.floor(Date.now() / 1000) }
+    const deps = { ...database, signals: createSignals(database.write), nowS: () => Math.floor(Date.now() / 1000) }
     const quiet = { log: openLog('silent') }
-    const sessions = sessionsOfAccounts({ ...deps, sessions: new Map() })
     return await COMMANDS[name].run(
       {
-        accounts: { ...deps, sessions },
+        accounts: { ...deps, endAccountSessions: endSessionsOfAccount },
         alertMail: config.alertMail,
         rotation: () => openRotation({ ...deps, config }),
         copy: () => openRestoredCopy(database, identifyingFiles(config), deps.nowS),
-        bans: { ...deps, forget: () => undefined, pardon: () => undefined, banEndsAtS: ({ endsAtS }) => endsAtS },
+        bans: { ...deps, banEndsAtS: ({ endsAtS }) => endsAtS },
         stops: {
           ...{ ...deps, sessions: new Map(), suspicions: { findDrawnAndPlayed: () => undefined } },
           countries: openCountries(config.countriesFile),

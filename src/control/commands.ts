@@ -1,8 +1,8 @@
 import { type Static, type TSchema, Type } from 'typebox'
 import { Value } from 'typebox/value'
-import { type AccountSessions, changeAccount, createAccount, findAccounts, setAccountDisabled } from '../accounts/account.ts'
+import { type AccountDisablingDeps, changeAccount, createAccount, findAccounts, setAccountDisabled } from '../accounts/account.ts'
 import { findAccountId } from '../accounts/account-id.ts'
-import { type AccountDeps, createApiKey, findApiKeys, revokeKey, rotateKey } from '../accounts/api-key.ts'
+import { createApiKey, findApiKeys, revokeKey, rotateKey } from '../accounts/api-key.ts'
 import { PERMISSIONS } from '../accounts/permission.ts'
 import { listAlerts } from '../alerts/alert.ts'
 import { sendTestMail } from '../alerts/mail-test.ts'
@@ -21,9 +21,9 @@ import type { RestoredCopy } from '../webhooks/restored-copy.ts'
 import { listWebhooks } from '../webhooks/webhook.ts'
 import type { Webhook } from '../webhooks/webhook-store.ts'
 
-/** What commands need. `sessions.ended`, `bans.forget`, `media.reportDamage` and `stops.sessions` reach a running server's memory. */
+/** What commands need. `signals` and `stops.sessions` reach a running server's memory. */
 export type CommandDeps = {
-  accounts: AccountDeps & { sessions: AccountSessions }
+  accounts: AccountDisablingDeps
   bans: BanAdmin
   media: CheckDeps & {
     /** Whether this process encodes, so that damage is repaired now and not after the next start. */

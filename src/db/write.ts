@@ -1,6 +1,7 @@
 import { performance } from 'node:perf_hooks'
 import type { Kysely } from 'kysely'
 import { Failure } from '../errors.ts'
+import type { ChangedTables } from './changed-tables.ts'
 import type { Tables } from './tables.ts'
 
 /**
@@ -11,20 +12,17 @@ import type { Tables } from './tables.ts'
  */
 export type Write = {
   <T>(change: (tx: Kysely<Tables>) => Promise<T>): Promise<T>
-  /**
-   * The same for one statement that adds rows which no cached read returns, such as an OTP: `commits` does not rise, and those of a
-   * group may be sent concurrently.
-   */
+  /** The same for one statement that adds rows, such as an OTP: those of a group may be sent concurrently. */
   append<T>(statement: (tx: Kysely<Tables>) => Promise<T>): Promise<T>
   /** The same for a change that frees space, such as a deletion: on a full disk it may use what is kept in reserve. */
   makingRoom<T>(change: (tx: Kysely<Tables>) => Promise<T>): Promise<T>
   /** Runs a statement that must not be in a transaction, between two groups. */
   outsideTransaction<T>(statement: (db: Kysely<Tables>) => Promise<T>): Promise<T>
   /**
-   * Rises with each group that was committed, or may have been, unless it only appended. While it is the same, a repeated read of
-   * anything but appended rows returns the same.
+   * Calls `listener` after each group that was committed, or may have been, before its calls resolve. Features listen to `src/signals/`
+   * instead.
    */
-  commits(): number
+  onCommit(listener: (changed: ChangedTables) => void): void
 }
 
 /**
@@ -38,7 +36,7 @@ export type Call = {
   isAppend: boolean
   makesRoom: boolean
   run(db: Kysely<Tables>): Promise<void>
-  /** Tells the caller that it is durable. */
+  /** Reports to the caller that it is durable. */
   resolve(): void
   reject(error: unknown): void
 }
@@ -54,6 +52,8 @@ export type Committer = {
    * @throws an error of the whole group
    */
   commit(group: readonly Call[]): Promise<readonly Call[]>
+  /** The tables that have been changed since the last call. */
+  takeChanges(): ChangedTables
   /** The error for the caller: a problem of the database becomes a `Failure` with a sentence. */
   toPublicError(error: unknown): unknown
 }
@@ -69,12 +69,13 @@ export function createGroupCommitter({
   db,
   begin,
   commit,
+  takeChanges,
   toPublicError,
 }: Committer): Write & { blockWrites(reason: Failure): void } {
   let pending: PendingCall[] = []
   let blockedBy: Failure | undefined
   let lastTurn: Promise<void> = Promise.resolve()
-  let commits = 0
+  const listeners: ((changed: ChangedTables) => void)[] = []
 
   // One turn after the other on the single connection; calls that arrive while a group commits form the next group.
   function enqueue(work: () => Promise<void>) {
@@ -120,16 +121,17 @@ export function createGroupCommitter({
   async function commitGroup(group: readonly Call[]): Promise<void> {
     try {
       const durable = await commit(group)
-      countCommit(group)
+      reportChanges()
       for (const call of durable) call.resolve()
     } catch (error) {
-      countCommit(group) // it may have been committed
+      reportChanges() // it may have been committed
       rejectAll(group, error)
     }
   }
 
-  function countCommit(group: readonly Call[]): void {
-    if (!group.every(({ isAppend }) => isAppend)) commits++
+  function reportChanges(): void {
+    const changed = takeChanges()
+    for (const listener of listeners) listener(changed)
   }
 
   function takePending(): Call[] {
@@ -157,7 +159,7 @@ export function createGroupCommitter({
     append: <T>(statement: Change<T>) => write(statement, { ...PLAIN, isAppend: true }),
     makingRoom: <T>(change: Change<T>) => write(change, { ...PLAIN, makesRoom: true }),
     outsideTransaction,
-    commits: () => commits,
+    onCommit: (listener: (changed: ChangedTables) => void) => void listeners.push(listener),
     blockWrites,
   })
 }

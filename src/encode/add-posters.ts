@@ -23,13 +23,13 @@ import { extractPosters, type Poster } from './extract-posters.ts'
 import { findInit, findSegment, moveToReadyIfPlayable } from './generation-store.ts'
 import { removeImage, sealImage } from './image.ts'
 import type { Plan } from './plan.ts'
-import type { GenerationWithKey, SegmentEvents } from './publication.ts'
+import { type GenerationWithKey, waitForSegment } from './publication.ts'
 
 /** How long posters may delay a video that could play. */
 const MAX_SEARCH_MS = 2_000
 const MAX_ATTEMPTS = 3
 
-export type PosterDeps = VideoDeps & { sandbox: Sandbox; segmentEvents: SegmentEvents }
+export type PosterDeps = VideoDeps & { sandbox: Sandbox }
 
 /** `chunk`: the run that extracts them, too. */
 export type PosterWork = {
@@ -108,7 +108,7 @@ async function waitForFirstSegment(deps: PosterDeps, video: GenerationWithKey, s
   const renditionId = bestRenditionId(video.plan)
   const wait = new AbortController()
   // Listens before it queries, so that no event is missed.
-  const published = deps.segmentEvents.waitFor(video, renditionId, 0, AbortSignal.any([signal, wait.signal]))
+  const published = waitForSegment(deps.signals, { ...video, renditionId, number: 0 }, AbortSignal.any([signal, wait.signal]))
   if (await findSegment(deps.db, video, renditionId, 0)) wait.abort()
   await published
 }

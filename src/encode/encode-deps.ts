@@ -8,6 +8,7 @@ import type { Write } from '../db/write.ts'
 import { openSourceSeal } from '../ingest/source.ts'
 import { findSource } from '../ingest/source-store.ts'
 import type { SealedSource } from '../sandbox/media-run.ts'
+import type { Signals } from '../signals/signals.ts'
 import { findGeneration } from './generation-store.ts'
 import type { GenerationWithKey } from './publication.ts'
 
@@ -16,6 +17,7 @@ export type VideoDeps = {
   db: Db
   slowQueryDb: Db
   write: Write
+  signals: Signals
   wallNowS: () => number
   masterKey: MasterKey
   folders: VideoFolders

@@ -16,11 +16,7 @@ import type { VideoDeps } from './encode-deps.ts'
 import { findLaterGeneration, findPlayedGeneration, isFinished, removeGeneration } from './generation-store.ts'
 import { MediaFailure } from './media-failure.ts'
 
-export type FailDeps = VideoDeps & {
-  counters: EncodeCounters
-  /** Ends the jobs of a video. */
-  stopJobs(videoId: string): Promise<void>
-}
+export type FailDeps = VideoDeps & { counters: EncodeCounters }
 
 /** Whether the work that failed may still decide about the video; may end it. False: it was fenced off, and nothing changes. */
 export type Fence = (tx: Db) => Promise<boolean>
@@ -50,7 +46,7 @@ export async function settleFailure(deps: FailDeps, videoId: string, failure: Me
   if (hasFailed) deps.log.info({ videoId, status: failure.status, reason: failure.message }, 'video: failed')
   if (removed)
     deps.log.error({ ...removed.key, reason: failure.message }, 'video: next generation failed, the one before plays on')
-  if (isSettled) void deps.stopJobs(videoId) // not awaited: it waits for the calling run, too
+  if (isSettled) void deps.signals.send('work-cancelled', { videoIds: [videoId], work: 'encode' }) // not awaited: it waits for the calling run, too
   if (removed) await removeGenerationFiles(deps.folders, removed.key, removed.posters)
 }
 

@@ -1,4 +1,4 @@
-import type { VideoSessions } from '../catalogue/deletion.ts'
+import type { EndVideoSessions } from '../catalogue/deletion.ts'
 import type { GenerationKey } from '../catalogue/generation-key.ts'
 import { listExtractedPosterBlobs, publishExtractedPosters } from '../catalogue/poster-store.ts'
 import { newContentKey, wrapContentKey } from '../crypto/content-key.ts'
@@ -21,14 +21,12 @@ import {
 import type { GenerationWithKey } from './publication.ts'
 
 /** For what replaces an encode of a video by another. */
-export type ReplaceDeps = VideoDeps & { sandbox: Sandbox; sessions: VideoSessions }
+export type ReplaceDeps = VideoDeps & { sandbox: Sandbox; endVideoSessions: EndVideoSessions }
 
 /** The same where an owner asks for it. */
 export type RequestedDeps = ReplaceDeps & {
   /** Whether the disk has room for the output of an encode. */
   hasRoom(): Promise<boolean>
-  /** Ends the jobs of a video. */
-  stopJobs(videoId: string): Promise<void>
 }
 
 /**
@@ -82,9 +80,11 @@ export async function reencryptVideo(
     return addNextGeneration(deps, tx, video)
   })
   deps.log.info({ videoId, generation: video.generation + 1, reason: 'requested' }, 'video: next generation started')
-  if (change !== 'replaced') return
-  await deps.stopJobs(videoId)
-  await cleanUpReplaced(deps, video, oldPosters)
+  if (change === 'replaced') {
+    await deps.signals.send('work-cancelled', { videoIds: [videoId], work: 'encode' })
+    await cleanUpReplaced(deps, video, oldPosters)
+  }
+  void deps.signals.send('work-queued', 'encode')
 }
 
 async function getReadyVideo(db: Db, videoId: string): Promise<GenerationKey & { accountId: string }> {
@@ -108,7 +108,7 @@ async function addNextGeneration(
   }
   await removeGeneration(tx, video)
   await insertNext(deps, tx, video)
-  await deps.sessions.end(tx, [video.videoId], 'video-replaced')
+  await deps.endVideoSessions(tx, [video.videoId], 'video-replaced')
   return 'replaced'
 }
 
@@ -146,7 +146,7 @@ export async function replaceGeneration(
   const oldPosters = await listExtractedPosterBlobs(tx, old)
   await removeGeneration(tx, old)
   await publishExtractedPosters(tx, video)
-  await deps.sessions.end(tx, [videoId], 'video-replaced')
+  await deps.endVideoSessions(tx, [videoId], 'video-replaced')
   return async () => {
     await cleanUpReplaced(deps, old, oldPosters)
     deps.log.info({ videoId, generation: video.generation }, 'video: next generation published')
@@ -158,6 +158,6 @@ async function cleanUpReplaced(
   { videoId, generation }: Pick<GenerationWithKey, 'videoId' | 'generation'>,
   posters: readonly string[],
 ): Promise<void> {
-  deps.sessions.endInMemory([videoId], 'video-replaced')
+  void deps.signals.send('session-ended', { videoIds: [videoId], why: 'video-replaced' })
   await removeGenerationFiles(deps.folders, { videoId, generation }, posters)
 }

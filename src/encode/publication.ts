@@ -1,5 +1,4 @@
 import { randomBytes } from 'node:crypto'
-import { EventEmitter, once } from 'node:events'
 import type { Logger } from 'pino'
 import type { GenerationKey } from '../catalogue/generation-key.ts'
 import { createSegmentIvDeriver, deriveWindowKey, encryptSegment } from '../crypto/content-key.ts'
@@ -7,6 +6,7 @@ import { windowOfAudioSegment, windowOfVideoSegment } from '../crypto/key-window
 import type { Db } from '../db/database.ts'
 import { isCommitOutcomeUnknown, type Write } from '../db/write.ts'
 import type { Claim } from '../jobs/claims.ts'
+import type { SignalData, Signals } from '../signals/signals.ts'
 import type { BlobStore } from '../storage/blob-store.ts'
 import { endRun, isCurrentRun, reopenChunk, type VideoChunk } from './chunk-store.ts'
 import { listDamaged } from './damage-store.ts'
@@ -23,7 +23,7 @@ export type PublicationDeps = {
   segments: BlobStore
   /** On the run of the chunk. */
   claim: Claim
-  segmentEvents: SegmentEvents
+  signals: Signals
   counters: EncodeCounters
   log: Logger
 }
@@ -88,7 +88,9 @@ export function openPublication(
     if (isReady) deps.log.info({ videoId: video.videoId }, 'video: ready')
     await removeSegments(late)
     deps.counters.segments += segments.length
-    for (const segment of segments) deps.segmentEvents.published(video, segment.renditionId, segment.number)
+    const { videoId, generation } = video
+    for (const { renditionId, number } of segments)
+      void deps.signals.send('segment-published', { videoId, generation, renditionId, number })
   }
 
   async function settle<T>(change: (tx: Db) => Promise<T>): Promise<T> {
@@ -128,23 +130,23 @@ export function segmentCipher({ plan, contentKey }: GenerationWithKey, kind: Vid
   }
 }
 
-/** Notifies callers that wait for a segment when it is published. */
-export type SegmentEvents = {
-  published(video: GenerationKey, renditionId: number, number: number): void
-  /** Resolves when the segment is published, or when the signal ends the wait. */
-  waitFor(video: GenerationKey, renditionId: number, number: number, signal: AbortSignal): Promise<void>
-}
-
-export function createSegmentEvents(): SegmentEvents {
-  const events = new EventEmitter().setMaxListeners(0)
-  const eventName = (video: GenerationKey, renditionId: number, number: number) =>
-    `${video.videoId}/${video.generation}/${renditionId}/${number}`
-  return {
-    published(video, renditionId, number) {
-      events.emit(eventName(video, renditionId, number))
-    },
-    async waitFor(video, renditionId, number, signal) {
-      await once(events, eventName(video, renditionId, number), { signal }).catch(() => undefined)
-    },
-  }
+/** Resolves when the segment is published, or when the signal ends the wait. */
+export function waitForSegment(
+  signals: Pick<Signals, 'on'>,
+  { videoId, generation, renditionId, number }: SignalData['segment-published'],
+  signal: AbortSignal,
+): Promise<void> {
+  return new Promise((resolve) => {
+    const stop = signals.on('segment-published', (segment) => {
+      if (segment.videoId === videoId && segment.generation === generation && segment.renditionId === renditionId)
+        if (segment.number === number) end()
+    })
+    function end(): void {
+      stop()
+      signal.removeEventListener('abort', end)
+      resolve()
+    }
+    if (signal.aborted) end()
+    else signal.addEventListener('abort', end)
+  })
 }

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { Logger } from 'pino'
 import type { Write } from '../db/write.ts'
+import type { Signals } from '../signals/signals.ts'
 import type { ChunkSink } from './chunk.ts'
 import { isCurrentRun, reopenChunk, type VideoChunk } from './chunk-store.ts'
 import {
@@ -25,7 +26,7 @@ export type Damage = SegmentKey & Pick<SegmentFault, 'problem'> & Partial<Segmen
  * @returns false when the segment no longer exists, or its video is deleted or has failed
  */
 export async function reportDamage(
-  { write, log }: { write: Write; log: Pick<Logger, 'error'> },
+  { write, signals, log }: ReportDeps,
   { problem, mayHaveBeenSent = false, ...segment }: Damage,
 ): Promise<boolean> {
   const found = await write(async (tx) => {
@@ -38,8 +39,11 @@ export async function reportDamage(
     return isNew ? 'new' : 'known'
   })
   if (found === 'new') log.error({ ...segment, problem }, 'video: damaged')
+  void signals.send('segment-damaged', segment)
+  void signals.send('work-queued', 'encode')
   return found !== 'gone'
 }
+type ReportDeps = { write: Write; signals: Pick<Signals, 'send'>; log: Pick<Logger, 'error'> }
 
 /**
  * Takes the clear segments of a chunk that is encoded again. A damaged one is put back under its name when it comes out with exactly
@@ -64,8 +68,8 @@ export async function openRepair(deps: PublicationDeps & { log: Logger }, video:
       await setDamaged(tx, segment, 0)
     })
     damaged.delete(segmentName(segment))
-    deps.segmentEvents.published(segment, segment.renditionId, segment.number)
     const { videoId, generation, renditionId, number } = segment
+    void deps.signals.send('segment-published', { videoId, generation, renditionId, number })
     deps.log.info({ videoId, generation, renditionId, number }, 'video: repaired')
   }
 

@@ -37,12 +37,14 @@ export async function retryVideo(
       await removeGeneration(tx, { videoId, generation })
     }
     if (last) await insertNext(deps, tx, last)
-    await deps.sessions.end(tx, [videoId], 'video-replaced')
+    await deps.endVideoSessions(tx, [videoId], 'video-replaced')
     await alsoInTransaction(tx)
     return old
   })
   deps.log.info({ videoId }, 'video: tried again')
-  await deps.stopJobs(videoId)
-  deps.sessions.endInMemory([videoId], 'video-replaced')
+  const videoIds = [videoId]
+  await deps.signals.send('work-cancelled', { videoIds, work: 'encode' })
+  void deps.signals.send('session-ended', { videoIds, why: 'video-replaced' })
   for (const { generation, posters } of removed) await removeGenerationFiles(deps.folders, { videoId, generation }, posters)
+  void deps.signals.send('work-queued', 'encode')
 }

@@ -1,32 +1,29 @@
 import type { Db } from '../db/database.ts'
 import { startDispatcher } from '../jobs/dispatcher.ts'
+import { followSignals } from '../jobs/follow-signals.ts'
 import { isEncodingAllowed, type Sandbox } from '../sandbox/bubblewrap.ts'
 import type { EncodeCounters } from './encode-counters.ts'
 import { examineSource } from './examine-source.ts'
 import { failVideo, isSourceGone } from './fail-video.ts'
 import { finishVideo } from './finish-video.ts'
 import { type RequestedDeps, reencryptVideo } from './next-generation.ts'
-import { createSegmentEvents, type SegmentEvents } from './publication.ts'
 import { type Damage, reportDamage } from './repair.ts'
 import { retryVideo } from './retry.ts'
 import { runChunk } from './run-chunk.ts'
 import { createEncodeScheduler, type EncodeSchedulerDeps, type EncodeWork } from './scheduler.ts'
 
-export type EncodingDeps = Omit<RequestedDeps, 'stopJobs' | 'sandbox'> &
+export type EncodingDeps = Omit<RequestedDeps, 'sandbox'> &
   Omit<EncodeSchedulerDeps, 'findPermitted'> & {
     sandbox: Sandbox
     /** How many chunks are encoded concurrently. */
     slots: number
     /** Another server has taken the database: encoding ends. */
     databaseLost: Promise<void>
-    /** Runs when a segment was found damaged, so that no cache keeps sending it. */
-    forgetSegment(damage: Damage): void
     /** The demo video, if there is one. This server made its source, so it is encoded even where there is no sandbox for uploads. */
     findDemoVideoId(): Promise<string | undefined>
   }
 
 export type Encoding = {
-  segmentEvents: SegmentEvents
   counters: EncodeCounters
   /** Has a damaged segment encoded again. @returns false when it is no longer published */
   repairSegment(damage: Damage): Promise<boolean>
@@ -34,9 +31,6 @@ export type Encoding = {
   reencrypt(videoId: string, alsoInTransaction: (tx: Db, accountId: string) => Promise<void>): Promise<void>
   /** Has a failed video encoded again: see `retryVideo`. */
   retry(video: { accountId: string; videoId: string }, alsoInTransaction: (tx: Db) => Promise<void>): Promise<void>
-  /** Looks for work now. */
-  wake(): void
-  stopJobs(videoId: string): Promise<void>
 }
 
 /** How often to look for work that nothing announced: a source whose commit got no answer may have been kept. */
@@ -44,14 +38,12 @@ const POLL_INTERVAL_MS = 5_000
 
 /** Encodes what is uploaded, from now on. @param opened stops it */
 export function startEncoding(
-  { slots, databaseLost, forgetSegment, claims, nowS, ...deps }: EncodingDeps,
+  { slots, databaseLost, claims, nowS, ...deps }: EncodingDeps,
   opened: AsyncDisposableStack,
 ): Encoding {
-  const { db, write, hasRoom, log } = deps
-  const segmentEvents = createSegmentEvents()
+  const { db, write, signals, hasRoom, log } = deps
   const counters = { segments: 0, failures: 0 }
-  const stopJobs = (videoId: string) => dispatcher.stopJobs(videoId)
-  const videoDeps = { ...deps, segmentEvents, counters, stopJobs }
+  const videoDeps = { ...deps, counters }
   const workIn = (sandbox: Sandbox): EncodeWork => {
     const inSandbox = { ...videoDeps, sandbox }
     return {
@@ -67,25 +59,12 @@ export function startEncoding(
   const dispatcher = startDispatcher({ slots, claim: scheduler.claim, pollIntervalMs: POLL_INTERVAL_MS, log })
   opened.defer(() => dispatcher.stop())
   void databaseLost.then(() => dispatcher.stop())
+  followSignals(signals, 'encode', dispatcher)
   return {
-    segmentEvents,
     counters,
-    async repairSegment(damage) {
-      const isDamaged = await reportDamage({ write, log }, damage)
-      forgetSegment(damage)
-      dispatcher.wake()
-      return isDamaged
-    },
-    async reencrypt(videoId, alsoInTransaction) {
-      await reencryptVideo(videoDeps, videoId, alsoInTransaction)
-      dispatcher.wake()
-    },
-    async retry(video, alsoInTransaction) {
-      await retryVideo(videoDeps, video, alsoInTransaction)
-      dispatcher.wake()
-    },
-    wake: dispatcher.wake,
-    stopJobs,
+    repairSegment: (damage) => reportDamage({ write, signals, log }, damage),
+    reencrypt: (...video) => reencryptVideo(videoDeps, ...video),
+    retry: (...video) => retryVideo(videoDeps, ...video),
   }
 }
 

@@ -1,19 +1,17 @@
 import type { Logger } from 'pino'
 import { listAlertRows } from '../alerts/alert-store.ts'
 import type { Db } from '../db/database.ts'
-import type { Write } from '../db/write.ts'
 import { Failure, logLevelFor } from '../errors.ts'
 import { isWatching, type LiveSessions } from '../playback/sessions/live-session.ts'
 import { type AccountQueueDeps, listQueue } from '../progress/account-queue.ts'
 import { findChangeNumber } from './change-number-store.ts'
 import { type AccountEvent, type AccountState, describeChanges, type Session } from './changes.ts'
 
-// What happens in an account, for pages that show it while it happens. Nothing announces it: as long as someone listens, the state of that
-// account is compared with what it was a second ago. So no other feature knows of it, and what is missed is read again from the lists.
+// What happens in an account, for pages that show it while it happens. Nothing announces it: as long as someone listens, the rows of that
+// account are compared with what they were a second ago. So no other feature knows of it, and no process misses what another one changes.
 
 export type AccountEventsDeps = AccountQueueDeps & {
   db: Db
-  write: Pick<Write, 'commits'>
   sessions: Pick<LiveSessions, 'values'>
   /** The playback clock. */
   nowS: () => number
@@ -32,7 +30,7 @@ export type AccountEvents = {
 }
 export type Listener = (events: readonly AccountEvent[]) => void
 
-type Watched = { listeners: Set<Listener>; state: AccountState | undefined; atCommit: number }
+type Watched = { listeners: Set<Listener>; state: AccountState | undefined }
 
 const INTERVAL_MS = 1_000
 const MAX_LISTENERS_PER_ACCOUNT = 200
@@ -40,7 +38,7 @@ const MAX_LISTENERS = 2_000
 const MAX_ALERTS = 20
 
 export function createAccountEvents(deps: AccountEventsDeps): AccountEvents {
-  const { write, log } = deps
+  const { log } = deps
   const accounts = new Map<string, Watched>()
   let timer: NodeJS.Timeout | undefined
   let isComparing = false
@@ -57,11 +55,9 @@ export function createAccountEvents(deps: AccountEventsDeps): AccountEvents {
   }
 
   async function compare(accountId: string, watched: Watched, sessions: AccountState['sessions']): Promise<void> {
-    const atCommit = write.commits()
     const before = watched.state
-    const isRead = before !== undefined && atCommit === watched.atCommit
-    const state = isRead ? { ...before, sessions } : { ...(await readState(accountId)), sessions }
-    Object.assign(watched, { state, atCommit })
+    const state = { ...(await readState(accountId)), sessions }
+    watched.state = state
     const events = before === undefined ? [] : describeChanges(before, state)
     for (const listener of watched.listeners) listener(events)
   }
@@ -90,7 +86,7 @@ export function createAccountEvents(deps: AccountEventsDeps): AccountEvents {
 
   return {
     async listen(accountId, listener) {
-      const watched: Watched = accounts.get(accountId) ?? { listeners: new Set(), state: undefined, atCommit: -1 }
+      const watched: Watched = accounts.get(accountId) ?? { listeners: new Set(), state: undefined }
       if (watched.listeners.size >= MAX_LISTENERS_PER_ACCOUNT || countListeners() >= MAX_LISTENERS)
         throw new Failure('limited', 'Too many pages follow what happens here. Close some of them.', { retryAfterS: 60 })
       watched.listeners.add(listener)

@@ -54,11 +54,11 @@ export type InterfaceDeps = {
   /** For calls with an API key, in either version of the API. */
   owners: Omit<ApiRoutesDeps & V2Deps, keyof LimitDeps | keyof OwnParts>
   /** People who sign in to the console. */
-  people: Omit<PasskeyRoutesDeps, keyof LimitDeps | 'publicUrl'> & Pick<ConsoleApiDeps, 'accountSessions' | 'system'>
+  people: Omit<PasskeyRoutesDeps, keyof LimitDeps | 'publicUrl'> & Pick<ConsoleApiDeps, 'endAccountSessions' | 'system'>
   uploads: SourceDeps
   playback: PlaybackDeps
   usage: Usage
-  segments: Pick<SegmentDeps, 'hotSegments' | 'segmentEvents' | 'wakeEncoders' | 'reportDamage'>
+  segments: Pick<SegmentDeps, 'hotSegments' | 'reportDamage'>
   health: Pick<HealthDeps, 'readChecks' | 'areWebhooksHeld'>
   demo: Demo | undefined
   /** Undefined: nothing is measured. */

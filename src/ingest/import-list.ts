@@ -56,7 +56,7 @@ export async function requestImports(
     await alsoInTransaction?.(tx, outcomes)
     return outcomes
   })
-  deps.onImportQueued()
+  void deps.signals.send('work-queued', 'import')
   return outcomes
 }
 

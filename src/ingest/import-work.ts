@@ -9,7 +9,9 @@ import type { Write } from '../db/write.ts'
 import { Failure, hostFailure } from '../errors.ts'
 import type { Claim, Claims } from '../jobs/claims.ts'
 import { type Dispatcher, type Job, startDispatcher } from '../jobs/dispatcher.ts'
+import { followSignals } from '../jobs/follow-signals.ts'
 import { createRoundRobin } from '../jobs/round-robin.ts'
+import type { Signals } from '../signals/signals.ts'
 import { type FetchDeps, fetchImport, videoDeletedDuringImport } from './import-fetch.ts'
 import {
   beginImportAttempt,
@@ -35,8 +37,7 @@ export type ImportSchedulerDeps = Omit<FetchDeps, 'write'> & {
   importMaxS: number
   quota: StorageQuota
   log: Logger
-  /** Called after the commit that gives a video its source. */
-  onSourceReceived(videoId: string): void
+  signals: Signals
 }
 
 const MAX_RUNNING = { total: 8, perAccount: 4, perHost: 2 }
@@ -49,15 +50,17 @@ const HOST_RETRY_DELAY_S = 15
 /** A failed attempt keeps its slot this long, so that many imports from a host that rejects them do not flood it. */
 const FAILURE_PAUSE_MS = 1_000
 
-/** Runs pending imports, also those from before a restart. Call `wake` when one is added. */
+/** Runs pending imports, also those from before a restart. */
 export async function startImportScheduler(deps: ImportSchedulerDeps): Promise<Dispatcher> {
   await deps.write(resumeImports)
-  return startDispatcher({
+  const dispatcher = startDispatcher({
     slots: MAX_RUNNING.total,
     claim: createImportClaim(deps),
     pollIntervalMs: POLL_INTERVAL_MS,
     log: deps.log,
   })
+  followSignals(deps.signals, 'import', dispatcher)
+  return dispatcher
 }
 
 /** Claims the next import: accounts take turns, and no account and no host gets all slots. */
@@ -102,7 +105,7 @@ function createImportClaim(deps: ImportSchedulerDeps) {
       await pause(FAILURE_PAUSE_MS, undefined, { signal }).catch(() => undefined)
       return
     }
-    deps.onSourceReceived(videoId)
+    reportReceived()
   }
 
   async function fetchSource(
@@ -132,10 +135,14 @@ function createImportClaim(deps: ImportSchedulerDeps) {
     await insertReceivedSource(deps, tx, videoId, source)
   }
 
+  function reportReceived(): void {
+    void deps.signals.send('work-queued', 'encode')
+  }
+
   /** Retries or fails an import after a failed attempt. */
   async function settle(videoId: string, claim: Claim, error: unknown, signal: AbortSignal): Promise<void> {
     const row = await findImport(deps.db, videoId)
-    if (!row && (await findSource(deps.db, videoId))) return deps.onSourceReceived(videoId) // it was committed, though the outcome was unknown
+    if (!row && (await findSource(deps.db, videoId))) return reportReceived() // it was committed, though the outcome was unknown
     if (!row) return deps.sources.removeAll(videoId) // deleted in the meantime: remove what was received
     if (signal.aborted) return postpone(row, claim, { delayS: 0, attempts: row.attempts - 1 }) // the server is stopping
     const ownFailure = error instanceof NoRoom ? error : hostFailure(error)

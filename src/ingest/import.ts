@@ -9,14 +9,14 @@ import type { Db } from '../db/database.ts'
 import type { AlsoInTransaction } from '../db/write.ts'
 import { Failure } from '../errors.ts'
 import { type OutboundPolicy, parseOutboundUrl } from '../outbound/policy.ts'
+import type { Signals } from '../signals/signals.ts'
 import { countImports, insertImport, isImportHeld, resumeHeldImport } from './import-store.ts'
 import { displayName } from './source.ts'
 import type { PolicyDeps } from './upload-policy.ts'
 
 export type ImportDeps = PolicyDeps & {
   outbound: OutboundPolicy
-  /** Called after the commit that adds an import. */
-  onImportQueued(): void
+  signals: Pick<Signals, 'send'>
 }
 
 /** A video whose import is pending. */
@@ -64,7 +64,7 @@ export async function requestImport(
     })
     await alsoInTransaction?.(tx, { videoId, title })
   })
-  deps.onImportQueued()
+  void deps.signals.send('work-queued', 'import')
   return { videoId, title }
 }
 
@@ -110,7 +110,7 @@ export async function insertParsedImport(
  * @throws Failure `over-quota` when still nothing fits
  */
 export async function retryImport(
-  { db, write, quota, onImportQueued }: Pick<ImportDeps, 'db' | 'write' | 'quota' | 'onImportQueued'>,
+  { db, write, quota, signals }: Pick<ImportDeps, 'db' | 'write' | 'quota' | 'signals'>,
   { accountId, videoId }: { accountId: string; videoId: string },
   alsoInTransaction: (tx: Db) => Promise<void>,
 ): Promise<boolean> {
@@ -121,7 +121,7 @@ export async function retryImport(
     await alsoInTransaction(tx)
     return true
   })
-  if (isQueued) onImportQueued()
+  if (isQueued) void signals.send('work-queued', 'import')
   return isQueued
 }
 

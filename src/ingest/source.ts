@@ -7,6 +7,7 @@ import { newSeal, type Seal, type Sealed, SealingStream } from '../crypto/sealed
 import { newId } from '../crypto/secret.ts'
 import type { Db } from '../db/database.ts'
 import { Failure } from '../errors.ts'
+import type { Signals } from '../signals/signals.ts'
 import type { BlobStore } from '../storage/blob-store.ts'
 import { runMinorGc } from './minor-gc.ts'
 import { insertSource, type SourceRow } from './source-store.ts'
@@ -17,8 +18,7 @@ export type SourceDeps = PolicyDeps & {
   uploadMaxBytes: number
   /** Whether the disk has room for this many more bytes. */
   hasRoom(forBytes: number): Promise<boolean>
-  /** Called after the commit that gives a video its source. */
-  onSourceReceived(videoId: string): void
+  signals: Pick<Signals, 'send'>
   log: Logger
 }
 

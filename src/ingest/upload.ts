@@ -83,7 +83,7 @@ export async function acceptSource(deps: SourceDeps, { policyKey, videoId, sourc
     throw new Failure('conflict', 'This policy was already used by another upload. Ask for a new one.')
   }
   deps.log.info({ videoId, sizeBytes: source.sizeBytes }, 'upload: received')
-  deps.onSourceReceived(videoId)
+  void deps.signals.send('work-queued', 'encode')
 }
 
 /**

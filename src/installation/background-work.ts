@@ -4,20 +4,17 @@ import { createStorageQuota } from '../accounts/storage-quota.ts'
 import { startAlertMailer } from '../alerts/mailer.ts'
 import { alertOfDisabledWebhook } from '../alerts/operations.ts'
 import { startMp4Scheduler } from '../assets/mp4-scheduler.ts'
-import { startRemovals, type VideoSessions } from '../catalogue/deletion.ts'
-import type { TrashDeps } from '../catalogue/trash.ts'
+import { type DeletionDeps, type EndVideoSessions, startRemovals } from '../catalogue/deletion.ts'
 import type { Config } from '../config/config.ts'
 import { dataPaths } from '../config/data-paths.ts'
 import { findDemoVideo } from '../demo/demo-store.ts'
 import { releaseRun } from '../encode/chunk-store.ts'
-import type { Damage } from '../encode/repair.ts'
 import { type Encoding, startEncoding } from '../encode/start.ts'
 import { Failure } from '../errors.ts'
 import { retryImport } from '../ingest/import.ts'
 import { startImportScheduler } from '../ingest/import-work.ts'
 import type { SourceDeps } from '../ingest/source.ts'
 import { openClaims } from '../jobs/claims.ts'
-import type { Dispatcher } from '../jobs/dispatcher.ts'
 import { fileIdentity } from '../storage/identity.ts'
 import { releaseDeliveries } from '../webhooks/delivery-store.ts'
 import { startWebhookSender } from '../webhooks/sender.ts'
@@ -26,24 +23,19 @@ import type { Foundation } from './open-foundation.ts'
 
 export type BackgroundWorkDeps = {
   config: Config
-  /** The playback sessions on videos. */
-  sessions: VideoSessions
+  endVideoSessions: EndVideoSessions
   saveUsage(): Promise<void>
-  /** Runs when a segment was found damaged, so that no cache keeps sending it. */
-  forgetSegment(damage: Damage): void
   log: Logger
 }
 
 /** What runs behind the requests. */
 export type BackgroundWork = {
   encoding: Encoding
-  imports: Dispatcher
-  mp4s: Dispatcher
   /** What an upload or an import needs to become a video. */
   receiving: SourceDeps
   /** Has a failed video encoded again, or imported again if its file did not fit. */
   retry: Encoding['retry']
-  deletion: TrashDeps
+  deletion: DeletionDeps
   masterKeyRotation: MasterKeyRotation
   /** Looks for all work that earlier runs left. */
   wake(): void
@@ -51,8 +43,22 @@ export type BackgroundWork = {
 
 /** Starts encoding, imports, MP4 exports, the removal of deleted videos, and webhooks. @param opened stops them */
 export async function startBackgroundWork(
-  { db, slowQueryDb, write, truncateWal, masterKey, folders, tmp, nowS, wallNowS, sandbox, outbound, ...foundation }: Foundation,
-  { config, sessions, saveUsage, forgetSegment, log }: BackgroundWorkDeps,
+  {
+    db,
+    slowQueryDb,
+    write,
+    truncateWal,
+    signals,
+    masterKey,
+    folders,
+    tmp,
+    nowS,
+    wallNowS,
+    sandbox,
+    outbound,
+    ...foundation
+  }: Foundation,
+  { config, endVideoSessions, saveUsage, log }: BackgroundWorkDeps,
   opened: AsyncDisposableStack,
 ): Promise<BackgroundWork> {
   const { hasRoom } = foundation.space
@@ -66,7 +72,7 @@ export async function startBackgroundWork(
   opened.defer(() => claims.stop())
   const encoding = startEncoding(
     {
-      ...{ db, slowQueryDb, write, nowS, wallNowS, masterKey, sandbox, folders, tmp, sessions, claims, forgetSegment, log },
+      ...{ db, slowQueryDb, write, signals, nowS, wallNowS, masterKey, sandbox, folders, tmp, endVideoSessions, claims, log },
       slots: encoders ?? availableParallelism(),
       databaseLost: foundation.ownership.lost,
       hasRoom: () => hasRoom(0),
@@ -74,19 +80,30 @@ export async function startBackgroundWork(
     },
     opened,
   )
-  const { repairSegment, wake } = encoding
+  const { repairSegment } = encoding
   const { sources } = folders
   const quota = createStorageQuota({ db, slowQueryDb })
-  const receiving = { db, write, nowS, wallNowS, masterKey, sources, uploadMaxBytes, hasRoom, quota, onSourceReceived: wake, log }
+  const receiving = { db, write, signals, nowS, wallNowS, masterKey, sources, uploadMaxBytes, hasRoom, quota, log }
   const imports = await startImportScheduler({ ...receiving, claims, outbound, importMaxS })
   opened.defer(() => imports.stop())
-  const mp4s = startMp4Scheduler({ db, slowQueryDb, nowS, claims, masterKey, folders, hasRoom, reportDamage: repairSegment, log })
+  const mp4s = startMp4Scheduler({
+    db,
+    slowQueryDb,
+    nowS,
+    claims,
+    signals,
+    masterKey,
+    folders,
+    hasRoom,
+    reportDamage: repairSegment,
+    log,
+  })
   opened.defer(() => mp4s.stop())
-  const removals = startRemovals({ db, write, truncateWal, folders, stopWork, saveUsage, log })
+  const removals = startRemovals({ db, write, truncateWal, folders, signals, saveUsage, log })
   opened.defer(() => removals.stop())
   const copy = foundation.restoredCopy
   const sender = startWebhookSender({
-    ...{ db, write, claims, nowS, wallNowS, masterKey, outbound, copy, log },
+    ...{ db, write, claims, signals, nowS, wallNowS, masterKey, outbound, copy, log },
     onDisabled: (tx, webhook, reason) => alertOfDisabledWebhook(tx, webhook, reason, nowS()),
   })
   opened.defer(() => sender.stop())
@@ -95,9 +112,6 @@ export async function startBackgroundWork(
     opened.defer(() => mailer.stop())
   }
 
-  async function stopWork(videoIds: readonly string[]): Promise<void> {
-    await Promise.all(videoIds.flatMap((id) => [imports, encoding, mp4s].map(({ stopJobs }) => stopJobs(id))))
-  }
   const stopping = new AbortController()
   const { signal } = stopping
   const rotationDeps = { db, slowQueryDb, write, truncateWal, config, nowS, signal }
@@ -108,23 +122,17 @@ export async function startBackgroundWork(
     await rotating
   })
   async function retry(...failed: Parameters<Encoding['retry']>): Promise<void> {
-    const isImport = await retryImport({ db, write, quota, onImportQueued: imports.wake }, ...failed)
+    const isImport = await retryImport({ db, write, quota, signals }, ...failed)
     if (!isImport) await encoding.retry(...failed)
-  }
-  const wakeWork = () => {
-    for (const work of [encoding, mp4s]) work.wake()
   }
   return {
     encoding,
-    imports,
-    mp4s,
     receiving,
     retry,
     masterKeyRotation,
-    deletion: { db, write, wallNowS, sessions, stopWork, removeFiles: removals.run, wakeWork },
+    deletion: { db, write, signals, wallNowS, endVideoSessions },
     wake() {
-      for (const work of [encoding, imports, mp4s]) work.wake()
-      removals.run()
+      for (const work of ['encode', 'import', 'mp4', 'removal'] as const) void signals.send('work-queued', work)
       rotating = resumeRotation(masterKeyRotation, log, signal)
     },
   }

@@ -77,7 +77,7 @@ export function startMaintenance(deps: MaintenanceDeps): { stop(): Promise<void>
       () => measureStorage(deps),
       () => deleteExpiredUploads(deletion, nowS()),
       () => deleteEndedTrash(deletion),
-      async () => deletion.removeFiles(), // what failed before, such as while the database was unavailable
+      () => deletion.signals.send('work-queued', 'removal'), // what failed before, such as while the database was unavailable
       ...sweeps,
     ]
     for (const step of steps) {

@@ -8,6 +8,7 @@ import { Failure } from '../errors.ts'
 import { createOutboundPolicy, type OutboundPolicy } from '../outbound/policy.ts'
 import { type PlaybackClock, startPlaybackClock } from '../playback/playback-clock.ts'
 import { openSandbox, type Sandbox } from '../sandbox/bubblewrap.ts'
+import { createSignals, type Signals } from '../signals/signals.ts'
 import type { FolderLock } from '../storage/folder-lock.ts'
 import { type Space, watchSpace } from '../storage/space.ts'
 import { openRestoredCopy, type RestoredCopy } from '../webhooks/restored-copy.ts'
@@ -21,6 +22,7 @@ import { type DatabaseOwnership, watchDatabase } from './watch-database.ts'
 /** What every feature of a server is built on: the locked data folder, its database and key, clocks, ffmpeg, outbound requests. */
 export type Foundation = Pick<Database, 'db' | 'slowQueryDb' | 'write' | 'truncateWal'> &
   BoundMasterKey & {
+    signals: Signals
     /** Whether this start made the master key. */
     masterKeyIsNew: boolean
     folders: VideoFolders
@@ -76,7 +78,7 @@ export async function openFoundation(
   opened.defer(() => logErrors(log, 'playback clock: saving it failed', () => clock.stop()))
   const restoredCopy = await openRestoredCopy({ db, write }, identifyingFiles(config), clock.nowS)
   if (restoredCopy.isPaused()) log.warn({ why: restoredCopy.why }, 'webhook: held')
-  const database = { db, slowQueryDb, write, truncateWal }
+  const database = { db, slowQueryDb, write, truncateWal, signals: createSignals(write) }
   const clocks = { wallNowS, clock, nowS: clock.nowS }
   return {
     ...database,

@@ -23,6 +23,7 @@ import {
 } from '../db/sqlite/snapshot.ts'
 import { reportDamage } from '../encode/repair.ts'
 import { Failure, isDiskFull } from '../errors.ts'
+import { createSignals } from '../signals/signals.ts'
 import { checkHash, copyFile, createBlobCopier, hashFile } from '../storage/copy.ts'
 import { syncInPlace, syncNames } from '../storage/sync.ts'
 import { RESTORED_COPY } from '../webhooks/restored-copy.ts'
@@ -249,7 +250,7 @@ async function recordLoss(
   { write }: Database,
   { folder, name, videoId, generation, renditionId, number }: NamedFile,
 ): Promise<void> {
-  const deps = { write, log: { error: () => undefined } }
+  const deps = { write, signals: createSignals(write), log: { error: () => undefined } }
   const problem = 'its file is not in the backup'
   if (folder !== 'segments') await recordDamagedFile(deps, { videoId, name }, problem)
   else if (generation !== null && renditionId !== null && number !== null)

@@ -2,6 +2,7 @@ import type { Logger } from 'pino'
 import { findPublicCaptions, openCaption, type PublicCaptionDeps } from '../assets/public-captions.ts'
 import { openMainPoster } from '../assets/public-poster.ts'
 import type { Write } from '../db/write.ts'
+import type { Signals } from '../signals/signals.ts'
 import { createViewings } from '../viewers/saved-viewings.ts'
 import type { WatermarkImages } from '../watermark/watermark-image.ts'
 import { createKeyPacing } from './keys/key-pacing.ts'
@@ -12,7 +13,7 @@ import type { PlaybackDeps } from './playback-deps.ts'
 import { openCountries } from './rules/countries.ts'
 import { createNonces } from './sessions/proof.ts'
 import { openServerKeys } from './sessions/server-key.ts'
-import { createSessionMemory } from './sessions/session-memory.ts'
+import { createSessionMemory, followEnds } from './sessions/session-memory.ts'
 import { createSessionRefusals } from './sessions/session-refusals.ts'
 import { restoreStreamSlots } from './sessions/stream-slot.ts'
 import { createSuspicions } from './suspicion/suspicion.ts'
@@ -20,6 +21,7 @@ import { createTickets } from './ticket.ts'
 
 export type OpenPlaybackDeps = PublicCaptionDeps & {
   write: Write
+  signals: Signals
   clock: PlaybackClock
   watermarkImages: WatermarkImages
   recordView: PlaybackDeps['recordView']
@@ -31,12 +33,13 @@ export type OpenPlaybackDeps = PublicCaptionDeps & {
 
 /** What viewers' requests need; `savePlayback` saves what it has in memory. */
 export async function openPlayback(deps: OpenPlaybackDeps): Promise<PlaybackDeps> {
-  const { db, write, masterKey, clock, folders, damagedFiles, log } = deps
+  const { db, write, signals, masterKey, clock, folders, damagedFiles, log } = deps
   const countries = openCountries(deps.countriesFile)
   await restoreStreamSlots({ write, clock })
-  return {
+  const playback: PlaybackDeps = {
     db,
     write,
+    signals,
     nowS: clock.nowS,
     preciseNowS: clock.preciseNowS,
     monotonicMs: () => performance.now(),
@@ -61,6 +64,9 @@ export async function openPlayback(deps: OpenPlaybackDeps): Promise<PlaybackDeps
     recordView: deps.recordView,
     log,
   }
+  followEnds(signals, playback)
+  signals.on('segment-damaged', ({ videoId }) => playback.videos.forget([videoId]))
+  return playback
 }
 
 /** Saves what is in memory of sessions, their refusals, key budgets and viewings, and the alerts that were raised. */

@@ -6,6 +6,7 @@ import type { BanRow } from '../db/tables.ts'
 import { isCommitOutcomeUnknown, type Write } from '../db/write.ts'
 import { Failure } from '../errors.ts'
 import { ipRateLimitKey, parseIpAddress } from '../net/ip.ts'
+import type { Signals } from '../signals/signals.ts'
 import {
   countStrikes,
   findAccountOfUser,
@@ -204,21 +205,21 @@ function shownBan({ banEndsAtS, nowS }: BanReader, ban: BanRow) {
   return { scope, subject, budget, secondsLeft: endsAtS - nowS(), endsAt: new Date(endsAtS * 1000).toISOString() }
 }
 
-/** What a running server must forget of a subject whose ban is lifted: all of it, or the ban alone. */
-export type BanAdmin = BanDeps & BanReader & { forget(subject: string): void; pardon(subject: string): void }
+export type BanAdmin = BanDeps & BanReader & { signals: Pick<Signals, 'send'> }
 
 /**
  * Lifts the bans of an address, key or account, and forgets its strikes.
  * @throws Failure `not-found` when it has none
  */
-export async function liftBan({ write, nowS, forget }: BanAdmin, text: string): Promise<{ subject: string; lifted: true }> {
+export async function liftBan({ write, nowS, signals }: BanAdmin, text: string): Promise<{ subject: string; lifted: true }> {
   const address = parseIpAddress(text.replace(/\/64$/, '')) // a /48 is given as the list shows it
   const subject = address === undefined ? text : ipRateLimitKey(address)
+  const reportLifted = () => void signals.send('bans-changed', { subject, withCounts: true })
   const lifted = await write(async (tx) => {
     await removeStrikes(tx, subject)
     return removeBan(tx, subject, 'command-line', nowS())
-  }).catch(ifUnknown(() => forget(subject)))
-  forget(subject)
+  }).catch(ifUnknown(reportLifted))
+  reportLifted()
   if (!lifted) throw new Failure('not-found', `There is no ban of ${subject}. See "reelgate ban list".`)
   return { subject, lifted: true }
 }
@@ -229,18 +230,19 @@ export async function liftBan({ write, nowS, forget }: BanAdmin, text: string): 
  * @throws Failure `not-found` when it has none, also for another account's
  */
 export async function liftAccountBan(
-  { db, write, nowS, pardon }: BanAdmin,
+  { db, write, nowS, signals }: BanAdmin,
   accountId: string,
   by: Actor,
   subject: string,
 ): Promise<void> {
   // First: after a commit without an answer it could not be known whose ban it was.
   if (!(await hasAccountBan(db, accountId, subject))) throw banNotFound()
+  const reportLifted = () => void signals.send('bans-changed', { subject, withCounts: false })
   await write(async (tx) => {
     if (!(await removeAccountBan(tx, accountId, subject))) throw banNotFound() // another call was first
     await recordAuditEvent(tx, { atS: nowS(), accountId, by, kind: 'ban:lifted', subjects: [subject] })
-  }).catch(ifUnknown(() => pardon(subject)))
-  pardon(subject)
+  }).catch(ifUnknown(reportLifted))
+  reportLifted()
 }
 
 function banNotFound(): Failure {

@@ -1,5 +1,6 @@
 import type { Logger } from 'pino'
 import type { RateLimitConfig } from '../config/rate-limits.ts'
+import type { Signals } from '../signals/signals.ts'
 import type { BanAdmin, BanDeps, BanPruneDeps } from './bans.ts'
 import { openRateLimits, type RateLimits } from './rate-limits.ts'
 
@@ -11,14 +12,12 @@ export type RateLimiting = {
 
 /** Opens the rate limits, and the bans so that what is lifted or pruned in their rows is forgotten in memory, too. */
 export async function openRateLimiting(
-  { log, ...rows }: BanDeps & { log: Logger },
+  { log, ...rows }: BanDeps & { signals: Signals; log: Logger },
   numbers: RateLimitConfig | undefined,
 ): Promise<RateLimiting> {
   const limits = numbers && (await openRateLimits({ ...rows, log }, numbers))
   const bans = {
     ...rows,
-    forget: (subject: string) => limits?.forget(subject),
-    pardon: (subject: string) => limits?.pardon(subject),
     forgetExpired: () => limits?.forgetExpired(),
     banEndsAtS: (ban: Parameters<BanAdmin['banEndsAtS']>[0]) => limits?.banEndsAtS(ban) ?? ban.endsAtS,
   }

@@ -2,6 +2,7 @@ import type { Logger } from 'pino'
 import type { RateLimitConfig } from '../config/rate-limits.ts'
 import type { BanRow } from '../db/tables.ts'
 import { ipNetworkKey } from '../net/ip.ts'
+import type { Signals } from '../signals/signals.ts'
 import { type BanDeps, type ClassBans, openBans, type Scope } from './bans.ts'
 import { createSlidingWindows } from './sliding-window.ts'
 
@@ -50,10 +51,6 @@ export type RateLimits = Readonly<
     posters: Limiter
     docs: Limiter
     health: Limiter
-    /** Forgets bans and refused calls of a subject. What passed still counts: no ban that is lifted gives more calls a minute (R17). */
-    pardon(subject: string): void
-    /** Forgets bans and counts of a subject. */
-    forget(subject: string): void
     /** Forgets the bans that are over. */
     forgetExpired(): void
     /** When a ban ends: it may have grown since its row was written. */
@@ -64,7 +61,10 @@ export type RateLimits = Readonly<
 const WAITING_PER_OTP = 12
 
 /** Opens the limits with the bans that are on disk. */
-export async function openRateLimits(deps: BanDeps & { log: Logger }, numbers: RateLimitConfig): Promise<RateLimits> {
+export async function openRateLimits(
+  deps: BanDeps & { signals: Pick<Signals, 'on'>; log: Logger },
+  numbers: RateLimitConfig,
+): Promise<RateLimits> {
   const bans = await openBans(deps)
   const limiters: OwnLimiter[] = []
   function limiter(budget: string, limit: number, scope?: Scope): Limiter {
@@ -72,6 +72,11 @@ export async function openRateLimits(deps: BanDeps & { log: Logger }, numbers: R
     limiters.push(made)
     return made
   }
+  deps.signals.on('bans-changed', ({ subject, withCounts }) => {
+    bans.forget(subject)
+    // Calls that passed still count where the counts stay: lifting a ban gives no more calls a minute (R17).
+    for (const { forget, pardon } of limiters) withCounts ? forget(subject) : pardon(subject)
+  })
   const ofAddresses = (scope: Scope | undefined, budget: string, limit: number) =>
     withNetworks(limiter(budget, limit, scope), limiter(budget, NETWORK_FACTOR * limit, scope))
   const ofOwners = (budget: OwnerBudget): OwnerLimits => ({
@@ -97,14 +102,6 @@ export async function openRateLimits(deps: BanDeps & { log: Logger }, numbers: R
     posters: ofAddresses('viewer', 'posters', posters.ip),
     docs: ofAddresses('viewer', 'docs', docs.ip),
     health: ofAddresses('viewer', 'health', health.ip),
-    pardon(subject) {
-      bans.forget(subject)
-      for (const { pardon } of limiters) pardon(subject)
-    },
-    forget(subject) {
-      bans.forget(subject)
-      for (const { forget } of limiters) forget(subject)
-    },
     forgetExpired: bans.forgetExpired,
     banEndsAtS: (ban) => bans.bansInClass(ban.scope, ban.budget).endS(ban.subject) || ban.endsAtS,
   }

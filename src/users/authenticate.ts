@@ -1,11 +1,12 @@
 import type { Logger } from 'pino'
 import type { SignedInUser } from '../accounts/permission.ts'
 import { hashSecret, isSecret } from '../crypto/secret.ts'
-import { cachedUntilCommit } from '../db/cache-until-commit.ts'
 import type { Db } from '../db/database.ts'
 import type { SignInRow } from '../db/tables.ts'
 import type { Write } from '../db/write.ts'
 import { Failure, logLevelFor } from '../errors.ts'
+import { cachedRows } from '../signals/cached-rows.ts'
+import type { Signals } from '../signals/signals.ts'
 import { findSignIn, type SignInDetails, saveSignInSeen } from './sign-in-store.ts'
 import { accountDisabled, ROLE_PERMISSIONS, type Role, userDisabled } from './user.ts'
 
@@ -23,7 +24,7 @@ export type SignedIn = SignedInUser & {
 }
 
 /**
- * Finds who is signed in by the token of a cookie. Cached until the next commit, so that a sign-in that was ended is refused at the next
+ * Finds who is signed in by the token of a cookie. Cached while the rows are unchanged, so that a sign-in that was ended is refused at the next
  * request.
  * @throws Failure `unauthenticated` for every unknown, ended or malformed token alike; `forbidden` when the person or the account is disabled
  */
@@ -34,8 +35,8 @@ export const IDLE_S = 7 * 24 * 3600
 /** How late it is saved that a person was there. */
 const SEEN_EVERY_S = 600
 
-export function createFindSignedIn({ db, write, nowS, log }: FindSignedInDeps): FindSignedIn {
-  const find = cachedUntilCommit(write, (token) => findSignIn(db, hashSecret(token)))
+export function createFindSignedIn({ db, write, signals, nowS, log }: FindSignedInDeps): FindSignedIn {
+  const find = cachedRows(signals, (token) => findSignIn(db, hashSecret(token)))
   const saving = new Set<string>()
 
   /** No request waits for it. */
@@ -60,7 +61,7 @@ export function createFindSignedIn({ db, write, nowS, log }: FindSignedInDeps): 
   }
 }
 
-type FindSignedInDeps = { db: Db; write: Write; nowS: () => number; log: Logger }
+type FindSignedInDeps = { db: Db; write: Write; signals: Pick<Signals, 'on'>; nowS: () => number; log: Logger }
 
 function toSignedIn(found: SignInDetails): SignedIn {
   const { id, consoleUserId, isAdministrator, role, mayUpload, mayImport, wrappedPasswordHash, ...row } = found

@@ -4,7 +4,8 @@ import type { Db } from '../db/database.ts'
 import type { WebhookRow } from '../db/tables.ts'
 import type { Write } from '../db/write.ts'
 import type { Claim, Claims } from '../jobs/claims.ts'
-import { type Job, startDispatcher } from '../jobs/dispatcher.ts'
+import { type Dispatcher, type Job, startDispatcher } from '../jobs/dispatcher.ts'
+import type { Signals } from '../signals/signals.ts'
 import { type AttemptDeps, type AttemptResult, attemptDelivery } from './attempt.ts'
 import { failPendingDeliveries } from './batch-jobs.ts'
 import {
@@ -28,6 +29,7 @@ export type WebhookSenderDeps = AttemptDeps & {
   db: Db
   write: Write
   claims: Pick<Claims, 'claimNext'>
+  signals: Pick<Signals, 'on'>
   copy: Pick<RestoredCopy, 'isPaused'>
   /** Called in the transaction that switches a webhook off because it failed. */
   onDisabled(tx: Db, webhook: WebhookRow, reason: string): Promise<void>
@@ -39,13 +41,12 @@ const MAX_ATTEMPTS = 32
 const MAX_ATTEMPTS_PER_ACCOUNT = 8
 const MAX_ATTEMPTS_FAILING = 16
 
-/** How often to check for a commit that may have added events, and after how many checks to query for due deliveries anyway. */
-const POLL_INTERVAL_MS = 100
-const QUERY_EVERY_POLLS = 10
+/** How often to look for deliveries whose next attempt is due, or whose signal was missed. */
+const POLL_INTERVAL_MS = 1_000
 
 /** Sends deliveries as they become due, to each endpoint one after another. Pending deliveries are in the database, none of them in memory. */
-export function startWebhookSender(deps: WebhookSenderDeps): { stop(): Promise<void> } {
-  const { db, write, claims, nowS, copy, log } = deps
+export function startWebhookSender(deps: WebhookSenderDeps): Pick<Dispatcher, 'stop'> {
+  const { db, claims, signals, nowS, copy, log } = deps
   /** Of each endpoint: the kind whose turn it is. */
   const turns = new Map<string, DeliveryKind>()
 
@@ -66,20 +67,9 @@ export function startWebhookSender(deps: WebhookSenderDeps): { stop(): Promise<v
     })
   }
 
-  const dispatcher = startDispatcher({ slots: MAX_ATTEMPTS, claim, log })
-  let seenCommits = -1
-  let polls = 0
-  const timer = setInterval(() => {
-    if (write.commits() === seenCommits && polls++ % QUERY_EVERY_POLLS !== 0) return
-    seenCommits = write.commits()
-    dispatcher.wake()
-  }, POLL_INTERVAL_MS)
-  return {
-    async stop() {
-      clearInterval(timer)
-      await dispatcher.stop()
-    },
-  }
+  const dispatcher = startDispatcher({ slots: MAX_ATTEMPTS, claim, pollIntervalMs: POLL_INTERVAL_MS, log })
+  signals.on('work-queued', (work) => work === 'webhook' && dispatcher.wake())
+  return dispatcher
 }
 
 function busySlots(sending: Awaited<ReturnType<typeof listSendingWebhooks>>): BusySlots {

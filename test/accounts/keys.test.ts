@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import { createApiKey, createAuthenticate, findApiKeys, revokeKey, rotateKey } from '../../src/accounts/api-key.ts'
 import { createKeyUseTracker } from '../../src/accounts/key-use.ts'
+import { createSignals } from '../../src/signals/signals.ts'
 import { startReelgate } from '../in-process.ts'
 import { openBarePlayback, outcomeOf } from '../playback/playback-deps.ts'
 import { readRows } from '../rows.ts'
@@ -15,12 +16,14 @@ const newViewer = () => createViewer('http://viewer.invalid')
 async function open() {
   const bare = await openBarePlayback()
   const { db, write, nowS } = bare
-  const deps = { db, write, nowS }
+  const deps = { db, write, signals: createSignals(write), nowS }
+  let commits = 0
+  write.onCommit(() => commits++)
   const authenticate = createAuthenticate(deps)
   return {
     ...bare,
     deps,
-    commits: write.commits,
+    commits: () => commits,
     newKey: (lifeS?: number) => createApiKey(deps, 'owner', { name: 'site', permissions: ['viewer', 'otpCreator'], lifeS }),
     keys: () => findApiKeys(deps, 'owner'),
     opens: async (key: string) =>

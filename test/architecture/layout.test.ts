@@ -25,7 +25,7 @@ const FEATURES = [
   'events',
   'progress',
 ]
-const BELOW = ['crypto', 'db', 'storage', 'jobs', 'outbound', 'net', 'sandbox']
+const BELOW = ['crypto', 'db', 'storage', 'jobs', 'signals', 'outbound', 'net', 'sandbox']
 
 /** What a folder of src/, or a file beside the folders, may import; inside a folder everything may. */
 const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
@@ -71,6 +71,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     'installation',
     'sandbox',
     'server.ts',
+    'signals',
     ...FEATURES,
   ],
   'main.ts': ['cli'],
@@ -151,7 +152,7 @@ const RULES: readonly Rule[] = [
     broken: [{ 'src/utils/text.ts': '' }, { 'src/helpers.ts': '' }],
   },
   {
-    promise: 'imports go one way: http → features → crypto, db, storage, jobs, outbound, net, sandbox',
+    promise: 'imports go one way: http → features → crypto, db, storage, jobs, signals, outbound, net, sandbox',
     breaches: (tree) => importsWhere(tree, isAgainstTheArrows),
     broken: [
       { 'src/playback/otp.ts': "import type { App } from '../http/app.ts'" },

@@ -13,6 +13,6 @@ export function failingOnce(write: Write, number: number, unknown?: { isKept: bo
     append: failing,
     makingRoom: failing,
     outsideTransaction: write.outsideTransaction,
-    commits: write.commits,
+    onCommit: write.onCommit,
   })
 }

@@ -8,6 +8,7 @@ import { insertVideo, tombstoneVideos } from '../../src/catalogue/video-store.ts
 import { newId } from '../../src/crypto/secret.ts'
 import type { Write } from '../../src/db/write.ts'
 import { insertGeneration } from '../../src/encode/generation-store.ts'
+import { createSignals } from '../../src/signals/signals.ts'
 import { openBlobFolder } from '../../src/storage/folder.ts'
 import { openOwnDatabase } from '../db/database.ts'
 import { newFolder } from './videos.ts'
@@ -28,21 +29,23 @@ test('F-35: the files of a deleted video are removed once nothing works on it an
   const segments = await openBlobFolder(join(folder, 'segments'), join(folder, 'tmp'))
   const writeSegment = () => segments.put(`${videoId}/1/3/0.m4s`, Buffer.from('a segment'))
   await writeSegment()
+  const signals = createSignals(write)
   let stops = 0
+  signals.on('work-cancelled', async ({ videoIds }) => {
+    expect(videoIds).toEqual([videoId])
+    expect(await readdir(segments.root)).toEqual([videoId])
+    await writeSegment() // by the encode, before it ends
+    stops++
+  })
   const removals = startRemovals({
     ...{ db, write, folders: { sources: segments, segments, posters: segments, files: segments } },
-    async stopWork(videoIds) {
-      expect(videoIds).toEqual([videoId])
-      expect(await readdir(segments.root)).toEqual([videoId])
-      await writeSegment() // by the encode, before it ends
-      stops++
-    },
+    signals,
     saveUsage: async () => undefined,
     truncateWal: async () => undefined,
     log: pino({ level: 'silent' }),
   })
   onTestFinished(() => removals.stop())
-  removals.run()
+  void signals.send('work-queued', 'removal')
   await expect.poll(() => db.selectFrom('video').selectAll().execute()).toEqual([])
   expect([await readdir(segments.root), stops]).toEqual([[], 1])
 })

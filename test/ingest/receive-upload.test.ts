@@ -11,6 +11,7 @@ import { parseMasterKey } from '../../src/crypto/master-key.ts'
 import type { SourceDeps } from '../../src/ingest/source.ts'
 import { type IncomingUpload, receiveUpload } from '../../src/ingest/upload.ts'
 import { issueUploadPolicy } from '../../src/ingest/upload-policy.ts'
+import { createSignals } from '../../src/signals/signals.ts'
 import { openBlobFolder } from '../../src/storage/folder.ts'
 import { openOwnDatabase } from '../db/database.ts'
 
@@ -25,6 +26,8 @@ async function openIngest() {
   onTestFinished(() => rm(folder, { recursive: true }))
   const nowS = () => NOW_S
   const received: string[] = []
+  const signals = createSignals(write)
+  signals.on('work-queued', (work) => work === 'encode' && received.push(work))
   const deps: SourceDeps = {
     ...{ db, write, nowS, wallNowS: nowS },
     masterKey: parseMasterKey(Buffer.alloc(32, 1)),
@@ -32,7 +35,7 @@ async function openIngest() {
     sources: await openBlobFolder(join(folder, 'sources'), join(folder, 'tmp')),
     uploadMaxBytes: MAX_BYTES,
     hasRoom: async () => true,
-    onSourceReceived: (videoId) => received.push(videoId),
+    signals,
     log: pino({ level: 'silent' }),
   }
   const { accountId } = await createAccount({ db, write, nowS }, 'owner', { mayUpload: true, mayImport: true })

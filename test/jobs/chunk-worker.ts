@@ -5,6 +5,7 @@ import { createInterface } from 'node:readline'
 import { setImmediate as turn } from 'node:timers/promises'
 import { sql } from 'kysely'
 import { pino } from 'pino'
+import { collectChanges } from '../../src/db/changed-tables.ts'
 import { createPostgresCommitter } from '../../src/db/postgres/commit.ts'
 import { openConnection } from '../../src/db/postgres/connection.ts'
 import { createPostgresKysely } from '../../src/db/postgres/dialect.ts'
@@ -25,9 +26,9 @@ import { startDispatcher } from '../../src/jobs/dispatcher.ts'
 const [url = '', mode] = process.argv.slice(2)
 const log = pino({ level: 'fatal' }, process.stderr)
 const connection = openConnection({ url, settings: { default_transaction_isolation: 'serializable' } })
-const write = createGroupCommitter(
-  createPostgresCommitter(createPostgresKysely(connection.execute, connection.close), connection, toPublicError),
-)
+const { execute, takeChanges } = collectChanges(connection.execute)
+const committer = createPostgresCommitter(createPostgresKysely(execute, connection.close), connection, toPublicError)
+const write = createGroupCommitter({ ...committer, takeChanges })
 const reader = openConnection({ url, settings: { default_transaction_read_only: 'on' } })
 const db = createPostgresKysely(reader.execute, reader.close)
 const nowS = () => Math.floor(Date.now() / 1000)

@@ -21,10 +21,12 @@ import { admitRequest } from '../../src/playback/sessions/admit-request.ts'
 import type { LiveSession } from '../../src/playback/sessions/live-session.ts'
 import { createNonces, type Operation, readProof } from '../../src/playback/sessions/proof.ts'
 import { openServerKeys } from '../../src/playback/sessions/server-key.ts'
-import { createSessionMemory, sessionsOfVideos } from '../../src/playback/sessions/session-memory.ts'
+import { createSessionMemory, followEnds } from '../../src/playback/sessions/session-memory.ts'
 import { createSessionRefusals } from '../../src/playback/sessions/session-refusals.ts'
+import { endSessionsOfVideos } from '../../src/playback/sessions/session-store.ts'
 import { createSuspicions } from '../../src/playback/suspicion/suspicion.ts'
 import { createTickets } from '../../src/playback/ticket.ts'
+import { createSignals } from '../../src/signals/signals.ts'
 import { createViewings } from '../../src/viewers/saved-viewings.ts'
 import { openOwnDatabase } from '../db/database.ts'
 import { createViewer, type Viewer } from '../viewer.ts'
@@ -55,9 +57,10 @@ export async function openBarePlayback({ durationS = 60 } = {}) {
   const masterKey = parseMasterKey(Buffer.alloc(32, 1))
   const noWatermarkImages = { request() {}, find: async () => undefined } // its watermarks are texts
   const serverKeys = await openServerKeys({ db, write, masterKey, nowS })
-  const newDeps = (): PlaybackDeps => ({
+  const newMemory = (): PlaybackDeps => ({
     db,
     write,
+    signals: createSignals(write),
     nowS,
     preciseNowS: () => clock.nowS,
     monotonicMs: () => clock.nowMs,
@@ -79,10 +82,16 @@ export async function openBarePlayback({ durationS = 60 } = {}) {
     recordView() {},
     log: pino({ level: 'silent' }),
   })
+  /** A server: with a memory and signals of its own. */
+  function newDeps(): PlaybackDeps {
+    const memory = newMemory()
+    followEnds(memory.signals, memory)
+    return memory
+  }
   let deps = newDeps()
 
   const { accountId, apiKey } = await createAccount({ db, write, nowS }, 'owner', { mayUpload: true, mayImport: true })
-  const { apiKeyId } = await createAuthenticate({ db, write, nowS })(apiKey)
+  const { apiKeyId } = await createAuthenticate({ db, signals: deps.signals, nowS })(apiKey)
 
   async function addVideo(): Promise<string> {
     const id = newId()
@@ -102,13 +111,12 @@ export async function openBarePlayback({ durationS = 60 } = {}) {
 
   /** Another generation of the first video plays from now on, and its sessions end: what a finished re-encryption does. */
   async function playNextGeneration(generation: number): Promise<void> {
-    const sessions = sessionsOfVideos(deps)
     await write(async (tx) => {
       await insertBareGeneration(tx, videoId, generation)
       await tx.updateTable('video').set({ generation }).where('id', '=', videoId).execute()
-      await sessions.end(tx, [videoId], 'video-replaced')
+      await endSessionsOfVideos(tx, [videoId], nowS(), 'video-replaced')
     })
-    sessions.endInMemory([videoId], 'video-replaced')
+    await deps.signals.send('session-ended', { videoIds: [videoId], why: 'video-replaced' })
   }
   const videoId = await addVideo()
 

@@ -3,12 +3,10 @@ import { destroyKeys } from '../../src/catalogue/video-store.ts'
 import { newContentKey, wrapContentKey } from '../../src/crypto/content-key.ts'
 import { parseMasterKey } from '../../src/crypto/master-key.ts'
 import { insertGeneration } from '../../src/encode/generation-store.ts'
-import { createSegmentEvents } from '../../src/encode/publication.ts'
 import { mediaSignature } from '../../src/playback/media/media-path.ts'
 import { createSegmentCache } from '../../src/playback/media/segment-cache.ts'
 import { createSegmentReader } from '../../src/playback/media/segment-reader.ts'
 import { openSegment } from '../../src/playback/media/segments.ts'
-import { sessionsOfVideos } from '../../src/playback/sessions/session-memory.ts'
 import { blobFolder } from '../../src/storage/folder.ts'
 import { openBarePlayback, outcomeOf } from './playback-deps.ts'
 
@@ -73,8 +71,6 @@ test('P16: a viewer who waits for a segment in memory while its video is deleted
   const path = { ...video, exp, sig: mediaSignature(deps.mediaSecrets()[0], exp, video) }
   const nothing = {
     segmentReader: createSegmentReader(blobFolder('', '')),
-    segmentEvents: createSegmentEvents(),
-    wakeEncoders() {},
     reportDamage() {},
   }
   const asked = outcomeOf(
@@ -85,7 +81,7 @@ test('P16: a viewer who waits for a segment in memory while its video is deleted
   )
   await deps.videos.get(videoId, 2) // as it had to, before it waited
   await write((tx) => destroyKeys(tx, [videoId]))
-  sessionsOfVideos(deps).endInMemory([videoId], 'video-deleted')
+  await deps.signals.send('session-ended', { videoIds: [videoId], why: 'video-deleted' })
   reading.reject(Object.assign(new Error('no such file'), { code: 'ENOENT' }))
   expect(await asked).toBe('video-gone')
 })

@@ -1,8 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { prunePlayback } from '../../src/playback/prune.ts'
 import { recordLeave, releaseKey } from '../../src/playback/serve.ts'
-import { sessionsOfVideos } from '../../src/playback/sessions/session-memory.ts'
-import { endSession } from '../../src/playback/sessions/session-store.ts'
+import { endSession, endSessionsOfVideos } from '../../src/playback/sessions/session-store.ts'
 import { acquireStreamSlot, restoreStreamSlots } from '../../src/playback/sessions/stream-slot.ts'
 import { untilFinished } from '../data-folder.ts'
 import { slowTime } from '../faults/faked-clock.ts'
@@ -286,7 +285,7 @@ describe('a lease of 18 seconds', () => {
     await playback.beat(first, 'paused')
     await playback.write((tx) => endSession(tx, first.state.session, playback.nowS(), 'time'))
     expect(await outcomeOf(playback.beat(second))).toBe('allowed')
-    await playback.write((tx) => sessionsOfVideos(playback.deps).end(tx, [playback.videoId], 'video-deleted'))
+    await playback.write((tx) => endSessionsOfVideos(tx, [playback.videoId], playback.nowS(), 'video-deleted'))
     expect(await playback.db.selectFrom('streamSlot').selectAll().execute()).toEqual([])
   })
 

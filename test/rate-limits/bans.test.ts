@@ -9,6 +9,7 @@ import type { BanRow } from '../../src/db/tables.ts'
 import { CommitOutcomeUnknown, type Write } from '../../src/db/write.ts'
 import { banDurationS, liftAccountBan, liftBan, listBans, pruneBans } from '../../src/rate-limits/bans.ts'
 import { type LimitResult, openRateLimits, type RateLimits } from '../../src/rate-limits/rate-limits.ts'
+import { createSignals } from '../../src/signals/signals.ts'
 import { openOwnDatabase } from '../db/database.ts'
 import { rounds } from '../seeded-random.ts'
 
@@ -24,6 +25,7 @@ async function openBareLimits() {
   const clock = { nowS: 1_800_000_000 }
   const deps = {
     ...database,
+    signals: createSignals(database.write),
     nowS: () => clock.nowS,
     banEndsAtS: (ban: BanRow) => limits.banEndsAtS(ban),
     log: pino({ level: 'silent' }),
@@ -350,23 +352,18 @@ test('R05: of an IPv6 network, each /64 has the limit and the /48 sixteen times 
 })
 
 test('lifting a ban takes effect immediately and removes its strikes', async () => {
-  const { ask, clock, deps, limits, restart } = await openBareLimits()
+  const { ask, clock, deps, restart } = await openBareLimits()
   await ask('2001:db8:0:1::/64', FLOOD)
   await ask('192.0.2.1', FLOOD)
   expect(await listBans(deps)).toHaveLength(2)
-  const lifting = {
-    ...deps,
-    forget: (subject: string) => limits().forget(subject),
-    pardon: (subject: string) => limits().pardon(subject),
-  }
-  expect(await liftBan(lifting, '2001:db8:0:1::77')).toEqual({ subject: '2001:db8:0:1::/64', lifted: true })
+  expect(await liftBan(deps, '2001:db8:0:1::77')).toEqual({ subject: '2001:db8:0:1::/64', lifted: true })
   expect(await ask('2001:db8:0:1::/64', 1)).toBe(0)
   await restart()
   expect(await ask('2001:db8:0:1::/64', 1)).toBe(0)
   expect(await listBans(deps)).toMatchObject([{ scope: 'ip', subject: '192.0.2.1', budget: 'reads', secondsLeft: 1800 }])
   clock.nowS += 3600
   expect(await ask('2001:db8:0:1::/64', FLOOD)).toBe(1800)
-  await expect(liftBan(lifting, '192.0.2.9')).rejects.toMatchObject({ kind: 'not-found' })
+  await expect(liftBan(deps, '192.0.2.9')).rejects.toMatchObject({ kind: 'not-found' })
 })
 
 describe('F-10: of a ban for which the database did not confirm that it was lifted', () => {
@@ -381,12 +378,7 @@ describe('F-10: of a ban for which the database did not confirm that it was lift
     }
     for (let i = 0; i < FLOOD; i++) limits().reads.account.take('ann')
     await ask('192.0.2.1', FLOOD)
-    const lifting = (write: Write) => ({
-      ...deps,
-      write,
-      forget: (subject: string) => limits().forget(subject),
-      pardon: (subject: string) => limits().pardon(subject),
-    })
+    const lifting = (write: Write) => ({ ...deps, write })
     return { banned, deps, lifting, restart }
   }
 
@@ -426,7 +418,7 @@ function unanswered(write: Write, isKept: boolean): Write {
     append: fails,
     makingRoom: fails,
     outsideTransaction: write.outsideTransaction,
-    commits: write.commits,
+    onCommit: write.onCommit,
   })
 }
 

@@ -8,6 +8,7 @@ import { newId } from '../../src/crypto/secret.ts'
 import type { DeliveryRow, WebhookRow } from '../../src/db/tables.ts'
 import { insertClaim } from '../../src/jobs/claim-store.ts'
 import { createOutboundPolicy } from '../../src/outbound/policy.ts'
+import { createSignals } from '../../src/signals/signals.ts'
 import { pruneDeliveries } from '../../src/webhooks/batch-jobs.ts'
 import { replayDeliveries } from '../../src/webhooks/delivery-log.ts'
 import {
@@ -46,7 +47,7 @@ async function newOutbox() {
   const clock = { nowS: Math.floor(Date.now() / 1000) }
   const nowS = () => clock.nowS
   const deps = {
-    ...{ db, slowQueryDb, write, nowS, wallNowS: nowS, log: pino({ level: 'silent' }) },
+    ...{ db, slowQueryDb, write, signals: createSignals(write), nowS, wallNowS: nowS, log: pino({ level: 'silent' }) },
     copy: { isPaused: () => false },
     masterKey: parseMasterKey(Buffer.alloc(32, 7)),
     outbound: createOutboundPolicy([receivers.host, deadHost]),

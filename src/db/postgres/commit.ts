@@ -21,7 +21,7 @@ export function createPostgresCommitter(
   db: Kysely<Tables>,
   connection: Connection,
   toPublicError: Committer['toPublicError'],
-): Committer {
+): Omit<Committer, 'takeChanges'> {
   const run = async (statement: string) => void (await connection.execute(CompiledQuery.raw(statement)))
 
   async function commit(group: readonly Call[]): Promise<readonly Call[]> {

@@ -1,5 +1,6 @@
 import { sql } from 'kysely'
 import { Failure } from '../../errors.ts'
+import { collectChanges } from '../changed-tables.ts'
 import type { Database, Db } from '../database.ts'
 import { migrate } from '../migrate.ts'
 import { createGroupCommitter, errorCode } from '../write.ts'
@@ -73,8 +74,9 @@ export async function openPostgres(url: string): Promise<Database> {
     return toPublicError(error)
   }
   const db = createReader(readers, recordError)
-  const committer = createPostgresCommitter(createPostgresKysely(writer.execute, writer.close), writer, recordError)
-  const write = createGroupCommitter(committer)
+  const { execute, takeChanges } = collectChanges(writer.execute)
+  const committer = createPostgresCommitter(createPostgresKysely(execute, writer.close), writer, recordError)
+  const write = createGroupCommitter({ ...committer, takeChanges })
   const close = async () => {
     outages.stop()
     takeover.stop()

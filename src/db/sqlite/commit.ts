@@ -1,5 +1,6 @@
 import { type Kysely, sql } from 'kysely'
 import { Failure } from '../../errors.ts'
+import type { ChangedTables } from '../changed-tables.ts'
 import type { Tables } from '../tables.ts'
 import { type Call, CommitOutcomeUnknown, type Committer, errorCode } from '../write.ts'
 
@@ -7,7 +8,12 @@ import { type Call, CommitOutcomeUnknown, type Committer, errorCode } from '../w
  * A connection. `run` is for the statements around a transaction, which every call needs: synchronous,
  * without a promise.
  */
-export type Writer = { db: Kysely<Tables>; run(statement: string): void; isInTransaction(): boolean }
+export type Writer = {
+  db: Kysely<Tables>
+  run(statement: string): void
+  isInTransaction(): boolean
+  takeChanges(): ChangedTables
+}
 
 /** Releases a part of the space that is reserved for a full disk. False: nothing is left. */
 export type ReleaseReservePart = () => boolean
@@ -21,6 +27,7 @@ export function createSqliteCommitter(writer: Writer, releaseReservePart: Releas
     db: writer.db,
     begin: () => tryBegin(writer.run),
     commit: (group) => commitOnFullDisk(writer, group, releaseReservePart),
+    takeChanges: writer.takeChanges,
     toPublicError,
   }
 }

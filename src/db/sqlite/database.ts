@@ -3,6 +3,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import SqliteDatabase from 'better-sqlite3'
 import { type CompiledQuery, type QueryResult, sql } from 'kysely'
 import { Failure } from '../../errors.ts'
+import { collectChanges } from '../changed-tables.ts'
 import type { Database, DatabaseLocation, Db } from '../database.ts'
 import { foldCase } from '../fold-case.ts'
 import { migrate } from '../migrate.ts'
@@ -229,8 +230,10 @@ function connect(path: string, configure: (connection: SqliteDatabase.Database) 
     return { rows: [], numAffectedRows: BigInt(statement.run(parameters).changes) }
   }
 
+  const { execute, takeChanges } = collectChanges(executeQuery)
   return {
-    db: createSqliteKysely(executeQuery, async () => void connection.close()),
+    db: createSqliteKysely(execute, async () => void connection.close()),
+    takeChanges,
     run: (statement) => void statements.prepare(statement).run(),
     isInTransaction: () => connection.inTransaction,
   }

@@ -1,5 +1,6 @@
 import { type Static, Type } from 'typebox'
-import { deleteFromTrash, listTrash, restoreFromTrash, type TrashDeps } from '../../catalogue/trash.ts'
+import type { DeletionDeps } from '../../catalogue/deletion.ts'
+import { deleteFromTrash, listTrash, restoreFromTrash } from '../../catalogue/trash.ts'
 import { authenticateRequest } from '../server/caller.ts'
 import type { App } from '../wire/app-type.ts'
 import { EXAMPLE } from '../wire/examples.ts'
@@ -30,7 +31,7 @@ const VideosBody = Type.Object({
 const CountReply = Type.Object({ message: Type.String(), count: Type.Integer({ description: 'how many videos' }) })
 
 /** Videos that were deleted and can be restored for 7 days. */
-export function trashRoutes(app: App, deps: TrashDeps): void {
+export function trashRoutes(app: App, deps: DeletionDeps): void {
   app.get(
     '/trash',
     {

@@ -1,7 +1,7 @@
 import { type Static, Type } from 'typebox'
-import { deleteVideos } from '../../catalogue/deletion.ts'
+import { type DeletionDeps, deleteVideos } from '../../catalogue/deletion.ts'
 import { ROOT_FOLDER_ID } from '../../catalogue/folder.ts'
-import { moveToTrash, type TrashDeps } from '../../catalogue/trash.ts'
+import { moveToTrash } from '../../catalogue/trash.ts'
 import { editVideo, getVideo, moveVideos } from '../../catalogue/video.ts'
 import type { VideoChanges } from '../../catalogue/video-store.ts'
 import { Failure } from '../../errors.ts'
@@ -11,7 +11,7 @@ import { EXAMPLE } from '../wire/examples.ts'
 import { Flag, isOn } from '../wire/flag.ts'
 import { VideoBody, videoBody } from './video-body.ts'
 
-export type VideoRoutesDeps = TrashDeps & { publicUrl(): string }
+export type VideoRoutesDeps = DeletionDeps & { publicUrl(): string }
 
 export const VideoParams = Type.Object({ id: Type.String({ description: 'id of the video', examples: [EXAMPLE.videoId] }) })
 

@@ -1,6 +1,6 @@
 import { type Static, Type } from 'typebox'
 import {
-  type AccountSessions,
+  type AccountDisablingDeps,
   changeAccount,
   createEmptyAccount,
   findAccounts,
@@ -8,7 +8,6 @@ import {
   setAccountDisabled,
 } from '../../accounts/account.ts'
 import type { AccountChanges } from '../../accounts/account-store.ts'
-import type { AccountDeps } from '../../accounts/api-key.ts'
 import { Failure } from '../../errors.ts'
 import { AccountBody, accountBody } from '../api/account.ts'
 import { authenticateRequest } from '../server/caller.ts'
@@ -44,10 +43,8 @@ const ChangeBody = Type.Object({
   ),
 })
 
-export type AccountAdminDeps = AccountDeps & { accountSessions: AccountSessions }
-
 /** The accounts of the installation, for its administrators. */
-export function accountAdminRoutes(app: App, deps: AccountAdminDeps): void {
+export function accountAdminRoutes(app: App, deps: AccountDisablingDeps): void {
   const config = { permission: 'editor', isForAdministrators: true } as const
 
   app.get(
@@ -96,7 +93,7 @@ export function accountAdminRoutes(app: App, deps: AccountAdminDeps): void {
       if (disabled && id === by.accountId)
         throw new Failure('conflict', 'You are in this account. Look into another one to disable it.')
       await changeAccount(deps, id, readChanges(request.body), by)
-      if (disabled !== undefined) await setAccountDisabled({ ...deps, sessions: deps.accountSessions }, id, disabled, by)
+      if (disabled !== undefined) await setAccountDisabled(deps, id, disabled, by)
       return accountBody(await getAccountById(deps, id))
     },
   )

@@ -1,10 +1,11 @@
+import type { AccountDisablingDeps } from '../../accounts/account.ts'
 import { Failure } from '../../errors.ts'
 import { eventRoutes } from '../api/events.ts'
 import { type ApiRoutesDeps, apiRoutes, authenticateCallers } from '../api/interface.ts'
 import type { FindCaller } from '../server/caller.ts'
 import { countUnauthenticated } from '../server/identify.ts'
 import type { App } from '../wire/app-type.ts'
-import { type AccountAdminDeps, accountAdminRoutes } from './accounts.ts'
+import { accountAdminRoutes } from './accounts.ts'
 import { readSignInToken } from './cookie.ts'
 import { refuseOtherSites } from './origin.ts'
 import { refuseVideosOfOthers } from './own-videos.ts'
@@ -15,7 +16,7 @@ import { type SystemRoutesDeps, systemRoutes } from './system.ts'
 import { userRoutes } from './users.ts'
 import { consoleVideoRoutes } from './videos.ts'
 
-export type ConsoleApiDeps = ApiRoutesDeps & PasskeyRoutesDeps & AccountAdminDeps & SystemRoutesDeps
+export type ConsoleApiDeps = ApiRoutesDeps & PasskeyRoutesDeps & AccountDisablingDeps & SystemRoutesDeps
 
 /**
  * The current interface for the console's own pages, `/console/api`: the same operations, authenticated by the cookie of a person who is

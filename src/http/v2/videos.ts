@@ -1,9 +1,9 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { type Static, Type } from 'typebox'
 import type { ListDeps } from '../../catalogue/catalogue-deps.ts'
-import { deleteVideos } from '../../catalogue/deletion.ts'
+import { type DeletionDeps, deleteVideos } from '../../catalogue/deletion.ts'
 import type { VideoFilter } from '../../catalogue/search-store.ts'
-import { moveToTrash, type TrashDeps } from '../../catalogue/trash.ts'
+import { moveToTrash } from '../../catalogue/trash.ts'
 import { findVideos, getVideo, type Video } from '../../catalogue/video.ts'
 import { Failure } from '../../errors.ts'
 import { parseJson } from '../../json.ts'
@@ -24,7 +24,7 @@ import {
   v2ResponseSchema,
 } from './response.ts'
 
-export type V2VideoDeps = ListDeps & TrashDeps & CallerDeps
+export type V2VideoDeps = ListDeps & DeletionDeps & CallerDeps
 
 const PAGE_LIMITS = { default: 30, max: 100 }
 

@@ -3,8 +3,9 @@ import type { Db } from '../../db/database.ts'
 import type { Write } from '../../db/write.ts'
 import { findInit, findSegment } from '../../encode/generation-store.ts'
 import { prioritizeSegment } from '../../encode/prioritize-segment.ts'
-import type { SegmentEvents } from '../../encode/publication.ts'
+import { waitForSegment } from '../../encode/publication.ts'
 import type { Damage } from '../../encode/repair.ts'
+import type { Signals } from '../../signals/signals.ts'
 import { PlaybackRefusal } from '../refusal.ts'
 import { isSignedMediaPath, type MediaSecrets } from './media-path.ts'
 import { findSegmentCount, type PlayableVideo, type PlayableVideos } from './playable-video.ts'
@@ -19,9 +20,7 @@ export type SegmentDeps = {
   mediaSecrets(): MediaSecrets
   segmentReader: SegmentReader
   hotSegments: SegmentCache
-  segmentEvents: SegmentEvents
-  /** Wakes the encoder after a chunk has got priority. */
-  wakeEncoders(): void
+  signals: Signals
   /** Called for each segment whose file is not as its row says. */
   reportDamage(damage: Damage): void
 }
@@ -68,13 +67,12 @@ async function awaitSegment(deps: SegmentDeps, { path, renditionId, number, sign
   if (number >= (findSegmentCount(video, renditionId) ?? 0)) throw new PlaybackRefusal('bad-request')
 
   const isAudio = video.plan.audioTrack?.renditionId === renditionId
-  const waited = deps.segmentEvents.waitFor(
-    path,
-    renditionId,
-    number,
+  const waited = waitForSegment(
+    deps.signals,
+    { ...path, renditionId, number },
     AbortSignal.any([signal, AbortSignal.timeout(MAX_WAIT_MS)]),
   )
-  if (await prioritizeSegment(deps, path, isAudio ? 'audio' : 'video', number)) deps.wakeEncoders()
+  await prioritizeSegment(deps, path, isAudio ? 'audio' : 'video', number)
   // It may have been published after the first query and before the wait began.
   const published = await findSegment(deps.db, path, renditionId, number)
   if (published) return published

@@ -2,6 +2,7 @@ import type { Logger } from 'pino'
 import type { Db } from '../../db/database.ts'
 import type { Write } from '../../db/write.ts'
 import type { WriteBehind } from '../../db/write-behind.ts'
+import type { Signals } from '../../signals/signals.ts'
 import type { Viewings } from '../../viewers/saved-viewings.ts'
 import type { PlayableVideos } from '../media/playable-video.ts'
 import type { Countries } from '../rules/countries.ts'
@@ -15,6 +16,7 @@ import type { SessionRefusals } from './session-refusals.ts'
 export type SessionDeps = {
   db: Db
   write: Write
+  signals: Signals
   /** The playback clock. */
   nowS: () => number
   /** A monotonic clock, for the rate limits of proofs. */

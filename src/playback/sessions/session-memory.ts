@@ -1,15 +1,13 @@
 import type { KeyObject } from 'node:crypto'
-import type { AccountSessions } from '../../accounts/account.ts'
-import type { VideoSessions } from '../../catalogue/deletion.ts'
 import { findVideoDetails } from '../../catalogue/video-store.ts'
 import type { PlaybackSessionRow } from '../../db/tables.ts'
 import { createWriteBehind } from '../../db/write-behind.ts'
 import { createTokenBucket, PROOF_CHECK_RATE, PROOF_RATE } from '../../rate-limits/token-bucket.ts'
-import type { EndReason } from '../refusal.ts'
-import { endReasonOf, type LiveSession, type LiveSessions, mergeRow, recordEnd } from './live-session.ts'
+import type { SignalData, Signals } from '../../signals/signals.ts'
+import { endReasonOf, type LiveSession, mergeRow, recordEnd } from './live-session.ts'
 import { newReplayWindow } from './proof.ts'
 import type { SessionDeps } from './session-deps.ts'
-import { endSessionsOfAccount, endSessionsOfVideos, findSession, type SessionChange, saveSession } from './session-store.ts'
+import { findSession, type SessionChange, saveSession } from './session-store.ts'
 import { newWatchedCounter } from './watched-seconds.ts'
 
 /** A viewer who left a video this near to its beginning or end starts again at its beginning. */
@@ -96,32 +94,20 @@ function newLiveSession(row: PlaybackSessionRow, proofKey: KeyObject, positionS:
   }
 }
 
-/** Ends the sessions of videos that are deleted or get a new generation. */
-export function sessionsOfVideos(deps: Pick<SessionDeps, 'sessions' | 'videos' | 'nowS'>): VideoSessions {
-  return {
-    end: (tx, videoIds, why) => endSessionsOfVideos(tx, videoIds, deps.nowS(), why),
-    endInMemory: (videoIds, why) => forgetVideos(deps, videoIds, why),
-  }
-}
-
-/** The sessions of an account, for its disabling. */
-export function sessionsOfAccounts(deps: Pick<SessionDeps, 'nowS'> & { sessions: LiveSessions }): AccountSessions {
-  return {
-    end: (tx, accountId) => endSessionsOfAccount(tx, accountId, deps.nowS()),
-    endInMemory: (accountId) => {
-      for (const session of deps.sessions.values())
-        if (session.row.accountId === accountId) recordEnd(session, deps.nowS(), 'account-disabled')
-    },
-  }
-}
-
-function forgetVideos(
-  deps: Pick<SessionDeps, 'sessions' | 'videos' | 'nowS'>,
-  videoIds: readonly string[],
-  why: EndReason,
+/** Ends sessions in memory, and forgets what is needed to play their videos, once their end is committed. */
+export function followEnds(
+  signals: Pick<Signals, 'on'>,
+  { sessions, videos, nowS }: Pick<SessionDeps, 'sessions' | 'videos' | 'nowS'>,
 ): void {
-  deps.videos.forget(videoIds)
-  for (const session of deps.sessions.values()) {
-    if (videoIds.includes(session.row.videoId)) recordEnd(session, deps.nowS(), why)
-  }
+  signals.on('session-ended', (ended) => {
+    if ('videoIds' in ended) videos.forget(ended.videoIds)
+    for (const session of sessionsAmong(sessions, ended)) recordEnd(session, nowS(), ended.why)
+  })
+}
+
+function sessionsAmong(sessions: SessionDeps['sessions'], ended: SignalData['session-ended']): LiveSession[] {
+  if ('sessionIds' in ended) return ended.sessionIds.flatMap((id) => sessions.get(id) ?? [])
+  return [...sessions.values()].filter(({ row }) =>
+    'accountId' in ended ? row.accountId === ended.accountId : ended.videoIds.includes(row.videoId),
+  )
 }

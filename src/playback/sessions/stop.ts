@@ -2,11 +2,12 @@ import { type Actor, recordAuditEvent } from '../../audit/audit-log.ts'
 import { hashSecret } from '../../crypto/secret.ts'
 import type { Db } from '../../db/database.ts'
 import type { Write } from '../../db/write.ts'
+import type { Signals } from '../../signals/signals.ts'
 import { expireOtp } from '../otp-store.ts'
 import type { Countries } from '../rules/countries.ts'
 import type { DrawnAndPlayed } from '../suspicion/session-evidence.ts'
 import type { Suspicions } from '../suspicion/suspicion.ts'
-import { isWatching, type LiveSessions, MAX_SILENT_S, recordEnd } from './live-session.ts'
+import { isWatching, type LiveSessions, MAX_SILENT_S } from './live-session.ts'
 import {
   endMatchingSessions,
   findLiveSessions,
@@ -21,6 +22,7 @@ export type StopDeps = {
   db: Db
   write: Write
   nowS: () => number
+  signals: Pick<Signals, 'send'>
   sessions: LiveSessions
   suspicions: Pick<Suspicions, 'findDrawnAndPlayed'>
   countries: Countries
@@ -93,7 +95,7 @@ async function findCountry(countries: Countries, address: string | null): Promis
  * stops at its next beat, within 6 s. @returns how many were stopped
  */
 export async function stopSessions(
-  { write, nowS, sessions }: StopDeps,
+  { write, nowS, signals }: StopDeps,
   { accountId, by, target }: { accountId: string; by: Actor; target: StopTarget },
 ): Promise<number> {
   const otpHash = 'otp' in target ? hashSecret(target.otp) : undefined
@@ -108,9 +110,6 @@ export async function stopSessions(
     await recordAuditEvent(tx, { atS: endedAtS, accountId, by, kind: 'session:stopped', subjects, details })
     return ended
   })
-  for (const id of ids) {
-    const session = sessions.get(id)
-    if (session) recordEnd(session, endedAtS, 'stopped')
-  }
+  void signals.send('session-ended', { sessionIds: ids, why: 'stopped' })
   return ids.length
 }

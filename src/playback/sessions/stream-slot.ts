@@ -1,7 +1,7 @@
 import { LEASE_S } from '../lease.ts'
 import type { PlaybackClock } from '../playback-clock.ts'
 import { PlaybackRefusal } from '../refusal.ts'
-import { type LiveSession, recordEnd } from './live-session.ts'
+import type { LiveSession } from './live-session.ts'
 import type { SessionDeps } from './session-deps.ts'
 import { endSession } from './session-store.ts'
 import {
@@ -22,7 +22,7 @@ import {
  * @throws PlaybackRefusal `stream-limit`, with the time until a slot is free if nothing renews it
  */
 export async function acquireStreamSlot(
-  { write, nowS, sessions, sessionRefusals }: Pick<SessionDeps, 'write' | 'nowS' | 'sessions' | 'sessionRefusals'>,
+  { write, signals, nowS, sessionRefusals }: Pick<SessionDeps, 'write' | 'signals' | 'nowS' | 'sessionRefusals'>,
   session: LiveSession,
 ): Promise<void> {
   const claim = streamClaim(session)
@@ -40,8 +40,7 @@ export async function acquireStreamSlot(
     sessionRefusals.count(session, 'stream-limit')
     throw new PlaybackRefusal('stream-limit', { waitMs: 1000 * Math.max(0, taken.freeAtS - atS) })
   }
-  const stopped = taken.stopped && sessions.get(taken.stopped)
-  if (stopped) recordEnd(stopped, atS, 'taken')
+  if (taken.stopped) void signals.send('session-ended', { sessionIds: [taken.stopped], why: 'taken' })
 }
 
 /**

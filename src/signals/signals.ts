@@ -1,0 +1,79 @@
+import type { Write } from '../db/write.ts'
+
+/** Queued work that a dispatcher runs. */
+export type Work = 'encode' | 'import' | 'mp4' | 'webhook' | 'removal'
+
+type SegmentKey = { videoId: string; generation: number; renditionId: number; number: number }
+
+/** What parts of the program report to each other after a commit. */
+export type SignalData = {
+  /** What a request of an owner or a person is answered with before it reads more: keys, sign-ins, accounts, the numbers of their changes. */
+  'account-changed': undefined
+  'work-queued': Work
+  /** The listeners' promises resolve when no job of these videos is running any more. `work` undefined: of any kind. */
+  'work-cancelled': { videoIds: readonly string[]; work?: Work }
+  'segment-published': SegmentKey
+  /** The bytes of a segment on the disk are not those that were published. */
+  'segment-damaged': SegmentKey
+  /** All sessions of videos or of an account, or some. */
+  'session-ended': ({ videoIds: readonly string[] } | { accountId: string } | { sessionIds: readonly string[] }) & {
+    why: 'taken' | 'stopped' | 'video-deleted' | 'video-replaced' | 'account-disabled'
+  }
+  /** A ban was lifted. `withCounts`: what was counted of its subject is forgotten, too. */
+  'bans-changed': { subject: string; withCounts: boolean }
+}
+export type SignalName = keyof SignalData
+type Listeners = { [Name in SignalName]: Set<(data: SignalData[Name]) => unknown> }
+
+/**
+ * Makes the other parts of the program quick: a listener runs before the caller of `send` continues. The rows are the truth: what is
+ * sent to another process may be late or lost, so what must not be missed is also read from its row once a second.
+ */
+export type Signals = {
+  /** Call it after the commit. @returns resolves when what the listeners started has ended */
+  send<Name extends SignalName>(name: Name, data: SignalData[Name]): Promise<void>
+  on<Name extends SignalName>(name: Name, listener: (data: SignalData[Name]) => unknown): () => void
+}
+
+/** Tables whose rows are in 'account-changed', or whose triggers change such a row. */
+const ACCOUNT_TABLES = [
+  'account',
+  'api_key',
+  'console_user',
+  'sign_in',
+  'video',
+  'video_tag',
+  'folder',
+  'file',
+  'source',
+  'rendition',
+]
+
+/** A commit sends by itself what follows from so many statements that one would be forgotten. */
+export function createSignals(write: Pick<Write, 'onCommit'>): Signals {
+  const listeners: Listeners = {
+    'account-changed': new Set(),
+    'work-queued': new Set(),
+    'work-cancelled': new Set(),
+    'segment-published': new Set(),
+    'segment-damaged': new Set(),
+    'session-ended': new Set(),
+    'bans-changed': new Set(),
+  }
+
+  async function send<Name extends SignalName>(name: Name, data: SignalData[Name]): Promise<void> {
+    await Promise.all([...listeners[name]].map((listener) => listener(data)))
+  }
+
+  write.onCommit((changed) => {
+    if (ACCOUNT_TABLES.some((table) => changed.has(table))) void send('account-changed', undefined)
+    if (changed.has('delivery')) void send('work-queued', 'webhook')
+  })
+  return {
+    send,
+    on(name, listener) {
+      listeners[name].add(listener)
+      return () => listeners[name].delete(listener)
+    },
+  }
+}
