@@ -1,44 +1,14 @@
 import type { Logger } from 'pino'
-import { createAuthenticate } from './accounts/api-key.ts'
-import { createKeyUseTracker } from './accounts/key-use.ts'
-import { createUnknownProxyReport } from './alerts/unknown-proxy.ts'
-import { createDamagedFiles, recordDamagedFile } from './assets/damaged-file.ts'
-import type { CheckDeps } from './assets/media-check.ts'
-import type { EndVideoSessions } from './catalogue/deletion.ts'
 import type { Config } from './config/config.ts'
-import { dataPaths } from './config/data-paths.ts'
-import { startControlSocket } from './control/socket.ts'
-import { openDemo } from './demo/demo.ts'
-import type { Damage } from './encode/repair.ts'
-import { createAccountEvents } from './events/account-events.ts'
+import { Failure } from './errors.ts'
 import { CONSOLE_FOLDER, isConsoleBuilt } from './http/console/files.ts'
-import { createInterfaces } from './http/interfaces.ts'
-import { isDemoAllowed } from './http/server/from-this-machine.ts'
-import { closeApp, listen } from './http/server/listen.ts'
-import { startBackgroundWork } from './installation/background-work.ts'
-import { findLastBackup } from './installation/backup/last-backup.ts'
 import { type FirstStart, prepareFirstStart } from './installation/first-start.ts'
-import { logErrors } from './installation/log-errors.ts'
-import { startMaintenance } from './installation/maintenance.ts'
 import { hasKeyFile } from './installation/master-key.ts'
-import { type Overrides, openFoundation } from './installation/open-foundation.ts'
-import { watchReadiness } from './installation/readiness.ts'
-import { readServerState } from './installation/server-state.ts'
-import { createSystem } from './installation/system.ts'
-import { cacheKey, createSegmentCache } from './playback/media/segment-cache.ts'
-import { openPlayback, savePlayback } from './playback/open.ts'
-import { createOtpDefaultsFinder } from './playback/otp-defaults.ts'
-import { endSessionsOfAccount, endSessionsOfVideos } from './playback/sessions/session-store.ts'
-import { openRateLimiting } from './rate-limits/open.ts'
+import { createRotation } from './installation/master-key-rotation.ts'
+import { type Overrides, openFoundation, type Run } from './installation/open-foundation.ts'
 import { type SandboxAdvice, sandboxAdvice } from './sandbox/bubblewrap.ts'
-import { openUsage } from './usage/usage.ts'
-import { createFindSignedIn } from './users/authenticate.ts'
-import { createChallenges } from './users/passkey.ts'
-import { createPasswords } from './users/password.ts'
-import { createSignInLimit } from './users/sign-in-limit.ts'
 import { consoleUrl } from './users/sign-in-link.ts'
 import { canSignIn } from './users/user.ts'
-import { createWatermarkImages } from './watermark/watermark-image.ts'
 
 /** A server that answers. */
 export type ReelgateServer = {
@@ -57,171 +27,43 @@ export type ReelgateServer = {
 }
 
 /**
- * Opens every part once and connects them; the one place that does.
+ * Starts all processes of a server in this one.
  * @throws Failure with one sentence that says what to do
  */
 export async function startServer(config: Config, log: Logger, overrides: Overrides = {}): Promise<ReelgateServer> {
   const opened = new AsyncDisposableStack() // closed in reverse order, each part whatever becomes of the others
-  try {
-    return await openServer(config, log, overrides, opened)
-  } catch (error) {
+  const stopping = new AbortController()
+  async function stop(): Promise<void> {
+    stopping.abort(new Failure('unavailable', 'The server is stopping. Its next start continues what this one was doing.'))
     await opened.disposeAsync()
+  }
+  try {
+    return { ...(await startProcesses({ config, log, opened, signal: stopping.signal }, overrides)), stop }
+  } catch (error) {
+    await stop()
     throw error
   }
 }
 
-async function openServer(
-  config: Config,
-  log: Logger,
-  overrides: Overrides,
-  opened: AsyncDisposableStack,
-): Promise<ReelgateServer> {
-  const paths = dataPaths(config.dataDir)
-  const foundation = await openFoundation(config, log, overrides, opened)
-  const { db, slowQueryDb, write, signals, masterKey, folders, tmp, nowS, wallNowS, clock, sandbox, outbound, ownership, space } =
-    foundation
-  const { limits, bans } = await openRateLimiting({ db, write, signals, nowS, log }, config.limits)
-
-  const watermarkImages = createWatermarkImages({ db, write, nowS, masterKey, sandbox, outbound, tmp, log })
-  opened.defer(() => watermarkImages.stop())
-  const usage = openUsage({ db, write, wallNowS })
-  opened.defer(() => logErrors(log, 'usage: saving it failed', usage.save))
-  const damagedFiles = createDamagedFiles((...file) => repairFile(...file))
-  const playing = {
-    db,
-    write,
-    signals,
-    masterKey,
-    folders,
-    damagedFiles,
-    clock,
-    recordView: usage.recordView,
-    watermarkImages: watermarkImages,
-    log,
-  }
-  const playback = await openPlayback({ ...playing, countriesFile: config.countriesFile, isRateLimited: limits !== undefined })
-  opened.defer(() => logErrors(log, 'sessions: saving them failed', () => savePlayback(playback)))
-  const hotSegments = createSegmentCache()
-  signals.on('segment-damaged', (segment) => hotSegments.forget(cacheKey(segment, segment.renditionId, segment.number)))
-  const endVideoSessions: EndVideoSessions = (tx, videoIds, why) => endSessionsOfVideos(tx, videoIds, nowS(), why)
-  const needs = { config, endVideoSessions, saveUsage: usage.save, log }
-  const { encoding, receiving, retry, deletion, masterKeyRotation, wake } = await startBackgroundWork(foundation, needs, opened)
-  const { repairSegment, reencrypt } = encoding
-  const repairFile: CheckDeps['recordDamagedFile'] = (...file) => recordDamagedFile({ write, signals, log }, ...file)
-  const { quota } = receiving
-  const reportDamage = (damage: Damage) =>
-    void logErrors(log, 'video: recording damage failed', async () => void (await repairSegment(damage)))
-
-  let url = ''
-  const publicUrl = () => config.publicUrl ?? url
-  const keyUses = createKeyUseTracker({ write, nowS })
-  opened.defer(() => logErrors(log, 'API keys: saving their last use failed', () => keyUses.save()))
-  const playbackOtps = { db, write, nowS, outbound, watermarkImages, findDefaults: createOtpDefaultsFinder({ db, signals }) }
-  const demo = isDemoAllowed(config) ? openDemo({ ...receiving, sandbox, playbackOtps }) : undefined
-  const metrics = config.metrics && (await import('./http/metrics/metrics.ts')).createMetrics(config.metrics)
-  const erasing = {
-    viewings: playback.viewings,
-    savePlayback: () => savePlayback(playback),
-    eraseFromUsage: usage.eraseViewer,
-  }
-  const events = createAccountEvents({ db, slowQueryDb, sessions: playback.sessions, nowS, wallNowS, log })
-  opened.defer(() => events.stop())
-  const readiness = watchReadiness(foundation, log)
-  opened.defer(() => readiness.stop())
-  const alertOfProxy = createUnknownProxyReport({ db, write, nowS, log })
-  const reportUnknownProxy = (address: string) =>
-    void logErrors(log, 'proxy: recording an alert failed', () => alertOfProxy(address))
-  const accounts = { db, write, signals, nowS, endAccountSessions: endSessionsOfAccount }
-  const app = createInterfaces({
-    ...{ config, limits, publicUrl, refusal: ownership.refusal, playback, usage, demo, log },
-    owners: {
-      ...{
-        ...deletion,
-        slowQueryDb,
-        masterKey,
-        nowS,
-        folders,
-        tmp,
-        damagedFiles,
-        bans,
-        outbound,
-        sandbox,
-        hasRoom: space.hasRoom,
-        playbackOtps,
-      },
-      quota,
-      events,
-      authenticate: createAuthenticate({ db, signals, nowS }, keyUses.record),
-      retry,
-      ...erasing,
-    },
-    uploads: receiving,
-    segments: { hotSegments, reportDamage },
-    people: {
-      endAccountSessions: endSessionsOfAccount,
-      system: createSystem({ config, db, slowQueryDb, sandbox, wallNowS, databaseProblem: () => ownership.damage() }),
-      findSignedIn: createFindSignedIn({ db, write, signals, nowS, log }),
-      signIn: {
-        ...{ db, write, masterKey, nowS, passwords: createPasswords(), challenges: createChallenges() },
-        signInLimit: limits && createSignInLimit(nowS),
-      },
-    },
-    health: readiness,
-    reportUnknownProxy,
-    metrics,
-  })
-  url = await listen(app, config)
-  opened.defer(() => closeApp(app))
-  const stateDeps = { config, slowQueryDb, sessions: playback.sessions, counters: encoding.counters, nowS, wallNowS }
-  const metricsServer = await metrics?.listen(() => readServerState(stateDeps), log)
-  opened.defer(() => metricsServer?.stop())
-  const media = { db, slowQueryDb, write, reportDamage: repairSegment, recordDamagedFile: repairFile, isEncoding: true }
-  const rotation = async () => masterKeyRotation
-  const { alertMail } = config
-  const commands = {
-    accounts,
-    alertMail,
-    bans,
-    media,
-    rotation,
-    reencrypt,
-    stops: playback,
-    localUrl: () => url,
-    publicUrl,
-    playbackOtps,
-  }
-  const control = await startControlSocket(
-    paths.controlSocket,
-    {
-      ...deletion,
-      ...commands,
-      slowQueryDb,
-      masterKey,
-      nowS,
-      outbound,
-      quota,
-      ...erasing,
-      copy: async () => foundation.restoredCopy,
-    },
-    log,
-  )
-  opened.defer(() => control.stop())
-  const { stop: stopMaintenance } = startMaintenance({
-    ...{ db, slowQueryDb, write, nowS, folders, masterKey, deletion, usage, keyUses, bans, log },
-    ...{ reportDamage: repairSegment, recordDamagedFile: repairFile },
-    savePlayback: () => savePlayback(playback),
-    ...{ wallNowS, isDiskLow: space.isLow, isSandboxMissing: sandboxAdvice(sandbox) !== undefined },
-    areWebhooksHeld: () => foundation.restoredCopy.isPaused(),
-    findLastBackupS: async () => (await findLastBackup({ db }))?.atS,
-    viewerDataDays: config.viewerDataDays,
-    reserve: paths.reserve,
-  })
-  opened.defer(stopMaintenance)
+/** Each is loaded when it is started, while the foundation opens. */
+async function startProcesses(run: Run, overrides: Overrides): Promise<Omit<ReelgateServer, 'stop'>> {
+  const loading = Promise.all([
+    import('./processes/encoder.ts'),
+    import('./processes/web.ts'),
+    import('./processes/maintenance.ts'),
+  ])
+  const foundation = await openFoundation(run, overrides)
+  const { config, opened, db, sandbox, ownership } = foundation
+  const [{ startEncoder }, { startWeb }, { startMaintenance }] = await loading
+  const rotation = createRotation(foundation, foundation)
+  const encoder = await startEncoder(foundation)
+  const { url, publicUrl, demo } = await startWeb(foundation, encoder, rotation)
+  await startMaintenance(foundation, encoder, rotation)
 
   const hasConsole = isConsoleBuilt(CONSOLE_FOLDER)
   const has = { hasKeyFile: hasKeyFile(config), hasDemo: demo !== undefined, hasConsole }
   const firstStart = await prepareFirstStart(foundation, has)
-  wake()
+  encoder.wake()
   const demoUrl = (await demo?.begin()) ? `${url}/demo` : undefined
   if (demo) opened.defer(() => demo.stop())
   return {
@@ -231,6 +73,5 @@ async function openServer(
     demoUrl,
     sandboxAdvice: sandboxAdvice(sandbox),
     outdated: ownership.released,
-    stop: () => opened.disposeAsync(),
   }
 }

@@ -64,8 +64,8 @@ export async function cleanUpDeleted({ signals }: Pick<DeletionDeps, 'signals'>,
 export type RemovalDeps = Pick<CatalogueDeps, 'db' | 'write'> & {
   folders: VideoFolders
   signals: Signals
-  /** Saves the usage counted so far: nothing can be added to a video once its row is gone. */
-  saveUsage(): Promise<void>
+  /** Aborted when the server stops: the video that is being removed is finished, and the next start continues with the others. */
+  signal: AbortSignal
   /** Truncates the database's log, so that deleted rows are not readable there. */
   truncateWal(): Promise<void>
   log: Logger
@@ -76,22 +76,22 @@ const MIN_RETRY_DELAY_MS = 5_000
 const MAX_RETRY_DELAY_MS = 3_600_000
 
 export type Removals = {
-  /** Finishes the video that is being removed; the next start continues with the others. */
+  /** Resolves when none runs any more. */
   stop(): Promise<void>
 }
 
 /** Finishes deletions in the background: files first, then rows, then the log of the database. Safe to interrupt at any point. */
 export function startRemovals(deps: RemovalDeps): Removals {
-  const stopping = new AbortController()
+  const { signal } = deps
   let running: Promise<void> | undefined
   let again = false
   let retryDelayMs = MIN_RETRY_DELAY_MS
   let retry: NodeJS.Timeout | undefined
 
   async function removeAll(): Promise<void> {
-    while (again && !stopping.signal.aborted) {
+    while (again && !signal.aborted) {
       again = false
-      const isDone = await removeTombstones(deps, stopping.signal).catch((error) => {
+      const isDone = await removeTombstones(deps, signal).catch((error) => {
         deps.log[logLevelFor(error, 'error')]({ err: error }, 'deletion: videos could not be removed; retrying')
         return false
       })
@@ -102,7 +102,7 @@ export function startRemovals(deps: RemovalDeps): Removals {
   }
 
   function retryLater(): void {
-    if (stopping.signal.aborted) return
+    if (signal.aborted) return
     retry = setTimeout(run, retryDelayMs).unref()
     retryDelayMs = Math.min(2 * retryDelayMs, MAX_RETRY_DELAY_MS)
   }
@@ -118,7 +118,6 @@ export function startRemovals(deps: RemovalDeps): Removals {
   deps.signals.on('work-queued', (work) => work === 'removal' && run())
   return {
     async stop() {
-      stopping.abort()
       clearTimeout(retry)
       await running
     },
@@ -127,7 +126,7 @@ export function startRemovals(deps: RemovalDeps): Removals {
 
 /** @returns false when a video could not be removed */
 async function removeTombstones(
-  { db, write, truncateWal, folders, signals, saveUsage, log }: RemovalDeps,
+  { db, write, truncateWal, folders, signals, log }: RemovalDeps,
   signal: AbortSignal,
 ): Promise<boolean> {
   const videoIds = await listTombstones(db)
@@ -138,7 +137,7 @@ async function removeTombstones(
       // Another call may be deleting it and not have stopped it yet: an encode would create the folders again.
       await signals.send('work-cancelled', { videoIds: [videoId] })
       for (const folder of Object.values(folders)) await folder.removeAll(videoId)
-      await saveUsage()
+      await signals.send('video-removal', undefined) // nothing can be added to a video once its row is gone
       await write.makingRoom((tx) => removeTombstone(tx, videoId))
     } catch (error) {
       isDone = false

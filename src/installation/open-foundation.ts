@@ -1,16 +1,21 @@
+import { hostname } from 'node:os'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import type { VideoFolders } from '../catalogue/deletion.ts'
 import type { Config } from '../config/config.ts'
 import { dataPaths } from '../config/data-paths.ts'
 import type { Database } from '../db/database.ts'
+import { releaseRun } from '../encode/chunk-store.ts'
 import { Failure } from '../errors.ts'
+import { type Claims, openClaims } from '../jobs/claims.ts'
 import { createOutboundPolicy, type OutboundPolicy } from '../outbound/policy.ts'
 import { type PlaybackClock, startPlaybackClock } from '../playback/playback-clock.ts'
 import { openSandbox, type Sandbox } from '../sandbox/bubblewrap.ts'
 import { createSignals, type Signals } from '../signals/signals.ts'
 import type { FolderLock } from '../storage/folder-lock.ts'
+import { fileIdentity } from '../storage/identity.ts'
 import { type Space, watchSpace } from '../storage/space.ts'
+import { releaseDeliveries } from '../webhooks/delivery-store.ts'
 import { openRestoredCopy, type RestoredCopy } from '../webhooks/restored-copy.ts'
 import { identifyingFiles } from './database.ts'
 import { lockDataFolder } from './lock.ts'
@@ -19,10 +24,22 @@ import type { BoundMasterKey } from './master-key.ts'
 import { openInstallation } from './open.ts'
 import { type DatabaseOwnership, watchDatabase } from './watch-database.ts'
 
-/** What every feature of a server is built on: the locked data folder, its database and key, clocks, ffmpeg, outbound requests. */
-export type Foundation = Pick<Database, 'db' | 'slowQueryDb' | 'write' | 'truncateWal'> &
+/** How a server runs: with what, and how it ends. */
+export type Run = {
+  config: Config
+  log: Logger
+  /** Closes what was opened, in reverse order. */
+  opened: AsyncDisposableStack
+  /** Aborted when the server stops. */
+  signal: AbortSignal
+}
+
+/** What every process of a server is built on: the locked data folder, its database and key, clocks, ffmpeg, outbound requests. */
+export type Foundation = Run &
+  Pick<Database, 'db' | 'slowQueryDb' | 'write' | 'truncateWal'> &
   BoundMasterKey & {
     signals: Signals
+    claims: Claims
     /** Whether this start made the master key. */
     masterKeyIsNew: boolean
     folders: VideoFolders
@@ -47,15 +64,10 @@ const LOCK_PAUSE_MS = 150
 
 /**
  * Locks and opens the data folder for a server.
- * @param opened closes what was opened, in reverse order
  * @throws Failure with one sentence that says what to do
  */
-export async function openFoundation(
-  config: Config,
-  log: Logger,
-  overrides: Overrides,
-  opened: AsyncDisposableStack,
-): Promise<Foundation> {
+export async function openFoundation(run: Run, overrides: Overrides): Promise<Foundation> {
+  const { config, log, opened } = run
   const openingSandbox = overrides.sandbox ?? openSandbox(config) // ffmpeg is tried while everything else opens
   openingSandbox.catch(() => undefined) // its error is thrown below, after those of the database
   const outbound = createOutboundPolicy(config.outboundAllow)
@@ -78,9 +90,18 @@ export async function openFoundation(
   opened.defer(() => logErrors(log, 'playback clock: saving it failed', () => clock.stop()))
   const restoredCopy = await openRestoredCopy({ db, write }, identifyingFiles(config), clock.nowS)
   if (restoredCopy.isPaused()) log.warn({ why: restoredCopy.why }, 'webhook: held')
-  const database = { db, slowQueryDb, write, truncateWal, signals: createSignals(write) }
+  const claims = await openClaims({
+    ...{ db, write, nowS: clock.nowS, log },
+    // The data folder of a server distinguishes it from all others.
+    server: `${hostname()} ${fileIdentity(dataPaths(config.dataDir).lock) ?? config.dataDir}`,
+    isOnlyServer: true, // it has the lock of the data folder, and of the database
+    release: { chunk: releaseRun, webhook: releaseDeliveries },
+  })
+  opened.defer(() => claims.stop())
+  const database = { db, slowQueryDb, write, truncateWal, claims, signals: createSignals(write) }
   const clocks = { wallNowS, clock, nowS: clock.nowS }
   return {
+    ...run,
     ...database,
     ...clocks,
     masterKey,

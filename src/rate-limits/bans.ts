@@ -269,11 +269,7 @@ async function removeBan(tx: Db, subject: string, by: Actor, atS: number): Promi
   return true
 }
 
-/** What a running server must forget of bans that are over. */
-export type BanPruneDeps = Pick<BanDeps, 'write' | 'nowS'> & { forgetExpired(): void }
-
 /** Removes what no answer needs any more: bans that are over, strikes of more than 7 days ago. */
-export async function pruneBans({ write, nowS, forgetExpired }: BanPruneDeps): Promise<void> {
-  forgetExpired()
+export async function pruneBans({ write, nowS }: Pick<BanDeps, 'write' | 'nowS'>): Promise<void> {
   await write((tx) => removeOldBans(tx, nowS(), nowS() - STRIKE_KEPT_S))
 }

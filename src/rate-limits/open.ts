@@ -1,16 +1,16 @@
 import type { Logger } from 'pino'
 import type { RateLimitConfig } from '../config/rate-limits.ts'
 import type { Signals } from '../signals/signals.ts'
-import type { BanAdmin, BanDeps, BanPruneDeps } from './bans.ts'
+import type { BanAdmin, BanDeps } from './bans.ts'
 import { openRateLimits, type RateLimits } from './rate-limits.ts'
 
 export type RateLimiting = {
   /** Undefined: `REELGATE_LIMITS` is off. */
   limits: RateLimits | undefined
-  bans: BanAdmin & BanPruneDeps
+  bans: BanAdmin
 }
 
-/** Opens the rate limits, and the bans so that what is lifted or pruned in their rows is forgotten in memory, too. */
+/** Opens the rate limits, and the bans so that lists show them as they are in memory. */
 export async function openRateLimiting(
   { log, ...rows }: BanDeps & { signals: Signals; log: Logger },
   numbers: RateLimitConfig | undefined,
@@ -18,7 +18,6 @@ export async function openRateLimiting(
   const limits = numbers && (await openRateLimits({ ...rows, log }, numbers))
   const bans = {
     ...rows,
-    forgetExpired: () => limits?.forgetExpired(),
     banEndsAtS: (ban: Parameters<BanAdmin['banEndsAtS']>[0]) => limits?.banEndsAtS(ban) ?? ban.endsAtS,
   }
   return { limits, bans }

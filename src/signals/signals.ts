@@ -19,6 +19,8 @@ export type SignalData = {
   'session-ended': ({ videoIds: readonly string[] } | { accountId: string } | { sessionIds: readonly string[] }) & {
     why: 'taken' | 'stopped' | 'video-deleted' | 'video-replaced' | 'account-disabled'
   }
+  /** The rows of a deleted video are about to be removed, and with them what was not saved yet. */
+  'video-removal': undefined
   /** A ban was lifted. `withCounts`: what was counted of its subject is forgotten, too. */
   'bans-changed': { subject: string; withCounts: boolean }
 }
@@ -58,6 +60,7 @@ export function createSignals(write: Pick<Write, 'onCommit'>): Signals {
     'segment-published': new Set(),
     'segment-damaged': new Set(),
     'session-ended': new Set(),
+    'video-removal': new Set(),
     'bans-changed': new Set(),
   }
 

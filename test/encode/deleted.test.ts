@@ -40,7 +40,7 @@ test('F-35: the files of a deleted video are removed once nothing works on it an
   const removals = startRemovals({
     ...{ db, write, folders: { sources: segments, segments, posters: segments, files: segments } },
     signals,
-    saveUsage: async () => undefined,
+    signal: new AbortController().signal,
     truncateWal: async () => undefined,
     log: pino({ level: 'silent' }),
   })
@@ -50,10 +50,33 @@ test('F-35: the files of a deleted video are removed once nothing works on it an
   expect([await readdir(segments.root), stops]).toEqual([[], 1])
 })
 
+test('F-87: a stop during the removal of deleted videos finishes the one in progress, and leaves the others to the next start', async () => {
+  const { db, write } = await openOwnDatabase()
+  const folder = await newFolder()
+  const files = await openBlobFolder(join(folder, 'files'), join(folder, 'tmp'))
+  const videos = [await addDeletedVideo(write), await addDeletedVideo(write)]
+  for (const videoId of videos) await files.put(`${videoId}/a`, Buffer.from('a file'))
+  const signals = createSignals(write)
+  const stopping = new AbortController()
+  const removals = startRemovals({
+    ...{ db, write, folders: { sources: files, segments: files, posters: files, files } },
+    ...{ signals, signal: stopping.signal },
+    truncateWal: async () => undefined,
+    log: pino({ level: 'silent' }),
+  })
+  signals.on('video-removal', () => stopping.abort())
+  void signals.send('work-queued', 'removal')
+  await new Promise((resolve) => stopping.signal.addEventListener('abort', resolve))
+  await removals.stop()
+  const left = await db.selectFrom('video').select('id').execute()
+  expect(left).toHaveLength(1)
+  expect(await readdir(files.root)).toEqual(left.map(({ id }) => id))
+})
+
 /** @returns its id */
 async function addDeletedVideo(write: Write): Promise<string> {
   const [videoId, switches] = [newId(), { mayUpload: true, mayImport: true }]
-  const { accountId } = await write((tx) => addAccount(tx, { name: 'an owner', ...switches, createdAtS: 1, by: 'command-line' }))
+  const { accountId } = await write((tx) => addAccount(tx, { name: newId(), ...switches, createdAtS: 1, by: 'command-line' }))
   await write((tx) => insertVideo(tx, accountId, { id: videoId, title: 'A video', uploadTimeS: 1 }))
   await write((tx) => tombstoneVideos(tx, accountId, [videoId], 2))
   return videoId

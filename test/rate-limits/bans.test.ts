@@ -60,7 +60,10 @@ async function openBareLimits() {
       for (let i = 0; i < 2; i++) await database.write(async () => undefined)
       return last.refused?.retryAfterS() ?? 0
     },
-    sweep: () => pruneBans({ ...deps, forgetExpired: limits.forgetExpired }),
+    async sweep() {
+      limits.forgetExpired()
+      await pruneBans(deps)
+    },
     async restart() {
       limits = await openRateLimits(deps, numbers)
     },

@@ -1,0 +1,125 @@
+import { pruneAlerts } from '../alerts/alert.ts'
+import { startAlertMailer } from '../alerts/mailer.ts'
+import { alertOfDisabledWebhook, checkOperations } from '../alerts/operations.ts'
+import { sweepMedia } from '../assets/media-check.ts'
+import { pruneAuditLog } from '../audit/audit-log.ts'
+import { startRemovals } from '../catalogue/deletion.ts'
+import { FILE_BLOB_NAME, listReferencedFileBlobs } from '../catalogue/file-store.ts'
+import { deleteEndedTrash } from '../catalogue/trash.ts'
+import { dataPaths } from '../config/data-paths.ts'
+import { listReferencedSegments, SEGMENT_BLOB } from '../encode/generation-store.ts'
+import { pruneStoredResponses } from '../idempotency/idempotency.ts'
+import { deleteExpiredUploads } from '../ingest/expired-uploads.ts'
+import { listReferencedSources, SOURCE_BLOB_NAME } from '../ingest/source-store.ts'
+import { findLastBackup } from '../installation/backup/last-backup.ts'
+import { logErrorsQuietly } from '../installation/log-errors.ts'
+import { type MasterKeyRotation, resumeRotation } from '../installation/master-key-rotation.ts'
+import type { Foundation } from '../installation/open-foundation.ts'
+import { prunePlayback } from '../playback/prune.ts'
+import { pruneBans } from '../rate-limits/bans.ts'
+import { sandboxAdvice } from '../sandbox/bubblewrap.ts'
+import { createOrphanSweep, ORPHANS_KEPT_S } from '../storage/orphan-sweep.ts'
+import { refillReserve } from '../storage/reserve.ts'
+import { measureStorage } from '../usage/storage.ts'
+import { pruneUsage } from '../usage/usage.ts'
+import { pruneSignIns } from '../users/sign-in.ts'
+import { pruneDeliveries } from '../webhooks/batch-jobs.ts'
+import { startWebhookSender } from '../webhooks/sender.ts'
+import type { Encoder } from './encoder.ts'
+
+// What runs by the clock, not for a request.
+
+const SWEEP_EVERY_MS = 3_600_000
+const REFILL_EVERY_MS = 5_000
+/** How many names of a folder one sweep checks: a second or two of work, never a whole large installation. */
+const SWEPT_NAMES = 100_000
+
+/** Removes what is no longer needed, sends webhooks and mails, and checks files, until the server stops. */
+export async function startMaintenance(foundation: Foundation, encoder: Encoder, rotation: MasterKeyRotation): Promise<void> {
+  const { config, log, opened, signal, signals, db, nowS, space, sandbox, restoredCopy } = foundation
+  const { deletion, repairSegment: reportDamage, recordDamagedFile } = encoder
+  const removals = startRemovals(foundation)
+  opened.defer(() => removals.stop())
+  const sender = startWebhookSender({
+    ...{ ...foundation, copy: restoredCopy },
+    onDisabled: (tx, webhook, reason) => alertOfDisabledWebhook(tx, webhook, reason, nowS()),
+  })
+  opened.defer(() => sender.stop())
+  if (config.alertMail) {
+    const mailer = startAlertMailer(foundation, config.alertMail)
+    opened.defer(() => mailer.stop())
+  }
+  const rotating = resumeRotation(rotation, log, signal)
+  const sweeps = createSweeps(foundation)
+  let sweeping = sweepAll()
+  let isChecking = false
+  let checking = checkMedia()
+
+  async function sweepAll(): Promise<void> {
+    const { viewerDataDays } = config
+    const operations = {
+      ...{ ...foundation, isDiskLow: space.isLow, isSandboxMissing: sandboxAdvice(sandbox) !== undefined },
+      areWebhooksHeld: () => restoredCopy.isPaused(),
+      findLastBackupS: async () => (await findLastBackup({ db }))?.atS,
+    }
+    const steps = [
+      () => prunePlayback(foundation, viewerDataDays),
+      () => pruneStoredResponses(foundation),
+      () => pruneBans(foundation),
+      () => pruneAuditLog(foundation),
+      () => pruneSignIns(foundation),
+      () => checkOperations(operations),
+      () => pruneAlerts(foundation, viewerDataDays),
+      () => pruneDeliveries(foundation),
+      () => pruneUsage(foundation, viewerDataDays),
+      () => measureStorage(foundation),
+      () => deleteExpiredUploads(deletion, nowS()),
+      () => deleteEndedTrash(deletion),
+      () => signals.send('work-queued', 'removal'), // what failed before, such as while the database was unavailable
+      ...sweeps,
+    ]
+    for (const step of steps) {
+      if (signal.aborted) return
+      await logErrorsQuietly(log, 'maintenance: sweep failed', step)
+    }
+  }
+
+  /** At its own pace: a large installation takes days. */
+  async function checkMedia(): Promise<void> {
+    isChecking = true
+    const files = { ...foundation, reportDamage, recordDamagedFile }
+    await logErrorsQuietly(log, 'maintenance: checking files failed', () => sweepMedia(files, signal))
+    isChecking = false
+  }
+
+  async function refill(): Promise<void> {
+    if (await refillReserve(dataPaths(config.dataDir).reserve)) log.info('disk: space reserved for when it is full')
+  }
+
+  const timers = [
+    setInterval(() => logErrorsQuietly(log, 'disk: reserving space failed', refill), REFILL_EVERY_MS),
+    setInterval(() => {
+      sweeping = sweeping.then(sweepAll)
+      if (!isChecking) checking = checkMedia()
+    }, SWEEP_EVERY_MS),
+  ]
+  opened.defer(async () => {
+    timers.forEach(clearInterval)
+    await Promise.all([rotating, sweeping, checking])
+  })
+}
+
+/** Each removes orphaned files from one folder, some in each run: a crash between a rename and its commit leaves them. */
+function createSweeps({ db, folders, nowS, log }: Foundation): (() => Promise<void>)[] {
+  const sweeps = {
+    sources: createOrphanSweep(folders.sources, SOURCE_BLOB_NAME, (names) => listReferencedSources(db, names)),
+    segments: createOrphanSweep(folders.segments, SEGMENT_BLOB, (names) => listReferencedSegments(db, names)),
+    posters: createOrphanSweep(folders.posters, FILE_BLOB_NAME, (names) => listReferencedFileBlobs(db, names)),
+    files: createOrphanSweep(folders.files, FILE_BLOB_NAME, (names) => listReferencedFileBlobs(db, names)),
+    tmp: (atS: number) => folders.sources.removeUnfinished(atS - ORPHANS_KEPT_S),
+  }
+  return Object.entries(sweeps).map(([folder, sweep]) => async () => {
+    const removed = await sweep(Math.min(nowS(), await folders.sources.nowS()), SWEPT_NAMES)
+    if (removed > 0) log.info({ folder, removed }, 'maintenance: orphaned files removed')
+  })
+}

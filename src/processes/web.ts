@@ -1,0 +1,128 @@
+import { createAuthenticate } from '../accounts/api-key.ts'
+import { createKeyUseTracker } from '../accounts/key-use.ts'
+import { createUnknownProxyReport } from '../alerts/unknown-proxy.ts'
+import { createDamagedFiles } from '../assets/damaged-file.ts'
+import { dataPaths } from '../config/data-paths.ts'
+import { startControlSocket } from '../control/socket.ts'
+import { type Demo, openDemo } from '../demo/demo.ts'
+import type { Damage } from '../encode/repair.ts'
+import { createAccountEvents } from '../events/account-events.ts'
+import { createInterfaces } from '../http/interfaces.ts'
+import { isDemoAllowed } from '../http/server/from-this-machine.ts'
+import { closeApp, listen } from '../http/server/listen.ts'
+import { logErrors, saveRegularly } from '../installation/log-errors.ts'
+import type { MasterKeyRotation } from '../installation/master-key-rotation.ts'
+import type { Foundation } from '../installation/open-foundation.ts'
+import { watchReadiness } from '../installation/readiness.ts'
+import { readServerState } from '../installation/server-state.ts'
+import { createSystem } from '../installation/system.ts'
+import { cacheKey, createSegmentCache } from '../playback/media/segment-cache.ts'
+import { openPlayback, savePlayback } from '../playback/open.ts'
+import { createOtpDefaultsFinder } from '../playback/otp-defaults.ts'
+import { endSessionsOfAccount } from '../playback/sessions/session-store.ts'
+import { openRateLimiting } from '../rate-limits/open.ts'
+import { openUsage } from '../usage/usage.ts'
+import { createFindSignedIn } from '../users/authenticate.ts'
+import { createChallenges } from '../users/passkey.ts'
+import { createPasswords } from '../users/password.ts'
+import { createSignInLimit } from '../users/sign-in-limit.ts'
+import { createWatermarkImages } from '../watermark/watermark-image.ts'
+import type { Encoder } from './encoder.ts'
+
+const FORGET_BANS_EVERY_MS = 3_600_000
+
+export type Web = {
+  /** Where clients on this machine reach it. */
+  url: string
+  publicUrl(): string
+  demo: Demo | undefined
+}
+
+/** Answers over HTTP, and commands over the control socket, until the server stops. */
+export async function startWeb(foundation: Foundation, encoder: Encoder, rotation: MasterKeyRotation): Promise<Web> {
+  const { config, log, opened, signals, sandbox, ownership, space, restoredCopy } = foundation
+  const { counters, repairSegment, recordDamagedFile, reencrypt, retry, receiving, deletion } = encoder
+  const { limits, bans } = await openRateLimiting(foundation, config.limits)
+  const forgetting = setInterval(() => limits?.forgetExpired(), FORGET_BANS_EVERY_MS).unref()
+  opened.defer(() => clearInterval(forgetting))
+
+  const watermarkImages = createWatermarkImages(foundation)
+  opened.defer(() => watermarkImages.stop())
+  const usage = openUsage(foundation)
+  saveRegularly(foundation, { everyMs: 5_000, save: usage.save, failure: 'usage: saving it failed' })
+  signals.on('video-removal', usage.save)
+  const damagedFiles = createDamagedFiles(recordDamagedFile)
+  const playback = await openPlayback({
+    ...{ ...foundation, damagedFiles, watermarkImages },
+    recordView: usage.recordView,
+    countriesFile: config.countriesFile,
+    isRateLimited: limits !== undefined,
+  })
+  const erasing = {
+    viewings: playback.viewings,
+    savePlayback: () => savePlayback(playback),
+    eraseFromUsage: usage.eraseViewer,
+  }
+  saveRegularly(foundation, { everyMs: 5_000, save: erasing.savePlayback, failure: 'sessions: saving them failed' })
+  const hotSegments = createSegmentCache()
+  signals.on('segment-damaged', (segment) => hotSegments.forget(cacheKey(segment, segment.renditionId, segment.number)))
+  const reportDamage = (damage: Damage) =>
+    void logErrors(log, 'video: recording damage failed', async () => void (await repairSegment(damage)))
+
+  let url = ''
+  const publicUrl = () => config.publicUrl ?? url
+  const keyUses = createKeyUseTracker(foundation)
+  saveRegularly(foundation, { everyMs: 60_000, save: keyUses.save, failure: 'API keys: saving their last use failed' })
+  const playbackOtps = { ...foundation, watermarkImages, findDefaults: createOtpDefaultsFinder(foundation) }
+  const demo = isDemoAllowed(config) ? openDemo({ ...receiving, sandbox, playbackOtps }) : undefined
+  const metrics = config.metrics && (await import('../http/metrics/metrics.ts')).createMetrics(config.metrics)
+  const events = createAccountEvents({ ...foundation, sessions: playback.sessions })
+  opened.defer(() => events.stop())
+  const readiness = watchReadiness(foundation, log)
+  opened.defer(() => readiness.stop())
+  const alertOfProxy = createUnknownProxyReport(foundation)
+  /** What the API, the console and commands call. */
+  const features = {
+    ...{ ...foundation, ...deletion, ...erasing, bans, playbackOtps, publicUrl },
+    quota: receiving.quota,
+    endAccountSessions: endSessionsOfAccount,
+  }
+  const app = createInterfaces({
+    ...{ config, limits, publicUrl, refusal: ownership.refusal, playback, usage, demo, metrics, log },
+    owners: {
+      ...{ ...features, damagedFiles, events, retry, hasRoom: space.hasRoom },
+      authenticate: createAuthenticate(foundation, keyUses.record),
+    },
+    uploads: receiving,
+    segments: { hotSegments, reportDamage },
+    people: {
+      endAccountSessions: endSessionsOfAccount,
+      system: createSystem({ ...foundation, databaseProblem: () => ownership.damage() }),
+      findSignedIn: createFindSignedIn(foundation),
+      signIn: {
+        ...{ ...foundation, passwords: createPasswords(), challenges: createChallenges() },
+        signInLimit: limits && createSignInLimit(foundation.nowS),
+      },
+    },
+    health: readiness,
+    reportUnknownProxy: (address) => void logErrors(log, 'proxy: recording an alert failed', () => alertOfProxy(address)),
+  })
+  url = await listen(app, config)
+  opened.defer(() => closeApp(app))
+  const state = { ...foundation, sessions: playback.sessions, counters }
+  const metricsServer = await metrics?.listen(() => readServerState(state), log)
+  opened.defer(() => metricsServer?.stop())
+  const control = await startControlSocket(
+    dataPaths(config.dataDir).controlSocket,
+    {
+      ...{ ...features, reencrypt, accounts: features, stops: playback, alertMail: config.alertMail },
+      media: { ...foundation, reportDamage: repairSegment, recordDamagedFile, isEncoding: true },
+      rotation: async () => rotation,
+      copy: async () => restoredCopy,
+      localUrl: () => url,
+    },
+    log,
+  )
+  opened.defer(() => control.stop())
+  return { url, publicUrl, demo }
+}
