@@ -25,9 +25,9 @@ export async function createAccount({ write, nowS }: AccountDeps, name: string, 
   return write((tx) => addAccount(tx, { name, ...settings, createdAtS: nowS(), by: 'command-line' }))
 }
 
-export type AccountSettings = { mayUpload: boolean; mayImport: boolean }
+type AccountSettings = { mayUpload: boolean; mayImport: boolean }
 
-export type NewAccount = AccountSettings & { name: string; createdAtS: number; by: Actor }
+type NewAccount = AccountSettings & { name: string; createdAtS: number; by: Actor }
 
 /** Creates an account with one API key, within a larger transaction. */
 export async function addAccount(tx: Db, account: NewAccount) {

@@ -63,7 +63,7 @@ export function requirePermission(caller: Caller, permission: Permission): void 
 }
 
 /** `lifeS` undefined: it is valid until it is revoked. */
-export type NewKey = { name: string; permissions: readonly Permission[]; lifeS?: number }
+type NewKey = { name: string; permissions: readonly Permission[]; lifeS?: number }
 
 /** For whom a key is managed: a caller in its own account, or the command line in any. */
 type KeyManager = Caller | 'command-line'

@@ -2,7 +2,7 @@ import { createWriteBehind } from '../db/write-behind.ts'
 import type { AccountDeps } from './api-key.ts'
 import { saveLastUse } from './api-key-store.ts'
 
-export type KeyUseTracker = {
+type KeyUseTracker = {
   record(apiKeyId: string): void
   /** Called once a minute and at the end: after each commit the next request of a key reads its holder again. */
   save(): Promise<void>

@@ -2,7 +2,7 @@ import { Failure } from '../errors.ts'
 import type { Caller } from './permission.ts'
 
 /** How old a sign-in may be to create access that outlives it. */
-export const RECENT_S = 600
+const RECENT_S = 600
 
 /**
  * What creates access that outlives a sign-in, such as a passkey, a link or an API key, asks for a recent one: a stolen cookie alone must

@@ -53,7 +53,7 @@ export async function recordAlert(tx: Db, alert: Alert, atS: number): Promise<vo
 export type AlertDeps = { db: Db }
 
 /** An alert in a list. */
-export type ListedAlert = Omit<Alert, 'accountId' | 'subject' | 'cause'> & {
+type ListedAlert = Omit<Alert, 'accountId' | 'subject' | 'cause'> & {
   id: number
   cause: string
   atS: number

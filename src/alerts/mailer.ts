@@ -9,7 +9,7 @@ import { beginAttempt, type DueMail, endAttempt, findDueMail, listAlertsOfMail }
 import { MAX_MAILED, type MailText, writeAlertMail, writeNotice } from './mail-text.ts'
 import { sendMail } from './smtp.ts'
 
-export type MailerDeps = {
+type MailerDeps = {
   db: Db
   claims: Pick<Claims, 'claimNext'>
   nowS: () => number

@@ -11,13 +11,13 @@ import type { OperationsCause } from './cause.ts'
 // What the operator should look at. Each is a row for a day, like an alert of playback.
 
 export const KEY_WARNING_S = 14 * DAY_S
-export const MAX_BACKUP_AGE_S = 7 * DAY_S
+const MAX_BACKUP_AGE_S = 7 * DAY_S
 /** How long a webhook's retry may be due. */
-export const MAX_RETRY_DELAY_S = 3600
+const MAX_RETRY_DELAY_S = 3600
 /** Part of an account's storage limit. */
 const STORAGE_NEARLY_USED = 0.9
 
-export type OperationsAlert = {
+type OperationsAlert = {
   accountId: string
   cause: OperationsCause
   /** What it is about, where there may be several on a day. */
@@ -41,7 +41,7 @@ export async function alertOfDisabledWebhook(
   await recordOperationsAlert(tx, { accountId, cause: 'webhook-disabled', subject: `webhook ${id}`, numbers }, atS)
 }
 
-export type OperationsCheckDeps = {
+type OperationsCheckDeps = {
   db: Db
   write: Write
   nowS: () => number

@@ -9,7 +9,7 @@ import type { MailText } from './mail-text.ts'
 const CONNECT_TIMEOUT_MS = 10_000
 const ANSWER_TIMEOUT_MS = 30_000
 
-export type SentMail = {
+type SentMail = {
   /** What the server answered. */
   answer: string
   /** Recipients that it did not accept, while it accepted others. */

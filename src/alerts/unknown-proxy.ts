@@ -8,7 +8,7 @@ import { recordOperationsAlert } from './operations.ts'
 
 export const UNKNOWN_PROXY: OperationsCause = 'proxy-unknown'
 
-export type UnknownProxyDeps = { db: Db; write: Write; nowS: () => number; log: Logger }
+type UnknownProxyDeps = { db: Db; write: Write; nowS: () => number; log: Logger }
 
 /** Reports a proxy that is not trusted: in the log once, and as an alert once a day. To be called for each of its requests. */
 export function createUnknownProxyReport({ db, write, nowS, log }: UnknownProxyDeps): (address: string) => Promise<void> {

@@ -21,7 +21,7 @@ export async function assertVideoExists({ db }: Pick<AttachmentDeps, 'db'>, acco
 }
 
 /** Files that an owner adds to a video by one call, such as the sizes of a poster. */
-export type Attachment = {
+type Attachment = {
   accountId: string
   by: Actor
   slot: { videoId: string; type: 'poster' | 'caption'; language: string | null }

@@ -34,7 +34,7 @@ export async function receiveCaption(bytes: AsyncIterable<Buffer>): Promise<Buff
   return Buffer.concat(await Array.fromAsync(limitBytes(bytes, MAX_CAPTION_BYTES, tooLong)))
 }
 
-export type NewCaption = { accountId: string; by: Actor; videoId: string; language: string; text: Buffer }
+type NewCaption = { accountId: string; by: Actor; videoId: string; language: string; text: Buffer }
 
 /**
  * Adds captions in a language to a video; they replace its previous ones in that language. Durable when it resolves.

@@ -71,7 +71,7 @@ function sign(master: MasterKey, { exp, keyId, fileId }: DownloadPath): string {
 }
 
 /** A file to be sent. `read` returns a part of it; both ends of the range are inclusive. */
-export type Download = {
+type Download = {
   videoId: string
   name: string
   contentType: string

@@ -16,7 +16,7 @@ const MAX_PIECE_BYTES = 2 ** 18
 /** Three B-frames in a pyramid: a frame may be shown this many frames before its place in decoding order. */
 const DECODED_AHEAD_FRAMES = 2
 
-export type ExportMp4Deps = { db: Db; segments: BlobStore; reportDamage(damage: Damage): Promise<boolean> }
+type ExportMp4Deps = { db: Db; segments: BlobStore; reportDamage(damage: Damage): Promise<boolean> }
 
 /**
  * A finished video as one MP4, piece by piece: its best video rendition and its audio rendition as they were encoded, each

@@ -30,16 +30,16 @@ import {
 // whether each other file of a video is as it was sealed, in the order of its rows.
 
 /** The last row that was checked. */
-export type Position = SegmentKey | { fileId: number }
+type Position = SegmentKey | { fileId: number }
 
 /** What to check, and the last row that was read; undefined at the end of all rows. */
 export type Batch = { segments: PublishedSegment[]; files: CheckedFile[]; last: Position | undefined }
 
 /** What was found. `intactFiles`: files that were marked as damaged and are not. */
-export type Found = { damaged: Damage[]; damagedFiles: FileName[]; intactFiles: FileName[] }
+type Found = { damaged: Damage[]; damagedFiles: FileName[]; intactFiles: FileName[] }
 
 /** `unverifiedCount`: files that no key at hand opens, and that were therefore only read. */
-export type CheckedBatch = Found & {
+type CheckedBatch = Found & {
   last: Position
   segmentCount: number
   fileCount: number
@@ -47,7 +47,7 @@ export type CheckedBatch = Found & {
   sizeBytes: number
 }
 
-export type CheckOptions = {
+type CheckOptions = {
   /** Undefined: files other than segments are only read. */
   masterKey: MasterKey | undefined
   /** Starts after this row. */
@@ -210,7 +210,7 @@ const SWEEP_INTERVAL_S = 7 * 24 * 3600
 
 type Swept = { beganAtS: number; last: Position | undefined }
 
-export type SweepDeps = CheckDeps & { nowS: () => number; masterKey: MasterKey; folders: VideoFolders }
+type SweepDeps = CheckDeps & { nowS: () => number; masterKey: MasterKey; folders: VideoFolders }
 
 /**
  * Checks all files slowly, once a week, for the first time a week after the first start. After a restart it resumes where it was

@@ -26,7 +26,7 @@ import {
   refundMp4Attempt,
 } from './mp4-store.ts'
 
-export type Mp4SchedulerDeps = {
+type Mp4SchedulerDeps = {
   db: Db
   slowQueryDb: Db
   /** A clock that never goes back. */

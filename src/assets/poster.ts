@@ -41,7 +41,7 @@ export async function receivePoster({ tmp, hasRoom }: PosterDeps, bytes: AsyncIt
   return sealImage(tmp, Readable.from(limitBytes(bytes, MAX_POSTER_BYTES, () => uploadTooLarge('A poster', MAX_POSTER_BYTES))))
 }
 
-export type NewPoster = { accountId: string; by: Actor; videoId: string; image: SealedImage }
+type NewPoster = { accountId: string; by: Actor; videoId: string; image: SealedImage }
 
 /** One size of a poster, as it was stored. */
 export type StoredPoster = { id: number; createdAtS: number; widthPx: number; heightPx: number; sizeBytes: number }

@@ -10,7 +10,7 @@ import type { DamagedFiles } from './damaged-file.ts'
 export type PublicPosterDeps = { db: Db; masterKey: MasterKey; posters: BlobStore; damagedFiles: DamagedFiles }
 
 /** `isPublic`: everyone who has its address may see it. */
-export type Poster = { jpeg: Buffer; isPublic: boolean }
+type Poster = { jpeg: Buffer; isPublic: boolean }
 
 /**
  * A poster's JPEG by the token in its address.

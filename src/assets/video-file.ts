@@ -65,7 +65,7 @@ export async function describeFile(deps: ListDeps, accountId: string, row: FileR
   return video && toVideoFile(row, await loadContext(deps, video, [row]))
 }
 
-export type FileDeletion = { accountId: string; by: Actor; videoId: string; fileId: number }
+type FileDeletion = { accountId: string; by: Actor; videoId: string; fileId: number }
 
 /**
  * Deletes a poster, captions or an MP4. Durable when it resolves. If it was enabled, the previous one is enabled again.

@@ -60,7 +60,7 @@ export type AuditKind = (typeof AUDIT_KINDS)[number]
 /** Who caused an event: an API key, a person who is signed in, or one that needs neither. */
 export type Actor = { apiKeyId: string } | { consoleUserId: string } | 'command-line' | 'server' | 'viewer'
 
-export type AuditEvent = {
+type AuditEvent = {
   atS: number
   /** Undefined where it concerns no account. */
   accountId: string | undefined

@@ -61,7 +61,7 @@ export async function cleanUpDeleted({ signals }: Pick<DeletionDeps, 'signals'>,
   void signals.send('work-queued', 'removal')
 }
 
-export type RemovalDeps = Pick<CatalogueDeps, 'db' | 'write'> & {
+type RemovalDeps = Pick<CatalogueDeps, 'db' | 'write'> & {
   folders: VideoFolders
   signals: Signals
   /** Aborted when the server stops: the video that is being removed is finished, and the next start continues with the others. */
@@ -75,7 +75,7 @@ export type RemovalDeps = Pick<CatalogueDeps, 'db' | 'write'> & {
 const MIN_RETRY_DELAY_MS = 5_000
 const MAX_RETRY_DELAY_MS = 3_600_000
 
-export type Removals = {
+type Removals = {
   /** Resolves when none runs any more. */
   stop(): Promise<void>
 }

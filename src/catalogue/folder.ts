@@ -32,7 +32,7 @@ const MAX_SEARCH_RESULTS = 1_000
 /** Reading more takes milliseconds, so it is done in its own thread. */
 const MAX_QUICK_FOLDERS = 200
 
-export type FoundFolder = FolderRow & { path: readonly { id: string; name: string }[] }
+type FoundFolder = FolderRow & { path: readonly { id: string; name: string }[] }
 
 /**
  * A folder of the account. Called in the transaction that puts something into it, so that the folder cannot be deleted in between.
@@ -147,7 +147,7 @@ export async function openFolderPath(
   return folderId
 }
 
-export type FolderEdit = { accountId: string; by: Actor; folderId: string; changes: { name?: string; parentId?: string } }
+type FolderEdit = { accountId: string; by: Actor; folderId: string; changes: { name?: string; parentId?: string } }
 
 /**
  * Renames a folder, moves it into another, or both.

@@ -6,7 +6,7 @@ import { findVideoDetails } from './video-store.ts'
 export type MetaDeps = { db: Db }
 
 /** The public data of a video; nothing in it plays the video. */
-export type PublicMeta = { title: string; durationS: number; aspectRatio: number; posters: Poster[] }
+type PublicMeta = { title: string; durationS: number; aspectRatio: number; posters: Poster[] }
 
 const DEFAULT_ASPECT_RATIO = 16 / 9
 

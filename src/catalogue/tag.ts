@@ -8,7 +8,7 @@ import { listPositions } from './video-store.ts'
 export type TagDeps = { db: Db; write: Write; wallNowS: () => number }
 
 /** Which tags on which of the account's videos. */
-export type TagChange = { videoIds: readonly string[]; tags: readonly string[] }
+type TagChange = { videoIds: readonly string[]; tags: readonly string[] }
 
 const MAX_TAG_CHARACTERS = 255
 const MAX_FILTER_TAGS = 50

@@ -8,7 +8,7 @@ import { findVideo } from './video-store.ts'
 export type HistoryDeps = { db: Db; slowQueryDb: Db }
 
 /** What happened to a video. Audit events have their kind and their actor; what the server did by itself has no actor. */
-export type HistoryEvent = { atS: number; kind: string; actor: string | null; details: Record<string, unknown> | null }
+type HistoryEvent = { atS: number; kind: string; actor: string | null; details: Record<string, unknown> | null }
 
 const MAX_AUDIT_EVENTS = 200
 

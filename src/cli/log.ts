@@ -25,7 +25,7 @@ function withCode(error: Error): string {
  * Writes the log to stderr, a line at a time. A line that cannot be written is lost, because a log must never stop the service:
  * pino's own destination crashes on a full disk, and then waits for the disk for ever.
  */
-export const stderrLines = {
+const stderrLines = {
   write(line: string): void {
     try {
       let rest = Buffer.from(line)

@@ -5,7 +5,7 @@ import { type IncomingMessage, request } from 'node:http'
 import { text } from 'node:stream/consumers'
 import { Failure } from '../errors.ts'
 
-export type VideoUpload = { url: string; form: Record<string, string>; path: string; fileName: string; sizeBytes: number }
+type VideoUpload = { url: string; form: Record<string, string>; path: string; fileName: string; sizeBytes: number }
 
 /**
  * Sends a file with an upload form like any client, and reports how many bytes were sent.

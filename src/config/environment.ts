@@ -12,7 +12,7 @@ const VariableFacts = Type.Object({
   default: Type.Optional(Type.String()),
   defaultText: Type.Optional(Type.String()),
 })
-export type VariableFacts = Static<typeof VariableFacts> & { name: string }
+type VariableFacts = Static<typeof VariableFacts> & { name: string }
 
 const PORT_PATTERN = '^([0-9]{1,4}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5])$'
 

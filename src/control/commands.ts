@@ -37,7 +37,7 @@ export type CommandDeps = {
 }
 
 /** One command of the command line, run here or by a running server. */
-export type Command<Deps> = { args: TSchema; run(deps: Deps, args: unknown): Promise<unknown> }
+type Command<Deps> = { args: TSchema; run(deps: Deps, args: unknown): Promise<unknown> }
 
 export function command<Deps, S extends TSchema>(args: S, run: (deps: Deps, args: Static<S>) => Promise<unknown>): Command<Deps> {
   return {

@@ -3,7 +3,7 @@
 /** Video segments in one key window, about 12 s. */
 export const SEGMENTS_PER_WINDOW = 3
 
-export type Grid = { rateNum: number; rateDen: number; gopFrames: number }
+type Grid = { rateNum: number; rateDen: number; gopFrames: number }
 
 export function windowOfVideoSegment(segment: number): number {
   return Math.floor(segment / SEGMENTS_PER_WINDOW)

@@ -29,7 +29,7 @@ export type SingleMasterKey = { id: Buffer; bytes: Buffer }
 export type MasterKey = SingleMasterKey & { older: readonly SingleMasterKey[]; formerSigningKeys: readonly FormerSigningKey[] }
 
 /** A key that was derived from an older master key, and verifies what it signed for a while. `info` says for which use. */
-export type FormerSigningKey = { info: string; key: Buffer; endsAtS: number }
+type FormerSigningKey = { info: string; key: Buffer; endsAtS: number }
 
 const WRAP_CIPHER = 'aes-256-gcm'
 const ID_BYTES = 4

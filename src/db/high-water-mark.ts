@@ -10,7 +10,7 @@ import type { DatabaseLocation } from './database.ts'
 export const HIGH_WATER_MARK = 'playback-clock'
 
 /** The newest known position of the database, and where the database is: without an address, in the data folder. */
-export type HighWaterMark = { value: number; address: string | undefined }
+type HighWaterMark = { value: number; address: string | undefined }
 
 /**
  * Saves it in `file`, after the caller has committed it: the file is never ahead of the database. An existing file is

@@ -5,7 +5,7 @@ import { isCommitOutcomeUnknown, type Write } from './write.ts'
 // are the truth: where another server may write them, too, each has a version, and a save names the one that it started from.
 
 /** How the items of one kind are written. */
-export type Kind<Item, Change> = {
+type Kind<Item, Change> = {
   /** What is to be written of an item now, as a copy; undefined: nothing. */
   toChange(item: Item): Change | undefined
   /**

@@ -19,7 +19,7 @@ import { renderDemoVideo } from './demo-video.ts'
 // A new installation has one video to look at: 20 seconds, in an account of its own. Its rows are made with the first account; the
 // video itself after the server serves. So whatever ends the process, a start finds one video that waits for its video, or none.
 
-export type DemoDeps = Omit<SourceDeps, 'uploadMaxBytes'> & {
+type DemoDeps = Omit<SourceDeps, 'uploadMaxBytes'> & {
   sandbox: Sandbox
   log: Logger
   /** The playback clock: keys end by it. */
@@ -27,7 +27,7 @@ export type DemoDeps = Omit<SourceDeps, 'uploadMaxBytes'> & {
   playbackOtps: OtpDeps
 }
 
-export type DemoState = 'being made' | 'playable' | 'failed'
+type DemoState = 'being made' | 'playable' | 'failed'
 
 export type Demo = {
   /** Makes the video in the background when that is still to be done. @returns whether a demo is on its way */

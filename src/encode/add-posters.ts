@@ -32,7 +32,7 @@ const MAX_ATTEMPTS = 3
 export type PosterDeps = VideoDeps & { sandbox: Sandbox }
 
 /** `chunk`: the run that extracts them, too. */
-export type PosterWork = {
+type PosterWork = {
   deps: PosterDeps
   chunk: VideoChunk
   video: GenerationWithKey

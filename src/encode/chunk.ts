@@ -12,7 +12,7 @@ import type { Plan, VideoRendition, VideoTrackPlan } from './plan.ts'
  * A run of neighbouring segments. `decodesFromStart`: decode from the video's first frame instead of seeking.
  * `leadS`: how long before the first frame a seek begins, in seconds; missing: `MIN_LEAD_S`.
  */
-export type ChunkSpan = { firstSegment: number; segmentCount: number; decodesFromStart: boolean; leadS?: number }
+type ChunkSpan = { firstSegment: number; segmentCount: number; decodesFromStart: boolean; leadS?: number }
 
 /** A whole number of frames early, about a second: half a frame early gave the wrong frame in a third of the files tried. */
 export const MIN_LEAD_S = 1

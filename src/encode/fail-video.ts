@@ -19,9 +19,9 @@ import { MediaFailure } from './media-failure.ts'
 export type FailDeps = VideoDeps & { counters: EncodeCounters }
 
 /** Whether the work that failed may still decide about the video; may end it. False: it was fenced off, and nothing changes. */
-export type Fence = (tx: Db) => Promise<boolean>
+type Fence = (tx: Db) => Promise<boolean>
 
-export type VideoFailure = { videoId: string; error: unknown; fence?: Fence; signal: AbortSignal }
+type VideoFailure = { videoId: string; error: unknown; fence?: Fence; signal: AbortSignal }
 
 /** Ends a video that cannot be encoded. When the disk has changed its source, that is the reason: what was found says nothing about the upload. */
 export async function failVideo(deps: FailDeps, { videoId, error, fence, signal }: VideoFailure): Promise<void> {

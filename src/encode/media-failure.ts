@@ -21,7 +21,7 @@ export class InexactSeek extends Error {
 }
 
 /** How much was decoded before the chunk, in frames or samples, and where the source ends: see `ChunkEnd`. */
-export type SeekOutcome = { decodedBefore: number; end: ChunkEnd }
+type SeekOutcome = { decodedBefore: number; end: ChunkEnd }
 
 /** Where the source ended early in a chunk, if it did: how many of the last frames are missing, or when the audio ends. */
 export type ChunkEnd = { missingFrames?: number; truncatedAtS?: number }

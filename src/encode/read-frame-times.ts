@@ -10,7 +10,7 @@ const MIN_FRAMES = 200
 const MAX_READ_BYTES = 24 * 1024 * 1024
 
 /** A video stream of a source. Times in seconds. */
-export type VideoStream = {
+type VideoStream = {
   index: string
   /** The first moment of the file, on its own clock. */
   startS: number

@@ -4,7 +4,7 @@ import { runMedia } from '../sandbox/run.ts'
 import { readLines } from './ffprobe-lines.ts'
 
 /** A track of a source as ffmpeg reads it for an encode. Times in seconds from the video's start, after the jumps of its clock. */
-export type Timeline = {
+type Timeline = {
   /** When the last frame or packet begins, and when it ends. */
   lastS: number
   endS: number

@@ -27,7 +27,7 @@ import { runAll } from './run-all.ts'
 
 type Part = Pick<Chunk, 'kind' | 'firstSegment' | 'segmentCount' | 'decodesFromStart'>
 
-export type RunDeps = FailDeps & ReplaceDeps & PosterDeps
+type RunDeps = FailDeps & ReplaceDeps & PosterDeps
 
 /** One run of a chunk, with what opens its video. */
 type Run = { deps: RunDeps; chunk: VideoChunk; claim: Claim; video: GenerationWithKey; source: SealedSource; signal: AbortSignal }

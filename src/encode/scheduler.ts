@@ -28,7 +28,7 @@ export type EncodeWork = {
 }
 
 /** What may be worked on now: any video, or the demo video alone, whose source needs no sandbox. */
-export type Permitted = { work: EncodeWork; only?: string | undefined }
+type Permitted = { work: EncodeWork; only?: string | undefined }
 
 export type EncodeSchedulerDeps = FailureDeps & {
   log: Logger

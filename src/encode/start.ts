@@ -12,7 +12,7 @@ import { retryVideo } from './retry.ts'
 import { runChunk } from './run-chunk.ts'
 import { createEncodeScheduler, type EncodeSchedulerDeps, type EncodeWork } from './scheduler.ts'
 
-export type EncodingDeps = Omit<RequestedDeps, 'sandbox'> &
+type EncodingDeps = Omit<RequestedDeps, 'sandbox'> &
   Omit<EncodeSchedulerDeps, 'findPermitted'> & {
     sandbox: Sandbox
     /** How many chunks are encoded concurrently. */

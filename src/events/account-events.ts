@@ -10,7 +10,7 @@ import { type AccountEvent, type AccountState, describeChanges, type Session } f
 // What happens in an account, for pages that show it while it happens. Nothing announces it: as long as someone listens, the rows of that
 // account are compared with what they were a second ago. So no other feature knows of it, and no process misses what another one changes.
 
-export type AccountEventsDeps = AccountQueueDeps & {
+type AccountEventsDeps = AccountQueueDeps & {
   db: Db
   sessions: Pick<LiveSessions, 'values'>
   /** The playback clock. */
@@ -28,7 +28,7 @@ export type AccountEvents = {
   listen(accountId: string, listener: Listener): Promise<() => void>
   stop(): void
 }
-export type Listener = (events: readonly AccountEvent[]) => void
+type Listener = (events: readonly AccountEvent[]) => void
 
 type Watched = { listeners: Set<Listener>; state: AccountState | undefined }
 

@@ -42,7 +42,7 @@ import type { App } from './wire/app-type.ts'
 import { createResponseCache } from './wire/response-cache.ts'
 
 /** What the interfaces need of the features. */
-export type InterfaceDeps = {
+type InterfaceDeps = {
   config: Pick<Config, 'trustedProxies' | 'limits' | 'viewerDataDays'>
   log: Logger
   limits: RateLimits | undefined

@@ -8,7 +8,7 @@ import { findStoredResponse, insertStoredResponse, removeStoredResponsesBefore }
 export type IdempotencyDeps = { db: Db; write: Write; nowS: () => number; masterKey: MasterKey }
 
 /** A call with its client's idempotency key. The hash covers the whole request. */
-export type IdempotentCall = { accountId: string; idempotencyKey: string; requestHash: Buffer }
+type IdempotentCall = { accountId: string; idempotencyKey: string; requestHash: Buffer }
 
 /** Performs the call, and runs the callback in the transaction that does so. */
 export type IdempotentEffect<Outcome> = (alsoInTransaction?: AlsoInTransaction<Outcome>) => Promise<Outcome>

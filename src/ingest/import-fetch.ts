@@ -75,7 +75,7 @@ export async function fetchImport(deps: FetchDeps, attempt: ImportAttempt, signa
   }
 }
 
-export type ImportAttempt = { row: ImportRow; timeoutMs: number; reservation: Pick<Reservation, 'reserve'> }
+type ImportAttempt = { row: ImportRow; timeoutMs: number; reservation: Pick<Reservation, 'reserve'> }
 
 /** A file that is being received. */
 type PartialFile = { name: string; seal: Seal; sealing: ResumableSealing }

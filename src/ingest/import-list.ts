@@ -21,7 +21,7 @@ import {
 export const MAX_LISTED_IMPORTS = 500
 
 /** `folders` are names, the outermost first; missing ones are created if the caller may do that. */
-export type ListedImport = ImportRequest & { tags: readonly string[]; folders: readonly string[] }
+type ListedImport = ImportRequest & { tags: readonly string[]; folders: readonly string[] }
 
 /** What has become of an entry of the list: its video, or why there is none. */
 export type ImportOutcome = RequestedImport | { problem: string }

@@ -27,7 +27,7 @@ import {
 import { insertReceivedSource, NoRoom, type ReceivedSource } from './source.ts'
 import { findSource } from './source-store.ts'
 
-export type ImportSchedulerDeps = Omit<FetchDeps, 'write'> & {
+type ImportSchedulerDeps = Omit<FetchDeps, 'write'> & {
   db: Db
   write: Write
   claims: Pick<Claims, 'claimNext'>

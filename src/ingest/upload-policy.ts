@@ -19,7 +19,7 @@ export type PolicyDeps = CatalogueDeps & {
 }
 
 /** The fields of the form, with the names that S3 clients use. */
-export type UploadForm = Record<
+type UploadForm = Record<
   'policy' | 'key' | 'x-amz-signature' | 'x-amz-algorithm' | 'x-amz-date' | 'x-amz-credential',
   string
 >

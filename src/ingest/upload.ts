@@ -54,7 +54,7 @@ export async function receiveUpload(
   return { key, sha256: source.sha256 }
 }
 
-export type ReceivedUpload = { policyKey: string; videoId: string; source: ReceivedSource; fileName: string }
+type ReceivedUpload = { policyKey: string; videoId: string; source: ReceivedSource; fileName: string }
 
 /**
  * Gives a video its source: each policy is good for one source. Durable when it resolves; the video is `Queued` then.

@@ -29,7 +29,7 @@ import { mediaOfBackups, mediaOfInstallation } from './backup/media-paths.ts'
 import { findMasterKey, idOf } from './master-key.ts'
 import { MASTER_KEY_ID } from './master-key-id.ts'
 
-export type BackupListener = {
+type BackupListener = {
   /** @param part 0 to 1 */
   progress(step: 'rows' | 'media', part: number): void
   /**

@@ -47,7 +47,7 @@ type RotationDeps = Pick<Database, 'db' | 'slowQueryDb' | 'write' | 'truncateWal
   signal?: AbortSignal
 }
 
-export type RotatedMasterKey = {
+type RotatedMasterKey = {
   masterKeyId: string
   rewrapped: number
   unreadable: number

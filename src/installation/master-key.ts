@@ -59,7 +59,7 @@ export async function assertNoDataWithoutKey(config: Config): Promise<void> {
   )
 }
 
-export type MasterKeyState = 'none' | 'complete' | 'being-rotated' | 'has-unneeded'
+type MasterKeyState = 'none' | 'complete' | 'being-rotated' | 'has-unneeded'
 
 /**
  * Whether there is a master key, and whether a rotation of it is unfinished. Nothing is changed.

@@ -7,7 +7,7 @@ import { type DatabaseWithMark, openDatabase } from './database.ts'
 import { assertNoDataWithoutKey, type BoundMasterKey, bindMasterKey, readMasterKey } from './master-key.ts'
 
 /** An open data folder: its database, its files, and the master key that belongs to it. */
-export type Installation = DatabaseWithMark &
+type Installation = DatabaseWithMark &
   BoundMasterKey & {
     folders: VideoFolders
     /** Whether the master key was created just now. */

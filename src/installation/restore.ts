@@ -34,7 +34,7 @@ import { locateDatabase } from './database.ts'
 import { lockDataFolder } from './lock.ts'
 import { hasKeyFile, idOf, readMasterKey } from './master-key.ts'
 
-export type RestoreOptions = {
+type RestoreOptions = {
   /** A folder of backups. */
   folder: string
   /** The name of one of them; undefined: the newest. */
@@ -53,7 +53,7 @@ export type RestoredBackup = Backup & {
   passedOver: readonly UnusableBackup[]
 }
 
-export type RestoreListener = {
+type RestoreListener = {
   /** @param part 0 to 1 */
   progress(step: 'media' | 'rows', part: number): void
   signal: AbortSignal

@@ -10,7 +10,7 @@ import { countOpenDeliveries, listOldestRetries } from '../webhooks/delivery-sto
 import { countDisabledWebhooks } from '../webhooks/webhook-store.ts'
 import { findLastBackup } from './backup/last-backup.ts'
 
-export type StateDeps = {
+type StateDeps = {
   config: Config
   slowQueryDb: Db
   sessions: LiveSessions

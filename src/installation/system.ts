@@ -16,7 +16,7 @@ import { findMasterKeyIds } from './master-key.ts'
 
 // What an administrator sees of the installation in the console.
 
-export type SystemDeps = {
+type SystemDeps = {
   config: Config
   db: Db
   slowQueryDb: Db

@@ -1,5 +1,5 @@
 /** A kind of work. */
-export type WorkKind<Context, Job> = {
+type WorkKind<Context, Job> = {
   claim(context: Context): Promise<Job | undefined>
   /** Whether its work is to wait for now. Its share comes all the same. */
   isHeldBack?(): boolean

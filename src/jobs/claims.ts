@@ -30,7 +30,7 @@ export type Claim = {
 }
 
 /** How a scheduler finds, claims and does its work. */
-export type ClaimableWork<Candidate, Started> = {
+type ClaimableWork<Candidate, Started> = {
   kind: WorkKind
   /** The next free work; undefined: there is none. */
   find(): Promise<Candidate | undefined>

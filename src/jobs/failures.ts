@@ -6,7 +6,7 @@ import { countFailures, forgetFailures, insertBackOff, resetFailures } from './c
 
 export type FailureDeps = { db: Db; write: Write; nowS: () => number }
 
-export type FailurePolicy = {
+type FailurePolicy = {
   kind: WorkKind
   /** Failures of the host do not count: they end for all work together. */
   maxFailures: number
@@ -14,7 +14,7 @@ export type FailurePolicy = {
   retryAfterHostFailureS: number
 }
 
-export type GuardedWork = {
+type GuardedWork = {
   subject: string
   run(): Promise<void>
   /** Whether no further attempt can succeed. */

@@ -1,5 +1,5 @@
 /** Decides which account is next. */
-export type RoundRobin = {
+type RoundRobin = {
   /** The account with the least running work; among equals the one that was served longest ago. */
   next(accountIds: readonly string[], runningCount?: (accountId: string) => number): string | undefined
   markServed(accountId: string): void

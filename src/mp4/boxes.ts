@@ -2,7 +2,7 @@
  * ISO base media boxes (ISO/IEC 14496-12): 32-bit size that includes the header, four-character type, content. The 64-bit sizes and the
  * size 0 of the standard are rejected: neither ffmpeg's segments nor ours have them.
  */
-export type Box = { type: string; start: number; contentStart: number; end: number }
+type Box = { type: string; start: number; contentStart: number; end: number }
 
 /** The boxes in `bytes` from `start` to `end`, one after another. @throws RangeError where they do not fill it exactly */
 export function parseBoxes(bytes: Buffer, start = 0, end = bytes.length): Box[] {

@@ -41,7 +41,7 @@ async function* splitBoxes(bytes: AsyncIterable<Buffer>): AsyncGenerator<{ type:
 }
 
 /** The fields of a segment. Composition offsets are undefined where it has none (no B-frames, audio). */
-export type FragmentInfo = {
+type FragmentInfo = {
   sequence: number
   /** Of its first sample, in ticks of the track. */
   decodeTime: number

@@ -7,7 +7,7 @@ import { placeFragment, readFragment } from './fragments.ts'
 const MOVIE_HZ = 1000
 
 /** One track: its init segment, and by how many of its ticks its frames are decoded before they are shown. */
-export type Track = { init: Buffer; delayTicks: number }
+type Track = { init: Buffer; delayTicks: number }
 
 /** The init segment of an MP4 with several tracks. */
 export function joinInits(tracks: readonly Track[], durationS: number): Buffer {

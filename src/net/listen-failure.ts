@@ -2,7 +2,7 @@ import { createServer } from 'node:net'
 import { Failure } from '../errors.ts'
 
 /** Where a server listens, and the variables that say so. */
-export type ListenAddress = { host: string; port: number; hostVariable: string; portVariable: string }
+type ListenAddress = { host: string; port: number; hostVariable: string; portVariable: string }
 
 export const LISTEN_VARIABLES = { hostVariable: 'HOST', portVariable: 'PORT' }
 export const METRICS_VARIABLES = { hostVariable: 'REELGATE_METRICS_HOST', portVariable: 'REELGATE_METRICS_PORT' }

@@ -19,7 +19,7 @@ import { restoreStreamSlots } from './sessions/stream-slot.ts'
 import { createSuspicions } from './suspicion/suspicion.ts'
 import { createTickets } from './ticket.ts'
 
-export type OpenPlaybackDeps = PublicCaptionDeps & {
+type OpenPlaybackDeps = PublicCaptionDeps & {
   write: Write
   signals: Signals
   clock: PlaybackClock

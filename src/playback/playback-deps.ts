@@ -21,7 +21,7 @@ export type PlaybackDeps = SessionDeps & {
 }
 
 /** The captions of a video. */
-export type Captions = {
+type Captions = {
   find(videoId: string): Promise<PublicCaption[]>
   /** @returns WebVTT; undefined when the video has no captions with this id */
   open(videoId: string, id: number): Promise<string | undefined>

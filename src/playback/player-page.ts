@@ -10,10 +10,10 @@ import { refererHost } from './ticket.ts'
 
 export type PlayerPageDeps = Pick<PlaybackDeps, 'db' | 'write' | 'nowS' | 'sessions' | 'log'>
 /** The OTP or session in the page's address. */
-export type PageTarget = { otp: string | null; session: string | null }
+type PageTarget = { otp: string | null; session: string | null }
 
 /** What the page's response says to the browser. */
-export type PageOptions = {
+type PageOptions = {
   framing: Framing
   /** Whether the video may leave the page for a small window: only where no watermark was asked for. */
   mayFloat: boolean

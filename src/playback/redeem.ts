@@ -18,7 +18,7 @@ import { bringIntoMemory } from './sessions/session-memory.ts'
 import { findOpenAttempt, findSessionOfOtp, insertSession, recordAttempt } from './sessions/session-store.ts'
 import { alertOfRefusal, alertOfReuse } from './suspicion/refusal-alert.ts'
 
-export type RedeemRequest = {
+type RedeemRequest = {
   otp: string
   videoId?: string
   publicKey: Buffer

@@ -15,7 +15,7 @@ export const END_REASONS = [
 export type EndReason = (typeof END_REASONS)[number]
 
 /** Facts that go with a refusal. */
-export type RefusalDetails = {
+type RefusalDetails = {
   why?: string
   /** When to retry. */
   waitMs?: number

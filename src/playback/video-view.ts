@@ -6,7 +6,7 @@ import { PlaybackRefusal } from './refusal.ts'
 import type { LiveSession } from './sessions/live-session.ts'
 
 /** What the player shows besides the stream. If the video is not public, its poster is a file of the session. */
-export type VideoView = {
+type VideoView = {
   title: string
   durationS: number
   aspectRatio: number

@@ -5,7 +5,7 @@ import { videoNotFound } from '../errors.ts'
 import { countChunks, findEncodeState } from './progress-store.ts'
 
 /** How far a video is encoded. */
-export type Progress = {
+type Progress = {
   status: string
   /** Why it failed, or a notice for its owner. */
   reason: string | null

@@ -38,7 +38,7 @@ export type BanDeps = {
 type BanKey = { scope: Scope; budget: string; subject: string }
 
 /** The window in which a subject exceeded its limit. `all` keeps counting until its end. */
-export type LimitBreach = { subject: string; limit: number; all: number; windowEndsAtS: number }
+type LimitBreach = { subject: string; limit: number; all: number; windowEndsAtS: number }
 
 type Ban = BanKey & LimitBreach & { beganAtS: number; endsAtS: number; earlierStrikes: number; savedExcess: number }
 
@@ -67,7 +67,7 @@ export type ClassBans = {
   strike(offence: LimitBreach): Promise<void>
 }
 
-export type Bans = {
+type Bans = {
   bansInClass(scope: Scope, budget: string): ClassBans
   forget(subject: string): void
   /** Forgets bans that are over: those who were banned need not come back. */
@@ -187,7 +187,7 @@ async function findBanAccount(tx: Db, scope: Scope, subject: string): Promise<st
 const MAX_SAVED_EXCESS = SEVERE_FROM + MAX_SEVERITY_S / STEP_S
 
 /** A running server knows it best: a ban grows while its flood continues. */
-export type BanReader = Pick<BanDeps, 'db' | 'nowS'> & { banEndsAtS(ban: BanRow): number }
+type BanReader = Pick<BanDeps, 'db' | 'nowS'> & { banEndsAtS(ban: BanRow): number }
 
 /** A current ban, as `reelgate ban list` shows it. */
 export async function listBans(deps: BanReader) {

@@ -4,7 +4,7 @@ import type { Signals } from '../signals/signals.ts'
 import type { BanAdmin, BanDeps } from './bans.ts'
 import { openRateLimits, type RateLimits } from './rate-limits.ts'
 
-export type RateLimiting = {
+type RateLimiting = {
   /** Undefined: `REELGATE_LIMITS` is off. */
   limits: RateLimits | undefined
   bans: BanAdmin

@@ -16,7 +16,7 @@ export type LimitExceeded = { subject: string; bannedUntilS?(): number; retryAft
 export type LimitResult = { budget: string; quota: number; remaining: number; waitS: number; refused?: LimitExceeded }
 
 /** One limit of the table: a number of calls a minute for each address, key or account. */
-export type Limiter = {
+type Limiter = {
   /** Counts a call. `factor`: by how much the account's limits are raised. */
   take(subject: string, factor?: number): LimitResult
   /** Whether the next call would be refused, without counting one. */
@@ -29,7 +29,7 @@ export type Limiter = {
 type OwnLimiter = Limiter & { pardon(subject: string): void; forget(subject: string): void }
 
 /** Each call of an owner passes three of these: its address's, its key's or its signed-in user's, its account's. */
-export type OwnerLimits = Readonly<Record<'ip' | 'key' | 'user' | 'account', Limiter>>
+type OwnerLimits = Readonly<Record<'ip' | 'key' | 'user' | 'account', Limiter>>
 
 export type OwnerBudget = 'reads' | 'writes' | 'otp' | 'uploads'
 

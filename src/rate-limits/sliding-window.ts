@@ -15,7 +15,7 @@ type Slice = { atS: number; passed: number; all: number }
 type Window = { slices: Slice[]; passed: number; all: number; exceededAtS: number[] }
 
 /** What a call found: the last minute with this call in it. */
-export type Found = {
+type Found = {
   passed: boolean
   /** Calls of the window, passed and refused. */
   all: number
@@ -33,7 +33,7 @@ export type Found = {
 
 type WindowLength = { windowS: number; sliceS: number }
 
-export type SlidingWindows = {
+type SlidingWindows = {
   /** @param weight how much of a call this one counts: with doubled limits, half */
   take(subject: string, limit: number, weight?: number): Found
   /** Whether the next call would be refused. Counts nothing. */

@@ -5,7 +5,7 @@ import path from 'node:path'
 // the cache folder for as long as the programs and the loader's list of libraries are the same files.
 
 /** What does not change while the programs are the same. */
-export type KnownTools = { libraries: readonly string[]; ffmpegVersion: string }
+type KnownTools = { libraries: readonly string[]; ffmpegVersion: string }
 
 /** @param programs absolute paths. @returns undefined when one of them was replaced, or nothing is kept */
 export function readKnownTools(cacheDir: string, programs: readonly string[]): KnownTools | undefined {

@@ -67,7 +67,7 @@ export async function runOnSamples(
 }
 
 /** Samples one after another; `format` is ffmpeg's name of how one is stored. */
-export type RawAudio = { format: 'f32le'; rateHz: number; channels: number; bytes: Readable }
+type RawAudio = { format: 'f32le'; rateHz: number; channels: number; bytes: Readable }
 
 /**
  * Runs ffmpeg without an input file, in the same sandbox if there is one: its own filters generate video and audio.

@@ -10,7 +10,7 @@ import { BlobLost, type BlobStat, type BlobStore, type OpenBlob, type Stages, ty
 // Order on disk, always: write, fsync, rename, fsync the folder; then the caller commits the row that names the file.
 
 /** The blobs of a folder. */
-export type BlobFolder = BlobStore & { root: string }
+type BlobFolder = BlobStore & { root: string }
 
 /** `tmp` has the unfinished blobs, on the same file system. */
 type Folder = {

@@ -6,7 +6,7 @@ export const ORPHANS_KEPT_S = 24 * 3600
 const NAMES_PER_QUERY = 200
 
 /** Which of the blobs are named by a row. */
-export type FindReferenced = (names: readonly string[]) => Promise<ReadonlySet<string>>
+type FindReferenced = (names: readonly string[]) => Promise<ReadonlySet<string>>
 
 /**
  * Removes what a crash left: blobs that no row names and that are older than a day. A store of any size is listed in constant memory,

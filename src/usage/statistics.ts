@@ -11,8 +11,8 @@ const MOST_VIEWED = 20
 
 export type StatisticsDeps = { slowQueryDb: Db; wallNowS: () => number }
 
-export type Period = { from: string; to: string; videoId?: string }
-export type DayStatistics = {
+type Period = { from: string; to: string; videoId?: string }
+type DayStatistics = {
   day: string
   viewCount: number
   sentBytes: number
@@ -42,7 +42,7 @@ export async function getStatistics(
 
 /** What usage is summed over: each month or day of a period, or all of it. */
 export const USAGE_SPANS = ['month', 'day', 'all'] as const
-export type UsageSpan = (typeof USAGE_SPANS)[number]
+type UsageSpan = (typeof USAGE_SPANS)[number]
 
 /**
  * Views and sent bytes of each video that has any, by month, by day or of the whole period: the newest span first, and within it the most

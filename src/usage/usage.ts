@@ -18,7 +18,7 @@ import {
 } from './usage-store.ts'
 import { createViewersByAddress } from './viewers-by-address.ts'
 
-export type UsageDeps = {
+type UsageDeps = {
   db: Db
   write: Write
   /** Days are the owner's. */

@@ -2,7 +2,7 @@
  * Who watches what from where. Segments have one address for all viewers, so that caches can keep them; only the signed requests of a
  * playback session, which come from the same address at the same time, show whose they are.
  */
-export type ViewersByAddress = {
+type ViewersByAddress = {
   /** A session's label, '' where it has none, was seen at an address. */
   note(videoId: string, address: string, label: string): void
   /** Every label that watches the video from there; '' alone where none is known. */

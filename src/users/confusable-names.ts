@@ -2,7 +2,7 @@
  * Whether people could take one name for the other: equal after NFKC and in lower case, with each character replaced by the one that
  * Unicode gives for all that look like it (UTS 39, section 4, "skeleton"). In upper case, too: there an I looks like an l.
  */
-export type AreConfusable = (a: string, b: string) => boolean
+type AreConfusable = (a: string, b: string) => boolean
 
 /** Loads the table of confusable characters, 100 kB of JSON that few processes need. */
 export async function openConfusables(): Promise<AreConfusable> {

@@ -15,7 +15,7 @@ import { findFirstAdministrator, findUser, hasOwner, listUsers, removeUser, upda
 
 // The people of an account, managed by its owners; an administrator manages those of the account that is looked at.
 
-export type ManageDeps = { db: Db; write: Write; nowS: () => number }
+type ManageDeps = { db: Db; write: Write; nowS: () => number }
 
 /** Who manages, and in which account. */
 type Manager = Pick<SignedIn, 'consoleUserId' | 'userName' | 'accountId' | 'isAdministrator' | 'signedInAtS'>
@@ -45,7 +45,7 @@ export async function inviteUser(
   })
 }
 
-export type UserChange = { name?: string; email?: string | null; role?: Role; isAdministrator?: boolean; disabled?: boolean }
+type UserChange = { name?: string; email?: string | null; role?: Role; isAdministrator?: boolean; disabled?: boolean }
 
 /**
  * Changes a person. Applies from the person's next request on; who is disabled is signed out. Both that and another e-mail address are

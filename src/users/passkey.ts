@@ -26,7 +26,7 @@ const MAX_CHALLENGES = 10_000
 const MAX_PASSKEYS = 20
 
 /** Challenges that browsers are signing. Each is valid once: for the person who adds a passkey, or for any who signs in. */
-export type Challenges = {
+type Challenges = {
   make(consoleUserId?: string): string
   /** Spends a challenge. False: it was not made for this, has expired or was spent. */
   spend(challenge: string | undefined, consoleUserId?: string): boolean
@@ -69,7 +69,7 @@ export async function findPasskeys({ db }: { db: Db }, consoleUserId: string): P
 
 type PasskeyOwner = Pick<SignedIn, 'consoleUserId' | 'userName' | 'accountId' | 'ownAccountId' | 'method' | 'signedInAtS'>
 
-export type PasskeyToAdd = { credential: NewCredential; transports: readonly string[]; name: string; rp: RelyingParty }
+type PasskeyToAdd = { credential: NewCredential; transports: readonly string[]; name: string; rp: RelyingParty }
 
 /**
  * Adds a passkey of the person who is signed in.

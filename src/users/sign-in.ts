@@ -159,7 +159,7 @@ export async function pruneSignIns({ write, nowS }: Pick<SignInDeps, 'write' | '
   while ((await write((tx) => removeOldSignIns(tx, nowS() - KEPT_S, BATCH_SIZE))) > 0);
 }
 
-export type PasswordChange = { current?: string; password: string; removesPasskeys?: boolean }
+type PasswordChange = { current?: string; password: string; removesPasskeys?: boolean }
 
 /**
  * Sets the password of the person who is signed in. All sign-ins of the person end; the returned one takes the place of this one.

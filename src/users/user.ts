@@ -9,7 +9,7 @@ import { isMailAddress, MAX_ADDRESS_LENGTH } from '../mail-address.ts'
 import { openConfusables } from './confusable-names.ts'
 import { hasUserWithCredential, insertUser, isNameTaken, listAllUsers, listNames } from './user-store.ts'
 
-export const ROLES = ['owner', 'uploader', 'viewer'] as const
+const ROLES = ['owner', 'uploader', 'viewer'] as const
 export type Role = (typeof ROLES)[number]
 
 /**
@@ -22,7 +22,7 @@ export const ROLE_PERMISSIONS: Readonly<Record<Role, readonly Permission[]>> = {
   viewer: ['viewer'],
 }
 
-export const MAX_NAME_LENGTH = 100
+const MAX_NAME_LENGTH = 100
 
 /** Of the first person, until they have chosen one. */
 export const FIRST_NAME = 'owner'

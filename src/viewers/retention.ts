@@ -7,7 +7,7 @@ import { listViewingsOfVideo } from './viewing-store.ts'
 export type RetentionDeps = { db: Db; slowQueryDb: Db }
 
 /** How many viewers watched each part of a video. */
-export type Retention = {
+type Retention = {
   lengthS: number
   /** Viewers who watched any of it. */
   viewerCount: number

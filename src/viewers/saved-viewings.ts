@@ -10,7 +10,7 @@ import { findViewing, findViewingDay, markCompleted, saveViewing, saveViewingDay
 // What each viewer has watched of each video. Beats add to it in memory, and cost no write.
 
 /** Seconds that were watched, where the viewer is, and how long the video is. */
-export type Watched = { spans: readonly { fromS: number; toS: number }[]; positionS: number; durationS: number }
+type Watched = { spans: readonly { fromS: number; toS: number }[]; positionS: number; durationS: number }
 
 export type Viewings = {
   /** Adds seconds that a viewer has watched. */

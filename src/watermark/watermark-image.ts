@@ -14,7 +14,7 @@ import { describeUrl, type OutboundPolicy } from '../outbound/policy.ts'
 import type { Sandbox } from '../sandbox/bubblewrap.ts'
 import { findWatermarkImage, saveWatermarkImage } from './watermark-image-store.ts'
 
-export type WatermarkImageDeps = {
+type WatermarkImageDeps = {
   db: Db
   write: Write
   nowS: () => number

@@ -5,7 +5,7 @@ import { failPendingBatch, listInterruptedBatches, removeOldDeliveries, replayFa
 // Changes of all deliveries of a webhook, one batch per transaction. The webhook's row is changed first and says what is left to do, so
 // the next start resumes what a crash interrupted.
 
-export type BatchDeps = { db: Db; write: Write; nowS: () => number }
+type BatchDeps = { db: Db; write: Write; nowS: () => number }
 
 /** Small enough that no other write waits long. */
 export const BATCH_SIZE = 250

@@ -25,7 +25,7 @@ import type { RestoredCopy } from './restored-copy.ts'
 import { endpointBackOffS, isEndpointDead, retryDelayS } from './schedule.ts'
 import { disableWebhook } from './webhook-store.ts'
 
-export type WebhookSenderDeps = AttemptDeps & {
+type WebhookSenderDeps = AttemptDeps & {
   db: Db
   write: Write
   claims: Pick<Claims, 'claimNext'>

@@ -7,7 +7,7 @@ import { findAccountOfWebhook } from './webhook-store.ts'
 export type TestDeps = Pick<WebhookDeps, 'db' | 'write'> & AttemptDeps
 
 /** What the endpoint answered. `status` is null where there was no response, `problem` where it accepted the event. */
-export type TestResult = { status: number | null; problem: string | null }
+type TestResult = { status: number | null; problem: string | null }
 
 /**
  * Sends one event `test` now, also to a webhook that is off. It is not a delivery: it is neither listed nor repeated, and changes

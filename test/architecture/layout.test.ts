@@ -1,3 +1,4 @@
+import { posix } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { cyclesOf, type Import, importsOf, readTree, type Tree } from './imports.ts'
 
@@ -293,6 +294,14 @@ const RULES: readonly Rule[] = [
     ],
   },
   {
+    promise: 'what src/ and web/ export, another file imports',
+    breaches: unusedExports,
+    broken: [
+      { 'src/db/a.ts': 'export const MAX = 1\nf(MAX)' },
+      { 'web/player/a.ts': 'export function f() {}', 'web/player/b.ts': "import { type f as g, h } from './c.ts'" },
+    ],
+  },
+  {
     promise: 'no name in src/ or web/ uses a word that another one has replaced',
     breaches: namesWithReplacedWords,
     broken: [
@@ -332,6 +341,27 @@ for (const { promise, breaches, broken } of RULES) {
       })
     }
   })
+}
+
+const EXPORT = /^export (?:async )?(?:function\*?|const|let|type|interface|class) (\w+)/gm
+const IMPORT = /(?:import|export)\s+(?:type\s+)?([^'";]*?)\s*from\s*'(\.[^']+)'|import\(\s*'(\.[^']+)'/g
+
+/** Types in `.d.ts` are for pages of other sites. */
+function unusedExports(tree: Tree): string[] {
+  const imported = new Map<string, string>()
+  for (const [path, text] of Object.entries(tree))
+    for (const [, names = '*', from, late] of text.matchAll(IMPORT)) {
+      const target = posix.join(posix.dirname(path), from ?? late ?? '')
+      imported.set(target, `${imported.get(target) ?? ''} ${names}`)
+    }
+  return Object.entries(tree)
+    .filter(([path]) => /^(?:src|web)\/.*(?<!\.d)\.tsx?$/.test(path) && !imported.get(path)?.includes('*'))
+    .flatMap(([path, text]) =>
+      [...text.matchAll(EXPORT)]
+        .map(([, name = '']) => name)
+        .filter((name) => !new RegExp(`(?<!as )\\b${name}\\b`).test(imported.get(path) ?? ''))
+        .map((name) => `${path}: ${name}`),
+    )
 }
 
 /** Each with the word to use. */

@@ -23,7 +23,7 @@ export function mayPass({ status }: ApiFailure): boolean {
   return status === 0 || status === 429 || status >= 502
 }
 
-export type Query = Readonly<Record<string, string | number | undefined>>
+type Query = Readonly<Record<string, string | number | undefined>>
 type Call = {
   query?: Query
   body?: unknown

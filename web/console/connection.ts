@@ -2,7 +2,7 @@ import { installationUrl } from './urls.ts'
 
 // Whether the server answers. Calls report here what they met; queries pause, uploads wait and the notice is shown by what is known here.
 
-export type Connection = {
+type Connection = {
   isAway: boolean
   /** Undefined: it is being asked now, or it is here. */
   nextTryAtMs: number | undefined

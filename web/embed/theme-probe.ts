@@ -2,7 +2,7 @@ import { THEME_OPTIONS } from './messages.ts'
 import type { ThemeOption } from './reelgate.d.ts'
 
 /** What the page's style sheets set; empty: nothing. */
-export type PageTheme = Record<ThemeOption, string>
+type PageTheme = Record<ThemeOption, string>
 
 export type ThemeProbe = {
   read(): PageTheme

@@ -5,7 +5,7 @@ const PAUSED_EVERY_MS = 60_000
 const CHANGES_EVERY_MS = 1000
 
 /** When beats were sent and a key was released, in ms of one monotonic clock. */
-export type LastReports = { beatMs: number; keyMs: number; changeMs: number }
+type LastReports = { beatMs: number; keyMs: number; changeMs: number }
 
 /**
  * Whether a beat is due: every `everyMs` while playing or stalled, unless a key renewed the slot, but every other time even then, since

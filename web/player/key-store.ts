@@ -6,7 +6,7 @@ const MAX_WAIT_MS = 10_000
 
 type StoredKey = { proofKey: ProofKey; storedAtMs: number }
 
-export type KeyStore = {
+type KeyStore = {
   /** False: the browser denies storage; keys live as long as this page, and a reload needs a new OTP. */
   readonly lasts: boolean
   find(name: string): Promise<ProofKey | undefined>

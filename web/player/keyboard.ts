@@ -6,7 +6,7 @@ export type KeyAction =
   | { kind: 'speed-by'; steps: 1 | -1 }
   | { kind: 'frame-by'; frames: 1 | -1 }
 
-export type KeyPress = { key: string; ctrlKey: boolean; altKey: boolean; metaKey: boolean }
+type KeyPress = { key: string; ctrlKey: boolean; altKey: boolean; metaKey: boolean }
 
 const ACTIONS: Readonly<Record<string, KeyAction>> = {
   ' ': { kind: 'toggle-play' },

@@ -7,7 +7,7 @@ const MAX_POSITIONS = 200
 const MARGIN_S = 10
 
 /** `captionStyle`: as it was stored, for `parseCaptionStyle`. */
-export type Settings = { rate?: number /** '': off */; captions?: string; captionStyle?: Readonly<Record<string, unknown>> }
+type Settings = { rate?: number /** '': off */; captions?: string; captionStyle?: Readonly<Record<string, unknown>> }
 
 export function readSettings(): Settings {
   const { rate, captions, captionStyle } = read(SETTINGS)

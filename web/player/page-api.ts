@@ -39,7 +39,7 @@ const MEDIA_ERRORS = [
 /** After a click on the button for it. */
 const OTP_WITHIN_MS = 10_000
 
-export type PageApi = {
+type PageApi = {
   /** Whether a script of the page around uses the API. */
   isConnected(): boolean
   opened(answer: SessionAnswer): void

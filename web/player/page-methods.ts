@@ -6,7 +6,7 @@ import { countPlayedSeconds } from './played-seconds.ts'
 import { AUTOMATIC } from './stream.ts'
 import { readTheme, type Theme } from './theme.ts'
 
-export type PageMethodDeps = {
+type PageMethodDeps = {
   video: HTMLVideoElement
   /** Undefined until the session is open. */
   playback(): Playback | undefined

@@ -1,10 +1,10 @@
 type PlayedVideo = EventTarget & { readonly currentTime: number; readonly seeking: boolean; readonly paused: boolean }
 
 /** The places of a beat. `leftAtS`: where it played before a seek, the first one since the last beat. */
-export type Places = { positionS: number; leftAtS?: number }
+type Places = { positionS: number; leftAtS?: number }
 
 /** Follows where a video plays: what was played before a seek and right after it, the server knows from beats alone. */
-export type PlayChanges = {
+type PlayChanges = {
   /** Whether the video plays at another place or speed than the last beat reported. */
   readonly hasChanged: boolean
   /** What a beat reports. @param isPlaying whether it reports the new place as one that plays */

@@ -9,7 +9,7 @@ const BEAT_TIMEOUT_MS = 6_000
 
 export type PlayResult<T> = { ok: true; value: T } | { ok: false; refusal: Refusal }
 /** Called while a request waits, and with undefined when it waits no more. */
-export type OnWaiting = (waiting: Waiting | undefined) => void
+type OnWaiting = (waiting: Waiting | undefined) => void
 
 /** Spends the OTP, or resumes its session when this very browser spent it before. Waits for as long as it takes. */
 export function redeem(signer: Signer, root: URL, body: RedeemBody, onWaiting: OnWaiting): Promise<PlayResult<SessionAnswer>> {

@@ -28,7 +28,7 @@ const SAVE_POSITION_EVERY_MS = 5_000
 /** A paused video so near to its end is at its end. */
 const END_WITHIN_S = 0.1
 
-export type PlaybackDeps = {
+type PlaybackDeps = {
   elements: PlayerElements
   screen: Screen
   floating: Floating

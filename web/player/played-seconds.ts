@@ -1,5 +1,5 @@
 /** Which seconds of a video were played on this page, for the page around it. */
-export type PlayedSeconds = {
+type PlayedSeconds = {
   /** Seconds of video, repeated ones each time. */
   totalS(): number
   /** For each second of the video, how many times it was played. */

@@ -1,14 +1,14 @@
 import { fromBase64url, randomId, sha256Base64url, toBase64url } from './encoding.ts'
 
-export type Operation = 'redeem' | 'page' | 'playlist' | 'key' | 'file' | 'beat' | 'leave'
+type Operation = 'redeem' | 'page' | 'playlist' | 'key' | 'file' | 'beat' | 'leave'
 
 /** What a proof speaks for: typed values, never a URL, so that no proxy's prefix or encoding can break it. */
 export type SignedRequest = { operation: Operation; session?: string; argument?: string; body?: string }
 
-export type ProofPage = { pageId: string; seq: number; nonce: string }
+type ProofPage = { pageId: string; seq: number; nonce: string }
 
 /** The eight signed lines. `bodyHash`: SHA-256 of the body in base64url, absent when there is no body. @see playback protocol, section 3 */
-export function proofLines(request: SignedRequest, page: ProofPage, bodyHash: string | undefined): string {
+function proofLines(request: SignedRequest, page: ProofPage, bodyHash: string | undefined): string {
   return [
     'reelgate-proof-2',
     request.operation,

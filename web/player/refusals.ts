@@ -26,7 +26,7 @@ export const WAITING_CODES = [
   ...(['video-not-ready', 'busy', 'unavailable', 'slow-down', 'key-pace', 'stream-limit', 'network', 'offline'] as const),
   'slow-network',
 ] as const
-export type WaitingCode = (typeof WAITING_CODES)[number]
+type WaitingCode = (typeof WAITING_CODES)[number]
 
 /**
  * `why` belongs to `session-ended`, `page` (an address) to `insecure-page`, `lacks` (in words) to `unsupported-browser`, `waitMs` (until a
@@ -37,7 +37,7 @@ export type Refusal = { code: RefusalCode; why?: EndReasonCode; page?: string; l
 export type Waiting = { code: WaitingCode; progress?: number; maxRate?: number; retryInS?: number }
 
 /** The one thing a viewer can do in this frame. Where there is none, the sentence names the remedy, which is outside of it. */
-export type Action = 'try-again' | 'play-here' | 'reload' | 'continue'
+type Action = 'try-again' | 'play-here' | 'reload' | 'continue'
 
 const ACTIONS: Partial<Record<RefusalCode, Action>> = {
   'place-not-allowed': 'try-again',
@@ -48,7 +48,7 @@ const ACTIONS: Partial<Record<RefusalCode, Action>> = {
   'mark-blocked': 'reload',
 }
 
-export type SentenceKey =
+type SentenceKey =
   | `refusal.${Exclude<RefusalCode, 'session-ended'>}`
   | `refusal.ended.${EndReasonCode}`
   | `waiting.${WaitingCode | 'retry'}`

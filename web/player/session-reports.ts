@@ -11,7 +11,7 @@ const LEAVE_VALID_MS = 20_000
 const SILENT_BEFORE_START_MS = 1_000
 
 /** Reports to the server how a session plays: beats, and the leave when the page closes. */
-export type SessionReports = {
+type SessionReports = {
   beat(): void
   /** A beat as of a video that waits to play. @returns whether the session has its stream slot */
   requestSlot(): Promise<boolean>
@@ -21,7 +21,7 @@ export type SessionReports = {
   keyReleased(): void
 }
 
-export type SessionReportDeps = {
+type SessionReportDeps = {
   signer: Signer
   root: URL
   session: string

@@ -6,7 +6,7 @@ const MAX_WAIT_MS = 20_000
 /** The server counts in whole seconds. */
 const MARGIN_MS = 500
 
-export type SlotWait = {
+type SlotWait = {
   /**
    * Counts down, then retries.
    * @param waitMs until the slot is free, if nothing renews it

@@ -18,9 +18,9 @@ const RESETS_COUNT_FOR_MS = 60_000
 
 export const AUTOMATIC = -1
 
-export type Quality = { index: number; label: string; widthPx: number; heightPx: number; bitrateBps: number }
+type Quality = { index: number; label: string; widthPx: number; heightPx: number; bitrateBps: number }
 
-export type StreamReport = Omit<LoaderReport, 'refused'> & {
+type StreamReport = Omit<LoaderReport, 'refused'> & {
   /** Final, or after `try-again` resumable: loading has stopped already. */
   refused(refusal: Refusal): void
   /** The qualities, the chosen one or the one in use changed. */
@@ -46,7 +46,7 @@ export type Stream = {
   drop(): void
 }
 
-export type StreamRequest = {
+type StreamRequest = {
   video: HTMLVideoElement
   signer: Signer
   session: string

@@ -36,7 +36,7 @@ export function readTheme(options: Readonly<Record<string, unknown>>): Theme {
 }
 
 /** `fa3`, `#ffaa33` or `ffaa33` (embedders forget to encode `#`) as `#rrggbb`; a name as it is. */
-export function readColor(text: string): string | undefined {
+function readColor(text: string): string | undefined {
   const hex = /^#?([0-9a-f]{3}|[0-9a-f]{6})$/i.exec(text)?.[1]?.toLowerCase()
   if (hex === undefined) return /^[a-z]{3,20}$/i.test(text) ? text.toLowerCase() : undefined
   return `#${hex.length === 3 ? hex.replace(/./g, '$&$&') : hex}`

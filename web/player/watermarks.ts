@@ -13,7 +13,7 @@ const MIN_TEXT_HEIGHT_PX = 24
 /** Two lines of captions lie below this part of the picture. */
 const CAPTIONS_BEGIN = 0.75
 
-export type Size = { widthPx: number; heightPx: number }
+type Size = { widthPx: number; heightPx: number }
 export type Box = Size & { leftPx: number; topPx: number }
 
 /** The part of a box that a picture fills when it is shown whole (`object-fit: contain`). No picture yet: the whole box. */

@@ -12,7 +12,7 @@ import { type Columns, KEYS, quoteNames, type Row, TABLE_NAMES, type TableName, 
 export type MoveStart = 'new' | 'resumed' | 'restarted'
 
 /** Which installation is moved, and the state of its database (`Source.fingerprint`). */
-export type MoveSource = { installation: string; fingerprint: string }
+type MoveSource = { installation: string; fingerprint: string }
 
 /** The database that is moved into. */
 export type Target = AsyncDisposable & {

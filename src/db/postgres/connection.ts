@@ -22,11 +22,11 @@ export type Connection = {
 }
 
 /** With PostgreSQL's command tag, such as `COMMIT` or `ROLLBACK`. */
-export type StatementResult<R> = QueryResult<R> & { command: string }
+type StatementResult<R> = QueryResult<R> & { command: string }
 
 export type Statement = Pick<CompiledQuery, 'sql' | 'parameters'>
 
-export type ConnectionOptions = {
+type ConnectionOptions = {
   url: string
   /** Settings of its session, such as `lock_timeout`. */
   settings?: Readonly<Record<string, string | number>>

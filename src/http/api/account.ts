@@ -58,7 +58,7 @@ const ChangeBody = Type.Object({
   deletesToTrash: Type.Optional(Flag),
 })
 
-export type AccountRoutesDeps = StatisticsDeps & AccountDeps & { viewerDataDays: number }
+type AccountRoutesDeps = StatisticsDeps & AccountDeps & { viewerDataDays: number }
 
 /** The settings of the account; those that its owners may change. */
 export function accountRoutes(app: App, deps: AccountRoutesDeps): void {

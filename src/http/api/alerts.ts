@@ -42,7 +42,7 @@ const SeenBody = Type.Object({
 })
 const SeenReply = Type.Object({ message: Type.Literal('Seen') })
 
-export type AlertRoutesDeps = AlertDeps & SeenDeps & PagedListDeps
+type AlertRoutesDeps = AlertDeps & SeenDeps & PagedListDeps
 
 /** What the account should look at. */
 export function alertRoutes(app: App, deps: AlertRoutesDeps): void {

@@ -44,7 +44,7 @@ const EventBody = Type.Object({
 const ListReply = Type.Object({ rows: Type.Array(EventBody) })
 export type AuditLogBody = Static<typeof ListReply>
 
-export type AuditRoutesDeps = PagedListDeps & { slowQueryDb: Parameters<typeof listAuditEvents>[0] }
+type AuditRoutesDeps = PagedListDeps & { slowQueryDb: Parameters<typeof listAuditEvents>[0] }
 
 /** Who changed what in the account. */
 export function auditRoutes(app: App, deps: AuditRoutesDeps): void {

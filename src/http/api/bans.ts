@@ -22,7 +22,7 @@ const Subject = Type.Object({
 })
 const LiftReply = Type.Object({ message: Type.Literal('Lifted') })
 
-export type BanRoutesDeps = { bans: BanAdmin }
+type BanRoutesDeps = { bans: BanAdmin }
 
 /** The bans of the account and of its keys. They answer a banned account, too, if the key is not banned itself. */
 export function banRoutes(app: App, { bans }: BanRoutesDeps): void {

@@ -16,7 +16,7 @@ import { EXAMPLE } from '../wire/examples.ts'
 import { isoTime } from '../wire/iso-time.ts'
 import { VideoParams } from './videos.ts'
 
-export type FileRoutesDeps = PosterDeps & CaptionDeps & FileDeps & Mp4Deps & DownloadDeps & { publicUrl(): string }
+type FileRoutesDeps = PosterDeps & CaptionDeps & FileDeps & Mp4Deps & DownloadDeps & { publicUrl(): string }
 
 const ZeroOrOne = Type.Integer({ minimum: 0, maximum: 1 })
 

@@ -8,7 +8,7 @@ import type { App } from '../wire/app-type.ts'
 import { EXAMPLE } from '../wire/examples.ts'
 import { IdempotencyHeaders, jsonRepresentation, sendIdempotent } from '../wire/idempotency.ts'
 
-export type ImportRoutesDeps = ImportDeps & IdempotencyDeps
+type ImportRoutesDeps = ImportDeps & IdempotencyDeps
 
 const Imported = {
   url: Type.String({

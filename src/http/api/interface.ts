@@ -35,9 +35,9 @@ import { webhookRoutes } from './webhooks.ts'
 /** Largest body that is read without authentication: names, passwords and the answers of passkeys are shorter. */
 const MAX_PUBLIC_BODY_BYTES = 4 * 1024
 
-export type ApiDeps = CallerDeps & ApiRoutesDeps
+type ApiDeps = CallerDeps & ApiRoutesDeps
 
-export type CallerDeps = LimitDeps & { findCaller: FindCaller }
+type CallerDeps = LimitDeps & { findCaller: FindCaller }
 
 /** In the order of the API reference. */
 const ROUTES = [

@@ -18,7 +18,7 @@ import type { CachedResponse, ResponseCache } from '../wire/response-cache.ts'
 import { MAX_CSV_ROWS } from './paged-list.ts'
 import { VideoBody, videoBody } from './video-body.ts'
 
-export type ListRoutesDeps = ListDeps & CursorDeps & { publicUrl(): string; pages: ResponseCache }
+type ListRoutesDeps = ListDeps & CursorDeps & { publicUrl(): string; pages: ResponseCache }
 
 const ListQuery = Type.Object({
   page: Type.Optional(Type.String({ description: 'from 1' })),

@@ -19,7 +19,7 @@ import { VideoParams } from './videos.ts'
 /** As many as one call changes. */
 const MAX_VIDEOS = 1000
 
-export type OtpDefaultsRoutesDeps = OtpDefaultsDeps & { playbackOtps: OtpDeps }
+type OtpDefaultsRoutesDeps = OtpDefaultsDeps & { playbackOtps: OtpDeps }
 
 const DefaultsReply = Type.Object(
   {

@@ -54,7 +54,7 @@ export type HistoryBody = Static<typeof HistoryReply>
 
 const RetryReply = Type.Object({ message: Type.Literal('Queued') })
 
-export type QueueRoutesDeps = AccountQueueDeps & HistoryDeps & Pick<Encoding, 'retry'> & { wallNowS: () => number }
+type QueueRoutesDeps = AccountQueueDeps & HistoryDeps & Pick<Encoding, 'retry'> & { wallNowS: () => number }
 
 /** What the server does with the account's videos. */
 export function queueRoutes(app: App, deps: QueueRoutesDeps): void {

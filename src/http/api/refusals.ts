@@ -37,7 +37,7 @@ const RefusalBody = Type.Object({
 const ListReply = Type.Object({ rows: Type.Array(RefusalBody) })
 export type RefusalListBody = Static<typeof ListReply>
 
-export type RefusalRoutesDeps = PagedListDeps & { slowQueryDb: Parameters<typeof listRefusedAttempts>[0] }
+type RefusalRoutesDeps = PagedListDeps & { slowQueryDb: Parameters<typeof listRefusedAttempts>[0] }
 
 /** Viewers who were refused, and why. */
 export function refusalRoutes(app: App, deps: RefusalRoutesDeps): void {

@@ -42,7 +42,7 @@ const Target = Type.Object({
 })
 const StopReply = Type.Object({ message: Type.Literal('Stopped'), count: Type.Integer({ description: 'how many sessions' }) })
 
-export type SessionRoutesDeps = { stops: StopDeps }
+type SessionRoutesDeps = { stops: StopDeps }
 
 /** Who watches the account's videos, and how it stops them. */
 export function sessionRoutes(app: App, { stops }: SessionRoutesDeps): void {

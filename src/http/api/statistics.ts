@@ -80,7 +80,7 @@ const RetentionReply = Type.Object({
 })
 export type RetentionBody = Static<typeof RetentionReply>
 
-export type StatisticsRoutesDeps = StatisticsDeps & RetentionDeps
+type StatisticsRoutesDeps = StatisticsDeps & RetentionDeps
 
 /** What the charts of the console show. */
 export function statisticsRoutes(app: App, deps: StatisticsRoutesDeps): void {

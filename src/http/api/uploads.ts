@@ -7,7 +7,7 @@ import { POLICY_FIELDS } from '../upload/policy-fields.ts'
 import type { App } from '../wire/app-type.ts'
 import { IdempotencyHeaders, jsonRepresentation, sendIdempotent } from '../wire/idempotency.ts'
 
-export type UploadRoutesDeps = PolicyDeps & IdempotencyDeps & { publicUrl(): string }
+type UploadRoutesDeps = PolicyDeps & IdempotencyDeps & { publicUrl(): string }
 
 const UploadQuery = Type.Object({
   title: Type.String({ description: '1 to 500 characters', examples: ['Lesson 12 – Light'] }),

@@ -4,7 +4,7 @@ import { authenticateRequest } from '../server/caller.ts'
 import type { App } from '../wire/app-type.ts'
 import { csvDocument } from '../wire/csv.ts'
 
-export type UsageRoutesDeps = Parameters<typeof getBandwidth>[0]
+type UsageRoutesDeps = Parameters<typeof getBandwidth>[0]
 
 const UsageBody = Type.Object({ date: Type.String({ description: 'a day in UTC, YYYY-MM-DD', examples: ['2026-11-21'] }) })
 const UsageReply = { 200: { description: 'CSV of video and bandwidth', content: { 'text/csv': { schema: Type.String() } } } }

@@ -132,7 +132,7 @@ export function videoRoutes(app: App, deps: VideoRoutesDeps): void {
 }
 
 /** @throws Failure `invalid` where none are given, or too many */
-export function readIds(inQuery: string | undefined, inBody: readonly string[] | undefined): string[] {
+function readIds(inQuery: string | undefined, inBody: readonly string[] | undefined): string[] {
   if (inQuery === undefined && inBody === undefined)
     throw new Failure('invalid', 'No videos are named. Send DELETE /api/videos?videos=ID,ID, or a body {"videos":["ID"]}.')
   const ids = [...(inQuery?.split(',') ?? []), ...(inBody ?? [])].map((id) => id.trim()).filter((id) => id !== '')

@@ -69,7 +69,7 @@ const EraseReply = Type.Object({
   sessions: Type.Integer({ description: 'how many were stopped' }),
 })
 
-export type ViewerRoutesDeps = PagedListDeps &
+type ViewerRoutesDeps = PagedListDeps &
   ViewersDeps &
   Omit<EraseDeps, 'db'> & { slowQueryDb: ViewersDeps['db']; stops: StopDeps }
 

@@ -88,7 +88,7 @@ const TestReply = Type.Object({
 })
 export type WebhookTestBody = Static<typeof TestReply>
 
-export type WebhookRoutesDeps = DeliveryLogDeps & IdempotencyDeps & TestDeps
+type WebhookRoutesDeps = DeliveryLogDeps & IdempotencyDeps & TestDeps
 
 /** Hooks: owners' webhook endpoints (wire-contract.md, sections 3 and 7; docs/webhooks.md). */
 export function webhookRoutes(app: App, deps: WebhookRoutesDeps): void {

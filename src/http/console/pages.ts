@@ -11,7 +11,7 @@ import { type ConsoleFiles, openConsoleFiles } from './files.ts'
 
 const FileParams = Type.Object({ file: Type.String() })
 
-export type ConsolePagesDeps = LimitDeps & { consoleFolder: string }
+type ConsolePagesDeps = LimitDeps & { consoleFolder: string }
 
 /**
  * The console's page at `/console/`, and its files. Every address below is the same page, which finds its own way: those addresses are

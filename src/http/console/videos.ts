@@ -19,13 +19,12 @@ const PreviewBody = Type.Object({
   withUserId: Type.Optional({ ...Flag, description: '1: names the viewer `console-preview`, for watermarks that show it' }),
 })
 const PreviewReply = Type.Object({ otp: Type.String(), playbackInfo: Type.String() })
-export type PreviewBody = Static<typeof PreviewReply>
 const AccessReply = Type.Object({
   mayEdit: Type.Boolean({ description: 'an owner may edit every video, an uploader those that they have added' }),
 })
 export type VideoAccessBody = Static<typeof AccessReply>
 
-export type ConsoleVideoRoutesDeps = SignInRoutesDeps & VideoRoutesDeps & Pick<OtpRoutesDeps, 'playbackOtps'>
+type ConsoleVideoRoutesDeps = SignInRoutesDeps & VideoRoutesDeps & Pick<OtpRoutesDeps, 'playbackOtps'>
 
 /** What a person may do with one video. */
 export function consoleVideoRoutes(app: App, deps: ConsoleVideoRoutesDeps): void {

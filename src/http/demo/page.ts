@@ -3,7 +3,7 @@ import { brand, escapeHtml, htmlPage } from '../pages/html.ts'
 import { THEME_CSS } from '../pages/theme.css.ts'
 
 /** What the page of the demo shows: the player with a one-time password of its own, or why there is none yet. */
-export type DemoPage = { state: 'playable'; otp: string; playbackInfo: string } | { state: 'being made' } | { state: 'failed' }
+type DemoPage = { state: 'playable'; otp: string; playbackInfo: string } | { state: 'being made' } | { state: 'failed' }
 
 /** The page around the player, as an owner's own site would have it. Send it with `demoPolicy` of the same nonce, and `no-store`. */
 export function demoPage(cspNonce: string, page: DemoPage): string {

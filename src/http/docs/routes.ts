@@ -6,7 +6,7 @@ import { type LimitDeps, limitByAddress } from '../server/limit.ts'
 import type { App } from '../wire/app-type.ts'
 import type { ApiRoute } from './api-routes.ts'
 
-export type DocsDeps = LimitDeps & {
+type DocsDeps = LimitDeps & {
   routes: readonly ApiRoute[]
   publicUrl(): string
   limitNumbers: RateLimitConfig | undefined

@@ -10,7 +10,7 @@ import type { App } from '../wire/app-type.ts'
 
 const PosterParams = Type.Object({ file: Type.String({ pattern: '^[A-Za-z0-9_-]{22}\\.jpg$' }) })
 
-export type PosterDeps = PublicPosterDeps & LimitDeps & { authenticate(secret: string): Promise<ApiKeyHolder> }
+type PosterDeps = PublicPosterDeps & LimitDeps & { authenticate(secret: string): Promise<ApiKeyHolder> }
 
 export async function posterInterface(app: App, deps: PosterDeps): Promise<void> {
   limitByAddress(app, deps, 'posters')

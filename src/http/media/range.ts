@@ -1,5 +1,5 @@
 /** A part of a file to send, both ends inclusive. */
-export type ByteRange = { first: number; last: number }
+type ByteRange = { first: number; last: number }
 
 /**
  * Reads a Range header (RFC 9110, section 14). One range is served; several ranges, or an unknown unit, get the whole file, as

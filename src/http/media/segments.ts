@@ -23,7 +23,7 @@ const MediaParams = Type.Object({
 
 const IMMUTABLE = 'public, max-age=31536000, immutable'
 
-export type MediaDeps = SegmentDeps & LimitDeps & { usage: Pick<Usage, 'recordSentBytes'>; traffic: TrafficMeter | undefined }
+type MediaDeps = SegmentDeps & LimitDeps & { usage: Pick<Usage, 'recordSentBytes'>; traffic: TrafficMeter | undefined }
 
 /** Ciphertext on signed paths: cacheable without limit, open to any origin, no credentials (playback-protocol.md, section 8). */
 export async function mediaInterface(app: App, deps: MediaDeps): Promise<void> {

@@ -42,7 +42,7 @@ export function isFlooding({ limits, addressOf }: LimitDeps, request: FastifyReq
 }
 
 /** A redeem: its OTP, whether the OTP can be spent, and the redeem itself. */
-export type LimitedRedeem<T> = { otp: string; isSpendable(): Promise<boolean>; redeem(): Promise<T> }
+type LimitedRedeem<T> = { otp: string; isSpendable(): Promise<boolean>; redeem(): Promise<T> }
 
 /**
  * Redeems within the limits of the address. An OTP that can be spent passes, at a lower rate, also when the address has used up its

@@ -1,7 +1,7 @@
 import { escapeHtml, htmlPage, REEL } from '../pages/html.ts'
 
 /** Values of one page view. `rootPath` leads from the page to the installation's root: `../` or `../../`, so that a proxy's prefix works. */
-export type PlayerPageValues = {
+type PlayerPageValues = {
   cspNonce: string
   proofNonce: string
   /** The server's public key, in base64url, and its id. */

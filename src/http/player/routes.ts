@@ -14,7 +14,7 @@ import { pathToRoot } from '../wire/path-to-root.ts'
 import type { EmbedFile, PlayerAssets } from './assets.ts'
 import { playerPage, playerPolicy, REFUSAL_POLICY, refusalPage } from './page.ts'
 
-export type PlayerDeps = LimitDeps &
+type PlayerDeps = LimitDeps &
   PlayerPageDeps & { nonces: Nonces; serverKeys: Pick<ServerKeys, 'current'>; tickets: Tickets; player: PlayerAssets }
 
 const FileParams = Type.Object({ file: Type.String() })

@@ -3,7 +3,7 @@ import { Failure } from '../../errors.ts'
 import type { App } from '../wire/app-type.ts'
 
 /** A route as it was registered, such as `/api/videos/:id`. */
-export type KnownRoute = { methods: string[]; url: string }
+type KnownRoute = { methods: string[]; url: string }
 
 declare module 'fastify' {
   interface FastifyInstance {

@@ -7,7 +7,7 @@ import { decodeFileName, openMultipartParser } from '../wire/multipart.ts'
  * The fields before the file, lower-case, and the file as it comes in. It ends only after the form has ended properly, and throws when it
  * does not: a body that breaks off is never taken for a complete one.
  */
-export type UploadParts = { fields: ReadonlyMap<string, string>; fileName: string; file: AsyncIterable<Buffer> }
+type UploadParts = { fields: ReadonlyMap<string, string>; fileName: string; file: AsyncIterable<Buffer> }
 
 const LIMITS = {
   fields: 40,

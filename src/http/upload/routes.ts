@@ -17,7 +17,7 @@ const FIELDS_TIMEOUT_MS = 30_000
 /** What fields and boundaries take of a body at most, as far as its length says something about the file. */
 const MAX_FORM_BYTES = 2 ** 20
 
-export type UploadDeps = LimitDeps & SourceDeps & { publicUrl(): string }
+type UploadDeps = LimitDeps & SourceDeps & { publicUrl(): string }
 
 const UploadForm = Type.Object({
   ...POLICY_FIELDS,

@@ -6,7 +6,7 @@ import { validationMessage } from './validation.ts'
 
 // The only place that maps failures to statuses; each interface puts them into its own body.
 
-export type ErrorResponse = { status: number; code: ErrorCode; message: string }
+type ErrorResponse = { status: number; code: ErrorCode; message: string }
 
 /** Turns any error into what a client may see. Bugs are logged once and give no details: no stack, no path, no SQL. */
 export function errorResponse(error: unknown, request: FastifyRequest, reply: FastifyReply): ErrorResponse {

@@ -15,7 +15,7 @@ export function toJsonSchema(schema: unknown): JsonSchema {
   return JSON.parse(JSON.stringify(schema))
 }
 
-export type Property = { name: string; schema: JsonSchema; isRequired: boolean }
+type Property = { name: string; schema: JsonSchema; isRequired: boolean }
 
 export function listProperties({ properties = {}, required = [] }: JsonSchema): Property[] {
   return Object.entries(properties).map(([name, schema]) => ({ name, schema, isRequired: required.includes(name) }))

@@ -50,7 +50,7 @@ const LOCK = 'lock.db'
 /** The time of a backup, without colons, which some file systems reject. */
 const NAME = /^\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d\.\d{3}Z$/
 
-export const backupName = (time: string) => time.replaceAll(':', '-')
+const backupName = (time: string) => time.replaceAll(':', '-')
 
 /** Where the files of all backups are, of one kind. */
 export function mediaFolder(folder: string, kind: MediaFolder): string {

@@ -7,7 +7,7 @@ import type { Database } from '../../db/database.ts'
 export const LAST_BACKUP = 'last-backup'
 
 const LastBackup = Type.Object({ name: Type.String(), /** Wall clock. */ atS: Type.Number() })
-export type LastBackup = { name: string; atS: number }
+type LastBackup = { name: string; atS: number }
 
 /** @param setting the value of `LAST_BACKUP` @returns undefined when there is no backup yet */
 export function parseLastBackup(setting: string | undefined): LastBackup | undefined {

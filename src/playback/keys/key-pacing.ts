@@ -13,14 +13,14 @@ import { hasWindow, joinWindows, withWindow } from './window-set.ts'
 // Keys are released at the pace of watching: playback-protocol.md, section 6. Budgets are in memory and saved every few seconds.
 
 /** A session, where its request came from, and its video. */
-export type Playing = {
+type Playing = {
   row: Pick<PlaybackSessionRow, 'id' | 'accountId' | 'userId' | 'streamLimit'>
   address: string
   video: PlayableVideo
 }
 
 /** When to ask for a key again, and how fast the video may play until then. */
-export type Wait = { waitMs: number; maxRate: number }
+type Wait = { waitMs: number; maxRate: number }
 
 /** The budgets from which a session is given keys. */
 export type SessionBudgets = {

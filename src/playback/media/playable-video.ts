@@ -20,7 +20,7 @@ export type PlayableVideo = {
 }
 
 /** The frame rate as a fraction, and the frames of a GOP, which is a segment. */
-export type SegmentGrid = { rateNum: number; rateDen: number; gopFrames: number }
+type SegmentGrid = { rateNum: number; rateDen: number; gopFrames: number }
 
 export type PlayableVideos = {
   /** Undefined: there is no such generation, or its content key is destroyed. */

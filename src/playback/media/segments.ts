@@ -26,10 +26,10 @@ export type SegmentDeps = {
 }
 
 /** A signed address: `/media/<exp>/<sig>/<videoId>/<generation>/…` */
-export type MediaPath = GenerationKey & { exp: number; sig: string }
+type MediaPath = GenerationKey & { exp: number; sig: string }
 
 /** `repairs`: as its address has it. `signal` is aborted when the response has ended or its connection was closed. */
-export type SegmentRequest = { path: MediaPath; renditionId: number; number: number; repairs: number; signal: AbortSignal }
+type SegmentRequest = { path: MediaPath; renditionId: number; number: number; repairs: number; signal: AbortSignal }
 
 /** A player that waits longer takes the network for slow (playback-facts.md, section 2). */
 const MAX_WAIT_MS = 4_000

@@ -16,7 +16,7 @@ type IpGeo = Readonly<Partial<Record<(typeof LISTS)[number], readonly (Location 
 type LocationRule = Readonly<{ action: boolean; ipSet: readonly Location[]; countrySet: readonly Location[] }>
 
 /** Where a viewer is. The country is undefined when it is not known; then none matches. */
-export type ViewerLocation = { address: string; country: string | undefined }
+type ViewerLocation = { address: string; country: string | undefined }
 
 const LISTS = ['allow', 'block', 'except'] as const
 const MAX_BYTES = 16 * 1024

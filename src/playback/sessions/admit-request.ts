@@ -8,7 +8,7 @@ import type { SessionDeps, ViewerRequest } from './session-deps.ts'
 import { assertNotEnded } from './session-end.ts'
 import { findLiveSession } from './session-memory.ts'
 
-export type SessionRequest = {
+type SessionRequest = {
   sessionId: string
   proof: Proof
   signed: Omit<SignedValues, 'session'>

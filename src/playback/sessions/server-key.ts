@@ -9,7 +9,7 @@ import { insertServerKey, listServerKeys } from './server-key-store.ts'
 // The key pair with which the server agrees on a proof key with each browser: playback-protocol.md, section 3.
 
 /** What the player's page says of the server's key: its id, and its 65 bytes in base64url. */
-export type PublicServerKey = { serverKeyId: string; serverKey: string }
+type PublicServerKey = { serverKeyId: string; serverKey: string }
 
 export type ServerKeys = {
   /** The key with which new sessions agree. */

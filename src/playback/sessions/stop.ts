@@ -32,7 +32,7 @@ export type StopDeps = {
 export type StopTarget = { sessionId: string } | { userId: string } | { videoId: string } | { otp: string }
 
 /** With what its keys allow to be played and its beats report as played; null after a restart, and when it has not been active for an hour. */
-export type ListedSession = LiveSessionRow & { [Seconds in keyof DrawnAndPlayed]: number | null } & {
+type ListedSession = LiveSessionRow & { [Seconds in keyof DrawnAndPlayed]: number | null } & {
   /** Where its OTP was redeemed; null: not known. */
   country: string | null
 }

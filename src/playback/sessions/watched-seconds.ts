@@ -33,7 +33,7 @@ export function recordWindow(watched: WatchedCounter, window: number): void {
 }
 
 /** Seconds from `fromS` up to, not including, `toS`. */
-export type Span = { fromS: number; toS: number }
+type Span = { fromS: number; toS: number }
 
 /**
  * The whole seconds that a beat shows to be watched. A second counts when it lies between two beats at most one lease apart, while

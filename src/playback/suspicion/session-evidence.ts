@@ -21,7 +21,7 @@ export type SessionEvidence = {
 export type DrawnAndPlayed = { drawnS: number; playedS: number }
 
 /** Where a session reports to be in the video, and when. */
-export type ReportedPosition = { atS: number; positionS: number }
+type ReportedPosition = { atS: number; positionS: number }
 
 const MAX_WAITING_WINDOWS = 256
 /** Timers of browsers end a little early. */

@@ -27,7 +27,7 @@ import {
 // Notices what a viewer who watches does not do. Counted in memory, for an hour at a time; only an alert is a write, a few seconds later.
 
 /** A session as far as its alerts name it. */
-export type SuspectSession = Pick<PlaybackSessionRow, 'id' | 'accountId' | 'userId' | 'videoId'>
+type SuspectSession = Pick<PlaybackSessionRow, 'id' | 'accountId' | 'userId' | 'videoId'>
 
 export type Suspicions = {
   /** A key request that was allowed. @param mediaS how much its key window plays */

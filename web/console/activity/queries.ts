@@ -15,7 +15,7 @@ export const statisticsQuery = (days: number, video?: string) =>
   })
 
 /** A month of UTC as an address has it, such as `2026-11`, and its days. */
-export type Month = { name: string; from: string; to: string }
+type Month = { name: string; from: string; to: string }
 
 const MONTHS = 13
 

@@ -3,11 +3,11 @@ export const STATE_FILTERS = ['ready', 'processing', 'failed', 'waiting'] as con
 export type StateFilter = (typeof STATE_FILTERS)[number]
 
 /** Orders of the list, as the API names them, besides the newest first. */
-export const ORDERS = ['upload_time', 'title', '-title', '-length', 'length', '-size', 'size', '-views', 'views'] as const
+const ORDERS = ['upload_time', 'title', '-title', '-length', 'length', '-size', 'size', '-views', 'views'] as const
 export type Order = (typeof ORDERS)[number]
 
-export const VIEWS = ['table', 'cards'] as const
-export type View = (typeof VIEWS)[number]
+const VIEWS = ['table', 'cards'] as const
+type View = (typeof VIEWS)[number]
 
 /** What the library shows, as its address says it: everything that a colleague must see when they open the same link. */
 export type LibrarySearch = {

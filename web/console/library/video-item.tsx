@@ -8,7 +8,7 @@ import { formatAgo, formatBytes, formatDuration, formatMoment } from '../units.t
 import { Poster } from './poster.tsx'
 import styles from './video-item.module.css'
 
-export type VideoItemProps = {
+type VideoItemProps = {
   video: VideoBody
   isSelected: boolean
   /** Whether any video is selected: then each shows its box. */

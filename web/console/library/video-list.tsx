@@ -8,7 +8,7 @@ import type { VideoRows } from './use-video-rows.ts'
 import { LoadingItem, VideoCard, VideoRow } from './video-item.tsx'
 import styles from './video-list.module.css'
 
-export type VideoListProps = {
+type VideoListProps = {
   rows: VideoRows
   selection: Selection
   view: 'table' | 'cards'

@@ -4,7 +4,7 @@ import { FailurePage, NotFoundPage } from '../ui/failure.tsx'
 import { signInQuery } from './queries.ts'
 
 /** What every page gets. */
-export type PageContext = { queries: QueryClient }
+type PageContext = { queries: QueryClient }
 
 export const rootRoute = createRootRouteWithContext<PageContext>()({
   component: Outlet,

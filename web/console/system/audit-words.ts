@@ -1,7 +1,7 @@
 import type { AuditLogBody } from '../../../src/http/api/audit-log.ts'
 
 export type AuditEvent = AuditLogBody['rows'][number]
-export type Actor = AuditEvent['actor']
+type Actor = AuditEvent['actor']
 
 export function describeActor({ type, name }: Actor): string {
   switch (type) {

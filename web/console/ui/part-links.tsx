@@ -1,7 +1,7 @@
 import { Link, type LinkProps } from '@tanstack/react-router'
 import styles from './part-links.module.css'
 
-export type Part = { label: string; to: NonNullable<LinkProps['to']>; params?: LinkProps['params']; count?: number }
+type Part = { label: string; to: NonNullable<LinkProps['to']>; params?: LinkProps['params']; count?: number }
 
 /** The parts of a place, each at an address of its own. */
 export function PartLinks({ label, parts }: { label: string; parts: readonly Part[] }) {

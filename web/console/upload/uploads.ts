@@ -8,7 +8,7 @@ import { isReadable, whyNoVideo } from './file-kinds.ts'
 import type { Form, Sender, SendFailure } from './sender.ts'
 
 /** `pausing`: it failed, and is tried again by itself. */
-export type UploadState = 'waiting' | 'sending' | 'pausing' | 'sent' | 'failed'
+type UploadState = 'waiting' | 'sending' | 'pausing' | 'sent' | 'failed'
 
 export type Upload = {
   id: string
@@ -52,7 +52,7 @@ export type Uploads = {
 }
 
 /** What uploads need of the library. */
-export type UploadLibrary = {
+type UploadLibrary = {
   /** The id of a folder by its path, which is created where it is missing. */
   findFolder(rootId: string, path: readonly string[]): Promise<string>
   /** Of these, those whose title a video with a file has already, in the folder where they would go. */

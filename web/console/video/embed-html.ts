@@ -32,7 +32,7 @@ export const PLAYER_DEFAULTS: PlayerOptions = {
 }
 
 /** What stands in the markup for the OTP, which is another one for each viewer. */
-export type OtpSlots = { otp: string; playbackInfo: string; encodedPlaybackInfo: string }
+type OtpSlots = { otp: string; playbackInfo: string; encodedPlaybackInfo: string }
 
 const SLOTS: OtpSlots = { otp: '%OTP%', playbackInfo: '%PLAYBACK_INFO%', encodedPlaybackInfo: '%ENCODED_PLAYBACK_INFO%' }
 

@@ -32,7 +32,7 @@ export type OtpBody = {
 }
 
 export const EXAMPLE_USER_ID = 'reader-4711'
-export const EXAMPLE_VIEWER = { name: 'Ann Example', email: 'ann@example.org' }
+const EXAMPLE_VIEWER = { name: 'Ann Example', email: 'ann@example.org' }
 
 /** @param defaultAnnotate the watermarks that an OTP has without a choice, which may show the viewer, too */
 export function otpBody(choices: OtpChoices, defaultAnnotate?: unknown): OtpBody {

@@ -97,7 +97,7 @@ export const previewQuery = (id: string, purpose = 'page') =>
   })
 
 /** The options of an OTP that the owner tries on a page of theirs. */
-export type TestOptions = Readonly<Record<string, unknown>>
+type TestOptions = Readonly<Record<string, unknown>>
 
 const SIX_HOURS_S = 21_600
 

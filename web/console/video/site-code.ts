@@ -3,7 +3,7 @@ import { type EmbedWay, embedHtml, fillSlots, PLAYER_DEFAULTS, type PlayerOption
 import { OTP_DEFAULTS, type OtpBody, type OtpChoices, otpBody } from './otp-choices.ts'
 
 /** How a page of the owner's site gets the video, in one language. */
-export type SiteCode = {
+type SiteCode = {
   id: string
   label: string
   /** What the owner does with it, in a sentence. */
@@ -16,7 +16,7 @@ export type EmbedChoices = { way: EmbedWay; player: PlayerOptions; otp: OtpChoic
 
 export const USUAL_CHOICES: EmbedChoices = { way: 'iframe', player: PLAYER_DEFAULTS, otp: OTP_DEFAULTS }
 
-export type SiteCodeOptions = {
+type SiteCodeOptions = {
   /** The public URL of this installation, such as `https://video.example.org`. */
   serverUrl: string
   videoId: string

@@ -13,7 +13,7 @@ export type SessionFilter = { userId?: string; video?: string }
 
 const REFRESH_MS = 5_000
 /** As many as the API lists at once. */
-export const MAX_VIEWINGS = 1_000
+const MAX_VIEWINGS = 1_000
 
 export const sessionsQuery = (filter: SessionFilter = {}) =>
   queryOptions({

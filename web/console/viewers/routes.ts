@@ -3,7 +3,7 @@ import { signedInRoute } from '../sign-in/root-routes.tsx'
 import { sessionsQuery, viewingsOfViewerQuery } from './queries.ts'
 
 const DAYS = ['30', '90'] as const
-export type WatchedSearch = { days?: (typeof DAYS)[number] | '7'; q?: string }
+type WatchedSearch = { days?: (typeof DAYS)[number] | '7'; q?: string }
 
 export const viewerRoutes = [
   createRoute({
