@@ -10,7 +10,9 @@ import { identifyingFiles, openDatabase } from '../installation/database.ts'
 import { lockDataFolder } from '../installation/lock.ts'
 import { openRotation } from '../installation/master-key-rotation.ts'
 import { openCountries } from '../playback/rules/countries.ts'
+import type { LiveSessions } from '../playback/sessions/live-session.ts'
 import { endSessionsOfAccount } from '../playback/sessions/session-store.ts'
+import { openRateLimiting } from '../rate-limits/open.ts'
 import { createSignals } from '../signals/signals.ts'
 import { openRestoredCopy } from '../webhooks/restored-copy.ts'
 import { openLog } from './log.ts'
@@ -58,17 +60,16 @@ async function runOnDataFolder(config: Config, name: CommandName, args: unknown)
   try {
     const deps = { ...database, signals: createSignals(database.write), nowS: () => Math.floor(Date.now() / 1000) }
     const quiet = { log: openLog('silent') }
+    const sessions: LiveSessions = new Map() // of a running server
+    const { bans } = await openRateLimiting({ ...deps, log: quiet.log }, undefined)
     return await COMMANDS[name].run(
       {
         accounts: { ...deps, endAccountSessions: endSessionsOfAccount },
         alertMail: config.alertMail,
         rotation: () => openRotation({ ...deps, config }),
         copy: () => openRestoredCopy(database, identifyingFiles(config), deps.nowS),
-        bans: { ...deps, banEndsAtS: ({ endsAtS }) => endsAtS },
-        stops: {
-          ...{ ...deps, sessions: new Map(), suspicions: { findDrawnAndPlayed: () => undefined } },
-          countries: openCountries(config.countriesFile),
-        },
+        bans,
+        stops: { ...deps, sessions, suspicions: undefined, countries: openCountries(config.countriesFile) },
         // No server encodes now: the rows wait for the next start.
         media: {
           ...deps,

@@ -24,7 +24,8 @@ export type StopDeps = {
   nowS: () => number
   signals: Pick<Signals, 'send'>
   sessions: LiveSessions
-  suspicions: Pick<Suspicions, 'findDrawnAndPlayed'>
+  /** Undefined: no server runs, so nothing is counted. */
+  suspicions: Pick<Suspicions, 'findDrawnAndPlayed'> | undefined
   countries: Countries
 }
 
@@ -57,7 +58,7 @@ export async function listSessions(
     .slice(0, limit)
   return Promise.all(
     rows.map(async (row) => {
-      const media = suspicions.findDrawnAndPlayed(row.id)
+      const media = suspicions?.findDrawnAndPlayed(row.id)
       const [drawnS, playedS] = media ? [Math.round(media.drawnS), Math.round(media.playedS)] : [null, null]
       return { ...row, drawnS, playedS, country: await findCountry(countries, row.address) }
     }),
