@@ -24,9 +24,9 @@ export const BACKUP_ROWS: readonly Row[] = [
 
 /** From memory to disk: on one file system a backup would be hard links. The segments are sparse, so they take no memory. */
 async function measureSecondBackup(scope: Scope): Promise<Measured> {
-  const place = await mkdtemp('/dev/shm/reelgate-bench-')
-  scope.defer(() => rm(place, { recursive: true, force: true }))
-  const config = readConfig({ REELGATE_DATA: join(place, 'data') })
+  const location = await mkdtemp('/dev/shm/reelgate-bench-')
+  scope.defer(() => rm(location, { recursive: true, force: true }))
+  const config = readConfig({ REELGATE_DATA: join(location, 'data') })
   await mkdir(config.dataDir)
   const folder = join(scope.folder, 'backups')
   const ids = Array.from({ length: VIDEOS + 1 }, () => randomBytes(16).toString('hex'))

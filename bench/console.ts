@@ -91,7 +91,7 @@ async function startConsole(scope: Scope) {
   return { open }
 }
 
-/** In the page: types each text at once. @returns after how many milliseconds the rows were those of the text */
+/** In the page: types each text immediately. @returns after how many milliseconds the rows were those of the text */
 const searchInPage = `async (texts) => {
   const input = document.querySelector('input[type="search"], [role="searchbox"]')
   const setValue = Object.getOwnPropertyDescriptor(HTMLInputElement.prototype, 'value').set

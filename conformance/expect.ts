@@ -27,7 +27,7 @@ export function expectAnswer(answer: Answer, wanted: Expected): void {
 }
 
 /** @throws Deviation */
-export function expectValue(value: unknown, shape: Shape, place: string): void {
-  const found = differences(value, shape, place)
+export function expectValue(value: unknown, shape: Shape, location: string): void {
+  const found = differences(value, shape, location)
   if (found.length > 0) throw new Deviation(found.join('; '))
 }

@@ -37,7 +37,7 @@ const ASK_FOR_201: Parts = [['success_action_status', '201']]
 /** How long encoding a video of two seconds may take. */
 const MAX_WAIT_MS = 120_000
 
-/** A client of the installation under test, and the videos, folders and hooks that the suite makes there. */
+/** A client of the installation under test, and the videos, folders and webhooks that the suite makes there. */
 export function openInstallation(options: Options, onWait: (waitS: number, budget: string) => void) {
   const base = options.base.replace(/\/+$/, '')
   const agent = base.startsWith('https:') ? new HttpsAgent({ keepAlive: true }) : new HttpAgent({ keepAlive: true })
@@ -76,7 +76,7 @@ export function openInstallation(options: Options, onWait: (waitS: number, budge
     until,
     ...videos,
     ...createSharedVideos(videos, newTitle),
-    /** A host from which the server imports, and which receives its hooks: needs `listen`. */
+    /** A host from which the server imports, and which receives its webhooks: needs `listen`. */
     publicHost: memoize(async () => {
       if (!options.listen) throw new Error('a check that uses the public host needs --listen')
       const host = await createPublicHost(options.listen)

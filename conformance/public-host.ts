@@ -9,7 +9,7 @@ export type Received = { path: string; method: string; headers: IncomingHttpHead
 
 const MAX_WAIT_MS = 60_000
 
-/** Serves a video at `/video/…`, a redirect to it at `/redirect/…`, 404 at `/nothing/…`, and receives hooks at any other path. */
+/** Serves a video at `/video/…`, a redirect to it at `/redirect/…`, 404 at `/nothing/…`, and receives webhooks at any other path. */
 export async function createPublicHost({ host, port }: { host: string; port: number }) {
   const received: Received[] = []
   const server = createServer((request, response) => {

@@ -10,7 +10,7 @@ import { player } from './sections/player.ts'
 import { upload } from './sections/upload.ts'
 import { v2 } from './sections/v2.ts'
 import { values } from './sections/values.ts'
-import { hooks, usage } from './sections/webhooks.ts'
+import { usage, webhooks } from './sections/webhooks.ts'
 
 /** Every line of sections 1 to 7 and 9 of the wire contract, and those of section 8 that need no browser. The last check exceeds a rate limit, so it must stay last. */
 export const SECTIONS: readonly Section[] = [
@@ -29,7 +29,7 @@ export const SECTIONS: readonly Section[] = [
   v2,
   filesV2,
   importingV2,
-  hooks,
+  webhooks,
   player,
   limits,
 ]

@@ -6,9 +6,9 @@ export type Shape = string | number | boolean | null | RegExp | Rule | { readonl
 /** `differences` returns one sentence for each difference; none when the value matches. */
 export class Rule {
   readonly words: string
-  readonly differences: (value: unknown, place: string) => string[]
+  readonly differences: (value: unknown, location: string) => string[]
 
-  constructor(words: string, differences: (value: unknown, place: string) => string[]) {
+  constructor(words: string, differences: (value: unknown, location: string) => string[]) {
     this.words = words
     this.differences = differences
   }
@@ -16,7 +16,7 @@ export class Rule {
 
 /** A rule from a predicate. */
 export function is(words: string, holds: (value: unknown) => boolean): Rule {
-  return new Rule(words, (value, place) => (holds(value) ? [] : [mismatch(place, words, value)]))
+  return new Rule(words, (value, location) => (holds(value) ? [] : [mismatch(location, words, value)]))
 }
 
 export const anyText = is('a text', (value) => typeof value === 'string')
@@ -41,35 +41,35 @@ export const otp = /^[A-Za-z0-9]{64}$/
 
 /** An object with these fields and no others. */
 export function exactly(fields: { readonly [field: string]: Shape }): Rule {
-  return new Rule(`exactly the fields ${Object.keys(fields).join(', ')}`, (value, place) => {
+  return new Rule(`exactly the fields ${Object.keys(fields).join(', ')}`, (value, location) => {
     const others = isRecord(value) ? Object.keys(value).filter((field) => !(field in fields)) : []
-    return [...differences(value, fields, place), ...others.map((field) => `${place}.${field}: should not be there`)]
+    return [...differences(value, fields, location), ...others.map((field) => `${location}.${field}: should not be there`)]
   })
 }
 
 /** An array whose members all match. */
 export function listOf(shape: Shape): Rule {
-  return new Rule('an array', (value, place) =>
+  return new Rule('an array', (value, location) =>
     Array.isArray(value)
-      ? value.flatMap((member, index) => differences(member, shape, `${place}[${index}]`))
-      : [mismatch(place, 'an array', value)],
+      ? value.flatMap((member, index) => differences(member, shape, `${location}[${index}]`))
+      : [mismatch(location, 'an array', value)],
   )
 }
 
 /** An array of exactly these members, in this order. */
 export function inOrder(...shapes: readonly Shape[]): Rule {
-  return new Rule(`an array of ${shapes.length}`, (value, place) =>
+  return new Rule(`an array of ${shapes.length}`, (value, location) =>
     Array.isArray(value) && value.length === shapes.length
-      ? shapes.flatMap((shape, index) => differences(value[index], shape, `${place}[${index}]`))
-      : [mismatch(place, `an array of ${shapes.length}`, value)],
+      ? shapes.flatMap((shape, index) => differences(value[index], shape, `${location}[${index}]`))
+      : [mismatch(location, `an array of ${shapes.length}`, value)],
   )
 }
 
 /** Any one of these. */
 export function oneOf(...shapes: readonly Shape[]): Rule {
   const words = shapes.map(describe).join(' or ')
-  return new Rule(words, (value, place) =>
-    shapes.some((shape) => differences(value, shape, place).length === 0) ? [] : [mismatch(place, words, value)],
+  return new Rule(words, (value, location) =>
+    shapes.some((shape) => differences(value, shape, location).length === 0) ? [] : [mismatch(location, words, value)],
   )
 }
 
@@ -79,13 +79,13 @@ export function without(field: string): Rule {
 }
 
 /** The differences between a value and a shape, as sentences; empty when it matches. */
-export function differences(value: unknown, shape: Shape, place: string): string[] {
-  if (shape instanceof Rule) return shape.differences(value, place)
+export function differences(value: unknown, shape: Shape, location: string): string[] {
+  if (shape instanceof Rule) return shape.differences(value, location)
   if (shape instanceof RegExp)
-    return typeof value === 'string' && shape.test(value) ? [] : [mismatch(place, describe(shape), value)]
-  if (typeof shape !== 'object' || shape === null) return value === shape ? [] : [mismatch(place, describe(shape), value)]
-  if (!isRecord(value)) return [mismatch(place, 'an object', value)]
-  return Object.entries(shape).flatMap(([field, wanted]) => differences(value[field], wanted, `${place}.${field}`))
+    return typeof value === 'string' && shape.test(value) ? [] : [mismatch(location, describe(shape), value)]
+  if (typeof shape !== 'object' || shape === null) return value === shape ? [] : [mismatch(location, describe(shape), value)]
+  if (!isRecord(value)) return [mismatch(location, 'an object', value)]
+  return Object.entries(shape).flatMap(([field, wanted]) => differences(value[field], wanted, `${location}.${field}`))
 }
 
 function describe(shape: Shape): string {
@@ -93,9 +93,9 @@ function describe(shape: Shape): string {
   return shape instanceof RegExp ? String(shape) : JSON.stringify(shape)
 }
 
-function mismatch(place: string, wanted: string, value: unknown): string {
+function mismatch(location: string, wanted: string, value: unknown): string {
   const got = value === undefined ? 'nothing' : JSON.stringify(value)
-  return `${place}: expected ${wanted}, got ${got.length > 200 ? `${got.slice(0, 200)}…` : got}`
+  return `${location}: expected ${wanted}, got ${got.length > 200 ? `${got.slice(0, 200)}…` : got}`
 }
 
 export function isRecord(value: unknown): value is Record<string, unknown> {

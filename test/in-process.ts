@@ -6,7 +6,7 @@ import { welcomeText } from '../src/cli/welcome.ts'
 import { type Config, readConfig } from '../src/config/config.ts'
 import { openSandbox, type Sandbox } from '../src/sandbox/bubblewrap.ts'
 import { startServer } from '../src/server.ts'
-import { makePlace } from './installation-folder.ts'
+import { makeLocation } from './installation-folder.ts'
 import { DATABASE } from './postgres.ts'
 import * as apart from './reelgate.ts'
 
@@ -36,9 +36,9 @@ export async function startSharedReelgate(options: StartOptions = {}): Promise<R
   // A test that reads rows of PostgreSQL blocks its thread meanwhile, and with it this server's transactions.
   if ((options.database ?? DATABASE) !== 'sqlite') return apart.startSharedReelgate(options)
   const from = await apart.originOf(options)
-  const place = options.place ?? (await makePlace({ ...options, copyOf: from }))
-  await mkdir(place.dataDir, { recursive: true, mode: 0o700 })
-  const env = { ...apart.serverEnvironment(place, options.env) }
+  const location = options.location ?? (await makeLocation({ ...options, copyOf: from }))
+  await mkdir(location.dataDir, { recursive: true, mode: 0o700 })
+  const env = { ...apart.serverEnvironment(location, options.env) }
   let output = ''
   const log = new Writable({
     write(line, _encoding, written) {
@@ -58,7 +58,7 @@ export async function startSharedReelgate(options: StartOptions = {}): Promise<R
   let server = await start(env.PORT ?? '0')
   const { url, firstStart } = server
   const reelgate = {
-    ...apart.handlesOf(place, env, url, from?.owner.apiKey ?? firstStart?.account?.apiKey ?? ''),
+    ...apart.handlesOf(location, env, url, from?.owner.apiKey ?? firstStart?.account?.apiKey ?? ''),
     videoId: from?.videoId ?? '',
     output: () => output,
     async stop() {
@@ -70,7 +70,7 @@ export async function startSharedReelgate(options: StartOptions = {}): Promise<R
     },
     async remove() {
       await server.stop()
-      await place.remove()
+      await location.remove()
     },
   }
   await apart.setTitle(reelgate, options.title)

@@ -6,7 +6,7 @@ import { type DatabaseOptions, makeDatabase } from './postgres.ts'
 import { changeRows } from './rows.ts'
 
 /** Where an installation lies: a data folder, and a database where it is not in that folder. */
-export type Place = Installed & {
+export type Location = Installed & {
   /** What tells a server of it. */
   env: Record<string, string>
   remove(): Promise<void>
@@ -19,8 +19,8 @@ export type PlaceOptions = DatabaseOptions & {
   copyOf?: Installed
 }
 
-/** Makes a place for an installation, an empty one or a copy. Whoever asks for it removes it. */
-export async function makePlace({ within = tmpdir(), copyOf, ...options }: PlaceOptions = {}): Promise<Place> {
+/** Makes a location for an installation, empty or a copy. The caller removes it. */
+export async function makeLocation({ within = tmpdir(), copyOf, ...options }: PlaceOptions = {}): Promise<Location> {
   const folder = await mkdtemp(join(within, 'reelgate-'))
   const dataDir = join(folder, 'data')
   const masterKeyFile = `${dataDir}.key`
@@ -28,7 +28,7 @@ export async function makePlace({ within = tmpdir(), copyOf, ...options }: Place
   if (copyOf) {
     await cp(copyOf.dataDir, dataDir, { recursive: true, filter: (path) => !/\.(sock|reserve)$/.test(path) })
     await cp(copyOf.masterKeyFile, masterKeyFile)
-    // A test goes on in the copy: for the server it is the original.
+    // A test continues in the copy: for the server it is the original.
     changeRows({ dataDir, databaseUrl: url }, `delete from setting where name in ('database-file', 'lock-file')`)
   }
   return {

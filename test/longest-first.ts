@@ -44,9 +44,9 @@ export class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     const sorted = await super.sort(files)
     const rank = ({ project, moduleId }: TestSpecification) => {
-      const place = LONGEST.findIndex((name) => moduleId.endsWith(`/test/${name}.test.ts`))
+      const location = LONGEST.findIndex((name) => moduleId.endsWith(`/test/${name}.test.ts`))
       if (project.name === 'postgres') return -1 // together, as vitest has them: a worker serves one project
-      return place === -1 ? LONGEST.length : place
+      return location === -1 ? LONGEST.length : location
     }
     return sorted.sort((a, b) => rank(a) - rank(b))
   }

@@ -8,7 +8,7 @@ import { sendCommand } from '../src/control/socket.ts'
 import { createOwner, type Owner } from './client.ts'
 import { untilFinished } from './data-folder.ts'
 import { type Golden, getGolden } from './golden.ts'
-import { makePlace, type Place, type PlaceOptions } from './installation-folder.ts'
+import { type Location, makeLocation, type PlaceOptions } from './installation-folder.ts'
 import { createViewer, type Viewer } from './viewer.ts'
 
 const ROOT = join(import.meta.dirname, '..')
@@ -50,7 +50,7 @@ export type StartOptions = Omit<PlaceOptions, 'copyOf'> & {
   /** A stopped installation to go on from, with the same owner. */
   copyOf?: Golden | Reelgate
   /** Where an installation is already; the caller removes it. `copyOf` says whose it is. */
-  place?: Place
+  location?: Location
   /** A file that is a finished video of the owner's from the start, under this title: `videoId`. */
   video?: string
   title?: string
@@ -66,13 +66,13 @@ export async function startReelgate(options: StartOptions = {}): Promise<Reelgat
 /** For a file whose tests share one server: the caller stops it in `afterAll`. */
 export async function startSharedReelgate(options: StartOptions = {}): Promise<Reelgate & { remove(): Promise<void> }> {
   const from = await originOf(options)
-  const place = options.place ?? (await makePlace({ ...options, copyOf: from }))
-  const reelgate = await startIn(place, options, from)
+  const location = options.location ?? (await makeLocation({ ...options, copyOf: from }))
+  const reelgate = await startIn(location, options, from)
   await setTitle(reelgate, options.title)
   return Object.assign(reelgate, {
     async remove() {
       await reelgate.kill()
-      await place.remove()
+      await location.remove()
     },
   })
 }
@@ -104,14 +104,14 @@ export function goldenWith(video: string): Promise<Golden> {
   })
 }
 
-async function startIn(place: Place, options: StartOptions, from: Golden | Reelgate | undefined): Promise<Reelgate> {
-  const env = serverEnvironment(place, options.env)
+async function startIn(location: Location, options: StartOptions, from: Golden | Reelgate | undefined): Promise<Reelgate> {
+  const env = serverEnvironment(location, options.env)
   let run = await startProcess(env, options)
   const apiKey = from?.owner.apiKey ?? /API secret {2}(\w{64})/.exec(run.output())?.[1] ?? ''
   const { url } = run
 
   return {
-    ...handlesOf(place, env, url, apiKey),
+    ...handlesOf(location, env, url, apiKey),
     videoId: from?.videoId ?? '',
     output: () => run.output(),
     get pid() {
@@ -132,7 +132,7 @@ async function startIn(place: Place, options: StartOptions, from: Golden | Reelg
 }
 
 /** What a server under test finds in its environment. */
-export function serverEnvironment(place: Place, more: Record<string, string> = {}): Record<string, string> {
+export function serverEnvironment(location: Location, more: Record<string, string> = {}): Record<string, string> {
   // Suites ask more in a minute than an owner does; those of limits set their own. One suite wants the demo video. Where a machine has no
   // bubblewrap, all but the tests of the sandbox run without.
   const defaults = {
@@ -142,12 +142,12 @@ export function serverEnvironment(place: Place, more: Record<string, string> = {
     REELGATE_LOG_LEVEL: 'info',
     REELGATE_SANDBOX: 'weak',
   }
-  return { PATH: process.env.PATH ?? '', ...place.env, ...defaults, ...more }
+  return { PATH: process.env.PATH ?? '', ...location.env, ...defaults, ...more }
 }
 
 /** What owners, viewers and the command line do with a server, wherever it runs. */
 export function handlesOf(
-  { dataDir, masterKeyFile, databaseUrl, ...place }: Place,
+  { dataDir, masterKeyFile, databaseUrl, ...location }: Location,
   env: Record<string, string>,
   url: string,
   apiKey: string,
@@ -157,7 +157,7 @@ export function handlesOf(
     dataDir,
     masterKeyFile,
     databaseUrl,
-    env: place.env,
+    env: location.env,
     owner: createOwner(url, apiKey),
     newViewer: () => createViewer(url),
     async newOwner(name: string) {

@@ -40,7 +40,7 @@ async function answer({ url, sql, values, mayWrite }: Question): Promise<Answer>
   }
 }
 
-/** Whoever copies a database waits for its last connection to go, but not for long. */
+/** A copy of a database waits until its last connection is closed, but not for long. */
 const KEPT_MS = 200
 
 let kept: { client: pg.Client; name: string } | undefined
@@ -68,6 +68,6 @@ async function connectionTo(url: string, mayWrite: boolean): Promise<pg.Client> 
 
 /** `$1` for the first `?` outside of quotes, and so on. */
 function numbered(sql: string): string {
-  let place = 0
-  return sql.replaceAll(/'[^']*'|\?/g, (found) => (found === '?' ? `$${++place}` : found))
+  let location = 0
+  return sql.replaceAll(/'[^']*'|\?/g, (found) => (found === '?' ? `$${++location}` : found))
 }

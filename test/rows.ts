@@ -7,7 +7,7 @@ import type { Answer, Bound, Question } from './rows-thread.ts'
 /** Where an installation's rows are: in a database of this address, or in its folder. */
 export type Stored = { dataDir: string; databaseUrl?: string | undefined }
 
-/** Rows of an installation's database, read beside its server; names as SQL has them. `?` stands for a value on every database. */
+/** Rows of an installation's database, read while its server runs; names as SQL has them. `?` is a value on every database. */
 export function readRows<Row extends Record<string, unknown>>(
   { dataDir, databaseUrl }: Stored,
   sql: string,
@@ -32,7 +32,7 @@ export function listTablesWithoutClock(stored: Stored): string[] {
   return listTables(stored).filter((name) => name !== 'setting' && name !== 'storage_day')
 }
 
-/** Changes rows beside, or without, the server, by one statement, or several without values. @returns how many the last one changed */
+/** Changes rows with or without the server running, by one statement, or several without values. @returns how many the last one changed */
 export function changeRows({ dataDir, databaseUrl }: Stored, sql: string, ...values: Bound[]): number {
   if (databaseUrl) return askPostgres({ url: databaseUrl, sql, values, mayWrite: true }).changed
   return withSqlite(dataDir, {}, (database) => {

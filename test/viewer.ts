@@ -159,7 +159,7 @@ export function agreeProofKey(privateKey: KeyObject, serverKey: string): Buffer 
 
 export type Viewer = ReturnType<typeof createViewer>
 
-/** Asks from another address of this machine, such as 127.0.0.2: what a phone does that leaves the house. */
+/** Asks from another address of this machine, such as 127.0.0.2: what a phone does that leaves home. */
 export async function sendFrom(
   localAddress: string,
   url: string,
@@ -174,7 +174,7 @@ export async function sendFrom(
 }
 
 /** What a playback answer says: its status, and of a refusal the code and, where there is one, the reason. */
-export async function told(response: Response | Promise<Response>): Promise<(number | string)[]> {
+export async function answerOf(response: Response | Promise<Response>): Promise<(number | string)[]> {
   const answer = await response
   if (answer.ok) return [answer.status]
   const { code, why }: { code: string; why?: string } = JSON.parse(await answer.text())

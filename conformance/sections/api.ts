@@ -277,7 +277,7 @@ export const videos: Section = {
       at.removeVideo(id)
       expectAnswer(await at.api('GET', `/videos/${id}`), { status: 200, body: { id, title, status: 'PRE-Upload' } })
     }),
-    check('credentials: the video lists as PRE-Upload at once', async (at) => {
+    check('credentials: the video lists as PRE-Upload immediately', async (at) => {
       const { ids, search } = await newVideos(at, 1)
       const [id = ''] = ids
       const body = exactly({ count: 1, rows: inOrder({ id, status: 'PRE-Upload' }) })

@@ -3,7 +3,7 @@ import { type Expected, expectAnswer } from '../expect.ts'
 import type { Installation } from '../installation.ts'
 import { anyText, exactly, is, type Shape, sentence, without } from '../shape.ts'
 
-/** Of the right form, and nobody's. */
+/** Of the right form, without an owner. */
 const UNKNOWN_ID = '0123456789abcdef0123456789abcdef'
 const UNKNOWN_KEY = 'A'.repeat(64)
 

@@ -131,7 +131,7 @@ export const otpOptions: Section = {
         expectAnswer(await at.api('POST', `/videos/${await at.sharedEmptyVideo()}/otp`, { json }), { status: 200 })
       }
     }),
-    check('all options at once, in a multipart body', async (at) => {
+    check('all options together, in a multipart body', async (at) => {
       const parts = Object.entries({
         ttl: '60',
         annotate: JSON.stringify([WATERMARK]),

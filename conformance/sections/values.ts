@@ -62,8 +62,8 @@ export const values: Section = {
         async () => seen.push((await at.video(issued.videoId)).status),
         () => seen.at(-1) === 'ready',
       )
-      const places = seen.map((status) => IN_ORDER.indexOf(String(status)))
-      if (places.includes(-1) || places.some((place, index) => place < (places[index - 1] ?? 0)))
+      const locations = seen.map((status) => IN_ORDER.indexOf(String(status)))
+      if (locations.includes(-1) || locations.some((location, index) => location < (locations[index - 1] ?? 0)))
         throw new Deviation(`status: expected ${IN_ORDER.join(' → ')}, got ${[...new Set(seen)].join(' → ')}`)
     }),
     check('bytes that are no video end as "Not a media file", with a reason', async (at) => {

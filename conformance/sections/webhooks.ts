@@ -10,7 +10,7 @@ const nowInMs = is(
   (value) => Number.isInteger(value) && Math.abs(Number(value) - Date.now()) < 86_400_000,
 )
 
-async function newHook(at: Installation, path: string, event: string): Promise<{ uuid: string; secret: string }> {
+async function newWebhook(at: Installation, path: string, event: string): Promise<{ uuid: string; secret: string }> {
   const { url } = await at.publicHost()
   const answer = await at.api('POST', '/hooks', { json: { type: 'http', value: `${url}${path}`, event, status: 1 } })
   expectAnswer(answer, {
@@ -22,10 +22,10 @@ async function newHook(at: Installation, path: string, event: string): Promise<{
   return { uuid, secret }
 }
 
-/** Adds a hook, causes its event, and checks what it receives. @param trigger returns the video's id */
+/** Adds a webhook, causes its event, and checks what it receives. @param trigger returns the video's id */
 async function waitForEvent(at: Installation, event: string, trigger: () => Promise<string>) {
   const path = `/hook/${event.replace(':', '-')}`
-  const { secret, uuid } = await newHook(at, path, event)
+  const { secret, uuid } = await newWebhook(at, path, event)
   const id = await trigger()
   const outside = await at.publicHost()
   const received = await outside.next(path, ({ text }) => text.includes(id))
@@ -49,16 +49,16 @@ async function waitForEvent(at: Installation, event: string, trigger: () => Prom
   return body as { payload: { id: string; status: string } }
 }
 
-export const hooks: Section = {
+export const webhooks: Section = {
   section: 7,
-  title: 'Hooks',
+  title: 'Webhooks',
   checks: [
     check(
-      'hooks: added with their secret, listed without it, deleted: {"message":"Deleted"}',
+      'webhooks: added with their secret, listed without it, deleted: {"message":"Deleted"}',
       async (at) => {
-        const { uuid, secret } = await newHook(at, '/hook/listed', 'video:ready')
+        const { uuid, secret } = await newWebhook(at, '/hook/listed', 'video:ready')
         const list = await at.api('GET', '/hooks')
-        const listed = is('the new hook', (rows) => Array.isArray(rows) && rows.some((row) => row.uuid === uuid))
+        const listed = is('the new webhook', (rows) => Array.isArray(rows) && rows.some((row) => row.uuid === uuid))
         expectAnswer(list, { status: 200, body: exactly({ rows: listed }) })
         expectValue(list.text.includes(secret), false, 'the secret in the list')
         const deleted = { status: 200, body: exactly({ message: 'Deleted' }) }
@@ -67,7 +67,7 @@ export const hooks: Section = {
       },
       'listen',
     ),
-    check('hooks: an address inside, another scheme or an unknown event is 400', async (at) => {
+    check('webhooks: an address inside, another scheme or an unknown event is 400', async (at) => {
       for (const value of ['http://10.0.0.1/', 'http://[::1]/', 'ftp://example.org/', 'no address'])
         expectAnswer(
           await at.api('POST', '/hooks', { json: { type: 'http', value, event: 'video:ready', status: 1 } }),
@@ -117,7 +117,7 @@ export const hooks: Section = {
       'redirects are not followed',
       async (at) => {
         const outside = await at.publicHost()
-        await newHook(at, '/redirect/hook', 'video:deleted')
+        await newWebhook(at, '/redirect/hook', 'video:deleted')
         const before = outside.received('/video/after-redirect.mp4').filter(({ method }) => method === 'POST').length
         const { videoId } = await at.credentials()
         await at.api('DELETE', `/videos?videos=${videoId}`)
@@ -131,9 +131,9 @@ export const hooks: Section = {
       'listen',
     ),
     check(
-      'another account’s hooks are not seen',
+      'another account’s webhooks are not seen',
       async (at) => {
-        const { uuid } = await newHook(at, '/hook/mine', 'video:ready')
+        const { uuid } = await newWebhook(at, '/hook/mine', 'video:ready')
         expectAnswer(await at.api('DELETE', '/hooks', { key: at.otherKey, json: { uuid } }), refused(404))
         const others = is('without it', (rows) => Array.isArray(rows) && !rows.some((row) => row.uuid === uuid))
         expectAnswer(await at.api('GET', '/hooks', { key: at.otherKey }), { status: 200, body: exactly({ rows: others }) })

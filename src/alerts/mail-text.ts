@@ -49,7 +49,7 @@ const CAUSES: Readonly<Record<AlertCause, { subject: string; remedy: string }>> 
     remedy: 'The player never does. Stop the viewer if that is no accident: reelgate session stop ACCOUNT',
   },
   'many-places': {
-    subject: 'A viewer watches from many places',
+    subject: 'A viewer watches from many locations',
     remedy: 'The userId may be shared. Stop the viewer if it should not be: reelgate session stop ACCOUNT',
   },
   'otp-reused': {

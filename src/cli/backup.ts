@@ -247,7 +247,7 @@ function describeRestored(
   if (rows)
     return `Restored the rows of ${name}: ${videos} videos. To undo an upgrade, install the version before. Then start the server, and check the files: reelgate doctor --media.\n`
   return `Restored ${name} to ${dataDir}: ${videos} videos, ${files.count} files, each verified by the checksum of the backup.
-Start the server. Webhooks wait until you run reelgate hook resume, so that two installations do not call the same site.
+Start the server. Webhooks wait until you run reelgate webhook resume, so that two installations do not call the same site.
 `
 }
 

@@ -201,17 +201,17 @@ const WEBHOOK: Topic = {
     {
       usage: 'list <account>',
       description: 'list the webhooks of an account',
-      run: ({ argument: account, options }) => runAndPrint('hook list', { account }, options),
+      run: ({ argument: account, options }) => runAndPrint('webhook list', { account }, options),
     },
     {
       usage: 'test <webhookId>',
       description: 'send a test event to a webhook through the running server, and print what it answered',
-      run: ({ argument: webhookId, options }) => runOnServerAndPrint('hook test', { webhookId }, options),
+      run: ({ argument: webhookId, options }) => runOnServerAndPrint('webhook test', { webhookId }, options),
     },
     {
       usage: 'resume',
       description: 'let a restored copy of an installation send its webhooks: it is the live one from now on',
-      run: ({ options }) => runAndPrint('hook resume', {}, options),
+      run: ({ options }) => runAndPrint('webhook resume', {}, options),
     },
   ],
 }

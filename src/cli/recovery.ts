@@ -22,7 +22,7 @@ export async function restoreKey(options: JsonOption): Promise<void> {
   const config = readConfig()
   const { masterKeyFile } = config
   if (!hasKeyFile(config))
-    throw new Failure('invalid', `${config.masterKeyPlace} is set, so no key file is read. Unset it, then restore the file.`)
+    throw new Failure('invalid', `${config.masterKeyVariable} is set, so no key file is read. Unset it, then restore the file.`)
   if (config.databaseUrl === undefined && !existsSync(dataPaths(config.dataDir).database))
     throw new Failure('not-found', `There is no installation in ${config.dataDir}. Set REELGATE_DATA to its data folder.`)
   const masterKey = await runCommand(config, 'master key id', {})

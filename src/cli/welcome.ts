@@ -47,7 +47,7 @@ and keep it away from this machine; \`${PROGRAM_NAME} key restore\` restores the
     )
   } else if (!hasKeyFile(config)) {
     paragraphs.push(
-      `The master key is the one of ${config.masterKeyPlace}: without it no video opens. You store it yourself, so no recovery phrase is shown.`,
+      `The master key is the one of ${config.masterKeyVariable}: without it no video opens. You store it yourself, so no recovery phrase is shown.`,
     )
   }
   return paragraphs

@@ -4,12 +4,12 @@ import { invalid, type Variables } from './environment.ts'
 
 // What must never be logged, or leads to it.
 
-const MASTER_KEY_PLACES = ['REELGATE_MASTER_KEY', 'REELGATE_MASTER_KEY_FILE', 'REELGATE_MASTER_KEY_COMMAND'] as const
+const MASTER_KEY_VARIABLES = ['REELGATE_MASTER_KEY', 'REELGATE_MASTER_KEY_FILE', 'REELGATE_MASTER_KEY_COMMAND'] as const
 
 /** @throws Failure `invalid` */
 export function readSecrets(variables: Variables, dataDir: string) {
-  const [keyPlace, otherKeyPlace] = MASTER_KEY_PLACES.filter((name) => variables[name] !== undefined)
-  if (otherKeyPlace) throw new Failure('invalid', `${keyPlace} and ${otherKeyPlace} are both set: keep one of them.`)
+  const [keyVariable, otherKeyVariable] = MASTER_KEY_VARIABLES.filter((name) => variables[name] !== undefined)
+  if (otherKeyVariable) throw new Failure('invalid', `${keyVariable} and ${otherKeyVariable} are both set: keep one of them.`)
   const databaseUrl = variables.REELGATE_DATABASE_URL
   if (databaseUrl !== undefined && !isDatabaseUrl(databaseUrl)) throw invalid('REELGATE_DATABASE_URL')
   return {
@@ -22,7 +22,7 @@ export function readSecrets(variables: Variables, dataDir: string) {
     masterKeyCommand:
       variables.REELGATE_MASTER_KEY_COMMAND === undefined ? undefined : readCommand(variables.REELGATE_MASTER_KEY_COMMAND),
     /** The variable that says where the master key comes from. */
-    masterKeyPlace: keyPlace ?? 'REELGATE_MASTER_KEY_FILE',
+    masterKeyVariable: keyVariable ?? 'REELGATE_MASTER_KEY_FILE',
   }
 }
 

@@ -159,10 +159,10 @@ export const COMMANDS = {
       return events.map(({ id: _, ...event }) => event)
     },
   ),
-  'hook list': command(Type.Object({ account: Name }), async ({ accounts: { db } }: CommandDeps, { account }) =>
+  'webhook list': command(Type.Object({ account: Name }), async ({ accounts: { db } }: CommandDeps, { account }) =>
     (await listWebhooks({ db }, await findAccountId(db, account))).map(formatWebhook),
   ),
-  'hook resume': command(Type.Object({}), async ({ copy }: CommandDeps) => ({ resumed: await (await copy()).resume() })),
+  'webhook resume': command(Type.Object({}), async ({ copy }: CommandDeps) => ({ resumed: await (await copy()).resume() })),
   'ban list': command(Type.Object({}), ({ bans }: CommandDeps) => listBans(bans)),
   'ban lift': command(
     Type.Object({ subject: Type.String({ minLength: 1, maxLength: 100 }) }),

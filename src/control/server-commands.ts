@@ -94,7 +94,7 @@ export const SERVER_COMMANDS = {
     await deps.reencrypt(videoId, (tx, accountId) => recordAuditEvent(tx, { ...event, accountId }))
     return { videoId, started: true }
   }),
-  'hook test': command(Type.Object({ webhookId: Id }), (deps: ServerDeps, { webhookId }) =>
+  'webhook test': command(Type.Object({ webhookId: Id }), (deps: ServerDeps, { webhookId }) =>
     testWebhookOfAnyAccount(deps, webhookId),
   ),
   'viewer erase': command(

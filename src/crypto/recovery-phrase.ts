@@ -41,6 +41,6 @@ export function keyFromPhrase(phrase: string): MasterKey {
   }
 }
 
-function listed(places: readonly number[]): string {
-  return `${places.slice(0, -1).join(', ')} and ${places.at(-1)}`
+function listed(positions: readonly number[]): string {
+  return `${positions.slice(0, -1).join(', ')} and ${positions.at(-1)}`
 }

@@ -44,7 +44,7 @@ const OTP_TTL_S = 600
 const WAIT_FOR_UPLOAD_S = 24 * 3600
 const FAILED: readonly string[] = ['Not a media file', 'Encoding error'] satisfies VideoStatus[]
 /** As an owner would have the viewer's own name in the picture. */
-const MARKS: readonly Watermark[] = [
+const WATERMARKS: readonly Watermark[] = [
   { type: 'rtext', text: 'a viewer’s name', alpha: 0.55, color: '#ffffff', sizePx: 14, intervalMs: 6_000, skipMs: 0 },
 ]
 
@@ -116,7 +116,7 @@ async function issueDemoOtp(deps: DemoDeps): Promise<{ otp: string; videoId: str
     apiKeyId: await getOtpKey(deps, video.accountId),
     videoId: video.id,
     ttlS: OTP_TTL_S,
-    watermarks: MARKS,
+    watermarks: WATERMARKS,
   })
   return { otp, videoId: video.id }
 }

@@ -110,7 +110,7 @@ function newTimeline({ plan: { startS = 0 }, audioTrack: { byCount }, skippedSam
     // The last samples are held, since the next block may be mixed into them.
     let held = { from: 0, samples: new Float32Array() }
     const heldEnd = () => held.from + lengthOf(held.samples)
-    for await (const { at, samples } of findPlaces(blocks, toSample, byCount)) {
+    for await (const { at, samples } of findPositions(blocks, toSample, byCount)) {
       if (at >= endSample || at + lengthOf(samples) <= held.from) continue
       if (at > heldEnd()) {
         yield toBytes(held.samples)
@@ -135,7 +135,7 @@ type Placed = { at: number; samples: Float32Array }
  * Each block follows the one before, unless the times jump: then where two that agree say. At a change of the rate ffmpeg gives some
  * blocks wrong times, and it never lets one begin before another; and the packets within one of MPEG-TS it counts at the former rate.
  */
-async function* findPlaces(
+async function* findPositions(
   blocks: AsyncIterable<AudioBlock>,
   toSample: (timeS: number) => number,
   byCount = false,

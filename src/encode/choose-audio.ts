@@ -78,8 +78,8 @@ function listChoices(tracks: readonly Entries[], container: string): Entries[][]
   const microphones = findMicrophones(tracks, container)
   const others = tracks.filter((track) => !microphones.includes(track)).map((track) => [track])
   const choices = microphones.length > 0 ? [microphones, ...others] : others
-  const place = (choice: readonly Entries[]) => Math.min(...choice.map((track) => tracks.indexOf(track)))
-  return choices.sort((a, b) => Number(b.some(isDefault)) - Number(a.some(isDefault)) || place(a) - place(b))
+  const order = (choice: readonly Entries[]) => Math.min(...choice.map((track) => tracks.indexOf(track)))
+  return choices.sort((a, b) => Number(b.some(isDefault)) - Number(a.some(isDefault)) || order(a) - order(b))
 }
 
 /**

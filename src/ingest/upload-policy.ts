@@ -19,10 +19,7 @@ export type PolicyDeps = CatalogueDeps & {
 }
 
 /** The fields of the form, with the names that S3 clients use. */
-type UploadForm = Record<
-  'policy' | 'key' | 'x-amz-signature' | 'x-amz-algorithm' | 'x-amz-date' | 'x-amz-credential',
-  string
->
+type UploadForm = Record<'policy' | 'key' | 'x-amz-signature' | 'x-amz-algorithm' | 'x-amz-date' | 'x-amz-credential', string>
 
 /** A video whose upload is pending, and the form for it. */
 export type IssuedUpload = { videoId: string; form: UploadForm }

@@ -130,7 +130,7 @@ async function examineWebhooks(config: Config): Promise<Finding> {
   const failing = await (await locateDatabase(config)).peekRows<{ id: string }>('webhook', query)
   if (failing.length === 0) return ok('No webhook is failing.')
   const ids = nameSome(failing.map(({ id }) => id))
-  return warning(`Failing webhooks: ${ids}. See what one answers with reelgate hook test, while the server runs.`)
+  return warning(`Failing webhooks: ${ids}. See what one answers with reelgate webhook test, while the server runs.`)
 }
 
 /** An MP4 that is to be made again has no file, and extracted posters no time; both have one again, or a reason, when that has ended. */
@@ -202,7 +202,7 @@ async function examineMasterKey(config: Config): Promise<Finding> {
   if (state === 'being-rotated')
     return warning('A rotation is not finished. A start of the server continues it, as does reelgate key rotate-master.')
   if (state === 'has-unneeded')
-    return warning(`${config.masterKeyPlace} has an older key, too, and nothing needs it any more. Remove it there.`)
+    return warning(`${config.masterKeyVariable} has an older key, too, and nothing needs it any more. Remove it there.`)
   return ok('It exists and belongs to this installation.')
 }
 

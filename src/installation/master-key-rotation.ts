@@ -41,7 +41,7 @@ import { listWrappedByOthers, replaceWrapped, type WrappedRow } from './wrapped-
 // 5. The key file has the new key alone.
 
 type RotationDeps = Pick<Database, 'db' | 'slowQueryDb' | 'write' | 'truncateWal'> & {
-  config: Pick<Config, 'masterKeyFile' | 'masterKeyPlace'>
+  config: Pick<Config, 'masterKeyFile' | 'masterKeyVariable'>
   nowS: () => number
   /** Interrupts it; the next start resumes it. */
   signal?: AbortSignal
@@ -118,7 +118,7 @@ async function switchToNewKey(deps: RotationDeps, masterKey: MasterKey): Promise
     if (masterKey.older.length > 0) return // the start with both keys has rotated
     throw new Failure(
       'invalid',
-      `The master key is the one of ${config.masterKeyPlace}, so Reelgate cannot replace it. Put a new one (openssl rand -hex 32) before it there, separated by a comma or a line end, and restart the server.`,
+      `The master key is the one of ${config.masterKeyVariable}, so Reelgate cannot replace it. Put a new one (openssl rand -hex 32) before it there, separated by a comma or a line end, and restart the server.`,
     )
   }
   const next = parseMasterKey(randomBytes(32))
@@ -162,7 +162,7 @@ async function finish(deps: RotationDeps, masterKey: MasterKey): Promise<Rotated
   return {
     ...{ masterKeyId, rewrapped, unreadable: pass.unreadable },
     phrase: hasKeyFile(config) ? phraseFromKey(masterKey).join(' ') : null,
-    removeOldKeyFrom: hasKeyFile(config) ? null : config.masterKeyPlace,
+    removeOldKeyFrom: hasKeyFile(config) ? null : config.masterKeyVariable,
   }
 }
 
@@ -208,7 +208,7 @@ export async function resumeRotation(rotation: MasterKeyRotation, log: Logger, s
       if (!rotated) return
       const { phrase: _, ...facts } = rotated
       log.info(facts, 'master key: rotated')
-      if (facts.removeOldKeyFrom) log.warn({ place: facts.removeOldKeyFrom }, 'master key: an old key can be removed')
+      if (facts.removeOldKeyFrom) log.warn({ location: facts.removeOldKeyFrom }, 'master key: an old key can be removed')
       return
     } catch (error) {
       if (signal.aborted) return

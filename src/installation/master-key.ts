@@ -42,8 +42,8 @@ export function findMasterKey(config: Config): MasterKey | undefined {
 }
 
 /** Whether the key is in a file that this program writes. Elsewhere its owner stores it. */
-export function hasKeyFile(config: Pick<Config, 'masterKeyPlace'>): boolean {
-  return config.masterKeyPlace === 'REELGATE_MASTER_KEY_FILE'
+export function hasKeyFile(config: Pick<Config, 'masterKeyVariable'>): boolean {
+  return config.masterKeyVariable === 'REELGATE_MASTER_KEY_FILE'
 }
 
 /**
@@ -122,10 +122,10 @@ function foreignKey(): Failure {
 }
 
 function keyOfRotationMissing(config: Config): Failure {
-  const place = hasKeyFile(config) ? config.masterKeyFile : config.masterKeyPlace
+  const location = hasKeyFile(config) ? config.masterKeyFile : config.masterKeyVariable
   return new Failure(
     'unavailable',
-    `A rotation of the master key is not finished, so both keys are needed, and ${place} has only one. Put the new one first and the one before after it.`,
+    `A rotation of the master key is not finished, so both keys are needed, and ${location} has only one. Put the new one first and the one before after it.`,
   )
 }
 

@@ -63,7 +63,7 @@ const COPIES = 8
 
 /**
  * Restores a backup into an empty data folder, and an empty database where that is PostgreSQL. Every file is verified by its SHA-256.
- * A video whose file is lost is restored without it: a segment is encoded again from its source, and an MP4 made again. OTPs that were not redeemed and sessions of the backup do not play again, and webhooks are held until `hook resume`.
+ * A video whose file is lost is restored without it: a segment is encoded again from its source, and an MP4 made again. OTPs that were not redeemed and sessions of the backup do not play again, and webhooks are held until `webhook resume`.
  * @throws Failure with what to do; the same command continues
  */
 export async function restoreBackup(config: Config, options: RestoreOptions, listener: RestoreListener): Promise<RestoredBackup> {
@@ -132,7 +132,7 @@ function findKey(config: Config, { manifest }: Backup, phrase: string | undefine
   if (existing)
     throw new Failure(
       'conflict',
-      `This backup needs the master key ${manifest.masterKey.slice(0, 8)}…, and ${config.masterKeyPlace} has another one. Restore it from its own copy of the key, or name another key file with REELGATE_MASTER_KEY_FILE.`,
+      `This backup needs the master key ${manifest.masterKey.slice(0, 8)}…, and ${config.masterKeyVariable} has another one. Restore it from its own copy of the key, or name another key file with REELGATE_MASTER_KEY_FILE.`,
     )
   if (phrase === undefined)
     throw new Failure(

@@ -75,9 +75,9 @@ export function createSystem({ config, db, slowQueryDb, sandbox, databaseProblem
 }
 
 /** From the database alone: the place of the key may be a program that is slow to answer. */
-async function readMasterKeyState({ masterKeyPlace }: Config, db: Db) {
+async function readMasterKeyState({ masterKeyVariable }: Config, db: Db) {
   const [id = '', ...older] = await findMasterKeyIds(db)
-  return { place: masterKeyPlace, isBeingRotated: older.length > 0, rotatedAtS: await findMasterKeyRotation(db, id) }
+  return { place: masterKeyVariable, isBeingRotated: older.length > 0, rotatedAtS: await findMasterKeyRotation(db, id) }
 }
 
 function nameOf({ databaseUrl }: Config): 'SQLite' | 'PostgreSQL' {

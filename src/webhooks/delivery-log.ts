@@ -34,7 +34,7 @@ export async function replayDeliveries(deps: WebhookDeps, target: WebhookTarget,
   const atS = deps.nowS()
   await deps.write(async (tx) => {
     const { disabledReason } = await getWebhook({ db: tx }, accountId, webhookId)
-    if (disabledReason !== null) throw new Failure('conflict', 'This hook is disabled. Enable it with {"status":1} first.')
+    if (disabledReason !== null) throw new Failure('conflict', 'This webhook is disabled. Enable it with {"status":1} first.')
     const details = { deliveries: sequence ?? 'all that failed' }
     await recordAuditEvent(tx, { atS, accountId, by, kind: 'hook:replayed', subjects: [webhookId], details })
     if (sequence === undefined) await beginReplay(tx, webhookId)

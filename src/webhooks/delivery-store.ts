@@ -32,11 +32,11 @@ export async function findDueWebhook(
     .where('disabledReason', 'is', null)
     .where('nextAttemptAtS', '<=', nowS)
     .where('webhook.id', 'not in', claimedSubjects(db, 'webhook', nowS))
-    .$if(accountIds.length > 0, (hooks) => hooks.where('accountId', 'not in', accountIds))
-    .$if(onlyHealthy, (hooks) => hooks.where('consecutiveFailures', '=', 0))
-    .where((hook) =>
-      hook.exists(
-        hook
+    .$if(accountIds.length > 0, (webhooks) => webhooks.where('accountId', 'not in', accountIds))
+    .$if(onlyHealthy, (webhooks) => webhooks.where('consecutiveFailures', '=', 0))
+    .where((webhook) =>
+      webhook.exists(
+        webhook
           .selectFrom('delivery')
           .select('sequence')
           .whereRef('webhookId', '=', 'webhook.id')
@@ -64,10 +64,10 @@ export async function countOpenDeliveries(db: Db): Promise<number> {
 export async function listOldestRetries(db: Db): Promise<{ webhookId: string; accountId: string; dueAtS: number }[]> {
   const rows = await db
     .selectFrom('webhook')
-    .select((hook) => [
+    .select((webhook) => [
       'id as webhookId',
       'accountId',
-      hook
+      webhook
         .selectFrom('delivery')
         .select(({ fn }) => fn.min('dueAtS').as('dueAtS'))
         .whereRef('webhookId', '=', 'webhook.id')
@@ -155,13 +155,13 @@ export async function recordSuccess(tx: Db, webhookId: string, nowS: number): Pr
     .execute()
 }
 
-/** @returns the hook with this failure counted; undefined when it was deleted meanwhile */
+/** @returns the webhook with this failure counted; undefined when it was deleted meanwhile */
 export async function recordFailure(tx: Db, webhookId: string, nowS: number): Promise<WebhookRow | undefined> {
   return tx
     .updateTable('webhook')
-    .set((hook) => ({
-      consecutiveFailures: hook('consecutiveFailures', '+', 1),
-      failingSinceS: hook.fn.coalesce('failingSinceS', hook.val(nowS)),
+    .set((webhook) => ({
+      consecutiveFailures: webhook('consecutiveFailures', '+', 1),
+      failingSinceS: webhook.fn.coalesce('failingSinceS', webhook.val(nowS)),
     }))
     .where('id', '=', webhookId)
     .returningAll()
@@ -211,7 +211,7 @@ export async function countDeliveries(db: Db, webhookId: string): Promise<number
 
 const AS_NEW = { state: 'waiting', attempts: 0, dueAtS: 0, finishedAtS: null } as const
 
-/** Sends a delivery once more, from the beginning of its schedule. False: the hook has no such delivery. */
+/** Sends a delivery once more, from the beginning of its schedule. False: the webhook has no such delivery. */
 export async function replayDelivery(tx: Db, webhookId: string, sequence: number): Promise<boolean> {
   const row = await tx
     .selectFrom('delivery')
@@ -225,16 +225,16 @@ export async function replayDelivery(tx: Db, webhookId: string, sequence: number
   return true
 }
 
-/** Sends some of what failed once more, in its order, from where the hook's replay has come to. @returns how many */
+/** Sends some of what failed once more, in its order, from where the webhook's replay has come to. @returns how many */
 export async function replayFailedBatch(tx: Db, webhookId: string, limit: number): Promise<number> {
-  const hook = await tx.selectFrom('webhook').select('replayFromSequence').where('id', '=', webhookId).executeTakeFirst()
-  if (!hook || hook.replayFromSequence === null) return 0
+  const webhook = await tx.selectFrom('webhook').select('replayFromSequence').where('id', '=', webhookId).executeTakeFirst()
+  if (!webhook || webhook.replayFromSequence === null) return 0
   const failed = await tx
     .selectFrom('delivery')
     .select('sequence')
     .where('webhookId', '=', webhookId)
     .where('state', '=', sql.lit('failed')) // written out, for the index of these alone
-    .where('sequence', '>=', hook.replayFromSequence)
+    .where('sequence', '>=', webhook.replayFromSequence)
     .orderBy('sequence')
     .limit(limit)
     .execute()
@@ -245,13 +245,13 @@ export async function replayFailedBatch(tx: Db, webhookId: string, limit: number
   return sequences.length
 }
 
-/** Lists as failed some of what waits for a hook that is off. @returns how many; none while it is on */
+/** Lists as failed some of what waits for a webhook that is off. @returns how many; none while it is on */
 export async function failPendingBatch(tx: Db, webhookId: string, nowS: number, limit: number): Promise<number> {
-  const hook = await tx.selectFrom('webhook').select('disabledReason').where('id', '=', webhookId).executeTakeFirst()
-  if (!hook || hook.disabledReason === null) return 0
+  const webhook = await tx.selectFrom('webhook').select('disabledReason').where('id', '=', webhookId).executeTakeFirst()
+  if (!webhook || webhook.disabledReason === null) return 0
   const { numUpdatedRows } = await tx
     .updateTable('delivery')
-    .set({ state: 'failed', problem: hook.disabledReason, finishedAtS: nowS })
+    .set({ state: 'failed', problem: webhook.disabledReason, finishedAtS: nowS })
     .where('webhookId', '=', webhookId)
     .where('sequence', 'in', waitingFor(tx, webhookId).orderBy('dueAtS').limit(limit))
     .executeTakeFirst()
@@ -267,18 +267,18 @@ function waitingFor(db: Db, webhookId: string) {
     .where('state', '=', 'waiting')
 }
 
-/** Hooks that are off while something waits for them, or whose replay has not come to its end. */
+/** Webhooks that are off while something waits for them, or whose replay has not come to its end. */
 export async function listInterruptedBatches(db: Db): Promise<string[]> {
   const rows = await db
     .selectFrom('webhook')
     .select('id')
-    .where((hook) =>
-      hook.or([
-        hook('replayFromSequence', 'is not', null),
-        hook.and([
-          hook('disabledReason', 'is not', null),
-          hook.exists(
-            hook
+    .where((webhook) =>
+      webhook.or([
+        webhook('replayFromSequence', 'is not', null),
+        webhook.and([
+          webhook('disabledReason', 'is not', null),
+          webhook.exists(
+            webhook
               .selectFrom('delivery')
               .select('sequence')
               .whereRef('webhookId', '=', 'webhook.id')
@@ -293,7 +293,7 @@ export async function listInterruptedBatches(db: Db): Promise<string[]> {
   return rows.map(({ id }) => id)
 }
 
-/** Removes some of a hook's deliveries. @returns how many */
+/** Removes some of a webhook's deliveries. @returns how many */
 export async function removeDeliveries(tx: Db, webhookId: string, limit: number): Promise<number> {
   const { numDeletedRows } = await tx
     .deleteFrom('delivery')

@@ -9,9 +9,9 @@ export type SubscribedWebhook = Pick<WebhookRow, 'id' | 'lastSequence' | 'disabl
 export async function takeSequences(tx: Db, event: WebhookEvent, videoIds: readonly string[]): Promise<SubscribedWebhook[]> {
   return tx
     .updateTable('webhook')
-    .set((hook) => ({ lastSequence: hook('lastSequence', '+', videoIds.length) }))
+    .set((webhook) => ({ lastSequence: webhook('lastSequence', '+', videoIds.length) }))
     .where('accountId', 'in', (of) => of.selectFrom('video').select('accountId').where('id', 'in', videoIds))
-    .where((hook) => hook.or([hook('event', 'is', null), hook('event', '=', event)]))
+    .where((webhook) => webhook.or([webhook('event', 'is', null), webhook('event', '=', event)]))
     .returning(['id', 'lastSequence', 'disabledReason'])
     .execute()
 }
@@ -20,7 +20,7 @@ export async function takeSequences(tx: Db, event: WebhookEvent, videoIds: reado
 export async function takeSequence(tx: Db, event: WebhookEvent, accountId: string): Promise<SubscribedWebhook[]> {
   return tx
     .updateTable('webhook')
-    .set((hook) => ({ lastSequence: hook('lastSequence', '+', 1) }))
+    .set((webhook) => ({ lastSequence: webhook('lastSequence', '+', 1) }))
     .where('accountId', '=', accountId)
     .where('event', '=', event)
     .returning(['id', 'lastSequence', 'disabledReason'])

@@ -11,7 +11,7 @@ import { ensureDistinctTimes, fileIdentity, type IdentifyingFile } from '../stor
 /** The setting that a restore leaves. */
 export const RESTORED_COPY = 'restored-copy'
 
-const HOW_TO_RESUME = `If this one is the live site now, run: ${PROGRAM_NAME} hook resume`
+const HOW_TO_RESUME = `If this one is the live site now, run: ${PROGRAM_NAME} webhook resume`
 const WHY_PAUSED = {
   restored: `This installation was restored from a backup, so its webhooks wait: the live site’s are not called twice. ${HOW_TO_RESUME}`,
   copied: `This data folder is a copy of another one, so its webhooks wait: the live site’s are not called twice. A copy that was made while the server ran may lack rows or files: check it with ${PROGRAM_NAME} doctor --media, and make backups with ${PROGRAM_NAME} backup. ${HOW_TO_RESUME}`,

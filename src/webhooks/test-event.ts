@@ -33,6 +33,7 @@ export async function testWebhook(deps: TestDeps, { accountId, by, webhookId }: 
 /** The same for the operator, who may name a webhook of any account. */
 export async function testWebhookOfAnyAccount(deps: TestDeps, webhookId: string): Promise<TestResult> {
   const accountId = await findAccountOfWebhook(deps.db, webhookId)
-  if (accountId === undefined) throw new Failure('not-found', `There is no webhook ${webhookId}. See reelgate hook list ACCOUNT.`)
+  if (accountId === undefined)
+    throw new Failure('not-found', `There is no webhook ${webhookId}. See reelgate webhook list ACCOUNT.`)
   return testWebhook(deps, { accountId, by: 'command-line', webhookId })
 }

@@ -2,20 +2,20 @@ import type { Insertable } from 'kysely'
 import type { Db } from '../db/database.ts'
 import type { Tables, WebhookRow } from '../db/tables.ts'
 
-type NewHook = Pick<
+type NewWebhook = Pick<
   Insertable<Tables['webhook']>,
   'id' | 'accountId' | 'url' | 'event' | 'wrappedSecret' | 'createdAtS' | 'disabledReason'
 >
 
 /** False: the account has as many as it may. */
-export async function insertWebhook(tx: Db, hook: NewHook, most: number): Promise<boolean> {
+export async function insertWebhook(tx: Db, webhook: NewWebhook, most: number): Promise<boolean> {
   const { count } = await tx
     .selectFrom('webhook')
     .select(({ fn }) => fn.countAll<number>().as('count'))
-    .where('accountId', '=', hook.accountId)
+    .where('accountId', '=', webhook.accountId)
     .executeTakeFirstOrThrow()
   if (Number(count) >= most) return false
-  await tx.insertInto('webhook').values(hook).execute()
+  await tx.insertInto('webhook').values(webhook).execute()
   return true
 }
 
@@ -42,7 +42,7 @@ export async function findAccountOfWebhook(db: Db, webhookId: string): Promise<s
   return row?.accountId
 }
 
-/** The old secret stays valid for a while in addition to the new one. False when the account has no such hook. */
+/** The old secret stays valid for a while in addition to the new one. False when the account has no such webhook. */
 export async function replaceSecret(
   tx: Db,
   accountId: string,
@@ -51,8 +51,8 @@ export async function replaceSecret(
 ): Promise<boolean> {
   const { numUpdatedRows } = await tx
     .updateTable('webhook')
-    .set((hook) => ({
-      previousWrappedSecret: hook.ref('wrappedSecret'),
+    .set((webhook) => ({
+      previousWrappedSecret: webhook.ref('wrappedSecret'),
       previousSecretExpiresAtS: secret.previousEndsAtS,
       wrappedSecret: secret.wrapped,
     }))
@@ -62,7 +62,7 @@ export async function replaceSecret(
   return numUpdatedRows > 0n
 }
 
-/** Switches a hook on; its failures are forgotten. */
+/** Switches a webhook on; its failures are forgotten. */
 export async function enableWebhook(tx: Db, webhookId: string): Promise<void> {
   await tx
     .updateTable('webhook')
@@ -71,7 +71,7 @@ export async function enableWebhook(tx: Db, webhookId: string): Promise<void> {
     .execute()
 }
 
-/** Switches a hook off, if it is on. Nothing is sent to it from then on; `failWaiting` lists what waits for it as failed. */
+/** Switches a webhook off, if it is on. Nothing is sent to it from then on; `failWaiting` lists what waits for it as failed. */
 export async function disableWebhook(tx: Db, webhookId: string, reason: string): Promise<void> {
   await tx
     .updateTable('webhook')

@@ -64,7 +64,7 @@ export async function createWebhook(
   const created = { ...row, failingSinceS: null, secret }
   await deps.write(async (tx) => {
     if (!(await insertWebhook(tx, { ...row, wrappedSecret: wrapSecret(deps.masterKey, id, secret) }, MAX_WEBHOOKS)))
-      throw new Failure('conflict', `An account may have at most ${MAX_WEBHOOKS} hooks. Delete one first.`)
+      throw new Failure('conflict', `An account may have at most ${MAX_WEBHOOKS} webhooks. Delete one first.`)
     await recordWebhookEvent(deps, tx, { accountId, by, webhookId: id }, 'hook:created')
     await alsoInTransaction?.(tx, created)
   })
@@ -154,5 +154,5 @@ export async function getWebhook({ db }: Pick<WebhookDeps, 'db'>, accountId: str
 }
 
 function webhookNotFound(): Failure {
-  return new Failure('not-found', 'Hook not found')
+  return new Failure('not-found', 'Webhook not found')
 }

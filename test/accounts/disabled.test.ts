@@ -9,7 +9,7 @@ import { sendRaw } from '../raw-http.ts'
 import { type Reelgate, startSharedReelgate } from '../reelgate.ts'
 import { readRows } from '../rows.ts'
 import { makeVideo } from '../videos.ts'
-import { told, type Viewer } from '../viewer.ts'
+import { answerOf, type Viewer } from '../viewer.ts'
 
 let reelgate: Reelgate & { remove(): Promise<void> }
 beforeAll(async () => {
@@ -48,7 +48,7 @@ describe('K16: an account that is disabled', () => {
     expect((await viewer.key(0)).status).toBe(200)
   })
 
-  test('O07: is refused at both interfaces immediately; its OTPs open nothing; its viewers get no key, and are told why, also after a restart', async () => {
+  test('O07: is refused at both interfaces immediately; its OTPs open nothing; its viewers get no key, and see why, also after a restart', async () => {
     const otp = await owner.issueOtp(videoId)
     await command('account disable', { account: accountId })
 
@@ -58,18 +58,18 @@ describe('K16: an account that is disabled', () => {
     expect([earlier.status, JSON.parse(earlier.text)]).toEqual([403, { error: expect.stringContaining('disabled') }])
 
     const ended = [403, 'session-ended', 'account-disabled']
-    expect(await told(await viewer.key(0))).toEqual(ended)
-    expect(await told(await viewer.call('playlist', 'main'))).toEqual(ended)
+    expect(await answerOf(await viewer.key(0))).toEqual(ended)
+    expect(await answerOf(await viewer.call('playlist', 'main'))).toEqual(ended)
     expect(await reelgate.newViewer().redeem(otp)).toMatchObject({ status: 403, body: { code: 'otp-unknown' } })
     await reelgate.kill()
     await reelgate.restart()
     await viewer.openPage()
-    expect(await told(await viewer.key(0))).toEqual(ended)
+    expect(await answerOf(await viewer.key(0))).toEqual(ended)
 
     await command('account enable', { account: accountId })
     expect((await owner.list()).count).toBe(1)
     expect((await reelgate.newViewer().redeem(otp)).playing).toBe(true)
-    expect(await told(await viewer.key(0))).toEqual(ended)
+    expect(await answerOf(await viewer.key(0))).toEqual(ended)
   })
 
   test('takes nothing from others: their viewers watch on', async () => {

@@ -77,7 +77,7 @@ test('K09: a key ends at its second, though nothing is written and its holder is
 test.each([
   { end: 'expires', revoked: false },
   { end: 'is revoked', revoked: true },
-])('O07: an OTP that nobody has spent dies with its key when that $end; sessions play on', async ({ revoked }) => {
+])('O07: an unspent OTP dies with its key when that $end; sessions play on', async ({ revoked }) => {
   const { deps, newKey, newOtp, redeemBy, ask, passS } = await open()
   const key = await newKey(HOUR_S / 2)
   const [spent, kept] = [await newOtp(DAY_S, { apiKeyId: key.keyId }), await newOtp(DAY_S, { apiKeyId: key.keyId })]

@@ -56,7 +56,7 @@ function callV2(owner: Owner, path: string, fields: Record<string, string> = {})
 }
 
 /** An answer without what differs at every call. */
-async function told(response: Response) {
+async function answerOf(response: Response) {
   const text = (await response.text()).replace(/"requestId":"[^"]*"/, '"requestId":"-"')
   const headers = [...response.headers].filter(([name]) => !['date', 'connection', 'keep-alive'].includes(name))
   return { status: response.status, text, headers }
@@ -78,8 +78,8 @@ async function stateOf(installed: Reelgate) {
 describe('K07: another account’s video is to its caller as one that does not exist, and stays as it is', () => {
   test.each(Object.entries(OPERATIONS))('%s', async (_, operation) => {
     const before = await stateOf(reelgate)
-    const other = await told(await operation(ann, bensVideo))
-    const none = await told(await operation(ann, NO_SUCH))
+    const other = await answerOf(await operation(ann, bensVideo))
+    const none = await answerOf(await operation(ann, NO_SUCH))
     expect(other).toEqual(none)
     expect(await stateOf(reelgate)).toEqual(before)
   })
@@ -90,9 +90,9 @@ describe('K07: another account’s video is to its caller as one that does not e
     const { id } = (await made.json()) as { id: string }
     const before = await stateOf(reelgate)
     for (const operation of Object.values(FOLDER_OPERATIONS)) {
-      const other = await told(await operation(ann, id, videoId))
+      const other = await answerOf(await operation(ann, id, videoId))
       expect(other).toMatchObject({ status: 404, text: expect.stringContaining('"Folder not found"') })
-      expect(other).toEqual(await told(await operation(ann, NO_SUCH, videoId)))
+      expect(other).toEqual(await answerOf(await operation(ann, NO_SUCH, videoId)))
     }
     const found = await ann.call('POST', '/api/videos/folders/search', { body: { name: 'Ben' } })
     expect(await found.json()).toEqual({ folders: [] })

@@ -34,11 +34,11 @@ function formsOf(secret: Buffer): Buffer[] {
 }
 
 /** Where any form of any of the secrets lies: the name of the secret with the place. */
-function findSecrets(places: ReadonlyMap<string, Buffer>, secrets: Readonly<Record<string, Buffer>>): string[] {
+function findSecrets(locations: ReadonlyMap<string, Buffer>, secrets: Readonly<Record<string, Buffer>>): string[] {
   return Object.entries(secrets).flatMap(([name, secret]) =>
-    [...places]
+    [...locations]
       .filter(([, bytes]) => formsOf(secret).some((form) => bytes.includes(form)))
-      .map(([place]) => `${name} in ${place}`),
+      .map(([location]) => `${name} in ${location}`),
   )
 }
 
@@ -115,7 +115,7 @@ test('L01: of all secrets of a day none is in the log, the folder, a process’s
   for (const [window, proof] of proofs.entries())
     keys.push(Buffer.from(await (await viewer.send('GET', `/play/${session}/key/${window}`, proof)).arrayBuffer()))
 
-  // Everything that is refused, with a true secret in each place where somebody may put one.
+  // Everything that is refused, with a true secret in each place where a client may put one.
   const { apiKey } = owner
   const stranger = reelgate.newViewer()
   const signature = upload.clientPayload['x-amz-signature'] ?? ''
@@ -163,7 +163,7 @@ test('L01: of all secrets of a day none is in the log, the folder, a process’s
   for (const secret of Object.values(secrets)) expect(secret.length).toBeGreaterThanOrEqual(16)
 
   const started = await readRecordedArguments()
-  // docs/security.md admits two: ffmpeg is told the key of the one source it reads, and the database names its sessions.
+  // docs/security.md admits two: ffmpeg gets the key of the one source it reads, and the database names its sessions.
   expect(findSecrets(started, { 'the source’s key': source })).not.toEqual([])
   expect(findSecrets(started, { ...secrets, ...sessionIds })).toEqual([])
 
@@ -175,7 +175,7 @@ test('L01: of all secrets of a day none is in the log, the folder, a process’s
     await stop()
     expect(findSecrets(log(), { ...secrets, ...sessionIds, 'the source’s key': source })).toEqual([])
     const found = findSecrets(await readAtRest(reelgate), { ...secrets, ...sessionIds, 'the source’s key': source })
-    expect(found.filter((place) => !/^a session’s id in reelgate\.db(-wal|\/.*)?$/.test(place))).toEqual([])
+    expect(found.filter((location) => !/^a session’s id in reelgate\.db(-wal|\/.*)?$/.test(location))).toEqual([])
   }
   await reelgate.restart()
 })

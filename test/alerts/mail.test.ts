@@ -7,7 +7,7 @@ import { checkMailServer } from '../../src/alerts/smtp.ts'
 import { readConfig } from '../../src/config/config.ts'
 import { makeCertificate } from '../certificate.ts'
 import { startReelgate as startInProcess } from '../in-process.ts'
-import { makePlace } from '../installation-folder.ts'
+import { makeLocation } from '../installation-folder.ts'
 import { runCli, startReelgate } from '../reelgate.ts'
 import { changeRows, readRows } from '../rows.ts'
 import { LOGIN, type MailServer, PASSWORD, startMailServer, USER } from './mail-server.ts'
@@ -132,16 +132,16 @@ test('a wrong setting is named, with what to do', async () => {
   await wrong(`smtps://127.0.0.1:${plain.port}`, /does not speak SMTP\. Check host and port, smtp:\/\/ or smtps:\/\//)
   await wrong(`smtp://127.0.0.1:${encrypted.port}?tls=required`, /the certificate of .* is not accepted.*NODE_EXTRA_CA_CERTS/)
   await wrong(`smtp://ann:secret@127.0.0.1:${login.port}`, /does not accept the user name or the password.*535 Wrong: …\)$/)
-  const place = await makePlace({ database: 'sqlite' })
-  onTestFinished(() => place.remove())
-  await runCli(['account', 'create', 'school'], place.env)
-  expect(await runCli(['alert', 'test'], { ...place.env, ...settings(strict) })).toMatchObject({
+  const location = await makeLocation({ database: 'sqlite' })
+  onTestFinished(() => location.remove())
+  await runCli(['account', 'create', 'school'], location.env)
+  expect(await runCli(['alert', 'test'], { ...location.env, ...settings(strict) })).toMatchObject({
     code: 1,
     stderr: expect.stringMatching(
       /does not accept a mail from .* Check REELGATE_ALERT_FROM and the recipients, such as REELGATE_ALERT_TO/,
     ),
   })
-  expect(await runCli(['alert', 'test'], place.env)).toMatchObject({
+  expect(await runCli(['alert', 'test'], location.env)).toMatchObject({
     code: 1,
     stderr: expect.stringMatching(/^Set REELGATE_SMTP_URL and REELGATE_ALERT_TO/),
   })

@@ -7,7 +7,7 @@ import { openOwnDatabase } from '../db/database.ts'
 import { type Reelgate, startReelgate } from '../in-process.ts'
 import { changeRows } from '../rows.ts'
 import { makeVideo } from '../videos.ts'
-import { hooksOf, type Receivers, startReceivers } from '../webhooks/receiver.ts'
+import { type Receivers, startReceivers, webhooksOf } from '../webhooks/receiver.ts'
 
 let receivers: Receivers
 beforeAll(async () => {
@@ -36,8 +36,8 @@ test('a backup that is old and a key that is about to end are alerts of a start,
   const env = { REELGATE_OUTBOUND_ALLOW: receivers.host }
   const reelgate = await startReelgate({ video: await makeVideo(), env })
   const receiver = receivers.newReceiver()
-  const hooks = hooksOf(reelgate.owner)
-  const { uuid } = await hooks.create(receiver.url, 'alert')
+  const webhooks = webhooksOf(reelgate.owner)
+  const { uuid } = await webhooks.create(receiver.url, 'alert')
   const nowS = Math.floor(Date.now() / 1000)
   await reelgate.stop()
   changeRows(reelgate, 'update api_key set expires_at_s = ?', Math.floor(nowS + 5.5 * DAY_S))
@@ -60,7 +60,7 @@ test('a backup that is old and a key that is about to end are alerts of a start,
   // A stop during a delivery sends it once more, under the same id.
   const received = () => new Map(receiver.received.map(({ headers, event }) => [headers['webhook-id'], event.payload.cause]))
   await expect.poll(() => others([...received().values()])).toEqual(['api-key-ends', 'backup-old'])
-  const { rows } = await hooks.deliveries(uuid)
+  const { rows } = await webhooks.deliveries(uuid)
   expect(others(rows.map(({ body }) => JSON.parse(body).payload.cause))).toEqual(['api-key-ends', 'backup-old'])
 })
 
@@ -92,7 +92,7 @@ test('F-66: imports that fail are one alert of the day with their number, which 
 test('a webhook that says 410 is switched off, which is an alert', async () => {
   const reelgate = await startReelgate({ video: await makeVideo(), env: { REELGATE_OUTBOUND_ALLOW: receivers.host } })
   const gone = receivers.newReceiver((response) => response.writeHead(410).end())
-  const { uuid } = await hooksOf(reelgate.owner).create(gone.url, 'video:deleted')
+  const { uuid } = await webhooksOf(reelgate.owner).create(gone.url, 'video:deleted')
   await reelgate.owner.call('DELETE', `/api/videos?videos=${reelgate.videoId}`)
   await expect.poll(() => list(reelgate)).toMatchObject([{ cause: 'webhook-disabled', numbers: { webhook: uuid } }])
 })
@@ -159,16 +159,16 @@ test('an account that has used nine tenths of its storage is an alert of that ac
 test('W17: a retry that has been due for more than an hour is an alert of its account, once a day; not while webhooks are held', async () => {
   const { db, write } = await openOwnDatabase()
   const nowS = 1_000_000
-  const hooks = [
+  const webhooks = [
     { id: 'late', dueAtS: nowS - 3601 },
     { id: 'in time', dueAtS: nowS - 3600 },
     { id: 'new events alone', dueAtS: 0 },
   ]
   await write(async (tx) => {
     await tx.insertInto('account').values({ id: 'a', name: 'a', createdAtS: 4, mayUpload: 1, mayImport: 1 }).execute()
-    for (const { id, dueAtS } of hooks) {
-      const hook = { id, accountId: 'a', url: 'https://www.example.org', wrappedSecret: Buffer.alloc(1), createdAtS: 4 }
-      await tx.insertInto('webhook').values(hook).execute()
+    for (const { id, dueAtS } of webhooks) {
+      const webhook = { id, accountId: 'a', url: 'https://www.example.org', wrappedSecret: Buffer.alloc(1), createdAtS: 4 }
+      await tx.insertInto('webhook').values(webhook).execute()
       const delivery = {
         webhookId: id,
         sequence: 1,

@@ -78,7 +78,7 @@ describe('M28: captions', () => {
     ],
     ['a caption without text, and nothing else', '1\n00:00:01,000 --> 00:00:02,000\n', /^Line 2 .*text is expected/],
     ['too many tags', `1\n00:01 --> 00:02\n${'<b>'.repeat(200_000)}`, /at most/],
-  ])('that are %s are refused, and told where', (_, given, wanted) => expect(() => safe(given)).toThrow(wanted))
+  ])('that are %s are refused, with the line', (_, given, wanted) => expect(() => safe(given)).toThrow(wanted))
 })
 
 describe('F01: a poster', () => {

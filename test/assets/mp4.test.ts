@@ -146,7 +146,7 @@ type Player = {
   readonly duration: number
   readonly videoWidth: number
   readonly error: unknown
-  addEventListener(event: string, heard: () => void, options: { once: true }): void
+  addEventListener(event: string, audible: () => void, options: { once: true }): void
   pause(): void
   play(): Promise<void>
 }
@@ -223,10 +223,10 @@ sampled('a silent video, and one of sound alone, have theirs', async () => {
   const reelgate = await startReelgate()
   const { owner } = reelgate
   const silent = await owner.readyVideo(await makeVideo({ seconds: 9, audioTrack: false }), 'Silent')
-  const heard = await owner.readyVideo(tone, 'Heard')
+  const audible = await owner.readyVideo(tone, 'Audible')
   for (const [id, codec] of [
     [silent, 'h264'],
-    [heard, 'aac'],
+    [audible, 'aac'],
   ] as const) {
     await untilFinished(reelgate, id)
     await ask(owner, id)
@@ -252,9 +252,9 @@ test('P05: its files on disk show nothing, while it is made and afterwards', asy
   const clear = await bytesOf(await fetch(await addressOf(owner, videoId, made)))
   expect([stored.length, (stored[0]?.length ?? 0) > clear.length]).toEqual([1, true])
   // Its boxes, and what lies here and there in it; four letters alone are in any long enough secret.
-  const places = ['ftyp', 'moov', 'avcC', 'mp4a', 'moof', 'mdat'].map((box) => clear.indexOf(box))
-  for (let at = 0; at + 16 <= clear.length; at += 9973) places.push(at)
-  for (const at of places) {
+  const locations = ['ftyp', 'moov', 'avcC', 'mp4a', 'moof', 'mdat'].map((box) => clear.indexOf(box))
+  for (let at = 0; at + 16 <= clear.length; at += 9973) locations.push(at)
+  for (const at of locations) {
     expect(at).toBeGreaterThanOrEqual(0)
     for (const bytes of [...unfinished, ...stored]) expect(bytes.includes(clear.subarray(at, at + 16))).toBe(false)
   }
@@ -276,7 +276,7 @@ test('it is rejected before every rendition is finished, for other accounts, and
 })
 
 /**
- * Holds up whoever reads a segment of the video: its file becomes a pipe. `feed` lets the reader go on, if there is one yet or soon;
+ * Delays each reader of a segment of the video: its file becomes a pipe. `feed` lets the reader continue, if there is one yet or soon;
  * `restore` brings the file back.
  */
 async function holdUp(reelgate: Reelgate, videoId: string) {
@@ -285,7 +285,7 @@ async function holdUp(reelgate: Reelgate, videoId: string) {
   const aside = `${path}.aside`
   await rename(path, aside)
   await run('mkfifo', [path])
-  // A process of its own, which can be ended: who writes into a pipe that nobody reads waits for ever.
+  // A process of its own, which can be ended: a writer into a pipe without a reader waits for ever.
   const feed = () => run('sh', ['-c', 'cat "$0" > "$1"', aside, path], { timeout: 5_000 }).catch(() => undefined)
   return { feed, restore: () => rename(aside, path) }
 }

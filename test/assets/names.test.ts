@@ -77,7 +77,7 @@ test.each([
   ['full-width quotes', '＂; filename=evil.exe; x=＂.mp4'],
   ['full-width backslashes', 'a＼＂b＼.mp4'],
   ['small ones', '﹨﹨a.mp4'],
-  ['everything at once', '\\"%;＂＼％；\r\n.mp4'],
+  ['everything together', '\\"%;＂＼％；\r\n.mp4'],
 ])('X16: a file name with %s stays within its own quotes', (_, name) => {
   expect(contentDisposition(name)).toMatch(/^attachment; filename="[^"\\%;\r\n]+"; filename\*=UTF-8''[\w.~!#$&+^`|%-]+$/)
 })

@@ -8,7 +8,7 @@ import { readRows } from '../rows.ts'
 import { makeVideo } from '../videos.ts'
 import { addFile, type FileBody, listFiles, makeImage, SRT } from './sample-files.ts'
 
-// Files that their owner deletes while somebody is sent them. Limits are on: what happens here may not count against a viewer.
+// Files that their owner deletes while they are sent. Limits are on: what happens here may not count against a viewer.
 
 let reelgate: Reelgate & { remove(): Promise<void> }
 let videoId: string
@@ -22,10 +22,10 @@ beforeAll(async () => {
 afterAll(() => reelgate.remove())
 
 /** Whether the server has this file open. */
-async function isReading(place: string): Promise<boolean> {
+async function isReading(location: string): Promise<boolean> {
   const folder = `/proc/${reelgate.pid}/fd`
   const paths = await Promise.all((await readdir(folder)).map((fd) => readlink(join(folder, fd)).catch(() => '')))
-  return paths.includes(place)
+  return paths.includes(location)
 }
 
 /** Asks for a file of the video, deletes it while it is being read, and lets the reading go on. */
@@ -34,12 +34,12 @@ async function deletedWhileRead(type: 'poster' | 'caption', ask: (file: FileBody
   const file = (await listFiles(owner, videoId)).find((listed) => listed.type === type && listed.enabled === 1)
   if (!file) throw new Error(`no ${type}`)
   const [row] = readRows<{ blob: string }>(reelgate, 'select blob from file where id = ?', file.id)
-  const place = join(dataDir, type === 'poster' ? 'posters' : 'files', row?.blob ?? '')
-  await rm(place)
-  await promisify(execFile)('mkfifo', [place])
-  const held = await open(place, 'r+') // a reader of the pipe waits for as long as somebody may write
+  const location = join(dataDir, type === 'poster' ? 'posters' : 'files', row?.blob ?? '')
+  await rm(location)
+  await promisify(execFile)('mkfifo', [location])
+  const held = await open(location, 'r+') // a reader of the pipe waits as long as there is a writer
   const asked = ask(file)
-  await expect.poll(() => isReading(place)).toBe(true)
+  await expect.poll(() => isReading(location)).toBe(true)
   expect((await owner.call('DELETE', `/api/videos/${videoId}/files/${file.id}`)).status).toBe(200)
   await held.close()
   return asked

@@ -61,8 +61,8 @@ test('L06: management is in the audit record when its answer comes, and stays th
   await reelgate.kill()
   expect(acts()).toEqual(before)
   const { stdout } = await reelgate.cli('audit', '--account', 'Una', '--json')
-  const told: { kind: string; accountId: string }[] = JSON.parse(stdout)
-  expect(told.map(({ kind }) => kind)).toEqual([
+  const listed: { kind: string; accountId: string }[] = JSON.parse(stdout)
+  expect(listed.map(({ kind }) => kind)).toEqual([
     'account:disabled',
     'account:changed',
     'ban:lifted',

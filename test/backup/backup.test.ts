@@ -13,7 +13,7 @@ import { makeBackup } from '../../src/installation/make-backup.ts'
 import { restoreBackup } from '../../src/installation/restore.ts'
 import { getMasterKey, listFiles, untilFinished } from '../data-folder.ts'
 import { type Reelgate, startReelgate } from '../in-process.ts'
-import { makePlace, type Place, type PlaceOptions } from '../installation-folder.ts'
+import { type Location, makeLocation, type PlaceOptions } from '../installation-folder.ts'
 import type { DatabaseKind } from '../postgres.ts'
 import { runCli, startReelgate as startProcess, startSharedReelgate } from '../reelgate.ts'
 import { changeRows, readRows } from '../rows.ts'
@@ -74,7 +74,7 @@ test('a folder keeps as many backups as it is asked to, and no file that none of
   const { name } = await backUp(reelgate, folder)
   await reelgate.owner.call('DELETE', `/api/videos?videos=${reelgate.videoId}`)
   const second = await backUp(reelgate, folder)
-  await restoreTo(await newPlace(reelgate), folder, name)
+  await restoreTo(await newLocation(reelgate), folder, name)
   expect(second.videos).toBe(0)
   await removeOldBackups(folder, 1)
   expect((await readdir(folder)).sort()).toEqual([second.name, 'lock.db', 'media'])
@@ -136,9 +136,9 @@ test('a stream is a tar archive of a backup: unpacked, it is restored; in the da
     { env: { PATH: process.env.PATH, ...running.env } },
   )
   expect(readdirSync(running.dataDir)).not.toContain('backup-stream')
-  const place = await newPlace(running)
-  expect(await runCli(['restore', folder], place.env)).toMatchObject({ code: 0, stdout: expect.stringMatching(/^Restored /) })
-  expect(await listWhole(await startReelgate({ place, copyOf: running }))).toEqual(await listWhole(running))
+  const location = await newLocation(running)
+  expect(await runCli(['restore', folder], location.env)).toMatchObject({ code: 0, stdout: expect.stringMatching(/^Restored /) })
+  expect(await listWhole(await startReelgate({ location, copyOf: running }))).toEqual(await listWhole(running))
 })
 
 test('the master key is in no file of a backup, and without it, or with another one, nothing is restored', async () => {
@@ -148,31 +148,31 @@ test('the master key is in no file of a backup, and without it, or with another 
   const names = readdirSync(folder, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile())
   for (const { parentPath, name } of names) expect((await readFile(join(parentPath, name))).includes(key)).toBe(false)
 
-  const place = await newPlace(running)
-  await rm(place.masterKeyFile)
-  await expect(restoreTo(place, folder)).rejects.toThrow(
+  const location = await newLocation(running)
+  await rm(location.masterKeyFile)
+  await expect(restoreTo(location, folder)).rejects.toThrow(
     /needs its master key, which is never in a backup\. Put the key file at .*, or give its recovery phrase/,
   )
-  await writeFile(place.masterKeyFile, `${'ab'.repeat(32)}\n`, { mode: 0o600 })
-  await expect(restoreTo(place, folder)).rejects.toThrow(/needs the master key \w{8}…, and \S+ has another one/)
-  await rm(place.masterKeyFile)
-  expect(existsSync(place.dataDir)).toBe(false)
+  await writeFile(location.masterKeyFile, `${'ab'.repeat(32)}\n`, { mode: 0o600 })
+  await expect(restoreTo(location, folder)).rejects.toThrow(/needs the master key \w{8}…, and \S+ has another one/)
+  await rm(location.masterKeyFile)
+  expect(existsSync(location.dataDir)).toBe(false)
 
   const phrase = phraseFromKey(getMasterKey(running)).join(' ')
   await run('sh', ['-c', 'echo "$3" | "$0" "$1" restore "$2" --phrase', process.execPath, MAIN, folder, phrase], {
-    env: { PATH: process.env.PATH, ...place.env },
+    env: { PATH: process.env.PATH, ...location.env },
   })
-  expect(await readFile(place.masterKeyFile)).toEqual(key)
+  expect(await readFile(location.masterKeyFile)).toEqual(key)
 })
 
 test('nothing is restored over anything, from a damaged backup, or from one of a newer version', async () => {
   const folder = await newFolder()
   const { name } = await backUp(running, folder)
   await expect(restoreTo(running, folder)).rejects.toThrow(/A server runs on/)
-  const place = await newPlace(running)
-  await cp(running.dataDir, place.dataDir, { recursive: true, filter: (path) => !path.endsWith('.sock') })
-  await expect(restoreTo(place, folder)).rejects.toThrow(/is not empty: it has /)
-  await rm(place.dataDir, { recursive: true })
+  const location = await newLocation(running)
+  await cp(running.dataDir, location.dataDir, { recursive: true, filter: (path) => !path.endsWith('.sock') })
+  await expect(restoreTo(location, folder)).rejects.toThrow(/is not empty: it has /)
+  await rm(location.dataDir, { recursive: true })
 
   const [segment = ''] = readdirSync(join(folder, 'media/segments'), { recursive: true, encoding: 'utf8' }).filter((file) =>
     statSync(join(folder, 'media/segments', file)).isFile(),
@@ -181,16 +181,16 @@ test('nothing is restored over anything, from a damaged backup, or from one of a
   const before = await readFile(path)
   await rm(path) // a hard link: the installation’s own stays as it is
   await writeFile(path, Buffer.alloc(before.length))
-  const strict = restoreBackup(readConfig(place.env), { folder, strict: true }, QUIETLY)
+  const strict = restoreBackup(readConfig(location.env), { folder, strict: true }, QUIETLY)
   await expect(strict).rejects.toThrow(/segments\/\S+ is missing or damaged/)
-  expect((await runCli(['serve'], place.env)).stderr).toMatch(/only in part\. Run the same reelgate restore command again/)
+  expect((await runCli(['serve'], location.env)).stderr).toMatch(/only in part\. Run the same reelgate restore command again/)
   await writeFile(path, before)
-  await restoreTo(place, folder) // the same command continues
+  await restoreTo(location, folder) // the same command continues
 
   const manifestFile = join(folder, name, 'manifest.json')
   const manifest: Manifest = JSON.parse(await readFile(manifestFile, 'utf8'))
   await writeFile(manifestFile, JSON.stringify({ ...manifest, migrations: [...manifest.migrations, '9999-later'] }))
-  await expect(restoreTo(await newPlace(running), folder)).rejects.toThrow(
+  await expect(restoreTo(await newLocation(running), folder)).rejects.toThrow(
     /newer than this one \(it has the migration 9999-later\)/,
   )
 })
@@ -219,15 +219,15 @@ test('doctor says how old the last backup is, and the audit log who made it', as
 
 test('F-46: a copy of a running folder that is no backup is named as such at its first start', async () => {
   const reelgate = await startProcess({ database: 'sqlite' })
-  const place = await newPlace(reelgate, { database: 'sqlite' })
-  cpSync(reelgate.dataDir, place.dataDir, { recursive: true, filter: (path) => !path.endsWith('.sock') })
-  const copy = await startReelgate({ place, copyOf: reelgate })
+  const location = await newLocation(reelgate, { database: 'sqlite' })
+  cpSync(reelgate.dataDir, location.dataDir, { recursive: true, filter: (path) => !path.endsWith('.sock') })
+  const copy = await startReelgate({ location, copyOf: reelgate })
   expect(copy.output()).toMatch(/is a copy of another one.*may lack rows or files/)
 })
 
 const QUIETLY = { signal: new AbortController().signal, progress: () => undefined }
 
-async function backUp({ env }: Pick<Place, 'env'>, folder: string) {
+async function backUp({ env }: Pick<Location, 'env'>, folder: string) {
   const { name, manifest, ...added } = await makeBackup(readConfig(env), { folder, keep: 7 }, QUIETLY)
   return { name, videos: manifest.videos, sizeBytes: manifest.files.sizeBytes, lostCount: manifest.lostCount, ...added }
 }
@@ -239,22 +239,22 @@ async function newFolder(within = tmpdir()): Promise<string> {
 }
 
 /** An empty place with the master key of an installation. */
-async function newPlace({ masterKeyFile }: Pick<Place, 'masterKeyFile'>, options: PlaceOptions = {}): Promise<Place> {
-  const place = await makePlace(options)
-  onTestFinished(() => place.remove())
-  await cp(masterKeyFile, place.masterKeyFile)
-  return place
+async function newLocation({ masterKeyFile }: Pick<Location, 'masterKeyFile'>, options: PlaceOptions = {}): Promise<Location> {
+  const location = await makeLocation(options)
+  onTestFinished(() => location.remove())
+  await cp(masterKeyFile, location.masterKeyFile)
+  return location
 }
 
-function restoreTo({ env }: Pick<Place, 'env'>, folder: string, name?: string): Promise<Backup> {
+function restoreTo({ env }: Pick<Location, 'env'>, folder: string, name?: string): Promise<Backup> {
   return restoreBackup(readConfig(env), { folder, name }, QUIETLY)
 }
 
 /** Restores the newest backup of an installation to another place, and starts it there. */
 async function restore(original: Reelgate, folder: string, options?: PlaceOptions): Promise<Reelgate> {
-  const place = await newPlace(original, options)
-  await restoreTo(place, folder)
-  return startReelgate({ place, copyOf: original })
+  const location = await newLocation(original, options)
+  await restoreTo(location, folder)
+  return startReelgate({ location, copyOf: original })
 }
 
 /** Its videos, found by a search, without the addresses of this server. */

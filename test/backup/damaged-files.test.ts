@@ -8,7 +8,7 @@ import { dataPaths } from '../../src/config/data-paths.ts'
 import { listFiles, listSegments } from '../data-folder.ts'
 import { mountSmallDisk } from '../faults/small-disk.ts'
 import { type Reelgate, startReelgate } from '../in-process.ts'
-import { makePlace } from '../installation-folder.ts'
+import { makeLocation } from '../installation-folder.ts'
 import { runCli } from '../reelgate.ts'
 import { changeRows, readRows } from '../rows.ts'
 import { makeVideo } from '../videos.ts'
@@ -109,19 +109,19 @@ test('F-52: a damaged file of a backup is named by the restore, its segment is e
   const published = await flipByte(join(folder, 'media/segments', segment.file))
   await rm(join(folder, 'media/files', await firstFile(reelgate, 'files')))
 
-  const place = await makePlace()
-  onTestFinished(() => place.remove())
-  await copyFile(reelgate.masterKeyFile, place.masterKeyFile)
-  expect(await runCli(['restore', folder, '--strict'], place.env)).toMatchObject({
+  const location = await makeLocation()
+  onTestFinished(() => location.remove())
+  await copyFile(reelgate.masterKeyFile, location.masterKeyFile)
+  expect(await runCli(['restore', folder, '--strict'], location.env)).toMatchObject({
     code: 1,
     stderr: expect.stringMatching(/is missing or damaged, so this backup cannot be restored/),
   })
-  expect(await runCli(['restore', folder], place.env)).toMatchObject({
+  expect(await runCli(['restore', folder], location.env)).toMatchObject({
     code: 0,
     stderr: expect.stringMatching(new RegExp(`2 files are missing or damaged in the backup:[^]*segments/${segment.file}`)),
   })
-  const restored = await startReelgate({ place, copyOf: reelgate })
-  const path = join(place.dataDir, 'segments', segment.file)
+  const restored = await startReelgate({ location, copyOf: reelgate })
+  const path = join(location.dataDir, 'segments', segment.file)
   await expect.poll(() => existsSync(path) && readFile(path)).toEqual(published)
   await expect.poll(() => mp4Size(restored)).toBe(sizeBytes)
   await expect.poll(() => readRows(restored, 'select number from segment where damaged = 1')).toEqual([])
@@ -134,10 +134,10 @@ test('F-53: a backup whose manifest is damaged is named and blocks no other: nei
   const first = (await backUp(reelgate, folder)).made
   const second = (await backUp(reelgate, folder)).made
   await writeFile(join(folder, second.name, 'manifest.json'), '{')
-  const place = await makePlace()
-  onTestFinished(() => place.remove())
-  await copyFile(reelgate.masterKeyFile, place.masterKeyFile)
-  const restored = await runCli(['restore', folder, '--json'], place.env)
+  const location = await makeLocation()
+  onTestFinished(() => location.remove())
+  await copyFile(reelgate.masterKeyFile, location.masterKeyFile)
+  const restored = await runCli(['restore', folder, '--json'], location.env)
   expect(restored).toMatchObject({ code: 0, stderr: expect.stringMatching(/manifest\.json is damaged/) })
   expect(JSON.parse(restored.stdout)).toMatchObject({ name: first.name })
   const third = await backUp(reelgate, folder, '--keep', '1')

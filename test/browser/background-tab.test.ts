@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { startSharedReelgate } from '../in-process.ts'
-import { told } from '../viewer.ts'
+import { answerOf } from '../viewer.ts'
 import { playerAddress } from './player.ts'
 import { startChromiumWithTabs } from './real-tabs.ts'
 import { makeSmallVideo } from './videos.ts'
@@ -26,7 +26,7 @@ test('P10: a video that plays on in a hidden tab, whose timers are slowed, keeps
   const tab = await chromium.openTab(playerAddress(reelgate.url, await issueOtp()))
   const playedS = () => tab.run<number>("document.querySelector('video')?.currentTime ?? 0")
   await expect.poll(() => tab.run("document.body?.dataset.state ?? ''")).toBe('ready')
-  // So quiet that Chromium takes it for silent: timers of a page that is heard are not slowed, and a muted video is paused.
+  // So quiet that Chromium takes it for silent: timers of a page with audible sound are not slowed, and a muted video is paused.
   await tab.run("{ const video = document.querySelector('video'); video.volume = 0.0001; video.play() }")
   await expect.poll(playedS).toBeGreaterThan(0.5)
   await tab.hide()
@@ -47,5 +47,5 @@ test('P10: a video that plays on in a hidden tab, whose timers are slowed, keeps
 
   const other = reelgate.newViewer()
   await other.redeem(await issueOtp())
-  expect(await told(other.key(0))).toEqual([409, 'stream-limit'])
+  expect(await answerOf(other.key(0))).toEqual([409, 'stream-limit'])
 })

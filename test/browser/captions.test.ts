@@ -216,7 +216,7 @@ test('P15: captions do not cover the viewer’s mark', async () => {
   expect(pixels).toBeGreaterThan(0.95 * bare.pixels)
 })
 
-sampled('a video goes on where captions are chosen that its owner has deleted since it began', async () => {
+sampled('a video continues when captions are chosen that its owner has deleted since it began', async () => {
   const videoId = await reelgate.owner.readyVideo(await makeVideo({ seconds: 8, size: '320x180', dark: true }), 'Captions go')
   for (const language of ['en', 'de']) await addFile(reelgate.owner, videoId, language === 'en' ? ENGLISH : GERMAN, language)
   const player = await watch('', { videoId })

@@ -6,11 +6,11 @@ import { type Browser, type BrowserContext, type BrowserContextOptions, chromium
 const SETTINGS = {
   args: [
     ...['--headless', '--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run'],
-    ...['--disable-background-networking', '--disable-component-update', '--disable-sync'], // it asks nobody but our server
+    ...['--disable-background-networking', '--disable-component-update', '--disable-sync'], // it requests nothing but our server
   ],
 } as const satisfies LaunchOptions
 
-/** The same engine without the browser's own windows, which nobody sees: a sixth less processor time. */
+/** The same engine without the browser's own windows, which are never seen: a sixth less processor time. */
 export const HEADLESS_SHELL = '/usr/bin/chromium-headless-shell'
 
 /** Of a browser whose size a test does not care about: a software renderer takes twice as long for 1280 × 720. */

@@ -30,7 +30,7 @@ test.each(sampleOf('screens of the demo', SCREENS, 1))(
     const browser = await chromium.newContext({ viewport })
     const page = await openTab(browser)
     await page.goto(/A demo video +(\S+)/.exec(reelgate.output())?.[1] ?? '')
-    await page.waitForSelector('iframe') // the page goes on by itself when the video is there
+    await page.waitForSelector('iframe') // the page continues by itself when the video is there
     const frame = page.frames().at(1)
     if (!frame) throw new Error('The page has no frame')
     const player = lookAtPlayer(page, frame)

@@ -79,7 +79,7 @@ test('a video with a watermark has no such button, and the browser lets no scrip
   expect(await player.page.getByRole('menuitem', { name: 'Picture in picture' }).count()).toBe(0)
 })
 
-test('a video with a watermark that floats although the browser was not told returns immediately, and pauses', async () => {
+test('a video with a watermark that floats without a call to the browser returns immediately, and pauses', async () => {
   const player = await play(WATERMARK, true)
   expect(await floatByScript(player)).toBe('floats')
   await player.until(({ paused }) => paused)

@@ -14,11 +14,11 @@ let chromium: Browser
 let video: string
 let canary: Server
 let canaryUrl: string
-const heard: string[] = []
+const received: string[] = []
 
 beforeAll(async () => {
   canary = createServer((request, response) => {
-    heard.push(request.url ?? '')
+    received.push(request.url ?? '')
     response.end()
   }).listen(0, '127.0.0.1')
   await new Promise((resolve) => canary.once('listening', resolve))
@@ -65,13 +65,13 @@ test('X05: a watermark is text, whatever it looks like: it makes no element, run
   expect(player.complaints).toEqual([])
   await player.screenshot('hostile-marks')
 
-  // The wall behind it: what gets into the page as HTML all the same does not run either, and asks nobody.
+  // The wall behind it: what gets into the page as HTML all the same does not run either, and requests nothing.
   const html = `<img src=x onerror="globalThis.ran=1"><img src="${canaryUrl}/image"><style>body { background: url(${canaryUrl}/css) }</style>`
   await player.page.evaluate(`document.body.insertAdjacentHTML('beforeend', ${JSON.stringify(html)})`)
   await expect.poll(() => player.complaints.join('\n')).toMatch(/script-src-attr forbids inline/)
   await expect.poll(() => player.complaints.join('\n')).toMatch(/img-src forbids http:\/\/127\.0\.0\.1/)
   expect(await player.page.evaluate('globalThis.ran')).toBeUndefined()
-  expect(heard).toEqual([])
+  expect(received).toEqual([])
 })
 
 test('X06: under the most and largest marks there can be, the player is still used by mouse and keyboard', async () => {

@@ -156,7 +156,7 @@ export async function tryStoredKeys(): Promise<{ usages: string[]; outcomes: str
   }
 }
 
-/** Asks for an address from this page, with a proof of somebody else where there is one. */
+/** Asks for an address from this page, with another browser's proof where there is one. */
 export async function fetchStatus({ url, proof }: { url: string; proof?: string }): Promise<number> {
   return (await fetch(url, { headers: proof === undefined ? {} : { 'Reelgate-Proof': proof } })).status
 }

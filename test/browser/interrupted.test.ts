@@ -1,6 +1,6 @@
 import { afterAll, expect, onTestFinished, test } from 'vitest'
 import { sampledTests, sampleOf } from '../sample.ts'
-import { told } from '../viewer.ts'
+import { answerOf } from '../viewer.ts'
 import { startPersonsChromium } from './chromium.ts'
 import { lookAtPlayer, openPlayer, openTab, playerAddress } from './player.ts'
 import { startSite } from './site.ts'
@@ -107,5 +107,5 @@ test('a page that is left and come back to plays on by itself where it was: same
   expect(await sessions.json()).toMatchObject({ rows: [{ userId: 'back' }] })
   const other = shared.reelgate.newViewer()
   await other.redeem(await issueOtp())
-  expect(await told(other.key(0))).toEqual([409, 'stream-limit'])
+  expect(await answerOf(other.key(0))).toEqual([409, 'stream-limit'])
 })

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { lookAtPlayer, openTab, playerAddress } from './player.ts'
 import { startWithSmallVideo } from './videos.ts'
 
-// Safari on iPhones has ManagedMediaSource in place of MediaSource, and none of our engines has it: this one stands for it in Chromium.
+// Safari on iPhones has ManagedMediaSource in place of MediaSource, and none of our engines has it: this one replaces it in Chromium.
 
 const shared = startWithSmallVideo()
 

@@ -102,7 +102,7 @@ test('the back button leaves a page of the settings, then the settings; Escape d
   }
 })
 
-test('a tap beside the settings closes them and does nothing else', async () => {
+test('a tap next to the settings closes them and does nothing else', async () => {
   const player = await watch({ viewport: { width: 854, height: 480 } })
   await player.openSettings()
   await player.page.mouse.click(200, 200)
@@ -113,7 +113,7 @@ test('a tap beside the settings closes them and does nothing else', async () => 
   await player.until(({ paused }) => paused)
 })
 
-test('the list of keys is opened by ? and from the settings, fits a small frame, and is closed by a tap beside it', async () => {
+test('the list of keys is opened by ? and from the settings, fits a small frame, and is closed by a tap next to it', async () => {
   const player = await watch({ ...PHONE, viewport: { width: 300, height: 150 } })
   const list = player.page.getByRole('dialog', { name: 'Keyboard shortcuts' })
   await player.page.keyboard.press('?')

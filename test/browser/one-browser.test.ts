@@ -45,8 +45,8 @@ test('a reload continues in the same session, near where the viewer was, and so 
   )
   await player.play()
   await player.playsPast(0.3)
-  const soughtS = await player.seekNear(6.5) // so near to its beginning the browser itself remembers no place
-  await player.playsPast(soughtS + 0.3)
+  const seekedToS = await player.seekNear(6.5) // so near to its beginning the browser itself remembers no place
+  await player.playsPast(seekedToS + 0.3)
   await player.page.keyboard.press('k')
   await isReported
   const address = player.page.url()

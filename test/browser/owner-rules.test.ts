@@ -129,7 +129,7 @@ describe('P13: on another site there is no player', () => {
   })
 })
 
-test('a viewer who leaves the place where the video may be watched is told so, and can continue when back', async () => {
+test('a viewer who leaves the place where the video may be watched sees why it stops, and can continue when back', async () => {
   const otp = await reelgate.owner.issueOtp(video, { ipGeo: { allow: ['192.0.2.0/24'] } })
   const player = lookAtPlayer(await openTab(browser))
   const isAt = (address: string) => player.page.setExtraHTTPHeaders({ 'X-Forwarded-For': address })

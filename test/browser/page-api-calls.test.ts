@@ -94,10 +94,10 @@ sampled('loadVideo before the frame has loaded, and twice in a row, plays the la
 
 describe('<reelgate-player>', () => {
   const element = (otp: string, name = 'reelgate-player') =>
-    `<script src="${reelgate.url}/v2/player.js"></script><script>window.heard = []</script>
+    `<script src="${reelgate.url}/v2/player.js"></script><script>window.received = []</script>
     <${name} otp="${otp}" loop controls="off" primaryColor="ff8800" style="width:480px"></${name}>
     <script>const element = document.querySelector('${name}')
-    for (const name of ['loadedmetadata', 'playing', 'statusChange']) element.addEventListener(name, ({ type }) => heard.push(type))</script>`
+    for (const name of ['loadedmetadata', 'playing', 'statusChange']) element.addEventListener(name, ({ type }) => received.push(type))</script>`
 
   test.each(sampleOf('elements of the player', ['reelgate-player', 'vdocipher-player'], 1))(
     '<%s> passes its options, and dispatches the video’s events itself',
@@ -107,7 +107,7 @@ describe('<reelgate-player>', () => {
       await inPage(page, `element.getPlayer().then(({ video }) => (video.muted = true, video.play()))`)
       await player.playsPast(0.3)
       await expect
-        .poll(() => inPage<string[]>(page, '[...new Set(heard)].sort()'))
+        .poll(() => inPage<string[]>(page, '[...new Set(received)].sort()'))
         .toEqual(['loadedmetadata', 'playing', 'statusChange'])
     },
   )

@@ -83,16 +83,16 @@ describe('a page with the frame and api.js', () => {
 
   sampled('plays, seeks and pauses by script; what it reads are values, and its listeners hear what happens', async () => {
     const listeners = `<script>
-      window.heard = []
+      window.received = []
       for (const name of ['loadedmetadata', 'play', 'playing', 'seeked', 'timeupdate', 'pause', 'ended'])
-        player.video.addEventListener(name, () => heard.includes(name) || heard.push(name))
+        player.video.addEventListener(name, () => received.includes(name) || received.push(name))
       window.read = () => ({ at: player.video.currentTime, duration: player.video.duration, paused: player.video.paused,
         ended: player.video.ended, rate: player.video.playbackRate, buffered: player.video.buffered.length })</script>`
     const { page, player } = await openPage((await frameHtml()) + listeners)
     const read = () => inPage<Record<string, number | boolean>>(page, 'read()')
-    const heard = () => inPage<string[]>(page, 'heard')
+    const received = () => inPage<string[]>(page, 'received')
 
-    await expect.poll(heard).toEqual(['loadedmetadata'])
+    await expect.poll(received).toEqual(['loadedmetadata'])
     expect(await read()).toEqual({ at: 0, duration: durationS, paused: true, ended: false, rate: 1, buffered: 0 })
     expect(await inPage(page, 'player.api.getMetaData()')).toEqual({
       title: 'Lesson 7',
@@ -113,7 +113,7 @@ describe('a page with the frame and api.js', () => {
     await inPage(page, `player.video.currentTime = ${durationS - 1}, player.video.playbackRate = 2, player.video.play()`)
     await expect.poll(read).toMatchObject({ ended: true, rate: 2 })
     await expect
-      .poll(async () => (await heard()).sort())
+      .poll(async () => (await received()).sort())
       .toEqual(['ended', 'loadedmetadata', 'pause', 'play', 'playing', 'seeked', 'timeupdate'])
     expect(player.complaints).toEqual([])
   })
@@ -128,10 +128,13 @@ describe('a page with the frame and api.js', () => {
     const { otp } = await newOtp()
     await inPage(
       page,
-      `window.again = new Promise((heard) => iframe.addEventListener('load', heard)), iframe.src = '${reelgate.url}/v2/?otp=${otp}'`,
+      `window.again = new Promise((received) => iframe.addEventListener('load', received)), iframe.src = '${reelgate.url}/v2/?otp=${otp}'`,
     )
     await inPage(page, 'again')
-    const played = inPage(page, `new Promise((heard) => player.video.addEventListener('playing', heard)), player.video.play()`)
+    const played = inPage(
+      page,
+      `new Promise((received) => player.video.addEventListener('playing', received)), player.video.play()`,
+    )
     await played
     await expect.poll(() => inPage<number>(page, 'player.video.currentTime')).toBeGreaterThan(0.5)
   })
@@ -169,7 +172,7 @@ describe('a page with the frame and api.js', () => {
     expect(player.frame.url()).not.toContain('otp=')
   })
 
-  test('is told of a refusal by every call that needs the video, whether it calls before or after it', async () => {
+  test('gets a refusal from every call that needs the video, whether it calls before or after it', async () => {
     const { page, player } = await openPage(
       `<script src="${reelgate.url}/v2/api.js"></script><iframe src="${reelgate.url}/v2/?otp=${'x'.repeat(64)}"></iframe>
       <script>
@@ -191,7 +194,7 @@ describe('a page with the frame and api.js', () => {
 
 test('only the page that contains the frame is accepted, and messages to it name neither OTP nor session', async () => {
   const { page, player } = await openPage(
-    `<script>window.heard = []; addEventListener('message', ({ data }) => heard.push(JSON.stringify(data)))</script>${await frameHtml()}`,
+    `<script>window.received = []; addEventListener('message', ({ data }) => received.push(JSON.stringify(data)))</script>${await frameHtml()}`,
   )
   await inPage(page, 'player.api.getMetaData()')
   // Another window of the page speaks to the player, which answers only the window that holds it.
@@ -201,15 +204,15 @@ test('only the page that contains the frame is accepted, and messages to it name
       const other = document.body.appendChild(document.createElement('iframe'))
       other.contentWindow.eval(\`
         const { port1, port2 } = new MessageChannel()
-        port1.onmessage = () => parent.decided('heard')
+        port1.onmessage = () => parent.decided('received')
         parent.frames[0].postMessage({ reelgate: 'connect' }, '*', [port2])\`)
       window.decided = decided
-      player.api.getMetaData().then(() => player.video.pause()).then(() => decided('not heard'))
+      player.api.getMetaData().then(() => player.video.pause()).then(() => decided('not received'))
     })`,
   )
-  expect(outcome).toBe('not heard')
+  expect(outcome).toBe('not received')
   const session = new URL(player.frame.url()).searchParams.get('session')
-  const sent = await inPage<string[]>(page, 'heard')
+  const sent = await inPage<string[]>(page, 'received')
   expect(session).toHaveLength(22)
   expect(sent.length).toBeGreaterThan(0)
   for (const message of sent) expect(message).toMatch(/^\{"reelgate":"ready","pageLoad":"[\w-]{22}"\}$/)

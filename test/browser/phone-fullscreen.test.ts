@@ -6,7 +6,7 @@ import { lookAtPlayer, openTab, type Player, playerAddress } from './player.ts'
 import { startSite } from './site.ts'
 import { startWithSmallVideo } from './videos.ts'
 
-// iPhones have no full screen but that of the bare video. None of our engines is like that: this one stands for them in Chromium.
+// iPhones have no full screen but that of the bare video. None of our engines is like that: this one replaces them in Chromium.
 const STAND_IN = `{
   delete Document.prototype.fullscreenEnabled
   for (const name of ['requestFullscreen', 'webkitRequestFullscreen', 'webkitRequestFullScreen']) delete Element.prototype[name]
@@ -128,10 +128,10 @@ test('P-05: on an iPhone a player in a plain frame asks the page to fill the vie
 
 test.each(sampleOf('iPhones without a watermark', ['a frame', 'a tab'], 1))(
   'P-05: on an iPhone a video without a watermark in %s that nothing else fills is shown by the browser, and plays on',
-  async (place) => {
+  async (location) => {
     const otp = await shared.reelgate.owner.issueOtp(shared.reelgate.videoId)
     const { player } =
-      place === 'a frame' ? await openPage(frame(otp)) : await openTabOf(playerAddress(shared.reelgate.url, otp, '&loop=true'))
+      location === 'a frame' ? await openPage(frame(otp)) : await openTabOf(playerAddress(shared.reelgate.url, otp, '&loop=true'))
     await player.play()
     await player.playsPast(0.5)
     await player.page.keyboard.press('f')

@@ -113,13 +113,13 @@ sampled.each([
   expect(Math.abs(fixed.leftPx - (picture.leftPx + 0.1 * picture.widthPx))).toBeLessThan(6)
   expect(Math.abs(fixed.topPx - (picture.topPx + 0.1 * picture.heightPx))).toBeLessThan(12)
 
-  const places = new Set<string>()
-  while (places.size < 3) {
+  const locations = new Set<string>()
+  while (locations.size < 3) {
     const moving = await findColour(await player.screenshot(`marks-${screen}-moved`), MAGENTA)
     expect(moving.pixels).toBeGreaterThan(50)
     expect(moving.topPx).toBeGreaterThanOrEqual(Math.floor(picture.topPx))
     expect(moving.bottomPx).toBeLessThanOrEqual(Math.ceil(picture.topPx + picture.heightPx))
-    places.add(`${moving.leftPx},${moving.topPx}`)
+    locations.add(`${moving.leftPx},${moving.topPx}`)
   }
 })
 

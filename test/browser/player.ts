@@ -25,7 +25,7 @@ export async function openTab(browser: BrowserContext): Promise<Page> {
   return page
 }
 
-/** On a slow machine the player is ahead of the encoder: it is told 503, and asks again. */
+/** On a slow machine the player is ahead of the encoder: it gets 503, and asks again. */
 function isUnencodedSegment(message: ConsoleMessage): boolean {
   return message.location().url.includes('/media/') && message.text().includes('503')
 }

@@ -18,13 +18,13 @@ let canary: Site
 const requests = new EventEmitter()
 const LEADS = ['/link', '/window', '/away', '/lesson']
 let lesson = ''
-const heard: { path: string; referer: string | undefined }[] = []
+const received: { path: string; referer: string | undefined }[] = []
 
 type Site = { server: Server; url: string }
 
 beforeAll(async () => {
   canary = await startSite((request, response) => {
-    heard.push({ path: request.url ?? '', referer: request.headers.referer })
+    received.push({ path: request.url ?? '', referer: request.headers.referer })
     requests.emit(request.url ?? '')
     response.setHeader('Content-Type', 'text/html').end('<!doctype html><title>Elsewhere</title>')
   })
@@ -62,9 +62,9 @@ test('O08: no site that a page with the player leads to learns the OTP, before i
     await page.waitForURL(`${canary.url}lesson`) // a tab that is closed on its way may never be closed
     await page.close()
   }
-  expect(heard.map(({ path }) => path)).toEqual([...LEADS, ...LEADS])
+  expect(received.map(({ path }) => path)).toEqual([...LEADS, ...LEADS])
   // The lesson is a page of the school, and names itself; the player names nothing.
-  for (const { path, referer } of heard) expect(referer, path).toBe(path === '/lesson' ? school.url : undefined)
+  for (const { path, referer } of received) expect(referer, path).toBe(path === '/lesson' ? school.url : undefined)
 })
 
 test('O08: an OTP is given for a POST alone, so that none is in an address that a log or a cache keeps', async () => {

@@ -15,7 +15,7 @@ let video: string
 
 beforeAll(async () => {
   reelgate = await startSharedReelgate({ video: await makeSmallVideo(), title: 'Small video' })
-  // The name stands for a server on another machine: to this browser it is not localhost, hence not secure.
+  // The name represents a server on another machine: to this browser it is not localhost, hence not secure.
   chromium = await startChromium('--host-resolver-rules=MAP insecure.example 127.0.0.1')
   video = reelgate.videoId
 })
@@ -64,7 +64,7 @@ test('a link that was made up says that it is not valid', async () => {
   expect(await player.sentence()).toBe('This link is not valid. Reload the page you came from to get a new one.')
 })
 
-test('a viewer who comes before the video is ready is told so, and it begins by itself when it is', async () => {
+test('a viewer who comes before the video is ready sees that, and it begins by itself when it is', async () => {
   const { owner } = reelgate
   const credentials = await owner.credentials('Early')
   const otp = await owner.issueOtp(credentials.videoId)
@@ -94,7 +94,7 @@ test('O07: a video deleted while it plays stops within a beat and leaves nothing
   await player.play()
   await player.playsPast(1)
   await owner.delete([doomed])
-  await player.shows('refused') // told by a beat, a key or a segment, whichever is asked for first
+  await player.shows('refused') // from a beat, a key or a segment, whichever is requested first
   expect(await player.sentence()).toBe(
     'This video is no longer available. Go back to the page you came from, or ask the owner of this site.',
   )

@@ -58,7 +58,7 @@ test('the seconds after the start and after a seek count as watched; the viewer 
   expect(await startOf(elsewhere)).toBeLessThan(20)
 })
 
-test('without a name the browser remembers where the video was left: the viewer is told, and may start over before it plays or while it does', async () => {
+test('without a name the browser remembers where the video was left: the player shows it, and the viewer may start over before it plays or while it does', async () => {
   const browser = await newBrowser()
   const leftAtS = await watchUntil(browser, 24)
   const offer = ({ page }: Player) => page.getByText('Resumes at')

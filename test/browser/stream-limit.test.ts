@@ -86,7 +86,7 @@ sampled('P10: a screen that plays on keeps its place, and the other says so', as
 })
 
 sampled(
-  'P10: a viewer who paused and comes back after another screen has begun is told so, and can continue where they were',
+  'P10: a viewer who paused and comes back after another screen has begun sees why, and can continue where they were',
   async () => {
     const [first, second] = [await openScreen('ben', DESKTOP), await openScreen('ben', DESKTOP)]
     await first.play()

@@ -25,7 +25,7 @@ afterAll(async () => {
 const VIDEOS = [
   { is: 'of sound only, MP3', lengthS: 10, audioRenditions: true, posters: 0 },
   { is: 'whose sound ends 8 s early', lengthS: 12, audioRenditions: true, posters: 2 },
-  { is: 'whose sound goes on for 6 s', lengthS: 12, audioRenditions: true, posters: 2 },
+  { is: 'whose audio lasts 6 s longer', lengthS: 12, audioRenditions: true, posters: 2 },
   { is: 'without sound', lengthS: 10, audioRenditions: false, posters: 2 },
 ]
 

@@ -19,13 +19,13 @@ test('a viewer who seeks far ahead in a video that is still being encoded sees t
   })
   await player.play()
   await player.playsPast(0.1)
-  const soughtS = await player.seekNear(150)
-  const frames = await player.takeFrames(soughtS + 0.1)
+  const seekedToS = await player.seekNear(150)
+  const frames = await player.takeFrames(seekedToS + 0.1)
   const segments = await countSegments(reelgate.dataDir)
 
   expect(tries.filter((status) => status === 503).length).toBeLessThan(10)
   expect(segments).toBeLessThan(SEGMENTS * 0.7) // in order, five of six would have come before
-  await player.playsPast(soughtS + 0.5)
+  await player.playsPast(seekedToS + 0.5)
   await reelgate.stop() // what is left to encode is not needed
   const [likeness] = await compareWithSource(frames, footage.wannaworktogether)
   expect(likeness?.source).toBeGreaterThan(0.9)

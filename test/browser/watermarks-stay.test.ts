@@ -183,7 +183,7 @@ test.each(sampleOf('attacks that stop the video', STOPPED_FOR, 1))(
   async (_, attack) => {
     const player = await watchVideo()
     await player.page.evaluate(`{ ${NAMES} ${WATCH} ${attack} }`)
-    await player.shows('refused', 'mark-blocked')
+    await player.shows('refused', 'watermark-blocked')
     expect(await player.page.evaluate('watched.bareS')).toBeLessThanOrEqual(1)
     await player.page.evaluate("document.querySelector('video').play().catch(() => {}); undefined")
     expect(await player.video()).toMatchObject({ widthPx: 0, framesDecoded: 0 }) // there is nothing left to play

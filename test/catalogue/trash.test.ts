@@ -6,7 +6,7 @@ import type { Owner } from '../client.ts'
 import { startSharedReelgate } from '../in-process.ts'
 import { changeRows, readRows } from '../rows.ts'
 import { makeVideo } from '../videos.ts'
-import { told } from '../viewer.ts'
+import { answerOf } from '../viewer.ts'
 
 // The trash: docs/videos.md, "Delete and restore".
 
@@ -74,7 +74,7 @@ test('a video in the trash is unknown in both interfaces, plays nowhere and stil
 
   expect(await trash(id)).toEqual({ code: 200, message: 'Successfully deleted 1 videos' })
   expect(await statusesOf(id)).toEqual({ api: 404, v2: { error: 'No video found' }, listed: false })
-  expect(await told(viewer.key(0))).toEqual([403, 'session-ended', 'video-deleted'])
+  expect(await answerOf(viewer.key(0))).toEqual([403, 'session-ended', 'video-deleted'])
   expect((await reelgate.newViewer().redeem(otp)).playing).toBe(false)
   expect(await ask('GET', `/api/videos/folders/root`)).toMatchObject({ folderList: [{ id: folder.id, videosCount: 0 }] })
   const { rows, totalSizeBytes } = await listTrash()
@@ -86,7 +86,7 @@ test('a video in the trash is unknown in both interfaces, plays nowhere and stil
   expect((await owner.list('?q=lesson 12')).count).toBe(1)
   expect(await ask('GET', `/api/videos/folders/root`)).toMatchObject({ folderList: [{ id: folder.id, videosCount: 1 }] })
   expect((await reelgate.newViewer().redeem(otp)).playing).toBe(true)
-  expect(await told(viewer.key(0))).toEqual([403, 'session-ended', 'video-deleted'])
+  expect(await answerOf(viewer.key(0))).toEqual([403, 'session-ended', 'video-deleted'])
   expect((await listTrash()).count).toBe(0)
 })
 

@@ -19,7 +19,7 @@ test('X21: literals, new RegExp and patterns of schemas are found, and those tha
       Type.String({ pattern: '^(a|a)*$' }),
     ]`
   const expressions = expressionsIn('some.ts', code)
-  expect(expressions.map(({ text, place }) => `${place} ${text}`)).toEqual([
+  expect(expressions.map(({ text, location }) => `${location} ${text}`)).toEqual([
     String.raw`some.ts:4 /^\s*((?:%7b|%5b)[^&]*?)=?\s*$/i`,
     String.raw`some.ts:5 /^[0-9]+\s$/s`,
     "some.ts:6 new RegExp(process.argv[2] ?? '')",

@@ -15,7 +15,7 @@ const TIMEOUT_MS = 60_000
 process.env.RECHECK_BACKEND = 'pure' // its other backends are the same, compiled for some machines or for the JVM
 
 /** An expression as a literal, such as `/^a+$/u`, and where it is: `src/json.ts:12`. Without a source the text is its code. */
-export type Expression = { text: string; source?: string; flags: string; place: string }
+export type Expression = { text: string; source?: string; flags: string; location: string }
 
 export async function findExpressions(): Promise<Expression[]> {
   const paths = await Array.fromAsync(glob('src/**/*.ts', { cwd: ROOT }))
@@ -28,9 +28,9 @@ export function expressionsIn(path: string, code: string): Expression[] {
   const constants = new Map<string, unknown>()
   const found: Expression[] = []
   const add = ({ start, end }: Node, source: string | undefined, flags = '') => {
-    const place = `${path}:${code.slice(0, start).split('\n').length}`
+    const location = `${path}:${code.slice(0, start).split('\n').length}`
     const text = source === undefined ? code.slice(start, end) : `/${source}/${flags}`
-    found.push({ text, source, flags, place })
+    found.push({ text, source, flags, location })
   }
   const visit = (node: Node) => {
     const { type, regex, callee, key, value, id, init } = node
@@ -84,7 +84,7 @@ export function judgeExpressions(
     if (expression.text in exceptions || linear.has(expression.text)) continue
     const fault = known.includes(expression.text) ? undefined : findFault(expression)
     if (fault === undefined) linear.add(expression.text)
-    else faults.push(`${expression.place}: ${expression.text} ${fault}`)
+    else faults.push(`${expression.location}: ${expression.text} ${fault}`)
   }
   const texts = expressions.map(({ text }) => text)
   const unused = Object.keys(exceptions).filter((text) => !texts.includes(text))

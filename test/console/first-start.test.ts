@@ -50,8 +50,8 @@ test('reelgate console link prints a new link for a person, and says who there i
   expect(stdout).toContain('signs in owner once, within 15 minutes')
   const [, token = ''] = /link#(\w{64})\n/.exec(stdout) ?? []
   await createPerson(reelgate.url).get('POST', '/sign-in/link', { token })
-  expect((await reelgate.cli('console', 'link', 'nobody')).stderr).toContain(
-    'No user is named "nobody". See "reelgate console users".',
+  expect((await reelgate.cli('console', 'link', 'stranger')).stderr).toContain(
+    'No user is named "stranger". See "reelgate console users".',
   )
   const users = JSON.parse((await reelgate.cli('console', 'users', '--json')).stdout)
   expect(users).toMatchObject([{ name: 'owner', account: 'owner', role: 'owner', isAdministrator: true, disabled: false }])

@@ -116,7 +116,7 @@ test('D27: what another owner does to a person is notified with that owner’s n
   expect(log).not.toMatch(/ben@|thief@/) // is kept when the person is deleted
 })
 
-test('D27: a notice that the mail server refuses is sent after a restart; what is refused itself is notified to nobody', async () => {
+test('D27: a notice that the mail server refuses is sent after a restart; what is refused itself is not notified', async () => {
   const { mails, reelgate, owner, about, received } = await startWithMail()
   const { person } = await invite(reelgate, owner, { name: 'Cleo', email: 'cleo@example.org' })
   mails.refuse({ responseCode: 451, message: 'Try again later' })

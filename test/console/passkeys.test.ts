@@ -83,7 +83,7 @@ describe('a passkey is refused', () => {
     'at another port of this machine': { origin: 'http://localhost:1' },
     'made for another host': { rpId: 'evil.example' },
     'in a frame of another site': { crossOrigin: true },
-    'of which nobody was asked for the PIN': { isUnverified: true },
+    'that did not ask for the PIN': { isUnverified: true },
   }
 
   test.each(Object.entries(WRONG))('%s', async (_, flaws) => {
@@ -208,7 +208,7 @@ describe('D20: a cookie whose sign-in is older than 10 minutes', () => {
     expect((await register(person, createAuthenticator(page))).status).toBe(200)
   })
 
-  test('an administrator who signs in again goes on in the account that was looked at', async () => {
+  test('an administrator who signs in again continues in the account that was looked at', async () => {
     const admin = await signInByLink()
     const { id: account } = await admin.get<{ id: string }>('POST', '/accounts', { name: 'Looked at' })
     await admin.get('PUT', '/sign-in/account', { account })

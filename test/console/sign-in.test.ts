@@ -331,7 +331,7 @@ describe('D06: guessing', () => {
   })
 })
 
-test('over http on a network nobody signs in: the password would cross it in the clear', async () => {
+test('over http on a network sign-in is refused: the password would cross it in the clear', async () => {
   const body = JSON.stringify({ name: 'owner', password: PASSWORD })
   const lines = ['Reelgate-Console: 1', 'Content-Type: application/json']
   const ask = (host: string, more: string[] = []) =>

@@ -35,7 +35,7 @@ const ALL_CHOICES = {
   otp: {
     ttlS: 60,
     site: '^(school|.*\\.school)\\.example$',
-    places: { mode: 'except', countries: ['DE', 'FR'] },
+    locations: { mode: 'except', countries: ['DE', 'FR'] },
     watermark: `{id} {name}'s \`\${x}\` \\ "q"`,
     identifies: true,
     streamLimit: 1,
@@ -146,8 +146,8 @@ async function expectPlays(html: string, choices: EmbedChoices): Promise<void> {
   const [otp = ''] = /(?<=otp=|otp="|otp: ")\w{64}/.exec(html) ?? []
   const playbackInfo = Buffer.from(JSON.stringify({ videoId: reelgate.videoId })).toString('base64')
   expect(html.trim()).toBe(codeFor('html', choices, { otp, playbackInfo }).trim())
-  const { places, streamLimit } = choices.otp
-  if (places.countries.includes('DE')) expect(await redeemFrom(IN_GERMANY, otp)).toMatchObject({ status: 403 })
+  const { locations, streamLimit } = choices.otp
+  if (locations.countries.includes('DE')) expect(await redeemFrom(IN_GERMANY, otp)).toMatchObject({ status: 403 })
   const { status, body } = await redeemFrom('10.0.0.1', otp)
   expect(status).toBe(200)
   const sessions = readRows(reelgate, 'select stream_limit from playback_session where id = ?', String(body.session))

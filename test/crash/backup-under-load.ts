@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { expect, onTestFinished } from 'vitest'
 import { untilFinished } from '../data-folder.ts'
-import { makePlace } from '../installation-folder.ts'
+import { makeLocation } from '../installation-folder.ts'
 import { decode, downloadVideo, writeRendition } from '../pipeline/videos.ts'
 import type { DatabaseKind } from '../postgres.ts'
 import { type Reelgate, runCli, startReelgate, startSharedReelgate } from '../reelgate.ts'
@@ -32,7 +32,7 @@ export async function checkBackupsUnderLoad(database: DatabaseKind): Promise<voi
     const calling = crashTest.runClients(CLIENTS)
     await Promise.race([untilBusy(crashTest, chance), calling])
     if (chance.next() < 0.4) counts.killedBackups += Number(await killABackup(crashTest.reelgate, folder, chance))
-    const beganAt = crashTest.history.place
+    const beganAt = crashTest.history.order
     const killing = chance.next() < 0.4 ? killServer(crashTest, chance) : undefined
     counts.killedServers += Number(killing !== undefined)
     const { code, stderr } = await crashTest.reelgate.cli('backup', folder, '--keep', '2')
@@ -69,12 +69,12 @@ async function checkRestored(
   { reelgate, history, world }: CrashTest,
   { folder, beganAt, database }: { folder: string; beganAt: number; database: DatabaseKind },
 ): Promise<number> {
-  const place = await makePlace({ database })
+  const location = await makeLocation({ database })
   try {
-    await cp(reelgate.masterKeyFile, place.masterKeyFile)
-    expect(await runCli(['restore', folder], place.env)).toMatchObject({ code: 0 })
-    expect((await examine(place, newMemory())).breaches).toEqual([])
-    const restored = await startSharedReelgate({ place, copyOf: reelgate })
+    await cp(reelgate.masterKeyFile, location.masterKeyFile)
+    expect(await runCli(['restore', folder], location.env)).toMatchObject({ code: 0 })
+    expect((await examine(location, newMemory())).breaches).toEqual([])
+    const restored = await startSharedReelgate({ location, copyOf: reelgate })
     try {
       const there = new Set((await restored.owner.list('?limit=40')).rows.map(({ id }) => id))
       const ops = withoutLaterAnswers(history.peek(), { beganAt, world, there })
@@ -87,7 +87,7 @@ async function checkRestored(
       await restored.kill()
     }
   } finally {
-    await place.remove()
+    await location.remove()
   }
 }
 

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type Installed, listSegments, untilFinished } from '../data-folder.ts'
 import { startSharedReelgate } from '../in-process.ts'
-import { makePlace } from '../installation-folder.ts'
+import { makeLocation } from '../installation-folder.ts'
 import { DATABASE } from '../postgres.ts'
 import { changeRows, readRows } from '../rows.ts'
 import { makeVideo } from '../videos.ts'
@@ -72,14 +72,14 @@ const HARMS: readonly Harm[] = [
     (copy) => overwrite(join(copy.dataDir, 'posters', blobOf(copy, 'poster'))),
     /a poster cannot be opened/,
   ],
-  ['an event is told to nobody', `delete from delivery where event = 'video:readyall'`, /readyall .* was told to nobody|gap/],
-  ['no event is told', 'delete from delivery; update webhook set last_sequence = 0', /video:ready .* was told to nobody/],
-  ['an event is told twice', `${AGAIN}; update webhook set last_sequence = 3`, /video:ready .* was told twice/],
-  ['an event is told of what never happened', `update delivery set event = 'video:deleted'`, /of a video that is ready/],
+  ['an event is not delivered', `delete from delivery where event = 'video:readyall'`, /readyall .* was not delivered|gap/],
+  ['no event is delivered', 'delete from delivery; update webhook set last_sequence = 0', /video:ready .* was not delivered/],
+  ['an event is delivered twice', `${AGAIN}; update webhook set last_sequence = 3`, /video:ready .* was delivered twice/],
+  ['an event is delivered that never happened', `update delivery set event = 'video:deleted'`, /for a video that is ready/],
   ['a delivery has the wrong number', AGAIN, /numbered without a gap/],
 ]
 
-/** What PostgreSQL lets nobody do, or looks after itself. */
+/** What PostgreSQL does not allow, or checks itself. */
 const HARMS_OF_SQLITE: readonly Harm[] = [
   ['a foreign key points nowhere', 'pragma foreign_keys = off; delete from api_key; delete from account', /foreign key/],
   ['the database is damaged', damagePage, /tree|page|malformed|index|database/i],
@@ -88,7 +88,7 @@ const HARMS_OF_SQLITE: readonly Harm[] = [
 const harms = DATABASE === 'sqlite' ? [...HARMS, ...HARMS_OF_SQLITE] : HARMS
 
 test.each(harms)('the examination of a stopped folder sees it when %s', async (_, harm, seen) => {
-  const copy = await makePlace({ copyOf: reelgate })
+  const copy = await makeLocation({ copyOf: reelgate })
   try {
     if (typeof harm === 'string') changeRows(copy, harm)
     else await harm(copy)
@@ -127,13 +127,13 @@ async function damagePage(copy: Installed): Promise<void> {
 
 const OTP = 'o'.repeat(64)
 const LATER = { client: 0, status: 200, outcome: 'ok' } as const
-let place = 0
+let order = 0
 /** A call after all before it. */
 const did = (call: Call, more: Partial<Pick<Op, 'outcome' | 'status' | 'start' | 'end'>> = {}): Op => ({
   ...call,
   ...LATER,
-  start: place++,
-  end: place++,
+  start: order++,
+  end: order++,
   ...more,
 })
 const unknown = { outcome: 'info', status: 0 } as const
@@ -146,7 +146,7 @@ const seeing = (...videos: Seen[]): Partial<Observation> => ({
 })
 const fresh = (id: string) => video({ id, status: 'PRE-Upload', title: id, tags: [] })
 
-/** One ready video `v` with a tag, an OTP spent by `s`, and a key; the list says so unless told otherwise. */
+/** One ready video `v` with a tag, an OTP spent by `s`, and a key; the list says so by default. */
 function judged(ops: readonly Op[], observed: Partial<Observation> = {}): string {
   const world: World = {
     ...newWorld(),
@@ -175,9 +175,9 @@ const redeem = (session?: string) => ({ kind: 'redeem', videoId: 'v', otp: OTP, 
 function pageOneShort(deleted: string[]): string {
   const ids = Array.from({ length: PAGE + 5 }, (_, i) => `n${i}`)
   const made = ids.map((id) => did({ ...create(id), title: id }))
-  const reading = { start: place + 1, end: place + 2 }
-  const removing = deleted.map((id) => did(remove(id), { start: place, end: place + 3 }))
-  place += 4
+  const reading = { start: order + 1, end: order + 2 }
+  const removing = deleted.map((id) => did(remove(id), { start: order, end: order + 3 }))
+  order += 4
   const left = ids.filter((id) => !deleted.includes(id)).map(fresh)
   return judged([...made, ...removing, did(list(...ids.slice(1, PAGE).map(fresh)), reading)], seeing(video(), ...left))
 }
@@ -273,7 +273,7 @@ test.each<[string, () => string, RegExp]>([
   ['a session is lost', () => judged([], { sessions: new Map() }), /session of .* was lost/],
   ['an OTP is lost', () => judged([], { otpHashes: new Set() }), /OTP .* was lost/],
   [
-    'an OTP was redeemed by nobody',
+    'an OTP was redeemed without a request',
     () => {
       const otp = 'p'.repeat(64)
       return judged([did({ kind: 'otp', videoId: 'v', otp })], {
@@ -281,7 +281,7 @@ test.each<[string, () => string, RegExp]>([
         sessions: new Map([OTP, otp].map((text) => [hashOf(text), ['s']])),
       })
     },
-    /nobody asked for/,
+    /opened a session without a request/,
   ],
   ['a revoked key works', () => judged([did({ kind: 'revoke-key', keyId: 'k' })]), /revoked key k works/],
   ['a key is lost', () => judged([], { workingKeys: new Set() }), /key k was lost/],

@@ -10,13 +10,13 @@ import { PAGE } from './invariants.ts'
 
 /** What the clients know of what is there; the judge corrects it after each round. */
 export type Known = {
-  /** Videos that nobody has tried to delete. */
+  /** Videos that no client has tried to delete. */
   videos: Set<string>
   /** Of those, the ones that play. */
   ready: Set<string>
   /** Credentials that no upload has used yet. */
   credentials: Map<string, UploadCredentials>
-  /** OTPs that nobody has tried to redeem. */
+  /** OTPs that no client has tried to redeem. */
   otps: { otp: string; videoId: string }[]
   viewers: Viewer[]
   /** Viewers that play, by the number under which they redeemed. */
@@ -60,7 +60,7 @@ export class Clients {
       if (!answer.ok) return { status: answer.status }
       const issued = (await answer.json()) as UploadCredentials
       this.known.credentials.set(issued.videoId, issued)
-      return { status: answer.status, told: { videoId: issued.videoId } }
+      return { status: answer.status, reported: { videoId: issued.videoId } }
     })
     if (op.outcome === 'ok' && op.videoId) this.known.videos.add(op.videoId)
     return op
@@ -106,7 +106,7 @@ export class Clients {
       const answer = await this.#reelgate.owner.call('GET', `/api/videos?limit=${PAGE}`)
       if (!answer.ok) return { status: answer.status }
       const { rows } = (await answer.json()) as { rows: VideoBody[] }
-      return { status: answer.status, told: { seen: rows.map(seenOf) } }
+      return { status: answer.status, reported: { seen: rows.map(seenOf) } }
     })
   }
 
@@ -114,7 +114,7 @@ export class Clients {
     return this.#history.record<CallOf<'one'>>(client, { kind: 'one', videoId }, async () => {
       const answer = await this.#reelgate.owner.call('GET', `/api/videos/${videoId}`)
       if (!answer.ok) return { status: answer.status }
-      return { status: answer.status, told: { seen: [seenOf((await answer.json()) as VideoBody)] } }
+      return { status: answer.status, reported: { seen: [seenOf((await answer.json()) as VideoBody)] } }
     })
   }
 
@@ -144,7 +144,7 @@ export class Clients {
             })
       const { otp, error } = (await answer.json()) as { otp?: string; error?: string }
       // The earlier interface says 200 to a video that is gone.
-      return { status: error && answer.ok ? 404 : answer.status, told: { otp } }
+      return { status: error && answer.ok ? 404 : answer.status, reported: { otp } }
     })
     if (op.outcome === 'ok' && op.otp) this.known.otps.push({ otp: op.otp, videoId })
     return op
@@ -160,7 +160,7 @@ export class Clients {
       if (page && !page.ok) return { status: page.status }
       let outcome = await browser.redeem(otp)
       if (outcome.body.code === 'proof-stale') outcome = await browser.redeem(otp) // its nonce was of the start before
-      return { status: outcome.status, told: outcome.playing ? { session: String(outcome.body.session) } : {} }
+      return { status: outcome.status, reported: outcome.playing ? { session: String(outcome.body.session) } : {} }
     })
     if (op.outcome === 'ok') this.known.playing.push({ viewer, videoId })
     return op
@@ -173,7 +173,7 @@ export class Clients {
       let answer = await browser.key(0)
       if (answer.status === 401) answer = await browser.key(0)
       const bytes = Buffer.from(await answer.arrayBuffer())
-      return { status: answer.status, told: answer.ok ? { key: bytes.toString('hex') } : {} }
+      return { status: answer.status, reported: answer.ok ? { key: bytes.toString('hex') } : {} }
     })
   }
 
@@ -197,7 +197,7 @@ export class Clients {
         keyId: string
         apiKey: string
       }
-      return { status: 200, told: { keyId, secret: apiKey } }
+      return { status: 200, reported: { keyId, secret: apiKey } }
     })
     if (op.outcome === 'ok' && op.keyId && op.secret) this.known.keys.set(op.keyId, op.secret)
     return op

@@ -8,9 +8,9 @@ import { type Reelgate, startReelgate } from '../reelgate.ts'
 import { readRows } from '../rows.ts'
 import { sampledTests, sampleOf } from '../sample.ts'
 import { makeVideo } from '../videos.ts'
-import { told } from '../viewer.ts'
+import { answerOf } from '../viewer.ts'
 
-// The wall clock of a real server process is moved from outside, by libfaketime; its monotonic clock goes on as it does in life.
+// The wall clock of a real server process is moved from outside, by libfaketime; its monotonic clock continues, as on a real machine.
 
 const DAY_S = 24 * 3600
 
@@ -82,11 +82,11 @@ test.each(sampleOf('steps of the clock', STEPS, 1))(
     expect(Math.abs((await aheadS(reelgate)) - offsetS)).toBeLessThan(60)
     expect(await owner.video(videoId)).toEqual(before)
 
-    // Time only goes on: what a later clock has ended, an earlier one does not begin again.
+    // Time only moves forward: what a later clock has ended, an earlier one does not begin again.
     expect((await reelgate.newViewer().redeem(longLived)).playing).toBe(!isLater || offsetS < LONGEST_TTL_S)
     expect((await reelgate.newViewer().redeem(unspent)).playing).toBe(!isLater)
     await viewer.openPage()
-    const [status, code] = await told(viewer.key(0))
+    const [status, code] = await answerOf(viewer.key(0))
     expect([status, code]).toEqual(isLater ? [403, expect.stringMatching(/session-ended|not-allowed/)] : [200, undefined])
     expect((await owner.send(credentials, new Blob(['no video']))).status).toBe(offsetS > 0 ? 403 : 201)
     const newcomer = await owner.readyVideo(await makeVideo({ seconds: 1 }), 'made at another time')
@@ -125,7 +125,7 @@ jump(
 
     expect((await viewer.key(0)).status).toBe(200)
     await set(-3600)
-    expect(await told(rival.key(0))).toContain('stream-limit')
+    expect(await answerOf(rival.key(0))).toContain('stream-limit')
     expect((await viewer.key(0)).status).toBe(200)
     expect(Math.abs((await aheadS(reelgate)) + 3600)).toBeLessThan(60)
     expect((await reelgate.newViewer().redeem(short)).body.code).toBe('otp-expired')
@@ -137,7 +137,7 @@ jump(
 
     expect((await viewer.key(0)).status).toBe(200)
     await set(0)
-    expect(await told(rival.key(0))).toContain('stream-limit')
+    expect(await answerOf(rival.key(0))).toContain('stream-limit')
     expect((await viewer.key(0)).status).toBe(200)
     expect((await reelgate.newViewer().redeem(issued)).playing).toBe(true)
     expect((await reelgate.newViewer().redeem(short)).body.code).toBe('otp-expired')
@@ -157,7 +157,7 @@ jump(
       await set(aheadS)
       await load.goesOn(20)
       expect((await viewer.key(0)).status).toBe(200)
-      expect(await told(rival.key(0))).toContain('stream-limit')
+      expect(await answerOf(rival.key(0))).toContain('stream-limit')
     }
     await load.stop()
     expect(load.odd).toEqual([])

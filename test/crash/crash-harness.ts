@@ -32,19 +32,19 @@ const VIDEOS = [
 /** A server of this test alone, with its clients; see `newCrashTest`. */
 export const startCrashTest = async (chance: Chance, name: string) => newCrashTest(await startReelgate(), chance, name)
 
-/** A server with its clients, their history, and what is known to be there; whoever breaks it asks `afterwards`. */
+/** A server with its clients, their history, and what is known to be there; what breaks it calls `afterwards`. */
 export async function newCrashTest(reelgate: Reelgate, chance: Chance, name: string) {
   const videos = await Promise.all(VIDEOS.map(async (recipe) => readFile(await makeVideo(recipe))))
-  // Kept, for whoever wants to know how it came to a breach.
+  // Kept, to find out how it came to a breach.
   await mkdir(HISTORIES, { recursive: true })
   const history = openHistory(join(HISTORIES, `${name}.jsonl`))
   const clients = new Clients(reelgate, history)
   const { run: runClients } = createWorkload(clients, chance, videos)
-  await addSilentHook(reelgate.owner)
+  await addSilentWebhook(reelgate.owner)
   const world = newWorld()
   const memory = newMemory()
   /** Calls that nothing has been compared with yet. */
-  const heard: Op[] = []
+  const received: Op[] = []
 
   /** Of a server that is down: what its folder holds, then what the next start makes of it. No hand mends anything. */
   async function afterwards(): Promise<string[]> {
@@ -61,27 +61,27 @@ export async function newCrashTest(reelgate: Reelgate, chance: Chance, name: str
     return compare()
   }
 
-  /** Asks so many at once that each of its connections to the database is asked: one of them may have been made anew before another. */
+  /** Sends enough requests concurrently to use each of its connections to the database: they may be opened again one after another. */
   async function answersAll(): Promise<boolean> {
     const pages = Array.from({ length: 20 }, (_, i) => `/api/videos?limit=${i + 1}&page=1`)
     const answers = await Promise.all(pages.map((page) => reelgate.owner.call('GET', page)))
     return answers.every(({ status }) => status === 200)
   }
 
-  /** Whoever had no answer asks again, as any client would: the browser its redeem, the owner's site its upload. */
+  /** A client without an answer asks again, as any would: the browser its redeem, the owner's site its upload. */
   async function askAgain(): Promise<void> {
     for (const op of history.take()) {
-      heard.push(op)
+      received.push(op)
       if (op.outcome !== 'info') continue
       if (op.kind === 'redeem') await clients.redeem(op.client, op, op.viewer)
       if (op.kind === 'upload') await clients.uploadAgain(op.client, op.videoId)
     }
-    heard.push(...history.take())
+    received.push(...history.take())
   }
 
-  /** Compares what the clients heard with what is there. Nobody calls meanwhile. */
+  /** Compares what the clients received with what is there. No client calls meanwhile. */
   async function compare(): Promise<string[]> {
-    const ops = [...heard.splice(0), ...history.take()]
+    const ops = [...received.splice(0), ...history.take()]
     const observed = await observe(reelgate, [...world.gone, ...ops.flatMap((op) => (op.kind === 'delete' ? op.videoIds : []))], {
       ...Object.fromEntries(Array.from(world.keys, ([keyId, { secret }]) => [keyId, secret])),
       ...Object.fromEntries(ops.flatMap((op) => (op.kind === 'make-key' && op.keyId ? [[op.keyId, op.secret ?? '']] : []))),
@@ -164,10 +164,10 @@ export async function haveSomeReady({ clients, videos, reelgate, compare }: Cras
   expect(await compare()).toEqual([])
 }
 
-/** It is off: what it should have been sent is listed, and nobody is asked. */
-async function addSilentHook(owner: Owner): Promise<void> {
+/** It is off: what it should have been sent is listed, and nothing is requested. */
+async function addSilentWebhook(owner: Owner): Promise<void> {
   const answer = await owner.call('POST', '/api/hooks', { body: { value: 'https://8.8.8.8/', status: 0 } })
-  if (!answer.ok) throw new Error(`no hook was made: ${await answer.text()}`)
+  if (!answer.ok) throw new Error(`no webhook was made: ${await answer.text()}`)
 }
 
 /** Every page of a list, put together. */

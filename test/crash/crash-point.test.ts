@@ -11,10 +11,10 @@ import { type Reelgate, startSharedReelgate } from '../reelgate.ts'
 import { changeRows, readRows } from '../rows.ts'
 import { sampleOf } from '../sample.ts'
 import { newChance, rounds } from '../seeded-random.ts'
-import { hooksOf, type Receiver, type Receivers, startReceivers } from '../webhooks/receiver.ts'
+import { type Receiver, type Receivers, startReceivers, webhooksOf } from '../webhooks/receiver.ts'
 import { noVideo, uniqueVideo } from './clients.ts'
 import { type CrashTest, newCrashTest } from './crash-harness.ts'
-import { killAt, type Place, watch } from './strace.ts'
+import { type CrashPoint, killAt, watch } from './strace.ts'
 
 // SQLite's way of testing crashes: one short scenario, killed before its first system call that changes something, its second, …
 // until it runs through. Each time the folder is examined, the server started again, and every promise compared with what is there.
@@ -66,39 +66,39 @@ afterAll(async () => {
 
 for (const { rows, name, prepare, comeTrue } of sampleOf('crash scenarios', SCENARIOS, 1)) {
   test(`${rows}: ${name} survives kill -9 before each of its system calls`, async () => {
-    const all = await findPlaces(prepare)
-    const places = choose(all)
+    const all = await findPoints(prepare)
+    const points = choose(all)
     let kills = 0
-    for (const place of places) {
+    for (const point of points) {
       const act = await prepare(crashTest)
-      const attached = await killAt(reelgate.pid, place)
+      const attached = await killAt(reelgate.pid, point)
       await act()
       await attached.detach()
       kills += Number(!(await isServing(reelgate)))
       await reelgate.kill()
-      expect(await crashTest.afterwards(), `killed before ${place.syscall} ${place.nth}`).toEqual([])
+      expect(await crashTest.afterwards(), `killed before ${point.syscall} ${point.nth}`).toEqual([])
       await comeTrue?.()
     }
     expect(await crashTest.settled()).toEqual([])
-    process.stderr.write(`${name}: ${all.length} places, ${places.length} tried, ${kills} kills\n`)
+    process.stderr.write(`${name}: ${all.length} places, ${points.length} tried, ${kills} kills\n`)
   }, 3_600_000)
 }
 
 /** The places that an undisturbed scenario passes. */
-async function findPlaces(prepare: Scenario['prepare']): Promise<Place[]> {
+async function findPoints(prepare: Scenario['prepare']): Promise<CrashPoint[]> {
   const act = await prepare(crashTest)
   const watched = await watch(reelgate.pid, join(reelgate.dataDir, '..', 'places'))
   await act()
-  const places = await watched.places()
+  const points = await watched.points()
   expect(await crashTest.compare()).toEqual([])
-  return places
+  return points
 }
 
 /** All, or one of each scenario: of any system call as likely as of another. */
-function choose(places: readonly Place[]): readonly Place[] {
+function choose(points: readonly CrashPoint[]): readonly CrashPoint[] {
   const pick = <T>(from: readonly T[]): T[] => [...from].splice(Math.floor(chance.between(0, from.length)), 1)
-  const [sameCalls = []] = pick([...Map.groupBy(places, ({ syscall }) => syscall).values()])
-  return rounds(0, 1) ? places : pick(sameCalls)
+  const [sameCalls = []] = pick([...Map.groupBy(points, ({ syscall }) => syscall).values()])
+  return rounds(0, 1) ? points : pick(sameCalls)
 }
 
 async function isServing({ url }: Reelgate): Promise<boolean> {
@@ -203,7 +203,7 @@ async function findAdded(): Promise<void> {
   }
 }
 
-/** A video with all its files, and beside it a video that has none yet. */
+/** A video with all its files, and a video that has none yet. */
 async function deletion(of: CrashTest): Promise<() => Promise<unknown>> {
   const video = await newVideo(of)
   const { videoId = '' } = await of.clients.create(0)
@@ -276,7 +276,7 @@ async function findRepaired(): Promise<void> {
 /** An endpoint of its own, and a deletion that it hears of. */
 async function delivery({ reelgate: server, clients }: CrashTest): Promise<() => Promise<unknown>> {
   const receiver = receivers.newReceiver()
-  const { uuid } = await hooksOf(server.owner).create(receiver.url)
+  const { uuid } = await webhooksOf(server.owner).create(receiver.url)
   const { videoId = '' } = await clients.create(0)
   listening.push({ uuid, receiver })
   return async () => {
@@ -289,14 +289,14 @@ const listening: { uuid: string; receiver: Receiver }[] = []
 const openDeliveries = (server: Reelgate, uuid: string) =>
   readRows(server, 'select 1 from delivery where webhook_id = ? and finished_at_s is null', uuid).length
 
-/** Whatever is in an endpoint's list has arrived there; then nobody needs the endpoint any more. */
+/** Whatever is in an endpoint's list has arrived there; then the endpoint is not needed any more. */
 async function hearAll(): Promise<void> {
   for (const { uuid, receiver } of listening.splice(0)) {
     const listed = readRows<{ body: string }>(reelgate, 'select body from delivery where webhook_id = ?', uuid)
-    const heard = () => receiver.received.map(({ body }) => body)
-    await expect.poll(() => listed.filter(({ body }) => !heard().includes(body))).toEqual([])
+    const received = () => receiver.received.map(({ body }) => body)
+    await expect.poll(() => listed.filter(({ body }) => !received().includes(body))).toEqual([])
     await expect.poll(() => openDeliveries(reelgate, uuid)).toBe(0)
-    await hooksOf(reelgate.owner).remove(uuid)
+    await webhooksOf(reelgate.owner).remove(uuid)
   }
 }
 

@@ -2,9 +2,9 @@ import { closeSync, openSync, writeSync } from 'node:fs'
 
 import { Failure } from '../../src/errors.ts'
 
-// What the clients asked and what they heard, in the manner of Jepsen: an answer that never came is *unknown*, never a failure.
+// What the clients asked and what they received, in the manner of Jepsen: an answer that never came is *unknown*, never a failure.
 
-/** One call of a client, with what its answer told; the first fields are known before it is sent. */
+/** One call of a client, with what its answer reported; the first fields are known before it is sent. */
 export type Call =
   | { kind: 'create'; title: string; videoId?: string }
   | { kind: 'upload'; videoId: string; sha256: string; isVideo: boolean }
@@ -25,32 +25,32 @@ export type Seen = { id: string; status: string; title: string; tags: readonly s
 export type CallOf<K extends Call['kind']> = Extract<Call, { kind: K }>
 
 /** `ok` and `fail` were answered; `info` may have happened or not. `start` and `end` are places in one order of all clients. */
-export type Op = Call & Heard
-type Heard = { client: number; start: number; end: number; outcome: 'ok' | 'fail' | 'info'; status: number }
+export type Op = Call & Received
+type Received = { client: number; start: number; end: number; outcome: 'ok' | 'fail' | 'info'; status: number }
 
 /** What came of sending a call: the HTTP status, and what of the answer belongs into the call. */
-export type Answer<C extends Call> = { status: number; told?: Partial<C> }
+export type Answer<C extends Call> = { status: number; reported?: Partial<C> }
 
 export type History = ReturnType<typeof openHistory>
 
 /** @param path the log of every call, one JSON line when it begins and one when it ends; outside the service's folder */
 export function openHistory(path: string) {
   const file = openSync(path, 'w')
-  let place = 0
+  let order = 0
   let ops: Op[] = []
   let calls = 0
   let awaited = { calls: Number.POSITIVE_INFINITY, resolve() {} }
 
-  /** @param C the call, with what its answer will have told of it */
-  async function record<C extends Call>(client: number, call: C, send: () => Promise<Answer<C>>): Promise<C & Heard> {
-    const start = place++
+  /** @param C the call, with what its answer will report of it */
+  async function record<C extends Call>(client: number, call: C, send: () => Promise<Answer<C>>): Promise<C & Received> {
+    const start = order++
     if (++calls >= awaited.calls) awaited.resolve()
     writeSync(file, `${JSON.stringify({ type: 'invoke', client, start, ...call })}\n`)
     // A connection that breaks, or an answer that breaks off, tells nothing of what was done.
     const answer = await send().catch((error): Answer<C> => ({ status: isRefusal(error) ? 409 : 0 }))
-    const outcome: Heard['outcome'] =
+    const outcome: Received['outcome'] =
       answer.status >= 200 && answer.status < 400 ? 'ok' : answer.status >= 400 && answer.status < 500 ? 'fail' : 'info'
-    const op = Object.assign({}, call, answer.told, { client, start, end: place++, outcome, status: answer.status })
+    const op = Object.assign({}, call, answer.reported, { client, start, end: order++, outcome, status: answer.status })
     writeSync(file, `${JSON.stringify({ type: outcome, ...op })}\n`)
     ops.push(op)
     return op
@@ -67,8 +67,8 @@ export function openHistory(path: string) {
     /** The same, and leaves them for `take`. */
     peek: (): readonly Op[] => ops,
     /** The place of the next beginning or end of a call. */
-    get place() {
-      return place
+    get order() {
+      return order
     },
     /** Resolves when so many more calls have begun: a busy machine takes its time. */
     after(more: number): Promise<void> {

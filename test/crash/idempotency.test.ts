@@ -5,7 +5,7 @@ import { type Reelgate, startSharedReelgate } from '../reelgate.ts'
 import { readRows } from '../rows.ts'
 import { sampleOf } from '../sample.ts'
 import { newChance, rounds } from '../seeded-random.ts'
-import { killAt, type Place, watch } from './strace.ts'
+import { type CrashPoint, killAt, watch } from './strace.ts'
 
 // A call under an Idempotency-Key whose server is killed before each of its system calls: sent again it has had one effect, and if
 // it was answered before, the answer is the same.
@@ -40,34 +40,34 @@ test.each(sampleOf('keyed calls', Object.entries(CALLS), 1))(
 
     const watched = await watch(reelgate.pid, join(reelgate.dataDir, '..', 'places'))
     await answered(randomUUID())
-    const places = await watched.places()
+    const points = await watched.points()
     let [kills, unanswered] = [0, 0]
-    for (const place of choose(places)) {
+    for (const point of choose(points)) {
       const key = randomUUID()
       const before = count()
-      const attached = await killAt(reelgate.pid, place)
+      const attached = await killAt(reelgate.pid, point)
       const first = await answered(key).catch(() => undefined)
       await attached.detach()
       kills += Number(!(await isServing()))
       unanswered += Number(first === undefined)
       await reelgate.kill()
       await reelgate.restart()
-      const where = `killed before ${place.syscall} ${place.nth}`
+      const where = `killed before ${point.syscall} ${point.nth}`
       const again = await answered(key)
       if (first !== undefined) expect(again, where).toBe(first)
       expect(await answered(key), where).toBe(again)
       expect(count(), where).toBe(before + 1)
     }
     expect(unanswered).toBeGreaterThan(0)
-    process.stderr.write(`${places.length} places, ${kills} kills, ${unanswered} without an answer\n`)
+    process.stderr.write(`${points.length} places, ${kills} kills, ${unanswered} without an answer\n`)
   },
   600_000,
 )
 
 /** All, or one of each system call. */
-function choose(places: readonly Place[]): Place[] {
-  if (rounds(0, 1)) return [...places]
-  const kinds = [...Map.groupBy(places, ({ syscall }) => syscall).values()]
+function choose(points: readonly CrashPoint[]): CrashPoint[] {
+  if (rounds(0, 1)) return [...points]
+  const kinds = [...Map.groupBy(points, ({ syscall }) => syscall).values()]
   return kinds.flatMap((kind) => kind[Math.floor(chance.between(0, kind.length))] ?? [])
 }
 

@@ -114,7 +114,7 @@ export async function examine(installed: Installed, memory: Memory): Promise<{ b
 }
 
 async function withCopy<T>(installed: Installed, look: (rows: Rows) => Promise<T>): Promise<T> {
-  // PostgreSQL mends itself, whoever looks: what it shows is what the next start will find.
+  // PostgreSQL repairs itself when it is opened: what it shows is what the next start will find.
   if (installed.databaseUrl) return look({ all: <Row>(sql: string) => readRows(installed, sql) as Row[] })
   const { dataDir } = installed
   const folder = await mkdtemp(join(tmpdir(), 'reelgate-image-'))
@@ -223,7 +223,7 @@ function halfRows(rows: Rows): string[] {
 }
 
 /**
- * I7: what has become of the videos of an account is told to its hooks, once, and nothing else is. Judged by a hook that is off and has
+ * I7: what has become of the videos of an account is sent to its webhooks, once, and nothing else is. Judged by a webhook that is off and has
  * been there from the start: what it misses is listed, and no network is asked.
  */
 function eventBreaches(rows: Rows): string[] {
@@ -238,24 +238,24 @@ function eventBreaches(rows: Rows): string[] {
     `select delivery.event, body from webhook join delivery on webhook_id = webhook.id
      where disabled_reason is not null and webhook.event is null and delivery.event not in ('otp:reused', 'session:suspicious', 'alert')`,
   )
-  const told = Map.groupBy(deliveries, ({ event, body }) => `${event} ${JSON.parse(body).payload.id}`)
+  const delivered = Map.groupBy(deliveries, ({ event, body }) => `${event} ${JSON.parse(body).payload.id}`)
   const videos = rows.all<{ id: string; status: string }>('select id, status from video where deleted_at_s is null')
   const states = new Map(videos.map(({ id, status }) => [id, status]))
-  const untrue = [...told.keys()].flatMap((what) => {
+  const untrue = [...delivered.keys()].flatMap((what) => {
     const [event, videoId = ''] = what.split(' ')
     const status = states.get(videoId)
     const isTrue = status === undefined || (event !== 'video:deleted' && rankOf(status) >= 3)
-    return isTrue ? [] : [`${what} was told of a video that is ${status}`]
+    return isTrue ? [] : [`${what} was delivered for a video that is ${status}`]
   })
   const gaps = rows.all<{ id: string }>(
     `select webhook.id from webhook left join delivery on webhook_id = webhook.id
      group by webhook.id having count(sequence) <> last_sequence or max(sequence) <> last_sequence`,
   )
   return [
-    ...due.filter(({ event }) => !told.has(event)).map(({ event }) => `${event} was told to nobody`),
-    ...[...told].filter(([, times]) => times.length > 1).map(([event]) => `${event} was told twice`),
+    ...due.filter(({ event }) => !delivered.has(event)).map(({ event }) => `${event} was not delivered`),
+    ...[...delivered].filter(([, times]) => times.length > 1).map(([event]) => `${event} was delivered twice`),
     ...untrue,
-    ...gaps.map(({ id }) => `the deliveries of the hook ${id} are not numbered without a gap`),
+    ...gaps.map(({ id }) => `the deliveries of the webhook ${id} are not numbered without a gap`),
   ]
 }
 

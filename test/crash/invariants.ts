@@ -5,9 +5,9 @@ import { rankOf } from './inspect-data-folder.ts'
 /** Videos of one page, as clients ask for it. */
 export const PAGE = 40
 
-// Compares what the clients were told with what is there: every acknowledged change, and of the unknown ones all or nothing.
+// Compares what the clients received with what is there: every acknowledged change, and of the unknown ones all or nothing.
 
-/** What was seen to be true when nobody called, after the calls before. */
+/** What was seen to be true when no client called, after the calls before. */
 export type World = {
   videos: Map<string, { title: string; tags: ReadonlySet<string>; rank: number; sha256?: string; isVideo?: boolean }>
   gone: Set<string>
@@ -67,11 +67,11 @@ const sorted = new WeakMap<readonly Op[], Map<Op['kind'], Op[]>>()
 const deletesOf = (round: Round, videoId: string) =>
   of(round, 'delete').filter((op) => op.outcome !== 'fail' && op.videoIds.includes(videoId))
 
-const mayBeDeletedBefore = (round: Round, videoId: string, place: number) =>
-  round.world.gone.has(videoId) || deletesOf(round, videoId).some(({ start }) => start < place)
+const mayBeDeletedBefore = (round: Round, videoId: string, order: number) =>
+  round.world.gone.has(videoId) || deletesOf(round, videoId).some(({ start }) => start < order)
 
-const isDeletedBefore = (round: Round, videoId: string, place: number) =>
-  round.world.gone.has(videoId) || deletesOf(round, videoId).some(({ outcome, end }) => outcome === 'ok' && end < place)
+const isDeletedBefore = (round: Round, videoId: string, order: number) =>
+  round.world.gone.has(videoId) || deletesOf(round, videoId).some(({ outcome, end }) => outcome === 'ok' && end < order)
 
 /** A refusal has its reason in what others did; nothing that these clients send is wrong by itself, and nothing is a bug's 500. */
 function refusalBreaches(round: Round): string[] {
@@ -114,7 +114,7 @@ function rivals<Name extends string, T extends Op & Record<Name, string>>(
   return ops.filter((other) => other !== op && other[name] === op[name] && other.outcome !== 'fail' && other.start < op.end)
 }
 
-/** Who was created and not deleted is there; who was deleted is not, and nobody comes from nowhere. */
+/** Who was created and not deleted is there; who was deleted is not, and no one appears without a call. */
 function presenceBreaches(round: Round): string[] {
   const { world, observed } = round
   const breaches: string[] = []
@@ -182,12 +182,12 @@ function sourceBreaches(round: Round): string[] {
   })
 }
 
-/** While the clients called: nobody saw a deleted video, or missed one that was there. */
+/** While the clients called: none saw a deleted video, or missed one that was there. */
 function readBreaches(round: Round): string[] {
   const { world } = round
   const breaches: string[] = []
-  const made = of(round, 'create').flatMap((op) => (op.outcome === 'ok' && op.videoId ? [{ id: op.videoId, place: op.end }] : []))
-  const there = [...Array.from(world.videos.keys(), (id) => ({ id, place: -1 })), ...made]
+  const made = of(round, 'create').flatMap((op) => (op.outcome === 'ok' && op.videoId ? [{ id: op.videoId, order: op.end }] : []))
+  const there = [...Array.from(world.videos.keys(), (id) => ({ id, order: -1 })), ...made]
   for (const op of round.ops) {
     if (op.outcome !== 'ok') continue
     if (op.kind === 'key' && isDeletedBefore(round, op.videoId, op.start)) breaches.push(`deleted ${op.videoId} gave a key`)
@@ -201,8 +201,8 @@ function readBreaches(round: Round): string[] {
     // What is deleted while a page is read is missing from it, full as it was.
     const goes = there.filter(({ id }) => !seen.has(id) && mayBeDeletedBefore(round, id, op.end))
     if (seen.size + goes.length >= PAGE) continue
-    for (const { id, place } of there) {
-      if (place < op.start && !seen.has(id) && !mayBeDeletedBefore(round, id, op.end)) breaches.push(`a list lacked video ${id}`)
+    for (const { id, order } of there) {
+      if (order < op.start && !seen.has(id) && !mayBeDeletedBefore(round, id, op.end)) breaches.push(`a list lacked video ${id}`)
     }
   }
   return breaches
@@ -300,7 +300,7 @@ function orderBreaches(round: Round): string[] {
   return breaches
 }
 
-/** One OTP opens at most one session, the one its viewer was told. */
+/** One OTP opens at most one session, the one in its viewer's answer. */
 function otpBreaches(round: Round): string[] {
   const { world, observed } = round
   const breaches: string[] = []
@@ -309,16 +309,16 @@ function otpBreaches(round: Round): string[] {
     const name = `the OTP ${otp.slice(0, 6)}…`
     if (!observed.otpHashes.has(hashOf(otp))) breaches.push(`${name} was lost`)
     const redeems = of(round, 'redeem').filter((op) => op.otp === otp)
-    const told = new Set(redeems.flatMap(({ session }) => session ?? []))
+    const opened = new Set(redeems.flatMap(({ session }) => session ?? []))
     const before = world.otps.get(otp)?.session
-    if (before) told.add(before)
+    if (before) opened.add(before)
     const sessions = observed.sessions.get(hashOf(otp)) ?? []
-    if (told.size > 1 || sessions.length > 1) breaches.push(`${name} opened two sessions`)
-    const [only] = told
+    if (opened.size > 1 || sessions.length > 1) breaches.push(`${name} opened two sessions`)
+    const [only] = opened
     if (only && sessions[0] !== only) breaches.push(`the session of ${name} was lost`)
-    // Who redeems while the video is being deleted may have opened a session, which the deletion ended before they were told.
+    // Who redeems while the video is being deleted may have opened a session, which the deletion ended before they got the answer.
     const mayHave = redeems.some((op) => op.outcome === 'info' || mayBeDeletedBefore(round, op.videoId, op.end))
-    if (!only && sessions.length > 0 && !mayHave) breaches.push(`${name} opened a session that nobody asked for`)
+    if (!only && sessions.length > 0 && !mayHave) breaches.push(`${name} opened a session without a request`)
   }
   return breaches
 }

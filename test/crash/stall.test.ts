@@ -4,7 +4,7 @@ import { listFiles, listSegments, untilFinished } from '../data-folder.ts'
 import { startReelgate } from '../reelgate.ts'
 import { readRows } from '../rows.ts'
 import { makeVideo } from '../videos.ts'
-import { told } from '../viewer.ts'
+import { answerOf } from '../viewer.ts'
 
 test('F-32: a server that is stopped for five seconds continues: sessions play, no stream slot is lost to another, no chunk is begun twice', async () => {
   const reelgate = await startReelgate({ video: await makeVideo() })
@@ -19,7 +19,7 @@ test('F-32: a server that is stopped for five seconds continues: sessions play, 
   await expect.poll(() => runsOf(videoId).length, { interval: 10 }).toBeGreaterThan(0)
   expect((await viewer.key(0)).status).toBe(200)
   process.kill(reelgate.pid, 'SIGSTOP')
-  const asked = [told(rival.key(0)), waiting.redeem(otp), viewer.key(0), owner.list()] as const
+  const asked = [answerOf(rival.key(0)), waiting.redeem(otp), viewer.key(0), owner.list()] as const
   await pause(5000) // the fault itself
   process.kill(reelgate.pid, 'SIGCONT')
   const [second, redeemed, key, list] = await Promise.all(asked)

@@ -20,17 +20,17 @@ export const SYSCALLS = [
 export type Syscall = (typeof SYSCALLS)[number]
 
 /** Before which of a scenario's system calls the server is killed: the `nth` such call of any one thread. */
-export type Place = { syscall: Syscall | 'openat'; nth: number }
+export type CrashPoint = { syscall: Syscall | 'openat'; nth: number }
 
 /** Kills the server before the place is reached: the call itself is not made any more. */
-export async function killAt(pid: number, { syscall, nth }: Place): Promise<Attached> {
+export async function killAt(pid: number, { syscall, nth }: CrashPoint): Promise<Attached> {
   return attach(pid, ['-e', `trace=${syscall}`, '-e', `inject=${syscall}:signal=KILL:when=${nth}`, '-o', '/dev/null'])
 }
 
 /** Lets a system call fail instead of being made: the `nth` of each thread, or from then on all. */
 export async function failAt(
   pid: number,
-  { syscall, nth }: Place,
+  { syscall, nth }: CrashPoint,
   error: string,
   { andAllAfter = false, mainThreadOnly = false } = {},
 ): Promise<Attached> {
@@ -40,10 +40,10 @@ export async function failAt(
 }
 
 /** Watches a scenario that nothing disturbs. @returns what ends the watch and gives every place that it passed */
-export async function watch(pid: number, log: string): Promise<{ places(): Promise<Place[]> }> {
+export async function watch(pid: number, log: string): Promise<{ points(): Promise<CrashPoint[]> }> {
   const attached = await attach(pid, ['-e', `trace=${SYSCALLS.join(',')}`, '-o', log])
   return {
-    async places() {
+    async points() {
       await attached.detach()
       const lines = (await readFile(log, 'utf8')).split('\n')
       await rm(log)

@@ -55,7 +55,7 @@ test.each(['sqlite', 'postgres'] as const)(
   3_600_000,
 )
 
-/** What is killed, and what must hold once each client has met with it. While PostgreSQL is away the service stays up, and it goes on by itself. */
+/** What is killed, and what must hold once each client has met with it. While PostgreSQL is away the service stays up, and it resumes by itself. */
 const VICTIMS: Record<string, (crashTest: CrashTest, postgres: Cluster, calling: Promise<void>) => Promise<string[]>> = {
   async postgres({ goOn }, postgres, calling) {
     await postgres.crash()

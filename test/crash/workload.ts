@@ -56,7 +56,7 @@ export function createWorkload(clients: Clients, chance: Chance, files: readonly
     return videoId ? clients.issueOtp(client, videoId, chance.next() < 0.5 ? 'current' : 'v2') : create(client)
   }
 
-  /** Sometimes two browsers at once: the link was passed on. */
+  /** Sometimes two browsers concurrently: the link was passed on. */
   async function redeem(client: number): Promise<Op> {
     const at = Math.floor(chance.between(0, known.otps.length))
     const [otp] = known.otps.splice(at, 1)

@@ -49,7 +49,7 @@ test('a ring is written as its keys, the current one first; anything else is not
   for (const text of ['', a.slice(1), `${a}${b}`, `${a};${b}`, `${a} x`]) expect(readMasterKeyText(text)).toBeUndefined()
 })
 
-test('a key file is replaced whole: behind its symbolic link, readable by its owner alone, with nothing left beside it', async () => {
+test('a key file is replaced whole: behind its symbolic link, readable by its owner alone, with nothing left next to it', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'reelgate-ring-'))
   onTestFinished(() => rm(folder, { recursive: true }))
   const [file, link] = [join(folder, 'secret/master.key'), join(folder, 'data.key')]

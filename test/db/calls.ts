@@ -36,7 +36,7 @@ import * as viewers from '../../src/viewers/viewer-store.ts'
 import * as viewings from '../../src/viewers/viewing-store.ts'
 import * as deliveries from '../../src/webhooks/delivery-store.ts'
 import * as outbox from '../../src/webhooks/outbox-store.ts'
-import * as hooks from '../../src/webhooks/webhook-store.ts'
+import * as webhooks from '../../src/webhooks/webhook-store.ts'
 import { makeOtpRow } from './bare-rows.ts'
 import { ACCOUNTS, hashOf, idOf, NOW_S } from './large.ts'
 
@@ -208,16 +208,16 @@ export const ALWAYS: readonly Call[] = [
     100,
     (db) => chunks.beginRun(db, { videoId: idOf(500), generation: 1, kind: 'video', firstSegment: 0, attempt: 0 }),
   ],
-  ['a hook that is due', 20, (db) => deliveries.findDueWebhook(db, NOW_S, { accountIds: [], onlyHealthy: false })],
-  ['what a hook sends next', 120, (db) => deliveries.claimDelivery(db, 'h1', NOW_S, 'retry')],
+  ['a webhook that is due', 20, (db) => deliveries.findDueWebhook(db, NOW_S, { accountIds: [], onlyHealthy: false })],
+  ['what a webhook sends next', 120, (db) => deliveries.claimDelivery(db, 'h1', NOW_S, 'retry')],
   ['the oldest retries', 120, (db) => deliveries.listOldestRetries(db)],
   ['some of what failed, once more', 300, (db) => replayFromSequence(db, 'h38', 1)],
   [
-    'some of what waits for a hook that is off',
+    'some of what waits for a webhook that is off',
     400,
-    (db) => hooks.disableWebhook(db, 'h1', 'off').then(() => deliveries.failPendingBatch(db, 'h1', 1, 20)),
+    (db) => webhooks.disableWebhook(db, 'h1', 'off').then(() => deliveries.failPendingBatch(db, 'h1', 1, 20)),
   ],
-  ['some deliveries of a hook that goes', 300, (db) => deliveries.removeDeliveries(db, 'h1', 20)],
+  ['some deliveries of a webhook that goes', 300, (db) => deliveries.removeDeliveries(db, 'h1', 20)],
   ['the numbers of events', 600, (db) => outbox.takeSequences(db, 'video:ready', [V])],
   ['the videos of an event', 30, (db) => outbox.findEventVideos(db, [V])],
   [

@@ -3,7 +3,7 @@ import { onTestFinished } from 'vitest'
 import { readConfig } from '../../src/config/config.ts'
 import type { Database } from '../../src/db/database.ts'
 import { openDatabase } from '../../src/installation/database.ts'
-import { makePlace, type Place } from '../installation-folder.ts'
+import { type Location, makeLocation } from '../installation-folder.ts'
 import { DATABASE, type DatabaseKind } from '../postgres.ts'
 
 /** A database of the test's own, of the kind that the run is about or the one that the test names. */
@@ -15,19 +15,19 @@ export async function openOwnDatabase(kind: DatabaseKind = DATABASE): Promise<Da
 
 /** For a file whose tests share one: the caller closes it in `afterAll`. */
 export async function openSharedDatabase(kind: DatabaseKind = DATABASE): Promise<Database> {
-  const place = await makePlace({ database: kind })
-  const database = await openDatabaseAt(place)
+  const location = await makeLocation({ database: kind })
+  const database = await openDatabaseAt(location)
   return {
     ...database,
     async close() {
       await database.close()
-      await place.remove()
+      await location.remove()
     },
   }
 }
 
 /** Opens the database of an installation that no server uses, or creates it. */
-export async function openDatabaseAt({ dataDir, env }: Pick<Place, 'dataDir' | 'env'>): Promise<Database> {
+export async function openDatabaseAt({ dataDir, env }: Pick<Location, 'dataDir' | 'env'>): Promise<Database> {
   await mkdir(dataDir, { recursive: true })
   return openDatabase(readConfig(env))
 }

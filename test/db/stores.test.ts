@@ -52,7 +52,7 @@ import * as viewings from '../../src/viewers/viewing-store.ts'
 import * as watermarkImages from '../../src/watermark/watermark-image-store.ts'
 import * as deliveries from '../../src/webhooks/delivery-store.ts'
 import * as outbox from '../../src/webhooks/outbox-store.ts'
-import * as hooks from '../../src/webhooks/webhook-store.ts'
+import * as webhooks from '../../src/webhooks/webhook-store.ts'
 import { makeOtpRow, makeSessionRow } from './bare-rows.ts'
 import { openSharedDatabase } from './database.ts'
 
@@ -168,7 +168,7 @@ const refusal = (hash: number) =>
 const idle = { accountIds: [], onlyHealthy: false }
 const free = { accountIds: [], hosts: [] }
 const delivery = (sequence: number) => ({ webhookId: 'h1', sequence, body: `body ${sequence}`, attempts: 1 })
-const hook = {
+const webhook = {
   id: 'h1',
   accountId: A,
   url: 'https://a.example',
@@ -734,9 +734,9 @@ const STORES: readonly (readonly [store: string, calls: readonly Call[]])[] = [
   [
     'webhooks and deliveries',
     [
-      (tx) => hooks.insertWebhook(tx, hook, 2),
-      (tx) => hooks.insertWebhook(tx, { ...hook, id: 'h2', event: 'video:ready', disabledReason: 'off' }, 2),
-      (tx) => hooks.insertWebhook(tx, { ...hook, id: 'h3' }, 2),
+      (tx) => webhooks.insertWebhook(tx, webhook, 2),
+      (tx) => webhooks.insertWebhook(tx, { ...webhook, id: 'h2', event: 'video:ready', disabledReason: 'off' }, 2),
+      (tx) => webhooks.insertWebhook(tx, { ...webhook, id: 'h3' }, 2),
       (tx) => outbox.takeSequences(tx, 'video:readyall', [V1, V2]),
       (tx) => outbox.takeSequences(tx, 'video:ready', [V1]),
       (tx) => outbox.takeSequence(tx, 'alert', A),
@@ -775,23 +775,23 @@ const STORES: readonly (readonly [store: string, calls: readonly Call[]])[] = [
       (tx) => deliveries.listDeliveryRows(tx, 'h1', { limit: 2, offset: 1 }),
       (tx) => deliveries.countDeliveries(tx, 'h1'),
       (tx) => deliveries.countOpenDeliveries(tx),
-      (tx) => hooks.countDisabledWebhooks(tx),
-      (tx) => hooks.findAccountOfWebhook(tx, 'h1'),
+      (tx) => webhooks.countDisabledWebhooks(tx),
+      (tx) => webhooks.findAccountOfWebhook(tx, 'h1'),
       (tx) => deliveries.replayDelivery(tx, 'h1', 1),
       (tx) => deliveries.replayDelivery(tx, 'h1', 99),
-      (tx) => hooks.beginReplay(tx, 'h1'),
+      (tx) => webhooks.beginReplay(tx, 'h1'),
       (tx) => deliveries.listInterruptedBatches(tx),
       (tx) => deliveries.replayFailedBatch(tx, 'h1', 1),
       (tx) => deliveries.replayFailedBatch(tx, 'h1', 1),
-      (tx) => hooks.disableWebhook(tx, 'h1', 'off'),
+      (tx) => webhooks.disableWebhook(tx, 'h1', 'off'),
       (tx) => deliveries.failPendingBatch(tx, 'h1', 30, 9),
-      (tx) => hooks.enableWebhook(tx, 'h1'),
-      (tx) => hooks.replaceSecret(tx, A, 'h1', { wrapped: bytes(7), previousEndsAtS: 99 }),
-      (tx) => hooks.findWebhook(tx, A, 'h1'),
-      (tx) => hooks.listWebhookRows(tx, A),
+      (tx) => webhooks.enableWebhook(tx, 'h1'),
+      (tx) => webhooks.replaceSecret(tx, A, 'h1', { wrapped: bytes(7), previousEndsAtS: 99 }),
+      (tx) => webhooks.findWebhook(tx, A, 'h1'),
+      (tx) => webhooks.listWebhookRows(tx, A),
       (tx) => deliveries.removeOldDeliveries(tx, 29, 9),
       (tx) => deliveries.removeDeliveries(tx, 'h1', 9),
-      (tx) => hooks.removeWebhook(tx, A, 'h1'),
+      (tx) => webhooks.removeWebhook(tx, A, 'h1'),
     ],
   ],
   [

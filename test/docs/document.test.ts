@@ -22,7 +22,7 @@ let outside: string
 let document: ApiDocument
 let validator: Ajv2020
 beforeAll(async () => {
-  outside = `127.0.0.1:${await findFreePort()}` // nobody is there, but it may be named
+  outside = `127.0.0.1:${await findFreePort()}` // without a listener, but it may be named
   reelgate = await startSharedReelgate({ env: { REELGATE_OUTBOUND_ALLOW: outside } })
   document = await readDocument()
   validator = new Ajv2020({ strict: false, validateFormats: false }).addSchema(document, 'document')
@@ -33,9 +33,9 @@ async function readDocument(): Promise<ApiDocument> {
   return (await fetch(`${reelgate.url}/docs/api/openapi.json`)).json() as Promise<ApiDocument>
 }
 
-type Place = { path: string; method: string; operation: Operation }
+type Location = { path: string; method: string; operation: Operation }
 
-function places(): Place[] {
+function locations(): Location[] {
   return Object.entries(document.paths).flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, operation]) => ({ path, method, operation })),
   )
@@ -48,7 +48,7 @@ test('the document is OpenAPI 3.1, to a validator that knows nothing of us', asy
 })
 
 test('every operation says what it does, which permission and which budget it takes, and how it refuses', () => {
-  for (const { path, operation } of places()) {
+  for (const { path, operation } of locations()) {
     expect(operation.summary, path).toMatch(/^[A-Z].{4,60}$/)
     const statuses = Object.keys(operation.responses)
     expect(statuses, path).toEqual(expect.arrayContaining(['400', '429', '503']))
@@ -71,16 +71,16 @@ function count(text: string, pattern: RegExp): number {
 }
 
 test('no two operations have one id', () => {
-  const ids = places().map(({ operation }) => operation.operationId)
+  const ids = locations().map(({ operation }) => operation.operationId)
   expect(new Set(ids).size).toBe(ids.length)
 })
 
 test('every example does what it says: it is answered as documented', async () => {
-  expect(places().length).toBeGreaterThan(20)
-  for (const place of places()) await tryExample(place)
+  expect(locations().length).toBeGreaterThan(20)
+  for (const location of locations()) await tryExample(location)
 })
 
-/** What an example cannot be given here: nobody is banned, no video has failed, and there is no authenticator. */
+/** What an example cannot be given here: no client is banned, no video has failed, and there is no authenticator. */
 const NOT_TO_BE_HAD: Record<string, number> = {
   'DELETE /api/bans': 404,
   'POST /api/videos/{id}/retry': 409,
@@ -89,18 +89,18 @@ const NOT_TO_BE_HAD: Record<string, number> = {
   'DELETE /console/api/passkeys/{id}': 404,
 }
 
-async function tryExample(place: Place): Promise<void> {
-  const name = `${place.method.toUpperCase()} ${place.path}`
-  const response = await sendExample(place)
+async function tryExample(location: Location): Promise<void> {
+  const name = `${location.method.toUpperCase()} ${location.path}`
+  const response = await sendExample(location)
   const text = await readText(response)
   const isAsWanted = NOT_TO_BE_HAD[name] === undefined ? response.ok : response.status === NOT_TO_BE_HAD[name]
   expect({ name, isAsWanted, text: isAsWanted ? '' : text }).toEqual({ name, isAsWanted: true, text: '' })
-  const reply = place.operation.responses[response.status]
+  const reply = location.operation.responses[response.status]
   expect({ name, status: response.status, documented: reply !== undefined }).toMatchObject({ documented: true })
-  expectDocumented(place, response, reply?.content ?? {}, text)
+  expectDocumented(location, response, reply?.content ?? {}, text)
 }
 
-function expectDocumented({ path, method }: Place, { status, headers }: Response, content: Content, text: string): void {
+function expectDocumented({ path, method }: Location, { status, headers }: Response, content: Content, text: string): void {
   const [wanted = ''] = (headers.get('content-type') ?? '').split(';')
   expect(text === '', `${method} ${path}`).toBe(Object.keys(content).length === 0)
   if (text === '') return
@@ -117,7 +117,7 @@ function escaped(part: string | number): string {
 }
 
 /** As a reader would send it, who puts values of their own in the places of the examples'. */
-async function sendExample({ path, method, operation }: Place): Promise<Response> {
+async function sendExample({ path, method, operation }: Location): Promise<Response> {
   if (path === '/upload') return sendForm()
   const { parameters, requestBody } = operation
   const exampleFor = (name: string) => String(parameters.find((one) => one.in === 'path' && one.name === name)?.example ?? name)
@@ -192,10 +192,10 @@ async function ownValues(examples: string): Promise<(text: string) => string> {
   const { owner } = reelgate
   const { rows } = await ask<{ rows: { uuid: string }[] }>('GET', '/api/hooks')
   for (const { uuid } of rows) await ask('DELETE', '/api/hooks', { uuid })
-  const hookUrl = `http://${outside}/`
-  const hook = await ask<{ uuid: string }>('POST', '/api/hooks', { type: 'http', value: hookUrl, event: 'video:deleted' })
+  const webhookUrl = `http://${outside}/`
+  const webhook = await ask<{ uuid: string }>('POST', '/api/hooks', { type: 'http', value: webhookUrl, event: 'video:deleted' })
   const { videoId: gone } = await owner.credentials('To be gone')
-  await owner.delete([gone]) // so that the hook has a delivery
+  await owner.delete([gone]) // so that the webhook has a delivery
   const { videoId } = await owner.credentials('A video')
   const folder = await ask<{ id: string }>('POST', '/api/videos/folders', { name: `Folder ${videoId}` })
   const poster = examples.includes(EXAMPLE.fileId) ? await addPoster(videoId) : undefined
@@ -206,8 +206,8 @@ async function ownValues(examples: string): Promise<(text: string) => string> {
     [EXAMPLE.folderId]: folder.id,
     [EXAMPLE.fileId]: String(poster?.id),
     [EXAMPLE.videoUrl]: `http://${outside}/video.mp4`,
-    [EXAMPLE.webhookId]: hook.uuid,
-    [EXAMPLE.hookUrl]: hookUrl,
+    [EXAMPLE.webhookId]: webhook.uuid,
+    [EXAMPLE.webhookUrl]: webhookUrl,
     SECRET: owner.apiKey,
   })
   return (text) => own.reduce((said, [example, value]) => said.replaceAll(example, value), text)

@@ -6,7 +6,7 @@ import { promisify } from 'node:util'
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest'
 import { findFreePort } from '../free-port.ts'
 import { startSharedReelgate } from '../in-process.ts'
-import { hooksOf, type Received, startReceivers } from '../webhooks/receiver.ts'
+import { type Received, startReceivers, webhooksOf } from '../webhooks/receiver.ts'
 
 // The examples of docs/webhooks.md, as they stand there, on a delivery that a running server has sent.
 
@@ -25,7 +25,7 @@ beforeAll(async () => {
     await receivers.close()
   }
   const receiver = receivers.newReceiver()
-  secret = (await hooksOf(reelgate.owner).create(receiver.url)).secret
+  secret = (await webhooksOf(reelgate.owner).create(receiver.url)).secret
   await reelgate.owner.delete([(await reelgate.owner.credentials('Schöner Titel')).videoId])
   const received = await vi.waitUntil(() => receiver.received[0], { timeout: 120_000 })
   delivery = received
@@ -69,8 +69,8 @@ if (hasProgram('php'))
   test('W03: the example in PHP takes a real delivery and refuses a changed one', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'reelgate-php-'))
     await writeFile(join(folder, 'webhook.php'), `<?php\n${example('php')}\necho 'taken';`)
-    const place = `127.0.0.1:${await findFreePort()}`
-    const server = spawn('php', ['-S', place, 'webhook.php'], {
+    const location = `127.0.0.1:${await findFreePort()}`
+    const server = spawn('php', ['-S', location, 'webhook.php'], {
       cwd: folder,
       env: { ...process.env, HOOK_SECRET: secret },
       stdio: 'ignore',
@@ -81,7 +81,7 @@ if (hasProgram('php'))
     })
     const send = async ({ body, headers }: typeof delivery) => {
       const signed = Object.entries(headers).filter(([name]) => name.startsWith('webhook-'))
-      const answer = await fetch(`http://${place}/`, {
+      const answer = await fetch(`http://${location}/`, {
         method: 'POST',
         body,
         headers: Object.fromEntries(signed) as Record<string, string>,

@@ -40,9 +40,9 @@ test.each([
   await ffmpeg(...args, file)
   const video = await openVideo(file)
   const encoded = await encodeVideo({ ...video, plan: audioOnly(video.plan) }, { chunkSegments: 1 })
-  const heard = await decode(folder, encoded, video.plan.audioTrack?.renditionId ?? 0)
+  const audible = await decode(folder, encoded, video.plan.audioTrack?.renditionId ?? 0)
   const source = await pcm(file)
-  for (const atS of [1, 4, 5, 9, 13]) expect(Math.abs(lagSamples(heard, source, atS * 48_000))).toBeLessThan(0.025 * 48_000)
+  for (const atS of [1, 4, 5, 9, 13]) expect(Math.abs(lagSamples(audible, source, atS * 48_000))).toBeLessThan(0.025 * 48_000)
 })
 
 test('the joins of chunks do not click', async () => {
@@ -82,8 +82,8 @@ test('audio that begins late is silent until then', async () => {
   await ffmpeg('-i', videoTrack, '-itsoffset', '1.5', '-i', audioTrack, '-c', 'copy', file)
   const video = await openVideo(file)
   const id = video.plan.audioTrack?.renditionId ?? 0
-  const heard = await decode(folder, await encodeVideo({ ...video, plan: audioOnly(video.plan) }, { chunkSegments: 1 }), id)
-  const beginsAt = heard.findIndex((sample) => Math.abs(sample) > 1000) / 48_000
+  const audible = await decode(folder, await encodeVideo({ ...video, plan: audioOnly(video.plan) }, { chunkSegments: 1 }), id)
+  const beginsAt = audible.findIndex((sample) => Math.abs(sample) > 1000) / 48_000
   expect(Math.abs(beginsAt - 1.5)).toBeLessThan(0.025)
 })
 
@@ -143,13 +143,13 @@ async function decode(folder: string, video: EncodedVideo, renditionId: number):
   return pcm(await joinRendition(folder, video, renditionId))
 }
 
-/** By how many samples `heard` comes after `source` around a place: where their product is largest. */
-function lagSamples(heard: Int16Array, source: Int16Array, at: number): number {
+/** By how many samples `audible` comes after `source` around a place: where their product is largest. */
+function lagSamples(audible: Int16Array, source: Int16Array, at: number): number {
   const [width, reach] = [2400, 1500]
   let best = { lag: Number.NaN, sum: Number.NEGATIVE_INFINITY }
   for (let lag = -reach; lag <= reach; lag++) {
     let sum = 0
-    for (let i = 0; i < width; i++) sum += (heard[at + i + lag] ?? 0) * (source[at + i] ?? 0)
+    for (let i = 0; i < width; i++) sum += (audible[at + i + lag] ?? 0) * (source[at + i] ?? 0)
     if (sum > best.sum) best = { lag, sum }
   }
   return best.lag

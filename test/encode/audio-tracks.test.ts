@@ -5,7 +5,7 @@ import { sampleOf } from '../sample.ts'
 import { encodeVideo, ffmpeg, joinRendition, newFolder, openVideo } from './videos.ts'
 
 // Files whose sound is in more than one track, or in more or fewer channels than two. Each track has a tone of its own, so that what is
-// heard of it, and in which ear, can be measured.
+// audible of it, and in which ear, can be measured.
 
 const VIDEO = ['-f', 'lavfi', '-i', 'testsrc2=s=160x90:r=25:d=2']
 const H264 = ['-c:v', 'libx264', '-preset', 'ultrafast', '-pix_fmt', 'yuv420p']
@@ -20,7 +20,7 @@ type SoundFile = {
   /** What is done to the bytes of the file. */
   change?: (bytes: Buffer) => void
   /** How much louder each tone is left and right than in the file, in decibels; what is not named is silent. */
-  heard: Record<number, [number | undefined, number | undefined]>
+  audible: Record<number, [number | undefined, number | undefined]>
   notice?: string
   /** Where a second of it is measured. */
   fromS?: number
@@ -31,8 +31,8 @@ const MAP = ['-map', '0:v', '-map', '1', '-map', '2']
 const AAC = [...H264, '-c:a', 'aac', '-b:a', '96k']
 const PCM = [...H264, '-c:a', 'pcm_s16le']
 const BOTH_MONO = { 500: NOT_LOUDER, 1300: NOT_LOUDER }
-const ONLY_2: Pick<SoundFile, 'heard' | 'notice'> = {
-  heard: { 1300: NOT_LOUDER },
+const ONLY_2: Pick<SoundFile, 'audible' | 'notice'> = {
+  audible: { 1300: NOT_LOUDER },
   notice: 'Audio track 2 of 2 is played; track 1 is left out.',
 }
 
@@ -49,7 +49,7 @@ const TRACKS: readonly SoundFile[] = [
     file: 'a.mkv',
     tracks: [500, 1300],
     encode: [...MAP, ...AAC, '-default_mode', 'infer_no_subs', '-disposition:a', '0'],
-    heard: { 500: NOT_LOUDER },
+    audible: { 500: NOT_LOUDER },
     notice: 'Audio track 1 of 2 is played; track 2 is left out.',
   },
   {
@@ -58,7 +58,7 @@ const TRACKS: readonly SoundFile[] = [
     tracks: [500, 1300],
     encode: [...MAP, ...AAC],
     change: (bytes) => renameCodec(bytes, 'apac', 1),
-    heard: { 1300: NOT_LOUDER },
+    audible: { 1300: NOT_LOUDER },
     notice: 'Audio track 2 of 2 is played; track 1 cannot be decoded.',
   },
   {
@@ -67,7 +67,7 @@ const TRACKS: readonly SoundFile[] = [
     tracks: [500, 1300],
     encode: [...MAP, ...AAC],
     change: (bytes) => renameCodec(bytes, 'mhm1', 1),
-    heard: { 1300: NOT_LOUDER },
+    audible: { 1300: NOT_LOUDER },
     notice: 'Audio track 2 of 2 is played; track 1 cannot be decoded.',
   },
   {
@@ -78,7 +78,7 @@ const TRACKS: readonly SoundFile[] = [
       ...['-itsoffset', '2.5', ...tone(500), '-f', 'lavfi', '-i', 'color=gray:s=640x360:r=25:d=4,noise=alls=100:allf=t'],
       ...['-map', '2', '-map', '1', '-c:v', 'mpeg2video', '-q:v', '2', '-c:a', 'aac'],
     ],
-    heard: { 500: NOT_LOUDER },
+    audible: { 500: NOT_LOUDER },
     fromS: 2.6,
   },
   {
@@ -87,7 +87,7 @@ const TRACKS: readonly SoundFile[] = [
     tracks: [500, 1300],
     encode: [...MAP, ...AAC],
     change: (bytes) => renameCodec(bytes, 'mhm1', 2),
-    heard: {},
+    audible: {},
     notice: 'The video is silent, because its sound cannot be decoded: convert the sound to AAC and upload the video again.',
   },
   {
@@ -95,7 +95,7 @@ const TRACKS: readonly SoundFile[] = [
     file: 'a.mkv',
     tracks: [0, 500, 1300],
     encode: [...MAP, '-map', '3', ...AAC, '-metadata:s:a:0', 'title=Mic', '-metadata:s:a:1', 'title=Desktop'],
-    heard: { 500: NOT_LOUDER },
+    audible: { 500: NOT_LOUDER },
     notice: 'Audio track 2 of 3 is played; track 1 is silent, track 3 is left out.',
   },
   ...['a.ts', 'a.asf'].map(
@@ -104,7 +104,7 @@ const TRACKS: readonly SoundFile[] = [
       file,
       tracks: [0, 500],
       encode: [...MAP, ...(file === 'a.ts' ? AAC : ['-c:v', 'wmv2', '-c:a', 'wmav2'])],
-      heard: { 500: NOT_LOUDER },
+      audible: { 500: NOT_LOUDER },
       notice: 'Audio track 2 of 2 is played; track 1 is silent.',
     }),
   ),
@@ -113,7 +113,7 @@ const TRACKS: readonly SoundFile[] = [
     file: 'a.mkv',
     tracks: [0, 0],
     encode: [...MAP, ...AAC],
-    heard: {},
+    audible: {},
     notice: 'Audio track 1 of 2 is played; track 2 is silent.',
   },
   {
@@ -124,28 +124,28 @@ const TRACKS: readonly SoundFile[] = [
       ...['-filter_complex', '[1]pan=FL|FL=c0[l];[2]pan=FR|FR=c0[r]', '-map', '0:v', '-map', '[r]', '-map', '[l]'],
       ...[...H264, '-c:a', 'pcm_s16le'],
     ],
-    heard: { 500: [0, undefined], 1300: [undefined, 0] },
+    audible: { 500: [0, undefined], 1300: [undefined, 0] },
   },
   {
     is: 'I-05: with two mono tracks of a camera',
     file: 'a.mov',
     tracks: [500, 1300],
     encode: [...MAP, ...PCM],
-    heard: BOTH_MONO,
+    audible: BOTH_MONO,
   },
   {
     is: 'I-05: with two mono tracks in MXF',
     file: 'a.mxf',
     tracks: [500, 1300],
     encode: [...MAP, '-c:v', 'mpeg2video', '-c:a', 'pcm_s16le'],
-    heard: BOTH_MONO,
+    audible: BOTH_MONO,
   },
   {
     is: 'I-05: with mono tracks in two languages',
     file: 'a.mov',
     tracks: [500, 1300],
     encode: [...MAP, ...PCM, '-metadata:s:a:0', 'language=eng', '-metadata:s:a:1', 'language=fra'],
-    heard: { 500: NOT_LOUDER },
+    audible: { 500: NOT_LOUDER },
     notice: 'Audio track 1 of 2 is played; track 2 is left out.',
   },
   ...[9, 10, 64].map(
@@ -154,7 +154,7 @@ const TRACKS: readonly SoundFile[] = [
       file: 'a.mkv',
       tracks: [500],
       encode: ['-af', `pan=${channels}C|c${channels - 1}=c0`, ...PCM],
-      heard: { 500: [-3, -3] },
+      audible: { 500: [-3, -3] },
     }),
   ),
   {
@@ -162,7 +162,7 @@ const TRACKS: readonly SoundFile[] = [
     file: 'a.mkv',
     tracks: [500],
     encode: ['-af', 'pan=6C|c3=c0', ...PCM],
-    heard: { 500: [-3, -3] },
+    audible: { 500: [-3, -3] },
   },
   ...['FLAC of 16 bits', 'AAC'].map(
     (codec): SoundFile => ({
@@ -173,14 +173,14 @@ const TRACKS: readonly SoundFile[] = [
         ...['-filter_complex', '[1]pan=5.1|FC=c0[c];[2]pan=5.1|BR=c0[b];[c][b]amix=inputs=2:normalize=0[m]'],
         ...['-map', '0:v', '-map', '[m]', ...(codec === 'AAC' ? [...AAC, '-b:a', '384k'] : [...H264, '-c:a', 'flac'])],
       ],
-      heard: { 500: [-3, -3], 1300: [undefined, -3] },
+      audible: { 500: [-3, -3], 1300: [undefined, -3] },
     }),
   ),
-  { is: 'I-06: in mono', file: 'a.mp4', tracks: [500], encode: AAC, heard: { 500: NOT_LOUDER } },
+  { is: 'I-06: in mono', file: 'a.mp4', tracks: [500], encode: AAC, audible: { 500: NOT_LOUDER } },
 ]
 
 test.for(sampleOf('tracks of sound', TRACKS, 4).map((sound) => [sound.is, sound] as const))(
-  '%s: what is heard, and what is left out',
+  '%s: what is audible, and what is left out',
   async ([, sound]) => {
     const folder = await newFolder()
     const file = path.join(folder, sound.file)
@@ -194,7 +194,7 @@ test.for(sampleOf('tracks of sound', TRACKS, 4).map((sound) => [sound.is, sound]
     expect(video.plan.notices ?? []).toEqual(sound.notice === undefined ? [] : [sound.notice])
     const ears = await hear(folder, video)
     for (const hz of [500, 1300]) {
-      const [left, right] = sound.heard[hz] ?? []
+      const [left, right] = sound.audible[hz] ?? []
       expectLevel(levelDb(ears.left, hz, sound.fromS), left)
       expectLevel(levelDb(ears.right, hz, sound.fromS), right)
     }
@@ -227,7 +227,7 @@ function renameCodec(bytes: Buffer, name: string, times: number) {
 
 type Ears = { left: Float32Array; right: Float32Array }
 
-/** What is heard of a video, at 48 kHz; nothing of a silent one. */
+/** What is audible of a video, at 48 kHz; nothing of a silent one. */
 async function hear(folder: string, video: Awaited<ReturnType<typeof openVideo>>, { oversampled = 1 } = {}): Promise<Ears> {
   const { audioTrack } = video.plan
   if (!audioTrack) return { left: new Float32Array(1), right: new Float32Array(1) }

@@ -104,7 +104,7 @@ const LATE = ['mp4', 'mov', 'mkv', 'ts', 'flv'].flatMap((container) =>
 )
 
 test.each(sampleOf('sound that begins late', LATE, 2))(
-  'I-09: sound of $rateHz Hz that begins $lateS s after the picture is heard at its time, $container',
+  'I-09: sound of $rateHz Hz that begins $lateS s after the video plays at its time, $container',
   async ({ container, lateS, rateHz }) => {
     const folder = await newFolder()
     const [picture, sound, source] = ['picture.mp4', 'sound.m4a', `late.${container}`].map((name) => path.join(folder, name))
@@ -131,9 +131,9 @@ async function soundOf(file: string): Promise<{ beeps: number[]; durationS: numb
   return { beeps, durationS: video.plan.durationS }
 }
 
-function expectBeeps(heard: readonly number[], expected: readonly number[]) {
+function expectBeeps(audible: readonly number[], expected: readonly number[]) {
   const rounded = (times: readonly number[]) => times.map((atS) => atS.toFixed(3)).join(' ')
   const isNear =
-    heard.length === expected.length && heard.every((atS, index) => Math.abs(atS - (expected[index] ?? 0)) < TOLERANCE_S)
-  expect(isNear ? rounded(expected) : rounded(heard)).toBe(rounded(expected))
+    audible.length === expected.length && audible.every((atS, index) => Math.abs(atS - (expected[index] ?? 0)) < TOLERANCE_S)
+  expect(isNear ? rounded(expected) : rounded(audible)).toBe(rounded(expected))
 }

@@ -46,7 +46,7 @@ test('a video begins with a chunk of one segment, so that it plays soon', () => 
   }
 })
 
-test('a video that cannot be sought is one chunk from its start', () => {
+test('a video without seeking is one chunk from its start', () => {
   expect(planChunks(videoOf(50, false)).filter(isVideo)).toEqual([
     { kind: 'video', firstSegment: 0, segmentCount: 50, decodesFromStart: true, priority: 0 },
   ])

@@ -208,8 +208,8 @@ export async function drawColors({
   encode,
 }: ColorSource): Promise<string> {
   const boxes = COLORS.map((color, index) => {
-    const place = `x=${index}*iw/${COLORS.length}:w=iw/${COLORS.length}:h=ih`
-    return `drawbox=${place}:c=0x${Buffer.from(color).toString('hex')}:t=fill`
+    const location = `x=${index}*iw/${COLORS.length}:w=iw/${COLORS.length}:h=ih`
+    return `drawbox=${location}:c=0x${Buffer.from(color).toString('hex')}:t=fill`
   })
   const drawing = `color=s=${size}:d=${seconds}:r=5,format=gbrp,${boxes.join(',')},format=gbrp`
   // Tags set inside the drawing would not reach the encoder.

@@ -25,7 +25,7 @@ export type OddVideo = {
   becomes: {
     /** Sizes of the ladder, the highest first. */
     rungs: string
-    /** As drawn, unless told. */
+    /** As drawn, by default. */
     rate?: string
     frames?: number
     /** How often the first frame is shown once more, because the file has its picture begin that much later than its sound. */
@@ -35,7 +35,7 @@ export type OddVideo = {
     audioS?: number
     /** By how much the file itself has its sound late. */
     audioLateS?: number
-    /** How many beeps are heard; one for each odd second of sound, unless told. */
+    /** How many beeps are audible; by default one for each odd second of sound. */
     beeps?: number
   }
   /** Filters that lay what is shown down again as it was drawn. */
@@ -44,7 +44,7 @@ export type OddVideo = {
   inSequence?: boolean
 }
 
-/** Arguments of ffmpeg between the video so far and the new one, or how much of the file is left, or the size that it goes on in. */
+/** Arguments of ffmpeg between the video so far and the new one, or how much of the file is left, or the size that it continues in. */
 type Change = { copied: string[]; from?: string[] } | { leaves: number } | { goesOnIn: [number, number] }
 
 const H264 = ['-c:v', 'libx264', '-preset', 'ultrafast', '-bf', '3', '-g', '250', '-pix_fmt', 'yuv420p']
@@ -263,7 +263,7 @@ export const ODD_VIDEOS: readonly OddVideo[] = [
     inSequence: true,
   },
   {
-    is: 'whose sound goes on for 6 s',
+    is: 'whose audio lasts 6 s longer',
     file: 'a.mp4',
     frames: 150,
     audioS: 12,

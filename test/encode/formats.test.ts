@@ -41,7 +41,7 @@ describe.each(MEASURED)('a video $is', (video) => {
       expect(videoTrack.frameCount).toBe(becomes.frames ?? framesOf(video))
     }
     expect(audioTrack === undefined).toBe(video.audioS === 0)
-    // Sound lasts as long as the picture, and where it goes on, the picture lasts as long as the sound.
+    // Sound lasts as long as the picture, and where it lasts longer, the picture lasts as long as the sound.
     const videoS = videoTrack ? videoTrack.frameCount / rateHz(videoTrack) : 0
     const audioS = audioTrack ? (audioTrack.frameCount * 1024) / 48_000 : videoS
     expect(Math.abs(audioS - (becomes.audioS ?? videoS))).toBeLessThan(0.05)
@@ -87,7 +87,7 @@ function expectEvenTimes(video: EncodedVideo, id: number, videoTrack: VideoTrack
   expect(presentationTimes(video, id, ticks)).toEqual(count(videoTrack.frameCount).map((frame) => frame * ticks))
 }
 
-/** The moment of the drawing that is on screen at a time: while a picture stands, its moment goes on. */
+/** The moment of the drawing that is on screen at a time: while a picture is frozen, its moment continues. */
 function drawnAt(video: OddVideo, videoTrack: VideoTrackPlan | undefined, numbers: readonly number[], atS: number): number {
   if (!videoTrack) return atS
   const number = numbers[Math.min(numbers.length - 1, Math.floor(atS * rateHz(videoTrack)))] ?? 0

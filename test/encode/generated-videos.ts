@@ -22,7 +22,7 @@ export type GeneratedVideo = {
   args: readonly string[]
 }
 
-/** @property ears where it is heard */
+/** @property ears where it is audible */
 export type Beep = { atS: number; ears: 'left' | 'right' | 'both'; hz: number }
 type DrawnBeep = Beep & { channel: number }
 
@@ -71,7 +71,7 @@ const VIDEO = {
   wmv2: { encode: ['-c:v', 'wmv2', '-q:v', '2', ...GOP] },
 } satisfies { [name: string]: VideoCodec }
 
-/** Channels and where each is heard; nothing is expected of the one for low frequencies. */
+/** Channels and where each is audible; nothing is expected of the one for low frequencies. */
 const LAYOUTS = {
   mono: ['both'],
   stereo: ['left', 'right'],
@@ -271,16 +271,16 @@ function colorsFor(tags: Tags, size: typeof SD | typeof HD): DrawnColor[] {
 
 /** The beeps between two times of the drawing, each whole: each in the next channel, with a tone of its own. */
 function beepsBetween(fromS: number, toS: number, layout: Layout, firstChannel: number): DrawnBeep[] {
-  const heard = heardChannels(layout)
+  const audible = audibleChannels(layout)
   return count(Math.ceil(toS / PERIOD_S)).flatMap((index) => {
     const atS = FIRST_BEEP_S + index * PERIOD_S
-    const channel = heard[(index + firstChannel) % heard.length] ?? 0
+    const channel = audible[(index + firstChannel) % audible.length] ?? 0
     const ears = LAYOUTS[layout][channel] ?? 'both'
     return atS < fromS || atS + SIGN_S > toS ? [] : [{ atS, channel, ears, hz: 500 + 200 * channel }]
   })
 }
 
-function heardChannels(layout: Layout): number[] {
+function audibleChannels(layout: Layout): number[] {
   return LAYOUTS[layout].flatMap((ears, channel) => (ears ? [channel] : []))
 }
 
@@ -328,7 +328,7 @@ function* drawFrames({ frames, rate, pictureS }: GeneratedVideo): Generator<Buff
   }
 }
 
-/** Whether a frame at a time of the drawing is one with a flash: its beep is heard while it is shown. */
+/** Whether a frame at a time of the drawing is one with a flash: its beep is audible while it is shown. */
 export function isFlash(timeS: number): boolean {
   return timeS >= FIRST_BEEP_S && (timeS - FIRST_BEEP_S) % PERIOD_S < SIGN_S
 }

@@ -76,10 +76,10 @@ function faultsOfFrames({ frames, pictureS, soundS, rate }: GeneratedVideo, seen
 }
 
 /** @param shiftS from a time of the drawing to that of the encoded video */
-function faultsOfSound({ beeps }: GeneratedVideo, heard: readonly Beep[], shiftS: number): string[] {
+function faultsOfSound({ beeps }: GeneratedVideo, audible: readonly Beep[], shiftS: number): string[] {
   const describe = (beep: Beep) => `${beep.ears} ${beep.hz} Hz`
-  const [expected, found] = [beeps, heard].map((all) => all.map(describe).join(', '))
-  if (expected !== found) return [`${found} at ${heard.map(({ atS }) => atS)} instead of ${expected}`]
-  const late = heard.map(({ atS }, index) => atS - (beeps[index]?.atS ?? 0) - shiftS)
+  const [expected, found] = [beeps, audible].map((all) => all.map(describe).join(', '))
+  if (expected !== found) return [`${found} at ${audible.map(({ atS }) => atS)} instead of ${expected}`]
+  const late = audible.map(({ atS }, index) => atS - (beeps[index]?.atS ?? 0) - shiftS)
   return late.every((seconds) => Math.abs(seconds) < SOUND_TOLERANCE_S) ? [] : [`sound late by ${late} s`]
 }

@@ -22,7 +22,7 @@ import {
 
 const { test, draw } = sampledTests('hostile media', 3)
 
-// Files that are videos, or nearly, and made to hurt whoever reads them.
+// Files that are videos, or nearly, and made to harm their reader.
 
 const H264 = ['-c:v', 'libx264', '-preset', 'ultrafast', '-pix_fmt', 'yuv420p']
 const PICTURE = ['-f', 'lavfi', '-i', 'testsrc2=s=64x36:r=25:d=2']

@@ -292,7 +292,7 @@ test('the loader’s list of libraries is read as it is printed; a program witho
   expect(librariesIn('ffmpeg version 7.1 (static)\n')).toEqual([])
 })
 
-eachSandbox('F-04: after kill -9 of the server no ffmpeg goes on', async (sandbox) => {
+eachSandbox('F-04: after kill -9 of the server no ffmpeg runs on', async (sandbox) => {
   const video = await openVideo(await makeVideo({ seconds: 60, size: '640x360', audioTrack: false }))
   const server = spawn(process.execPath, [path.join(import.meta.dirname, 'encode-for-ever.ts')], {
     stdio: ['pipe', 'pipe', 'inherit'],
@@ -343,7 +343,8 @@ async function withScript(sandbox: Sandbox, script: string): Promise<Sandbox> {
   await writeFile(file, `#!/usr/bin/perl\n$| = 1; ${script}\n`)
   await chmod(file, 0o755)
   const { stdout } = await promisify(execFile)('ldd', ['/usr/bin/perl'])
-  const isSeen = (library: string) => sandbox.visible.some((place) => library === place || library.startsWith(`${place}/`))
+  const isSeen = (library: string) =>
+    sandbox.visible.some((location) => library === location || library.startsWith(`${location}/`))
   const libraries = librariesIn(stdout).filter((library) => !isSeen(library))
   const visible = [...sandbox.visible, ...libraries, '/usr/bin/perl', '/usr/bin/sleep', file]
   return { ...sandbox, tools: { ...sandbox.tools, ffprobe: file }, visible }
@@ -368,8 +369,8 @@ async function installIn(parent: string, skip: () => never) {
 
 async function expectUnreadable(sandbox: Sandbox, files: readonly string[], skip: () => never): Promise<void> {
   if (!sandbox.bubblewrap) skip()
-  const places = files.flatMap((file) => [file, file.replace(/^\/usr/, ''), `/usr${file}`]) // /lib leads to /usr/lib
-  const look = `for my $file (qw(${places.join(' ')})) { open(my $in, '<', $file) and print "$file: ", <$in> } print "done\\n"`
+  const locations = files.flatMap((file) => [file, file.replace(/^\/usr/, ''), `/usr${file}`]) // /lib leads to /usr/lib
+  const look = `for my $file (qw(${locations.join(' ')})) { open(my $in, '<', $file) and print "$file: ", <$in> } print "done\\n"`
   expect(await outputOf(await withScript(sandbox, look))).toBe('done\n')
 }
 

@@ -55,7 +55,7 @@ test(`F-22: ${BROKEN_DOWNLOADS} clients that break off a download leave no open 
   await expect.poll(openFiles).toBeLessThan(before + 20)
 })
 
-test(`E01: beside ${IDLE_CONNECTIONS} idle connections a viewer continues to play`, async () => {
+test(`E01: next to ${IDLE_CONNECTIONS} idle connections a viewer continues to play`, async () => {
   const reelgate = await startReelgate({ video: await makeVideo() })
   const viewer = await newPlayingViewer(reelgate)
   const perAddress = 2_000

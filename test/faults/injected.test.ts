@@ -96,7 +96,7 @@ function losesCommits() {
     await attached.detach()
     await reelgate.kill()
     await reelgate.restart()
-    // Of a commit whose fsync failed nobody knows, as the answer said: it is there whole, or not at all.
+    // The outcome of a commit whose fsync failed is unknown, as the answer said: it is there whole, or not at all.
     const after = await titles()
     expect(after.filter((title) => title !== 'never')).toEqual(before)
     const policies = "select 1 from upload_policy join video on id = video_id where title = 'never'"

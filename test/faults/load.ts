@@ -5,7 +5,7 @@ import type { Owner, UploadCredentials } from '../client.ts'
 import type { Reelgate } from '../reelgate.ts'
 import { readRows } from '../rows.ts'
 
-/** Owners' servers that call one thing after the other, whatever they are told, and what they were told. */
+/** Owners' servers that call one thing after the other, whatever the answers are, with those answers. */
 export type Load = {
   /** Videos whose creation was acknowledged. */
   videoIds: string[]
@@ -13,7 +13,7 @@ export type Load = {
   otps: string[]
   /** Refusals in the right words: come again. */
   refusals: number
-  /** What nobody should ever be told, or an answer that never came. */
+  /** Answers that no client should ever get, or that never came. */
   odd: string[]
   /** Resolves when so many more calls have gone through. */
   goesOn(calls?: number): Promise<void>
@@ -24,7 +24,7 @@ export type Load = {
 
 /** Longer than any answer may take, whatever the database does. */
 const HANGS_MS = 45_000
-/** Between a refusal and the next call: a client that came back at once would only burn the machine. */
+/** Between a refusal and the next call: a client that came back immediately would only load the machine. */
 const AFTER_REFUSAL_MS = 20
 
 /** @param videoId a video that plays */

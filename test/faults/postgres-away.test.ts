@@ -15,7 +15,7 @@ const ENDS = [
 ] as const
 
 test.each(ENDS)(
-  'F-10: while PostgreSQL is $how calls are told to come again, nothing acknowledged is lost, and all goes on when it is back',
+  'F-10: while PostgreSQL is $how calls get 503 with Retry-After, nothing acknowledged is lost, and all resumes when it is back',
   async ({ end }) => {
     const postgres = await startPostgres({ durable: true })
     const reelgate = await startReelgate({ database: postgres })
@@ -62,7 +62,7 @@ test('F-10: the log says that PostgreSQL is away and why, and that it is back; i
   const { length } = linesOf(reelgate)
   const since = () => linesOf(reelgate).slice(length)
   const whispered = () => since().filter(({ level }) => level === DEBUG)
-  const told = () => since().filter(({ level }) => level > DEBUG)
+  const logged = () => since().filter(({ level }) => level > DEBUG)
   await postgres.stop()
   for (let calls = 0; calls < 10; calls++) {
     expect((await owner.call('GET', '/api/videos?q=away')).status).toBe(503)
@@ -72,10 +72,10 @@ test('F-10: the log says that PostgreSQL is away and why, and that it is back; i
   await expect.poll(() => MET_BY.isSubsetOf(wordsOf(whispered()))).toBe(true)
   await expect.poll(() => whispered().length).toBeGreaterThan(50)
   await postgres.start()
-  await expect.poll(() => OUTAGE.isSubsetOf(wordsOf(told()))).toBe(true)
+  await expect.poll(() => OUTAGE.isSubsetOf(wordsOf(logged()))).toBe(true)
   // Next to it there may be a commit that was on its way and got no answer.
-  expect(told().length).toBeLessThan(25)
-  expect(told().map(({ why }) => why)).toContain('it does not answer')
+  expect(logged().length).toBeLessThan(25)
+  expect(logged().map(({ why }) => why)).toContain('it does not answer')
 })
 
 const OUTAGE = new Set(['database: unavailable; rejecting calls until it is back', 'database: available again'])
@@ -100,7 +100,7 @@ async function statusesOf({ url }: Reelgate) {
   return { healthz, readyz }
 }
 
-/** A player goes on with what it may have; what it may not have now, it is told to ask for again. */
+/** A player continues with what it may have; what it may not have now, it asks for again. */
 function isRefusalOrKey({ status, headers }: Response): boolean {
   return status === 200 || (status === 503 && headers.has('retry-after'))
 }

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, expect } from 'vitest'
-import { makePlace } from '../installation-folder.ts'
+import { makeLocation } from '../installation-folder.ts'
 import { type Cluster, createDatabase, openCluster } from '../postgres/cluster.ts'
 import { makeDatabase, startPostgres } from '../postgres.ts'
 import { runCli, startReelgate } from '../reelgate.ts'
@@ -24,7 +24,7 @@ afterAll(() => postgres.remove())
 
 /** Starts a server on a folder of its own that must not come up. */
 async function refusalOf(url: string) {
-  const { dataDir, remove } = await makePlace({ database: 'sqlite' })
+  const { dataDir, remove } = await makeLocation({ database: 'sqlite' })
   const env = { REELGATE_DATA: dataDir, REELGATE_DATABASE_URL: url, REELGATE_DEMO: 'off', PORT: '0' }
   const { code, stdout, stderr } = await runCli(['serve'], env)
   await remove()
@@ -61,10 +61,10 @@ test.each([
 })
 
 test.each(['/', '#', '?'])(
-  'F-10: an address whose password has a %s as it is, which ends it, is refused, and nothing of it is told',
+  'F-10: an address whose password has a %s as it is, which ends it, is refused, and no part of it is shown',
   async (sign) => {
     const url = `postgres://reelgate:5432${sign}s3cr3t@127.0.0.1/reelgate`
-    const { env, remove } = await makePlace({ database: 'sqlite' })
+    const { env, remove } = await makeLocation({ database: 'sqlite' })
     const refused = [
       await runCli(['doctor'], { ...env, REELGATE_DATABASE_URL: url }),
       await runCli(['serve'], { ...env, REELGATE_DATABASE_URL: url, PORT: '0' }),
@@ -195,7 +195,7 @@ test('F-10: of several servers that start on an empty database at the same time,
   const starts = await Promise.allSettled([1, 2, 3].map(() => startReelgate({ database: 'sqlite', env })))
   const refused = starts.filter((start) => start.status === 'rejected').map(({ reason }) => String(reason))
   expect(refused).toHaveLength(2)
-  // Who comes when the tables are there is told first that the key of what is in them is not in its folder.
+  // Who comes when the tables are there first sees that the key of what is in them is not in its folder.
   for (const words of refused) expect(words).toMatch(/Another Reelgate server uses the database|The master key \S+ is missing/)
 })
 

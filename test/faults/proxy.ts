@@ -8,9 +8,9 @@ export type Network = {
   through(url: string): string
   /** Passes everything on, to `target` from now on. */
   forward(target?: string): void
-  /** Nothing comes through any more, in either direction, and nobody is told: new connections are taken and say nothing. */
+  /** Nothing comes through any more, in either direction, without notice: new connections are taken and say nothing. */
   blackHole(): void
-  /** New connections are cut at once, and those that stand. */
+  /** New connections are cut immediately, and those that are open. */
   refuse(): void
   /** Cuts what stands without a goodbye; the next one comes through. */
   reset(): void
@@ -55,7 +55,7 @@ export async function startProxy(target: string): Promise<Network> {
     ] as const) {
       here.on('error', () => undefined) // its end follows
       here.on('close', () => {
-        // In a black hole an end is not heard either, until it is cut.
+        // In a black hole an end is not noticed either, until it is cut.
         if (mode === 'black-hole' || isSilent) return
         pairs.delete(pair)
         there.destroy()

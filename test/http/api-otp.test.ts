@@ -46,7 +46,7 @@ describe('an OTP is exactly otp and playbackInfo', () => {
     ['JSON without a Content-Type', '{"ttl":300}', 'none'],
     ['a form without a Content-Type', 'ttl=300', 'none'],
     ['JSON with a charset', '{"ttl":300}', 'application/json; charset=UTF-8'],
-    ['keys nobody knows', '{"ttl":300,"colour":"red","deep":{"er":[1]},"constructor":1}', JSON_TYPE],
+    ['unknown keys', '{"ttl":300,"colour":"red","deep":{"er":[1]},"constructor":1}', JSON_TYPE],
   ])('for %s', async (_, text, type) => {
     expect(await ask(text, type)).toEqual(issued())
   })
@@ -162,7 +162,7 @@ describe('annotate reaches the player', () => {
     ['one object', entry],
     ['one object as text', JSON.stringify(entry)],
     ['numbers instead of texts', [{ ...entry, alpha: 0.6, color: 0xff0000, size: 20, interval: 4000, skip: 100 }]],
-    ['keys nobody knows', [{ ...entry, font: 'Comic' }]],
+    ['unknown keys', [{ ...entry, font: 'Comic' }]],
   ])('written as %s', async (_, annotate) => {
     expect(await marksOf(await askJson({ annotate }))).toEqual([MOVING])
   })
@@ -182,7 +182,7 @@ describe('annotate reaches the player', () => {
     ['[{‘type’:‘text’,‘text’:‘Sean O’Brien’}]', 'Sean O’Brien'],
     ["[{“type”:“text”,“text”:“Sean “Scoop” O'Brien”}]", "Sean “Scoop” O'Brien"],
     ["[{'type' : 'text' , 'text' : 'the students' book', 'alpha':'1'}]", "the students' book"],
-  ])('O17: an apostrophe or a quote inside a text ends it only where JSON goes on: %s', async (annotate, text) => {
+  ])('O17: an apostrophe or a quote inside a text ends it only where JSON continues: %s', async (annotate, text) => {
     expect(await marksOf(await askJson({ annotate }))).toMatchObject([{ type: 'text', text }])
     expect(await marksOf(await askForm({ annotate }))).toMatchObject([{ type: 'text', text }])
   })
@@ -251,7 +251,7 @@ describe('annotate reaches the player', () => {
     ['O19: a text of 501 characters', [{ type: 'rtext', text: 'x'.repeat(501) }]],
     ['O19: 20 long texts, which end with the name', Array(20).fill({ type: 'rtext', text: `${'x'.repeat(490)}{name}` })],
     ['O17: an image without address', [{ type: 'image' }]],
-    ['a type nobody knows', [{ type: 'blink', text: 'x' }]],
+    ['an unknown type', [{ type: 'blink', text: 'x' }]],
     ['a size that is no number', [{ type: 'rtext', text: 'x', size: 'big' }]],
     ['a colour that is none', [{ type: 'rtext', text: 'x', color: 'reddish' }]],
     ['a text that is a list', [{ type: 'rtext', text: ['x'] }]],

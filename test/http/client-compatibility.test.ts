@@ -351,7 +351,7 @@ test('eight captions and posters sent concurrently after a video, while it is Qu
 })
 
 const SMUGGLED: Record<string, { lines: string[]; body: string }> = {
-  'a length beside chunks': { lines: ['Content-Length: 2', 'Transfer-Encoding: chunked'], body: '0\r\n\r\n' },
+  'a length with chunks': { lines: ['Content-Length: 2', 'Transfer-Encoding: chunked'], body: '0\r\n\r\n' },
   'two lengths': { lines: ['Content-Length: 2', 'Content-Length: 3'], body: '{}' },
   'chunks and identity': { lines: ['Transfer-Encoding: chunked, identity'], body: '0\r\n\r\n' },
   'a folded header': { lines: ['X-Folded: a', ' b', 'Content-Length: 2'], body: '{}' },
@@ -379,7 +379,7 @@ test('U16: bare line feeds end no line of a request', async () => {
 
 const FORM = 'Content-Type: application/x-www-form-urlencoded'
 const JSON_TYPE = 'Content-Type: application/json'
-/** Sent beside the key, where there is one. */
+/** Sent with the key, where there is one. */
 const HEAVY: Record<string, { type: string; body: string; statuses: number[] }> = {
   'U13: 100 000 keys': { type: FORM, body: 'a=&'.repeat(100_000), statuses: [413] },
   'U13: 60 000 keys': { type: FORM, body: 'a=&'.repeat(60_000), statuses: [400, 413] },

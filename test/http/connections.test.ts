@@ -28,7 +28,7 @@ test('U17, U23: bodies and forms that trickle in are refused within a minute, wh
   expect((await owner.list()).count).toBe(0)
 }, 120_000)
 
-test('U18: an address has a bounded number of connections; one more is told to come back, and other addresses are answered', async () => {
+test('U18: an address has a bounded number of connections; one more is asked to come back, and other addresses are answered', async () => {
   const { url, owner } = await startReelgate()
   const idle: Socket[] = []
   let refusal: string | undefined

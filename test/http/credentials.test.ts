@@ -12,14 +12,14 @@ import { sendCommand } from '../../src/control/socket.ts'
 import type { App } from '../../src/http/wire/app-type.ts'
 import { type ReelgateServer, startServer } from '../../src/server.ts'
 import { createOwner } from '../client.ts'
-import { makePlace, type Place } from '../installation-folder.ts'
+import { type Location, makeLocation } from '../installation-folder.ts'
 import { changeRows, listTablesWithoutClock, readRows } from '../rows.ts'
 import { pathOf, RULES, type Rule, ruleOf } from './route-rules.ts'
 
 // Every route of the running server × every kind of credential. The routes come from the server itself, so a new one fails here until
 // it has its rule below.
 
-/** What is sent beside a request. `secret` is put into the body, where v2 looks for it. */
+/** What is sent with a request. `secret` is put into the body, where v2 looks for it. */
 type Credential = { headers?: Record<string, string | string[]>; secret?: unknown; query?: string }
 /** What a credential is worth: the status of its refusal, or what it may do, in its own account or in another. */
 type Worth = { refused: number; ofBannedAccount?: true } | { may: readonly Permission[]; account: 'own' | 'another' }
@@ -80,18 +80,18 @@ function listCredentials(otp: string): Listed[] {
   ]
 }
 
-let place: Place
+let location: Location
 let server: ReelgateServer
 let routes: string[]
 let videoId: string
 const NO_VIDEO = '0'.repeat(32)
 
-/** Limits that this suite does not reach, but that are told with every answer. */
+/** Limits that this suite does not reach, but that every answer reports. */
 const OF_OWNERS = { ip: 50_000, key: 60_000, account: 70_000 }
 const LIMITS = { reads: OF_OWNERS, writes: OF_OWNERS, otp: OF_OWNERS, uploads: OF_OWNERS, unauthenticated: { ip: 50_000 } }
 
 beforeAll(async () => {
-  place = await makePlace()
+  location = await makeLocation()
   await start('off')
   await makeKeys()
   videoId = (await createOwner(server.url, keys.all ?? '').credentials('Theirs')).videoId
@@ -104,12 +104,12 @@ beforeAll(async () => {
 })
 afterAll(async () => {
   await server.stop()
-  await place.remove()
+  await location.remove()
 })
 
 async function start(demo: 'on' | 'off'): Promise<void> {
   const config = readConfig({
-    ...place.env,
+    ...location.env,
     PORT: '0',
     REELGATE_LIMITS: JSON.stringify({ ...LIMITS, redeem: { ip: 50_000 }, playback: { ip: 50_000 } }),
     REELGATE_DEMO: demo,
@@ -134,7 +134,7 @@ async function routesOf(begin: () => Promise<void>): Promise<string[]> {
 async function makeKeys(): Promise<void> {
   type Made = { accountId: string; keyId: string; apiKey: string }
   const command = async (name: CommandName, args: unknown) =>
-    (await sendCommand(dataPaths(place.dataDir).controlSocket, name, args)) as Made
+    (await sendCommand(dataPaths(location.dataDir).controlSocket, name, args)) as Made
   const newAccount = (name: string) => command('account create', { name, mayUpload: true, mayImport: true })
   const account = server.firstStart?.account
   const newKey = (permissions: readonly Permission[], more = {}) =>
@@ -164,7 +164,7 @@ const statusOf = async (key: string) => (await createOwner(server.url, key).call
 function ban(scope: 'key' | 'account', subject: string): void {
   const nowS = Math.floor(Date.now() / 1000)
   const sql = 'insert into ban (scope, subject, budget, began_at_s, ends_at_s) values (?, ?, ?, ?, ?)'
-  for (const budget of ['reads', 'writes', 'otp', 'uploads']) changeRows(place, sql, scope, subject, budget, nowS, nowS + 3600)
+  for (const budget of ['reads', 'writes', 'otp', 'uploads']) changeRows(location, sql, scope, subject, budget, nowS, nowS + 3600)
 }
 
 /** Whether it is about a video, which is its account's. */
@@ -176,8 +176,8 @@ type Answer = { status: number; text: string; headers: IncomingMessage['headers'
 async function ask(route: string, { headers, secret, query }: Credential, video: string): Promise<Answer> {
   const [method = ''] = route.split(' ')
   const body = ruleOf(route)?.body
-  const place = pathOf(route).replace('VIDEO', video)
-  const address = `${server.url}${place}${query === undefined ? '' : `${place.includes('?') ? '&' : '?'}${query}`}`
+  const location = pathOf(route).replace('VIDEO', video)
+  const address = `${server.url}${location}${query === undefined ? '' : `${location.includes('?') ? '&' : '?'}${query}`}`
   const fields = { ...body, ...(secret === undefined ? {} : { clientSecretKey: secret }) }
   const sentText = ['OPTIONS', 'HEAD'].includes(method) ? '' : JSON.stringify(fields).replaceAll('VIDEO', video)
   const sent = request(address, {
@@ -228,9 +228,9 @@ test('D12, K05, K11, K15: every route answers every credential by its rule, and 
           .map(async ({ name, credential, expects }) => {
             asked++
             const answer = await ask(route, credential, videoId)
-            const told = expects === 'as for no video' ? withoutId(answer) : answer.status
+            const received = expects === 'as for no video' ? withoutId(answer) : answer.status
             const wanted = expects === 'as for no video' ? withoutId(await ask(route, credential, NO_VIDEO)) : expects
-            if (told !== wanted) wrong.push(`${route}, ${name}: ${told}, not ${wanted}`)
+            if (received !== wanted) wrong.push(`${route}, ${name}: ${received}, not ${wanted}`)
             if (
               /^(\S+ (\/console)?\/api|POST \/v2)\//.test(route) &&
               !/^".+";q=\d+;w=60$/.test(String(answer.headers['ratelimit-policy']))
@@ -253,7 +253,7 @@ function withoutId({ status, text }: Answer): string {
 
 /** All rows but those that time alone changes. */
 function digest(): string {
-  const tables = listTablesWithoutClock(place)
-  const rowsOf = (name: string) => readRows(place, `select * from ${name}`).map((row) => ({ ...row, last_used_at_s: 0 }))
+  const tables = listTablesWithoutClock(location)
+  const rowsOf = (name: string) => readRows(location, `select * from ${name}`).map((row) => ({ ...row, last_used_at_s: 0 }))
   return JSON.stringify(tables.map((name) => [name, rowsOf(name)]))
 }

@@ -7,7 +7,7 @@ import { type ReelgateServer, startServer } from '../../src/server.ts'
 import { createOwner } from '../client.ts'
 import { type Person, signIn } from '../console/person.ts'
 import { readText } from '../event-stream.ts'
-import { makePlace, type Place } from '../installation-folder.ts'
+import { type Location, makeLocation } from '../installation-folder.ts'
 import { sampleOf } from '../sample.ts'
 
 // What holds for every route of the running server. The routes come from the server itself, so a new one is asked here, too.
@@ -16,7 +16,7 @@ type Schema = Record<string, unknown>
 type Route = { method: string; url: string; body: Schema; query: Schema; params: Schema }
 type Asked = { method: string; path: string; body?: unknown }
 
-let place: Place
+let location: Location
 let server: ReelgateServer
 let apiKey: string
 let videoId: string
@@ -24,8 +24,8 @@ let person: Person | undefined
 const routes: Route[] = []
 
 beforeAll(async () => {
-  place = await makePlace()
-  const config = readConfig({ ...place.env, PORT: '0', REELGATE_LIMITS: 'off', REELGATE_DEMO: 'off' })
+  location = await makeLocation()
+  const config = readConfig({ ...location.env, PORT: '0', REELGATE_LIMITS: 'off', REELGATE_DEMO: 'off' })
   subscribe('fastify.initialization', collectRoutes)
   server = await startServer(config, pino({ level: 'silent' })).finally(() =>
     unsubscribe('fastify.initialization', collectRoutes),
@@ -35,7 +35,7 @@ beforeAll(async () => {
 })
 afterAll(async () => {
   await server.stop()
-  await place.remove()
+  await location.remove()
 })
 
 function collectRoutes(message: unknown): void {
@@ -168,7 +168,7 @@ function pathOf({ url }: Route): string {
 
 /** For an operation of the console: what its page sends, with a new cookie when the one before was signed out. */
 async function asPerson(headers: Record<string, string>): Promise<Record<string, string>> {
-  if (!person || (await person.ask('GET', '/videos')).status === 401) person = await signIn({ ...place, url: server.url })
+  if (!person || (await person.ask('GET', '/videos')).status === 401) person = await signIn({ ...location, url: server.url })
   return { ...headers, Cookie: person.cookie ?? '', 'Reelgate-Console': '1' }
 }
 

@@ -12,7 +12,7 @@ import { changeRows, readRows } from '../rows.ts'
 import { makeVideo } from '../videos.ts'
 import { readMediaPlaylist, type Viewer } from '../viewer.ts'
 
-// What answers give away, beside what was asked for.
+// What answers give away, besides what was requested.
 
 /** As the owner configured it: not the name by which the connections of these tests come in. */
 let publicUrl: string
@@ -220,7 +220,7 @@ describe('P19: an id', () => {
     for (const answer of [await fetchSession(0), await fetchSession(1)]) expect(answer).toEqual(unknown)
   })
 
-  /** A stranger asks for a key of a session that is (0), of one beside it (1), of none (2). */
+  /** A stranger asks for a key of a session that is (0), of another one (1), of none (2). */
   async function fetchSession(which: number) {
     const stranger = reelgate.newViewer()
     await stranger.openPage()

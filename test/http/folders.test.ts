@@ -298,7 +298,7 @@ test('F-08: a deleted folder leaves its videos and folders in its parent, and is
   await upload('deep', inner.id)
   await upload('already there', outer.id)
   await owner.delete(ids.slice(0, 5))
-  // Whoever looks meanwhile sees the folder with its 45, or its parent with them.
+  // A reader meanwhile sees the folder with its 45, or its parent with them.
   const deleting = ask('DELETE', `/folders/${doomed.id}`)
   const seen = await Promise.all(Array.from({ length: 20 }, () => open(outer.id)))
   await deleting

@@ -71,7 +71,7 @@ const OPERATIONS: Record<string, Operation> = {
 
 const countOf = (table: string) => readRows<{ n: number }>(reelgate, `select count(*) as n from ${table}`)[0]?.n ?? 0
 
-async function told(response: Response) {
+async function answerOf(response: Response) {
   const { status, headers } = response
   const bytes = Buffer.from(await response.arrayBuffer()).toString('latin1')
   return { status, type: headers.get('Content-Type'), bytes, replayed: headers.get('Idempotency-Replayed') }
@@ -81,16 +81,16 @@ describe.each(Object.entries(OPERATIONS))('%s', (_, { rows, send }) => {
   test('sent again under its key has no second effect and gets the same bytes', async () => {
     const key = randomUUID()
     const before = countOf(rows)
-    const first = await told(await send(ann, key, 'one'))
+    const first = await answerOf(await send(ann, key, 'one'))
     expect(first).toMatchObject({ status: 200, replayed: null })
-    for (const _ of [1, 2]) expect(await told(await send(ann, key, 'one'))).toEqual({ ...first, replayed: 'true' })
+    for (const _ of [1, 2]) expect(await answerOf(await send(ann, key, 'one'))).toEqual({ ...first, replayed: 'true' })
     expect(countOf(rows)).toBe(before + 1)
   })
 
   test('twenty concurrent requests under one key have one effect and one response', async () => {
     const key = randomUUID()
     const before = countOf(rows)
-    const answers = await Promise.all(Array.from({ length: 20 }, async () => told(await send(ann, key, 'many'))))
+    const answers = await Promise.all(Array.from({ length: 20 }, async () => answerOf(await send(ann, key, 'many'))))
     expect(new Set(answers.map(({ status, bytes }) => `${status} ${bytes}`)).size).toBe(1)
     expect(answers.filter(({ replayed }) => replayed === null)).toHaveLength(1)
     expect(countOf(rows)).toBe(before + 1)
@@ -100,7 +100,7 @@ describe.each(Object.entries(OPERATIONS))('%s', (_, { rows, send }) => {
     const key = randomUUID()
     await send(ann, key, 'one')
     const before = countOf(rows)
-    const refused = await told(await send(ann, key, 'two'))
+    const refused = await answerOf(await send(ann, key, 'two'))
     expect(refused).toMatchObject({ status: 409, bytes: expect.stringContaining('Idempotency-Key') })
     expect(countOf(rows)).toBe(before)
   })
@@ -116,11 +116,11 @@ describe.each(Object.entries(OPERATIONS))('%s', (_, { rows, send }) => {
 test('a key belongs to its account: another’s same key is another call', async () => {
   const key = randomUUID()
   const { send } = OPERATIONS['PUT /api/videos'] as Operation
-  const anns = await told(await send(ann, key, 'one'))
-  const bens = await told(await send(ben, key, 'one'))
+  const anns = await answerOf(await send(ann, key, 'one'))
+  const bens = await answerOf(await send(ben, key, 'one'))
   expect(bens).toMatchObject({ status: 200, replayed: null })
   expect(bens.bytes).not.toBe(anns.bytes)
-  expect(await told(await send(ann, key, 'one'))).toEqual({ ...anns, replayed: 'true' })
+  expect(await answerOf(await send(ann, key, 'one'))).toEqual({ ...anns, replayed: 'true' })
 })
 
 test('one key for two operations is 409 for the second', async () => {
@@ -140,8 +140,8 @@ test('what was refused is not kept: corrected, the request may use its key', asy
 test('an answer is the same after a restart', async () => {
   const key = randomUUID()
   const { send } = OPERATIONS['POST /api/videos/{id}/otp'] as Operation
-  const first = await told(await send(ann, key, 'one'))
+  const first = await answerOf(await send(ann, key, 'one'))
   await reelgate.stop()
   await reelgate.restart()
-  expect(await told(await send(ann, key, 'one'))).toEqual({ ...first, replayed: 'true' })
+  expect(await answerOf(await send(ann, key, 'one'))).toEqual({ ...first, replayed: 'true' })
 })

@@ -9,7 +9,7 @@ let reelgate: Reelgate & { remove(): Promise<void> }
 let videoId: string
 beforeAll(async () => {
   reelgate = await startSharedReelgate()
-  videoId = (await reelgate.owner.credentials('A video that nobody has sent yet')).videoId
+  videoId = (await reelgate.owner.credentials('A video without a file')).videoId
 })
 afterAll(() => reelgate.remove())
 
@@ -20,7 +20,7 @@ const countOtps = () => readRows(reelgate, 'select 1 from otp').length
 /** `POST /api/videos/<in the path>/otp` */
 const askCurrent = (path: string, body = '{}', type = JSON_TYPE) =>
   sendRaw(reelgate.url, `POST /api/videos${path}`, [`Authorization: Apisecret ${reelgate.owner.apiKey}`, type], body)
-/** `POST /v2/otp<query>`, the options beside the key. */
+/** `POST /v2/otp<query>`, the options with the key. */
 const askV2 = (query: string, options = '', type = FORM_TYPE) =>
   sendRaw(
     reelgate.url,
@@ -124,7 +124,7 @@ describe('O11: the video of an OTP', () => {
 
 describe('X06: a viewer that cannot be read', () => {
   test.each(['{bad', '[object Object]', '5', '[]', '"Ann"', '{"name":5}'])(
-    'of %s in a form is 400: a mark would name nobody',
+    'of %s in a form is 400: a watermark would name no viewer',
     async (viewer) => {
       const sentence = await expectRefused(askV2(`?video=${videoId}`, `&viewer=${encodeURIComponent(viewer)}`), [400])
       expect(sentence).toMatch(/viewer must be an object/)

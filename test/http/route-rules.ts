@@ -2,7 +2,7 @@ import type { Permission } from '../../src/accounts/permission.ts'
 
 // Who opens each route of the running server, for the tests that ask all of them.
 
-/** Who opens a route: a key with this permission; nobody but a viewer's browser with its proof, or a person with the console's cookie; anybody. */
+/** Who opens a route: a key with this permission; only a viewer's browser with its proof, or a person with the console's cookie; any client. */
 export type Rule = {
   opens: Permission | 'proof' | 'cookie' | 'anybody'
   /** Another permission that opens it. */
@@ -11,7 +11,7 @@ export type Rule = {
   status: number
   /** Where even the key of a banned account is answered so. */
   toBannedAccount?: number
-  /** Where it differs from the route: VIDEO stands for the id of a video of the account. */
+  /** Where it differs from the route: VIDEO is replaced by the id of a video of the account. */
   path?: string
   body?: object
   /** Where only a cookie opens it: whose. Signing in itself needs none. */

@@ -99,7 +99,7 @@ describe('U22: is refused with 400, and no video is made', () => {
 
   test.each([
     ['half a percent sign', '%'],
-    ['a percent sign that stands for nothing', '%ZZ'],
+    ['a percent sign without a meaning', '%ZZ'],
     ['bytes that are no UTF-8', '%ff%fe'],
     ['half an emoji', '%ed%a0%bd'],
     ['an overlong NUL', '%c0%80'],

@@ -34,7 +34,7 @@ const SENT_BYTES = 20e6
 
 type Host = { url: string; asked: { range: string | undefined; ifRange: string | undefined }[] }
 
-/** @param listener is told how often the host was asked before */
+/** @param listener gets how often the host was asked before */
 async function newHost(listener: (turn: number, ...exchange: Parameters<RequestListener>) => void): Promise<Host> {
   const asked: Host['asked'] = []
   const host = await newSite((request, response) => {
@@ -50,7 +50,7 @@ function receivedBytes(reelgate: { dataDir: string; masterKeyFile: string }, id:
 }
 
 test.each(['kill -9', 'SIGTERM'])(
-  'F-07: after %s in the middle an import goes on where it was durable, or from its beginning where it may not',
+  'F-07: after %s in the middle an import resumes where it was durable, or from its beginning where it may not',
   async (end) => {
     const reelgate = await startReelgate(await world.around())
     const { owner } = reelgate

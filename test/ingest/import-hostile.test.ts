@@ -26,7 +26,7 @@ import {
 
 let world: Awaited<ReturnType<typeof openSharedWorld>>
 let reelgate: Awaited<ReturnType<typeof startSharedReelgate>>
-let canaries: { heard(): string[] }
+let canaries: { received(): string[] }
 let video: Buffer
 let slow: { id: string; url: string; isOpen(): boolean }
 let newHost: NewHost
@@ -37,7 +37,7 @@ const PRIVATE = [
   ...['100.100.100.200', '169.254.169.254', '192.0.0.1', '198.18.0.1', '198.19.255.254', '240.0.0.1'],
   ...['::1', 'fd00::1', 'fd00:ec2::254', '2002:7f00:1::', '64:ff9b::7f00:1'],
 ]
-/** Nobody can listen there, or only by another name; nobody is asked. */
+/** No listener is possible there, or only by another name; nothing is requested. */
 const NOT_THERE = ['0.0.0.0', 'fe80::1', '224.0.0.1', '255.255.255.255', '::', '::ffff:127.0.0.1', '::ffff:7f00:1', '::127.0.0.1']
 const PROXY = '10.9.9.9'
 const MAX_BYTES = 4e6
@@ -94,7 +94,7 @@ async function statusesFor(url: string): Promise<number[]> {
 test('S27: behind a proxy of the environment the server still dials the hosts itself, after its own check', async () => {
   const host = await newHost((request, response) => sendFile(request, response, video))
   await reelgate.owner.until(await beginImport(reelgate.owner, `${host}/a.mp4`), 'ready')
-  expect(canaries.heard()).toEqual([])
+  expect(canaries.received()).toEqual([])
 })
 
 test('S01–S06: an address that shows its private place is refused with 400 on both interfaces, however it is written', async () => {
@@ -105,7 +105,7 @@ test('S01–S06: an address that shows its private place is refused with 400 on 
   ]
   for (const host of [...literals, ...written])
     expect([host, ...(await statusesFor(`http://${host}/x.mp4`))]).toEqual([host, 400, 400])
-  expect(canaries.heard()).toEqual([])
+  expect(canaries.received()).toEqual([])
 })
 
 test('S05, S06: a name that resolves to a private address fails the import, and nothing is sent there', async () => {
@@ -116,14 +116,14 @@ test('S05, S06: a name that resolves to a private address fails the import, and 
   const urls = names.flatMap((name) => [`http://${name}/x.mp4`, `https://${name}/x.mp4`])
   const reasons = await failuresOf(reelgate.owner, urls)
   expect(reasons.filter((reason) => !/^Encoding error: .* its host is not on the public internet/.test(reason))).toEqual([])
-  expect(canaries.heard()).toEqual([])
+  expect(canaries.received()).toEqual([])
 })
 
 test('S07: of a name with public and private addresses only the public one is dialled', async () => {
   await world.site('8.8.3.7', (request, response) => sendFile(request, response, LETTER))
   world.names.set('mixed.example', ['127.0.0.1', '8.8.3.7', '10.0.0.1', '::1', 'fd00::1'])
   expect(await outcomeOf(reelgate.owner, 'http://mixed.example/a.mp4')).toMatchObject(LETTER_RECEIVED)
-  expect(canaries.heard()).toEqual([])
+  expect(canaries.received()).toEqual([])
 })
 
 test('S08: a name that resolves to a public address first and to a private one later reaches no private address', async () => {
@@ -138,12 +138,12 @@ test('S08: a name that resolves to a public address first and to a private one l
   expect(await failureOf(reelgate.owner, 'http://rebound.example/a.mp4')).toMatch(/its host is not on the public internet/)
   expect(asked).toBe(1)
   expect(world.asked().filter(({ name, type }) => name === 'rebound.example' && type === 'A').length).toBeGreaterThan(1)
-  expect(canaries.heard()).toEqual([])
+  expect(canaries.received()).toEqual([])
 })
 
 test('S09: a host that redirects to a private address, or to no web address, receives nothing from it', async () => {
   world.names.set('inside.example', ['10.0.0.1'])
-  const places = [
+  const locations = [
     ...[
       'http://127.0.0.1/',
       'https://127.0.0.1/',
@@ -162,19 +162,19 @@ test('S09: a host that redirects to a private address, or to no web address, rec
     ...['file:///etc/passwd', 'gopher://127.0.0.1/', 'ftp://127.0.0.1/', 'data:video/mp4;base64,AAAA', 'http://['],
   ]
   const host = await newHost((request, response) => {
-    const place = places[Number(request.url?.slice(1))] ?? ''
-    response.writeHead(302, { Location: place }).end()
+    const location = locations[Number(request.url?.slice(1))] ?? ''
+    response.writeHead(302, { Location: location }).end()
   })
   const reasons = await failuresOf(
     reelgate.owner,
-    places.map((_, i) => `${host}/${i}`),
+    locations.map((_, i) => `${host}/${i}`),
   )
   expect(
     reasons.filter(
       (reason) => !/^Encoding error: .*(is not allowed|whole address|not an address|not on the public)/.test(reason),
     ),
   ).toEqual([])
-  expect(canaries.heard()).toEqual([])
+  expect(canaries.received()).toEqual([])
 })
 
 test('S10: an endless chain of redirects, or an endless address, ends as one clear failure; five redirects are followed', async () => {
@@ -200,14 +200,14 @@ test('S12, S13, S25: an address with credentials, of another scheme, too long or
   for (const url of urls) expect([url, ...(await statusesFor(url))]).toEqual([url, 400, 400])
   const endless = { url: `http://good.example/${'a'.repeat(100_000)}` }
   expect((await reelgate.owner.call('PUT', '/api/videos/importUrl', { body: endless })).status).toBe(400)
-  expect(canaries.heard()).toEqual([])
+  expect(canaries.received()).toEqual([])
 })
 
 test('S12: the host that is judged is the host that is asked', async () => {
   const host = await newHost((_request, response) => response.writeHead(404).end())
   const reason = await failureOf(reelgate.owner, `${host}\\@127.0.0.1/a.mp4`)
   expect(reason).toBe(`Encoding error: ${host}/@127.0.0.1/a.mp4 returned status 404 instead of a video.`)
-  expect(canaries.heard()).toEqual([])
+  expect(canaries.received()).toEqual([])
 })
 
 test('S14: ports of other services, and the server’s own, are refused', async () => {
@@ -247,7 +247,7 @@ test('S16: a playlist with segments at private addresses is a file like any othe
   const host = await newHost((request, response) => response.end(playlists[request.url ?? '']))
   for (const path of Object.keys(playlists))
     expect(await failureOf(reelgate.owner, `${host}${path}`)).toMatch(/^Not a media file: /)
-  expect(canaries.heard()).toEqual([])
+  expect(canaries.received()).toEqual([])
 })
 
 test('S18: an announced or actual length beyond the limit ends the import; when the announced length is too small, only that much is read', async () => {
@@ -299,17 +299,17 @@ test('S21, S11: over TLS a valid certificate is needed, and a response must not 
 })
 
 test('S11: no credential and no cookie is carried from one host to another', async () => {
-  const heard: string[] = []
+  const received: string[] = []
   const second = await newHost((request, response) => {
-    heard.push(JSON.stringify(request.headers))
+    received.push(JSON.stringify(request.headers))
     sendFile(request, response, LETTER)
   })
   const first = await newHost((_request, response) =>
     response.writeHead(302, { Location: `${second}/a.mp4`, 'Set-Cookie': 'session=5ecret', 'WWW-Authenticate': 'Basic' }).end(),
   )
   expect(await outcomeOf(reelgate.owner, `${first}/a.mp4?5ecret`)).toMatchObject(LETTER_RECEIVED)
-  expect(heard).toHaveLength(1)
-  expect(heard[0]).not.toMatch(/5ecret|cookie|authorization|referer/i)
+  expect(received).toHaveLength(1)
+  expect(received[0]).not.toMatch(/5ecret|cookie|authorization|referer/i)
 })
 
 test('I8: every file in the folder is the source of a video', async () => {
@@ -322,14 +322,14 @@ test('I8: every file in the folder is the source of a video', async () => {
     return [...new Set(files).symmetricDifference(new Set(named))]
   }
   await expect.poll(unnamed).toEqual([]) // a file is there before its row
-  expect(canaries.heard()).toEqual([])
+  expect(canaries.received()).toEqual([])
 })
 
 test('S17: answers that drip, hang or never end are left when the import has had its time, and leave nothing', async () => {
   const patience = await startSharedReelgate(await world.around({ REELGATE_IMPORT_MAX_S: '3' }))
   try {
     const open = new Set<Socket>()
-    /** Begins to answer like this, and goes on like that for ever. */
+    /** Begins to answer like this, and continues like that for ever. */
     const drip = (beginning: string, then: string) => (socket: Socket) => {
       open.add(socket.resume())
       socket.write(beginning)

@@ -157,7 +157,7 @@ test('S20: a page, JSON, nothing, a missing page and a text end as failures with
     '/empty': [200, 'video/mp4', ''],
     '/missing': [404, 'text/html', '<h1>Not here</h1>'],
     '/forbidden': [403, 'application/xml', '<Error><Code>AccessDenied</Code></Error>'],
-    '/part': [206, 'video/mp4', 'a part that nobody asked for'],
+    '/part': [206, 'video/mp4', 'a part that was not requested'],
     '/nothing': [204, 'video/mp4', ''],
     '/text': [200, 'video/mp4', 'This is a text that calls itself a video. '.repeat(100)],
     '/playlist': [200, 'application/vnd.apple.mpegurl', '#EXTM3U\n#EXTINF:4,\nhttp://127.0.0.1/a.ts\n'],
@@ -228,7 +228,7 @@ test('a video that is deleted while it is fetched ends its import: the host is l
   const host = await newHost((request, response) => {
     sendFile(request, response, Buffer.alloc(20e6, 1), { etag: '"1"', sentBytes: 12e6 })
     isSending = true
-    // It goes on, fast enough not to be left for its pace, and too slowly to come to its next step.
+    // It continues, fast enough not to be given up for its pace, and too slowly to come to its next step.
     const timer = setInterval(() => response.write(Buffer.alloc(4096, 1)), 200)
     response.once('close', () => {
       clearInterval(timer)

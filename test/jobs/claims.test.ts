@@ -6,7 +6,7 @@ import type { Claim, Claims } from '../../src/jobs/claims.ts'
 import type { Job } from '../../src/jobs/dispatcher.ts'
 import { openTestClaims } from '../claims.ts'
 import { openDatabaseAt, openOwnDatabase } from '../db/database.ts'
-import { makePlace } from '../installation-folder.ts'
+import { makeLocation } from '../installation-folder.ts'
 import { changeRows, readRows } from '../rows.ts'
 import { rounds } from '../seeded-random.ts'
 
@@ -103,11 +103,11 @@ describe.each(['sqlite', 'postgres'] as const)('on %s', (kind) => {
 })
 
 test('F-25: chunks of workers that were killed or hang are encoded by others; one that wakes up publishes nothing; each is published once', async () => {
-  const place = await makePlace({ database: 'postgres' })
-  onTestFinished(() => place.remove())
-  const database = await openDatabaseAt(place)
+  const location = await makeLocation({ database: 'postgres' })
+  onTestFinished(() => location.remove())
+  const database = await openDatabaseAt(location)
   onTestFinished(() => database.close())
-  const installed = { dataDir: place.dataDir, databaseUrl: place.databaseUrl ?? '' }
+  const installed = { dataDir: location.dataDir, databaseUrl: location.databaseUrl ?? '' }
   const count = rounds(20, 200)
   changeRows(installed, 'create table published (first_segment bigint, attempt bigint)')
   changeRows(installed, `insert into account (id, name, created_at_s, may_upload, may_import) values ('a', 'owner', 0, 1, 1)`)

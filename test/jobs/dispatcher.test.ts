@@ -128,7 +128,7 @@ test('a job that fails, or work that cannot be read, does not stop the rest', as
     await new Promise((resolve) => setImmediate(resolve))
   }
   await ran.promise
-  await dispatcher.stop() // at once, though a failed job has its place still
+  await dispatcher.stop() // immediately, though a failed job still has its place
 })
 
 test('F-16: while the database is away, work is looked for once a second, however many have said that there is some', async () => {

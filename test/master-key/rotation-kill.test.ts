@@ -7,7 +7,7 @@ import { expect, test } from 'vitest'
 import { dataPaths } from '../../src/config/data-paths.ts'
 import { sendCommand } from '../../src/control/socket.ts'
 import type { MasterKey } from '../../src/crypto/master-key.ts'
-import { killAt, type Place, watch } from '../crash/strace.ts'
+import { type CrashPoint, killAt, watch } from '../crash/strace.ts'
 import { getMasterKey } from '../data-folder.ts'
 import { readTrace } from '../pipeline/trace.ts'
 import { DATABASE } from '../postgres.ts'
@@ -22,7 +22,7 @@ const VIDEOS = rounds(2_000, 100_000)
 const KILLS = rounds(1, 30)
 const MAX_TRIES = 100
 
-test('F-39: after kill -9 at any moment of a rotation the next start plays at once, and finishes it', async () => {
+test('F-39: after kill -9 at any moment of a rotation the next start plays immediately, and finishes it', async () => {
   const chance = newChance('killed rotations')
   // One thread for files, so that the n-th call is the same call each time.
   const reelgate = await startReelgate({ video: await makeVideo(), env: { UV_THREADPOOL_SIZE: '1' } })
@@ -32,21 +32,21 @@ test('F-39: after kill -9 at any moment of a rotation the next start plays at on
   const earlier: MasterKey[] = [getMasterKey(reelgate)]
   const watched = await watch(reelgate.pid, join(reelgate.dataDir, '..', 'places'))
   await rotate(reelgate)
-  const places = await watched.places()
+  const points = await watched.points()
   expect(expectOnlyCurrentOpens(reelgate, earlier)).toBeGreaterThan(2 * VIDEOS)
 
   let [kills, tries] = [0, 0]
   for (; kills < KILLS && tries < MAX_TRIES; tries++) {
-    const place = pickPlace(places, chance) // not reached where another thread makes the call
+    const point = pickPoint(points, chance) // not reached where another thread makes the call
     const key = getMasterKey(reelgate)
-    const attached = await killAt(reelgate.pid, place)
+    const attached = await killAt(reelgate.pid, point)
     kills += await rotate(reelgate).then(
       () => 0,
       () => 1,
     )
     await attached.detach()
     await reelgate.kill()
-    const moment = `killed before ${place.syscall} ${place.nth}`
+    const moment = `killed before ${point.syscall} ${point.nth}`
     const { ids, inFile } = masterKeysOf(reelgate)
     expect(inFile, moment).toEqual(expect.arrayContaining(ids))
     await reelgate.restart()
@@ -58,7 +58,7 @@ test('F-39: after kill -9 at any moment of a rotation the next start plays at on
     expectOnlyCurrentOpens(reelgate, earlier.slice(-1))
   }
   expectOnlyCurrentOpens(reelgate, earlier)
-  process.stderr.write(`${places.length} places, ${tries} tried, ${kills} kills\n`)
+  process.stderr.write(`${points.length} places, ${tries} tried, ${kills} kills\n`)
   expect(kills).toBe(KILLS)
   expect(earlier.length).toBeGreaterThan(rounds(0, 1)) // not all kills came before anything was written
 }, 3_600_000)
@@ -109,12 +109,12 @@ test('F-29: both keys are durable in the file before the database names them, an
   replaceFile()
 })
 
-function pickPlace(places: readonly Place[], chance: ReturnType<typeof newChance>): Place {
-  const kinds = [...Map.groupBy(places, ({ syscall }) => syscall).values()]
+function pickPoint(points: readonly CrashPoint[], chance: ReturnType<typeof newChance>): CrashPoint {
+  const kinds = [...Map.groupBy(points, ({ syscall }) => syscall).values()]
   const pick = <T>(from: readonly T[]): T | undefined => from[Math.floor(chance.between(0, from.length))]
-  const place = pick(pick(kinds) ?? [])
-  if (!place) throw new Error('the rotation made no system call')
-  return place
+  const point = pick(pick(kinds) ?? [])
+  if (!point) throw new Error('the rotation made no system call')
+  return point
 }
 
 function rotate({ dataDir }: Reelgate): Promise<unknown> {

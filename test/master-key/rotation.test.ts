@@ -9,7 +9,7 @@ import { keyFromPhrase, phraseFromKey } from '../../src/crypto/recovery-phrase.t
 import { addFile, SRT } from '../assets/sample-files.ts'
 import { getMasterKey, type Installed, untilFinished } from '../data-folder.ts'
 import { type Reelgate, startReelgate, startSharedReelgate } from '../in-process.ts'
-import { makePlace, type Place } from '../installation-folder.ts'
+import { type Location, makeLocation } from '../installation-folder.ts'
 import { goldenWith, runCli, startReelgate as startProcess } from '../reelgate.ts'
 import { restore } from '../restore-key.ts'
 import { changeRows, readRows } from '../rows.ts'
@@ -18,7 +18,7 @@ import { makeVideo } from '../videos.ts'
 import { bytesOf, readMediaPlaylist, readRenditions } from '../viewer.ts'
 import { addVideoKeys, expectOnlyCurrentOpens, masterKeysOf } from './secrets.ts'
 
-// `reelgate key rotate-master`, beside a running server and without one, and with a key that its owner stores.
+// `reelgate key rotate-master`, with a running server and without one, and with a key that its owner stores.
 
 /** Has no secrets. */
 let stopped: Awaited<ReturnType<typeof startSharedReelgate>>
@@ -28,19 +28,19 @@ beforeAll(async () => {
 })
 afterAll(() => stopped.remove())
 
-async function newCopy(copyOf: Installed): Promise<Place> {
-  const place = await makePlace({ copyOf })
-  onTestFinished(place.remove)
-  return place
+async function newCopy(copyOf: Installed): Promise<Location> {
+  const location = await makeLocation({ copyOf })
+  onTestFinished(location.remove)
+  return location
 }
 
-test('beside a running server: a viewer plays on, the new phrase restores the new key, and the old key opens nothing', async () => {
+test('with a running server: a viewer plays on, the new phrase restores the new key, and the old key opens nothing', async () => {
   const reelgate = await startReelgate({ video: await makeVideo(), env: { REELGATE_OUTBOUND_ALLOW: '127.0.0.1:9' } })
   const { owner, videoId } = reelgate
   const old = getMasterKey(reelgate)
   const oldPhrase = phraseFromKey(old).join(' ')
   await addFile(owner, videoId, SRT, 'en')
-  const hook = await owner.call('POST', '/api/hooks', { body: { value: 'http://127.0.0.1:9/', status: 0 } })
+  const webhook = await owner.call('POST', '/api/hooks', { body: { value: 'http://127.0.0.1:9/', status: 0 } })
   const form = await owner.credentials('Uploaded after the rotation')
   const viewer = reelgate.newViewer()
   await viewer.redeem(await owner.issueOtp(videoId))
@@ -62,11 +62,11 @@ test('beside a running server: a viewer plays on, the new phrase restores the ne
     { actor: 'command-line', subject: rotated.masterKeyId },
   ])
 
-  // What was open before goes on, and new things work.
+  // What was open before continues, and new things work.
   expect((await viewer.key(0)).status).toBe(200)
   expect(await segment()).toEqual(before)
   expect((await reelgate.newViewer().redeem(await owner.issueOtp(videoId))).playing).toBe(true)
-  expect(hook.status).toBe(200)
+  expect(webhook.status).toBe(200)
 
   await reelgate.stop()
   expect(await restore(reelgate, oldPhrase)).toMatchObject({ code: 1, stderr: expect.stringMatching(/another installation/) })
@@ -88,52 +88,52 @@ test('beside a running server: a viewer plays on, the new phrase restores the ne
 
 test('without a server: the phrase is printed once, a second rotation works like the first, and damaged values are counted', async () => {
   const golden = await goldenWith(await makeVideo())
-  const place = await newCopy(golden)
-  await addVideoKeys(place, 1200)
+  const location = await newCopy(golden)
+  await addVideoKeys(location, 1200)
   const damaged = changeRows(
-    place,
+    location,
     `update generation set wrapped_content_key = ? where plan = '{}' and video_id < '1'`,
     Buffer.alloc(64),
   )
-  const first = getMasterKey(place)
-  const { code, stdout } = await runCli(['key', 'rotate-master'], place.env)
+  const first = getMasterKey(location)
+  const { code, stdout } = await runCli(['key', 'rotate-master'], location.env)
   expect({ code, stdout }).toEqual({
     code: 0,
     stdout: expect.stringMatching(/is in use\. \d+ secrets[\s\S]*shown only this once[\s\S]*^ +1 [a-z]+/m),
   })
   expect(stdout).toContain(`${damaged} values could not be opened: they are damaged`)
-  const second = getMasterKey(place)
-  changeRows(place, `delete from generation where wrapped_content_key = ?`, Buffer.alloc(64))
-  expectOnlyCurrentOpens(place, [first])
-  expect(await runCli(['key', 'rotate-master'], place.env)).toMatchObject({ code: 0 })
-  expect(expectOnlyCurrentOpens(place, [first, second])).toBeGreaterThan(2000)
-  const reelgate = await startReelgate({ place, copyOf: golden })
+  const second = getMasterKey(location)
+  changeRows(location, `delete from generation where wrapped_content_key = ?`, Buffer.alloc(64))
+  expectOnlyCurrentOpens(location, [first])
+  expect(await runCli(['key', 'rotate-master'], location.env)).toMatchObject({ code: 0 })
+  expect(expectOnlyCurrentOpens(location, [first, second])).toBeGreaterThan(2000)
+  const reelgate = await startReelgate({ location, copyOf: golden })
   expect((await reelgate.newViewer().redeem(await reelgate.owner.issueOtp(reelgate.videoId))).playing).toBe(true)
 })
 
 test('under systemd, whose journal keeps the output, no phrase is printed', async () => {
-  const place = await newCopy(stopped)
-  const path = join(place.dataDir, '..', 'journal')
+  const location = await newCopy(stopped)
+  const path = join(location.dataDir, '..', 'journal')
   await using journal = await open(path, 'w')
   const { dev, ino } = await journal.stat()
   const main = join(import.meta.dirname, '../../bin/main.js')
   const child = spawn(process.execPath, [main, 'key', 'rotate-master'], {
-    env: { PATH: process.env.PATH ?? '', ...place.env, JOURNAL_STREAM: `${dev}:${ino}` },
+    env: { PATH: process.env.PATH ?? '', ...location.env, JOURNAL_STREAM: `${dev}:${ino}` },
     stdio: ['ignore', journal.fd, 'inherit'],
   })
   expect(await once(child, 'exit')).toEqual([0, null])
   const kept = await readFile(path, 'utf8')
   expect(kept).toMatch(/has no secrets[\s\S]*key phrase/)
-  for (const word of phraseFromKey(getMasterKey(place))) expect(kept).not.toMatch(new RegExp(`\\d ${word}\\b`))
+  for (const word of phraseFromKey(getMasterKey(location))) expect(kept).not.toMatch(new RegExp(`\\d ${word}\\b`))
 })
 
 test('a key that its owner stores is rotated by a start with both, and then needs the new one alone', async () => {
   const golden = await goldenWith(await makeVideo())
-  const place = await newCopy(golden)
-  const old = getMasterKey(place)
+  const location = await newCopy(golden)
+  const old = getMasterKey(location)
   const next = parseMasterKey(Buffer.alloc(32, 7))
   const [oldHex, nextHex] = [old, next].map(({ bytes }) => bytes.toString('hex'))
-  const withKeys = (REELGATE_MASTER_KEY: string) => ({ ...place.env, REELGATE_MASTER_KEY })
+  const withKeys = (REELGATE_MASTER_KEY: string) => ({ ...location.env, REELGATE_MASTER_KEY })
   expect(await runCli(['key', 'rotate-master'], withKeys(`${oldHex}`))).toMatchObject({
     code: 1,
     stderr: expect.stringMatching(/the one of REELGATE_MASTER_KEY, so Reelgate cannot replace it\. Put a new one/),
@@ -147,46 +147,46 @@ test('a key that its owner stores is rotated by a start with both, and then need
     code: 1,
     stderr: expect.stringMatching(/does not belong/),
   })
-  await writeFile(place.masterKeyFile, `${nextHex}\n`)
-  expectOnlyCurrentOpens(place, [old])
-  const reelgate = await startReelgate({ place, copyOf: golden })
+  await writeFile(location.masterKeyFile, `${nextHex}\n`)
+  expectOnlyCurrentOpens(location, [old])
+  const reelgate = await startReelgate({ location, copyOf: golden })
   expect((await reelgate.newViewer().redeem(await reelgate.owner.issueOtp(reelgate.videoId))).playing).toBe(true)
 })
 
 test('an interrupted rotation needs both keys: one alone is refused in words, and both phrases restore the file', async () => {
-  const place = await newCopy(stopped)
-  const old = getMasterKey(place)
+  const location = await newCopy(stopped)
+  const old = getMasterKey(location)
   const next = parseMasterKey(Buffer.alloc(32, 9))
   const [oldHex, nextHex] = [old, next].map(({ bytes }) => bytes.toString('hex'))
   const ids = `${next.id.toString('hex')} ${old.id.toString('hex')}`
-  changeRows(place, `update setting set value = ? where name = 'master-key-id'`, ids)
-  expect(await runCli(['serve'], { ...place.env, PORT: '0' })).toMatchObject({
+  changeRows(location, `update setting set value = ? where name = 'master-key-id'`, ids)
+  expect(await runCli(['serve'], { ...location.env, PORT: '0' })).toMatchObject({
     code: 1,
     stderr: expect.stringMatching(/A rotation of the master key is not finished, so both keys are needed/),
   })
-  await writeFile(place.masterKeyFile, `${nextHex}\n${oldHex}\n`)
-  expect(await runCli(['backup', `${place.dataDir}-backup`], place.env)).toMatchObject({
+  await writeFile(location.masterKeyFile, `${nextHex}\n${oldHex}\n`)
+  expect(await runCli(['backup', `${location.dataDir}-backup`], location.env)).toMatchObject({
     code: 1,
     stderr: expect.stringMatching(/The master key is being rotated.*Make the backup when that is finished/),
   })
-  const { phrase: nextPhrase } = JSON.parse((await runCli(['key', 'phrase', '--json'], place.env)).stdout)
-  await rm(place.masterKeyFile)
-  expect(await restore(place, phraseFromKey(old).join(' '))).toMatchObject({
+  const { phrase: nextPhrase } = JSON.parse((await runCli(['key', 'phrase', '--json'], location.env)).stdout)
+  await rm(location.masterKeyFile)
+  expect(await restore(location, phraseFromKey(old).join(' '))).toMatchObject({
     code: 0,
     stdout: expect.stringMatching(/run this again with its recovery phrase/),
   })
-  expect(await restore(place, nextPhrase)).toMatchObject({ code: 0, stdout: expect.not.stringMatching(/run this again/) })
-  expect(await readFile(place.masterKeyFile, 'utf8')).toBe(`${nextHex}\n${oldHex}\n`)
-  expect(await runCli(['key', 'rotate-master'], place.env)).toMatchObject({ code: 0 })
-  expect(masterKeysOf({ ...place })).toEqual({ ids: [ids.split(' ')[0]], inFile: [ids.split(' ')[0]] })
+  expect(await restore(location, nextPhrase)).toMatchObject({ code: 0, stdout: expect.not.stringMatching(/run this again/) })
+  expect(await readFile(location.masterKeyFile, 'utf8')).toBe(`${nextHex}\n${oldHex}\n`)
+  expect(await runCli(['key', 'rotate-master'], location.env)).toMatchObject({ code: 0 })
+  expect(masterKeysOf({ ...location })).toEqual({ ids: [ids.split(' ')[0]], inFile: [ids.split(' ')[0]] })
 })
 
 test('what is wrapped during a rotation is wrapped by the new key: nothing is lost, and every key is released', async () => {
   const receivers = '127.0.0.1:9'
   const golden = await goldenWith(await makeVideo())
-  const place = await newCopy(golden)
-  await addVideoKeys(place, isLong ? 100_000 : 2_000)
-  const reelgate = await startProcess({ place, copyOf: golden, env: { REELGATE_OUTBOUND_ALLOW: receivers } })
+  const location = await newCopy(golden)
+  await addVideoKeys(location, isLong ? 100_000 : 2_000)
+  const reelgate = await startProcess({ location, copyOf: golden, env: { REELGATE_OUTBOUND_ALLOW: receivers } })
   const { owner, videoId } = reelgate
   const old = getMasterKey(reelgate)
   const ok = async (response: Promise<Response>) => expect([200, 201]).toContain((await response).status)

@@ -7,7 +7,7 @@ import { sourceKeyPurpose } from '../../src/ingest/source.ts'
 import { type KeyValue, WRAPPED_COLUMNS } from '../../src/installation/wrapped-columns.ts'
 import { getMasterKey, type Installed } from '../data-folder.ts'
 import { openDatabaseAt } from '../db/database.ts'
-import type { Place } from '../installation-folder.ts'
+import type { Location } from '../installation-folder.ts'
 import { readRows } from '../rows.ts'
 
 // What the master key of an installation wraps, and which key opens it.
@@ -15,9 +15,9 @@ import { readRows } from '../rows.ts'
 const BATCH = 500
 
 /** Adds the keys of this many videos to a stopped installation: a content key and the key of a source for each. */
-export async function addVideoKeys(place: Pick<Place, 'dataDir' | 'env'> & Installed, count: number): Promise<void> {
-  const master = getMasterKey(place)
-  const { write, close } = await openDatabaseAt(place)
+export async function addVideoKeys(location: Pick<Location, 'dataDir' | 'env'> & Installed, count: number): Promise<void> {
+  const master = getMasterKey(location)
+  const { write, close } = await openDatabaseAt(location)
   for (let added = 0; added < count; added += BATCH) {
     const ids = Array.from({ length: Math.min(BATCH, count - added) }, () => randomBytes(16).toString('hex'))
     const video = { number: 1, plan: '{}', encoder: '', createdAtS: 1 }

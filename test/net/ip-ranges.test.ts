@@ -97,7 +97,7 @@ test('S02: an IPv4 address in a URL is judged the same, whether its parts are de
   const outbound = createOutboundPolicy([])
   fc.assert(
     fc.property(v4, fc.integer({ min: 1, max: 4 }), fc.array(spelled, { minLength: 4, maxLength: 4 }), (parts, apart, spell) => {
-      // The last written part stands for all bytes that are left.
+      // The last written part is all bytes that are left.
       const joined = parts.slice(apart - 1).reduce((value, part) => value * 256 + part, 0)
       const host = [...parts.slice(0, apart - 1), joined].map((part, i) => spell[i]?.(part)).join('.')
       const read = () => parseOutboundUrl(outbound, `http://${host}/`)

@@ -14,9 +14,9 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import { guardedFetch, type OutboundRequest } from '../../src/outbound/fetch.ts'
 import { createOutboundPolicy, parseOutboundUrl } from '../../src/outbound/policy.ts'
 
-// Real sockets on this machine. A canary is a listener that nobody may reach: what it hears is counted.
+// Real sockets on this machine. A canary is a listener that must not be reached: its requests are counted.
 
-// Of nobody, for 127.0.0.1, for a hundred years.
+// Without an authority, for 127.0.0.1, for a hundred years.
 const KEY = `-----BEGIN PRIVATE KEY-----
 MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQgyPsbD0+Rq7xA2+c3
 5rS1n5xrJX47kQQGl9U0p5wuogihRANCAARXrI0eFJUDtrfD7ggSHHnrcg2BXa9Q
@@ -158,7 +158,7 @@ describe('what is dialled', () => {
   }) => {
     skip(!mayListenOn80, 'only root may listen on port 80 here')
     const canary = await startCanary(80, '127.77.0.1')
-    // The allowed address stands for the public internet: it is dialled, and nobody listens there.
+    // The allowed address represents the public internet: it is dialled, and without a listener.
     const rebinding = createOutboundPolicy(
       ['127.77.0.9/32'],
       names(['127.77.0.9'], ['127.77.0.1'], ['::ffff:127.77.0.1', '::1', '10.0.0.1']),
@@ -250,23 +250,25 @@ describe('what is dialled', () => {
 
 describe('what is read', () => {
   test('an answer comes with its status, headers and bytes, after a redirect too, and asks in one clean request', async () => {
-    const heard: string[] = []
+    const received: string[] = []
     const { outbound, url } = await startSite((request, response) => {
-      heard.push(`${request.method} ${request.url} ${request.headers.host} ${request.headers.cookie} ${request.headers.referer}`)
+      received.push(
+        `${request.method} ${request.url} ${request.headers.host} ${request.headers.cookie} ${request.headers.referer}`,
+      )
       if (request.url?.startsWith('/moved')) response.end('picture')
       else response.writeHead(301, { Location: '/moved?a=%0d%0aHost:%20x', 'Set-Cookie': 'a=1' }).end()
     })
     expect(await get(outbound, url)).toEqual({ status: 200, text: 'picture' })
     const { host } = new URL(url)
-    expect(heard).toEqual([`GET / ${host} undefined undefined`, `GET /moved?a=%0d%0aHost:%20x ${host} undefined undefined`])
+    expect(received).toEqual([`GET / ${host} undefined undefined`, `GET /moved?a=%0d%0aHost:%20x ${host} undefined undefined`])
   })
 
   test('W02: a redirect of a request that does not follow redirects is the response, and nothing is sent to its target', async () => {
     const canary = await startCanary()
-    const heard: string[] = []
+    const received: string[] = []
     const { outbound, url } = await startSite(async (request, response) => {
       const text = Buffer.concat(await Array.fromAsync(request)).toString()
-      heard.push(`${request.method} ${request.headers['content-type']} ${request.headers['accept-encoding']} ${text}`)
+      received.push(`${request.method} ${request.headers['content-type']} ${request.headers['accept-encoding']} ${text}`)
       response.writeHead(307, { Location: `http://127.0.0.1:${canary.port}/` }).end('moved')
     })
     const sent = {
@@ -276,7 +278,7 @@ describe('what is read', () => {
       followRedirects: false,
     } as const
     expect(await get(outbound, url, sent)).toEqual({ status: 307, text: 'moved' })
-    expect(heard).toEqual(['POST application/json identity {"ü":1}'])
+    expect(received).toEqual(['POST application/json identity {"ü":1}'])
     expect(canary.connections()).toBe(0)
   })
 

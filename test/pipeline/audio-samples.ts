@@ -4,11 +4,11 @@ export function samplesOf(pcm: Buffer): Int16Array {
 }
 
 /**
- * By how many samples `heard` lags behind `expected` around a place: where their correlation is highest.
+ * By how many samples `audible` lags behind `expected` around a place: where their correlation is highest.
  * Undefined where there is next to no sound.
  */
 export function findLag(
-  heard: Int16Array,
+  audible: Int16Array,
   expected: Int16Array,
   at: number,
   windowSamples: number,
@@ -18,7 +18,7 @@ export function findLag(
   if (energyOf(window) / windowSamples < 100 ** 2) return undefined
   let best = { lag: 0, correlation: Number.NEGATIVE_INFINITY }
   for (let lag = -maxLag; lag <= maxLag; lag++) {
-    const shifted = heard.subarray(at + lag, at + lag + windowSamples)
+    const shifted = audible.subarray(at + lag, at + lag + windowSamples)
     if (shifted.length < windowSamples) continue
     const correlation = product(shifted, window) / Math.sqrt(energyOf(shifted) + 1)
     if (correlation > best.correlation) best = { lag, correlation }
@@ -31,9 +31,9 @@ export function isSilent(samples: Int16Array): boolean {
 }
 
 /** Root mean square of the difference of two sounds, between two samples. */
-export function differenceRms(heard: Int16Array, expected: Int16Array, from: number, to: number): number {
+export function differenceRms(audible: Int16Array, expected: Int16Array, from: number, to: number): number {
   let sum = 0
-  for (let at = from; at < to; at++) sum += ((heard[at] ?? 0) - (expected[at] ?? 0)) ** 2
+  for (let at = from; at < to; at++) sum += ((audible[at] ?? 0) - (expected[at] ?? 0)) ** 2
   return Math.sqrt(sum / (to - from))
 }
 

@@ -181,8 +181,8 @@ async function expectGone(videoId: string): Promise<void> {
 
 function tablesThatName(videoId: string): string[] {
   const tables = ['source', 'generation', 'rendition', 'chunk', 'segment', 'file', 'upload_policy']
-  const places = [['video', 'id'], ...tables.map((table) => [table, 'video_id'])]
-  return places.flatMap(([table, column]) =>
+  const locations = [['video', 'id'], ...tables.map((table) => [table, 'video_id'])]
+  return locations.flatMap(([table, column]) =>
     readRows(reelgate, `select 1 from ${table} where ${column} = ?`, videoId).map(() => `${table}`),
   )
 }

@@ -49,9 +49,9 @@ async function untilFailed(videoId: string) {
   }
 }
 
-async function flipBit(path: string, place: number): Promise<void> {
+async function flipBit(path: string, location: number): Promise<void> {
   await using file = await open(path, 'r+')
-  const at = Math.floor((await file.stat()).size * place)
+  const at = Math.floor((await file.stat()).size * location)
   const byte = Buffer.alloc(1)
   await file.read(byte, 0, 1, at)
   await file.write(Buffer.from([byte.readUInt8() ^ 1]), 0, 1, at)

@@ -31,7 +31,7 @@ test('F-29, F-30: the 201 leaves after the video’s file, its name and its row 
   expect(segments.length).toBeGreaterThan(3)
   for (const segment of segments) committedAfter(calls, segment)
   const posters = calls.filter(({ text }) => /^rename\(".*\/posters\//.test(text))
-  expect(posters.length).toBeGreaterThanOrEqual(2) // the first chunk and the video’s end may draw them at once; the later pair is taken away
+  expect(posters.length).toBeGreaterThanOrEqual(2) // the first chunk and the video’s end may draw them concurrently; the later pair is taken away
   for (const poster of posters) committedAfter(calls, poster)
 
   // Nothing is bound to a master key that a power cut could take.

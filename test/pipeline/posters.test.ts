@@ -92,7 +92,7 @@ test('a video whose owner deletes its posters before it can play becomes ready w
   const files = (await (await owner.call('GET', `/api/videos/${videoId}/files`)).json()) as { id: number; type: string }[]
   for (const { id } of files.filter(({ type }) => type === 'poster'))
     expect((await owner.call('DELETE', `/api/videos/${videoId}/files/${id}`)).status).toBe(200)
-  await endProcessesWith(mark) // so that the sound goes on
+  await endProcessesWith(mark) // so that the audio continues
   expect((await owner.until(videoId, 'ready')).posters).toEqual([])
 })
 

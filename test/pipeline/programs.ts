@@ -53,7 +53,7 @@ async function newClock(folder: string): Promise<Clock> {
   return { goesOn, env: { LD_PRELOAD, FAKETIME_TIMESTAMP_FILE: file, FAKETIME_NO_CACHE: '1' } }
 }
 
-/** Puts the whole program there at once: one that is started just then is the one before or this one, never an empty one that ends well. */
+/** Puts the whole program there in one step: one that is started just then is the one before or this one, never an empty one that ends well. */
 export async function writeProgram(folder: string, name: string, script: string): Promise<void> {
   const whole = join(folder, `${name}.new`)
   await writeFile(whole, `#!/usr/bin/bash\nPATH=/usr/bin\n${script}\n`)

@@ -67,7 +67,7 @@ test('P05: a video that is encrypted again plays meanwhile; then its sessions en
   expect((await owner.video(videoId)).status).toBe('ready')
 })
 
-test('a video is not encrypted again twice at once, nor one that is not there, nor without its uploaded file or a server', async () => {
+test('a video is not encrypted again twice concurrently, nor one that is not there, nor without its uploaded file or a server', async () => {
   const reelgate = await startReelgate({ video: await makeVideo() })
   const { videoId } = reelgate
   const reencrypt = (id: string) => reelgate.cli('video', 'reencrypt', id)

@@ -12,7 +12,7 @@ import { differenceRms, findLag, isSilent, samplesOf } from './audio-samples.ts'
 import { findChanged, lookAtSegments, type Sightings } from './segment-snapshots.ts'
 import { type Download, decode, downloadVideo, newFolder, readSegment, readTimescale, writeRendition } from './videos.ts'
 
-// From the upload to what a viewer decrypts, whole videos, real ones with their real faults beside a made one.
+// From the upload to what a viewer decrypts, whole videos, real ones with their real faults, and a made one.
 
 const SOUND_SEGMENT_SAMPLES = 188 * 1024
 
@@ -114,18 +114,18 @@ describe.each(DRAWN)('%s', (name) => {
     expect(starts).toEqual(starts.map((_, number) => BigInt(number * SOUND_SEGMENT_SAMPLES)))
     const { bytes, warnings } = await decode(await writeRendition(folder, download), ...mono(8000))
     expect(warnings).toBe('')
-    const [heard, expected] = [samplesOf(bytes), samplesOf(await ffmpeg('-i', video().path, ...mono(8000)))]
-    // Silence goes on to the end of the picture.
+    const [audible, expected] = [samplesOf(bytes), samplesOf(await ffmpeg('-i', video().path, ...mono(8000)))]
+    // Silence lasts to the end of the picture.
     const [num, den] = video().rate
     const frames = (videoRenditions()[0]?.segments ?? []).reduce((sum, segment) => sum + readSegment(segment).durations.length, 0)
     const longest = Math.max(expected.length, (frames * den * 8000) / num)
-    expect(Math.abs(heard.length - longest)).toBeLessThan(0.05 * 8000)
-    const places = count(12).map((i) => Math.floor(((expected.length - 8000) * i) / 11))
-    const lagsMs = places
-      .map((at) => findLag(heard, expected, at, 8000, 800))
+    expect(Math.abs(audible.length - longest)).toBeLessThan(0.05 * 8000)
+    const locations = count(12).map((i) => Math.floor(((expected.length - 8000) * i) / 11))
+    const lagsMs = locations
+      .map((at) => findLag(audible, expected, at, 8000, 800))
       .flatMap((lag) => (lag === undefined ? [] : [lag / 8]))
     if (isSilent(expected))
-      expect(isSilent(heard)).toBe(true) // cockatoo says nothing
+      expect(isSilent(audible)).toBe(true) // cockatoo says nothing
     else expect(lagsMs.length).toBeGreaterThan(3)
     for (const lagMs of lagsMs) expect(Math.abs(lagMs)).toBeLessThan(25)
   })
@@ -134,14 +134,14 @@ describe.each(DRAWN)('%s', (name) => {
     const download = audioTrack()
     if (!download) throw new Error('no sound')
     const { bytes } = await decode(await writeRendition(await newFolder(), download), ...mono(48_000))
-    const [heard, expected] = [samplesOf(bytes), samplesOf(await ffmpeg('-i', video().path, ...mono(48_000)))]
+    const [audible, expected] = [samplesOf(bytes), samplesOf(await ffmpeg('-i', video().path, ...mono(48_000)))]
     const chunks = readRows<{ first_segment: number }>(
       reelgate,
       `select first_segment from chunk where kind = 'audio' and first_segment > 0 and video_id = ?`,
       videoIds[name] ?? '',
     )
     const borders = chunks.map(({ first_segment }) => first_segment * SOUND_SEGMENT_SAMPLES)
-    const errorAt = (at: number) => differenceRms(heard, expected, at - 256, at + 256)
+    const errorAt = (at: number) => differenceRms(audible, expected, at - 256, at + 256)
     const elsewhere = count(Math.floor(expected.length / 512) - 2)
       .map((i) => 512 * (i + 1))
       .filter((at) => borders.every((border) => Math.abs(at - border) > 2048))

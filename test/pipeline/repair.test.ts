@@ -10,7 +10,7 @@ import { changeRows, readRows } from '../rows.ts'
 import { sampledTests } from '../sample.ts'
 import { makeVideo } from '../videos.ts'
 import { readMediaPlaylist } from '../viewer.ts'
-import { hooksOf, type Receivers, startReceivers } from '../webhooks/receiver.ts'
+import { type Receivers, startReceivers, webhooksOf } from '../webhooks/receiver.ts'
 
 const { test, draw } = sampledTests('repairs of segments', 1)
 
@@ -27,7 +27,7 @@ async function startPlaying() {
     env: { REELGATE_OUTBOUND_ALLOW: receivers.host },
   })
   const receiver = receivers.newReceiver()
-  await hooksOf(reelgate.owner).create(receiver.url)
+  await webhooksOf(reelgate.owner).create(receiver.url)
   const viewer = reelgate.newViewer()
   await viewer.redeem(await reelgate.owner.issueOtp(reelgate.videoId))
   const [segment] = listSegments(reelgate, reelgate.videoId).filter(({ number }) => number === 1)
@@ -91,8 +91,8 @@ test('F-42: a video that has lost a segment and its source becomes an Encoding e
   await rm(path)
   await rm(getStoredSource(reelgate, reelgate.videoId).path)
   expect((await ask(1)).status).toBe(503)
-  const [heard] = await receiver.until(1)
-  expect(heard?.event).toMatchObject({ event: 'video:failed', payload: { id: reelgate.videoId, status: 'Encoding error' } })
+  const [audible] = await receiver.until(1)
+  expect(audible?.event).toMatchObject({ event: 'video:failed', payload: { id: reelgate.videoId, status: 'Encoding error' } })
   expect(readRows(reelgate, 'select status, status_reason from video where id = ?', reelgate.videoId)).toEqual([
     {
       status: 'Encoding error',

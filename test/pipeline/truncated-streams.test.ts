@@ -8,7 +8,7 @@ import { type Reelgate, startSharedReelgate } from '../in-process.ts'
 import { addEmptyPackets, damageOgg } from '../ogg.ts'
 import { sampledTests } from '../sample.ts'
 import { makeVideo } from '../videos.ts'
-import { hooksOf, type Receivers, startReceivers } from '../webhooks/receiver.ts'
+import { type Receivers, startReceivers, webhooksOf } from '../webhooks/receiver.ts'
 import { decode, downloadVideo, writeRendition } from './videos.ts'
 
 const { test, draw } = sampledTests('streams that break off', 1)
@@ -57,7 +57,7 @@ test.each([
 
 test('M17: both APIs and the webhooks say where a stream ends early', async () => {
   const receiver = receivers.newReceiver()
-  const { uuid } = await hooksOf(reelgate.owner).create(receiver.url, 'video:readyall')
+  const { uuid } = await webhooksOf(reelgate.owner).create(receiver.url, 'video:readyall')
   const file = await makeOgg()
   await damageOgg(file, { stream: 'audio', from: 0.9, checksum: 'right' })
   const { id } = await finish(file)

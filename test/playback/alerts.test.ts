@@ -6,7 +6,7 @@ import type { Owner } from '../client.ts'
 import { type Reelgate, startSharedReelgate } from '../in-process.ts'
 import { makeVideo } from '../videos.ts'
 import type { Viewer } from '../viewer.ts'
-import { hooksOf, type Receivers, startReceivers } from '../webhooks/receiver.ts'
+import { type Receivers, startReceivers, webhooksOf } from '../webhooks/receiver.ts'
 import { makeCountries } from './mmdb.ts'
 import { stretchVideo } from './stretched-video.ts'
 
@@ -71,7 +71,7 @@ const SAVED = { timeout: 20_000 }
 
 test('P10: keys that are drawn and not played, and requests that come too early, are in the list and sent to the webhook', async () => {
   const receiver = receivers.newReceiver()
-  await hooksOf(reelgate.owner).create(receiver.url, 'session:suspicious')
+  await webhooksOf(reelgate.owner).create(receiver.url, 'session:suspicious')
   const [first, second] = [await newViewer({ userId: 'ann' }), await newViewer({ userId: 'ann' })]
   for (const [viewer, windows] of [
     [first, 50],
@@ -120,7 +120,7 @@ test.each([
 
 test('L06: a reused OTP and a refusal by a rule are in the list with the response that refuses them', async () => {
   const receiver = receivers.newReceiver()
-  await hooksOf(reelgate.owner).create(receiver.url, 'session:suspicious')
+  await webhooksOf(reelgate.owner).create(receiver.url, 'session:suspicious')
   const viewer = await newViewer({ userId: 'ben' })
   expect((await viewerAt('80.1.1.1').redeem(viewer.otp)).body).toMatchObject({ code: 'otp-used' })
   const numbers = { firstAddress: '127.0.0.1', secondAddress: '80.1.1.1' }

@@ -4,7 +4,7 @@ import { readRows } from '../rows.ts'
 import { makeVideo } from '../videos.ts'
 import { bytesOf, readMediaPlaylist, type Viewer } from '../viewer.ts'
 
-// A video that is deleted while somebody watches it.
+// A video that is deleted while it is watched.
 
 let reelgate: Reelgate & { remove(): Promise<void> }
 let videoId: string
@@ -25,17 +25,17 @@ const ENDED = {
   status: 403,
   body: { code: 'session-ended', why: 'video-deleted', message: expect.any(String), requestId: expect.any(String) },
 }
-const told = async (response: Response) => ({ status: response.status, body: await response.json() })
+const answerOf = async (response: Response) => ({ status: response.status, body: await response.json() })
 
 describe('O07: after the deletion', () => {
-  test('the session has ended for every operation, and its holder is told why', async () => {
+  test('the session has ended for every operation, and its holder gets the reason', async () => {
     await reelgate.owner.delete([videoId])
-    expect(await told(await viewer.key(0))).toEqual(ENDED)
-    expect(await told(await viewer.call('playlist', 'main'))).toEqual(ENDED)
-    expect(await told(await viewer.call('playlist', '1'))).toEqual(ENDED)
-    expect(await told(await viewer.call('beat', undefined, '{"state":"playing","positionS":1,"rate":1,"bufferS":1}'))).toEqual(
-      ENDED,
-    )
+    expect(await answerOf(await viewer.key(0))).toEqual(ENDED)
+    expect(await answerOf(await viewer.call('playlist', 'main'))).toEqual(ENDED)
+    expect(await answerOf(await viewer.call('playlist', '1'))).toEqual(ENDED)
+    expect(
+      await answerOf(await viewer.call('beat', undefined, '{"state":"playing","positionS":1,"rate":1,"bufferS":1}')),
+    ).toEqual(ENDED)
     viewer.newPage()
     expect(await viewer.reopen()).toMatchObject(ENDED)
     expect(await viewer.redeem(otp)).toMatchObject(ENDED)
@@ -47,7 +47,7 @@ describe('O07: after the deletion', () => {
     await reelgate.stop()
     await reelgate.restart()
     await viewer.openPage()
-    expect(await told(await viewer.key(0))).toEqual(ENDED)
+    expect(await answerOf(await viewer.key(0))).toEqual(ENDED)
   })
 
   test('nothing of the video is served, and no key that opens it is left', async () => {
@@ -57,7 +57,7 @@ describe('O07: after the deletion', () => {
     await reelgate.owner.delete([videoId])
     for (const uri of [init, segments[0]?.uri ?? '']) {
       const response = await fetch(new URL(uri, base))
-      expect(await told(response)).toMatchObject({ status: 403, body: { code: 'video-gone' } })
+      expect(await answerOf(response)).toMatchObject({ status: 403, body: { code: 'video-gone' } })
     }
     await expect.poll(() => readRows(reelgate, 'select id from video where id = ?', videoId)).toEqual([])
     for (const uri of [init, segments[0]?.uri ?? '', ...video.posters.map(({ posterUrl }) => posterUrl)]) {
@@ -73,9 +73,9 @@ describe('O07: after the deletion', () => {
     const [answers] = await Promise.all([Promise.all(asked), reelgate.owner.delete([videoId])])
     for (const answer of answers) {
       if (answer.status === 200) expect((await answer.arrayBuffer()).byteLength).toBe(16)
-      else expect(await told(answer)).toEqual(ENDED)
+      else expect(await answerOf(answer)).toEqual(ENDED)
     }
-    expect(await told(await viewer.key(0))).toEqual(ENDED)
+    expect(await answerOf(await viewer.key(0))).toEqual(ENDED)
   })
 })
 

@@ -214,16 +214,16 @@ describe('P24: without a userId, from address to address', () => {
     'the /64s of one /48': (request) => `2001:db8:1:${request.toString(16)}::1`,
     'addresses of IPv4': (request) => `10.${request >> 16}.${(request >> 8) & 255}.${request & 255}`,
   }
-  const newAddresses = (place: (request: number) => string) => {
+  const newAddresses = (location: (request: number) => string) => {
     let request = 0
-    return () => place(++request & 0xffff)
+    return () => location(++request & 0xffff)
   }
 
-  test.each(Object.entries(MOVES))('one session over %s has 60 minutes in 30 minutes', async (_, place) => {
+  test.each(Object.entries(MOVES))('one session over %s has 60 minutes in 30 minutes', async (_, location) => {
     const durationS = minutes(60)
     const playback = await openBarePlayback({ durationS })
     const viewers = await newViewers(playback, 1, {})
-    expect(await rip(playback, viewers, durationS, undefined, newAddresses(place))).toBeCloseTo(minutes(30), 0)
+    expect(await rip(playback, viewers, durationS, undefined, newAddresses(location))).toBeCloseTo(minutes(30), 0)
   })
 
   test.each([
@@ -334,7 +334,7 @@ test('a paused viewer earns nothing, and one without a slot neither', async () =
   }
 })
 
-test('a viewer who watches is told when to ask again, and how fast to play until then', async () => {
+test('a viewer who watches gets the time to ask again, and how fast to play until then', async () => {
   const playback = await openBarePlayback({ durationS: minutes(60) })
   const viewer = createViewer('http://viewer.invalid')
   await playback.redeemBy(viewer, await playback.newOtp(3600, { userId: 'ann' }))

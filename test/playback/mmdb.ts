@@ -7,10 +7,10 @@ export function makeCountries(countries: Readonly<Record<string, string>>): Buff
   const root: Node = [undefined, undefined]
   for (const [prefix, country] of Object.entries(countries)) put(root, prefix, country)
   const nodes = nodesOf(root)
-  const places = new Map<string, number>()
+  const locations = new Map<string, number>()
   const data: Buffer[] = []
   for (const country of new Set(Object.values(countries))) {
-    places.set(country, Buffer.concat(data).length)
+    locations.set(country, Buffer.concat(data).length)
     data.push(map({ country: map({ iso_code: text(country) }) }))
   }
   /** 24 bits: another node, nothing, or a place in the data. */
@@ -19,7 +19,7 @@ export function makeCountries(countries: Readonly<Record<string, string>>): Buff
       side === undefined
         ? nodes.length
         : typeof side === 'string'
-          ? nodes.length + 16 + (places.get(side) ?? 0)
+          ? nodes.length + 16 + (locations.get(side) ?? 0)
           : nodes.indexOf(side)
     return Buffer.from([value >> 16, value >> 8, value])
   }

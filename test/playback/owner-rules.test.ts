@@ -148,7 +148,7 @@ describe('where the video may be watched', () => {
     expect((await viewer.redeem(otp)).body.code).toBe('place-not-allowed')
     goTo(viewer, IN_GERMANY)
     expect(await viewer.redeem(otp)).toMatchObject({ status: 200, body: { session } })
-    expect((await viewerAt(IN_JAPAN).redeem(otp)).body.code).toBe('otp-used') // a stranger's second use is told as that
+    expect((await viewerAt(IN_JAPAN).redeem(otp)).body.code).toBe('otp-used') // a stranger's second use is reported as that
   })
 
   test('the rules outlive a restart, with the session', async () => {
@@ -215,7 +215,7 @@ describe('P13: where the video may be embedded', () => {
     ['another site', 'good.example', { referer: 'https://evil.example/' }],
     ['a site whose name begins alike', 'good.example', { referer: 'https://good.example.evil.org/' }],
     ['a site whose name ends alike', 'good.example', { referer: 'https://evil-good.example/' }],
-    ['nobody: it was opened by itself', 'good.example', { 'sec-fetch-dest': 'document' }],
+    ['none: it was opened by itself', 'good.example', { 'sec-fetch-dest': 'document' }],
     ['a site that the expression does not match', '^good\\.', { referer: 'https://evil.example/' }],
     ['a site that tells the expression nothing', '^good\\.', {}],
   ])('P14: in the frame of %s there is a page without player', async (_who, whitelisthref, headers) => {
@@ -237,7 +237,7 @@ describe('P13: where the video may be embedded', () => {
     const viewer = reelgate.newViewer()
     await viewer.openPage(`?otp=${otp}`, { referer: 'https://m.good.example:8443/lesson' })
     await viewer.redeem(otp)
-    const again = await page(`?session=${viewer.state.session}`) // loaded anew in its frame, it names no site
+    const again = await page(`?session=${viewer.state.session}`) // loaded again in its frame, it names no site
     expect([again.status, ancestorsIn(again.policy)]).toEqual([200, 'https://m.good.example:8443'])
   })
 

@@ -8,7 +8,7 @@ import { acceptSeq, createNonces, isSignedWith, newReplayWindow, readProof } fro
 import { deriveProofKey } from '../../src/playback/sessions/server-key.ts'
 import { createTickets } from '../../src/playback/ticket.ts'
 import { openDatabaseAt } from '../db/database.ts'
-import { makePlace, type Place } from '../installation-folder.ts'
+import { type Location, makeLocation } from '../installation-folder.ts'
 import { readRows } from '../rows.ts'
 
 // The rules below the routes, each a function of values.
@@ -16,7 +16,7 @@ import { readRows } from '../rows.ts'
 const masterKey = parseMasterKey(Buffer.alloc(32, 3))
 
 describe('the numbers of a page', () => {
-  /** What the window stands for, written as a set of all that was accepted. */
+  /** What the window represents, written as a set of all that was accepted. */
   function newOracle() {
     const accepted = new Set<number>()
     let highest = 0
@@ -150,8 +150,8 @@ describe('a tag', () => {
   })
 
   test('with any one character changed is false', () => {
-    for (let place = 0; place < tag.length; place++) {
-      const changed = `${tag.slice(0, place)}${tag[place] === 'A' ? 'B' : 'A'}${tag.slice(place + 1)}`
+    for (let location = 0; location < tag.length; location++) {
+      const changed = `${tag.slice(0, location)}${tag[location] === 'A' ? 'B' : 'A'}${tag.slice(location + 1)}`
       expect(isSignedWith(proofKey, { ...proof, tag: changed }, signed)).toBe(false)
     }
   })
@@ -226,16 +226,16 @@ test('a page’s ticket names the embedding host for a day; a changed one names 
 })
 
 describe('O06: the playback clock', () => {
-  async function openClock(wallNowS: () => number, before?: Place, serverClockS?: () => Promise<number>) {
-    const place = before ?? (await makePlace())
-    if (!before) onTestFinished(place.remove)
-    const database = await openDatabaseAt(place)
+  async function openClock(wallNowS: () => number, before?: Location, serverClockS?: () => Promise<number>) {
+    const location = before ?? (await makeLocation())
+    if (!before) onTestFinished(location.remove)
+    const database = await openDatabaseAt(location)
     const clock = await startPlaybackClock({ ...database, serverClockS }, wallNowS)
     const stop = async () => {
       await clock.stop()
       await database.close()
     }
-    return { clock, stop, place }
+    return { clock, stop, location }
   }
 
   test('is not moved by a step of the wall clock, forward or back', async () => {
@@ -260,7 +260,7 @@ describe('O06: the playback clock', () => {
     await first.stop()
     const back = await openClock(
       () => 1_799_996_400,
-      first.place,
+      first.location,
       async () => 1_799_990_000,
     )
     expect(back.clock.nowS()).toBeGreaterThanOrEqual(reachedS)
@@ -272,11 +272,11 @@ describe('O06: the playback clock', () => {
     const first = await openClock(() => 1_800_000_000)
     const reachedS = first.clock.nowS()
     await first.stop()
-    const back = await openClock(() => 1_700_000_000, first.place)
+    const back = await openClock(() => 1_700_000_000, first.location)
     expect(back.clock.nowS()).toBeGreaterThanOrEqual(reachedS)
     expect(back.clock.nowS() - reachedS).toBeLessThan(60)
     await back.stop()
-    const ahead = await openClock(() => 1_900_000_000, first.place)
+    const ahead = await openClock(() => 1_900_000_000, first.location)
     expect(ahead.clock.nowS()).toBeGreaterThanOrEqual(1_900_000_000)
     await ahead.stop()
   })
@@ -284,9 +284,9 @@ describe('O06: the playback clock', () => {
   test('is saved every five seconds, so that a crash costs no more', async () => {
     vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval', 'performance'] })
     onTestFinished(() => void vi.useRealTimers())
-    const { clock, stop, place } = await openClock(() => 1_800_000_000)
+    const { clock, stop, location } = await openClock(() => 1_800_000_000)
     await vi.advanceTimersByTimeAsync(60_000)
-    const saved = () => readRows<{ value: string }>(place, `select value from setting where name = 'playback-clock'`)[0]
+    const saved = () => readRows<{ value: string }>(location, `select value from setting where name = 'playback-clock'`)[0]
     await expect.poll(() => clock.nowS() - Number(saved()?.value)).toBeLessThanOrEqual(5)
     await stop()
   })

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { type Reelgate, startSharedReelgate } from '../in-process.ts'
 import { sendRaw } from '../raw-http.ts'
 import { makeVideo } from '../videos.ts'
-import { newPageId, told, type Viewer } from '../viewer.ts'
+import { answerOf, newPageId, type Viewer } from '../viewer.ts'
 
 // The proof that every playback request carries: playback-protocol.md, sections 3, 4 and 9.
 
@@ -61,7 +61,7 @@ describe('P01, P04: whatever is wrong up to the tag is answered by the same byte
     'a number with a zero in front': () => askKey(joined(split(), 2, '02')),
     'a number with a sign': () => askKey(joined(split(), 2, '+2')),
     'a number of 11 digits': () => askKey(proofOfKey({ seq: 10_000_000_000 })),
-    'a huge number that nobody signed': () => askKey(joined(split(), 2, '9999999999')),
+    'a huge number without a signature': () => askKey(joined(split(), 2, '9999999999')),
     'a tag of zeros': () => askKey(joined(split(), 4, 'A'.repeat(43))),
     'a signature of version 1': () => askKey(`1.${split().slice(1, 4).join('.')}.${'A'.repeat(86)}`),
     'a tag cut short': () => askKey(proofOfKey().slice(0, -1)),
@@ -162,29 +162,29 @@ describe('P01, P04: whatever is wrong up to the tag is answered by the same byte
 describe('a proof works once', () => {
   test('P01: the same header a second time is refused as used, also with everything else copied', async () => {
     const header = proofOfKey()
-    expect(await told(askKey(header))).toEqual([200])
+    expect(await answerOf(askKey(header))).toEqual([200])
     const copy = ['Cookie: all=of-them', 'User-Agent: the same', `Reelgate-Proof: ${header}`]
     for (let i = 0; i < 3; i++) {
       const { status, text } = await sendRaw(reelgate.url, `GET ${path('key/0')}`, copy)
       expect([status, JSON.parse(text).code]).toEqual([401, 'proof-replayed'])
     }
-    expect(await told(askKey(proofOfKey()))).toEqual([200])
+    expect(await answerOf(askKey(proofOfKey()))).toEqual([200])
   })
 
   test('of fifty concurrent requests with it, one is answered', async () => {
     const header = proofOfKey()
-    const answers = await Promise.all(Array.from({ length: 50 }, () => told(askKey(header))))
+    const answers = await Promise.all(Array.from({ length: 50 }, () => answerOf(askKey(header))))
     expect(answers.filter(([status]) => status === 200)).toHaveLength(1)
     expect(answers.filter(([, code]) => code === 'proof-replayed')).toHaveLength(49)
   })
 
   test('numbers may overtake each other by 32, each once; what is further behind was used or never', async () => {
-    expect(await told(askKey(proofOfKey({ seq: 100 })))).toEqual([200])
-    for (const seq of [68, 99, 70, 98, 69]) expect([seq, ...(await told(askKey(proofOfKey({ seq }))))]).toEqual([seq, 200])
+    expect(await answerOf(askKey(proofOfKey({ seq: 100 })))).toEqual([200])
+    for (const seq of [68, 99, 70, 98, 69]) expect([seq, ...(await answerOf(askKey(proofOfKey({ seq }))))]).toEqual([seq, 200])
     for (const seq of [68, 99, 70, 100, 67, 66, 1])
-      expect([seq, ...(await told(askKey(proofOfKey({ seq }))))]).toEqual([seq, 401, 'proof-replayed'])
-    expect(await told(askKey(proofOfKey({ seq: 9_999_999_999 })))).toEqual([200])
-    expect(await told(askKey(proofOfKey({ seq: 101 })))).toEqual([401, 'proof-replayed'])
+      expect([seq, ...(await answerOf(askKey(proofOfKey({ seq }))))]).toEqual([seq, 401, 'proof-replayed'])
+    expect(await answerOf(askKey(proofOfKey({ seq: 9_999_999_999 })))).toEqual([200])
+    expect(await answerOf(askKey(proofOfKey({ seq: 101 })))).toEqual([401, 'proof-replayed'])
   })
 
   test('a proof that was refused for its tag uses up no number', async () => {
@@ -196,8 +196,8 @@ describe('a proof works once', () => {
       pageId: viewer.state.pageId,
       seq,
     })
-    expect(await told(askKey(forged))).toEqual([403, 'not-allowed'])
-    expect(await told(askKey(proofOfKey({ seq })))).toEqual([200])
+    expect(await answerOf(askKey(forged))).toEqual([403, 'not-allowed'])
+    expect(await answerOf(askKey(proofOfKey({ seq })))).toEqual([200])
   })
 })
 
@@ -213,13 +213,13 @@ describe('a nonce', () => {
         return bytes.toString('base64url')
       },
     ],
-  ])('%s is stale, whoever asks; the answer brings a fresh one', async (_, nonce) => {
+  ])('%s is stale for every client; the answer brings a fresh one', async (_, nonce) => {
     const before = viewer.state.nonce
-    expect(await told(askKey(proofOfKey({ nonce: nonce() })))).toEqual([401, 'proof-stale'])
+    expect(await answerOf(askKey(proofOfKey({ nonce: nonce() })))).toEqual([401, 'proof-stale'])
     const session = newPageId()
     const unknown = viewer.proof({ operation: 'key', session, argument: '0', nonce: before.replace(/./, 'z') })
-    expect(await told(viewer.send('GET', `/play/${session}/key/0`, unknown))).toEqual([401, 'proof-stale'])
-    expect(await told(askKey(proofOfKey()))).toEqual([200])
+    expect(await answerOf(viewer.send('GET', `/play/${session}/key/0`, unknown))).toEqual([401, 'proof-stale'])
+    expect(await answerOf(askKey(proofOfKey()))).toEqual([200])
   })
 
   test('comes with every answer', async () => {
@@ -270,7 +270,7 @@ describe('the form of a request', () => {
     const { status, headers } = await sendRaw(reelgate.url, `${method} ${path('key/0')}`, [`Reelgate-Proof: ${header}`])
     expect([status, headers.get('allow')]).toEqual([405, 'GET'])
     expect(headers.get('content-type')).not.toBe('application/octet-stream')
-    expect(await told(askKey(header))).toEqual([200])
+    expect(await answerOf(askKey(header))).toEqual([200])
   })
 
   test('a trailing slash or percent-encoding changes nothing: what is signed is the operation, not the address', async () => {
@@ -308,14 +308,14 @@ test('P06: no playback answer may be kept, guessed at or read by another site', 
 })
 
 describe('pages', () => {
-  test('the newer page plays, the older is told that it was replaced, from then on', async () => {
+  test('the newer page plays, the older gets page-replaced from then on', async () => {
     const older = viewer.state.pageId
     viewer.newPage()
     expect((await viewer.reopen()).body).toMatchObject({ pageId: viewer.state.pageId, session: viewer.state.session })
     expect((await viewer.key(0)).status).toBe(200)
-    expect(await told(askKey(proofOfKey({ pageId: older, seq: 500 })))).toEqual([409, 'page-replaced'])
+    expect(await answerOf(askKey(proofOfKey({ pageId: older, seq: 500 })))).toEqual([409, 'page-replaced'])
     const back = viewer.proof({ operation: 'page', session: viewer.state.session, body: '{}', pageId: older, seq: 501 })
-    expect(await told(viewer.send('POST', path('page'), back, '{}'))).toEqual([409, 'page-replaced'])
+    expect(await answerOf(viewer.send('POST', path('page'), back, '{}'))).toEqual([409, 'page-replaced'])
     expect((await viewer.key(0)).status).toBe(200)
   })
 
@@ -329,7 +329,7 @@ describe('pages', () => {
 
   test('a page is opened by page alone: any other request of an unknown page is refused', async () => {
     viewer.newPage()
-    expect(await told(viewer.key(0))).toEqual([409, 'page-replaced'])
+    expect(await answerOf(viewer.key(0))).toEqual([409, 'page-replaced'])
   })
 
   test('a reload continues at the position of the last beat', async () => {

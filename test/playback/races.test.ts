@@ -9,7 +9,7 @@ import { openBarePlayback, outcomeOf } from './playback-deps.ts'
 
 // Thousands of requests in random order, on a clock that is moved.
 
-/** A request as somebody between browser and server could write it down. */
+/** A request as it could be recorded between browser and server. */
 type Recorded = { header: string; sessionId: string; signed: Omit<SignedValues, 'session'> }
 
 const pick = <T>(chance: Chance, items: readonly T[]): T => {

@@ -6,7 +6,7 @@ import { type Reelgate, startSharedReelgate } from '../in-process.ts'
 import { sendRaw } from '../raw-http.ts'
 import { readRows } from '../rows.ts'
 import { makeVideo } from '../videos.ts'
-import { newPageId, type Outcome, sendFrom, told } from '../viewer.ts'
+import { answerOf, newPageId, type Outcome, sendFrom } from '../viewer.ts'
 
 // Redeem, the one call that spends an OTP: playback-protocol.md, sections 1 and 2.
 
@@ -65,7 +65,7 @@ test('a redeem opens a session and says what the player needs, and nothing else'
 })
 
 describe('O02: an OTP plays once', () => {
-  test('a second browser is told that it was used, and the first keeps playing', async () => {
+  test('a second browser gets otp-used, and the first keeps playing', async () => {
     const otp = await owner.issueOtp(videoId)
     const first = reelgate.newViewer()
     expect((await first.redeem(otp)).playing).toBe(true)
@@ -111,7 +111,7 @@ describe('O03: of many concurrent redeems', () => {
     const otp = await owner.issueOtp(videoId)
     const viewer = reelgate.newViewer()
     await viewer.openPage()
-    // Requests of a page may overtake each other by 32, so of fifty numbers the upper 33 always count; the rest would sign anew.
+    // Requests of a page may overtake each other by 32, so of fifty numbers the upper 33 always count; the rest would sign again.
     const outcomes = await Promise.all(Array.from({ length: 50 }, () => viewer.redeem(otp)))
     for (const outcome of outcomes.filter((outcome) => !outcome.playing)) expectRefused(outcome, 401, 'proof-replayed')
     expect(outcomes.filter((outcome) => outcome.playing).length).toBeGreaterThanOrEqual(33)
@@ -193,7 +193,7 @@ test('P15: nothing that a viewer sends changes the watermark of its OTP', async 
 })
 
 describe('before its video is ready an OTP is not spent', () => {
-  test('the viewer is told to wait, and plays once it is', async () => {
+  test('the viewer waits, and plays once it is', async () => {
     const upload = await owner.credentials('Soon')
     const otp = await owner.issueOtp(upload.videoId)
     const viewer = reelgate.newViewer()
@@ -204,7 +204,7 @@ describe('before its video is ready an OTP is not spent', () => {
     expect((await viewer.redeem(otp)).playing).toBe(true)
   })
 
-  test('the viewer is told that it failed, when it did', async () => {
+  test('the viewer sees that it failed, when it did', async () => {
     const upload = await owner.credentials('No video')
     await owner.send(upload, new Blob(['these are words']))
     await owner.until(upload.videoId, 'Not a media file')
@@ -370,7 +370,7 @@ describe('the proof of a redeem', () => {
     const body = JSON.stringify(viewer.redeemBody(otp))
     const header = () => viewer.proof({ operation: 'redeem', body })
     for (const changed of [body.replace(otp, other), `${body} `, ` ${body}`, body.replace('{', '{"videoId":null,')]) {
-      expect(await told(viewer.send('POST', '/play/redeem', header(), changed))).toEqual(
+      expect(await answerOf(viewer.send('POST', '/play/redeem', header(), changed))).toEqual(
         changed.includes('null') ? [400, 'bad-request'] : [403, 'not-allowed'],
       )
     }
@@ -387,10 +387,10 @@ describe('the proof of a redeem', () => {
     const first = await viewer.send('POST', '/play/redeem', header, body)
     const { session }: { session: string } = JSON.parse(await first.text())
     viewer.state.session = session
-    expect(await told(viewer.send('POST', '/play/redeem', header, body))).toEqual([401, 'proof-replayed'])
+    expect(await answerOf(viewer.send('POST', '/play/redeem', header, body))).toEqual([401, 'proof-replayed'])
     viewer.newPage()
     expect((await viewer.reopen()).playing).toBe(true)
-    expect(await told(viewer.send('POST', '/play/redeem', header, body))).toEqual([409, 'page-replaced'])
+    expect(await answerOf(viewer.send('POST', '/play/redeem', header, body))).toEqual([409, 'page-replaced'])
     expect((await viewer.key(0)).status).toBe(200)
   })
 

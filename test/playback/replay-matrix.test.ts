@@ -100,7 +100,7 @@ async function playOn(victim: Victim): Promise<void> {
     return { request, response: await viewer.send(request.method, request.path, request.proof, request.body) }
   }
   let said = await say()
-  // Signed anew where the nonce was too old, or the jump of time has ended the server's connections to PostgreSQL.
+  // Signed again where the nonce was too old, or the jump of time has ended the server's connections to PostgreSQL.
   while ([401, 503].includes(said.response.status)) said = await say()
   const { request, response } = said
   expect([request.operation, response.status, response.ok ? '' : await response.text()]).toEqual([request.operation, 200, ''])
@@ -121,7 +121,7 @@ const joined = (proof: string, at: number, part: string) => proof.split('.').wit
 /** A nonce is valid for 120 s at most. */
 const NONCE_LIFE_S = 120
 
-/** One try each: what is sent by somebody who is not the viewer's browser. */
+/** One try each: what is sent by a client that is not the viewer's browser. */
 const TRIES: Record<string, (victim: Victim, victims: readonly Victim[], thief: Viewer) => Promise<Sent[]>> = {
   'curl with everything copied': async ({ har }) => [await send(pick(har))],
   'another address': async ({ har }) => [await send(pick(har), `127.0.0.${pick([2, 3, 4])}`)],

@@ -5,7 +5,7 @@ import { type Reelgate, startSharedReelgate } from '../reelgate.ts'
 import { readRows } from '../rows.ts'
 import { newChance, rounds } from '../seeded-random.ts'
 import { makeVideo } from '../videos.ts'
-import { type Outcome, told } from '../viewer.ts'
+import { answerOf, type Outcome } from '../viewer.ts'
 
 let reelgate: Reelgate & { remove(): Promise<void> }
 let videoId: string
@@ -51,7 +51,7 @@ describe('O04: a server killed while it redeems has spent each OTP with its sess
       expect(committed[i]?.length).toBeLessThanOrEqual(1)
       if (answer?.playing) expect(committed[i]).toEqual([answer.body.session])
     }
-    // The player asks again with what it has: the nonce is of the start before, so it signs anew with the one it is told.
+    // The player asks again with what it has: the nonce is of the start before, so it signs again with the one it gets.
     for (const [i, viewer] of viewers.entries()) {
       const otp = otps[i] ?? ''
       expect(await viewer.redeem(otp)).toMatchObject({ status: 401, body: { code: 'proof-stale' } })
@@ -71,6 +71,6 @@ test('a session survives a restart; proofs of before do not', async () => {
   const unused = viewer.proof({ operation: 'key', session: viewer.state.session, argument: '0' })
   expect(await reelgate.stop()).toBe(0)
   await reelgate.restart()
-  expect(await told(viewer.send('GET', `/play/${viewer.state.session}/key/0`, unused))).toEqual([401, 'proof-stale'])
+  expect(await answerOf(viewer.send('GET', `/play/${viewer.state.session}/key/0`, unused))).toEqual([401, 'proof-stale'])
   expect((await viewer.key(0)).status).toBe(200)
 })

@@ -65,8 +65,8 @@ async function startProgram(durationS: number, options: Attack['options'], moves
 
   let moveCount = 0
   function move(viewer: Viewer): Viewer {
-    const place = (moveCount++ & 0xffff).toString(16)
-    if (moves) viewer.state.headers = { ...CLOSE, 'X-Forwarded-For': `2001:db8:1:${place}::1` }
+    const location = (moveCount++ & 0xffff).toString(16)
+    if (moves) viewer.state.headers = { ...CLOSE, 'X-Forwarded-For': `2001:db8:1:${location}::1` }
     return viewer
   }
 
@@ -163,7 +163,7 @@ async function startProgram(durationS: number, options: Attack['options'], moves
 }
 
 /**
- * Signed anew where the time has moved on since the last nonce, and requested again where its jump has ended the server's connections
+ * Signed again where the time has moved on since the last nonce, and requested again where its jump has ended the server's connections
  * to PostgreSQL.
  */
 async function answered<Answer extends { status: number }>(request: () => Promise<Answer>): Promise<Answer> {

@@ -57,7 +57,7 @@ test('a segment that could not be read is read again by who asks next', async ()
   expect([await ask(hot, 'a'), await ask(hot, 'a'), await ask(hot, 'a')]).toEqual(['disk', 'disk, kept', 'memory'])
 })
 
-test('P16: a viewer who waits for a segment in memory while its video is deleted is told that the video is gone', async () => {
+test('P16: a viewer who waits for a segment in memory while its video is deleted gets video-gone', async () => {
   const { videoId, deps, write, nowS } = await openBarePlayback()
   const video = { videoId, generation: 2 }
   const wrappedContentKey = wrapContentKey(parseMasterKey(Buffer.alloc(32, 1)), videoId, 2, newContentKey())

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { slowTime } from '../faults/faked-clock.ts'
 import { type Reelgate, startSharedReelgate } from '../reelgate.ts'
 import { makeVideo } from '../videos.ts'
-import { told, type Viewer } from '../viewer.ts'
+import { answerOf, type Viewer } from '../viewer.ts'
 
 // A session that sends proofs faster than any player: playback-protocol.md, section 3, limits.
 
@@ -21,10 +21,10 @@ async function newPlayingViewer(): Promise<Viewer> {
   return viewer
 }
 
-/** Asks as a player does: a proof that came too late among its like is signed anew. */
+/** Asks as a player does: a proof that came too late among its like is signed again. */
 async function ask(viewer: Viewer): Promise<(number | string)[]> {
-  const said = await told(viewer.key(0))
-  return said[1] === 'proof-replayed' ? told(viewer.key(0)) : said
+  const said = await answerOf(viewer.key(0))
+  return said[1] === 'proof-replayed' ? answerOf(viewer.key(0)) : said
 }
 
 test('P10: fifty concurrent key requests are answered: a player may have that many after a stall', async () => {
@@ -33,26 +33,26 @@ test('P10: fifty concurrent key requests are answered: a player may have that ma
   expect(new Set(answers.map(String))).toEqual(new Set(['200']))
 })
 
-test('P10: of three hundred concurrent requests most are told to slow down, the log says so once, and others are not affected', async () => {
+test('P10: of three hundred concurrent requests most get slow-down, the log says so once, and others are not affected', async () => {
   const [hasty, neighbour] = [await newPlayingViewer(), await newPlayingViewer()]
   const flood = Promise.all(
     Array.from({ length: 300 }, async () => {
       const answer = await hasty.key(0)
-      return { retryAfter: answer.headers.get('retry-after'), said: await told(answer) }
+      return { retryAfter: answer.headers.get('retry-after'), said: await answerOf(answer) }
     }),
   )
-  const beside = await Promise.all(Array.from({ length: 10 }, () => ask(neighbour)))
+  const ofNeighbour = await Promise.all(Array.from({ length: 10 }, () => ask(neighbour)))
   const answers = await flood
 
   const given = answers.filter(({ said }) => said[0] === 200)
   const slowed = answers.filter(({ said }) => said[0] === 429)
-  expect(given.length).toBeLessThan(100) // 60 at once, and 20 for each second of the server's
+  expect(given.length).toBeLessThan(100) // 60 immediately, and 20 for each second of the server's
   expect(slowed.length).toBeGreaterThan(100)
   for (const { said, retryAfter } of slowed) expect([...said, retryAfter]).toEqual([429, 'slow-down', '1'])
   for (const { said } of answers) expect([200, 401, 429]).toContain(said[0])
-  for (const said of beside) expect(said).toEqual([200])
+  for (const said of ofNeighbour) expect(said).toEqual([200])
 
-  // It waits as it is told, and plays on: nothing was ended.
+  // It waits as requested, and plays on: nothing was ended.
   await expect.poll(() => ask(hasty), { interval: 1000 }).toEqual([200])
   const warnings = () =>
     reelgate

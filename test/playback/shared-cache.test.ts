@@ -88,8 +88,8 @@ test('P07: a response that an owner got is not given to anyone without a key, at
       const body = method === 'POST' ? new URLSearchParams({ clientSecretKey: key }) : undefined
       return taken(fetch(`${nginx.url}${path}`, { method, headers: { Authorization: `Apisecret ${key}` }, body }))
     }
-    const told = await ask(apiKey)
-    expect([path, told.status, told.fromCache]).toEqual([path, 200, false])
+    const response = await ask(apiKey)
+    expect([path, response.status, response.fromCache]).toEqual([path, 200, false])
     expect([path, (await ask('x'.repeat(64))).status]).toEqual([path, 401])
     expect([path, (await ask(apiKey)).status]).toEqual([path, 200])
   }

@@ -3,7 +3,7 @@ import { releaseKey } from '../../src/playback/serve.ts'
 import { recordEnd } from '../../src/playback/sessions/live-session.ts'
 import { startSharedReelgate } from '../in-process.ts'
 import { makeVideo } from '../videos.ts'
-import { told, type Viewer } from '../viewer.ts'
+import { answerOf, type Viewer } from '../viewer.ts'
 import { openBarePlayback, outcomeOf } from './playback-deps.ts'
 
 // An owner sees who watches, and stops them: playback-protocol.md, section 4.
@@ -22,7 +22,7 @@ async function newViewer(options: Record<string, unknown> = {}, videoId = reelga
   const viewer = reelgate.newViewer()
   const otp = await reelgate.owner.issueOtp(videoId, options)
   expect((await viewer.redeem(otp)).playing).toBe(true)
-  expect(await told(viewer.key(0))).toEqual([200])
+  expect(await answerOf(viewer.key(0))).toEqual([200])
   return Object.assign(viewer, { otp })
 }
 
@@ -35,7 +35,7 @@ async function list(filter: Record<string, string> = {}): Promise<{ session: str
   return ((await answer.json()) as { rows: { session: string }[] }).rows
 }
 
-describe('a stop is at once: no key, playlist or file is sent any more', () => {
+describe('a stop is immediate: no key, playlist or file is sent any more', () => {
   test.each<[string, (viewer: Viewer & { otp: string }, userId: string) => Record<string, string>]>([
     ['of a session', ({ state }) => ({ session: state.session })],
     ['of a viewer', (_, userId) => ({ userId })],
@@ -45,20 +45,20 @@ describe('a stop is at once: no key, playlist or file is sent any more', () => {
     const [viewer, other] = [await newViewer({ userId }), await newViewer({ userId: 'ben' })]
     expect(await stop(targetOf(viewer, userId))).toEqual({ message: 'Stopped', count: 1 })
     for (const ask of [() => viewer.key(0), () => viewer.call('playlist', 'main'), () => viewer.call('file', 'poster')])
-      expect(await told(ask())).toEqual(STOPPED)
+      expect(await answerOf(ask())).toEqual(STOPPED)
     const beat = JSON.stringify({ state: 'playing', positionS: 1, rate: 1, bufferS: 5 })
-    expect(await told(viewer.call('beat', undefined, beat))).toEqual(STOPPED)
+    expect(await answerOf(viewer.call('beat', undefined, beat))).toEqual(STOPPED)
     viewer.newPage()
     expect((await viewer.reopen()).body).toMatchObject({ code: 'session-ended', why: 'stopped' })
-    expect(await told(other.key(0))).toEqual([200])
+    expect(await answerOf(other.key(0))).toEqual([200])
   })
 
   test('of a video: of all its viewers, and of no other video', async () => {
     const viewers = [await newViewer({}, otherVideo), await newViewer({ userId: 'carl' }, otherVideo)]
     const other = await newViewer()
     expect(await stop({ video: otherVideo })).toEqual({ message: 'Stopped', count: 2 })
-    for (const viewer of viewers) expect(await told(viewer.key(0))).toEqual(STOPPED)
-    expect(await told(other.key(0))).toEqual([200])
+    for (const viewer of viewers) expect(await answerOf(viewer.key(0))).toEqual(STOPPED)
+    expect(await answerOf(other.key(0))).toEqual([200])
   })
 
   test('in the middle of any request of the viewer: what is asked after the answer is refused', async () => {
@@ -66,7 +66,7 @@ describe('a stop is at once: no key, playlist or file is sent any more', () => {
       const viewer = await newViewer({ userId: 'dora' })
       const asking = Promise.all(Array.from({ length: 10 }, () => viewer.call('playlist', 'main')))
       await stop({ userId: 'dora' })
-      expect(await told(viewer.key(0))).toEqual(STOPPED)
+      expect(await answerOf(viewer.key(0))).toEqual(STOPPED)
       await asking
     }
   })
@@ -88,7 +88,7 @@ describe('a stop is at once: no key, playlist or file is sent any more', () => {
       const redeeming = viewer.redeem(otp)
       const { count } = (await stop({ userId: 'emil' })) as { count: number }
       await redeeming
-      if (count === 1) expect(await told(viewer.key(0))).toEqual(STOPPED)
+      if (count === 1) expect(await answerOf(viewer.key(0))).toEqual(STOPPED)
       await stop({ userId: 'emil' })
     }
   })
@@ -144,7 +144,7 @@ test('another account neither sees nor stops anything', async () => {
   const unspent = await reelgate.owner.issueOtp(reelgate.videoId)
   await stop({ otp: unspent }, other)
   expect((await reelgate.newViewer().redeem(unspent)).playing).toBe(true)
-  expect(await told(viewer.key(0))).toEqual([200])
+  expect(await answerOf(viewer.key(0))).toEqual([200])
 })
 
 test.each<Record<string, string>>([{}, { userId: 'a', session: 'b' }])(
@@ -162,6 +162,6 @@ test('the command line lists and stops, too', async () => {
   expect(JSON.parse(listed.stdout)).toMatchObject([{ id: viewer.state.session, userId: 'ida' }])
   const stopped = await reelgate.cli('session', 'stop', 'owner', '--user-id', 'ida')
   expect([stopped.code, stopped.stdout]).toEqual([0, 'stopped      1\n'])
-  expect(await told(viewer.key(0))).toEqual(STOPPED)
+  expect(await answerOf(viewer.key(0))).toEqual(STOPPED)
   expect((await reelgate.cli('session', 'stop', 'owner')).code).toBe(2)
 })

@@ -8,7 +8,7 @@ import { slowTime } from '../faults/faked-clock.ts'
 import { type Reelgate, startSharedReelgate } from '../reelgate.ts'
 import { readRows } from '../rows.ts'
 import { makeVideo } from '../videos.ts'
-import { told, type Viewer } from '../viewer.ts'
+import { answerOf, type Viewer } from '../viewer.ts'
 import { openBarePlayback, outcomeOf } from './playback-deps.ts'
 
 // At most N streams of one viewer at a time: playback-protocol.md, section 7.
@@ -42,30 +42,30 @@ const slots = () =>
   )
 
 const beat = (viewer: Viewer, state = 'playing') =>
-  told(viewer.call('beat', undefined, JSON.stringify({ state, positionS: 1, rate: 1, bufferS: 5 })))
+  answerOf(viewer.call('beat', undefined, JSON.stringify({ state, positionS: 1, rate: 1, bufferS: 5 })))
 const LIMIT = [409, 'stream-limit']
 
 describe('P10: a viewer’s limit of streams', () => {
   test('holds under fifty screens that request a key concurrently: three of three play, and keep playing', async () => {
     const screens = await newScreens(50, { userId, streamLimit: 3 })
-    const outcomes = await Promise.all(screens.map(async (screen) => ({ screen, said: await told(screen.key(0)) })))
+    const outcomes = await Promise.all(screens.map(async (screen) => ({ screen, said: await answerOf(screen.key(0)) })))
     const playing = outcomes.filter(({ said }) => said[0] === 200).map(({ screen }) => screen)
     expect(playing).toHaveLength(3)
     for (const { screen, said } of outcomes) if (!playing.includes(screen)) expect(said).toEqual(LIMIT)
     expect(slots().map(({ n }) => n)).toEqual([1, 2, 3])
     expect(new Set(slots().map(({ session_id }) => session_id))).toEqual(new Set(playing.map(({ state }) => state.session)))
 
-    const again = await Promise.all(screens.map((screen, i) => (i % 2 ? beat(screen) : told(screen.key(0)))))
+    const again = await Promise.all(screens.map((screen, i) => (i % 2 ? beat(screen) : answerOf(screen.key(0)))))
     for (const [i, screen] of screens.entries()) expect(again[i]).toEqual(playing.includes(screen) ? [200] : LIMIT)
     expect(slots()).toHaveLength(3)
   })
 
   test('is one slot for one screen, however many requests it sends concurrently', async () => {
     const [screen, other] = await newScreens(2, { userId, streamLimit: 2 })
-    const answers = await Promise.all(Array.from({ length: 20 }, () => (screen ? told(screen.key(0)) : [])))
+    const answers = await Promise.all(Array.from({ length: 20 }, () => (screen ? answerOf(screen.key(0)) : [])))
     expect(new Set(answers.map(String))).toEqual(new Set(['200']))
     expect(slots()).toHaveLength(1)
-    expect(await (other && told(other.key(0)))).toEqual([200])
+    expect(await (other && answerOf(other.key(0)))).toEqual([200])
   })
 
   test('needs no place before play is pressed: opened pages, playlists and pauses take none', async () => {
@@ -83,53 +83,53 @@ describe('P10: a viewer’s limit of streams', () => {
     const [first, second] = await newScreens(2, { userId, streamLimit: 1 })
     if (!first || !second) throw new Error('there are two')
     expect(await beat(first)).toEqual([200])
-    expect(await told(second.key(0))).toEqual(LIMIT)
+    expect(await answerOf(second.key(0))).toEqual(LIMIT)
     expect((await first.call('leave', undefined, '{}')).status).toBe(200)
-    expect(await told(second.key(0))).toEqual([200])
+    expect(await answerOf(second.key(0))).toEqual([200])
     expect(await beat(first)).toEqual(LIMIT)
   })
 
   test('P22: keeps the slot of a page that is closed right after a new key, whatever other session of the viewer asks', async () => {
     const [first, ...others] = await newScreens(3, { userId, streamLimit: 1 })
     if (!first) throw new Error('there are three')
-    expect(await told(first.key(0))).toEqual([200])
+    expect(await answerOf(first.key(0))).toEqual([200])
     expect((await first.call('leave', undefined, '{}')).status).toBe(200)
     for (const screen of others)
-      for (const ask of [() => beat(screen), () => told(screen.key(0))]) expect(await ask()).toEqual(LIMIT)
+      for (const ask of [() => beat(screen), () => answerOf(screen.key(0))]) expect(await ask()).toEqual(LIMIT)
     expect(slots().map(({ session_id }) => session_id)).toEqual([first.state.session])
   })
 
   test('is this viewer’s alone: other viewers, and who has no limit, play', async () => {
-    expect(await told((await newScreen({ userId, streamLimit: 1 })).key(0))).toEqual([200])
-    expect(await told((await newScreen({ userId, streamLimit: 1 })).key(0))).toEqual(LIMIT)
+    expect(await answerOf((await newScreen({ userId, streamLimit: 1 })).key(0))).toEqual([200])
+    expect(await answerOf((await newScreen({ userId, streamLimit: 1 })).key(0))).toEqual(LIMIT)
     for (const options of [{ userId: `${userId}x`, streamLimit: 1 }, { userId }, {}])
-      expect(await told((await newScreen(options)).key(0))).toEqual([200])
+      expect(await answerOf((await newScreen(options)).key(0))).toEqual([200])
     const ben = await reelgate.newOwner('Ben')
     const bensVideo = await ben.readyVideo(await makeVideo())
     await untilFinished(reelgate, bensVideo)
     const viewer = reelgate.newViewer()
     await viewer.redeem(await ben.issueOtp(bensVideo, { userId, streamLimit: 1 }))
-    expect(await told(viewer.key(0))).toEqual([200])
+    expect(await answerOf(viewer.key(0))).toEqual([200])
   })
 
   test('is over all videos of the account', async () => {
     const other = await reelgate.owner.readyVideo(await makeVideo(), 'Another video')
     await untilFinished(reelgate, other)
-    expect(await told((await newScreen({ userId, streamLimit: 1 })).key(0))).toEqual([200])
+    expect(await answerOf((await newScreen({ userId, streamLimit: 1 })).key(0))).toEqual([200])
     const viewer = reelgate.newViewer()
     await viewer.redeem(await reelgate.owner.issueOtp(other, { userId, streamLimit: 1 }))
-    expect(await told(viewer.key(0))).toEqual(LIMIT)
+    expect(await answerOf(viewer.key(0))).toEqual(LIMIT)
   })
 
   test('survives kill -9: after the restart no other session takes it, and the one that played continues', async () => {
     const [playing, waiting] = await newScreens(2, { userId, streamLimit: 1 })
     if (!playing || !waiting) throw new Error('there are two')
-    expect(await told(playing.key(0))).toEqual([200])
+    expect(await answerOf(playing.key(0))).toEqual([200])
     await reelgate.kill()
     await reelgate.restart()
     await Promise.all([playing.openPage(), waiting.openPage()])
-    expect(await told(waiting.key(0))).toEqual(LIMIT)
-    expect(await told(playing.key(0))).toEqual([200])
+    expect(await answerOf(waiting.key(0))).toEqual(LIMIT)
+    expect(await answerOf(playing.key(0))).toEqual([200])
     expect(slots()).toHaveLength(1)
   })
 })
@@ -142,7 +142,7 @@ describe('P10: an account’s limit of streams', () => {
     const ask = async (options: Record<string, unknown>) => {
       const viewer = reelgate.newViewer()
       await viewer.redeem(await owner.issueOtp(video, options))
-      return told(viewer.key(0))
+      return answerOf(viewer.key(0))
     }
     expect((await reelgate.cli('account', 'set', 'Cleo', '--stream-limit', '1')).code).toBe(0)
     expect(await ask({ userId })).toEqual([200])
@@ -155,7 +155,7 @@ describe('P10: an account’s limit of streams', () => {
       expect((await reelgate.cli('account', 'set', 'Cleo', '--stream-limit', odd)).code).toBe(2)
   })
 
-  test('may stop the oldest screen instead of refusing the newest: it is told so, and cannot come back', async () => {
+  test('may stop the oldest screen instead of refusing the newest: its viewer sees why, and cannot come back', async () => {
     const owner = await reelgate.newOwner('Dora')
     const video = await owner.readyVideo(await makeVideo())
     await untilFinished(reelgate, video)
@@ -169,15 +169,15 @@ describe('P10: an account’s limit of streams', () => {
     )
     const [first, second, third, ...more] = screens
     if (!first || !second || !third) throw new Error('there are twelve')
-    for (const screen of [first, second, third]) expect(await told(screen.key(0))).toEqual([200])
+    for (const screen of [first, second, third]) expect(await answerOf(screen.key(0))).toEqual([200])
     const TAKEN = [403, 'session-ended', 'taken']
-    expect(await told(first.key(0))).toEqual(TAKEN)
+    expect(await answerOf(first.key(0))).toEqual(TAKEN)
     expect(await beat(first)).toEqual(TAKEN)
     for (const screen of [second, third]) expect(await beat(screen)).toEqual([200])
     expect(slots()).toHaveLength(2)
 
-    // Of many at once two are left, and no ended one has taken a place.
-    await Promise.all(more.map((screen) => told(screen.key(0))))
+    // Of many concurrent ones two are left, and no ended one has taken a place.
+    await Promise.all(more.map((screen) => answerOf(screen.key(0))))
     const left = await Promise.all(screens.map(async (screen) => ({ screen, said: await beat(screen, 'paused') })))
     const open = left.filter(({ said }) => said[0] === 200).map(({ screen }) => screen.state.session)
     expect(open).toHaveLength(2)
@@ -185,7 +185,7 @@ describe('P10: an account’s limit of streams', () => {
     await reelgate.kill()
     await reelgate.restart()
     await first.openPage()
-    expect(await told(first.key(0))).toEqual(TAKEN)
+    expect(await answerOf(first.key(0))).toEqual(TAKEN)
   })
 })
 
@@ -249,7 +249,7 @@ describe('a lease of 18 seconds', () => {
     await playback.beat(first, 'paused')
     playback.passS(12)
     await playback.beat(first, 'paused')
-    expect(await outcomeOf(playback.beat(first))).toBe('allowed') // lapsed, and still named: nobody took it
+    expect(await outcomeOf(playback.beat(first))).toBe('allowed') // lapsed, and still named: it was not taken
     await playback.beat(first, 'paused')
     playback.passS(18)
     expect(await outcomeOf(playback.beat(second))).toBe('allowed')

@@ -3,15 +3,15 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { readConfig } from '../../src/config/config.ts'
 import { type ReelgateServer, startServer } from '../../src/server.ts'
 import { createOwner, type Owner } from '../client.ts'
-import { makePlace, type Place } from '../installation-folder.ts'
+import { type Location, makeLocation } from '../installation-folder.ts'
 import { goldenWith } from '../reelgate.ts'
 import { makeVideo } from '../videos.ts'
-import { createViewer, readMediaPlaylist, sendFrom, told, type Viewer } from '../viewer.ts'
+import { answerOf, createViewer, readMediaPlaylist, sendFrom, type Viewer } from '../viewer.ts'
 
 // What time does, over HTTP. The server runs in this process; each start gives it the wall clock that the test wants.
 
 const HOUR_S = 3600
-let place: Place
+let location: Location
 let server: ReelgateServer
 let port = '0'
 let owner: Owner
@@ -24,7 +24,7 @@ async function startAt(nowS: number): Promise<void> {
   wallS = nowS
   startedMs = performance.now()
   const config = readConfig({
-    ...place.env,
+    ...location.env,
     PORT: port,
     REELGATE_LIMITS: 'off',
     REELGATE_DEMO: 'off',
@@ -45,13 +45,13 @@ async function restartAfter(seconds: number): Promise<void> {
 beforeAll(async () => {
   const golden = await goldenWith(await makeVideo({ seconds: 15, rate: 10 }))
   videoId = golden.videoId
-  place = await makePlace({ copyOf: golden })
+  location = await makeLocation({ copyOf: golden })
   await startAt(Math.floor(Date.now() / 1000))
   owner = createOwner(server.url, golden.owner.apiKey)
 })
 afterAll(async () => {
   await server.stop()
-  await place.remove()
+  await location.remove()
 })
 
 const newViewer = () => createViewer(server.url)
@@ -60,10 +60,10 @@ async function newPlayingViewer() {
   expect((await viewer.redeem(await owner.issueOtp(videoId))).playing).toBe(true)
   return viewer
 }
-/** A request as a player sends it: signed anew when the nonce was too old. */
+/** A request as a player sends it: signed again when the nonce was too old. */
 async function ask(viewer: Viewer) {
-  const first = await told(viewer.key(0))
-  return first[1] === 'proof-stale' ? told(viewer.key(0)) : first
+  const first = await answerOf(viewer.key(0))
+  return first[1] === 'proof-stale' ? answerOf(viewer.key(0)) : first
 }
 
 describe('O06: an OTP', () => {
@@ -104,7 +104,7 @@ test('P09: half an hour’s pause, a seek and another network are one session', 
   expect((await viewer.call('beat', undefined, paused)).status).toBe(200)
   await restartAfter(HOUR_S / 2) // harder than a pause: the server was not even there
   expect(await ask(viewer)).toEqual([200])
-  expect(await told(viewer.key(1))).toEqual([200]) // the video's second half, never asked for before
+  expect(await answerOf(viewer.key(1))).toEqual([200]) // the video's second half, never asked for before
   const proof = viewer.proof({ operation: 'key', session, argument: '1' })
   const elsewhere = await sendFrom('127.0.0.77', `${server.url}/play/${session}/key/1`, {
     'Reelgate-Proof': proof,
@@ -115,7 +115,7 @@ test('P09: half an hour’s pause, a seek and another network are one session', 
 })
 
 describe('P01, P08: a session', () => {
-  test('of an hour ago has expired for its holder, who is told why; a stranger is not', async () => {
+  test('of an hour ago has expired for its holder, who gets the reason; a stranger does not', async () => {
     const viewer = await newPlayingViewer()
     await restartAfter(HOUR_S)
     const stranger = await newPlayingViewer()

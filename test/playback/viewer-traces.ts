@@ -89,8 +89,8 @@ class Player {
   #lastReportS: number
   #lastBeatS: number
   #lastChangeBeatS = Number.NEGATIVE_INFINITY
-  /** Whether it has sought since the last beat, and where it played before. */
-  #hasSought = false
+  /** Whether it has seeked since the last beat, and where it played before. */
+  #hasSeeked = false
   #leftAtS: number | undefined
   #seekedAtS = Number.NEGATIVE_INFINITY
   #awayUntilS: number
@@ -142,8 +142,8 @@ class Player {
   }
 
   #seek(toS: number): void {
-    if (!this.#hasSought) this.#leftAtS = this.#positionS
-    this.#hasSought = true
+    if (!this.#hasSeeked) this.#leftAtS = this.#positionS
+    this.#hasSeeked = true
     this.#positionS = toS
     this.#bufferedToS = Math.floor(toS / SEGMENT_S) * SEGMENT_S
     this.#seekedAtS = this.#clock.nowS
@@ -188,15 +188,15 @@ class Player {
    * network one of three is lost.
    */
   #report(nowS: number): void {
-    const isAfterSeek = this.#hasSought && nowS - this.#lastChangeBeatS >= CHANGES_EVERY_S
+    const isAfterSeek = this.#hasSeeked && nowS - this.#lastChangeBeatS >= CHANGES_EVERY_S
     const isDue = nowS - this.#lastReportS >= BEAT_EVERY_S || nowS - this.#lastBeatS >= 2 * BEAT_EVERY_S
     if (!isAfterSeek && !isDue) return
-    if (this.#hasSought) this.#lastChangeBeatS = nowS
+    if (this.#hasSeeked) this.#lastChangeBeatS = nowS
     this.#lastReportS = nowS
     this.#lastBeatS = nowS
     const beat: Beat = { state: 'playing', positionS: this.#positionS, rate: this.#speed }
     if (this.#leftAtS !== undefined) beat.leftAtS = this.#leftAtS
-    this.#hasSought = false
+    this.#hasSeeked = false
     this.#leftAtS = undefined
     if (!this.#trace.habits.includes('has a bad network') || this.#chance.next() > 1 / 3) {
       this.#budgets.recordPlaying()

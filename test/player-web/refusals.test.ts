@@ -53,13 +53,16 @@ test('too many streams can be tried again, a replaced page can be played here', 
   expect(refusalAction({ code: 'page-replaced' })?.label).toBe('Play here')
 })
 
-test.each(['proof-stale', 'proof-replayed'])('%s is signed again twice, then the viewer is told about the connection', (code) => {
-  expect(nextStep(answer(401, { code }), { proofsRefused: 1, failures: 0 })).toEqual({ step: 'sign-again' })
-  expect(nextStep(answer(401, { code }), { proofsRefused: 2, failures: 0 })).toEqual({
-    step: 'stop',
-    refusal: { code: 'network' },
-  })
-})
+test.each(['proof-stale', 'proof-replayed'])(
+  '%s is signed again twice, then the viewer sees that the connection is lost',
+  (code) => {
+    expect(nextStep(answer(401, { code }), { proofsRefused: 1, failures: 0 })).toEqual({ step: 'sign-again' })
+    expect(nextStep(answer(401, { code }), { proofsRefused: 2, failures: 0 })).toEqual({
+      step: 'stop',
+      refusal: { code: 'network' },
+    })
+  },
+)
 
 test('a video that is not ready is asked for again when the server says, else after 15 s, and shows its progress', () => {
   expect(nextStep(answer(409, { code: 'video-not-ready', waitMs: 5000, progress: 0.62 }), fresh)).toEqual({

@@ -8,7 +8,7 @@ const SESSION = 's'.repeat(22)
 const signed = (exp: number) => `media/${exp}/${'A'.repeat(22)}/`
 const segment = (exp: number, number = 3) => `https://video.example/${signed(exp)}${'0'.repeat(32)}/1/2/${number}.m4s`
 
-/** A server that signs anew each time it is asked, and a player whose minutes pass when the test says so. */
+/** A server that signs again each time it is asked, and a player whose minutes pass when the test says so. */
 async function startPlayer({ refusals = [], playlistEnd = 'rest' }: { refusals?: number[]; playlistEnd?: string } = {}) {
   vi.useFakeTimers({ toFake: ['performance'] })
   onTestFinished(() => void vi.useRealTimers())

@@ -42,10 +42,10 @@ test('while the controls show, watermarks are above them; moving and fixed ones 
   const text = { widthPx: 120, heightPx: 20 }
   const fixed = { ...MARK, type: 'text', x: '5%', y: '95%' } satisfies Watermark
   for (const watermark of [MARK, fixed]) {
-    const place = { picture, text, chance: [0, 0.999] as const }
-    expect(watermarkCorner(watermark, { ...place, controlsTopPx: 300 }).topPx).toBe(280)
-    expect(watermarkCorner(watermark, place).topPx).toBeGreaterThan(335)
-    expect(watermarkCorner({ ...fixed, y: '10%' }, { ...place, controlsTopPx: 300 }).topPx).toBe(36)
+    const location = { picture, text, chance: [0, 0.999] as const }
+    expect(watermarkCorner(watermark, { ...location, controlsTopPx: 300 }).topPx).toBe(280)
+    expect(watermarkCorner(watermark, location).topPx).toBeGreaterThan(335)
+    expect(watermarkCorner({ ...fixed, y: '10%' }, { ...location, controlsTopPx: 300 }).topPx).toBe(36)
   }
 })
 

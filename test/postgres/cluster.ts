@@ -48,7 +48,7 @@ export type ClusterOptions = {
 const PROGRAMS = '/usr/lib/postgresql'
 
 /** PostgreSQL refuses to be run by root. */
-const NOBODY = 65_534
+const UNPRIVILEGED_ID = 65_534
 
 /** Smaller than what an owner runs, and without what its start or a new database would wait for. */
 const SETTINGS = {
@@ -69,9 +69,9 @@ export async function openCluster(options: ClusterOptions = {}): Promise<Cluster
   const { durable = false, within = tmpdir(), settings = {}, kept, standbyOf } = options
   const folder = kept ?? (await mkdtemp(join(within, 'reelgate-postgres-')))
   await mkdir(folder, { recursive: true })
-  if (isRoot()) await chown(folder, NOBODY, NOBODY)
+  if (isRoot()) await chown(folder, UNPRIVILEGED_ID, UNPRIVILEGED_ID)
   const data = join(folder, 'data')
-  // Whoever reaches the socket is let in: the folder is its owner's alone. Over the network a password is asked for.
+  // Every client of the socket is let in: the folder is its owner's alone. Over the network a password is asked for.
   const isNew = !existsSync(join(folder, MADE))
   if (isNew) await rm(data, { recursive: true, force: true })
   if (standbyOf) copyFrom(standbyOf, data)
@@ -100,7 +100,7 @@ export async function openCluster(options: ClusterOptions = {}): Promise<Cluster
     while (family.some(isAlive)) await pause(5)
   }
 
-  /** Only below the ports that the kernel gives away: nobody takes this one while PostgreSQL is stopped. */
+  /** Only below the ports that the kernel gives away: this one is not taken while PostgreSQL is stopped. */
   async function startSomewhere() {
     for (let tries = 1; ; tries++) {
       port = randomInt(20_000, 30_000)
@@ -139,7 +139,7 @@ export async function openCluster(options: ClusterOptions = {}): Promise<Cluster
   }
 }
 
-/** Makes an empty database, or a copy of one that nobody uses. @returns its address */
+/** Makes an empty database, or a copy of one that is not in use. @returns its address */
 export async function createDatabase(url: string, { copyOf }: { copyOf?: string } = {}): Promise<string> {
   const name = `reelgate_${randomBytes(6).toString('hex')}`
   await ask(homeOf(url), `create database ${name}${copyOf ? ` template ${nameOf(copyOf)}` : ''}`)
@@ -156,7 +156,7 @@ export function throughSocket(url: string, { folder }: Reached): string {
   return other.href
 }
 
-/** Drops a database, whoever uses it: autovacuum's worker may be ended by no role of ours, and is done in a moment. */
+/** Drops a database, even when it is in use: autovacuum's worker may be ended by no role of ours, and is done in a moment. */
 export async function dropDatabase(url: string): Promise<void> {
   for (let tries = 1; ; tries++) {
     try {
@@ -200,15 +200,18 @@ function programOf(name: string): string {
   return join(PROGRAMS, `${Math.max(...versions)}`, 'bin', name)
 }
 
-/** A command line that root runs as nobody. */
-function asNobody(command: string[]): [string, string[]] {
-  const ids = isRoot() ? [`--reuid=${NOBODY}`, `--regid=${NOBODY}`, '--clear-groups'] : []
+/** A command line that root runs without privileges. */
+function unprivileged(command: string[]): [string, string[]] {
+  const ids = isRoot() ? [`--reuid=${UNPRIVILEGED_ID}`, `--regid=${UNPRIVILEGED_ID}`, '--clear-groups'] : []
   return ['setpriv', [...ids, ...command]]
 }
 
 function initialise(args: string[], durable: boolean): void {
   const all = [...args, '--encoding=UTF8', '--locale=C.UTF-8', ...(durable ? [] : ['--no-sync'])]
-  const { status, stdout, stderr, error } = spawnSync(...asNobody([programOf('initdb'), ...all]), { cwd: '/', encoding: 'utf8' })
+  const { status, stdout, stderr, error } = spawnSync(...unprivileged([programOf('initdb'), ...all]), {
+    cwd: '/',
+    encoding: 'utf8',
+  })
   if (status !== 0) throw new Error(`initdb failed: ${error?.message ?? ''}${stdout ?? ''}${stderr ?? ''}`)
 }
 
@@ -230,7 +233,7 @@ function copyFrom({ admin }: Pick<Cluster, 'admin'>, data: string): void {
     'fast',
     '--no-sync',
   ]
-  const { status, stderr } = spawnSync(...asNobody([programOf('pg_basebackup'), ...args]), { cwd: '/', encoding: 'utf8' })
+  const { status, stderr } = spawnSync(...unprivileged([programOf('pg_basebackup'), ...args]), { cwd: '/', encoding: 'utf8' })
   if (status !== 0) throw new Error(`pg_basebackup failed: ${stderr}`)
 }
 
@@ -238,7 +241,7 @@ type Run = { pid: number; output(): string; ended: Promise<unknown> }
 
 /** Resolves when connections are accepted. It ends with the process that starts it, however that one ends. */
 async function startPostmaster(args: string[]): Promise<Run> {
-  const command = asNobody(['--pdeathsig=QUIT', programOf('postgres'), ...args])
+  const command = unprivileged(['--pdeathsig=QUIT', programOf('postgres'), ...args])
   const child = spawn(...command, { cwd: '/', stdio: ['ignore', 'ignore', 'pipe'] })
   let output = ''
   const ended = once(child, 'exit')
@@ -263,7 +266,7 @@ function childrenOf(pid: number): number[] {
   return readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ').filter(Boolean).map(Number)
 }
 
-/** A process that has ended, and whose end nobody has asked for, counts as ended. */
+/** A process that has ended, and was not waited for, counts as ended. */
 function isAlive(pid: number): boolean {
   try {
     return !/\) Z /.test(readFileSync(`/proc/${pid}/stat`, 'utf8'))

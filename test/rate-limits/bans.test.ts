@@ -52,7 +52,7 @@ async function openBareLimits() {
     clock,
     take,
     limits: () => limits,
-    /** Asks so often at once. @returns how long it must wait after the last call, once what that brought about is written */
+    /** Asks so often concurrently. @returns how long it must wait after the last call, once what that brought about is written */
     async ask(subject: string, times: number): Promise<number> {
       let last = take(subject)
       for (let i = 1; i < times; i++) last = take(subject)
@@ -388,12 +388,12 @@ describe('F-10: of a ban for which the database did not confirm that it was lift
   test.each([
     { became: 'was kept', isKept: true },
     { became: 'was not kept: it is listed, and can be lifted once more', isKept: false },
-  ])('nobody is shut out by one that $became', async ({ isKept }) => {
+  ])('no client is refused by one that $became', async ({ isKept }) => {
     const { banned, deps, lifting, restart } = await openBanned()
     expect(banned()).toEqual([true, true])
     const unknown = lifting(unanswered(deps.write, isKept))
-    await expect(liftAccountBan(unknown, 'ann', 'command-line', 'ann')).rejects.toThrow('nobody knows')
-    await expect(liftBan(unknown, '192.0.2.1')).rejects.toThrow('nobody knows')
+    await expect(liftAccountBan(unknown, 'ann', 'command-line', 'ann')).rejects.toThrow('has an unknown outcome')
+    await expect(liftBan(unknown, '192.0.2.1')).rejects.toThrow('has an unknown outcome')
     expect(banned()).toEqual([false, false])
     const listed = await listBans(deps)
     expect(listed).toHaveLength(isKept ? 0 : 2)
@@ -411,11 +411,11 @@ describe('F-10: of a ban for which the database did not confirm that it was lift
   })
 })
 
-/** Runs a call, or does not, and says that nobody knows which. */
+/** Runs a call, or does not, and reports an unknown outcome. */
 function unanswered(write: Write, isKept: boolean): Write {
   const fails = async <T>(change: (tx: Db) => Promise<T>) => {
     if (isKept) await write(change)
-    throw new CommitOutcomeUnknown('nobody knows')
+    throw new CommitOutcomeUnknown('has an unknown outcome')
   }
   return Object.assign(fails, {
     append: fails,

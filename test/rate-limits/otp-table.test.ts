@@ -30,7 +30,7 @@ test('O12: OTPs that are never redeemed are deleted a week after they expire, an
   const pagesOfOnce = await pages()
   bare.passS(3600 + 7 * DAY_S)
   await prunePlayback(bare, 90)
-  expect(await count()).toBe(OTPS) // whoever comes late is still told why
+  expect(await count()).toBe(OTPS) // who comes late still gets the reason
   bare.passS(1)
   await prunePlayback(bare, 90)
   expect(await count()).toBe(0)

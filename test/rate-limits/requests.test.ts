@@ -70,7 +70,7 @@ const count = (answers: Response[]) =>
       .map(([status, of]) => [status, of.length]),
   )
 
-/** As the command line does beside a running server, without a process for each. */
+/** As the command line does with a running server, without a process for each. */
 const command = (name: CommandName, args: unknown) => sendCommand(dataPaths(reelgate.dataDir).controlSocket, name, args)
 
 async function newAccount(name: string) {
@@ -449,7 +449,7 @@ describe('R15: viewers spend their own budgets', () => {
     const { otp } = (await issued.json()) as { otp: string }
     const viewer = createViewer(reelgate.url)
     viewer.state.headers['X-Forwarded-For'] = newAddress()
-    expect((await viewer.redeem(otp)).body.code).toBe('video-not-ready') // the video has no bytes; the viewer is heard
+    expect((await viewer.redeem(otp)).body.code).toBe('video-not-ready') // the video has no bytes; the viewer gets an answer
   })
 })
 

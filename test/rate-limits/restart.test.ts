@@ -2,17 +2,17 @@ import { pino } from 'pino'
 import { expect, onTestFinished, test } from 'vitest'
 import { readConfig } from '../../src/config/config.ts'
 import { startServer } from '../../src/server.ts'
-import { makePlace } from '../installation-folder.ts'
+import { makeLocation } from '../installation-folder.ts'
 
 const HOUR_S = 3600
 
 test('R11: a ban survives restarts; a clock that goes back does not lengthen it, and it ends in time', async () => {
-  const place = await makePlace()
-  onTestFinished(place.remove)
+  const location = await makeLocation()
+  onTestFinished(location.remove)
   const startS = Math.floor(Date.now() / 1000)
-  /** Starts a server by this clock and asks it. @returns how many minutes the last of so many calls is told to wait, by fives, since real time passes too */
+  /** Starts a server by this clock and asks it. @returns how many minutes the last of so many calls must wait, in steps of five, since real time passes too */
   async function askAt(wallS: number, calls: number): Promise<number> {
-    const env = { ...place.env, PORT: '0', REELGATE_DEMO: 'off', REELGATE_LIMITS: '{"unauthenticated":{"ip":2}}' }
+    const env = { ...location.env, PORT: '0', REELGATE_DEMO: 'off', REELGATE_LIMITS: '{"unauthenticated":{"ip":2}}' }
     const server = await startServer(readConfig(env), pino({ level: 'silent' }), { wallNowS: () => wallS })
     let last = await fetch(`${server.url}/api/videos`)
     for (let i = 1; i < calls; i++) last = await fetch(`${server.url}/api/videos`)

@@ -47,7 +47,7 @@ function createClient(from: string) {
   }
 }
 
-/** Sends so many at once, again and again. @returns how many there were of each status */
+/** Sends so many concurrently, again and again. @returns how many there were of each status */
 async function flood(count: number, send: (index: number) => Promise<Response>): Promise<Record<number, number>> {
   const statuses: Record<number, number> = {}
   for (let first = 0; first < count; first += 50) {

@@ -23,7 +23,7 @@ test('a session’s valid proofs pass at 20 a second, in bursts of 60, over any 
 })
 
 /**
- * How many of 100 requests pass while the clock stands still; the others must be told to slow down. One after the other: proofs that are
+ * How many of 100 requests pass while the clock stands still; the others must get slow-down. One after the other: proofs that are
  * verified concurrently can overtake each other by more than the window of sequence numbers.
  */
 async function countPassed(send: () => Promise<unknown>): Promise<number> {
@@ -42,7 +42,7 @@ async function countPassed(send: () => Promise<unknown>): Promise<number> {
   return passed
 }
 
-test('P10: a session that requests too fast is told to slow down, and another session is not', async () => {
+test('P10: a session that requests too fast gets slow-down, and another session is not', async () => {
   const bare = await openBarePlayback()
   Object.assign(bare.deps, { isRateLimited: true })
   const [fast, other] = [await bare.newPlayingViewer(), await bare.newPlayingViewer()]

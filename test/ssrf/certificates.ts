@@ -1,4 +1,4 @@
-// Of nobody: an authority of the tests, and certificates for one key, good for a hundred years where nothing else is said.
+// From no public authority: one of the tests, and certificates for one key, good for a hundred years where nothing else is said.
 
 export const KEY = `-----BEGIN PRIVATE KEY-----
 MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQg9KSYxAVSgHAQy7Zu
@@ -58,7 +58,7 @@ AwIDSAAwRQIgDtoJ54VqQprFRv2HCm6dpJrNiXnRXWWSLY9JmK+A4WsCIQDoDzMe
 f9JB6WqlV+MuE7PJSyy60rfD9q8rrr7VpnmMQg==
 -----END CERTIFICATE-----`
 
-/** For tls.example, and nobody vouches for it. */
+/** For tls.example, without an authority. */
 export const SELF_SIGNED = `-----BEGIN CERTIFICATE-----
 MIIBnDCCAUGgAwIBAgIUPoFMW4i/P6MLfqovbsKoXJ7jmFswCgYIKoZIzj0EAwIw
 FjEUMBIGA1UEAwwLdGxzLmV4YW1wbGUwIBcNMjYxMTIxMjE1MDQ0WhgPMjEyNjEw

@@ -1,4 +1,4 @@
-// As much of RFC 1035 as a machine's resolver asks: one question, answered from a script, to be forgotten at once (TTL 0).
+// As much of RFC 1035 as a machine's resolver asks: one question, answered from a script, to be forgotten immediately (TTL 0).
 
 /** `turn` counts the questions of this type for this name before this one. */
 export type NameQuestion = { name: string; type: 'A' | 'AAAA'; turn: number }

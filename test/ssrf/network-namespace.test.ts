@@ -25,7 +25,7 @@ test('a server in a world asks the sites of that world by their names, and its c
   const hosts = ['pictures.example', 'six.example', '10.0.0.7', '[fd00::7]']
   await owner.issueOtp(videoId, { annotate: hosts.map((host) => ({ type: 'image', url: `http://${host}/a.png` })) })
   await expect.poll(() => asked.toSorted()).toEqual(['pictures.example/a.png', 'six.example/a.png'])
-  await expect.poll(() => canaries.heard().toSorted()).toEqual(['10.0.0.7:80', '[fd00::7]:80'])
+  await expect.poll(() => canaries.received().toSorted()).toEqual(['10.0.0.7:80', '[fd00::7]:80'])
   expect(world.asked().map(({ name }) => name)).toContain('pictures.example')
   expect(await reelgate.stop()).toBe(0)
 })

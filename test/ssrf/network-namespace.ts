@@ -21,7 +21,7 @@ import type { Wish } from './server-in-namespace.ts'
  *     world.names.set('videos.example', ['8.8.8.8'])                    // or a function: one answer after another
  *     await world.site('8.8.8.8', (request, response) => …)            // port 80; `serve` takes any server and port
  *     const canary = await world.canaries('127.0.0.1', '169.254.169.254')
- *     … expect(canary.heard()).toEqual([])
+ *     … expect(canary.received()).toEqual([])
  *
  * The test talks to the server as to any other (`reelgate.owner`, `reelgate.url`): the world has a door for that one port.
  * It sees what was mounted before it was opened. Needs root, as the tests of small disks do; without namespaces it throws.
@@ -35,14 +35,14 @@ export type World = {
   names: Map<string, string[] | ((question: NameQuestion) => string[])>
   /** Names that were asked for, in order; `A` and `AAAA` are two questions. */
   asked(): NameQuestion[]
-  /** While it is down, asking for a name fails at once. */
+  /** While it is down, asking for a name fails immediately. */
   nameServer: { stop(): Promise<void>; start(): Promise<void> }
   /** A web site at an address, on port 80. */
   site(address: string, listener: RequestListener): Promise<void>
   /** Any server of TCP, not listening yet, at an address. An IPv6 address is written without brackets. */
   serve(server: Server, address: string, port: number): Promise<void>
-  /** Listeners on ports 80 and 443 whom nobody may reach. An entry may have ports of its own: `127.0.0.1#22`. */
-  canaries(...addresses: string[]): Promise<{ heard(): string[] }>
+  /** Listeners on ports 80 and 443 that must not be reached. An entry may have ports of its own: `127.0.0.1#22`. */
+  canaries(...addresses: string[]): Promise<{ received(): string[] }>
 }
 
 const NAME_SERVER = '9.9.9.9'
@@ -183,18 +183,18 @@ async function furnish(inside: Inside, folder: string, ends: (() => unknown)[]):
     serve,
     site: (address, listener) => serve(createHttpServer(listener), address, 80),
     async canaries(...addresses) {
-      const heard: string[] = []
+      const received: string[] = []
       for (const entry of addresses) {
         const [address = '', ...ports] = entry.split('#')
         for (const port of ports.length > 0 ? ports.map(Number) : [80, 443]) {
           const canary = createServer((socket) => {
-            heard.push(`${isIP(address) === 6 ? `[${address}]` : address}:${port}`)
+            received.push(`${isIP(address) === 6 ? `[${address}]` : address}:${port}`)
             socket.destroy()
           })
           await serve(canary, address, port)
         }
       }
-      return { heard: () => heard }
+      return { received: () => received }
     },
   }
 }

@@ -42,7 +42,7 @@ async function grant(wish: Wish): Promise<void> {
   if ('door' in wish) return openDoor(wish.door)
   if ('bind' in wish) return bindFor(wish.bind)
   const { address, port } = wish.listen
-  // Of IPv6 a route alone lets nobody listen.
+  // Of IPv6 a route alone allows no listener.
   if (isIPv6(address)) execFileSync('ip', ['-6', 'addr', 'replace', `${address}/128`, 'dev', 'lo', 'nodad'])
   const server = createServer().listen({ host: address, port, ipv6Only: true })
   await once(server, 'listening')

@@ -9,7 +9,7 @@ import { sendCommand } from '../../src/control/socket.ts'
 import { takeFolderLock } from '../../src/storage/folder-lock.ts'
 import { createOwner } from '../client.ts'
 import { startReelgate, startSharedReelgate } from '../in-process.ts'
-import { makePlace } from '../installation-folder.ts'
+import { makeLocation } from '../installation-folder.ts'
 import { runCli, startReelgate as startProcess } from '../reelgate.ts'
 import { readRows } from '../rows.ts'
 import { sampleOf } from '../sample.ts'
@@ -24,7 +24,7 @@ beforeAll(async () => {
 })
 afterAll(() => running.remove())
 
-test.each([{ where: 'beside a running server' }, { where: 'without a server' }])(
+test.each([{ where: 'with a running server' }, { where: 'without a server' }])(
   'accounts and keys are created, listed and revoked $where',
   async ({ where }) => {
     const cli = where === 'without a server' ? await withoutServer() : running.cli
@@ -222,9 +222,9 @@ test('an unknown command is answered with a sentence, and the server continues',
 const command = (name: CommandName, args: unknown) => sendCommand(join(running.dataDir, 'control.sock'), name, args)
 
 async function withoutServer() {
-  const place = await makePlace()
-  onTestFinished(place.remove)
-  return (...args: string[]) => runCli(args, place.env)
+  const location = await makeLocation()
+  onTestFinished(location.remove)
+  return (...args: string[]) => runCli(args, location.env)
 }
 
 async function newFolder(): Promise<string> {

@@ -10,7 +10,7 @@ import { listFiles, untilFinished } from '../data-folder.ts'
 import { findFreePort } from '../free-port.ts'
 import type { Golden } from '../golden.ts'
 import { type Reelgate, startReelgate, startSharedReelgate } from '../in-process.ts'
-import { makePlace, type Place } from '../installation-folder.ts'
+import { type Location, makeLocation } from '../installation-folder.ts'
 import { sendRaw } from '../raw-http.ts'
 import { readRows } from '../rows.ts'
 import { sampleOf } from '../sample.ts'
@@ -21,7 +21,7 @@ type Shared = Awaited<ReturnType<typeof startSharedReelgate>>
 const HOMEPAGE = '/api/site/homepage_video'
 
 /** A stopped installation with a finished demo, which tests copy. Its first start was killed. */
-let withDemo: Golden & Place
+let withDemo: Golden & Location
 beforeAll(async () => {
   withDemo = await makeDemoAfterKills()
 })
@@ -87,7 +87,7 @@ describe('an installation with its demo video', () => {
     '0.0.0.0',
     '[::2]',
     '',
-  ])('under the name "%s", which another site may point here, nobody finds anything', async (host) => {
+  ])('under the name "%s", which another site may point here, nothing is found', async (host) => {
     await untilPlayable(reelgate)
     const answers = [await ask(reelgate, '/demo', { host }), await ask(reelgate, HOMEPAGE, { host: `${host}:8080` })]
     for (const { status } of answers) expect([400, 404]).toContain(status)
@@ -177,7 +177,7 @@ test.each(sampleOf('removals of the demo', REMOVALS, 1))(
     const reelgate = await startReelgate({ ...ON, copyOf: withDemo })
     const { videoId } = await untilPlayable(reelgate)
     await remove(reelgate, videoId)
-    for (const round of ['at once', 'after the next start']) {
+    for (const round of ['immediately', 'after the next start']) {
       expect({ round, ...(await ask(reelgate, '/demo')) }).toEqual({ round, status: 404, code: 'not-found' })
       expect({ round, ...(await ask(reelgate, HOMEPAGE)) }).toEqual({ round, status: 404, code: 'not-found' })
       await reelgate.stop()
@@ -203,15 +203,15 @@ test('I10: after a kill at any moment of the first start, the next ones have one
 
 const chance = newChance('demo video')
 
-async function makeDemoAfterKills(): Promise<Golden & Place> {
-  const place = await makePlace()
+async function makeDemoAfterKills(): Promise<Golden & Location> {
+  const location = await makeLocation()
   // From the middle of the start to the middle of the encode; in the long run twice, since what mends may be cut off as well.
-  for (let kill = 0; kill < rounds(1, 2); kill++) await killedStart(place, chance.between(200, rounds(2_000, 4_000)))
-  const reelgate = await startSharedReelgate({ env: { ...place.env, ...ON.env } })
+  for (let kill = 0; kill < rounds(1, 2); kill++) await killedStart(location, chance.between(200, rounds(2_000, 4_000)))
+  const reelgate = await startSharedReelgate({ env: { ...location.env, ...ON.env } })
   const { videoId } = await untilPlayable(reelgate)
-  await untilFinished(place, videoId)
+  await untilFinished(location, videoId)
   await reelgate.remove()
-  return { ...place, owner: { apiKey: '' }, videoId }
+  return { ...location, owner: { apiKey: '' }, videoId }
 }
 
 async function expectOneDemo(reelgate: Golden): Promise<void> {
@@ -225,9 +225,9 @@ async function expectOneDemo(reelgate: Golden): Promise<void> {
   expect(await listFiles(reelgate, 'sources')).toContain(sources[0]?.file) // what a kill left next to it goes with the next sweep
 }
 
-async function killedStart(place: Place, afterMs: number): Promise<void> {
+async function killedStart(location: Location, afterMs: number): Promise<void> {
   const main = join(import.meta.dirname, '../../bin/main.js')
-  const env = { PATH: process.env.PATH ?? '', ...place.env, PORT: '0' }
+  const env = { PATH: process.env.PATH ?? '', ...location.env, PORT: '0' }
   const child = spawn(process.execPath, [main, 'serve'], { env, stdio: 'ignore' })
   const ended = new Promise((resolve) => child.once('exit', resolve))
   await pause(afterMs)

@@ -6,7 +6,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import { makeCertificate } from '../certificate.ts'
 import { shiftedClock } from '../faults/faked-clock.ts'
 import { startReelgate } from '../in-process.ts'
-import { makePlace } from '../installation-folder.ts'
+import { makeLocation } from '../installation-folder.ts'
 import { startNginx } from '../nginx.ts'
 import { runCli } from '../reelgate.ts'
 import { changeRows } from '../rows.ts'
@@ -21,9 +21,9 @@ async function doctor(env: Record<string, string>) {
 }
 
 async function makeOwnPlace() {
-  const place = await makePlace()
-  onTestFinished(() => place.remove())
-  return place
+  const location = await makeLocation()
+  onTestFinished(() => location.remove())
+  return location
 }
 
 /** What a proxy in front of Reelgate would serve. */
@@ -94,23 +94,23 @@ test('a public address that leads nowhere or elsewhere is trouble; trusting ever
 })
 
 test('the doctor names webhooks that fail and API keys that end in the next 14 days', async () => {
-  const place = await makeOwnPlace()
-  const none = await doctor(place.env)
+  const location = await makeOwnPlace()
+  const none = await doctor(location.env)
   expect([none('webhook deliveries').state, none('API keys').state]).toEqual(['ok', 'ok'])
-  await runCli(['account', 'create', 'school'], place.env)
+  await runCli(['account', 'create', 'school'], location.env)
   const endsIn = (days: number) =>
-    changeRows(place, 'update api_key set expires_at_s = ?', Math.floor(Date.now() / 1000) + days * 86_400)
+    changeRows(location, 'update api_key set expires_at_s = ?', Math.floor(Date.now() / 1000) + days * 86_400)
   endsIn(15)
-  expect((await doctor(place.env))('API keys').state).toBe('ok')
+  expect((await doctor(location.env))('API keys').state).toBe('ok')
   endsIn(13)
-  const [account] = JSON.parse((await runCli(['account', 'list', '--json'], place.env)).stdout)
+  const [account] = JSON.parse((await runCli(['account', 'list', '--json'], location.env)).stdout)
   const webhookId = 'ab'.repeat(16)
   changeRows(
-    place,
+    location,
     'insert into webhook (id, account_id, url, wrapped_secret, created_at_s, failing_since_s) values (?, ?, ?, ?, ?, ?)',
     ...[webhookId, account.id, 'https://example.com/secret-path', Buffer.alloc(1), 1, 2],
   )
-  const found = await doctor(place.env)
+  const found = await doctor(location.env)
   expect(found('API keys').state).toBe('warning')
   expect(found('webhook deliveries')).toMatchObject({ state: 'warning', says: expect.stringContaining(webhookId) })
   expect(found('webhook deliveries').says).not.toContain('secret-path')

@@ -26,13 +26,13 @@ afterAll(async () => {
   await killed.remove()
 })
 
-type Place = { dataDir: string; env: Record<string, string> }
+type Location = { dataDir: string; env: Record<string, string> }
 
-async function copyOfStopped(): Promise<Place> {
+async function copyOfStopped(): Promise<Location> {
   return copyToHurt(stopped)
 }
 
-async function copyOfKilled(): Promise<Place> {
+async function copyOfKilled(): Promise<Location> {
   const folder = await mkdtemp(join(tmpdir(), 'reelgate-killed-'))
   onTestFinished(() => rm(folder, { recursive: true }))
   const dataDir = join(folder, 'data')
@@ -70,8 +70,8 @@ const FILES = ['reelgate.db', 'reelgate.mark', 'reelgate.reserve', 'lock.db', 'c
 const STATES: {
   state: string
   says: RegExp
-  of?: () => Promise<Place>
-  hurt?: (place: Place) => Promise<unknown>
+  of?: () => Promise<Location>
+  hurt?: (location: Location) => Promise<unknown>
   variables?: Variables
 }[] = [
   {
@@ -174,21 +174,21 @@ const STATES: {
   ...FOLDERS.map((name) => ({
     state: `${name} is a file`,
     says: new RegExp(`${name} is a file, and should be a folder`),
-    hurt: ({ dataDir }: Place) => makeFile(join(dataDir, name)),
+    hurt: ({ dataDir }: Location) => makeFile(join(dataDir, name)),
   })),
   ...FILES.map((name) => ({
     state: `${name} is a folder`,
     says: new RegExp(`${name.replace('../', '')} is a folder, and should be a (file|socket)`),
-    hurt: ({ dataDir }: Place) => makeFolder(join(dataDir, name)),
+    hurt: ({ dataDir }: Location) => makeFolder(join(dataDir, name)),
   })),
 ]
 
 test.each(STATES)(
   'F-55: where $state, no server starts, and the doctor fails with the same sentence',
   async ({ of, says, hurt, variables }) => {
-    const place = await (of ?? copyOfStopped)()
-    await hurt?.(place)
-    const env = { PORT: '0', ...place.env, ...(await variables?.()) }
+    const location = await (of ?? copyOfStopped)()
+    await hurt?.(location)
+    const env = { PORT: '0', ...location.env, ...(await variables?.()) }
     // The doctor first: it changes nothing, whatever the state.
     const { code, stdout } = await runCli(['doctor', '--json'], env)
     const start = await serve(env)
@@ -199,7 +199,7 @@ test.each(STATES)(
   },
 )
 
-test('F-55: a start that fails for a reason that nobody foresaw says it in one sentence, and logs the rest', async () => {
+test('F-55: a start that fails for an unforeseen reason says it in one sentence, and logs the rest', async () => {
   const { dataDir, env } = await copyOfStopped()
   changeRows({ dataDir, databaseUrl: undefined }, 'alter table account rename to lost')
   expect(await serve(env)).toRefuse(/^Reelgate cannot start: no such table: account. See what reelgate doctor says\./)

@@ -2,7 +2,7 @@ import { rename } from 'node:fs/promises'
 import { expect, onTestFinished, test } from 'vitest'
 import { shiftedClock } from '../faults/faked-clock.ts'
 import { startReelgate } from '../in-process.ts'
-import { makePlace } from '../installation-folder.ts'
+import { makeLocation } from '../installation-folder.ts'
 import { createDatabase } from '../postgres/cluster.ts'
 import { startPostgres } from '../postgres.ts'
 import { runCli } from '../reelgate.ts'
@@ -73,23 +73,23 @@ test('a missing key, ffmpeg or database is trouble, with a remedy', async () => 
 
 test('the doctor says which settings of PostgreSQL are right, and which are wrong', async () => {
   const postgres = await startPostgres({ durable: true })
-  const place = await makePlace({ database: postgres })
-  onTestFinished(() => place.remove())
-  expect((await runCli(['account', 'list'], place.env)).code).toBe(0)
-  const found = await doctor(place.env)
+  const location = await makeLocation({ database: postgres })
+  onTestFinished(() => location.remove())
+  expect((await runCli(['account', 'list'], location.env)).code).toBe(0)
+  const found = await doctor(location.env)
   expect(foundWrong(found)).toEqual([])
   expect(found.says('database disk')).toMatch(/^A commit takes \d+\.\d ms/)
   expect(found.says('search index')).toContain('is installed')
 
-  changeRows(place, 'create table unfinished_move ()')
-  expect((await doctor(place.env)).states).toMatchObject({ 'database move': 'trouble' })
+  changeRows(location, 'create table unfinished_move ()')
+  expect((await doctor(location.env)).states).toMatchObject({ 'database move': 'trouble' })
 
-  const latin = { ...place, databaseUrl: await createDatabase(postgres.url) }
+  const latin = { ...location, databaseUrl: await createDatabase(postgres.url) }
   const name = 'in_latin'
   changeRows(latin, `create database ${name} encoding 'LATIN1' locale 'C' template template0`)
   const url = new URL(postgres.url)
   url.pathname = `/${name}`
-  expect((await doctor({ ...place.env, REELGATE_DATABASE_URL: url.href })).states).toMatchObject({
+  expect((await doctor({ ...location.env, REELGATE_DATABASE_URL: url.href })).states).toMatchObject({
     database: 'ok',
     'database encoding': 'trouble',
     'database language': 'warning',
@@ -99,10 +99,10 @@ test('the doctor says which settings of PostgreSQL are right, and which are wron
 
 test('a PostgreSQL that would lose data at a power cut is trouble; few connections or another time are warnings', async () => {
   const postgres = await startPostgres({ settings: { max_connections: '12' } })
-  const place = await makePlace({ database: postgres })
-  onTestFinished(() => place.remove())
-  const found = await doctor(place.env)
+  const location = await makeLocation({ database: postgres })
+  onTestFinished(() => location.remove())
+  const found = await doctor(location.env)
   expect(found).toMatchObject({ code: 1, states: { 'database durability': 'trouble', connections: 'warning', clocks: 'ok' } })
-  const later = await doctor({ ...place.env, ...shiftedClock('+1h') })
+  const later = await doctor({ ...location.env, ...shiftedClock('+1h') })
   expect(later.says('clocks')).toMatch(/ by 3[56]\d\d\.\d s\. Set both by NTP\.$/)
 })

@@ -2,7 +2,7 @@ import { chmod, cp, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { onTestFinished } from 'vitest'
 import type { Golden } from '../golden.ts'
-import { makePlace } from '../installation-folder.ts'
+import { makeLocation } from '../installation-folder.ts'
 import { DATABASE } from '../postgres.ts'
 import { changeRows } from '../rows.ts'
 
@@ -17,14 +17,14 @@ export const OTP_OF_ANN = 'bU3CLx38WVSRN3btzaNtYvHUTQQDlmgx4YJc8lvVFDbGWhrNz0aym
 
 /** That installation, stopped; its OTP and position are of this hour. It is removed when the test has finished. */
 export async function makeInstallation020(database = DATABASE): Promise<Golden> {
-  const place = await makePlace({ database })
-  onTestFinished(() => place.remove())
-  await cp(join(FOLDER, 'media'), place.dataDir, { recursive: true })
-  await cp(join(FOLDER, 'master.key'), place.masterKeyFile)
-  await chmod(place.masterKeyFile, 0o600)
-  changeRows(place, await readFile(join(FOLDER, `${database}.sql`), 'utf8'))
+  const location = await makeLocation({ database })
+  onTestFinished(() => location.remove())
+  await cp(join(FOLDER, 'media'), location.dataDir, { recursive: true })
+  await cp(join(FOLDER, 'master.key'), location.masterKeyFile)
+  await chmod(location.masterKeyFile, 0o600)
+  changeRows(location, await readFile(join(FOLDER, `${database}.sql`), 'utf8'))
   const nowS = Math.floor(Date.now() / 1000)
-  changeRows(place, 'update otp set issued_at_s = ?, expires_at_s = ? where spent_at_s is null', nowS, nowS + 3600)
-  changeRows(place, 'update watch_position set saved_at_s = ?', nowS)
-  return { ...place, owner: { apiKey: API_KEY }, videoId: VIDEO }
+  changeRows(location, 'update otp set issued_at_s = ?, expires_at_s = ? where spent_at_s is null', nowS, nowS + 3600)
+  changeRows(location, 'update watch_position set saved_at_s = ?', nowS)
+  return { ...location, owner: { apiKey: API_KEY }, videoId: VIDEO }
 }

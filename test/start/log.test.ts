@@ -3,7 +3,7 @@ import { openLog } from '../../src/cli/log.ts'
 import { Failure } from '../../src/errors.ts'
 import { type Reelgate, startSharedReelgate } from '../in-process.ts'
 import { makeVideo } from '../videos.ts'
-import { hooksOf, type Receivers, startReceivers } from '../webhooks/receiver.ts'
+import { type Receivers, startReceivers, webhooksOf } from '../webhooks/receiver.ts'
 
 let receivers: Receivers
 let reelgate: Reelgate & { remove(): Promise<void> }
@@ -64,7 +64,7 @@ test('an operator finds in the log which rule refused a viewer, and no OTP', asy
 test('an operator finds in the log which webhook was disabled, and why', async () => {
   const { owner } = reelgate
   const receiver = receivers.newReceiver((response) => response.writeHead(410).end())
-  const { uuid } = await hooksOf(owner).create(receiver.url)
+  const { uuid } = await webhooksOf(owner).create(receiver.url)
   await owner.delete([(await owner.credentials('A video')).videoId])
   await expect
     .poll(() => logged('webhook: disabled'))

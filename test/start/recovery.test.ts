@@ -5,7 +5,7 @@ import { basename, dirname, join } from 'node:path'
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { getMasterKey } from '../data-folder.ts'
 import { type Reelgate, startReelgate, startSharedReelgate } from '../in-process.ts'
-import { makePlace, type Place } from '../installation-folder.ts'
+import { type Location, makeLocation } from '../installation-folder.ts'
 import { readTrace } from '../pipeline/trace.ts'
 import { DATABASE } from '../postgres.ts'
 import { runCli, startReelgate as startProcess } from '../reelgate.ts'
@@ -26,15 +26,15 @@ afterAll(() => stopped.remove())
 
 /** A copy of a stopped installation, and the words that its first start printed. */
 async function newCopy() {
-  const place = await makePlace({ copyOf: stopped })
-  onTestFinished(place.remove)
-  return { ...place, words }
+  const location = await makeLocation({ copyOf: stopped })
+  onTestFinished(location.remove)
+  return { ...location, words }
 }
 
 test('the first start prints 24 numbered words, once; they restore a lost key file, and the videos open', async () => {
   const reelgate = await startReelgate()
   const words = wordsOf(reelgate)
-  expect(words.map(({ place }) => place)).toEqual(Array.from({ length: 24 }, (_, index) => index + 1))
+  expect(words.map(({ location }) => location)).toEqual(Array.from({ length: 24 }, (_, index) => index + 1))
   const videoId = await reelgate.owner.readyVideo(await makeVideo({ seconds: 1 }))
   await reelgate.stop()
   const key = getMasterKey(reelgate)
@@ -48,7 +48,7 @@ test('the first start prints 24 numbered words, once; they restore a lost key fi
   })
   expect(getMasterKey(reelgate)).toEqual(key)
   expect((await stat(reelgate.masterKeyFile)).mode & 0o777).toBe(0o600)
-  expect(await filesBeside(reelgate)).toEqual(['data', 'data.key'])
+  expect(await filesNextTo(reelgate)).toEqual(['data', 'data.key'])
   await reelgate.restart()
   expect(reelgate.output()).not.toMatch(/phrase|^ +1 [a-z]+/m)
   const otp = await reelgate.owner.issueOtp(videoId)
@@ -86,7 +86,7 @@ test('wrong words are rejected by their position, and nothing is written', async
     ],
   ] as const)
     expect(await restore(copy, given.join(' '))).toEqual({ code: 1, stdout: '', stderr: `${sentence}\n` })
-  expect(await filesBeside(copy)).toEqual(['data'])
+  expect(await filesNextTo(copy)).toEqual(['data'])
 })
 
 const OTHER_FILES = [
@@ -106,7 +106,7 @@ test.each(sampleOf('files in the place of a key', OTHER_FILES, 1))(
       stderr: expect.stringMatching(/never written over/),
     })
     expect(await readFile(copy.masterKeyFile, 'utf8')).toBe(there)
-    expect(await filesBeside(copy)).toEqual(['data', 'data.key'])
+    expect(await filesNextTo(copy)).toEqual(['data', 'data.key'])
   },
 )
 
@@ -138,14 +138,14 @@ test('an owner who has lost the paper sees the phrase again, as long as the key 
 })
 
 test('F-29: a power cut while the first key is written leaves no key file, and the next start creates one', async () => {
-  const place = await makePlace()
-  onTestFinished(place.remove)
-  const { masterKeyFile } = place
+  const location = await makeLocation()
+  onTestFinished(location.remove)
+  const { masterKeyFile } = location
   // Killed before the file gets its name: its bytes are there, under the other one.
-  const killed = await runKilledAt('link', place)
+  const killed = await runKilledAt('link', location)
   expect(killed).toContain('data.key.new')
   await expect(stat(masterKeyFile)).rejects.toThrow('ENOENT')
-  const again = await startReelgate({ env: place.env })
+  const again = await startReelgate({ env: location.env })
   expect(again.output()).toContain(`The master key is in ${masterKeyFile}`)
   expect(await readFile(masterKeyFile, 'utf8')).toMatch(/^[0-9a-f]{64}\n$/)
   await expect(stat(`${masterKeyFile}.new`)).rejects.toThrow('ENOENT')
@@ -221,8 +221,8 @@ async function traceFirstStart(dataDir: string): Promise<(pattern: RegExp, after
   }
 }
 
-/** A first start that strace kills at its first such call. @returns what lies beside the data folder then */
-async function runKilledAt(syscall: string, { dataDir, env }: Place): Promise<string[]> {
+/** A first start that strace kills at its first such call. @returns what is next to the data folder then */
+async function runKilledAt(syscall: string, { dataDir, env }: Location): Promise<string[]> {
   const main = join(import.meta.dirname, '../../bin/main.js')
   const inject = ['-e', `trace=${syscall}`, '-e', `inject=${syscall}:signal=KILL:when=1`, '-o', '/dev/null']
   const child = spawn('strace', ['-f', '-qq', ...inject, process.execPath, main, 'serve'], {
@@ -233,20 +233,20 @@ async function runKilledAt(syscall: string, { dataDir, env }: Place): Promise<st
   return readdir(dirname(dataDir))
 }
 
-type Words = { place: number; word: string }[]
+type Words = { location: number; word: string }[]
 
 function wordsOf(reelgate: Reelgate): Words {
-  return [...reelgate.output().matchAll(/(?<= )(\d{1,2}) ([a-z]{3,8})(?= |$)/gm)].map(([, place, word = '']) => ({
-    place: Number(place),
+  return [...reelgate.output().matchAll(/(?<= )(\d{1,2}) ([a-z]{3,8})(?= |$)/gm)].map(([, location, word = '']) => ({
+    location: Number(location),
     word,
   }))
 }
 
-/** As somebody types it from paper: numbered, on several lines. */
-function paper(words: readonly { place: number; word: string }[]): string {
-  return words.map(({ place, word }) => `${place}. ${word}${place % 6 === 0 ? '\n' : ' '}`).join('')
+/** As a person types it from paper: numbered, on several lines. */
+function paper(words: readonly { location: number; word: string }[]): string {
+  return words.map(({ location, word }) => `${location}. ${word}${location % 6 === 0 ? '\n' : ' '}`).join('')
 }
 
-async function filesBeside({ dataDir }: { dataDir: string }): Promise<string[]> {
+async function filesNextTo({ dataDir }: { dataDir: string }): Promise<string[]> {
   return (await readdir(dirname(dataDir))).filter((name) => name.startsWith(basename(dataDir))).sort()
 }

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { expect, onTestFinished } from 'vitest'
 import type { Installed } from '../data-folder.ts'
 import { startSharedReelgate } from '../in-process.ts'
-import { makePlace } from '../installation-folder.ts'
+import { makeLocation } from '../installation-folder.ts'
 import { runCli } from '../reelgate.ts'
 
 // A refused start is one sentence on stderr that says what to do, exit code 1, and leaves everything as it was.
@@ -24,9 +24,9 @@ export async function startOriginal() {
 
 /** A copy of a stopped installation, for the test to hurt. */
 export async function copyToHurt(original: Installed) {
-  const { remove, ...place } = await makePlace({ copyOf: original })
+  const { remove, ...location } = await makeLocation({ copyOf: original })
   onTestFinished(remove)
-  return { ...place, start: (env: Record<string, string> = {}) => serve({ ...place.env, ...env }) }
+  return { ...location, start: (env: Record<string, string> = {}) => serve({ ...location.env, ...env }) }
 }
 
 export async function newFolder(): Promise<string> {

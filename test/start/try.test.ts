@@ -94,9 +94,9 @@ test('a rejection by the server is printed, and no video is left', async () => {
     stdout: '',
     stderr: 'The file is larger than 50000000 bytes, the largest this server accepts.\n',
   })
-  expect(await reelgate.cli('try', video, '--account', 'Nobody')).toMatchObject({
+  expect(await reelgate.cli('try', video, '--account', 'Stranger')).toMatchObject({
     code: 1,
-    stderr: expect.stringContaining('There is no account "Nobody".'),
+    stderr: expect.stringContaining('There is no account "Stranger".'),
   })
   expect(readRows(reelgate, 'select id from video where deleted_at_s is null')).toEqual(videos)
 })

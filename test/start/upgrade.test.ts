@@ -12,7 +12,7 @@ test('F-37: an installation of 0.2.0 is upgraded by a start: its videos play, an
 })
 
 test.each(['sqlite', 'postgres'] as const)(
-  'F-37: an upgrade of 0.2.0 on %s keeps every row, and the server goes on with them',
+  'F-37: an upgrade of 0.2.0 on %s keeps every row, and the server continues with them',
   async (database) => {
     const before = await makeInstallation020(database)
     const counts = countRows(before, listTablesWithoutClock(before))

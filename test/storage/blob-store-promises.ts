@@ -53,7 +53,7 @@ export function testBlobStore(engine: string, open: () => Promise<StoreUnderTest
       expect(await store.removeUnfinished(Number.POSITIVE_INFINITY)).toBe(0)
     })
 
-    test('F-09: a stream that is ended before its blob is open leaves nothing, and no error that nobody handles', async () => {
+    test('F-09: a stream that is ended before its blob is open leaves nothing, and no unhandled error', async () => {
       const { store } = await open()
       const ending = new AbortController()
       const writing = store.putStream('video/mp4', [Readable.from(['a part'])], ending.signal)

@@ -88,10 +88,10 @@ test('a seal is intact until one bit of it changes, wherever that is', async () 
   const path = join(folder, 'video.sealed')
   await writeFile(path, sealed)
   expect(await isFileIntact(path, seal, macs)).toBe(true)
-  const places = fc.record({ at: fc.integer({ min: 0, max: sealed.length - 1 }), bit: fc.integer({ min: 0, max: 7 }) })
+  const locations = fc.record({ at: fc.integer({ min: 0, max: sealed.length - 1 }), bit: fc.integer({ min: 0, max: 7 }) })
   const edges = [0, MIB - 1, MIB, 3 * MIB, sealed.length - 1].map((at): [{ at: number; bit: number }] => [{ at, bit: 0 }])
   await fc.assert(
-    fc.asyncProperty(places, async ({ at, bit }) => {
+    fc.asyncProperty(locations, async ({ at, bit }) => {
       const changed = Buffer.from(sealed)
       changed.writeUInt8(changed.readUInt8(at) ^ (1 << bit), at)
       await writeFile(path, changed)

@@ -7,7 +7,7 @@ import { openUsage } from '../../src/usage/usage.ts'
 import { openOwnDatabase } from '../db/database.ts'
 import { failingOnce } from '../db/failing-write.ts'
 
-// More than one transaction takes at once: what waits to be written down meets what happens between two of them.
+// More than one transaction takes: what waits to be written down meets what happens between two of them.
 
 const VIDEO = 'f'.repeat(32)
 const VIEWERS = 600

@@ -5,7 +5,7 @@ import { readRows } from '../rows.ts'
 import { makeVideo } from '../videos.ts'
 import { bytesOf, readMediaPlaylist, readRenditions, sendFrom, type Viewer } from '../viewer.ts'
 
-// What viewers received, counted by them, against what the owner is told.
+// What viewers received, counted by them, against what the owner sees.
 
 // Each test has a server of its own, with a video of which nothing has been counted: its copy costs less than another encode.
 let reelgate: Reelgate & { remove(): Promise<void> }
@@ -76,7 +76,7 @@ test('bytes go to the label that watches from their address; where two do, in ha
   })
   expect(asked.status).toBe(200)
   const size = (await bytesOf(address)).length
-  for (const place of ['127.0.0.3', '127.0.0.4']) expect((await sendFrom(place, address, {})).bytes).toHaveLength(size)
+  for (const location of ['127.0.0.3', '127.0.0.4']) expect((await sendFrom(location, address, {})).bytes).toHaveLength(size)
   const half = Math.floor(size / 2)
   await expect.poll(() => sentOf(video), written).toEqual({ ann: size - half, ben: half, carl: size, '': size })
 })
@@ -161,7 +161,7 @@ describe('the CSV of a day', () => {
     await expect.poll(() => sentOf(other), written).toEqual({ ben: expect.any(Number) })
     const [address = ''] = (await addressesOf(await watching(video, 'ann'))).slice(-1)
     const size = (await bytesOf(address)).length
-    for (const place of ['127.0.0.5', '127.0.0.5']) await sendFrom(place, address, {})
+    for (const location of ['127.0.0.5', '127.0.0.5']) await sendFrom(location, address, {})
     await expect.poll(() => Object.values(sentOf(video)).reduce((a, b) => a + b, 0), written).toBe(3 * size)
     await reelgate.owner.delete([video])
     await expect.poll(() => readRows(reelgate, 'select 1 from video where id = ?', video)).toEqual([])

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type Reelgate, startReelgate } from '../in-process.ts'
 import { listTables, readRows } from '../rows.ts'
 import { makeVideo } from '../videos.ts'
-import { hooksOf, type Receivers, startReceivers } from '../webhooks/receiver.ts'
+import { type Receivers, startReceivers, webhooksOf } from '../webhooks/receiver.ts'
 import { haveWatched } from './watched.ts'
 
 let receivers: Receivers
@@ -59,7 +59,7 @@ test('P-20: what a viewer played is counted from beats and keys, 90 % of its who
   })
   expect((await reelgate.owner.video(reelgate.videoId)).length).toBeGreaterThan(10) // its sound ends in a whole frame of AAC
   const receiver = receivers.newReceiver()
-  await hooksOf(reelgate.owner).create(receiver.url, 'viewer:completed')
+  await webhooksOf(reelgate.owner).create(receiver.url, 'viewer:completed')
   haveWatched(reelgate, 'ann', 8)
   const viewer = reelgate.newViewer()
   await viewer.redeem(await reelgate.owner.issueOtp(reelgate.videoId, { userId: 'ann' }))
@@ -81,7 +81,7 @@ test('P-20: what a viewer played is counted from beats and keys, 90 % of its who
   expect((await viewer.key(0)).status).toBe(403)
 })
 
-test('U38: a viewer whose OTPs bring a name has it in every list, beside the id, until the viewer is erased', async () => {
+test('U38: a viewer whose OTPs bring a name has it in every list, next to the id, until the viewer is erased', async () => {
   const reelgate = await startReelgate({ video: await makeVideo() })
   const { owner, videoId } = reelgate
   for (const userId of ['ann', 'bob']) haveWatched(reelgate, userId, 2)
@@ -117,7 +117,7 @@ test('U38: a viewer whose OTPs bring a name has it in every list, beside the id,
 test('erasing a viewer leaves the name in no row but those of webhook deliveries, also after what was in memory is saved', async () => {
   const reelgate = await startReelgate({ video: await makeVideo(), env: { REELGATE_OUTBOUND_ALLOW: receivers.host } })
   const { owner, videoId } = reelgate
-  await hooksOf(owner).create(receivers.newReceiver().url, 'session:suspicious')
+  await webhooksOf(owner).create(receivers.newReceiver().url, 'session:suspicious')
   const [userId, email] = ['ann-7f3a9c', 'ann-7f3a9c@example.org']
   const options = { userId, streamLimit: 2, annotate: [{ type: 'rtext', text: '{email}' }], viewer: { email } }
   const [otp, unspent, other] = [

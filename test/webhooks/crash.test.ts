@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type Reelgate, startSharedReelgate } from '../reelgate.ts'
 import { changeRows, readRows } from '../rows.ts'
 import { newChance, rounds } from '../seeded-random.ts'
-import { hooksOf, type Receivers, startReceivers, verify } from './receiver.ts'
+import { type Receivers, startReceivers, verify, webhooksOf } from './receiver.ts'
 
 // W07, I7: the server is killed where an event could be lost. `test/crash` does the same before each of its system calls.
 
@@ -23,9 +23,9 @@ test('W07, F-27: killed between sending and recording, a delivery comes again un
   const killed = Promise.withResolvers<void>()
   const receiver = receivers.newReceiver((response, n) => {
     if (n > 0) return void response.writeHead(204).end()
-    reelgate.kill().then(killed.resolve, killed.reject) // it is here, and nobody will ever hear that it is
+    reelgate.kill().then(killed.resolve, killed.reject) // it is here, and no client will ever know
   })
-  const hook = await hooksOf(owner).create(receiver.url)
+  const webhook = await webhooksOf(owner).create(receiver.url)
   const { videoId } = await owner.credentials('A video')
   await owner.delete([videoId]).catch(() => undefined) // the kill may come before its answer
   await killed.promise
@@ -33,15 +33,15 @@ test('W07, F-27: killed between sending and recording, a delivery comes again un
   const [first, second] = await receiver.until(2)
   expect(second?.headers['webhook-id']).toBe(first?.headers['webhook-id'])
   expect(second?.body).toBe(first?.body)
-  if (second) verify(hook.secret, second)
-  expect(await hooksOf(owner).untilNewest(hook.uuid, 'delivered')).toMatchObject({ attempts: 2 })
-  await hooksOf(owner).remove(hook.uuid)
+  if (second) verify(webhook.secret, second)
+  expect(await webhooksOf(owner).untilNewest(webhook.uuid, 'delivered')).toMatchObject({ attempts: 2 })
+  await webhooksOf(owner).remove(webhook.uuid)
 })
 
 test('W07, I7: killed at any moment after a change was acknowledged, its event arrives after the restart', async () => {
   const { owner } = reelgate
   const receiver = receivers.newReceiver()
-  const { uuid } = await hooksOf(owner).create(receiver.url)
+  const { uuid } = await webhooksOf(owner).create(receiver.url)
   const deleted: string[] = []
   for (let round = 0; round < rounds(2, 40); round++) {
     const videoIds: string[] = []
@@ -53,9 +53,9 @@ test('W07, I7: killed at any moment after a change was acknowledged, its event a
     await reelgate.kill()
     await reelgate.restart()
   }
-  const told = () => new Set(receiver.received.map(({ event }) => event.payload.id))
-  await expect.poll(() => deleted.filter((id) => !told().has(id))).toEqual([])
-  await hooksOf(owner).untilNewest(uuid, 'delivered')
+  const received = () => new Set(receiver.received.map(({ event }) => event.payload.id))
+  await expect.poll(() => deleted.filter((id) => !received().has(id))).toEqual([])
+  await webhooksOf(owner).untilNewest(uuid, 'delivered')
   const rows = readRows<{ sequence: number }>(
     reelgate,
     'select sequence from delivery where webhook_id = ? order by sequence',
@@ -67,7 +67,7 @@ test('W07, I7: killed at any moment after a change was acknowledged, its event a
 test('I9: killed while an endpoint with thousands of deliveries is switched off, none of them waits in the end and none is sent', async () => {
   const { owner } = reelgate
   const receiver = receivers.newReceiver()
-  const { uuid } = await hooksOf(owner).create(receiver.url)
+  const { uuid } = await webhooksOf(owner).create(receiver.url)
   await reelgate.kill()
   changeRows(
     reelgate,
@@ -79,7 +79,7 @@ test('I9: killed while an endpoint with thousands of deliveries is switched off,
   changeRows(reelgate, 'update webhook set last_sequence = 5000 where id = ?', uuid)
   await reelgate.restart()
   const failed = () => readRows(reelgate, "select 1 from delivery where webhook_id = ? and state = 'failed'", uuid).length
-  const switching = hooksOf(owner)
+  const switching = webhooksOf(owner)
     .set(uuid, 0)
     .catch(() => undefined) // cut off
   await expect.poll(failed, { interval: 1 }).toBeGreaterThan(0)
@@ -88,7 +88,7 @@ test('I9: killed while an endpoint with thousands of deliveries is switched off,
   await reelgate.restart()
   await expect.poll(failed).toBe(5000)
   expect(receiver.received).toEqual([])
-  await hooksOf(owner).remove(uuid)
+  await webhooksOf(owner).remove(uuid)
 })
 
 test('W07: killed between the answer of a receiver and its record, nothing but a repetition can come of it', async () => {
@@ -97,10 +97,10 @@ test('W07: killed between the answer of a receiver and its record, nothing but a
   const receiver = receivers.newReceiver((response, n) =>
     response.writeHead(204).end(() => n === 0 && reelgate.kill().then(killed.resolve, killed.reject)),
   )
-  const { uuid } = await hooksOf(owner).create(receiver.url)
+  const { uuid } = await webhooksOf(owner).create(receiver.url)
   await owner.delete([(await owner.credentials('A video')).videoId])
   await killed.promise
   await reelgate.restart()
-  await hooksOf(owner).untilNewest(uuid, 'delivered')
+  await webhooksOf(owner).untilNewest(uuid, 'delivered')
   expect(new Set(receiver.received.map(({ headers }) => headers['webhook-id'])).size).toBe(1)
 })

@@ -6,9 +6,9 @@ import { untilFinished } from '../data-folder.ts'
 import { type Reelgate, startSharedReelgate } from '../in-process.ts'
 import { newFolder } from '../pipeline/videos.ts'
 import { makeVideo } from '../videos.ts'
-import { hooksOf, type Received, type Receivers, startReceivers, verify } from './receiver.ts'
+import { type Received, type Receivers, startReceivers, verify, webhooksOf } from './receiver.ts'
 
-// What owners are told of their videos, by a server as it is shipped.
+// What owners receive about their videos, by a server as it is shipped.
 
 let receivers: Receivers
 let reelgate: Reelgate & { remove(): Promise<void> }
@@ -34,7 +34,7 @@ const namesOf = (received: readonly Received[]) => received.map(({ event }) => e
 test('W03, W09, W11: a video’s owner gets ready, readyall and deleted, in order, signed and with the payload of the contract', async () => {
   const owner = await reelgate.newOwner('hears all')
   const receiver = receivers.newReceiver()
-  const hook = await hooksOf(owner).create(receiver.url)
+  const webhook = await webhooksOf(owner).create(receiver.url)
   const before = Date.now()
   const upload = await owner.credentials('A video of ü')
   const { videoId } = upload
@@ -51,7 +51,7 @@ test('W03, W09, W11: a video’s owner gets ready, readyall and deleted, in orde
   const { upload_time } = received[0]?.event.payload ?? {}
   for (const { event, headers, body } of received) {
     expect(Object.keys(event)).toEqual(['hookId', 'event', 'time', 'sequence', 'payload'])
-    expect(event.hookId).toBe(hook.uuid)
+    expect(event.hookId).toBe(webhook.uuid)
     expect(event.time).toBeGreaterThanOrEqual(before)
     expect(event.time).toBeLessThanOrEqual(Date.now())
     expect(event.payload).toEqual({
@@ -63,20 +63,20 @@ test('W03, W09, W11: a video’s owner gets ready, readyall and deleted, in orde
       status: 'ready',
     })
     expect(headers['content-type']).toBe('application/json')
-    expect(verify(hook.secret, { body, headers })).toEqual(event)
-    expect(() => verify(hook.secret, { body: body.replace('video', 'vIdeo'), headers })).toThrow()
+    expect(verify(webhook.secret, { body, headers })).toEqual(event)
+    expect(() => verify(webhook.secret, { body: body.replace('video', 'vIdeo'), headers })).toThrow()
     expect(() => verify(`whsec_${Buffer.alloc(32).toString('base64')}`, { body, headers })).toThrow()
   }
   expect(upload_time).toBeGreaterThanOrEqual(Math.floor(before / 1000) - 1)
   expect(new Set(received.map(({ headers }) => headers['webhook-id'])).size).toBe(3)
 })
 
-test('an owner gets an event for a failed video, and a hook for one event gets no other', async () => {
+test('an owner gets an event for a failed video, and a webhook for one event gets no other', async () => {
   const owner = await reelgate.newOwner('hears of failures')
   const [all, failures, deletions] = [receivers.newReceiver(), receivers.newReceiver(), receivers.newReceiver()]
-  await hooksOf(owner).create(all.url, '*')
-  await hooksOf(owner).create(failures.url, 'video:failed')
-  await hooksOf(owner).create(deletions.url, 'video:deleted')
+  await webhooksOf(owner).create(all.url, '*')
+  await webhooksOf(owner).create(failures.url, 'video:failed')
+  await webhooksOf(owner).create(deletions.url, 'video:deleted')
   const text = join(await newFolder(), 'video.mp4')
   await writeFile(text, 'no video at all')
   const videoId = await owner.upload('No video', text)
@@ -94,7 +94,7 @@ test('otp:reused comes once per OTP, with both addresses, and says nothing that 
   const owner = await reelgate.newOwner('hears of reuse')
   const receiver = receivers.newReceiver()
   const videoId = await owner.readyVideo(await makeVideo({ seconds: 6 }))
-  await hooksOf(owner).create(receiver.url, 'otp:reused')
+  await webhooksOf(owner).create(receiver.url, 'otp:reused')
   const otps = [await owner.issueOtp(videoId, { userId: 'ann' }), await owner.issueOtp(videoId)]
   const viewers = otps.map(() => viewerAt('198.51.100.1'))
   for (const [n, otp] of otps.entries()) {
@@ -123,7 +123,7 @@ test('W09: a delivery stays below 20 kB whatever the video is called and however
     })
     expect(answer.status).toBe(200)
   }
-  await hooksOf(owner).create(receiver.url)
+  await webhooksOf(owner).create(receiver.url)
   await owner.delete([videoId])
   const [received] = await receiver.until(1)
   expect(Buffer.byteLength(received?.body ?? '')).toBeLessThan(20_000)
@@ -137,21 +137,21 @@ test('a deletion of many videos is as many events, numbered without a gap', asyn
   const receiver = receivers.newReceiver()
   const videoIds: string[] = []
   for (let n = 0; n < 30; n++) videoIds.push((await owner.credentials(`Video ${n}`)).videoId)
-  await hooksOf(owner).create(receiver.url)
+  await webhooksOf(owner).create(receiver.url)
   await owner.delete([...videoIds, 'f'.repeat(32)])
   const received = await receiver.until(30)
   expect(received.map(({ event }) => event.sequence)).toEqual(videoIds.map((_, n) => n + 1))
   expect(received.map(({ event }) => event.payload.id)).toEqual(videoIds)
 })
 
-test('the hooks of one account hear nothing of another’s videos', async () => {
+test('the webhooks of one account receive nothing of another’s videos', async () => {
   const [one, other] = [await reelgate.newOwner('one'), await reelgate.newOwner('other')]
   const [mine, theirs] = [receivers.newReceiver(), receivers.newReceiver()]
-  await hooksOf(one).create(mine.url)
-  const hook = await hooksOf(other).create(theirs.url)
+  await webhooksOf(one).create(mine.url)
+  const webhook = await webhooksOf(other).create(theirs.url)
   const { videoId } = await one.credentials('Mine')
   await one.delete([videoId])
   await mine.until(1)
-  expect(await hooksOf(other).deliveries(hook.uuid)).toEqual({ count: 0, rows: [] })
+  expect(await webhooksOf(other).deliveries(webhook.uuid)).toEqual({ count: 0, rows: [] })
   expect(theirs.received).toEqual([])
 })

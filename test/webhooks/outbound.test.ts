@@ -3,16 +3,16 @@ import type { Owner } from '../client.ts'
 import { type Reelgate, startSharedReelgate } from '../reelgate.ts'
 import { changeRows } from '../rows.ts'
 import { openSharedWorld, type World } from '../ssrf/network-namespace.ts'
-import { type DeliveryBody, hooksOf } from './receiver.ts'
+import { type DeliveryBody, webhooksOf } from './receiver.ts'
 
-// Hooks of owners who mean the server harm: the server as it is shipped, in an internet of the test's own, and canaries where none may reach.
+// Webhooks of owners who mean the server harm: the server as it is shipped, in an internet of the test's own, and canaries where none may reach.
 
 let world: World & { end(): Promise<void> }
 let reelgate: Reelgate & { remove(): Promise<void> }
-let canaries: { heard(): string[] }
+let canaries: { received(): string[] }
 const taken: string[] = []
 
-/** What stands for this machine and its network; the server's own port is one of them. */
+/** What represents this machine and its network; the server's own port is one of them. */
 const INSIDE = ['127.0.0.1', '10.0.0.1', '192.168.1.1', '169.254.169.254', '100.100.100.200', '::1', 'fd00::1', 'fd00:ec2::254']
 
 beforeAll(async () => {
@@ -57,13 +57,13 @@ const HOSTILE = [
 const INSIDE_NAMES = ['http://inside.example/', 'https://inside.example/', 'http://six-inside.example/', 'http://mapped.example/']
 
 test.each([...HOSTILE, ...INSIDE_NAMES].map((value) => [value.slice(0, 60), value]))(
-  'W01: a hook for %s is refused when it is made',
+  'W01: a webhook for %s is refused when it is made',
   async (_, value) => {
     const answer = await reelgate.owner.call('POST', '/api/hooks', { body: { value } })
     expect(answer.status).toBe(400)
     const { message }: { message: string } = (await answer.json()) as { message: string }
     expect(message).not.toContain('secret')
-    expect(canaries.heard()).toEqual([])
+    expect(canaries.received()).toEqual([])
   },
 )
 
@@ -73,7 +73,8 @@ test('W01: every one of those addresses is refused when a delivery is due, too, 
   for (let first = 0; first < urls.length; first += 20) {
     const owner = await reelgate.newOwner(`plants ${first}`)
     const uuids: string[] = []
-    for (const _ of urls.slice(first, first + 20)) uuids.push((await hooksOf(owner).create('http://good.example/planted')).uuid)
+    for (const _ of urls.slice(first, first + 20))
+      uuids.push((await webhooksOf(owner).create('http://good.example/planted')).uuid)
     owners.push({ owner, uuids })
   }
   await reelgate.stop()
@@ -87,28 +88,28 @@ test('W01: every one of those addresses is refused when a delivery is due, too, 
       expect(problem).toMatch(/is not allowed|not on the public internet|Write a whole address/)
     }
   }
-  expect(canaries.heard()).toEqual([])
+  expect(canaries.received()).toEqual([])
   expect(taken.filter((path) => path.includes('planted'))).toEqual([])
 })
 
-test('W01, S08: a name that resolves to a public address when the hook is made and to a private one at delivery gets nothing', async () => {
+test('W01, S08: a name that resolves to a public address when the webhook is made and to a private one at delivery gets nothing', async () => {
   const owner = await reelgate.newOwner('rebinds')
   let inside = false
   world.names.set('rebinding.example', () => (inside ? ['127.0.0.1', '::1'] : ['8.8.8.8']))
-  const { uuid } = await hooksOf(owner).create('http://rebinding.example/rebound')
+  const { uuid } = await webhooksOf(owner).create('http://rebinding.example/rebound')
   inside = true
   await owner.delete([(await owner.credentials('A video')).videoId])
   expect(await untilTried(owner, uuid)).toMatchObject({ problem: expect.stringContaining('not on the public internet') })
-  expect(canaries.heard()).toEqual([])
+  expect(canaries.received()).toEqual([])
 })
 
 test('W01, S07: of a name with a public and an inside address only the public one is asked', async () => {
   const owner = await reelgate.newOwner('mixes')
-  const { uuid } = await hooksOf(owner).create('http://mixed.example/mixed')
+  const { uuid } = await webhooksOf(owner).create('http://mixed.example/mixed')
   await owner.delete([(await owner.credentials('A video')).videoId])
   expect(await untilTried(owner, uuid)).toMatchObject({ state: 'delivered' })
   expect(taken).toContain('/mixed')
-  expect(canaries.heard()).toEqual([])
+  expect(canaries.received()).toEqual([])
 })
 
 test.each([
@@ -125,21 +126,21 @@ test.each([
   const owner = await reelgate.newOwner(`redirected to ${location}`)
   const address = `8.8.9.${redirects.push(location)}`
   await world.site(address, (_request, response) => response.writeHead(307, { Location: location }).end())
-  const { uuid } = await hooksOf(owner).create(`http://${address}/`)
+  const { uuid } = await webhooksOf(owner).create(`http://${address}/`)
   await owner.delete([(await owner.credentials('A video')).videoId])
   expect(await untilTried(owner, uuid)).toMatchObject({
     state: 'waiting',
     responseStatus: 307,
     problem: 'The endpoint returned 307: redirects are not followed.',
   })
-  expect(canaries.heard()).toEqual([])
+  expect(canaries.received()).toEqual([])
   expect(taken).not.toContain('/elsewhere')
 })
 const redirects: string[] = []
 
 test('F-34, I7: while names cannot be looked up deliveries fail and wait, the API answers, and later they arrive', async () => {
   const owner = await reelgate.newOwner('has no names')
-  const { uuid } = await hooksOf(owner).create('http://good.example/late')
+  const { uuid } = await webhooksOf(owner).create('http://good.example/late')
   await world.nameServer.stop()
   try {
     await owner.delete([(await owner.credentials('A video')).videoId])
@@ -149,8 +150,8 @@ test('F-34, I7: while names cannot be looked up deliveries fail and wait, the AP
       problem: expect.stringMatching(/host name/),
     })
     expect((await owner.list()).count).toBe(0)
-    // Nor does it stop an owner from making a hook: what it leads to is judged whenever it is asked.
-    expect((await hooksOf(owner).create('http://good.example/later')).status).toBe(1)
+    // Nor does it stop an owner from making a webhook: what it leads to is judged whenever it is asked.
+    expect((await webhooksOf(owner).create('http://good.example/later')).status).toBe(1)
   } finally {
     await world.nameServer.start()
   }
@@ -160,10 +161,10 @@ test('F-34, I7: while names cannot be looked up deliveries fail and wait, the AP
 test('a canary that receives: what REELGATE_OUTBOUND_ALLOW names gets a request', async () => {
   const own = await startSharedReelgate(await world.around({ REELGATE_OUTBOUND_ALLOW: '10.0.0.1:80' }))
   try {
-    const { uuid } = await hooksOf(own.owner).create('http://10.0.0.1/')
+    const { uuid } = await webhooksOf(own.owner).create('http://10.0.0.1/')
     await own.owner.delete([(await own.owner.credentials('A video')).videoId])
     await untilTried(own.owner, uuid)
-    expect(canaries.heard()).toEqual(['10.0.0.1:80'])
+    expect(canaries.received()).toEqual(['10.0.0.1:80'])
   } finally {
     await own.remove()
   }
@@ -171,7 +172,7 @@ test('a canary that receives: what REELGATE_OUTBOUND_ALLOW names gets a request'
 
 /** The newest delivery once an attempt at it has ended. */
 async function untilTried(owner: Owner, uuid: string): Promise<DeliveryBody> {
-  const newest = async () => (await hooksOf(owner).deliveries(uuid, '?limit=1')).rows[0]
+  const newest = async () => (await webhooksOf(owner).deliveries(uuid, '?limit=1')).rows[0]
   await expect.poll(async () => (await newest())?.triedAt && (await newest())?.state !== 'sending').toBe(true)
   const found = await newest()
   if (!found) throw new Error('there is no delivery')

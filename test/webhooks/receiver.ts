@@ -82,7 +82,7 @@ export function verify(secret: string, { body, headers }: Pick<Received, 'body' 
   return new Webhook(secret).verify(body, Object.fromEntries(named))
 }
 
-export type HookBody = {
+export type WebhookBody = {
   uuid: string
   type: string
   value: string
@@ -106,8 +106,8 @@ export type DeliveryBody = {
   body: string
 }
 
-/** The owner's calls about hooks. */
-export function hooksOf(owner: Owner) {
+/** The owner's calls about webhooks. */
+export function webhooksOf(owner: Owner) {
   async function get<T>(method: string, path: string, body?: unknown): Promise<T> {
     const response = await owner.call(method, `/api/hooks${path}`, { body })
     if (response.status !== 200) throw new Error(`${method} ${path}: ${response.status} ${await response.text()}`)
@@ -117,10 +117,10 @@ export function hooksOf(owner: Owner) {
     get<{ count: number; rows: DeliveryBody[] }>('GET', `/${uuid}/deliveries${query}`)
   return {
     create: (url: string, event?: string) =>
-      get<HookBody & { secret: string }>('POST', '', { type: 'http', value: url, event, status: 1 }),
-    list: async () => (await get<{ rows: HookBody[] }>('GET', '')).rows,
+      get<WebhookBody & { secret: string }>('POST', '', { type: 'http', value: url, event, status: 1 }),
+    list: async () => (await get<{ rows: WebhookBody[] }>('GET', '')).rows,
     remove: (uuid: string) => get<{ message: string }>('DELETE', '', { uuid }),
-    set: (uuid: string, status: 0 | 1) => get<HookBody>('PUT', `/${uuid}`, { status }),
+    set: (uuid: string, status: 0 | 1) => get<WebhookBody>('PUT', `/${uuid}`, { status }),
     rotate: async (uuid: string) => (await get<{ secret: string }>('POST', `/${uuid}/secret`)).secret,
     deliveries,
     replay: (uuid: string, id?: number) =>

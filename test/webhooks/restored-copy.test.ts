@@ -11,7 +11,7 @@ import { type Reelgate, startReelgate } from '../in-process.ts'
 import { makeDatabase } from '../postgres.ts'
 import { runCli } from '../reelgate.ts'
 import { changeRows } from '../rows.ts'
-import { hooksOf, type Receivers, startReceivers } from './receiver.ts'
+import { type Receivers, startReceivers, webhooksOf } from './receiver.ts'
 
 const run = promisify(execFile)
 
@@ -22,29 +22,29 @@ beforeAll(async () => {
 afterAll(() => receivers.close())
 
 test('F-46: a restored copy calls no webhook before it is resumed; its deliveries wait and lose no try, and every start, the doctor and /readyz say so', async () => {
-  const { live, hook, receiver, videoId } = await startWithHook('sqlite')
+  const { live, webhook, receiver, videoId } = await startWithWebhook('sqlite')
   const { copy, owner } = await startCopy(live)
   await owner.delete([videoId])
   await copy.stop()
   await copy.restart()
   expect(copy.output()).toMatch(
-    /"why":"This data folder is a copy of another one[^"]*npx reelgate hook resume","msg":"webhook: held"/,
+    /"why":"This data folder is a copy of another one[^"]*npx reelgate webhook resume","msg":"webhook: held"/,
   )
   expect(await readiness(copy)).toMatchObject([200, { status: 'ready', checks: { webhooks: 'held' } }])
-  expect(await doctor(copy)).toMatchObject([{ state: 'warning', says: expect.stringContaining('npx reelgate hook resume') }])
-  expect((await hooksOf(owner).deliveries(hook)).rows).toMatchObject([{ state: 'waiting', attempts: 0 }])
+  expect(await doctor(copy)).toMatchObject([{ state: 'warning', says: expect.stringContaining('npx reelgate webhook resume') }])
+  expect((await webhooksOf(owner).deliveries(webhook)).rows).toMatchObject([{ state: 'waiting', attempts: 0 }])
   expect(receiver.received).toEqual([])
 
   expect(await resume(copy)).toEqual({ resumed: true })
   const [received] = await receiver.until(1)
   expect(received?.event).toMatchObject({ event: 'video:deleted', payload: { id: videoId } })
-  expect(await hooksOf(owner).untilNewest(hook, 'delivered')).toMatchObject({ attempts: 1 })
+  expect(await webhooksOf(owner).untilNewest(webhook, 'delivered')).toMatchObject({ attempts: 1 })
   await copy.stop()
   expect([await resume(copy), await doctor(copy)]).toEqual([{ resumed: false }, []])
 })
 
 test('F-46: on PostgreSQL a restored copy is known by its data folder', async () => {
-  const { live, hook, receiver, videoId } = await startWithHook('postgres')
+  const { live, webhook, receiver, videoId } = await startWithWebhook('postgres')
   await live.restart()
   expect(live.output()).not.toContain('webhook: held')
   await live.stop()
@@ -52,20 +52,20 @@ test('F-46: on PostgreSQL a restored copy is known by its data folder', async ()
   expect(copy.output()).toContain('webhook: held')
   await owner.delete([videoId])
   expect(await resume(copy)).toEqual({ resumed: true })
-  expect(await hooksOf(owner).untilNewest(hook, 'delivered')).toMatchObject({ attempts: 1 })
+  expect(await webhooksOf(owner).untilNewest(webhook, 'delivered')).toMatchObject({ attempts: 1 })
   expect(receiver.received).toHaveLength(1)
 })
 
 const ENV = () => ({ REELGATE_OUTBOUND_ALLOW: receivers.host })
 
-/** A stopped installation with a hook and a video. */
-async function startWithHook(database: 'sqlite' | 'postgres') {
+/** A stopped installation with a webhook and a video. */
+async function startWithWebhook(database: 'sqlite' | 'postgres') {
   const live = await startReelgate({ database, env: ENV() })
   const receiver = receivers.newReceiver()
-  const { uuid: hook } = await hooksOf(live.owner).create(receiver.url)
+  const { uuid: webhook } = await webhooksOf(live.owner).create(receiver.url)
   const { videoId } = await live.owner.credentials('A video')
   await live.stop()
-  return { live, hook, receiver, videoId }
+  return { live, webhook, receiver, videoId }
 }
 
 /** As an operator restores a backup of a stopped server, or clones it for a test. */
@@ -75,9 +75,9 @@ async function startCopy(live: Reelgate): Promise<{ copy: Reelgate; owner: Owner
   onTestFinished(() => rm(folder, { recursive: true }))
   const made = await makeDatabase({ database: live.databaseUrl ? 'postgres' : 'sqlite', copyOf: live.databaseUrl })
   onTestFinished(made.remove)
-  const place = { REELGATE_DATA: folder, REELGATE_MASTER_KEY_FILE: live.masterKeyFile, ...made.env }
-  const copy = await startReelgate({ database: 'sqlite', env: { ...ENV(), ...place } })
-  return { copy: Object.assign(copy, { env: place }), owner: createOwner(copy.url, live.owner.apiKey) }
+  const location = { REELGATE_DATA: folder, REELGATE_MASTER_KEY_FILE: live.masterKeyFile, ...made.env }
+  const copy = await startReelgate({ database: 'sqlite', env: { ...ENV(), ...location } })
+  return { copy: Object.assign(copy, { env: location }), owner: createOwner(copy.url, live.owner.apiKey) }
 }
 
 test('F-46: a restart, another owner, a move within the file system and VACUUM make no copy of an installation', async () => {
@@ -136,7 +136,7 @@ async function doctor({ env }: Reelgate): Promise<unknown[]> {
 }
 
 async function resume({ env }: Reelgate): Promise<unknown> {
-  const { stdout, stderr } = await runCli(['hook', 'resume', '--json'], env)
+  const { stdout, stderr } = await runCli(['webhook', 'resume', '--json'], env)
   expect(stderr).toBe('')
   return JSON.parse(stdout)
 }

@@ -62,14 +62,14 @@ async function newOutbox() {
     return { accountId, videoId }
   }
   const { accountId, videoId } = await newAccount()
-  const hookRow = (id: string): Promise<WebhookRow> =>
+  const webhookRow = (id: string): Promise<WebhookRow> =>
     db.selectFrom('webhook').selectAll().where('id', '=', id).executeTakeFirstOrThrow()
   return {
-    ...{ deps, db, write, clock, accountId, videoId, newAccount, hookRow },
+    ...{ deps, db, write, clock, accountId, videoId, newAccount, webhookRow },
     target: (webhookId: string) => ({ accountId, by: 'command-line' as const, webhookId }),
-    newHook: (url: string, owner = accountId) =>
+    newWebhook: (url: string, owner = accountId) =>
       createWebhook(deps, { accountId: owner, by: 'command-line', url, event: undefined, isEnabled: true }),
-    /** So many events of one video, whose hooks all hear them. */
+    /** So many events of one video, whose webhooks all hear them. */
     happen: (times = 1, of = videoId) =>
       write(async (tx) => {
         for (let n = 0; n < times; n++) await addVideoEvents(tx, 'video:ready', [of])
@@ -112,18 +112,18 @@ async function afterAttempt({ deliveries }: Outbox, webhookId: string, attempts:
 test('W04: the next attempt at an event has the same id and body, a new timestamp and a new signature', async () => {
   const outbox = await newOutbox()
   const receiver = receivers.newReceiver(answering(500))
-  const hook = await outbox.newHook(receiver.url)
+  const webhook = await outbox.newWebhook(receiver.url)
   await outbox.start()
   await outbox.happen()
-  await afterAttempt(outbox, hook.id, 1)
+  await afterAttempt(outbox, webhook.id, 1)
   outbox.clock.nowS += 10
   receiver.answer(answering(204))
   const [first, second] = await receiver.until(2)
   expect(second?.headers['webhook-id']).toBe(first?.headers['webhook-id'])
   expect(second?.body).toBe(first?.body)
   for (const name of ['webhook-timestamp', 'webhook-signature']) expect(second?.headers[name]).not.toBe(first?.headers[name])
-  for (const received of receiver.received) verify(hook.secret, received)
-  expect(await afterAttempt(outbox, hook.id, 2)).toMatchObject({ state: 'delivered', status: 204, problem: null })
+  for (const received of receiver.received) verify(webhook.secret, received)
+  expect(await afterAttempt(outbox, webhook.id, 2)).toMatchObject({ state: 'delivered', status: 204, problem: null })
 })
 
 test('W16: while new events keep coming, what failed once is tried again: retries and new events take turns', async () => {
@@ -137,7 +137,7 @@ test('W16: while new events keep coming, what failed once is tried again: retrie
     if (!isFirstFailure) void outbox.happen() // so that a new event always waits
     response.writeHead(isFirstFailure ? 500 : 204).end()
   })
-  const hook = await outbox.newHook(receiver.url)
+  const webhook = await outbox.newWebhook(receiver.url)
   await outbox.happen(failing)
   await outbox.start()
   const clock = setInterval(() => {
@@ -145,12 +145,12 @@ test('W16: while new events keep coming, what failed once is tried again: retrie
   }, 20)
   onTestFinished(() => clearInterval(clock))
   const isDelivered = ({ sequence, state }: DeliveryRow) => sequence <= failing && state === 'delivered'
-  await expect.poll(async () => (await outbox.deliveries(hook.id)).filter(isDelivered).length).toBe(failing)
+  await expect.poll(async () => (await outbox.deliveries(webhook.id)).filter(isDelivered).length).toBe(failing)
 })
 
 test('W16: the sender claims a due retry and a new event by turns', async () => {
   const outbox = await newOutbox()
-  const { id } = await outbox.newHook('http://www.example.org/hook')
+  const { id } = await outbox.newWebhook('http://www.example.org/hook')
   await outbox.happen(6)
   const failed = { dueAtS: 5, attempts: 1 }
   await outbox.write((tx) => tx.updateTable('delivery').set(failed).where('sequence', 'in', [1, 2]).execute())
@@ -171,14 +171,14 @@ test('W16: the sender claims a due retry and a new event by turns', async () => 
 test('W05: for a day after a rotation both secrets verify what is sent, then the new one alone', async () => {
   const outbox = await newOutbox()
   const receiver = receivers.newReceiver()
-  const hook = await outbox.newHook(receiver.url)
+  const webhook = await outbox.newWebhook(receiver.url)
   await outbox.start()
-  const rotated = await rotateSecret(outbox.deps, outbox.target(hook.id))
+  const rotated = await rotateSecret(outbox.deps, outbox.target(webhook.id))
   await outbox.happen()
   const [during] = await receiver.until(1)
   if (!during) throw new Error('nothing came')
   expect(String(during.headers['webhook-signature']).split(' ')).toHaveLength(2)
-  for (const secret of [hook.secret, rotated]) verify(secret, during)
+  for (const secret of [webhook.secret, rotated]) verify(secret, during)
 
   outbox.clock.nowS += DAY_S
   await outbox.happen()
@@ -236,10 +236,10 @@ test.each<[string, Answer, { state: string; status: number | null; problem: RegE
     response.socket?.once('close', () => closed.resolve())
     answer(response, n)
   })
-  const hook = await outbox.newHook(receiver.url)
+  const webhook = await outbox.newWebhook(receiver.url)
   await outbox.start()
   await outbox.happen()
-  const { state, status, problem } = await afterAttempt(outbox, hook.id, 1)
+  const { state, status, problem } = await afterAttempt(outbox, webhook.id, 1)
   expect({ state, status }).toEqual({ state: expected.state, status: expected.status })
   if (expected.problem) expect(problem).toMatch(expected.problem)
   else expect(problem).toBeNull()
@@ -265,14 +265,14 @@ test.each([
     answering(n % 2 === 0 ? 429 : 503, { 'Retry-After': text })(response, n),
   )
   const witness = receivers.newReceiver()
-  const hook = await outbox.newHook(receiver.url)
-  await outbox.newHook(witness.url)
+  const webhook = await outbox.newWebhook(receiver.url)
+  await outbox.newWebhook(witness.url)
   await outbox.start()
   await outbox.happen()
-  const { dueAtS } = await afterAttempt(outbox, hook.id, 1)
+  const { dueAtS } = await afterAttempt(outbox, webhook.id, 1)
   expect(Math.abs(dueAtS - clock.nowS - waitS)).toBeLessThanOrEqual(1)
   await outbox.happen() // what comes meanwhile waits, too
-  const { nextAttemptAtS } = await outbox.hookRow(hook.id)
+  const { nextAttemptAtS } = await outbox.webhookRow(webhook.id)
   expect(nextAttemptAtS).toBeGreaterThanOrEqual(waitS > 5 ? dueAtS : clock.nowS + 1)
   clock.nowS = nextAttemptAtS - 1
   await outbox.happen()
@@ -285,12 +285,12 @@ test.each([
 test('W06: 410 disables an endpoint immediately; waiting and later deliveries are listed as failed', async () => {
   const outbox = await newOutbox()
   const receiver = receivers.newReceiver(answering(410))
-  const hook = await outbox.newHook(receiver.url)
+  const webhook = await outbox.newWebhook(receiver.url)
   await outbox.happen(3)
   await outbox.start()
-  await expect.poll(async () => (await outbox.hookRow(hook.id)).disabledReason).toMatch(/410/)
+  await expect.poll(async () => (await outbox.webhookRow(webhook.id)).disabledReason).toMatch(/410/)
   await outbox.happen()
-  const found = async () => (await outbox.deliveries(hook.id)).map(({ state, attempts }) => [state, attempts])
+  const found = async () => (await outbox.deliveries(webhook.id)).map(({ state, attempts }) => [state, attempts])
   await expect.poll(found).toEqual([
     ['failed', 1],
     ['failed', 0],
@@ -315,7 +315,7 @@ async function states({ db }: Outbox, webhookId: string) {
 test('I9: disabling an endpoint that a kill interrupts continues at the next start: all waiting deliveries are listed as failed', async () => {
   const outbox = await newOutbox()
   const receiver = receivers.newReceiver()
-  const { id } = await outbox.newHook(receiver.url)
+  const { id } = await outbox.newWebhook(receiver.url)
   await outbox.happen(600)
   await outbox.write((tx) => disableWebhook(tx, id, 'Enough.'))
   await outbox.write((tx) => failPendingBatch(tx, id, outbox.clock.nowS, 250))
@@ -332,7 +332,7 @@ test('I9: disabling an endpoint that a kill interrupts continues at the next sta
 test('an endpoint that is switched on again is sent what comes, and nothing of what waited when it went off', async () => {
   const outbox = await newOutbox()
   const receiver = receivers.newReceiver()
-  const { id } = await outbox.newHook(receiver.url)
+  const { id } = await outbox.newWebhook(receiver.url)
   await outbox.happen(600)
   await outbox.write((tx) => disableWebhook(tx, id, 'Enough.'))
   await setWebhookEnabled(outbox.deps, outbox.target(id), true)
@@ -351,7 +351,7 @@ test('an endpoint that is switched on again is sent what comes, and nothing of w
 
 test('I9: a replay that a kill interrupts continues at the next start, each delivery once; disabling the endpoint ends it', async () => {
   const outbox = await newOutbox()
-  const { id } = await outbox.newHook(receivers.newReceiver().url)
+  const { id } = await outbox.newWebhook(receivers.newReceiver().url)
   await outbox.happen(600)
   const setOn = (isOn: boolean) => setWebhookEnabled(outbox.deps, outbox.target(id), isOn)
   const beginAndStop = () =>
@@ -380,18 +380,18 @@ test('an event is tried ten times in three days, further and further apart, then
   const outbox = await newOutbox()
   const { clock } = outbox
   const receiver = receivers.newReceiver(answering(500))
-  const hook = await outbox.newHook(receiver.url)
+  const webhook = await outbox.newWebhook(receiver.url)
   await outbox.start()
   await outbox.happen()
   const startedAtS = clock.nowS
   const gapsS: number[] = []
   for (let attempts = 1; attempts < 10; attempts++) {
-    const { state, dueAtS } = await afterAttempt(outbox, hook.id, attempts)
+    const { state, dueAtS } = await afterAttempt(outbox, webhook.id, attempts)
     expect(state).toBe('waiting')
     gapsS.push(dueAtS - clock.nowS)
     clock.nowS = dueAtS
   }
-  expect(await afterAttempt(outbox, hook.id, 10)).toMatchObject({
+  expect(await afterAttempt(outbox, webhook.id, 10)).toMatchObject({
     state: 'failed',
     status: 500,
     problem: 'The endpoint returned 500.',
@@ -406,10 +406,10 @@ test('an event is tried ten times in three days, further and further apart, then
   expect(new Set(receiver.received.map(({ headers }) => headers['webhook-id'])).size).toBe(1)
 
   receiver.answer(answering(204))
-  expect(await replayDeliveries(outbox.deps, outbox.target(hook.id))).toBe(1)
+  expect(await replayDeliveries(outbox.deps, outbox.target(webhook.id))).toBe(1)
   clock.nowS += 60 // the endpoint rests after its failures
   await receiver.until(11)
-  expect(await afterAttempt(outbox, hook.id, 1)).toMatchObject({ state: 'delivered' })
+  expect(await afterAttempt(outbox, webhook.id, 1)).toMatchObject({ state: 'delivered' })
 })
 
 test('waits are spread by a tenth either way, so that a crowd does not come back as one', () => {
@@ -425,12 +425,12 @@ test('waits are spread by a tenth either way, so that a crowd does not come back
 test('W08: ten thousand events to an endpoint that hangs hold up no other, of the same account or another', async () => {
   const outbox = await newOutbox()
   const hanging = receivers.newReceiver(HANGS)
-  const hook = await outbox.newHook(hanging.url)
+  const webhook = await outbox.newWebhook(hanging.url)
   for (let n = 0; n < 20; n++) await outbox.happen(500)
   const other = await outbox.newAccount()
   const [near, far] = [receivers.newReceiver(), receivers.newReceiver()]
-  await outbox.newHook(near.url)
-  await outbox.newHook(far.url, other.accountId)
+  await outbox.newWebhook(near.url)
+  await outbox.newWebhook(far.url, other.accountId)
   await outbox.start()
   await hanging.until(1)
   await outbox.happen(50)
@@ -442,7 +442,7 @@ test('W08: ten thousand events to an endpoint that hangs hold up no other, of th
     expect(numbers).toEqual(numbers.map((_, n) => n + 1))
   }
   expect(hanging.received.length).toBeLessThanOrEqual(2) // one at a time
-  expect((await outbox.deliveries(hook.id)).length).toBe(10_050)
+  expect((await outbox.deliveries(webhook.id)).length).toBe(10_050)
 })
 
 test('W08: as many hanging endpoints as there are owners leave room for those that answer', async () => {
@@ -450,7 +450,7 @@ test('W08: as many hanging endpoints as there are owners leave room for those th
   const hanging = receivers.newReceiver(HANGS)
   for (let account = 0; account < 6; account++) {
     const { accountId, videoId } = await outbox.newAccount()
-    for (let n = 0; n < 20; n++) await outbox.newHook(`${hanging.url}`, accountId)
+    for (let n = 0; n < 20; n++) await outbox.newWebhook(`${hanging.url}`, accountId)
     await outbox.happen(2, videoId)
   }
   // They have failed before: what hangs for the first time may have every place for the length of one attempt.
@@ -460,7 +460,7 @@ test('W08: as many hanging endpoints as there are owners leave room for those th
   await outbox.start()
   await hanging.until(16)
   const receiver = receivers.newReceiver()
-  await outbox.newHook(receiver.url)
+  await outbox.newWebhook(receiver.url)
   await outbox.happen(20)
   await receiver.until(20)
   expect(hanging.received.length).toBe(16)
@@ -469,13 +469,13 @@ test('W08: as many hanging endpoints as there are owners leave room for those th
 test('W08: one account’s twenty endpoints that hang for the first time take eight places, and others are served', async () => {
   const outbox = await newOutbox()
   const hanging = receivers.newReceiver(HANGS)
-  for (let n = 0; n < 20; n++) await outbox.newHook(hanging.url)
+  for (let n = 0; n < 20; n++) await outbox.newWebhook(hanging.url)
   await outbox.happen(2)
   await outbox.start()
   await hanging.until(8)
   const other = await outbox.newAccount()
   const receiver = receivers.newReceiver()
-  await outbox.newHook(receiver.url, other.accountId)
+  await outbox.newWebhook(receiver.url, other.accountId)
   await outbox.happen(20, other.videoId)
   await receiver.until(20)
   expect(hanging.received.length).toBe(8)
@@ -484,42 +484,42 @@ test('W08: one account’s twenty endpoints that hang for the first time take ei
 test('W08: an endpoint dead for five days is switched off, on record, and everything that waits for it is listed as failed', async () => {
   const outbox = await newOutbox()
   const { clock } = outbox
-  const hook = await outbox.newHook(`http://${deadHost}/`)
+  const webhook = await outbox.newWebhook(`http://${deadHost}/`)
   for (let n = 0; n < 20; n++) await outbox.happen(500)
   await outbox.start()
   const startedAtS = clock.nowS
-  for (let failures = 1; (await outbox.hookRow(hook.id)).disabledReason === null; failures++) {
-    await expect.poll(async () => (await outbox.hookRow(hook.id)).consecutiveFailures).toBe(failures)
+  for (let failures = 1; (await outbox.webhookRow(webhook.id)).disabledReason === null; failures++) {
+    await expect.poll(async () => (await outbox.webhookRow(webhook.id)).consecutiveFailures).toBe(failures)
     expect(failures).toBeLessThan(30)
     clock.nowS += DAY_S / 4
   }
   expect(clock.nowS - startedAtS).toBeGreaterThanOrEqual(5 * DAY_S)
-  expect(await outbox.hookRow(hook.id)).toMatchObject({ disabledReason: 'No successful delivery for five days.' })
-  await expect.poll(async () => new Set((await states(outbox, hook.id)).map(([state]) => state))).toEqual(new Set(['failed']))
+  expect(await outbox.webhookRow(webhook.id)).toMatchObject({ disabledReason: 'No successful delivery for five days.' })
+  await expect.poll(async () => new Set((await states(outbox, webhook.id)).map(([state]) => state))).toEqual(new Set(['failed']))
   const act = await outbox.db.selectFrom('auditEvent').selectAll().where('kind', '=', 'hook:disabled').executeTakeFirstOrThrow()
-  expect(act).toMatchObject({ accountId: outbox.accountId, actor: 'server', subject: hook.id })
+  expect(act).toMatchObject({ accountId: outbox.accountId, actor: 'server', subject: webhook.id })
 })
 
 test('C01: a clock that jumps ten years switches no endpoint off that failed once', async () => {
   const outbox = await newOutbox()
   const receiver = receivers.newReceiver(answering(500))
-  const hook = await outbox.newHook(receiver.url)
+  const webhook = await outbox.newWebhook(receiver.url)
   await outbox.start()
   await outbox.happen()
-  await afterAttempt(outbox, hook.id, 1)
+  await afterAttempt(outbox, webhook.id, 1)
   outbox.clock.nowS += 3650 * DAY_S
-  await afterAttempt(outbox, hook.id, 2)
-  expect((await outbox.hookRow(hook.id)).disabledReason).toBeNull()
+  await afterAttempt(outbox, webhook.id, 2)
+  expect((await outbox.webhookRow(webhook.id)).disabledReason).toBeNull()
 })
 
 test('an event that a receiver never takes holds up none that come after it', async () => {
   const outbox = await newOutbox()
   const receiver = receivers.newReceiver()
   receiver.answer((response, n) => answering(receiver.received[n]?.event.sequence === 1 ? 500 : 204)(response, n))
-  const hook = await outbox.newHook(receiver.url)
+  const webhook = await outbox.newWebhook(receiver.url)
   await outbox.happen(5)
   await outbox.start()
-  await afterAttempt(outbox, hook.id, 1)
+  await afterAttempt(outbox, webhook.id, 1)
   outbox.clock.nowS += 3
   await receiver.until(5)
   expect(receiver.received.map(({ event }) => event.sequence)).toEqual([1, 2, 3, 4, 5])
@@ -528,7 +528,7 @@ test('an event that a receiver never takes holds up none that come after it', as
 test('W12: two senders on one database send each event once', async () => {
   const outbox = await newOutbox()
   const list = [receivers.newReceiver(), receivers.newReceiver(), receivers.newReceiver()]
-  for (const { url } of list) await outbox.newHook(url)
+  for (const { url } of list) await outbox.newWebhook(url)
   await outbox.start()
   await outbox.start()
   for (let n = 0; n < 10; n++) await outbox.happen(10)
@@ -542,13 +542,13 @@ test('W12: two senders on one database send each event once', async () => {
 test('W12: what a sender took and never settled is sent again when its lease has ended, and nothing else to its endpoint before', async () => {
   const outbox = await newOutbox()
   const [taken, other] = [receivers.newReceiver(), receivers.newReceiver()]
-  const hook = await outbox.newHook(taken.url)
-  await outbox.newHook(other.url)
+  const webhook = await outbox.newWebhook(taken.url)
+  await outbox.newWebhook(other.url)
   const { nowS } = outbox.clock
   await outbox.write(async (tx) => {
     await addVideoEvents(tx, 'video:ready', [outbox.videoId])
-    await insertClaim(tx, { kind: 'webhook', subject: hook.id, id: 'gone', server: 'gone', endsAtS: nowS + 60 }, nowS)
-    await claimDelivery(tx, hook.id, nowS, 'new')
+    await insertClaim(tx, { kind: 'webhook', subject: webhook.id, id: 'gone', server: 'gone', endsAtS: nowS + 60 }, nowS)
+    await claimDelivery(tx, webhook.id, nowS, 'new')
   })
   await outbox.start()
   await outbox.happen()
@@ -562,10 +562,10 @@ test('W12: what a sender took and never settled is sent again when its lease has
 test('F-79: two servers together send to eight endpoints of an account, and to each of them one event', async () => {
   const outbox = await newOutbox()
   const hanging = Array.from({ length: 12 }, () => receivers.newReceiver(HANGS))
-  for (const { url } of hanging) await outbox.newHook(url)
+  for (const { url } of hanging) await outbox.newWebhook(url)
   const { accountId, videoId } = await outbox.newAccount()
   const other = receivers.newReceiver()
-  await outbox.newHook(other.url, accountId)
+  await outbox.newWebhook(other.url, accountId)
   await outbox.happen(2)
   await outbox.start()
   await outbox.start()
@@ -579,13 +579,13 @@ test('F-79: two servers together send to eight endpoints of an account, and to e
 test('F-09: a stop in the middle of a delivery is immediate and costs no attempt, and the next start sends it', async () => {
   const outbox = await newOutbox()
   const receiver = receivers.newReceiver(HANGS)
-  const hook = await outbox.newHook(receiver.url)
+  const webhook = await outbox.newWebhook(receiver.url)
   const first = await outbox.start()
   await outbox.happen()
   await receiver.until(1)
   await first.stop()
-  expect(await outbox.deliveries(hook.id)).toMatchObject([{ state: 'waiting', attempts: 0, dueAtS: 0 }])
-  expect(await outbox.hookRow(hook.id)).toMatchObject({ consecutiveFailures: 0 })
+  expect(await outbox.deliveries(webhook.id)).toMatchObject([{ state: 'waiting', attempts: 0, dueAtS: 0 }])
+  expect(await outbox.webhookRow(webhook.id)).toMatchObject({ consecutiveFailures: 0 })
   receiver.answer(answering(204))
   await outbox.start()
   await receiver.until(2)
@@ -594,11 +594,11 @@ test('F-09: a stop in the middle of a delivery is immediate and costs no attempt
 test('a delivery is forgotten a month after its end, one that still waits is not', async () => {
   const outbox = await newOutbox()
   const { clock, deps } = outbox
-  const hooks = [
-    await outbox.newHook(receivers.newReceiver().url),
-    await outbox.newHook(receivers.newReceiver(answering(500)).url),
+  const webhooks = [
+    await outbox.newWebhook(receivers.newReceiver().url),
+    await outbox.newWebhook(receivers.newReceiver(answering(500)).url),
   ]
-  const [arrives = '', waits = ''] = hooks.map(({ id }) => id)
+  const [arrives = '', waits = ''] = webhooks.map(({ id }) => id)
   const sender = await outbox.start()
   await outbox.happen()
   await afterAttempt(outbox, arrives, 1)

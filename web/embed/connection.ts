@@ -2,11 +2,11 @@ import {
   type ApiEvent,
   type Greeting,
   isGreeting,
-  isPlace,
+  isPosition,
   type PageMessage,
-  type Place,
   type PlayerMessage,
   type PlayerMethod,
+  type Position,
   type SettableProperty,
   type VideoState,
 } from './messages.ts'
@@ -44,7 +44,7 @@ type Listener = {
 const OTP_WITHIN_MS = 3000
 const LEFT = 'reelgate-left'
 
-const leftBeforeReload = takeStoredPlace()
+const leftBeforeReload = takeStoredPosition()
 
 /** Connects a page to the player in its frame, whether that has loaded or not, and again when the frame loads another page. */
 export function connect(frame: HTMLIFrameElement, listener: Listener): Connection {
@@ -157,7 +157,7 @@ export function connect(frame: HTMLIFrameElement, listener: Listener): Connectio
 }
 
 /** As the viewer would by hand; the place survives it in the storage of this page's own site. */
-function reloadPage(left: Place | undefined) {
+function reloadPage(left: Position | undefined) {
   try {
     if (left) sessionStorage.setItem(LEFT, JSON.stringify(left))
   } catch {
@@ -166,11 +166,11 @@ function reloadPage(left: Place | undefined) {
   location.reload()
 }
 
-function takeStoredPlace(): Place | undefined {
+function takeStoredPosition(): Position | undefined {
   try {
-    const place: unknown = JSON.parse(sessionStorage.getItem(LEFT) ?? '{}')
+    const position: unknown = JSON.parse(sessionStorage.getItem(LEFT) ?? '{}')
     sessionStorage.removeItem(LEFT)
-    return isPlace(place) ? place : undefined
+    return isPosition(position) ? position : undefined
   } catch {
     return undefined
   }

@@ -12,11 +12,11 @@ import type { ApiEvents, ThemeOption, VideoEventName } from './reelgate.d.ts'
 export type Greeting =
   | { reelgate: 'hello' | 'otpNeeded' }
   | { reelgate: 'ready'; pageLoad: string }
-  | { reelgate: 'connect'; left?: Place }
+  | { reelgate: 'connect'; left?: Position }
   | { reelgate: 'fullscreen'; isFullscreen: boolean }
 
 /** Where a viewer left a video, in seconds: for the next session, where the frame may store nothing. */
-export type Place = { videoId: string; atS: number }
+export type Position = { videoId: string; atS: number }
 
 /** How the player looks, as far as the page decides; also options of the player's address. The player checks each value. */
 export const THEME_OPTIONS = [
@@ -81,7 +81,7 @@ export type PlayerMessage =
   | { event?: string; state: VideoState; loaded: readonly string[] }
   | { apiEvent: ApiEvent }
   /** Before `otpNeeded`. */
-  | { left: Place }
+  | { left: Position }
   /** The viewer asks for it by a click: a page that gives none is reloaded. */
   | { asksForOtp: true }
   | { answer: number; value?: unknown; videoState?: VideoState; error?: { name: string; message: string } }
@@ -91,7 +91,7 @@ type ReportedName = Exclude<keyof ApiEvents, 'fullscreenChange'>
 
 export type ApiEvent = { [Name in ReportedName]: { name: Name; value: ApiEvents[Name] } }[ReportedName]
 
-export function isPlace(value: unknown): value is Place {
+export function isPosition(value: unknown): value is Position {
   return typeof value === 'object' && value !== null && 'atS' in value && Number.isFinite(value.atS) && 'videoId' in value
 }
 

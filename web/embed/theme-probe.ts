@@ -34,11 +34,11 @@ export function createThemeProbe(element: HTMLElement, root: ShadowRoot): ThemeP
   const sheet = new CSSStyleSheet()
   sheet.replaceSync(STYLE)
   root.adoptedStyleSheets = [sheet]
-  const place = document.createElement('div')
+  const container = document.createElement('div')
   const probe = document.createElement('span')
-  place.className = 'theme'
-  place.append(probe)
-  root.replaceChildren(place)
+  container.className = 'theme'
+  container.append(probe)
+  root.replaceChildren(container)
   const resizing = new ResizeObserver(report) // nothing changes where nothing shows
   const listeners: ((theme: PageTheme) => void)[] = []
   let last = read()

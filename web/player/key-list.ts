@@ -24,7 +24,7 @@ const DIALOG = `<div>
 </div>`
 
 /** Builds the dialog with the list of keys into `place`. */
-export function createKeyList(place: HTMLElement): HTMLDialogElement {
+export function createKeyList(container: HTMLElement): HTMLDialogElement {
   const dialog = document.createElement('dialog')
   dialog.className = 'key-list'
   dialog.ariaLabel = 'Keyboard shortcuts'
@@ -43,6 +43,6 @@ export function createKeyList(place: HTMLElement): HTMLDialogElement {
     if (clientX < left || clientX > right || clientY < top || clientY > bottom)
       dialog.addEventListener('click', () => dialog.close(), { once: true })
   })
-  place.append(dialog)
+  container.append(dialog)
   return dialog
 }

@@ -33,9 +33,9 @@ start()
 
 function start() {
   const options = parseOptions(location.search)
-  const place = document.querySelector<HTMLElement>('#player')
-  if (!place) throw new Error('The page has no place for the player')
-  const elements = createElements(place, options)
+  const container = document.querySelector<HTMLElement>('#player')
+  if (!container) throw new Error('The page has no place for the player')
+  const elements = createElements(container, options)
   raiseCaptions(elements.controller, elements.video)
   const screen = createScreen(elements)
   screen.show({ state: 'loading' })
@@ -50,7 +50,7 @@ function start() {
   } else {
     const page = parsePageValues(document.querySelector('#reelgate-page')?.textContent ?? '')
     const fullscreen = createFullscreen(elements, isFramingOrigin)
-    runPlayer(page, options, { elements, screen, floating, fullscreen, help: createHelp(place), setTheme })
+    runPlayer(page, options, { elements, screen, floating, fullscreen, help: createHelp(container), setTheme })
   }
 }
 

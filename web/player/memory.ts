@@ -24,8 +24,8 @@ export function rememberSettings(changes: Settings): void {
 
 /** Where the viewer left the video, in seconds; undefined at its beginning or end. */
 export function readPosition(videoId: string): number | undefined {
-  const place = read(POSITIONS)[videoId]
-  return typeof place === 'number' && place > 0 ? place : undefined
+  const position = read(POSITIONS)[videoId]
+  return typeof position === 'number' && position > 0 ? position : undefined
 }
 
 export function rememberPosition(videoId: string, atS: number, durationS: number): void {

@@ -2,10 +2,10 @@ import {
   type ApiEvent,
   type Greeting,
   isGreeting,
-  isPlace,
+  isPosition,
   type PageMessage,
-  type Place,
   type PlayerMessage,
+  type Position,
   SETTABLE_PROPERTIES,
   type SettableProperty,
   type TimeRange,
@@ -66,7 +66,7 @@ export function servePage({ video, screen, setTheme, playback }: Controlled): Pa
   let waiting: (() => void)[] = []
   const reported = new Map<ApiEvent['name'], ApiEvent>()
   let metaData: MetaData | undefined
-  let left: Place | undefined
+  let left: Position | undefined
   let openedVideoId: string | undefined
   const methods = createPageMethods({
     ...{ video, playback, setTheme, opened, openedStream, refused: session.refused, untilReady },
@@ -105,10 +105,10 @@ export function servePage({ video, screen, setTheme, playback }: Controlled): Pa
     if (data.reelgate === 'hello') sendReady()
     if (data.reelgate === 'connect' && port) {
       port.onmessage = (message: MessageEvent<PageMessage>) => runMessage(port, message.data)
-      takePlace(data.left)
+      takePosition(data.left)
       reportStatus(screen.shown)
       ports.push(port)
-      if (toStatus(screen.shown) === 'otpNeeded') sendPlace(port)
+      if (toStatus(screen.shown) === 'otpNeeded') sendPosition(port)
       send(port, { state: readState(), loaded })
       for (const apiEvent of reported.values()) send(port, { apiEvent })
     }
@@ -126,13 +126,13 @@ export function servePage({ video, screen, setTheme, playback }: Controlled): Pa
   }
 
   /** A page that connects late sets where the video starts. */
-  function takePlace(place: unknown) {
-    if (left || !isPlace(place)) return
-    left = place
+  function takePosition(position: unknown) {
+    if (left || !isPosition(position)) return
+    left = position
     if (openedVideoId === left.videoId && video.readyState === 0) video.currentTime = left.atS
   }
 
-  function sendPlace(port: MessagePort) {
+  function sendPosition(port: MessagePort) {
     if (left) send(port, { left })
   }
 
@@ -159,7 +159,7 @@ export function servePage({ video, screen, setTheme, playback }: Controlled): Pa
 
   function reportStatus(shown: ScreenState) {
     if (shown.state === 'refused' && shown.left) left = shown.left
-    if (toStatus(shown) === 'otpNeeded') for (const port of ports) sendPlace(port)
+    if (toStatus(shown) === 'otpNeeded') for (const port of ports) sendPosition(port)
     reportApi({ name: 'statusChange', value: toStatus(shown) })
     wake()
   }

@@ -1,14 +1,14 @@
 type PlayedVideo = EventTarget & { readonly currentTime: number; readonly seeking: boolean; readonly paused: boolean }
 
 /** The places of a beat. `leftAtS`: where it played before a seek, the first one since the last beat. */
-type Places = { positionS: number; leftAtS?: number }
+type Positions = { positionS: number; leftAtS?: number }
 
 /** Follows where a video plays: what was played before a seek and right after it, the server knows from beats alone. */
 type PlayChanges = {
   /** Whether the video plays at another place or speed than the last beat reported. */
   readonly hasChanged: boolean
   /** What a beat reports. @param isPlaying whether it reports the new place as one that plays */
-  take(isPlaying: boolean): Places
+  take(isPlaying: boolean): Positions
 }
 
 /** A beat that comes this much later still reports where playback began. */
@@ -43,7 +43,7 @@ export function followPlayChanges(video: PlayedVideo, signal: AbortSignal): Play
     take(isPlaying) {
       const { currentTime } = video
       const sinceStartS = currentTime - (startedAtS ?? Number.NEGATIVE_INFINITY)
-      const places = {
+      const positions = {
         positionS: startedAtS !== undefined && sinceStartS >= 0 && sinceStartS < STARTED_WITHIN_S ? startedAtS : currentTime,
         ...(leftAtS !== undefined && { leftAtS }),
       }
@@ -52,7 +52,7 @@ export function followPlayChanges(video: PlayedVideo, signal: AbortSignal): Play
         hasChanged = false
         startedAtS = undefined
       }
-      return places
+      return positions
     },
   }
 }

@@ -152,7 +152,7 @@ export function startPlayback(deps: PlaybackDeps, signer: Signer, answer: Sessio
     if (hasStarted) return reports.beat()
     if (answer.marks.length > 0) {
       watermarks ??= showWatermarks(elements.controller, video, answer.marks, {
-        onBlocked: () => refused({ code: 'mark-blocked' }),
+        onBlocked: () => refused({ code: 'watermark-blocked' }),
         play: playDrawn,
       })
       if (!watermarks.mayPlay()) return

@@ -17,7 +17,7 @@ export type EndReasonCode = (typeof END_REASONS)[number]
 export const REFUSAL_CODES = [
   ...(['not-allowed', 'otp-used', 'otp-expired', 'otp-unknown', 'site-not-allowed', 'place-not-allowed'] as const),
   ...(['video-gone', 'video-failed', 'session-ended', 'page-replaced', 'stream-limit', 'internal'] as const),
-  ...(['network', 'insecure-page', 'sandboxed-frame', 'unsupported-browser', 'mark-blocked'] as const),
+  ...(['network', 'insecure-page', 'sandboxed-frame', 'unsupported-browser', 'watermark-blocked'] as const),
 ] as const
 export type RefusalCode = (typeof REFUSAL_CODES)[number]
 
@@ -45,7 +45,7 @@ const ACTIONS: Partial<Record<RefusalCode, Action>> = {
   'stream-limit': 'try-again',
   internal: 'reload',
   network: 'try-again',
-  'mark-blocked': 'reload',
+  'watermark-blocked': 'reload',
 }
 
 type SentenceKey =
@@ -74,7 +74,7 @@ const SENTENCES = {
     'This site shows the video in a sandboxed frame, where it cannot play. The site’s owner can add allow-same-origin to the sandbox of the frame.',
   'refusal.unsupported-browser':
     'This browser cannot play this video: it lacks {lacks}. Use a current Chrome, Edge, Firefox or Safari.',
-  'refusal.mark-blocked': 'Playback stopped because something on this page hides your watermark.',
+  'refusal.watermark-blocked': 'Playback stopped because something on this page hides your watermark.',
   'refusal.ended.viewer-left': 'This video was closed a while ago.',
   'refusal.ended.idle': 'This video was paused for a long time.',
   'refusal.ended.time': 'The time for watching this video is over.',

@@ -11,16 +11,16 @@ export function offerBeginning(
   signal: AbortSignal,
 ): void {
   const offer = document.createElement('div')
-  const place = document.createElement('span')
+  const label = document.createElement('span')
   const button = document.createElement('button')
   const life = new AbortController()
   offer.className = 'resume'
   offer.slot = 'centered-chrome'
   offer.setAttribute('noautohide', '')
-  place.textContent = `Resumes at ${formatTime(resumeAtS)}`
+  label.textContent = `Resumes at ${formatTime(resumeAtS)}`
   button.type = 'button'
   button.textContent = 'Start over'
-  offer.append(place, button)
+  offer.append(label, button)
   bigPlay.after(offer)
 
   const on = (type: string, listener: () => void) => video.addEventListener(type, listener, { signal: life.signal })

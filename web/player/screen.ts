@@ -1,4 +1,4 @@
-import type { Place } from '../embed/messages.ts'
+import type { Position } from '../embed/messages.ts'
 import type { PlayerElements } from './elements.ts'
 import { type Refusal, refusalAction, refusalSentence, retrySentence, type Waiting, waitingSentence } from './refusals.ts'
 import { keepOnTop, showOnTop } from './top-layer.ts'
@@ -9,7 +9,7 @@ export type ScreenState =
   | { state: 'ready' }
   | { state: 'playing'; ended?: boolean; note?: Waiting }
   | { state: 'waiting'; waiting: Waiting }
-  | { state: 'refused'; refusal: Refusal; left?: Place; onAction: () => void }
+  | { state: 'refused'; refusal: Refusal; left?: Position; onAction: () => void }
 
 export type Screen = {
   readonly shown: ScreenState

@@ -7,12 +7,12 @@ import { showOnTop } from './top-layer.ts'
 export type Settings = { show(offer: Offer): void; close(): void; readonly isOpen: boolean }
 
 /** The settings, whose menu is loaded when the viewer opens it, and at the latest when the video plays: then it also opens offline. */
-export function createSettings({ settings: place, settingsButton: button, video }: PlayerElements): Settings {
+export function createSettings({ settings: container, settingsButton: button, video }: PlayerElements): Settings {
   let offer: Offer = { settings: [], actions: [] }
   let menu: SettingsMenu | undefined
   const loadMenu = loadWhenUsed(async () => {
     const { createSettingsMenu } = await import('./settings-menu.ts')
-    menu = createSettingsMenu(place, button, () => offer)
+    menu = createSettingsMenu(container, button, () => offer)
     return menu
   })
   video.addEventListener('playing', () => loadMenu().catch(() => {}), { once: true })
@@ -20,10 +20,10 @@ export function createSettings({ settings: place, settingsButton: button, video 
 
   /** No connection, or the server has another version of the player since. */
   function apologize() {
-    place.textContent = 'The settings could not be loaded. Check your connection, or reload the page.'
-    showOnTop(place, true)
+    container.textContent = 'The settings could not be loaded. Check your connection, or reload the page.'
+    showOnTop(container, true)
     for (const type of ['pointerdown', 'keydown']) {
-      document.addEventListener(type, () => menu ?? showOnTop(place, false), { capture: true, once: true })
+      document.addEventListener(type, () => menu ?? showOnTop(container, false), { capture: true, once: true })
     }
   }
 
@@ -35,7 +35,7 @@ export function createSettings({ settings: place, settingsButton: button, video 
     },
     close: () => menu?.close(),
     get isOpen() {
-      return !place.hidden
+      return !container.hidden
     },
   }
 }

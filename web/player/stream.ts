@@ -188,9 +188,9 @@ function watchDecoder(hls: Hls, video: HTMLVideoElement, report: DecoderReport):
   on('play', () => (plays = true))
   on('pause', () => (plays &&= video.error !== null)) // a decoder that fails pauses the video, too
   // Not the 0 of a new media source, which has nothing there and is about to seek.
-  const notePlace = () => (video.seeking || video.readyState > 1) && report.playedTo(video.currentTime)
-  on('seeking', notePlace)
-  on('timeupdate', notePlace)
+  const notePosition = () => (video.seeking || video.readyState > 1) && report.playedTo(video.currentTime)
+  on('seeking', notePosition)
+  on('timeupdate', notePosition)
   // hls.js notices it only when it appends again: with a full buffer, or at the end, never.
   on('error', () => video.error && report.failed())
   hls.once(Hls.Events.MEDIA_ATTACHED, () => hls.on(Hls.Events.MEDIA_ATTACHED, playOn))

@@ -108,12 +108,12 @@ async function readAllVideos(
 ): Promise<VideoListBody> {
   const filter = readFilter(query)
   const rows: VideoListBody['rows'] = []
-  let place: { page: number } | { below: number } = { page: 1 }
+  let position: { page: number } | { below: number } = { page: 1 }
   for (;;) {
-    const { videos, lastPosition } = await findVideos(deps, accountId, filter, { limit: pageMax, countUpTo: 1, ...place })
+    const { videos, lastPosition } = await findVideos(deps, accountId, filter, { limit: pageMax, countUpTo: 1, ...position })
     rows.push(...videos.map((video) => videoBody(deps.publicUrl(), video)))
     if (lastPosition === undefined || rows.length >= MAX_CSV_ROWS) return { count: rows.length, rows }
-    place = { below: lastPosition }
+    position = { below: lastPosition }
   }
 }
 

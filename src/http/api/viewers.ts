@@ -69,9 +69,7 @@ const EraseReply = Type.Object({
   sessions: Type.Integer({ description: 'how many were stopped' }),
 })
 
-type ViewerRoutesDeps = PagedListDeps &
-  ViewersDeps &
-  Omit<EraseDeps, 'db'> & { slowQueryDb: ViewersDeps['db']; stops: StopDeps }
+type ViewerRoutesDeps = PagedListDeps & ViewersDeps & Omit<EraseDeps, 'db'> & { slowQueryDb: ViewersDeps['db']; stops: StopDeps }
 
 /** Who has watched what: docs/videos.md, "What viewers watched". */
 export function viewerRoutes(app: App, deps: ViewerRoutesDeps): void {

@@ -34,7 +34,7 @@ const PAGE_LIMITS = { default: 20, max: 100 }
 
 const Status = { ...Flag, description: '1: on; 0: off' }
 
-const HookBody = Type.Object({
+const WebhookBody = Type.Object({
   uuid: Type.String(),
   type: Type.Literal('http'),
   value: Type.String({ description: 'URL that receives the events' }),
@@ -47,18 +47,20 @@ const HookBody = Type.Object({
   createdAt: Type.String({ description: 'ISO 8601' }),
 })
 const Secret = Type.String({ description: 'whsec_ and base64; shown only once' })
-const HookParams = Type.Object({ uuid: Type.String({ description: 'of the webhook', examples: [EXAMPLE.webhookId] }) })
+const WebhookParams = Type.Object({ uuid: Type.String({ description: 'of the webhook', examples: [EXAMPLE.webhookId] }) })
 
 const CreateBody = Type.Object({
   type: Type.Optional(Type.Literal('http', { examples: ['http'] })),
-  value: Type.Optional(Type.String({ description: 'an http or https URL on the public internet', examples: [EXAMPLE.hookUrl] })),
+  value: Type.Optional(
+    Type.String({ description: 'an http or https URL on the public internet', examples: [EXAMPLE.webhookUrl] }),
+  ),
   url: Type.Optional(Type.String({ description: 'the same as `value`; one of the two' })),
   event: Type.Optional(Type.String({ description: `absent, empty or ${ALL_EVENTS}: all but alert`, examples: ['video:ready'] })),
   status: Type.Optional(Status),
 })
-const CreateReply = Type.Interface([HookBody], { secret: Secret })
+const CreateReply = Type.Interface([WebhookBody], { secret: Secret })
 export type CreatedWebhookBody = Static<typeof CreateReply>
-const ListReply = Type.Object({ rows: Type.Array(HookBody) })
+const ListReply = Type.Object({ rows: Type.Array(WebhookBody) })
 export type WebhookListBody = Static<typeof ListReply>
 const DeletedReply = Type.Object({ message: Type.Literal('Deleted') })
 
@@ -90,18 +92,18 @@ export type WebhookTestBody = Static<typeof TestReply>
 
 type WebhookRoutesDeps = DeliveryLogDeps & IdempotencyDeps & TestDeps
 
-/** Hooks: owners' webhook endpoints (wire-contract.md, sections 3 and 7; docs/webhooks.md). */
+/** Owners’ webhook endpoints (wire-contract.md, sections 3 and 7; docs/webhooks.md). */
 export function webhookRoutes(app: App, deps: WebhookRoutesDeps): void {
-  hookRoutes(app, deps)
+  endpointRoutes(app, deps)
   deliveryRoutes(app, deps)
 }
 
-function hookRoutes(app: App, deps: WebhookRoutesDeps): void {
+function endpointRoutes(app: App, deps: WebhookRoutesDeps): void {
   app.get(
     '/hooks',
     { config: { permission: 'viewer' }, schema: { summary: 'List webhooks', response: { 200: ListReply } } },
     async (request) => ({
-      rows: (await listWebhooks(deps, authenticateRequest(request).accountId)).map(hookBody),
+      rows: (await listWebhooks(deps, authenticateRequest(request).accountId)).map(webhookBody),
     }),
   )
 
@@ -127,7 +129,9 @@ function hookRoutes(app: App, deps: WebhookRoutesDeps): void {
         deps,
         { request, reply, accountId },
         (alsoInTransaction) => createWebhook(deps, webhook, alsoInTransaction),
-        jsonRepresentation(({ secret, ...hook }: NewWebhook): Static<typeof CreateReply> => ({ ...hookBody(hook), secret })),
+        jsonRepresentation(
+          ({ secret, ...webhook }: NewWebhook): Static<typeof CreateReply> => ({ ...webhookBody(webhook), secret }),
+        ),
       )
     },
   )
@@ -136,7 +140,7 @@ function hookRoutes(app: App, deps: WebhookRoutesDeps): void {
     '/hooks',
     {
       config: { permission: 'editor' },
-      schema: { summary: 'Delete a webhook', body: HookParams, response: { 200: DeletedReply } },
+      schema: { summary: 'Delete a webhook', body: WebhookParams, response: { 200: DeletedReply } },
     },
     async (request) => {
       await deleteWebhook(deps, webhookTarget(request, request.body.uuid))
@@ -150,14 +154,14 @@ function hookRoutes(app: App, deps: WebhookRoutesDeps): void {
       config: { permission: 'editor' },
       schema: {
         summary: 'Enable or disable a webhook',
-        params: HookParams,
+        params: WebhookParams,
         body: Type.Object({ status: Status }),
-        response: { 200: HookBody },
+        response: { 200: WebhookBody },
       },
     },
     async (request) => {
       const target = webhookTarget(request, request.params.uuid)
-      return hookBody(await setWebhookEnabled(deps, target, isOn(request.body.status)))
+      return webhookBody(await setWebhookEnabled(deps, target, isOn(request.body.status)))
     },
   )
 
@@ -168,7 +172,7 @@ function hookRoutes(app: App, deps: WebhookRoutesDeps): void {
       schema: {
         summary: 'Rotate the secret of a webhook',
         description: 'For a day, deliveries are signed with the old secret, too.',
-        params: HookParams,
+        params: WebhookParams,
         response: { 200: Type.Object({ secret: Secret }) },
       },
     },
@@ -185,7 +189,7 @@ function hookRoutes(app: App, deps: WebhookRoutesDeps): void {
         summary: 'Send a test event to a webhook',
         description:
           'One event `test`, signed like all others, now; also to a webhook that is off. It is not listed as a delivery.',
-        params: HookParams,
+        params: WebhookParams,
         response: { 200: TestReply },
       },
     },
@@ -202,7 +206,7 @@ function deliveryRoutes(app: App, deps: WebhookRoutesDeps): void {
       schema: {
         summary: 'List the deliveries of a webhook',
         description: 'Newest first.',
-        params: HookParams,
+        params: WebhookParams,
         querystring: DeliveriesQuery,
         response: { 200: DeliveriesReply },
       },
@@ -222,7 +226,7 @@ function deliveryRoutes(app: App, deps: WebhookRoutesDeps): void {
       config: { permission: 'editor' },
       schema: {
         summary: 'Send a delivery again',
-        params: Type.Interface([HookParams], { id: Type.String({ description: 'of the delivery', examples: ['1'] }) }),
+        params: Type.Interface([WebhookParams], { id: Type.String({ description: 'of the delivery', examples: ['1'] }) }),
         response: { 200: ReplayReply },
       },
     },
@@ -237,7 +241,7 @@ function deliveryRoutes(app: App, deps: WebhookRoutesDeps): void {
     '/hooks/:uuid/deliveries/replay',
     {
       config: { permission: 'editor' },
-      schema: { summary: 'Send all failed deliveries again', params: HookParams, response: { 200: ReplayReply } },
+      schema: { summary: 'Send all failed deliveries again', params: WebhookParams, response: { 200: ReplayReply } },
     },
     async (request) => {
       const count = await replayDeliveries(deps, webhookTarget(request, request.params.uuid))
@@ -253,7 +257,7 @@ function webhookTarget(request: FastifyRequest, webhookId: string): WebhookTarge
 
 /** The address of a new webhook. @throws Failure `invalid`, also for a field that is misspelled: it would be ignored */
 function readUrl(body: Static<typeof CreateBody>): string {
-  if ('events' in body) throw new Failure('invalid', `There is no "events": a hook has one event, or all. ${EVENT_ADVICE}`)
+  if ('events' in body) throw new Failure('invalid', `There is no "events": a webhook has one event, or all. ${EVENT_ADVICE}`)
   refuseMisspelledNames(Object.keys(body), Object.keys(CreateBody.properties))
   const { value, url = value } = body
   if (url === undefined) throw new Failure('invalid', 'Send "value" or "url": the http or https address that gets the events.')
@@ -275,16 +279,16 @@ function readSequence(text: string): number {
   return Number(text)
 }
 
-function hookBody(hook: Webhook): Static<typeof HookBody> {
+function webhookBody(webhook: Webhook): Static<typeof WebhookBody> {
   return {
-    uuid: hook.id,
+    uuid: webhook.id,
     type: 'http',
-    value: hook.url,
-    event: hook.event ?? ALL_EVENTS,
-    status: hook.disabledReason === null ? 1 : 0,
-    ...(hook.disabledReason === null ? {} : { statusReason: hook.disabledReason }),
-    failingSince: hook.failingSinceS === null ? null : isoTime(hook.failingSinceS),
-    createdAt: isoTime(hook.createdAtS),
+    value: webhook.url,
+    event: webhook.event ?? ALL_EVENTS,
+    status: webhook.disabledReason === null ? 1 : 0,
+    ...(webhook.disabledReason === null ? {} : { statusReason: webhook.disabledReason }),
+    failingSince: webhook.failingSinceS === null ? null : isoTime(webhook.failingSinceS),
+    createdAt: isoTime(webhook.createdAtS),
   }
 }
 

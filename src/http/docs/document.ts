@@ -229,11 +229,11 @@ function aboutPermission(
   return `The ${who} needs the permission \`${permission}\`. Counts as one of the \`${budget}\`: ${numbers}.`
 }
 
-function describeParameters(place: Parameter['in'], schema: unknown): Parameter[] {
+function describeParameters(location: Parameter['in'], schema: unknown): Parameter[] {
   if (schema === undefined) return []
   return listProperties(toJsonSchema(schema)).map(({ name, schema: property, isRequired }) => ({
     name,
-    in: place,
+    in: location,
     required: isRequired,
     ...(property.description && { description: property.description }),
     schema: property,

@@ -8,9 +8,9 @@ const TextWatermarkBody = Type.Object({
   alpha: Type.Number({ description: '0 to 1' }),
   color: Type.String({ description: '#rrggbb' }),
   sizePx: Type.Number(),
-  intervalMs: Type.Number({ description: 'how long an rtext stays at one place' }),
-  skipMs: Type.Number({ description: 'for how long it is absent between two places' }),
-  x: Type.Optional(Type.String({ description: 'place of a text: pixels, or with % a part of the picture' })),
+  intervalMs: Type.Number({ description: 'how long an rtext stays at one position' }),
+  skipMs: Type.Number({ description: 'for how long it is absent between two positions' }),
+  x: Type.Optional(Type.String({ description: 'position of a text: pixels, or with % a part of the picture' })),
   y: Type.Optional(Type.String()),
 })
 const ImageWatermarkBody = Type.Object({

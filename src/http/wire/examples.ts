@@ -14,5 +14,5 @@ export const EXAMPLE = {
   password: 'a lamp in the projection room',
   linkToken: 'TOKEN',
   passkeyId: 'PASSKEY',
-  hookUrl: 'https://example.org/hooks',
+  webhookUrl: 'https://example.org/hooks',
 } as const

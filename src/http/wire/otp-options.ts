@@ -49,7 +49,7 @@ const OtpOptions = Type.Object({
   ),
 })
 
-const Places = Type.Array(Type.Union([Type.String(), Type.Array(Type.String())]))
+const Locations = Type.Array(Type.Union([Type.String(), Type.Array(Type.String())]))
 const PlaceRule = Type.Object({
   action: Type.Union([Type.Boolean(), Type.String()]),
   ipSet: Type.Optional(Type.Array(Type.String())),
@@ -79,7 +79,10 @@ export const OtpBody = Type.Object({
   ),
   ipGeo: Type.Optional(
     Type.Union(
-      [Type.Object({ allow: Type.Optional(Places), block: Type.Optional(Places), except: Type.Optional(Places) }), AS_TEXT],
+      [
+        Type.Object({ allow: Type.Optional(Locations), block: Type.Optional(Locations), except: Type.Optional(Locations) }),
+        AS_TEXT,
+      ],
       {
         description:
           'where it may be watched, such as {"allow":["DE","192.0.2.0/24"]}: countries (ISO 3166-1 alpha-2), addresses and ranges; each list makes exceptions to the previous one',

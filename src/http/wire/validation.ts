@@ -12,7 +12,7 @@ type Fault = {
 }
 type Schema = Record<string, unknown>
 
-const PLACES: Record<string, string> = { querystring: 'query parameter', params: 'part of the path', headers: 'header' }
+const PARTS: Record<string, string> = { querystring: 'query parameter', params: 'part of the path', headers: 'header' }
 /** Descriptions of patterns; for the others the sentence refers to the API reference. */
 const FORMS: Record<string, string> = {
   '^[0-9a-f]{32}$': 'an id of 32 lower-case hexadecimal digits',
@@ -26,18 +26,18 @@ export function validationMessage(error: Pick<FastifyError, 'validation' | 'vali
   // The faults of each alternative come first, that of the choice itself last.
   const fault = faults.at(-1)
   if (!fault) return 'The request does not match the schema of this operation. The API reference shows it.'
-  const place = PLACES[error.validationContext ?? ''] ?? 'field'
-  if (fault.keyword === 'required') return missing(place, fault)
+  const part = PARTS[error.validationContext ?? ''] ?? 'field'
+  if (fault.keyword === 'required') return missing(part, fault)
   const name = toFieldName(fault.instancePath)
-  const subject = name === '' ? 'The body' : `The ${place} "${name}"`
+  const subject = name === '' ? 'The body' : `The ${part} "${name}"`
   return `${subject} expects ${expected(fault.parentSchema)}, but got ${shown(fault.data)}.`
 }
 
-function missing(place: string, { instancePath, params, parentSchema }: Fault): string {
+function missing(part: string, { instancePath, params, parentSchema }: Fault): string {
   const name = String(params.missingProperty)
   const { properties } = isSchema(parentSchema) ? parentSchema : {}
   const schema = isSchema(properties) ? properties[name] : undefined
-  return `The ${place} "${toFieldName(`${instancePath}/${name}`)}" is missing. Send it as ${expected(schema)}.`
+  return `The ${part} "${toFieldName(`${instancePath}/${name}`)}" is missing. Send it as ${expected(schema)}.`
 }
 
 /** `/videos/0` is `videos[0]`. */

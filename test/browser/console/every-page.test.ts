@@ -5,7 +5,7 @@ import { sampleOf } from '../../sample.ts'
 import { makeVideo } from '../../videos.ts'
 import type { Viewer } from '../../viewer.ts'
 import { haveWatched } from '../../viewers/watched.ts'
-import { hooksOf, type Receivers, startReceivers } from '../../webhooks/receiver.ts'
+import { type Receivers, startReceivers, webhooksOf } from '../../webhooks/receiver.ts'
 import { startChromium } from '../chromium.ts'
 import { addCaptions, complaintsOf, consoleUrl, DESKTOP, findFaults, keepPicture, openConsole, PHONE } from './console.ts'
 
@@ -24,7 +24,7 @@ beforeAll(async () => {
     env: { REELGATE_OUTBOUND_ALLOW: receivers.host },
   })
   const receiver = receivers.newReceiver()
-  webhookId = (await hooksOf(reelgate.owner).create(receiver.url, '*')).uuid
+  webhookId = (await webhooksOf(reelgate.owner).create(receiver.url, '*')).uuid
   viewer = reelgate.newViewer()
   const otp = await reelgate.owner.issueOtp(reelgate.videoId, { userId: 'reader-4711' })
   await viewer.redeem(otp)

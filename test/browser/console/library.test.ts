@@ -90,7 +90,7 @@ test('what a search finds beyond a thousand is counted after the rows are there,
     await route.continue()
   })
   await page.getByRole('searchbox').fill('ke')
-  const itemAt = (place: number, size: number) => list(page).locator(`[aria-posinset="${place}"][aria-setsize="${size}"]`)
+  const itemAt = (location: number, size: number) => list(page).locator(`[aria-posinset="${location}"][aria-setsize="${size}"]`)
   await itemAt(1, -1).waitFor()
   await itemAt(1, -1).getByRole('link').focus()
   await page.keyboard.press('End')

@@ -123,12 +123,12 @@ export async function useVdoPlayer() {
   await video.play()
   await playsPast(0.3)
   video.currentTime = 4
-  const soughtToS = video.currentTime
+  const seekedToS = video.currentTime
   await playsPast(4.3)
   const paused = new Promise((resolve) => video.addEventListener('pause', resolve))
   video.pause()
   await paused
   const isSame = VdoPlayer.getInstance(document.querySelector('iframe')) === player
   const [pausedAtS, isPaused] = [video.currentTime, video.paused]
-  return { title, durationS, wasPaused, soughtToS, pausedAtS, isPaused, isSame, events: [...events].sort() }
+  return { title, durationS, wasPaused, seekedToS, pausedAtS, isPaused, isSame, events: [...events].sort() }
 }

@@ -50,7 +50,7 @@ for (const source of [globalThis.MediaSource, globalThis.ManagedMediaSource]) {
 `
 
 /** Where the page is opened, and with what; it is asked for when the tests run. */
-export type OtherPagesPlace = {
+export type OtherPagesSetup = {
   tab: Tab
   reelgate: Reelgate & { videoId: string }
   /** @returns the address of the page with this body and these headers */
@@ -58,11 +58,11 @@ export type OtherPagesPlace = {
 }
 
 /** A player in pages that hide, show and remove its frame, and with extensions. */
-export function testOtherPages(name: string, place: () => OtherPagesPlace) {
+export function testOtherPages(name: string, location: () => OtherPagesSetup) {
   /** @param host `127.0.0.1`: of the player's own site, so that one process has both */
   async function openPage(host: string, options: string, tabStyle = '') {
-    const { tab, putPage } = place()
-    const { url, owner, videoId } = place().reelgate
+    const { tab, putPage } = location()
+    const { url, owner, videoId } = location().reelgate
     const otp = await owner.issueOtp(videoId, { forcedBitrate: 200, annotate: JSON.stringify([WATERMARK]) })
     const frame = `<iframe src="${playerAddress(url, otp, `&loop=true${options}`)}" width="560" height="315" style="border: 0"
       allow="encrypted-media; autoplay; fullscreen"></iframe>`
@@ -144,8 +144,8 @@ export function testOtherPages(name: string, place: () => OtherPagesPlace) {
   })
 
   test('P-04: a browser without H.264, AAC or Media Source Extensions names what is missing, to the page too, and spends no OTP', async () => {
-    const { tab, putPage } = place()
-    const { url, owner, videoId } = place().reelgate
+    const { tab, putPage } = location()
+    const { url, owner, videoId } = location().reelgate
     const altered = startAlteredPlayer(url)
     onTestFinished(altered.close)
     const otp = await owner.issueOtp(videoId, { forcedBitrate: 200 })
@@ -172,8 +172,8 @@ export function testOtherPages(name: string, place: () => OtherPagesPlace) {
   test.each(sampleOf(`embedder policies in ${name}`, ['require-corp', 'credentialless'], 1))(
     'P-06: a page with the embedder policy %s plays, in a frame and in the element',
     async (policy) => {
-      const { tab, putPage } = place()
-      const { url, owner, videoId } = place().reelgate
+      const { tab, putPage } = location()
+      const { url, owner, videoId } = location().reelgate
       const newOtp = () => owner.issueOtp(videoId, { forcedBitrate: 200 })
       const frame = `<iframe src="${playerAddress(url, await newOtp())}" allow="autoplay"></iframe>`
       const element = `<reelgate-player otp="${await newOtp()}"></reelgate-player>`
@@ -189,8 +189,8 @@ export function testOtherPages(name: string, place: () => OtherPagesPlace) {
   test.each(sampleOf(`what pages remove in ${name}`, REMOVED, 1))(
     'P-19: a player whose $removed a page removes while it plays leaves its session',
     async ({ element, removed }) => {
-      const { tab, putPage } = place()
-      const { url, owner, videoId } = place().reelgate
+      const { tab, putPage } = location()
+      const { url, owner, videoId } = location().reelgate
       const userId = `${removed.replaceAll(/\W/g, '-')}-${name}`
       const otp = await owner.issueOtp(videoId, { forcedBitrate: 200, userId })
       const player = element
@@ -199,7 +199,7 @@ export function testOtherPages(name: string, place: () => OtherPagesPlace) {
       await tab.goto(putPage(`<script src="${url}/v2/player.js"></script><div id="tab">${player}</div>`, 'localhost'))
       const readSession = () => {
         const sql = 'select left_at_s, viewed_at_s from playback_session where user_id = ?'
-        return readRows<{ left_at_s: number | null; viewed_at_s: number | null }>(place().reelgate, sql, userId)
+        return readRows<{ left_at_s: number | null; viewed_at_s: number | null }>(location().reelgate, sql, userId)
       }
       await expect.poll(readSession).toEqual([{ left_at_s: null, viewed_at_s: expect.any(Number) }])
       await tab.run('page', removeAll, removed)

@@ -66,8 +66,8 @@ export async function useWholeApi({ otp, videoEvents }: { otp: string; videoEven
       return (error as Error).name
     }
   }
-  const heard = new Set<string>()
-  for (const name of videoEvents) video.addEventListener(name, ({ type }) => heard.add(type))
+  const received = new Set<string>()
+  for (const name of videoEvents) video.addEventListener(name, ({ type }) => received.add(type))
   const reported: Record<string, unknown[]> = {}
   for (const name of [
     'videoAdaptivenessChange',
@@ -128,7 +128,7 @@ export async function useWholeApi({ otp, videoEvents }: { otp: string; videoEven
   // A listener also gets the current status.
   await new Promise<void>((resolve) => api.addEventListener('statusChange', (status) => status === 'ended' && resolve()))
   const removed: string[] = []
-  const listener = () => removed.push('heard')
+  const listener = () => removed.push('received')
   video.addEventListener('volumechange', listener)
   video.removeEventListener('volumechange', listener)
   const cancel = api.addEventListener('statusChange', listener)
@@ -144,6 +144,6 @@ export async function useWholeApi({ otp, videoEvents }: { otp: string; videoEven
   await api.loadVideo({ otp }).catch(() => {}) // the browser that redeemed it opens its session again
   return {
     ...{ metaData, beforePlay, totalsBefore, unusable, setHere, playing, properties, media, ranges, totals, captions, qualities },
-    ...{ configured, removed, emptied, loaded, titleAgain, playedAgain, refusedAgain, reported, events: [...heard].sort() },
+    ...{ configured, removed, emptied, loaded, titleAgain, playedAgain, refusedAgain, reported, events: [...received].sort() },
   }
 }

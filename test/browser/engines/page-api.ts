@@ -7,7 +7,7 @@ import { type ApiUse, useWholeApi } from './page-api-page.ts'
 const REFUSED = 'NotAllowedError: This link is not valid. Reload the page you came from to get a new one.'
 
 /** Where the page is opened, and with what; it is asked for when the tests run. */
-export type PageApiPlace = {
+export type PageApiSetup = {
   tab: Tab
   url: string
   newOtp(): Promise<string>
@@ -16,14 +16,14 @@ export type PageApiPlace = {
 }
 
 /** Every call, property and event of the JavaScript API, in a page of another origin (wire-contract.md, section 8). */
-export function testPageApi(title: string, place: () => PageApiPlace) {
+export function testPageApi(title: string, location: () => PageApiSetup) {
   describe('every call and event of the API from a page of another origin', () => {
     let use: ApiUse
     let messages: string[]
     let session: string | null
 
     beforeAll(async () => {
-      const { tab, url, newOtp, putPage } = place()
+      const { tab, url, newOtp, putPage } = location()
       await tab.goto(
         putPage(`<script>
         window.messages = []

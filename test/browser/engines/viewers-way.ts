@@ -263,7 +263,7 @@ export function testViewersWay(name: 'Chromium' | 'Firefox' | 'WebKit', start: (
         <iframe src="${reelgate.url}/v2/?otp=${otp}&playbackInfo=${playbackInfo}" ${FRAME}></iframe>`),
     )
     const report = await viewer.run('page', useVdoPlayer, null)
-    expect(report).toMatchObject({ title: 'Hello', wasPaused: true, soughtToS: 4, isPaused: true, isSame: true })
+    expect(report).toMatchObject({ title: 'Hello', wasPaused: true, seekedToS: 4, isPaused: true, isSame: true })
     expect(report.durationS).toBeCloseTo(8.34, 1)
     expect(report.events).toEqual(['loadedmetadata', 'pause', 'play', 'playing', 'seeked', 'timeupdate'])
     const { timeS, paused } = await lookAt(viewer, 'frame').video()

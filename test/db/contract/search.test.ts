@@ -41,11 +41,11 @@ const letters = fc.constantFrom(
   '-',
 )
 /** With characters that stand in no text, and must find nothing without an error. */
-const soughtLetters = fc.oneof({ weight: 40, arbitrary: letters }, fc.constantFrom('\0', '\u{10FFFF}'))
+const queryLetters = fc.oneof({ weight: 40, arbitrary: letters }, fc.constantFrom('\0', '\u{10FFFF}'))
 const texts = (maxLength: number, of: fc.Arbitrary<string> = letters) =>
   fc.array(of, { minLength: 1, maxLength }).map((parts) => parts.join(''))
 /** A few letters, many, or more than any text has. */
-const sought = fc.oneof({ weight: 30, arbitrary: texts(5, soughtLetters) }, texts(60), fc.constant('a'.repeat(2001)))
+const queries = fc.oneof({ weight: 30, arbitrary: texts(5, queryLetters) }, texts(60), fc.constant('a'.repeat(2001)))
 const tagNames = fc.uniqueArray(fc.constantFrom('x', 'y', 'z'), { maxLength: 3 })
 const videos = fc.array(
   fc.record({ title: texts(8), tags: tagNames, fate: fc.constantFrom('stays', 'stays', 'deleted', 'renamed') }),
@@ -59,7 +59,7 @@ const compared = (text: string) => text.normalize('NFC').toLowerCase().replace(/
 
 test('every filter finds and counts the same videos as a comparison of each, newest first', async () => {
   await fc.assert(
-    fc.asyncProperty(videos, sought, tagNames, fc.boolean(), fc.boolean(), async (made, part, tags, byText, isAlone) => {
+    fc.asyncProperty(videos, queries, tagNames, fc.boolean(), fc.boolean(), async (made, part, tags, byText, isAlone) => {
       const accountId = newId()
       if (isAlone) await deleteAllVideos()
       const kept = await fill(accountId, made)

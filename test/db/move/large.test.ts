@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { ensureFilled } from '../../../bench/fill.ts'
 import { CACHE } from '../../../bench/row.ts'
-import { makePlace } from '../../installation-folder.ts'
+import { makeLocation } from '../../installation-folder.ts'
 import { changeRows, readRows } from '../../rows.ts'
 import { rounds } from '../../seeded-random.ts'
 import { hashDatabaseFiles, migrateSuccessfully, newTarget } from './installation.ts'
@@ -13,21 +13,21 @@ const VIDEOS = rounds(2_000, 100_000)
 test('thousands of videos with tags, folders, files, OTPs, sessions, bans and webhooks are moved completely', async () => {
   await mkdir(CACHE, { recursive: true })
   const filled = await ensureFilled(VIDEOS)
-  const place = await makePlace({ database: 'sqlite' })
-  onTestFinished(() => place.remove())
-  await cp(join(filled, 'data'), place.dataDir, { recursive: true })
-  await cp(join(filled, 'data.key'), place.masterKeyFile)
-  for (const statement of MORE) changeRows(place, statement)
-  const [files, url] = [hashDatabaseFiles(place), await newTarget()]
+  const location = await makeLocation({ database: 'sqlite' })
+  onTestFinished(() => location.remove())
+  await cp(join(filled, 'data'), location.dataDir, { recursive: true })
+  await cp(join(filled, 'data.key'), location.masterKeyFile)
+  for (const statement of MORE) changeRows(location, statement)
+  const [files, url] = [hashDatabaseFiles(location), await newTarget()]
 
   const beganMs = performance.now()
-  const { tables } = await migrateSuccessfully(place.env, url)
+  const { tables } = await migrateSuccessfully(location.env, url)
   const rows = tables.reduce((sum, table) => sum + table.rows, 0)
   process.stderr.write(`moved ${rows} rows in ${Math.round((performance.now() - beganMs) / 1000)} s\n`)
-  expect(hashDatabaseFiles(place)).toEqual(files)
+  expect(hashDatabaseFiles(location)).toEqual(files)
   for (const [table, least] of Object.entries(LEAST)) {
     const count = `select count(*) as count from ${table}`
-    expect([table, readRows({ dataDir: '', databaseUrl: url }, count)]).toEqual([table, readRows(place, count)])
+    expect([table, readRows({ dataDir: '', databaseUrl: url }, count)]).toEqual([table, readRows(location, count)])
     expect(tables.find((each) => each.table === table)?.rows).toBeGreaterThanOrEqual(least * VIDEOS)
   }
 }, 3_600_000)
@@ -35,7 +35,7 @@ test('thousands of videos with tags, folders, files, OTPs, sessions, bans and we
 /** For each table, how many rows a video has at least. */
 const LEAST = { video: 1, video_tag: 1, file: 2, folder: 0.1, otp: 1, playback_session: 0.5, ban: 0.01, delivery: 1 }
 
-/** From the videos that are there: an OTP for each, every second one spent, bans, a hook that was told of each. */
+/** From the videos that are there: an OTP for each, every second one spent, bans, a webhook that received each. */
 const MORE = [
   `insert into otp (hash, account_id, api_key_id, video_id, user_id, watermarks, issued_at_s, expires_at_s, spent_at_s)
     select randomblob(32), account_id, 'key', id, 'viewer ' || (position % 1000), '[]', upload_time_s, upload_time_s + 300,

@@ -5,22 +5,22 @@ import { addFile, listFiles, makeImage, SRT } from '../../assets/sample-files.ts
 import type { Owner, UploadCredentials } from '../../client.ts'
 import { makeLink, signIn } from '../../console/person.ts'
 import { untilFinished } from '../../data-folder.ts'
-import { makePlace, type Place } from '../../installation-folder.ts'
+import { type Location, makeLocation } from '../../installation-folder.ts'
 import type { DatabaseKind } from '../../postgres.ts'
 import { type Reelgate, startReelgate } from '../../reelgate.ts'
 import { changeRows, listTables, readRows } from '../../rows.ts'
 import { sampledTests } from '../../sample.ts'
 import { makeVideo } from '../../videos.ts'
-import { hooksOf, startReceivers } from '../../webhooks/receiver.ts'
+import { startReceivers, webhooksOf } from '../../webhooks/receiver.ts'
 import { openDatabaseAt } from '../database.ts'
 import { hashDatabaseFiles, migrateSuccessfully, newTarget, readTable } from './installation.ts'
 
 const { test, draw } = sampledTests('moves to PostgreSQL', 1)
 
 test('an installation continues from PostgreSQL with all it has: videos play, sessions run, OTPs open once, every response is the same', async () => {
-  const { reelgate, env, video, viewer, otp, hook, kept, askOnce } = await startFull()
+  const { reelgate, env, video, viewer, otp, webhook, kept, askOnce } = await startFull()
   const { owner } = reelgate
-  const before = await answersOf(owner, video, hook)
+  const before = await answersOf(owner, video, webhook)
   await reelgate.kill() // its last commits lie in its log yet
   const [files, url] = [hashDatabaseFiles(reelgate), await newTarget()]
 
@@ -38,7 +38,7 @@ test('an installation continues from PostgreSQL with all it has: videos play, se
     copyOf: there,
     env: { ...env, PORT: new URL(reelgate.url).port },
   })
-  expect(await answersOf(owner, video, hook)).toEqual(before)
+  expect(await answersOf(owner, video, webhook)).toEqual(before)
   expect(JSON.parse((await now.cli('ban', 'list', '--json')).stdout)).toMatchObject([{ subject: BANNED }])
   await viewer.key(0) // to receive a new nonce
   expect((await viewer.key(0)).status).toBe(200)
@@ -52,7 +52,7 @@ test('an installation continues from PostgreSQL with all it has: videos play, se
   const { videoId } = await owner.credentials('Of this side')
   expect((await owner.list()).rows[0]?.id).toBe(videoId)
   expect(await owner.delete([video])).toMatchObject({ message: 'Successfully deleted 1 videos' })
-  const { rows } = await hooksOf(owner).deliveries(hook)
+  const { rows } = await webhooksOf(owner).deliveries(webhook)
   const numbers = Array.from({ length: before.deliveries.count + 3 }, (_, i) => i + 1)
   expect(rows.map(({ id }) => id)).toEqual(numbers.reverse())
   expect(rows.slice(0, 3).map(({ event }) => event)).toEqual(['video:deleted', 'session:suspicious', 'otp:reused'])
@@ -69,7 +69,7 @@ test('an installation continues from PostgreSQL with all it has: videos play, se
 })
 
 test('every table moves, by a key that both databases have', async () => {
-  const [left, right] = [await newPlace('sqlite'), await newPlace('postgres')]
+  const [left, right] = [await newLocation('sqlite'), await newLocation('postgres')]
   const ours = listTables(left).filter((name) => !name.startsWith('kysely_') && !name.startsWith('video_text'))
   expect(Object.keys(KEYS).sort()).toEqual([...ours, 'video_text'].sort())
   const keys = readRows<{ table: string; columns: string }>(
@@ -137,7 +137,7 @@ async function startFull() {
   }
   const reelgate = await startReelgate({ database: 'sqlite', env })
   const { owner } = reelgate
-  const hook = (await hooksOf(owner).create(receiver.url)).uuid
+  const webhook = (await webhooksOf(owner).create(receiver.url)).uuid
   const video = await owner.readyVideo(await makeVideo({ seconds: 10, rate: 10 }), 'ΣΊΣΥΦΟΣ, light and "shadow" 🌒')
   const askOnce = async () => {
     const response = await owner.call('PUT', '/api/videos?title=Later', { headers: { 'Idempotency-Key': 'one-video' } })
@@ -186,17 +186,17 @@ async function startFull() {
   await reelgate.newViewer().redeem(await owner.issueOtp(video, { ipGeo: { allow: ['192.0.2.1'] } })) // refused: an alert
   await receiver.until(2)
   await expect
-    .poll(async () => (await hooksOf(owner).deliveries(hook)).rows.every(({ state }) => state === 'delivered'))
+    .poll(async () => (await webhooksOf(owner).deliveries(webhook)).rows.every(({ state }) => state === 'delivered'))
     .toBe(true)
-  return { reelgate, env, video, viewer, otp, hook, kept, askOnce }
+  return { reelgate, env, video, viewer, otp, webhook, kept, askOnce }
 }
 
 /** An installation with a database of this version and no rows. */
-async function newPlace(database: DatabaseKind): Promise<Place> {
-  const place = await makePlace({ database })
-  onTestFinished(() => place.remove())
-  await (await openDatabaseAt(place)).close()
-  return place
+async function newLocation(database: DatabaseKind): Promise<Location> {
+  const location = await makeLocation({ database })
+  onTestFinished(() => location.remove())
+  await (await openDatabaseAt(location)).close()
+  return location
 }
 
 /** An address that asks twice as often as it may. */
@@ -214,7 +214,7 @@ async function bodyOf<T = unknown>(owner: Owner, method: string, path: string, b
   return (await response.json()) as T
 }
 
-async function answersOf(owner: Owner, video: string, hook: string) {
+async function answersOf(owner: Owner, video: string, webhook: string) {
   return {
     list: await owner.list(),
     found: await Promise.all(
@@ -225,8 +225,8 @@ async function answersOf(owner: Owner, video: string, hook: string) {
     folders: await bodyOf(owner, 'GET', '/api/videos/folders/root'),
     video: await owner.video(video),
     files: await listFiles(owner, video),
-    hooks: await hooksOf(owner).list(),
-    deliveries: await hooksOf(owner).deliveries(hook),
+    webhooks: await webhooksOf(owner).list(),
+    deliveries: await webhooksOf(owner).deliveries(webhook),
     usage: await (
       await owner.call('POST', '/api/account/video-usage', { body: { date: new Date().toISOString().slice(0, 10) } })
     ).text(),

@@ -4,17 +4,17 @@ import type { Database } from '../../../src/db/database.ts'
 import { openConnection } from '../../../src/db/postgres/connection.ts'
 import { createPostgresKysely } from '../../../src/db/postgres/dialect.ts'
 import type { Tables } from '../../../src/db/tables.ts'
-import { makePlace } from '../../installation-folder.ts'
+import { makeLocation } from '../../installation-folder.ts'
 import type { DatabaseOptions } from '../../postgres.ts'
 import { openDatabaseAt } from '../database.ts'
 
 /** A database of the test's own, and its URL. */
 export async function openOwnPostgres(database: DatabaseOptions['database'] = 'postgres'): Promise<Database & { url: string }> {
-  const place = await makePlace({ database })
-  onTestFinished(() => place.remove())
-  const opened = await openDatabaseAt(place)
+  const location = await makeLocation({ database })
+  onTestFinished(() => location.remove())
+  const opened = await openDatabaseAt(location)
   onTestFinished(() => opened.close())
-  return { ...opened, url: place.databaseUrl ?? '' }
+  return { ...opened, url: location.databaseUrl ?? '' }
 }
 
 /**

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { foldCase } from '../../../src/db/fold-case.ts'
 import { openOwnPostgres } from './database.ts'
 
-// Titles are folded in the database, by triggers, what is sought by db/fold-case.ts: what one finds the other must have put there.
+// Titles are folded in the database, by triggers, what is searched for by db/fold-case.ts: what one finds the other must have put there.
 
 test('each character is folded alike in the database and in the service, except letters that its ICU does not know yet', async () => {
   const { slowQueryDb } = await openOwnPostgres()

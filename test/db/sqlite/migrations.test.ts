@@ -82,9 +82,9 @@ test('F-08: after kill -9 at any moment of creating the tables, the next start h
   const whole = await newPath()
   const writes = openTraced(whole, []).stderr.match(/pwrite64\(/g)?.length ?? 0
   expect(writes).toBeGreaterThan(10)
-  const places = Array.from({ length: writes }, (_, i) => i + 1)
+  const locations = Array.from({ length: writes }, (_, i) => i + 1)
   let kills = 0
-  for (const nth of isLong ? places : [1, 2, 3].map(() => Math.floor(chance.between(1, writes + 1)))) {
+  for (const nth of isLong ? locations : [1, 2, 3].map(() => Math.floor(chance.between(1, writes + 1)))) {
     const path = await newPath()
     const { signal } = openTraced(path, ['-e', `inject=pwrite64:signal=KILL:when=${nth}`])
     kills += Number(signal === 'SIGKILL')

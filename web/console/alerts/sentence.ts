@@ -14,7 +14,7 @@ const CAUSES: Readonly<Record<string, Explain>> = {
     advice: 'The player waits between keys; a program that records does not. No key was given early.',
   }),
   'many-places': (alert) => ({
-    title: `${viewerOf(alert)} watched from many places`,
+    title: `${viewerOf(alert)} watched from many locations`,
     advice: `${number(alert, 'prefixes')} networks in ${number(alert, 'countries')} countries within an hour: the access may be shared. A stream limit keeps it to one screen.`,
   }),
   'otp-reused': (alert) => ({

@@ -1,10 +1,10 @@
 import type { LinkProps } from '@tanstack/react-router'
 import { ActivityIcon, DevelopIcon, SystemIcon, VideosIcon, ViewersIcon } from '../ui/icons.tsx'
 
-export type Place = { label: string; to: NonNullable<LinkProps['to']>; Icon: typeof VideosIcon }
+export type NavigationItem = { label: string; to: NonNullable<LinkProps['to']>; Icon: typeof VideosIcon }
 
-/** The places of the side bar, and of the bar at the bottom of a phone. A page is named here when it is finished. */
-export const PLACES: readonly Place[] = [
+/** The items of the side bar, and of the bar at the bottom of a phone. A page is named here when it is finished. */
+export const NAVIGATION: readonly NavigationItem[] = [
   { label: 'Videos', to: '/videos', Icon: VideosIcon },
   { label: 'Viewers', to: '/viewers', Icon: ViewersIcon },
   { label: 'Activity', to: '/activity', Icon: ActivityIcon },

@@ -6,18 +6,18 @@ import { useSignedIn, useSignOut } from '../sign-in/queries.ts'
 import { SignInAgain } from '../sign-in/sign-in-again.tsx'
 import { Announcements } from '../ui/announcements.tsx'
 import { BookIcon, CheckIcon, ChevronDownIcon, MoonIcon, PersonIcon, ScreenIcon, SignOutIcon, SunIcon } from '../ui/icons.tsx'
-import { Mark } from '../ui/mark.tsx'
+import { Logo } from '../ui/logo.tsx'
 import { DropTarget } from '../upload/drop-target.tsx'
 import { InterruptedNotice } from '../upload/interrupted-notice.tsx'
 import { UploadProvider } from '../upload/upload-provider.tsx'
 import { UploadTray } from '../upload/upload-tray.tsx'
 import { installationUrl } from '../urls.ts'
 import { IfAllowed } from './access.tsx'
-import { PLACES, type Place } from './navigation.ts'
+import { NAVIGATION, type NavigationItem } from './navigation.ts'
 import styles from './shell.module.css'
 import { useEvents } from './use-events.ts'
 
-/** What is around every page: the places, the account, and the page itself in `main`. */
+/** What is around every page: the navigation, the account, and the page itself in `main`. */
 export function Shell() {
   return (
     <Announcements>
@@ -41,12 +41,12 @@ function Frame() {
       </a>
       <header className={styles.side}>
         <Link to="/videos" className={styles.brand} aria-label="Reelgate, all videos">
-          <Mark size={26} />
+          <Logo size={26} />
           <span>Reelgate</span>
         </Link>
-        <nav aria-label="Main" className={styles.places} data-alone={PLACES.length < 2 || undefined}>
-          {PLACES.map((place) => (
-            <PlaceLink key={place.to} place={place} />
+        <nav aria-label="Main" className={styles.items} data-alone={NAVIGATION.length < 2 || undefined}>
+          {NAVIGATION.map((item) => (
+            <NavigationLink key={item.to} item={item} />
           ))}
         </nav>
         <AccountMenu />
@@ -56,9 +56,9 @@ function Frame() {
   )
 }
 
-function PlaceLink({ place: { to, label, Icon } }: { place: Place }) {
+function NavigationLink({ item: { to, label, Icon } }: { item: NavigationItem }) {
   return (
-    <Link to={to} className={styles.place} activeOptions={{ includeSearch: false }} activeProps={{ 'aria-current': 'page' }}>
+    <Link to={to} className={styles.item} activeOptions={{ includeSearch: false }} activeProps={{ 'aria-current': 'page' }}>
       <Icon size={19} />
       <span>{label}</span>
     </Link>

@@ -1,7 +1,7 @@
 import { useMay } from '../sign-in/queries.ts'
 import { PartLinks } from '../ui/part-links.tsx'
 
-/** The parts of the place Develop. */
+/** The parts of the section Develop. */
 export function DevelopParts() {
   const mayEdit = useMay('editor')
   return (

@@ -8,8 +8,8 @@ import { Notice } from '../ui/failure.tsx'
 import { Form, useField } from '../ui/form.tsx'
 import { NumberField } from '../ui/number-field.tsx'
 import { needsSentence } from './annotation.ts'
+import { LocationFields } from './location-fields.tsx'
 import { OptionsJson, type SavedOptions } from './options-json.tsx'
-import { PlacesFields } from './places-fields.tsx'
 import { namesBesidesForm, type OtpDefaults, type Protection, readProtection, toOptions } from './protection.ts'
 import styles from './protection-form.module.css'
 import { WatermarkFields } from './watermark-fields.tsx'
@@ -99,7 +99,7 @@ export function ProtectionFields({ form: { control, register }, isOfVideo, video
   const watermark = useField({ control, name: 'watermark' })
   const ttlS = useField({ control, name: 'ttlS' })
   const streamLimit = useField({ control, name: 'streamLimit' })
-  const places = useField({ control, name: 'places' })
+  const locations = useField({ control, name: 'locations' })
   return (
     <>
       <TextInput
@@ -108,7 +108,7 @@ export function ProtectionFields({ form: { control, register }, isOfVideo, video
         placeholder="school.example"
         {...register('site')}
       />
-      <PlacesFields places={places.value} onChange={places.onChange} />
+      <LocationFields locations={locations.value} onChange={locations.onChange} />
       {isOfVideo && (
         <NumberField
           label="Screens of one viewer at the same time"

@@ -2,12 +2,12 @@ import { INTERVAL_MS, NEW_WATERMARK, toAnnotation, type Watermark } from './anno
 
 export type OtpDefaults = Readonly<Record<string, unknown>>
 
-export type Places = { mode: 'anywhere' | 'only' | 'except'; countries: string[] }
+export type Locations = { mode: 'anywhere' | 'only' | 'except'; countries: string[] }
 
 /** What the form edits, of the options that an account or a video gives to its OTPs. */
 export type Protection = {
   site: string
-  places: Places
+  locations: Locations
   streamLimit: number | ''
   ttlS: number | ''
   watermark: Watermark | null
@@ -16,12 +16,12 @@ export type Protection = {
 /** @returns undefined where the options say more than the form can: they were set by the API, and are not edited here */
 export function readProtection(options: OtpDefaults): Protection | undefined {
   const { whitelisthref, ipGeo, ipGeoRules, streamLimit, ttl, annotate } = options
-  const places = ipGeoRules === undefined ? readPlaces(ipGeo) : undefined
+  const locations = ipGeoRules === undefined ? readLocations(ipGeo) : undefined
   const watermark = readWatermark(annotate)
-  if (!places || watermark === 'other') return undefined
+  if (!locations || watermark === 'other') return undefined
   return {
     site: typeof whitelisthref === 'string' ? whitelisthref : '',
-    places,
+    locations,
     streamLimit: Number(streamLimit ?? 0) || '',
     ttlS: Number(ttl ?? 0) || '',
     watermark,
@@ -32,7 +32,7 @@ const EDITED = new Set(['whitelisthref', 'ipGeo', 'streamLimit', 'ttl', 'annotat
 
 export const NO_PROTECTION: Protection = {
   site: '',
-  places: { mode: 'anywhere', countries: [] },
+  locations: { mode: 'anywhere', countries: [] },
   streamLimit: '',
   ttlS: '',
   watermark: null,
@@ -54,12 +54,12 @@ export function readOptions(json: string): OtpDefaults | undefined {
 }
 
 /** The options of the form, and those that it does not edit. */
-export function toOptions({ site, places, streamLimit, ttlS, watermark }: Protection, before: OtpDefaults): OtpDefaults {
+export function toOptions({ site, locations, streamLimit, ttlS, watermark }: Protection, before: OtpDefaults): OtpDefaults {
   const others = Object.fromEntries(Object.entries(before).filter(([name]) => !EDITED.has(name)))
   return {
     ...others,
     ...(site.trim() !== '' && { whitelisthref: site.trim() }),
-    ...toIpGeo(places),
+    ...toIpGeo(locations),
     ...(streamLimit !== '' && { streamLimit }),
     ...(ttlS !== '' && { ttl: ttlS }),
     ...(watermark && watermark.text.trim() !== '' && { annotate: [toAnnotation(watermark)] }),
@@ -67,12 +67,12 @@ export function toOptions({ site, places, streamLimit, ttlS, watermark }: Protec
 }
 
 /** The option `ipGeo`; nothing while no country is chosen, which the server would read as everywhere. */
-export function toIpGeo({ mode, countries }: Places): { ipGeo?: { allow: string[] } | { block: string[] } } {
+export function toIpGeo({ mode, countries }: Locations): { ipGeo?: { allow: string[] } | { block: string[] } } {
   if (mode === 'anywhere' || countries.length === 0) return {}
   return { ipGeo: mode === 'only' ? { allow: countries } : { block: countries } }
 }
 
-function readPlaces(ipGeo: unknown): Places | undefined {
+function readLocations(ipGeo: unknown): Locations | undefined {
   if (ipGeo === undefined) return { mode: 'anywhere', countries: [] }
   if (!isRecord(ipGeo)) return undefined
   const [[list, countries] = [], ...others] = Object.entries(ipGeo)

@@ -90,7 +90,7 @@ function WatermarkPreview({ video, watermark: { text, color, alpha, size, moves 
   return (
     <figure className={styles.preview}>
       {url ? <img src={url} alt="" /> : <div className={styles.plain} />}
-      <span className={styles.mark} data-moves={moves || undefined} style={{ color, opacity: alpha, fontSize: size }}>
+      <span className={styles.watermark} data-moves={moves || undefined} style={{ color, opacity: alpha, fontSize: size }}>
         {shown}
       </span>
       <figcaption>{video ? 'As a viewer may see it, on the poster' : 'As a viewer may see it'}</figcaption>

@@ -1,6 +1,6 @@
 import { Title } from '@mantine/core'
 import { type ReactNode, useEffect } from 'react'
-import { Mark } from '../ui/mark.tsx'
+import { Logo } from '../ui/logo.tsx'
 import styles from './sign-in.module.css'
 
 /** Around what is shown before a person is signed in. */
@@ -11,7 +11,7 @@ export function SignInFrame({ title, children }: { title: string; children: Reac
   return (
     <main className={styles.frame}>
       <div className={styles.card}>
-        <Mark size={40} />
+        <Logo size={40} />
         <Title order={1} className={styles.title}>
           {title}
         </Title>

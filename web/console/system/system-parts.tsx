@@ -1,7 +1,7 @@
 import { useMay, useSignedIn } from '../sign-in/queries.ts'
 import { PartLinks } from '../ui/part-links.tsx'
 
-/** The parts of the place System that the person may see. */
+/** The parts of the section System that the person may see. */
 export function SystemParts() {
   const mayEdit = useMay('editor')
   const { administrator } = useSignedIn().user

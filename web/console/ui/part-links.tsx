@@ -3,7 +3,7 @@ import styles from './part-links.module.css'
 
 type Part = { label: string; to: NonNullable<LinkProps['to']>; params?: LinkProps['params']; count?: number }
 
-/** The parts of a place, each at an address of its own. */
+/** The parts of a section, each at an address of its own. */
 export function PartLinks({ label, parts }: { label: string; parts: readonly Part[] }) {
   return (
     <nav aria-label={label} className={styles.parts}>

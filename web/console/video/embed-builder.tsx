@@ -1,6 +1,6 @@
 import { SegmentedControl, Select, Switch, TextInput } from '@mantine/core'
 import { useState } from 'react'
-import { PlacesFields } from '../protection/places-fields.tsx'
+import { LocationFields } from '../protection/location-fields.tsx'
 import { ColorField } from '../ui/color-field.tsx'
 import { NumberField } from '../ui/number-field.tsx'
 import styles from './embed-builder.module.css'
@@ -161,7 +161,7 @@ function OtpFields({ otp, onChange }: { otp: OtpChoices; onChange(changes: Parti
         value={otp.site}
         onChange={({ target }) => onChange({ site: target.value })}
       />
-      <PlacesFields places={otp.places} onChange={(places) => onChange({ places })} />
+      <LocationFields locations={otp.locations} onChange={(locations) => onChange({ locations })} />
       <NumberField
         label="Screens of one viewer at the same time"
         description="Over all videos. The code then says who the viewer is, too."

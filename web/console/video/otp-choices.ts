@@ -1,11 +1,11 @@
 import { listNeeded, NEW_WATERMARK, toAnnotation } from '../protection/annotation.ts'
-import { type Places, toIpGeo } from '../protection/protection.ts'
+import { type Locations, toIpGeo } from '../protection/protection.ts'
 
 /** What the owner's server asks for with each OTP. */
 export type OtpChoices = {
   ttlS: number | ''
   site: string
-  places: Places
+  locations: Locations
   watermark: string
   identifies: boolean
   streamLimit: number | ''
@@ -14,7 +14,7 @@ export type OtpChoices = {
 export const OTP_DEFAULTS: OtpChoices = {
   ttlS: 300,
   site: '',
-  places: { mode: 'anywhere', countries: [] },
+  locations: { mode: 'anywhere', countries: [] },
   watermark: '',
   identifies: false,
   streamLimit: '',
@@ -36,13 +36,13 @@ const EXAMPLE_VIEWER = { name: 'Ann Example', email: 'ann@example.org' }
 
 /** @param defaultAnnotate the watermarks that an OTP has without a choice, which may show the viewer, too */
 export function otpBody(choices: OtpChoices, defaultAnnotate?: unknown): OtpBody {
-  const { ttlS, site, places, watermark, identifies, streamLimit } = choices
+  const { ttlS, site, locations, watermark, identifies, streamLimit } = choices
   const text = watermark.trim()
   const needed = listNeeded(text === '' ? defaultAnnotate : text)
   return {
     ttl: ttlS === '' ? 300 : ttlS,
     ...(site.trim() !== '' && { whitelisthref: site.trim() }),
-    ...toIpGeo(places),
+    ...toIpGeo(locations),
     ...(text !== '' && { annotate: [toAnnotation({ ...NEW_WATERMARK, text })] }),
     ...((identifies || needed.includes('userId') || streamLimit !== '') && { userId: EXAMPLE_USER_ID }),
     ...(streamLimit !== '' && { streamLimit }),

@@ -45,7 +45,7 @@ const REASONS: Readonly<Record<string, string>> = {
   'otp-expired': 'The link has expired',
   'otp-unknown': 'The link is not known, or its key was revoked',
   'site-not-allowed': 'The site is not allowed',
-  'place-not-allowed': 'The place is not allowed',
+  'place-not-allowed': 'The location is not allowed',
   'video-gone': 'The video was deleted',
   'session-ended': 'The session had ended',
   'stream-limit': 'The viewer was already watching on as many screens as allowed',

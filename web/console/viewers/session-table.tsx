@@ -33,7 +33,7 @@ export function SessionTable({ sessions, filter = {}, without, empty }: SessionT
   const columns: Column<Session>[] = [
     ...(without === 'viewer' ? [] : [{ name: 'Viewer', kind: 'title' as const, cell: viewerCell }]),
     ...(without === 'video' ? [] : [{ name: 'Video', cell: videoCell }]),
-    { name: 'Place', cell: ({ country, address }) => (country === null ? address : `${countryName(country)}, ${address}`) },
+    { name: 'Location', cell: ({ country, address }) => (country === null ? address : `${countryName(country)}, ${address}`) },
     { name: 'Device', cell: ({ userAgent }) => userAgent && <span title={userAgent}>{describeDevice(userAgent)}</span> },
     { name: 'Since', cell: ({ startedAt }) => <Ago at={startedAt} /> },
     { name: 'Played', cell: (session) => <Played session={session} isSuspicious={suspicious.has(session.session)} /> },

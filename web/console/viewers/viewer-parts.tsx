@@ -1,6 +1,6 @@
 import { PartLinks } from '../ui/part-links.tsx'
 
-/** The parts of the place Viewers. */
+/** The parts of the section Viewers. */
 export function ViewerParts() {
   return (
     <PartLinks

@@ -1,5 +1,5 @@
-/** The logo: a reel whose hub is a keyhole. The same path as mark.svg. */
-export function Mark({ size = 24 }: { size?: number }) {
+/** The logo: a reel whose hub is a keyhole. The same path as logo.svg. */
+export function Logo({ size = 24 }: { size?: number }) {
   return (
     <svg aria-hidden="true" width={size} height={size} viewBox="0 0 32 32" style={{ flex: 'none' }}>
       <path fill="var(--lamp)" fillRule="evenodd" d={MARK} />

@@ -1,9 +1,9 @@
 import { MultiSelect, Select } from '@mantine/core'
 import { useMemo } from 'react'
-import { listCountries, type Places } from './protection.ts'
+import { type Locations, listCountries } from './protection.ts'
 
 /** In which countries a video may be watched. */
-export function PlacesFields({ places, onChange }: { places: Places; onChange(places: Places): void }) {
+export function LocationFields({ locations, onChange }: { locations: Locations; onChange(locations: Locations): void }) {
   const countries = useMemo(listCountries, [])
   const modes = [
     { value: 'anywhere', label: 'Everywhere' },
@@ -12,19 +12,19 @@ export function PlacesFields({ places, onChange }: { places: Places; onChange(pl
   ] as const
   const select = (value: string | null) => {
     const mode = modes.find((known) => known.value === value)?.value ?? 'anywhere'
-    onChange({ mode, countries: mode === 'anywhere' ? [] : places.countries })
+    onChange({ mode, countries: mode === 'anywhere' ? [] : locations.countries })
   }
   return (
     <>
-      <Select label="Where it may be watched" data={modes} value={places.mode} onChange={select} allowDeselect={false} />
-      {places.mode !== 'anywhere' && (
+      <Select label="Where it may be watched" data={modes} value={locations.mode} onChange={select} allowDeselect={false} />
+      {locations.mode !== 'anywhere' && (
         <MultiSelect
           label="Countries"
-          description={places.countries.length === 0 && 'Until you choose one, it may be watched everywhere.'}
-          required={places.mode === 'only'}
+          description={locations.countries.length === 0 && 'Until you choose one, it may be watched everywhere.'}
+          required={locations.mode === 'only'}
           data={countries}
-          value={places.countries}
-          onChange={(next) => onChange({ ...places, countries: next })}
+          value={locations.countries}
+          onChange={(next) => onChange({ ...locations, countries: next })}
           searchable
           hidePickedOptions
           limit={50}
