@@ -143,7 +143,7 @@ async function describeSource(file: SourceFile, report: Report, lastPackets: Pac
   const getDurationS = (stream: Entries) => {
     // Packets of CAF may have no duration; its table is always right.
     const endS = container === 'caf' ? undefined : extents.get(stream.index)?.endS
-    const durationS = endS !== undefined ? endS + delayOf(stream) : (number(stream.duration) ?? number(report.format.duration))
+    const durationS = endS !== undefined ? endS + delayOf(stream) : (number(stream.duration) ?? announcedS)
     if (durationS === undefined || !(durationS > 0))
       throw notMedia('The file does not say how long it is, and its end could not be read.')
     if (durationS > MAX_DURATION_S) {

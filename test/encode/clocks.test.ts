@@ -126,6 +126,14 @@ test('I-11: a Matroska whose clock begins at 5 s lasts as long as its frames', a
   expect(plan.videoTrack).toMatchObject({ frameCount: CLIP_FRAMES, heldFrames: 0 })
 })
 
+test('I-11: so does one whose sound ends before the last key frame', async () => {
+  const file = path.join(await newFolder(), 'late.mkv')
+  const inputs = ['-f', 'lavfi', '-i', 'testsrc2=s=160x90:r=25:d=2', '-f', 'lavfi', '-i', 'sine=r=48000:d=1.7']
+  await ffmpeg(...inputs, '-c:v', 'mjpeg', '-q:v', '3', '-c:a', 'flac', '-output_ts_offset', '5', file)
+  const { plan } = await openVideo(file)
+  expect(plan.videoTrack).toMatchObject({ frameCount: CLIP_FRAMES, heldFrames: 0 })
+})
+
 test('I-12: the last slide is shown even if its own length is less than a slot', async () => {
   const encodeArgs = ['-vf', "select='not(mod(n,50))'", '-fps_mode', 'vfr', ...H264]
   const file = path.join(await newFolder(), 'slides.mkv')
