@@ -85,14 +85,15 @@ async function write(folder: Folder, name: string, fill: (file: FileHandle) => P
   }
 }
 
-/** Creates the folder of a file, and the file in it. */
-async function inFolderOf<T>(path: string, create: () => Promise<T>, tries = 2): Promise<T> {
-  await mkdir(dirname(path), { recursive: true, mode: MODES.folder })
-  return create().catch((error) => {
-    // A removal may have deleted the empty folder at this very moment.
+/** Creates the folder of a file, and the file in it. Removals delete the folder at any moment when it is empty. */
+async function inFolderOf<T>(path: string, create: () => Promise<T>, tries = 5): Promise<T> {
+  try {
+    await mkdir(dirname(path), { recursive: true, mode: MODES.folder })
+    return await create()
+  } catch (error) {
     if (tries > 1 && codeOf(error) === 'ENOENT') return inFolderOf(path, create, tries - 1)
     throw error
-  })
+  }
 }
 
 async function openBlob(folder: Folder, path: string): Promise<OpenBlob> {
@@ -156,9 +157,9 @@ async function appendPart(
 ): Promise<number> {
   try {
     await using file = await openGrown(folder, path, countedBytes)
+    if (countedBytes === 0) await syncFolders(folder.root, dirname(path))
     await file.writeFile(bytes)
     await file.sync()
-    if (countedBytes === 0) await syncFolders(folder.root, dirname(path))
     return (await file.stat()).size
   } catch (error) {
     if (isDiskFull(error)) folder.onDiskFull?.()
@@ -167,11 +168,11 @@ async function appendPart(
 }
 
 async function finish(folder: Folder, path: string, countedBytes: number): Promise<void> {
-  await using file = await openGrown(folder, path, countedBytes)
-  await file.sync()
+  const file = await openGrown(folder, path, countedBytes)
+  await file.close()
 }
 
-/** For writing behind the bytes that count. */
+/** For writing behind the bytes that count, which are on the disk; what is behind them is cut off. */
 async function openGrown(folder: Folder, path: string, countedBytes: number): Promise<FileHandle> {
   const { O_WRONLY, O_APPEND, O_CREAT } = constants
   const file =
@@ -181,7 +182,10 @@ async function openGrown(folder: Folder, path: string, countedBytes: number): Pr
   try {
     const { size } = await file.stat()
     if (size < countedBytes) throw new BlobLost(`its file has ${size} bytes instead of ${countedBytes}`)
-    if (size > countedBytes) await file.truncate(countedBytes)
+    if (size > countedBytes) {
+      await file.truncate(countedBytes)
+      await file.sync()
+    }
     return file
   } catch (error) {
     await file.close()
