@@ -66,7 +66,11 @@ export async function encodeVideoChunk(
     signal,
   })
   const shortest = Math.min(...rungs.map((rung) => rung.frames()))
-  const missingFrames = Math.max(0, ...lastFrames.map((counter) => frames.real - counter.frames()))
+  // Where frames are missing, the last one is counted twice: in the grid it is shown until after its end.
+  const missingFrames = Math.max(
+    0,
+    ...lastFrames.map((counter) => frames.real - counter.frames()).map((n) => (n > 0 ? n + 1 : 0)),
+  )
   const isBroken = shortest < frames.count || (end.errorLines > 0 && missingFrames > maxMissingFrames(videoTrack))
   const landsLate = frames.startsWithSeek && landing.frames() === 0
   // First: an inexact seek may also be the cause of all failures below.
