@@ -47,7 +47,7 @@ test('an administrator sees where the master key comes from, whether a rotation 
   const admin = await signIn(reelgate)
   const masterKey = async () =>
     (await admin.get<{ masterKey: { isBeingRotated: boolean; rotatedAt: string | null } }>('GET', '/system/status')).masterKey
-  expect(await masterKey()).toEqual({ location: 'REELGATE_MASTER_KEY_FILE', isBeingRotated: false, rotatedAt: null })
+  expect(await masterKey()).toEqual({ place: 'REELGATE_MASTER_KEY_FILE', isBeingRotated: false, rotatedAt: null })
   const ids = (change: string) => changeRows(reelgate, `update setting set value = ${change} where name = 'master-key-id'`)
   ids(`value || ' ' || value`)
   expect(await masterKey()).toMatchObject({ isBeingRotated: true })
