@@ -41,7 +41,8 @@ export async function playerInterface(app: App, deps: PlayerDeps): Promise<void>
   app.setErrorHandler(async (error, request, reply) => {
     if (!PAGES.includes(request.routeOptions.url ?? '')) throw error
     const { status, code, message } = errorResponse(error, request, reply)
-    return sendRefusal(deps, request, reply.code(status), { code, sentence: message })
+    const sentence = status === 500 ? `${message} The log has request ${request.id}.` : message
+    return sendRefusal(deps, request, reply.code(status), { code, sentence })
   })
 
   app.get('/player/assets/:file', { schema: { params: FileParams } }, async (request, reply) => {
