@@ -50,15 +50,22 @@ test('F-98: an archive is written in constant memory, however large a file is', 
   const folder = await newFolder()
   await writeFile(join(folder, 'large'), '')
   await truncate(join(folder, 'large'), 400e6)
+  // What is held is measured, not what has not been collected yet: that depends on how busy the machine is.
   const program = `
     const { archiveEntries } = await import(${JSON.stringify(new URL('../../src/installation/backup/archive.ts', import.meta.url).href)})
-    let sizeBytes = 0
-    for await (const chunk of archiveEntries(${JSON.stringify(folder)}, ['large'])) sizeBytes += chunk.length
-    console.log(JSON.stringify({ sizeBytes, maxRssBytes: process.resourceUsage().maxRSS * 1024 }))`
-  const { stdout } = await run(process.execPath, ['--input-type=module', '--eval', program])
-  const { sizeBytes, maxRssBytes } = JSON.parse(stdout)
+    let [sizeBytes, maxHeldBytes, nextBytes] = [0, 0, 0]
+    for await (const chunk of archiveEntries(${JSON.stringify(folder)}, ['large'])) {
+      sizeBytes += chunk.length
+      if (sizeBytes < nextBytes) continue
+      nextBytes += 20e6
+      gc()
+      maxHeldBytes = Math.max(maxHeldBytes, process.memoryUsage().arrayBuffers)
+    }
+    console.log(JSON.stringify({ sizeBytes, maxHeldBytes }))`
+  const { stdout } = await run(process.execPath, ['--expose-gc', '--input-type=module', '--eval', program])
+  const { sizeBytes, maxHeldBytes } = JSON.parse(stdout)
   expect(sizeBytes).toBeGreaterThan(400e6)
-  expect(maxRssBytes).toBeLessThan(200e6)
+  expect(maxHeldBytes).toBeLessThan(40e6)
 })
 
 test('F-98: an archive fails when one of its files is not there any more', async () => {
