@@ -36,7 +36,7 @@ export function isDatabaseUrl(text: string): boolean {
   return username + password !== '' || !text.includes('@')
 }
 
-/** A word of a command: bare, or in quotes. What a shell would act on is rejected, since here it would be taken literally. */
+/** A word of a command: bare, or in quotes. Characters that a shell would interpret are rejected, since here they would be literal. */
 const COMMAND_WORD = /\s*(?:([^\s'"\\$`|&;<>()*?~#]+)|'([^']*)'|"([^"\\$`]*)")(?=\s|$)/y
 
 /** @throws Failure `invalid` for what only a shell could run */

@@ -4,7 +4,7 @@ import type { Readable } from 'node:stream'
  * Where blobs are kept, each under a name: letters, digits, `.`, `-`, `_`, and `/` between folders. Each engine keeps the promises below;
  * `test/storage/blob-store-promises.ts` checks them on every one.
  *
- * A blob that cannot be read now is told apart from one that is lost. A method throws BlobLost when the store answers and does not have the
+ * A blob that cannot be read now is not one that is lost. A method throws BlobLost when the store answers and does not have the
  * blob, and a failure of the host (`isHostFailure`) when the store does not answer, such as a disk that is not mounted: then the same
  * may succeed later, and nothing is known of the blob.
  */

@@ -4,6 +4,7 @@ import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { samplesOf } from '../pipeline/audio-samples.ts'
 import type { Chance } from '../seeded-random.ts'
+import { COLORS } from './color-matrix.ts'
 import { count, type EncodedVideo, ffmpeg, joinRendition } from './videos.ts'
 
 // Videos drawn by chance over container, codecs, frame rate, first timestamp, jitter, channels, order of tracks and color tags. What is
@@ -25,14 +26,6 @@ export type GeneratedVideo = {
 /** @property ears where it is audible */
 export type Beep = { atS: number; ears: 'left' | 'right' | 'both'; hz: number }
 type DrawnBeep = Beep & { channel: number }
-
-export const COLORS = [
-  [255, 0, 0],
-  [200, 60, 30],
-  [32, 96, 192],
-  [255, 255, 255],
-  [0, 0, 0],
-] as const
 
 const RATES = ['24000/1001', '24', '25', '30000/1001', '30', '50', '60000/1001', '60']
 const ODD_RATES = [...RATES, '10', '12', '25/2', '15', '15000/1001', '20', '48']

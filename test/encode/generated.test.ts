@@ -2,9 +2,9 @@ import path from 'node:path'
 import { expect, test } from 'vitest'
 import { sampleOf } from '../sample.ts'
 import { newChance } from '../seeded-random.ts'
+import { COLORS } from './color-matrix.ts'
 import {
   type Beep,
-  COLORS,
   drawVideo,
   type GeneratedVideo,
   hzOf,

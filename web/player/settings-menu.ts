@@ -157,7 +157,7 @@ export function createSettingsMenu(menu: HTMLElement, button: HTMLButtonElement,
     return document.activeElement instanceof HTMLElement ? document.activeElement.dataset.item : undefined
   }
 
-  /** A tap beside the menu closes it and does nothing else. */
+  /** A tap outside the menu closes it and does nothing else. */
   function closeFromOutside(event: Event) {
     const path = event.composedPath()
     if (menu.hidden || path.includes(menu) || path.includes(button)) return

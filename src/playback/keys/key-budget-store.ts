@@ -5,30 +5,21 @@ import type { KeyBudgetRow } from '../../db/tables.ts'
 
 export type BudgetKey = Pick<KeyBudgetRow, 'accountId' | 'viewer' | 'videoId' | 'generation'>
 
-export async function findKeyBudget(
-  db: Db,
-  { accountId, viewer, videoId, generation }: BudgetKey,
-): Promise<KeyBudgetRow | undefined> {
-  return db
-    .selectFrom('keyBudget')
-    .selectAll()
-    .where((row) => row.and({ accountId, viewer, videoId, generation }))
-    .executeTakeFirst()
+export async function findKeyBudget(db: Db, { generation, ...key }: BudgetKey): Promise<KeyBudgetRow | undefined> {
+  return selectBudgets(db, key).where('generation', '=', generation).executeTakeFirst()
 }
 
 /** The same budget for the last generation before this one. */
-export async function findFormerKeyBudget(
-  db: Db,
-  { accountId, viewer, videoId, generation }: BudgetKey,
-): Promise<KeyBudgetRow | undefined> {
+export async function findFormerKeyBudget(db: Db, { generation, ...key }: BudgetKey): Promise<KeyBudgetRow | undefined> {
+  return selectBudgets(db, key).where('generation', '<', generation).orderBy('generation', 'desc').limit(1).executeTakeFirst()
+}
+
+/** A budget for each generation of the video. */
+function selectBudgets(db: Db, { accountId, viewer, videoId }: Omit<BudgetKey, 'generation'>) {
   return db
     .selectFrom('keyBudget')
     .selectAll()
     .where((row) => row.and({ accountId, viewer, videoId }))
-    .where('generation', '<', generation)
-    .orderBy('generation', 'desc')
-    .limit(1)
-    .executeTakeFirst()
 }
 
 /** Changes no row that has another version than `version`, from which the change started; 0: there was none. */
