@@ -161,6 +161,10 @@ async function startFull() {
     `insert into passkey select 'a passkey', id, 'a phone', ?, 0, '[]', 1, null from console_user limit 1`,
     Buffer.from('a public key'),
   )
+  changeRows(
+    reelgate,
+    "insert into claim (kind, subject, ends_at_s, failures) values ('mp4', 'waits after a failure', 9999999999, 1)",
+  )
   await bodyOf(owner, 'POST', `/api/videos/${second}`, { folderId: folder.id })
   await bodyOf(owner, 'POST', '/api/videos/tags', { videos: [video, second], tags: ['course', 'Γ'] })
   await bodyOf(owner, 'DELETE', '/api/videos/tags', { videos: [second], tags: ['Γ'] })
