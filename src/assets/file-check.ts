@@ -1,4 +1,5 @@
 import { openFileKey, type WrappedFileKey } from '../catalogue/file-key.ts'
+import type { MediaFolder } from '../config/data-paths.ts'
 import type { MasterKey } from '../crypto/master-key.ts'
 import { openBlob } from '../crypto/sealed-blob.ts'
 import { checkSeal } from '../crypto/sealed-file.ts'
@@ -7,7 +8,7 @@ import { checkHash, type FileCheck } from '../storage/copy.ts'
 
 /** What rows say of a file: a segment has its SHA-256, all others are verified by the key that sealed them. */
 export type StoredFile = Omit<WrappedFileKey, 'blob'> & {
-  folder: 'sources' | 'segments' | 'posters' | 'files'
+  folder: MediaFolder
   /** Below its folder. */
   name: string
   sha256: Buffer | null

@@ -142,7 +142,7 @@ async function sealMp4(
   const seal = newSeal()
   const sealing = new SealingStream(seal)
   const clear = Readable.from(exportMp4({ db, segments: folders.segments, reportDamage }, video), { objectMode: false })
-  await folders.files.putStream(blob, [clear, sealing], signal)
+  await folders.files.put(blob, [clear, sealing], { signal })
   const { sizeBytes, macs } = sealing.sealed
   return { blob, sizeBytes, iv: seal.iv, macs, key: seal.key }
 }

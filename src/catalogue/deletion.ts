@@ -1,5 +1,6 @@
 import type { Logger } from 'pino'
 import { type Actor, recordAuditEvent } from '../audit/audit-log.ts'
+import type { MediaFolder } from '../config/data-paths.ts'
 import type { Db } from '../db/database.ts'
 import { isCommitOutcomeUnknown } from '../db/write.ts'
 import { logLevelFor } from '../errors.ts'
@@ -11,7 +12,7 @@ import type { VideoStatus } from './status.ts'
 import { destroyKeys, listExisting, listTombstones, removeTombstone, tombstoneVideos } from './video-store.ts'
 
 /** Where a video's files are, each under the video's id. */
-export type VideoFolders = { sources: BlobStore; segments: BlobStore; posters: BlobStore; files: BlobStore }
+export type VideoFolders = Readonly<Record<MediaFolder, BlobStore>>
 
 export type DeletionDeps = CatalogueDeps & {
   endVideoSessions: EndVideoSessions

@@ -1,5 +1,14 @@
 import { join } from 'node:path'
 
+/** The folders of videos' files, in a data folder and in a folder of backups. */
+export const MEDIA_FOLDERS = ['sources', 'segments', 'posters', 'files'] as const
+export type MediaFolder = (typeof MEDIA_FOLDERS)[number]
+
+/** One of each. */
+export function ofMediaFolders<T>(make: (folder: MediaFolder) => T): Record<MediaFolder, T> {
+  return { sources: make('sources'), segments: make('segments'), posters: make('posters'), files: make('files') }
+}
+
 /** The paths of the parts of a data folder. */
 export function dataPaths(dataDir: string) {
   return {
@@ -8,10 +17,7 @@ export function dataPaths(dataDir: string) {
     lock: join(dataDir, 'lock.db'),
     reserve: join(dataDir, 'reelgate.reserve'),
     controlSocket: join(dataDir, 'control.sock'),
-    sources: join(dataDir, 'sources'),
-    segments: join(dataDir, 'segments'),
-    posters: join(dataDir, 'posters'),
-    files: join(dataDir, 'files'),
+    ...ofMediaFolders((folder) => join(dataDir, folder)),
     tmp: join(dataDir, 'tmp'),
     restoring: join(dataDir, 'restoring'),
     beforeUpgrade: join(dataDir, 'before-upgrade'),

@@ -39,7 +39,7 @@ export async function receiveSource(
   const seal = newSeal()
   const sealing = new SealingStream(seal)
   const file = `${videoId}/${newId()}.sealed`
-  await deps.sources.putStream(file, [Readable.from(checkLimits(deps, bytes, reservation)), sealing])
+  await deps.sources.put(file, [Readable.from(checkLimits(deps, bytes, reservation)), sealing])
   return { ...sealing.sealed, file, seal }
 }
 

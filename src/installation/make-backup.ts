@@ -17,6 +17,7 @@ import { Failure, isDiskFull } from '../errors.ts'
 import { type AddedMedia, type AddMedia, addMedia } from './backup/add-media.ts'
 import {
   type Backup,
+  backedUpFiles,
   finishBackup,
   listBackups,
   openBackupFolder,
@@ -25,9 +26,9 @@ import {
   unfinishedPaths,
 } from './backup/backup-folder.ts'
 import { describeBackup, writeSnapshot } from './backup/backup-rows.ts'
-import { mediaOfBackups, mediaOfInstallation } from './backup/media-paths.ts'
 import { findMasterKey, idOf } from './master-key.ts'
 import { MASTER_KEY_ID } from './master-key-id.ts'
+import { storedFiles } from './open.ts'
 
 type BackupListener = {
   /** @param part 0 to 1 */
@@ -122,6 +123,7 @@ async function addBackup(
       const missing = added.missing.map(({ folder, name }) => `${folder}/${name}`)
       // What is missing for the second time was not deleted in between: it is lost, and the backup has the rest.
       if (missing.every((name) => missingBefore.has(name))) {
+        if (added.unavailable) throw added.unavailable
         const manifest = await describeBackup(config, snapshot, { time, folder, lost: missing })
         return { ...(await finishBackup(folder, manifest)), ...total, hasVerified: masterKey !== undefined, unusable }
       }
@@ -171,8 +173,8 @@ async function addFiles(
   const totalBytes = Math.max(1, snapshot.mediaSizeBytes())
   using list = createFileList(unfinishedPaths(folder).list)
   const added = await addMedia(snapshot, list, {
-    from: mediaOfInstallation(config),
-    to: mediaOfBackups(folder),
+    from: storedFiles(config),
+    to: backedUpFiles(folder),
     ...options,
     signal: listener.signal,
     progress: (sizeBytes) => listener.progress('media', Math.min(1, sizeBytes / totalBytes)),

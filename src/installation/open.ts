@@ -1,8 +1,8 @@
 import type { VideoFolders } from '../catalogue/deletion.ts'
 import type { Config } from '../config/config.ts'
-import { dataPaths } from '../config/data-paths.ts'
+import { dataPaths, MEDIA_FOLDERS, ofMediaFolders } from '../config/data-paths.ts'
 import { createMasterKey, removeUnfinishedKey } from '../crypto/master-key.ts'
-import { blobFolder, emptyFolder, openBlobFolder } from '../storage/folder.ts'
+import { blobFolder, createFolders, emptyFolder } from '../storage/folder.ts'
 import { type DatabaseWithMark, openDatabase } from './database.ts'
 import { assertNoDataWithoutKey, type BoundMasterKey, bindMasterKey, readMasterKey } from './master-key.ts'
 
@@ -14,16 +14,10 @@ type Installation = DatabaseWithMark &
     masterKeyIsNew: boolean
   }
 
-/** The files of videos, for a process that only reads them. */
-export function storedFiles({ dataDir }: Config): VideoFolders {
-  const { tmp, ...paths } = dataPaths(dataDir)
-  const folder = (root: string) => blobFolder(root, tmp)
-  return {
-    sources: folder(paths.sources),
-    segments: folder(paths.segments),
-    posters: folder(paths.posters),
-    files: folder(paths.files),
-  }
+/** The files of videos. Their folders exist, or are only read. */
+export function storedFiles({ dataDir }: Pick<Config, 'dataDir'>, onDiskFull?: () => void): VideoFolders {
+  const paths = dataPaths(dataDir)
+  return ofMediaFolders((folder) => blobFolder(paths[folder], paths.tmp, onDiskFull))
 }
 
 /**
@@ -39,14 +33,9 @@ export async function openInstallation(config: Config, onDiskFull?: () => void):
   try {
     const bound = await bindMasterKey(database, existingKey ?? createMasterKey(config.masterKeyFile), config)
     removeUnfinishedKey(config.masterKeyFile)
-    const folders = {
-      sources: await openBlobFolder(paths.sources, paths.tmp, onDiskFull),
-      segments: await openBlobFolder(paths.segments, paths.tmp, onDiskFull),
-      posters: await openBlobFolder(paths.posters, paths.tmp, onDiskFull),
-      files: await openBlobFolder(paths.files, paths.tmp, onDiskFull),
-    }
+    await createFolders(paths.tmp, ...MEDIA_FOLDERS.map((folder) => paths[folder]))
     await emptyFolder(paths.tmp)
-    return { ...database, ...bound, folders, masterKeyIsNew: !existingKey }
+    return { ...database, ...bound, folders: storedFiles(config, onDiskFull), masterKeyIsNew: !existingKey }
   } catch (error) {
     await database.close()
     throw error

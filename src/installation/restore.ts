@@ -5,7 +5,7 @@ import { sql } from 'kysely'
 import { recordDamagedFile } from '../assets/damaged-file.ts'
 import { createThrottle } from '../assets/media-check.ts'
 import type { Config } from '../config/config.ts'
-import { dataPaths } from '../config/data-paths.ts'
+import { dataPaths, MEDIA_FOLDERS, ofMediaFolders } from '../config/data-paths.ts'
 import { type MasterKey, writeMasterKey } from '../crypto/master-key.ts'
 import { keyFromPhrase } from '../crypto/recovery-phrase.ts'
 import type { Database } from '../db/database.ts'
@@ -13,23 +13,17 @@ import { HIGH_WATER_MARK, saveHighWaterMark } from '../db/high-water-mark.ts'
 import { isDatabaseFull } from '../db/sqlite/commit.ts'
 import { changeRowsUnmigrated, openSqlite } from '../db/sqlite/database.ts'
 import { MIGRATIONS } from '../db/sqlite/migrations.ts'
-import {
-  type ListedFile,
-  MEDIA_FOLDERS,
-  makeSingleFile,
-  type NamedFile,
-  openFileList,
-  openSnapshot,
-} from '../db/sqlite/snapshot.ts'
+import { type ListedFile, makeSingleFile, type NamedFile, openFileList, openSnapshot } from '../db/sqlite/snapshot.ts'
 import { reportDamage } from '../encode/repair.ts'
 import { Failure, isDiskFull } from '../errors.ts'
 import { createSignals } from '../signals/signals.ts'
-import { checkHash, copyFile, createBlobCopier, hashFile } from '../storage/copy.ts'
+import { checkHash, copyBlob, hashBlob } from '../storage/copy.ts'
+import { bulkFolder, createFolders } from '../storage/folder.ts'
 import { syncInPlace, syncNames } from '../storage/sync.ts'
 import { RESTORED_COPY } from '../webhooks/restored-copy.ts'
-import { type Backup, listBackups, type UnusableBackup } from './backup/backup-folder.ts'
+import { type Backup, backedUpFiles, backedUpPath, listBackups, type UnusableBackup } from './backup/backup-folder.ts'
+import { hashFile } from './backup/backup-rows.ts'
 import { forEachAtOnce } from './backup/for-each-at-once.ts'
-import { mediaOfBackups, mediaOfInstallation } from './backup/media-paths.ts'
 import { locateDatabase } from './database.ts'
 import { lockDataFolder } from './lock.ts'
 import { hasKeyFile, idOf, readMasterKey } from './master-key.ts'
@@ -186,24 +180,25 @@ async function restoreMedia(
   { folder, strict = false, checkBytesPerS }: MediaOptions,
   { progress, signal }: RestoreListener,
 ): Promise<Set<string>> {
-  const [from, to] = [mediaOfBackups(folder), mediaOfInstallation(config)]
-  for (const kind of MEDIA_FOLDERS) mkdirSync(to[kind], { recursive: true, mode: 0o700 })
+  const paths = dataPaths(config.dataDir)
+  await createFolders(paths.tmp, ...MEDIA_FOLDERS.map((kind) => paths[kind]))
+  const [from, to] = [backedUpFiles(folder), ofMediaFolders((kind) => bulkFolder(paths[kind], paths.tmp))]
   const totalBytes = Math.max(1, backup.manifest.files.sizeBytes)
   let doneBytes = 0
-  const copier = createBlobCopier(from, to)
   const unread = new Set<string>()
   const throttle = createThrottle(checkBytesPerS ?? Number.POSITIVE_INFINITY)
 
   async function restore(file: ListedFile): Promise<void> {
     const { folder: kind, name, sizeBytes, sha256 } = file
     signal.throwIfAborted()
-    const isThere = (await copier.hashCopy(file))?.equals(sha256) ?? false // by a restore that was interrupted
-    if (!isThere && !(await copier.copy(file, checkHash(sha256)))) {
-      await copier.removeCopy(file)
-      if (strict) throw damaged(backup, join(from[kind], name))
+    const check = checkHash(sha256)
+    const existing = await hashBlob(to[kind], name, check) // of a restore that was interrupted
+    const isRestored = existing !== undefined || (await copyBlob(from[kind], to[kind], name, check)) !== undefined
+    if (!isRestored || checkBytesPerS !== undefined) await to[kind].remove(name)
+    if (!isRestored) {
+      if (strict) throw damaged(backup, backedUpPath(folder, file))
       unread.add(`${kind}/${name}`)
     }
-    if (checkBytesPerS !== undefined) await copier.removeCopy(file)
     doneBytes += sizeBytes
     progress('media', doneBytes / totalBytes)
     await throttle(sizeBytes, signal)
@@ -211,7 +206,7 @@ async function restoreMedia(
 
   using list = openFileList(backup.listFile)
   await forEachAtOnce(list.files(), checkBytesPerS === undefined ? COPIES : 1, restore)
-  if (checkBytesPerS === undefined) copier.syncNames()
+  if (checkBytesPerS === undefined) for (const store of Object.values(to)) store.syncNames()
   return unread
 }
 
@@ -353,10 +348,12 @@ const replacedName = (database: string, ending: string) => `${database}.replaced
 async function copyRows(config: Config, backup: Backup, { isCopy }: { isCopy: boolean }): Promise<string> {
   const { tmp } = dataPaths(config.dataDir)
   mkdirSync(tmp, { recursive: true, mode: 0o700 })
-  const copy = join(tmp, 'restored.db')
+  const copy = join(tmp, basename(backup.rowsFile))
   for (const ending of ['', '-wal', '-shm']) rmSync(`${copy}${ending}`, { force: true })
   const check = checkHash(Buffer.from(backup.manifest.rows.sha256, 'hex'))
-  if (!(await copyFile(backup.rowsFile, copy, check))) throw damaged(backup, backup.rowsFile)
+  const from = dirname(backup.rowsFile)
+  if (!(await copyBlob(bulkFolder(from, from), bulkFolder(tmp, tmp), basename(copy), check)))
+    throw damaged(backup, backup.rowsFile)
   if (isCopy || config.databaseUrl !== undefined) await (await openSqlite(copy)).close() // which migrates it to this version
   await prepareRows(copy, { isCopy })
   return copy

@@ -9,13 +9,17 @@ import type { Readable } from 'node:stream'
  * may succeed later, and nothing is known of the blob.
  */
 export type BlobStore = {
-  /** Writes a blob. Whole and durable under its name when it resolves; nothing is left when it fails. */
-  put(name: string, bytes: Buffer): Promise<StoredBlob>
   /**
-   * The same in constant memory. Without a hash: what is streamed is sealed, and sealing authenticates each MiB of it.
-   * @param signal aborts the write. Do not pass it to the source as well: its error would be unhandled until the blob is open
+   * Writes a blob, of a stream in constant memory. Whole and durable under its name when it resolves; nothing of it is left when it
+   * fails.
    */
-  putStream(name: string, stages: Stages, signal?: AbortSignal): Promise<Pick<StoredBlob, 'sizeBytes'>>
+  put(name: string, bytes: Buffer | Stages, options?: PutOptions): Promise<StoredBlob>
+  /**
+   * Takes a blob of another store, in place of one with its name, where the two can share its bytes, as folders of one file system do.
+   * @returns false: they cannot, so it is to be copied
+   * @throws BlobLost
+   */
+  adopt(name: string, from: BlobStore): Promise<boolean>
   /** A small blob, whole. @throws BlobLost */
   read(name: string): Promise<Buffer>
   /** A blob to be read in parts. What is open can be read to its end, even when the blob is removed meanwhile. @throws BlobLost */
@@ -54,16 +58,24 @@ export type BlobStore = {
 }
 
 /** The bytes of a new blob, and what they pass on their way. */
-export type Stages = readonly [NodeJS.ReadableStream, ...NodeJS.ReadWriteStream[]]
+export type Stages = readonly [NodeJS.ReadableStream | AsyncIterable<Uint8Array>, ...NodeJS.ReadWriteStream[]]
+
+export type PutOptions = {
+  /** Aborts the write. Do not pass it to the source as well: its error would be unhandled until the blob is open. */
+  signal?: AbortSignal
+  /** Refuses the bytes by throwing, before they have their name: then a blob with that name stays as it was. */
+  accept?(sha256: Buffer): void
+}
 
 export type StoredBlob = { sizeBytes: number; sha256: Buffer }
 
-export type BlobStat = { sizeBytes: number; changedAtS: number }
+/** `file`: where blobs are files, two with the same one share their bytes. */
+export type BlobStat = { sizeBytes: number; changedAtS: number; file?: { device: number; inode: number } }
 
 export type OpenBlob = AsyncDisposable & {
   sizeBytes: number
   /** Changes when the blob is written again. */
-  version: number | string
+  version: string
   /** Fills `into` with the bytes from `at` on. @returns how many there were, fewer only at the end. @throws BlobLost */
   read(into: Buffer, at: number): Promise<number>
   /** A part, both ends inclusive, to be sent. The blob is closed at its end. */
@@ -73,6 +85,10 @@ export type OpenBlob = AsyncDisposable & {
 
 /** The store answers and does not have the blob, or its disk has lost the bytes: no later attempt finds them. */
 export class BlobLost extends Error {}
+
+export function ignoreLost(error: unknown): undefined {
+  if (!(error instanceof BlobLost)) throw error
+}
 
 const BLOCK_BYTES = 2 ** 20
 

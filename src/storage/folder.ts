@@ -1,46 +1,82 @@
-import { hash, randomBytes } from 'node:crypto'
+import { createHash, hash, randomBytes } from 'node:crypto'
 import type { Dirent } from 'node:fs'
-import { access, constants, type FileHandle, lstat, mkdir, open, opendir, readFile, rename, rm, rmdir } from 'node:fs/promises'
+import {
+  access,
+  constants,
+  type FileHandle,
+  link,
+  lstat,
+  mkdir,
+  open,
+  opendir,
+  readFile,
+  rename,
+  rm,
+  rmdir,
+} from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { hostFailure, isDiskFull, StorageUnavailable } from '../errors.ts'
-import { blobPath } from './blob-path.ts'
-import { BlobLost, type BlobStat, type BlobStore, type OpenBlob, type Stages, type StoredBlob } from './blob-store.ts'
+import { blobPath, isBlobName } from './blob-path.ts'
+import {
+  BlobLost,
+  type BlobStat,
+  type BlobStore,
+  ignoreLost,
+  type OpenBlob,
+  type PutOptions,
+  type Stages,
+  type StoredBlob,
+} from './blob-store.ts'
+import { syncInPlace } from './sync.ts'
 
 // Order on disk, always: write, fsync, rename, fsync the folder; then the caller commits the row that names the file.
-
-/** The blobs of a folder. */
-type BlobFolder = BlobStore & { root: string }
 
 /** `tmp` has the unfinished blobs, on the same file system. */
 type Folder = {
   root: string
   tmp: string
   /** Called when a write finds the disk full. */
-  onDiskFull: (() => void) | undefined
+  onDiskFull?: (() => void) | undefined
+  /** Of a bulk folder: the folders whose names are to be made durable. */
+  unsynced?: Set<string>
 }
 
 const MODES = { folder: 0o700, file: 0o600 }
 /** How much of a blob is read at a time to be sent. */
 const READ_BYTES = 256 * 1024
 
-/** Creates missing folders. Both names are durable when it resolves; the folders above them are up to the caller. */
-export async function openBlobFolder(root: string, tmp: string, onDiskFull?: () => void): Promise<BlobFolder> {
-  for (const folder of [root, tmp]) {
-    await mkdir(folder, { recursive: true, mode: MODES.folder })
-    await syncFolder(dirname(folder)) // also when it exists: an earlier start may have been killed before it did
+/** Creates missing folders. Their names are durable when it resolves; the folders above them are up to the caller. */
+export async function createFolders(...paths: readonly string[]): Promise<void> {
+  for (const path of paths) {
+    await mkdir(path, { recursive: true, mode: MODES.folder })
+    await syncFolder(dirname(path)) // also when it exists: an earlier start may have been killed before it did
   }
-  return blobFolder(root, tmp, onDiskFull)
 }
 
-/** Folders that exist, or whose files are only read. */
-export function blobFolder(root: string, tmp: string, onDiskFull?: () => void): BlobFolder {
-  const folder: Folder = { root, tmp, onDiskFull }
+/** The blobs of a folder. It and `tmp` exist, or its blobs are only read. */
+export function blobFolder(root: string, tmp: string, onDiskFull?: () => void): BlobStore {
+  return openFolder({ root, tmp, onDiskFull })
+}
+
+/** The blobs of a backup, or of an installation that is restored from one. */
+export type BulkFolder = BlobStore & {
+  /** Makes the names of all blobs durable that were written or read: many together, and not each with its `put`. */
+  syncNames(): void
+}
+
+/** As `blobFolder`; but when it is empty, its blobs are lost: the same disk has the rows that name them. */
+export function bulkFolder(root: string, tmp: string): BulkFolder {
+  const unsynced = new Set<string>()
+  return { ...openFolder({ root, tmp, unsynced }), syncNames: () => unsynced.forEach(syncInPlace) }
+}
+
+function openFolder(folder: Folder): BlobStore {
+  const { root } = folder
   const path = (name: string) => blobPath(root, name)
   return {
-    root,
-    put: (name, bytes) => put(folder, name, bytes),
-    putStream: (name, stages, signal) => putStream(folder, name, stages, signal),
+    put: (name, bytes, options) => put(folder, path(name), bytes, options),
+    adopt: (name, from) => from.withLocalCopy(name, (source) => adopt(folder, path(name), source)),
     read: (name) => readFile(path(name)).catch((error) => explain(folder, error)),
     open: (name) => openBlob(folder, path(name)),
     stat: (name) => stat(folder, path(name)),
@@ -56,33 +92,62 @@ export function blobFolder(root: string, tmp: string, onDiskFull?: () => void): 
   }
 }
 
-async function put(folder: Folder, name: string, bytes: Buffer): Promise<StoredBlob> {
-  await write(folder, name, (file) => file.writeFile(bytes))
-  return { sizeBytes: bytes.length, sha256: hash('sha256', bytes, 'buffer') }
-}
-
-async function putStream(folder: Folder, name: string, stages: Stages, signal: AbortSignal | undefined) {
-  return write(folder, name, (file) =>
-    pipeline([...stages, (bytes: AsyncIterable<Uint8Array>) => file.writeFile(bytes)], { signal }),
-  )
-}
-
-async function write(folder: Folder, name: string, fill: (file: FileHandle) => Promise<unknown>): Promise<{ sizeBytes: number }> {
+async function put(
+  folder: Folder,
+  path: string,
+  bytes: Buffer | Stages,
+  { signal, accept }: PutOptions = {},
+): Promise<StoredBlob> {
   const unfinished = join(folder.tmp, randomBytes(16).toString('hex'))
-  const path = blobPath(folder.root, name)
+  const left = [unfinished]
   try {
     await using file = await open(unfinished, 'wx', MODES.file)
-    await fill(file)
+    const sha256 = Buffer.isBuffer(bytes) ? await write(file, bytes) : await writeStages(file, bytes, signal)
+    accept?.(sha256)
     await file.sync()
+    left.push(path)
     await inFolderOf(path, () => rename(unfinished, path))
-    await syncFolders(folder.root, dirname(path))
-    return { sizeBytes: (await file.stat()).size }
+    await syncFolders(folder, dirname(path))
+    return { sizeBytes: (await file.stat()).size, sha256 }
   } catch (error) {
     // A second attempt could not be trusted: the kernel reports a failed write only once.
-    for (const left of [unfinished, path]) await rm(left, { force: true })
+    for (const path of left) await rm(path, { force: true })
     if (isDiskFull(error)) folder.onDiskFull?.()
     throw error
   }
+}
+
+async function write(file: FileHandle, bytes: Buffer): Promise<Buffer> {
+  await file.writeFile(bytes)
+  return hash('sha256', bytes, 'buffer')
+}
+
+async function writeStages(file: FileHandle, stages: Stages, signal: AbortSignal | undefined): Promise<Buffer> {
+  const sha256 = createHash('sha256')
+  async function* hashed(bytes: AsyncIterable<Uint8Array>) {
+    for await (const part of bytes) {
+      sha256.update(part)
+      yield part
+    }
+  }
+  await pipeline([...stages, (bytes: AsyncIterable<Uint8Array>) => file.writeFile(hashed(bytes))], { signal })
+  return sha256.digest()
+}
+
+/** By a hard link. */
+async function adopt(folder: Folder, path: string, source: string): Promise<boolean> {
+  const unfinished = join(folder.tmp, randomBytes(16).toString('hex'))
+  try {
+    await link(source, unfinished)
+  } catch (error) {
+    const code = codeOf(error) ?? ''
+    if (['EXDEV', 'EPERM', 'ENOTSUP', 'EMLINK'].includes(code)) return false
+    throw code === 'ENOENT' ? new BlobLost('its file is missing', { cause: error }) : error
+  }
+  await inFolderOf(path, () => rename(unfinished, path))
+  await rm(unfinished, { force: true }) // renaming one name of a file to another name of the same file does nothing
+  await syncFolders(folder, dirname(path))
+  return true
 }
 
 /** Creates the folder of a file, and the file in it. Removals delete the folder at any moment when it is empty. */
@@ -98,11 +163,12 @@ async function inFolderOf<T>(path: string, create: () => Promise<T>, tries = 5):
 
 async function openBlob(folder: Folder, path: string): Promise<OpenBlob> {
   const file = await open(path).catch((error) => explain(folder, error))
+  if (folder.unsynced) await syncFolders(folder, dirname(path)) // an earlier run may have been killed before it did
   try {
-    const { size, mtimeMs } = await file.stat()
+    const { size, mtimeMs, ino } = await file.stat()
     return {
       sizeBytes: size,
-      version: mtimeMs,
+      version: `${ino} ${mtimeMs}`, // two files that were written within one tick of the clock are two
       read: (into, at) => fill(file, into, at).catch((error) => explain(folder, error)),
       stream: ({ first, last }) => file.createReadStream({ start: first, end: last, highWaterMark: READ_BYTES }),
       close: () => file.close(),
@@ -126,15 +192,11 @@ async function fill(file: FileHandle, into: Buffer, at: number): Promise<number>
 
 async function stat(folder: Folder, path: string): Promise<BlobStat | undefined> {
   try {
-    const { size, mtimeMs } = await lstat(path)
-    return { sizeBytes: size, changedAtS: mtimeMs / 1000 }
+    const { size, mtimeMs, dev: device, ino: inode } = await lstat(path)
+    return { sizeBytes: size, changedAtS: mtimeMs / 1000, file: { device, inode } }
   } catch (error) {
     return explain(folder, error).catch(ignoreLost)
   }
-}
-
-function ignoreLost(error: unknown): undefined {
-  if (!(error instanceof BlobLost)) throw error
 }
 
 /** With its folders when they are empty. */
@@ -157,7 +219,7 @@ async function appendPart(
 ): Promise<number> {
   try {
     await using file = await openGrown(folder, path, countedBytes)
-    if (countedBytes === 0) await syncFolders(folder.root, dirname(path))
+    if (countedBytes === 0) await syncFolders(folder, dirname(path))
     await file.writeFile(bytes)
     await file.sync()
     return (await file.stat()).size
@@ -199,7 +261,7 @@ async function withLocalCopy<T>(folder: Folder, path: string, use: (path: string
 }
 
 /** What an error says of a blob that was to be read. An empty folder may be where a disk is to be mounted. */
-async function explain({ root }: Folder, error: unknown): Promise<never> {
+async function explain({ root, unsynced }: Folder, error: unknown): Promise<never> {
   const code = codeOf(error)
   if (code === 'EIO') throw new BlobLost('its file cannot be read from the disk (EIO)', { cause: error })
   if (code === undefined || hostFailure(error)) throw error
@@ -208,7 +270,7 @@ async function explain({ root }: Folder, error: unknown): Promise<never> {
     throw new StorageUnavailable(`Files in the folder ${kind} cannot be read (${code}). Try again when that is corrected.`, {
       cause: error,
     })
-  if (!(await isEmpty(root))) throw new BlobLost('its file is missing', { cause: error })
+  if (unsynced || !(await isEmpty(root))) throw new BlobLost('its file is missing', { cause: error })
   throw new StorageUnavailable(
     `The folder ${kind} is empty, but the database has files in it. Mount its disk, or restore it from a backup.`,
     { cause: error },
@@ -244,7 +306,7 @@ async function keysAfter(path: string, below: string, after: string): Promise<st
   for await (const entry of entriesOf(path)) {
     const name = below === '' ? entry.name : `${below}/${entry.name}`
     const key = entry.isDirectory() ? `${name}/` : name
-    if (!(entry.isDirectory() || entry.isFile())) continue
+    if (!(entry.isDirectory() || entry.isFile()) || !isBlobName(name)) continue
     if (key > after || (key !== after && after.startsWith(key))) keys.push(key)
     if (keys.length === 2 * MAX_SORTED) keepFirst()
   }
@@ -293,11 +355,13 @@ async function* entriesOf(path: string): AsyncGenerator<Dirent> {
   }
 }
 
-/** Makes the names durable, from the blob's own folder up to the root: a new folder has a name, too. */
-async function syncFolders(root: string, folder: string): Promise<void> {
+/** Makes the names durable, from the blob's own folder up to the root: a new folder has a name, too. Of a bulk folder, later. */
+async function syncFolders({ root, unsynced }: Folder, folder: string): Promise<void> {
   for (let at = folder; at.startsWith(root); at = dirname(at)) {
-    await syncFolder(at)
-    if (at === root) return
+    if (!unsynced) await syncFolder(at)
+    else if (unsynced.has(at)) return
+    else unsynced.add(at)
+    if (at === root) return void unsynced?.add(dirname(root))
   }
 }
 

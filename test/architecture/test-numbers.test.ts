@@ -9,9 +9,9 @@ const index = docs['docs/reference/test-numbers.md'] ?? ''
 const tests = Object.entries(readTree('test')).filter(([path]) => path.endsWith('.ts') && path !== SELF)
 
 /** One number or a range of them: O03, F-18, I1–I6. */
-const NUMBER = /([A-Z]-?)(\d{1,2})(?:–\1(\d{1,2}))?/g
+const NUMBER = /([A-Z]-?)(\d{1,3})(?:–\1(\d{1,3}))?/g
 /** The numbers with which a quoted name begins: 'O03: …', 'F-03, F-04: …', 'I1–I6, I8–I10: …'; or of a name that is put together. */
-const NUMBERS_OF_TITLE = /(?:['"`]|rows: ')((?:(?:[A-Z]-?\d{2}|I\d{1,2})(?:, and |, | and |–)?)+)(?:: |')/g
+const NUMBERS_OF_TITLE = /(?:['"`]|rows: ')((?:(?:F-\d{3}|[A-Z]-?\d{2}|I\d{1,2})(?:, and |, | and |–)?)+)(?:: |')/g
 
 function numbersIn(text: string): string[] {
   return [...text.matchAll(NUMBER)].flatMap(([, letter = '', first = '', last = first]) =>
@@ -24,7 +24,7 @@ function numbersIn(text: string): string[] {
 
 /** The rows of a table whose first column is a number, by that number. */
 function rowsOf(text: string): Map<string, string[]> {
-  const lines = text.split('\n').filter((line) => /^\| [A-Z]-?\d{1,2} \|/.test(line))
+  const lines = text.split('\n').filter((line) => /^\| [A-Z]-?\d{1,3} \|/.test(line))
   return new Map(
     lines.map((line) => {
       const [number = '', ...cells] = line.slice(2, -2).split(' | ')

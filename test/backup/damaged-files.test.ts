@@ -1,5 +1,5 @@
 import { existsSync, mkdtempSync } from 'node:fs'
-import { copyFile, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises'
+import { copyFile, mkdir, readdir, readFile, rename, rm, rmdir, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import SqliteDatabase from 'better-sqlite3'
@@ -66,6 +66,41 @@ test('F-50: a byte that has changed in an uploaded file or a poster is named, an
   expect(made.lost.map((name: string) => name.split('/')[0]).sort()).toEqual(['posters', 'sources'])
   const [last] = readRows(reelgate, "select value from setting where name = 'last-backup'")
   expect(JSON.parse(String(last?.value))).toMatchObject({ name: good.name })
+})
+
+test('F-120: while the disk of segments is not mounted a backup fails and says so; nothing counts as damaged, and the next one is good', async () => {
+  const reelgate = await start()
+  const folder = await newFolder()
+  const { segments } = dataPaths(reelgate.dataDir)
+  await rename(segments, `${segments}.away`)
+  await mkdir(segments)
+  const { code, stderr } = await backUp(reelgate, folder)
+  expect({ code, stderr }).toMatchObject({ code: 1, stderr: expect.stringContaining('The folder segments is empty') })
+  expect((await readdir(folder)).filter((name) => name.endsWith('Z'))).toEqual([])
+  await rmdir(segments)
+  await rename(`${segments}.away`, segments)
+  expect(readRows(reelgate, 'select 1 from segment where damaged = 1')).toEqual([])
+  expect(await backUp(reelgate, folder)).toMatchObject({ code: 0, made: { lostCount: 0 } })
+})
+
+test('F-120: a folder of a backup that may not be read is not taken for lost files: the restore fails, and continues later', async () => {
+  const reelgate = await start()
+  await reelgate.stop()
+  const folder = await newFolder()
+  await backUp(reelgate, folder)
+  const location = await makeLocation()
+  onTestFinished(() => location.remove())
+  await copyFile(reelgate.masterKeyFile, location.masterKeyFile)
+  const posters = join(folder, 'media/posters')
+  await rename(posters, `${posters}.away`)
+  await writeFile(posters, 'a file in its place')
+  expect(await runCli(['restore', folder], location.env)).toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining('Files in the folder posters cannot be read (ENOTDIR)'),
+  })
+  await rm(posters)
+  await rename(`${posters}.away`, posters)
+  expect(await runCli(['restore', folder, '--json'], location.env)).toMatchObject({ code: 0, stderr: '' })
 })
 
 test('F-51: a file of a backup is read again by --verify and after 30 days, and replaced if it has changed', async () => {

@@ -9,7 +9,7 @@ import { newId } from '../../src/crypto/secret.ts'
 import type { Write } from '../../src/db/write.ts'
 import { insertGeneration } from '../../src/encode/generation-store.ts'
 import { createSignals } from '../../src/signals/signals.ts'
-import { openBlobFolder } from '../../src/storage/folder.ts'
+import { blobFolder, createFolders } from '../../src/storage/folder.ts'
 import { openOwnDatabase } from '../db/database.ts'
 import { newFolder } from './videos.ts'
 
@@ -26,14 +26,16 @@ test('F-35: the files of a deleted video are removed once nothing works on it an
   const { db, write } = await openOwnDatabase()
   const videoId = await addDeletedVideo(write)
   const folder = await newFolder()
-  const segments = await openBlobFolder(join(folder, 'segments'), join(folder, 'tmp'))
+  const [root, tmp] = [join(folder, 'segments'), join(folder, 'tmp')]
+  await createFolders(root, tmp)
+  const segments = blobFolder(root, tmp)
   const writeSegment = () => segments.put(`${videoId}/1/3/0.m4s`, Buffer.from('a segment'))
   await writeSegment()
   const signals = createSignals(write)
   let stops = 0
   signals.on('work-cancelled', async ({ videoIds }) => {
     expect(videoIds).toEqual([videoId])
-    expect(await readdir(segments.root)).toEqual([videoId])
+    expect(await readdir(root)).toEqual([videoId])
     await writeSegment() // by the encode, before it ends
     stops++
   })
@@ -47,13 +49,15 @@ test('F-35: the files of a deleted video are removed once nothing works on it an
   onTestFinished(() => removals.stop())
   void signals.send('work-queued', 'removal')
   await expect.poll(() => db.selectFrom('video').selectAll().execute()).toEqual([])
-  expect([await readdir(segments.root), stops]).toEqual([[], 1])
+  expect([await readdir(root), stops]).toEqual([[], 1])
 })
 
 test('F-87: a stop during the removal of deleted videos finishes the one in progress, and leaves the others to the next start', async () => {
   const { db, write } = await openOwnDatabase()
   const folder = await newFolder()
-  const files = await openBlobFolder(join(folder, 'files'), join(folder, 'tmp'))
+  const [root, tmp] = [join(folder, 'files'), join(folder, 'tmp')]
+  await createFolders(root, tmp)
+  const files = blobFolder(root, tmp)
   const videos = [await addDeletedVideo(write), await addDeletedVideo(write)]
   for (const videoId of videos) await files.put(`${videoId}/a`, Buffer.from('a file'))
   const signals = createSignals(write)
@@ -70,7 +74,7 @@ test('F-87: a stop during the removal of deleted videos finishes the one in prog
   await removals.stop()
   const left = await db.selectFrom('video').select('id').execute()
   expect(left).toHaveLength(1)
-  expect(await readdir(files.root)).toEqual(left.map(({ id }) => id))
+  expect(await readdir(root)).toEqual(left.map(({ id }) => id))
 })
 
 /** @returns its id */

@@ -12,7 +12,7 @@ import type { SourceDeps } from '../../src/ingest/source.ts'
 import { type IncomingUpload, receiveUpload } from '../../src/ingest/upload.ts'
 import { issueUploadPolicy } from '../../src/ingest/upload-policy.ts'
 import { createSignals } from '../../src/signals/signals.ts'
-import { openBlobFolder } from '../../src/storage/folder.ts'
+import { blobFolder, createFolders } from '../../src/storage/folder.ts'
 import { openOwnDatabase } from '../db/database.ts'
 
 // The rule of an upload without the form: what holds for every way in.
@@ -28,11 +28,12 @@ async function openIngest() {
   const received: string[] = []
   const signals = createSignals(write)
   signals.on('work-queued', (work) => work === 'encode' && received.push(work))
+  await createFolders(join(folder, 'tmp'))
   const deps: SourceDeps = {
     ...{ db, write, nowS, wallNowS: nowS },
     masterKey: parseMasterKey(Buffer.alloc(32, 1)),
     quota: createStorageQuota({ db, slowQueryDb }),
-    sources: await openBlobFolder(join(folder, 'sources'), join(folder, 'tmp')),
+    sources: blobFolder(join(folder, 'sources'), join(folder, 'tmp')),
     uploadMaxBytes: MAX_BYTES,
     hasRoom: async () => true,
     signals,

@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { isHostFailure } from '../../src/errors.ts'
 import { BlobLost } from '../../src/storage/blob-store.ts'
-import { blobFolder, emptyFolder, openBlobFolder } from '../../src/storage/folder.ts'
+import { blobFolder, bulkFolder, createFolders, emptyFolder } from '../../src/storage/folder.ts'
 import { testBlobStore } from './blob-store-promises.ts'
 
 testBlobStore('a folder', async () => {
@@ -52,6 +52,30 @@ test('F-70: a folder that is missing, and one in whose place there is a file, ar
   expect(await error()).toBeInstanceOf(BlobLost)
 })
 
+test('a blob on the same disk is adopted without a copy, its older namesake goes, and again it stays as it is', async () => {
+  const [{ store: from, root: source }, { store, root, tmp }] = [await newFolder(), await newFolder()]
+  await from.put('video/a', Buffer.from('a'))
+  await store.put('video/a', Buffer.from('before'))
+  for (const _ of ['first', 'again']) {
+    expect(await store.adopt('video/a', from)).toBe(true)
+    expect((await store.read('video/a')).toString()).toBe('a')
+    expect((await stat(join(root, 'video/a'))).ino).toBe((await stat(join(source, 'video/a'))).ino)
+    expect(await readdir(tmp)).toEqual([])
+  }
+})
+
+test('in an empty folder of a backup, whose disk was read already, a blob is lost', async () => {
+  const { root, tmp } = await newFolder()
+  await expect(bulkFolder(root, tmp).read('video/a')).rejects.toBeInstanceOf(BlobLost)
+})
+
+test('files that are no blobs are neither listed nor in the way', async () => {
+  const { store, root } = await newFolder()
+  await store.put('video/a', Buffer.from('a'))
+  for (const name of ['.hidden', 'lost+found', 'ä']) await writeFile(join(root, name), 'x')
+  expect(await Array.fromAsync(store.list('', ''))).toEqual(['video/a'])
+})
+
 test('a blob’s folder goes with its last blob, and stays for the others', async () => {
   const { store, root } = await newFolder()
   for (const name of ['video/a', 'video/b']) await store.put(name, Buffer.from(name))
@@ -84,5 +108,6 @@ async function newFolder() {
   const folder = await mkdtemp(join(tmpdir(), 'reelgate-blobs-'))
   onTestFinished(() => rm(folder, { recursive: true }))
   const [root, tmp] = [join(folder, 'sources'), join(folder, 'tmp')]
-  return { store: await openBlobFolder(root, tmp), root, tmp }
+  await createFolders(root, tmp)
+  return { store: blobFolder(root, tmp), root, tmp }
 }

@@ -34,11 +34,11 @@ export function testBlobStore(engine: string, open: () => Promise<StoreUnderTest
       }
     })
 
-    test('a stream becomes a blob once it has ended', async () => {
+    test('a stream becomes a blob once it has ended, and its size and hash are reported', async () => {
       const { store } = await open()
       const bytes = randomBytes(3_000_000)
       const parts = Readable.from(pieces(bytes.subarray(0, 1), bytes.subarray(1, 900_000), bytes.subarray(900_000)))
-      expect(await store.putStream('video/source', [parts])).toMatchObject({ sizeBytes: bytes.length })
+      expect(await store.put('video/source', [parts])).toEqual({ sizeBytes: bytes.length, sha256: sha256(bytes) })
       expect((await store.read('video/source')).equals(bytes)).toBe(true)
     })
 
@@ -48,15 +48,40 @@ export function testBlobStore(engine: string, open: () => Promise<StoreUnderTest
         yield Buffer.from('half a video')
         throw new Error('the client went away')
       }
-      await expect(store.putStream('video/source', [Readable.from(broken())])).rejects.toThrow('the client went away')
+      await expect(store.put('video/source', [Readable.from(broken())])).rejects.toThrow('the client went away')
       expect(await names(store)).toEqual([])
       expect(await store.removeUnfinished(Number.POSITIVE_INFINITY)).toBe(0)
+    })
+
+    test('bytes that are refused, and a stream that breaks, leave the blob that has their name', async () => {
+      const { store } = await open()
+      await store.put('video/a', Buffer.from('before'))
+      const refused: Buffer[] = []
+      const accept = (hash: Buffer) => {
+        refused.push(hash)
+        throw new Error('other bytes than expected')
+      }
+      for (const bytes of [Buffer.from('after'), [Readable.from(pieces('aft', 'er'))] as const])
+        await expect(store.put('video/a', bytes, { accept })).rejects.toThrow('other bytes than expected')
+      expect(refused).toEqual([sha256(Buffer.from('after')), sha256(Buffer.from('after'))])
+      expect(await store.put('video/b', [pieces('be', 'fore')])).toMatchObject({ sha256: sha256(Buffer.from('before')) })
+      expect((await store.read('video/a')).toString()).toBe('before')
+    })
+
+    test('a blob of another store is adopted, or is to be copied; one that is lost is neither', async () => {
+      const [{ store }, { store: from }] = [await open(), await open()]
+      for (const name of ['video/a', 'video/other']) await from.put(name, Buffer.from('a'))
+      if (!(await store.adopt('video/a', from))) await store.put('video/a', await from.read('video/a'))
+      await from.remove('video/a')
+      expect((await store.read('video/a')).toString()).toBe('a')
+      await expect(store.adopt('video/a', from)).rejects.toBeInstanceOf(BlobLost)
+      expect((await store.read('video/a')).toString()).toBe('a')
     })
 
     test('F-09: a stream that is ended before its blob is open leaves nothing, and no unhandled error', async () => {
       const { store } = await open()
       const ending = new AbortController()
-      const writing = store.putStream('video/mp4', [Readable.from(['a part'])], ending.signal)
+      const writing = store.put('video/mp4', [Readable.from(['a part'])], { signal: ending.signal })
       ending.abort()
       await expect(writing).rejects.toThrow('The operation was aborted')
       expect(await names(store)).toEqual([])
@@ -264,7 +289,8 @@ export function testBlobStore(engine: string, open: () => Promise<StoreUnderTest
         const uses = {
           ...READS,
           put: () => store.put(name, Buffer.from('x')),
-          putStream: () => store.putStream(name, [Readable.from(['x'])]),
+          putStream: () => store.put(name, [Readable.from(['x'])]),
+          adopt: () => store.adopt(name, store),
           stat: () => store.stat(name),
           remove: () => store.remove(name),
           removeAll: () => store.removeAll(name),

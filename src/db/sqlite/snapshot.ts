@@ -1,4 +1,5 @@
 import SqliteDatabase from 'better-sqlite3'
+import type { MediaFolder } from '../../config/data-paths.ts'
 import { syncInPlace } from '../../storage/sync.ts'
 
 // All rows of an installation as of one moment, in a file of their own: the rows of a backup.
@@ -26,10 +27,6 @@ export function makeSingleFile(path: string): void {
   }
   syncInPlace(path)
 }
-
-/** A folder of the data folder that holds files of videos. */
-export type MediaFolder = 'sources' | 'segments' | 'posters' | 'files'
-export const MEDIA_FOLDERS: readonly MediaFolder[] = ['sources', 'segments', 'posters', 'files']
 
 /** A file that a row names, with what its row says of it. */
 export type NamedFile = {

@@ -1,9 +1,13 @@
 import { checkStoredFile } from '../../assets/file-check.ts'
+import type { VideoFolders } from '../../catalogue/deletion.ts'
+import type { MediaFolder } from '../../config/data-paths.ts'
 import type { MasterKey } from '../../crypto/master-key.ts'
 import type { FileList, ListedFile, NamedFile, NewFileList, Snapshot } from '../../db/sqlite/snapshot.ts'
-import { createBlobCopier } from '../../storage/copy.ts'
+import { StorageUnavailable } from '../../errors.ts'
+import { ignoreLost } from '../../storage/blob-store.ts'
+import { copyBlob, hashBlob } from '../../storage/copy.ts'
+import type { BulkFolder } from '../../storage/folder.ts'
 import { forEachAtOnce } from './for-each-at-once.ts'
-import type { MediaPaths } from './media-paths.ts'
 
 /** As many files are copied at a time: enough that a disk is never idle. */
 const COPIES = 8
@@ -12,8 +16,8 @@ const COPIES = 8
 const VERIFIED_FOR_MS = 30 * 24 * 3_600_000
 
 export type AddMedia = {
-  from: MediaPaths
-  to: MediaPaths
+  from: VideoFolders
+  to: Readonly<Record<MediaFolder, BulkFolder>>
   /** What is known of the files in `to`: the lists of the last backup and of earlier attempts at this one. */
   known: readonly FileList[]
   /** Verifies sealed files; without it they are only read. */
@@ -31,6 +35,8 @@ export type AddedMedia = {
   linkedBytes: number
   /** Files that are missing or damaged in the installation, and are not in the backup either. */
   missing: NamedFile[]
+  /** Why some of these may only be out of reach, such as those of a disk that is not mounted. */
+  unavailable: StorageUnavailable | undefined
   /** Files that are missing or damaged in the installation; the backup may have them from before. */
   damaged: NamedFile[]
 }
@@ -43,14 +49,16 @@ type Kept = Omit<ListedFile, 'folder' | 'name'>
  */
 export async function addMedia(snapshot: Snapshot, list: NewFileList, options: AddMedia): Promise<AddedMedia> {
   const { from, to, known, masterKey, nowMs, verifyAll, signal, progress } = options
-  const added: AddedMedia = { copiedBytes: 0, linkedBytes: 0, missing: [], damaged: [] }
-  const copier = createBlobCopier(from, to)
-  let canLink = true
+  const added: AddedMedia = { copiedBytes: 0, linkedBytes: 0, missing: [], unavailable: undefined, damaged: [] }
+  let canShare = true
   let doneBytes = 0
 
   async function add(file: NamedFile): Promise<void> {
     const { folder, name } = file
-    const kept = await keep(file)
+    const kept = await keep(file).catch((error) => {
+      if (!(error instanceof StorageUnavailable)) throw error
+      added.unavailable = error
+    })
     if (kept) list.add({ folder, name, ...kept })
     else added.missing.push(file)
     doneBytes += file.sizeBytes
@@ -59,41 +67,44 @@ export async function addMedia(snapshot: Snapshot, list: NewFileList, options: A
 
   /** Undefined: nowhere is the file as it was published. */
   async function keep(file: NamedFile): Promise<Kept | undefined> {
-    const [original, existing] = [await copier.statSource(file), await copier.statCopy(file)]
+    const { folder, name } = file
+    const [original, existing] = [await from[folder].stat(name), await to[folder].stat(name)]
     const found = findKnown(file)
-    const isSame = !canLink || original?.dev !== existing?.dev || original?.ino === existing?.ino
-    if (existing && found?.sizeBytes === existing.size && isSame) {
+    // A file that was replaced, as by a repair, is another one on the same disk.
+    const [its, copy] = [original?.file, existing?.file]
+    const isSame = !canShare || its?.device !== copy?.device || its?.inode === copy?.inode
+    if (existing && found?.sizeBytes === existing.sizeBytes && isSame) {
       if (!isDue(found)) return found
-      const verified = await verify(file, 'hashCopy', existing.size)
+      const verified = await verify(to, file, existing.sizeBytes)
       if (verified) return verified
     }
-    const brought = original && (await bring(file, original.size))
+    const brought = original && (await addFromInstallation(file, original.sizeBytes))
     if (brought) return brought
     added.damaged.push(file)
-    return existing && verify(file, 'hashCopy', existing.size)
+    return existing && verify(to, file, existing.sizeBytes)
   }
 
-  /** From the installation. Undefined: the file is damaged there, and what the backup has of it stays. */
-  async function bring(file: NamedFile, sizeBytes: number): Promise<Kept | undefined> {
-    if (canLink) {
-      const verified = await verify(file, 'hashSource', sizeBytes)
-      const outcome = verified ? await copier.link(file) : 'missing'
-      if (outcome === 'missing') return undefined
-      canLink = outcome === 'linked'
-      if (canLink) {
+  /** Undefined: the file is damaged there, and what the backup has of it stays. */
+  async function addFromInstallation(file: NamedFile, sizeBytes: number): Promise<Kept | undefined> {
+    const { folder, name } = file
+    if (canShare) {
+      const verified = await verify(from, file, sizeBytes)
+      const isShared = verified && (await to[folder].adopt(name, from[folder]).catch(ignoreLost))
+      if (isShared === undefined) return undefined
+      canShare = isShared
+      if (isShared) {
         added.linkedBytes += sizeBytes
         return verified
       }
     }
-    const sha256 = await copier.copy(file, checkStoredFile(masterKey, file))
-    if (!sha256) return undefined
-    added.copiedBytes += sizeBytes
-    return { sizeBytes, sha256, verifiedAtMs: nowMs }
+    const copy = await copyBlob(from[folder], to[folder], name, checkStoredFile(masterKey, file))
+    if (copy) added.copiedBytes += sizeBytes
+    return copy && { ...copy, verifiedAtMs: nowMs }
   }
 
-  async function verify(file: NamedFile, hash: 'hashSource' | 'hashCopy', sizeBytes: number): Promise<Kept | undefined> {
+  async function verify(files: VideoFolders, file: NamedFile, sizeBytes: number): Promise<Kept | undefined> {
     signal.throwIfAborted()
-    const sha256 = await copier[hash](file, checkStoredFile(masterKey, file))
+    const sha256 = await hashBlob(files[file.folder], file.name, checkStoredFile(masterKey, file))
     return sha256 && { sizeBytes, sha256, verifiedAtMs: nowMs }
   }
 
@@ -114,6 +125,6 @@ export async function addMedia(snapshot: Snapshot, list: NewFileList, options: A
     signal.throwIfAborted()
     await add(file)
   })
-  copier.syncNames()
+  for (const folder of Object.values(to)) folder.syncNames()
   return added
 }

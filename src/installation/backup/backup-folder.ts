@@ -1,10 +1,12 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs'
-import { opendir, rename, rm, rmdir, writeFile } from 'node:fs/promises'
+import { rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type Static, Type } from 'typebox'
 import { Value } from 'typebox/value'
-import { type FileList, MEDIA_FOLDERS, type MediaFolder, openFileList } from '../../db/sqlite/snapshot.ts'
+import { MEDIA_FOLDERS, type MediaFolder, ofMediaFolders } from '../../config/data-paths.ts'
+import { type FileList, openFileList } from '../../db/sqlite/snapshot.ts'
 import { Failure } from '../../errors.ts'
+import { type BulkFolder, bulkFolder } from '../../storage/folder.ts'
 import { type FolderLock, takeFolderLock } from '../../storage/folder-lock.ts'
 import { syncInPlace, syncNames } from '../../storage/sync.ts'
 
@@ -52,9 +54,14 @@ const NAME = /^\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d\.\d{3}Z$/
 
 const backupName = (time: string) => time.replaceAll(':', '-')
 
-/** Where the files of all backups are, of one kind. */
-export function mediaFolder(folder: string, kind: MediaFolder): string {
-  return join(folder, MEDIA, kind)
+/** The files of all backups. */
+export function backedUpFiles(folder: string): Readonly<Record<MediaFolder, BulkFolder>> {
+  return ofMediaFolders((kind) => bulkFolder(join(folder, MEDIA, kind), join(folder, UNFINISHED, MEDIA)))
+}
+
+/** Where one of them is. */
+export function backedUpPath(folder: string, file: { folder: MediaFolder; name: string }): string {
+  return join(folder, MEDIA, file.folder, file.name)
 }
 
 /** Where a backup is written until it is finished. */
@@ -79,7 +86,7 @@ export function openBackupFolder(folder: string): FolderLock {
   const lock = takeFolderLock(join(folder, LOCK))
   if (!lock) throw new Failure('conflict', `Another backup is being made in ${folder}. Wait until it has finished.`)
   rmSync(join(folder, UNFINISHED), { recursive: true, force: true })
-  mkdirSync(join(folder, UNFINISHED), { mode: 0o700 })
+  mkdirSync(join(folder, UNFINISHED, MEDIA), { recursive: true, mode: 0o700 })
   return lock
 }
 
@@ -116,6 +123,7 @@ function parseJson(path: string): unknown {
 export async function finishBackup(folder: string, manifest: Manifest): Promise<Backup> {
   const unfinished = unfinishedPaths(folder)
   const name = backupName(manifest.time)
+  await rm(join(unfinished.root, MEDIA), { recursive: true })
   await writeFile(unfinished.manifest, `${JSON.stringify(manifest, null, 2)}\n`, { mode: 0o600, flush: true })
   syncInPlace(unfinished.root)
   await rename(unfinished.root, join(folder, name))
@@ -138,7 +146,10 @@ export async function removeOldBackups(folder: string, keep: number): Promise<vo
       if (!list) return
       kept.push(list)
     }
-    for (const kind of MEDIA_FOLDERS) await removeUnnamed(mediaFolder(folder, kind), '', kind, kept)
+    const files = backedUpFiles(folder)
+    for (const kind of MEDIA_FOLDERS)
+      for await (const name of files[kind].list('', ''))
+        if (!kept.some((list) => list.find(kind, name))) await files[kind].remove(name)
   } finally {
     for (const list of kept) list[Symbol.dispose]()
   }
@@ -150,24 +161,4 @@ function tryToOpenList(path: string): FileList | undefined {
   } catch {
     return undefined
   }
-}
-
-/** @returns whether the folder is empty now */
-async function removeUnnamed(root: string, below: string, kind: MediaFolder, kept: readonly FileList[]): Promise<boolean> {
-  let isEmpty = true
-  for (const entry of await listEntries(join(root, below))) {
-    const name = below === '' ? entry.name : `${below}/${entry.name}`
-    const path = join(root, name)
-    if (entry.isDirectory()) {
-      if (await removeUnnamed(root, name, kind, kept)) await rmdir(path)
-      else isEmpty = false
-    } else if (kept.some((list) => list.find(kind, name))) isEmpty = false
-    else await rm(path)
-  }
-  return isEmpty
-}
-
-async function listEntries(path: string) {
-  if (!existsSync(path)) return []
-  return Array.fromAsync(await opendir(path))
 }

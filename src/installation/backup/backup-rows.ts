@@ -1,10 +1,12 @@
 import { stat } from 'node:fs/promises'
+import { basename, dirname } from 'node:path'
 import packageJson from '../../../package.json' with { type: 'json' }
 import type { Config } from '../../config/config.ts'
 import { dataPaths } from '../../config/data-paths.ts'
 import { createFileList, openFileList, openSnapshot, type Snapshot, writeSqliteSnapshot } from '../../db/sqlite/snapshot.ts'
 import { Failure } from '../../errors.ts'
-import { hashFile } from '../../storage/copy.ts'
+import { hashBlob } from '../../storage/copy.ts'
+import { bulkFolder } from '../../storage/folder.ts'
 import { MASTER_KEY_ID } from '../master-key-id.ts'
 import { type Backup, finishBackup, openBackupFolder, removeOldBackups, unfinishedPaths } from './backup-folder.ts'
 
@@ -72,4 +74,9 @@ export async function describeBackup(
 async function describeFile(path: string): Promise<{ sizeBytes: number; sha256: string }> {
   const { size: sizeBytes } = await stat(path)
   return { sizeBytes, sha256: (await hashFile(path))?.toString('hex') ?? '' }
+}
+
+/** The SHA-256 of a file of a backup; undefined when it is missing or cannot be read from the disk. */
+export function hashFile(path: string): Promise<Buffer | undefined> {
+  return hashBlob(bulkFolder(dirname(path), dirname(path)), basename(path))
 }
