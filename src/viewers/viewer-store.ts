@@ -30,22 +30,22 @@ export const saveViewerName = prepared<ViewerRow>()((db, value) =>
 /** A statement may have only so many values. */
 const BATCH_SIZE = 500
 
-/** What the account calls these viewers; those without a name are missing. */
+/** What the account calls the viewers of these rows; those without a name are missing. */
 export async function findViewerNames(
   db: Db,
   accountId: string,
-  userIds: readonly (string | null)[],
+  rows: readonly { userId: string | null }[],
 ): Promise<ReadonlyMap<string, ViewerName>> {
-  const ids = [...new Set(userIds)].filter((id) => id !== null)
+  const ids = [...new Set(rows.map(({ userId }) => userId))].filter((id) => id !== null)
   const names = new Map<string, ViewerName>()
   for (let first = 0; first < ids.length; first += BATCH_SIZE) {
-    const rows = await db
+    const found = await db
       .selectFrom('viewer')
       .select(['userId', 'name', 'email'])
       .where('accountId', '=', accountId)
       .where('userId', 'in', ids.slice(first, first + BATCH_SIZE))
       .execute()
-    for (const { userId, ...name } of rows) names.set(userId, name)
+    for (const { userId, ...name } of found) names.set(userId, name)
   }
   return names
 }

@@ -338,7 +338,16 @@ export const ONCE_ANALYZED: readonly Call[] = [
   ['the alerts of a mail', 2500, (db) => alertMails.listAlertsOfMail(db, { day: TODAY, cause: 'keys-drawn' }, 21)],
   ['old alerts', 200, (db) => alerts.removeOldAlerts(db, NOW_S - 900, 20)],
   ['old key budgets', 200, (db) => budgets.removeOldKeyBudgets(db, NOW_S - 900, 20)],
-  ['names of viewers', 60, (db) => viewers.findViewerNames(db, large, ['viewer 5', 'viewer 6', 'nobody'])],
+  [
+    'names of viewers',
+    60,
+    (db) =>
+      viewers.findViewerNames(
+        db,
+        large,
+        ['viewer 5', 'viewer 6', 'nobody'].map((userId) => ({ userId })),
+      ),
+  ],
   ['old names of viewers', 200, (db) => viewers.removeOldViewerNames(db, NOW_S - 900, 20)],
   ['old viewings', 200, (db) => viewings.removeOldViewings(db, NOW_S - 900, 20)],
   ['old days of viewings', 200, (db) => viewings.removeOldViewingDays(db, 19_999, 20)],

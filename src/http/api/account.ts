@@ -11,6 +11,7 @@ import { authenticateRequest } from '../server/caller.ts'
 import type { App } from '../wire/app-type.ts'
 import { Flag, isOnIfGiven } from '../wire/flag.ts'
 import { isoTime } from '../wire/iso-time.ts'
+import { operation } from '../wire/operation.ts'
 
 const WhenFull = Type.Union([Type.Literal('refuse'), Type.Literal('stop-oldest')])
 
@@ -71,28 +72,22 @@ export function accountRoutes(app: App, deps: AccountRoutesDeps): void {
 
   app.get(
     '/account',
-    {
-      config: { permission: 'viewer' },
-      schema: {
-        summary: 'Settings of the account',
-        description: 'With what its videos take on the disk, and for how long data is kept.',
-        response: { 200: OwnAccountBody },
-      },
-    },
+    operation('viewer', {
+      summary: 'Settings of the account',
+      description: 'With what its videos take on the disk, and for how long data is kept.',
+      response: { 200: OwnAccountBody },
+    }),
     async (request) => ownAccountBody(authenticateRequest(request).accountId),
   )
 
   app.put(
     '/account',
-    {
-      config: { permission: 'editor' },
-      schema: {
-        summary: 'Change settings of the account',
-        description: 'What is absent stays as it is. Its permissions and limits are the administrator’s to change.',
-        body: ChangeBody,
-        response: { 200: OwnAccountBody },
-      },
-    },
+    operation('editor', {
+      summary: 'Change settings of the account',
+      description: 'What is absent stays as it is. Its permissions and limits are the administrator’s to change.',
+      body: ChangeBody,
+      response: { 200: OwnAccountBody },
+    }),
     async (request) => {
       const caller = authenticateRequest(request)
       const { streamLimit, whenFull, deletesToTrash } = request.body

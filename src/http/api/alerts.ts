@@ -8,6 +8,7 @@ import type { App } from '../wire/app-type.ts'
 import { EXAMPLE } from '../wire/examples.ts'
 import { isoTime } from '../wire/iso-time.ts'
 import { refuseMisspelledNames } from '../wire/misspelled-names.ts'
+import { operation } from '../wire/operation.ts'
 import { PAGED_QUERY, type PagedListDeps, readPagedList } from './paged-list.ts'
 
 const ListQuery = Type.Object({
@@ -48,16 +49,13 @@ type AlertRoutesDeps = AlertDeps & SeenDeps & PagedListDeps
 export function alertRoutes(app: App, deps: AlertRoutesDeps): void {
   app.get(
     '/alerts',
-    {
-      config: { permission: 'viewer' },
-      schema: {
-        summary: 'List alerts',
-        description:
-          'Suspicious playback, and what the operator should look at, the newest first; kept for 90 days (`REELGATE_VIEWER_DATA_DAYS`). One row for each cause, viewer and day. Follow the `Link` header (`rel="next"`) for more.',
-        querystring: ListQuery,
-        response: { 200: ListReply },
-      },
-    },
+    operation('viewer', {
+      summary: 'List alerts',
+      description:
+        'Suspicious playback, and what the operator should look at, the newest first; kept for 90 days (`REELGATE_VIEWER_DATA_DAYS`). One row for each cause, viewer and day. Follow the `Link` header (`rel="next"`) for more.',
+      querystring: ListQuery,
+      response: { 200: ListReply },
+    }),
     async (request, reply) => {
       const { accountId } = authenticateRequest(request)
       const { query } = request
@@ -81,15 +79,12 @@ export function alertRoutes(app: App, deps: AlertRoutesDeps): void {
 
   app.put(
     '/alerts/seen',
-    {
-      config: { permission: 'editor' },
-      schema: {
-        summary: 'Mark alerts as seen',
-        description: 'An alert and all older ones: the console shows them on every page until then.',
-        body: SeenBody,
-        response: { 200: SeenReply },
-      },
-    },
+    operation('editor', {
+      summary: 'Mark alerts as seen',
+      description: 'An alert and all older ones: the console shows them on every page until then.',
+      body: SeenBody,
+      response: { 200: SeenReply },
+    }),
     async (request) => {
       await markSeen(deps, authenticateRequest(request).accountId, request.body.upTo)
       return { message: 'Seen' as const }

@@ -8,6 +8,7 @@ import type { App } from '../wire/app-type.ts'
 import { EXAMPLE } from '../wire/examples.ts'
 import { isoTime } from '../wire/iso-time.ts'
 import { refuseMisspelledNames } from '../wire/misspelled-names.ts'
+import { operation } from '../wire/operation.ts'
 import { PAGED_QUERY, type PagedListDeps, readPagedList } from './paged-list.ts'
 
 /** Events that a search looks at, the newest. */
@@ -50,16 +51,13 @@ type AuditRoutesDeps = PagedListDeps & { slowQueryDb: Parameters<typeof listAudi
 export function auditRoutes(app: App, deps: AuditRoutesDeps): void {
   app.get(
     '/audit-log',
-    {
-      config: { permission: 'editor' },
-      schema: {
-        summary: 'List the audit log',
-        description:
-          'Management actions of the last year, the newest first. An action on several objects is an event for each. Follow the `Link` header (`rel="next"`) for more.',
-        querystring: ListQuery,
-        response: { 200: ListReply },
-      },
-    },
+    operation('editor', {
+      summary: 'List the audit log',
+      description:
+        'Management actions of the last year, the newest first. An action on several objects is an event for each. Follow the `Link` header (`rel="next"`) for more.',
+      querystring: ListQuery,
+      response: { 200: ListReply },
+    }),
     async (request, reply): Promise<Static<typeof ListReply>> => {
       const { accountId } = authenticateRequest(request)
       refuseMisspelledNames(Object.keys(request.query), Object.keys(ListQuery.properties))

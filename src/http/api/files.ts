@@ -1,7 +1,6 @@
 import type { FastifyRequest } from 'fastify'
 import { type Static, Type } from 'typebox'
 import { Value } from 'typebox/value'
-import type { Caller } from '../../accounts/permission.ts'
 import { assertVideoExists } from '../../assets/attachment.ts'
 import { addCaption, type CaptionDeps, parseLanguage, receiveCaption } from '../../assets/caption.ts'
 import { type DownloadDeps, downloadPath } from '../../assets/download.ts'
@@ -9,13 +8,15 @@ import { type Mp4Deps, requestMp4 } from '../../assets/mp4.ts'
 import { addPoster, addPosterAt, type PosterDeps, receivePoster, type StoredPoster } from '../../assets/poster.ts'
 import { deleteFile, type FileDeps, listFiles, type VideoFile } from '../../assets/video-file.ts'
 import { Failure } from '../../errors.ts'
-import { authenticateRequest } from '../server/caller.ts'
+import { authenticateRequest, changedBy } from '../server/caller.ts'
 import { drainForm, readUploadForm } from '../upload/form.ts'
 import type { App } from '../wire/app-type.ts'
 import { EXAMPLE } from '../wire/examples.ts'
 import { isoTime } from '../wire/iso-time.ts'
+import { EDITOR_OR_UPLOADER, operation } from '../wire/operation.ts'
 import { VideoParams } from './videos.ts'
 
+type ChangedVideo = ReturnType<typeof changedBy> & { videoId: string }
 type FileRoutesDeps = PosterDeps & CaptionDeps & FileDeps & Mp4Deps & DownloadDeps & { publicUrl(): string }
 
 const ZeroOrOne = Type.Integer({ minimum: 0, maximum: 1 })
@@ -97,10 +98,7 @@ function missingLanguage(): Failure {
 export function fileRoutes(app: App, deps: FileRoutesDeps): void {
   app.get(
     '/videos/:id/files',
-    {
-      config: { permission: 'viewer' },
-      schema: { summary: 'Files of a video', params: VideoParams, response: { 200: Type.Array(FileReply) } },
-    },
+    operation('viewer', { summary: 'Files of a video', params: VideoParams, response: { 200: Type.Array(FileReply) } }),
     async (request) => (await listFiles(deps, authenticateRequest(request).accountId, request.params.id)).map(toFileReply),
   )
 
@@ -122,22 +120,19 @@ export function fileRoutes(app: App, deps: FileRoutesDeps): void {
         },
       },
       async (request) => {
-        const holder = authenticateRequest(request)
-        const { accountId } = holder
-        const videoId = request.params.id
+        const video = { ...changedBy(request), videoId: request.params.id }
         const { language } = request.query
         try {
           if (!/^multipart\/form-data/i.test(request.headers['content-type'] ?? '')) {
             const timeS = readFrameTime(request.body)
-            if (timeS !== undefined)
-              return (await addPosterAt(deps, { accountId, by: holder, videoId, timeS })).map(toPosterReply)
+            if (timeS !== undefined) return (await addPosterAt(deps, { ...video, timeS })).map(toPosterReply)
             if (!Value.Check(Mp4Body, request.body)) throw missingFile()
-            return toFileReply(await requestMp4(deps, accountId, holder, videoId))
+            return toFileReply(await requestMp4(deps, video.accountId, video.by, video.videoId))
           }
-          await assertVideoExists(deps, accountId, videoId)
+          await assertVideoExists(deps, video.accountId, video.videoId)
           return language === undefined
-            ? await takePoster(request, holder, videoId)
-            : await takeCaption(request, holder, videoId, parseLanguage(language))
+            ? await takePoster(request, video)
+            : await takeCaption(request, video, parseLanguage(language))
         } catch (error) {
           await drainForm(request.raw) // a client that reads only after sending everything would not get the error
           throw error
@@ -146,24 +141,21 @@ export function fileRoutes(app: App, deps: FileRoutesDeps): void {
     )
   })
 
-  async function takePoster(request: FastifyRequest, holder: Caller, videoId: string): Promise<Static<typeof PosterReply>> {
+  async function takePoster(request: FastifyRequest, video: ChangedVideo): Promise<Static<typeof PosterReply>> {
     const image = await readUploadForm(request.raw, async ({ file, fileName }) => {
       if (/\.(vtt|srt)$/i.test(fileName)) throw missingLanguage()
       return receivePoster(deps, file)
     })
-    const sizes = await addPoster(deps, { accountId: holder.accountId, by: holder, videoId, image })
-    return sizes.map(toPosterReply)
+    return (await addPoster(deps, { ...video, image })).map(toPosterReply)
   }
 
   async function takeCaption(
     request: FastifyRequest,
-    holder: Caller,
-    videoId: string,
+    video: ChangedVideo,
     language: string,
   ): Promise<Static<typeof CaptionReply>> {
     const text = await readUploadForm(request.raw, ({ file }) => receiveCaption(file))
-    const { accountId } = holder
-    const { id, createdAtS, sizeBytes } = await addCaption(deps, { accountId, by: holder, videoId, language, text })
+    const { id, createdAtS, sizeBytes } = await addCaption(deps, { ...video, language, text })
     return { id, time: isoTime(createdAtS), size: `${Math.max(1, Math.round(sizeBytes / 1000))} kB`, lang: language }
   }
 
@@ -188,14 +180,10 @@ export function fileRoutes(app: App, deps: FileRoutesDeps): void {
 
   app.delete(
     '/videos/:id/files/:fileId',
-    {
-      config: { permission: 'editor', isOpenToUploader: true },
-      schema: { summary: 'Delete a file', params: FileParams, response: { 200: DeletedReply } },
-    },
+    operation(EDITOR_OR_UPLOADER, { summary: 'Delete a file', params: FileParams, response: { 200: DeletedReply } }),
     async (request) => {
       const { id, fileId } = request.params
-      const holder = authenticateRequest(request)
-      await deleteFile(deps, { accountId: holder.accountId, by: holder, videoId: id, fileId: parseFileId(fileId) })
+      await deleteFile(deps, { ...changedBy(request), videoId: id, fileId: parseFileId(fileId) })
       return { message: 'Deleted' as const }
     },
   )
@@ -208,10 +196,7 @@ function readFrameTime(body: unknown): number | undefined {
 }
 
 function toPosterReply({ id, widthPx, heightPx, createdAtS, sizeBytes }: StoredPoster): Static<typeof PosterReply>[number] {
-  return {
-    ...{ id, format: 'jpeg', video_height: heightPx, video_width: widthPx },
-    ...{ time: isoTime(createdAtS), size: sizeBytes },
-  }
+  return { id, format: 'jpeg', video_height: heightPx, video_width: widthPx, time: isoTime(createdAtS), size: sizeBytes }
 }
 
 /** A malformed id gets the same response as an unknown one. 15 digits are exact as a number. @throws Failure `not-found` */

@@ -2,11 +2,12 @@ import { type Static, Type } from 'typebox'
 import type { CatalogueDeps, ListDeps } from '../../catalogue/catalogue-deps.ts'
 import { createFolder, deleteFolder, editFolder, openFolder, ROOT_FOLDER_ID, searchFolders } from '../../catalogue/folder.ts'
 import { Failure } from '../../errors.ts'
-import { authenticateRequest } from '../server/caller.ts'
+import { authenticateRequest, changedBy } from '../server/caller.ts'
 import type { App } from '../wire/app-type.ts'
 import { EXAMPLE } from '../wire/examples.ts'
 import { Flag, isOn } from '../wire/flag.ts'
 import { isoTime } from '../wire/iso-time.ts'
+import { operation } from '../wire/operation.ts'
 
 const FolderParams = Type.Object({ id: Type.String({ description: 'of a folder, or root', examples: [EXAMPLE.folderId] }) })
 
@@ -64,10 +65,7 @@ export type FolderSearchBody = Static<typeof SearchReply>
 export function folderRoutes(app: App, deps: CatalogueDeps & ListDeps): void {
   app.get(
     '/videos/folders/:id',
-    {
-      config: { permission: 'viewer' },
-      schema: { summary: 'Contents of a folder', params: FolderParams, response: { 200: OpenReply } },
-    },
+    operation('viewer', { summary: 'Contents of a folder', params: FolderParams, response: { 200: OpenReply } }),
     async (request) => {
       const { folder, folders, parent } = await openFolder(deps, authenticateRequest(request).accountId, request.params.id)
       // As in the contract, the root is null as a parent.
@@ -78,7 +76,7 @@ export function folderRoutes(app: App, deps: CatalogueDeps & ListDeps): void {
 
   app.post(
     '/videos/folders/search',
-    { config: { permission: 'viewer' }, schema: { summary: 'Search folders', body: SearchBody, response: { 200: SearchReply } } },
+    operation('viewer', { summary: 'Search folders', body: SearchBody, response: { 200: SearchReply } }),
     async (request) => {
       const { name, searchExact = false } = request.body
       const search = { name, isWhole: isOn(searchExact) }
@@ -96,7 +94,7 @@ export function folderRoutes(app: App, deps: CatalogueDeps & ListDeps): void {
 
   app.post(
     '/videos/folders',
-    { config: { permission: 'editor' }, schema: { summary: 'Create a folder', body: CreateBody, response: { 200: Counted } } },
+    operation('editor', { summary: 'Create a folder', body: CreateBody, response: { 200: Counted } }),
     async (request) => {
       const holder = authenticateRequest(request)
       const { name, parent } = request.body
@@ -106,33 +104,26 @@ export function folderRoutes(app: App, deps: CatalogueDeps & ListDeps): void {
 
   app.put(
     '/videos/folders/:id',
-    {
-      config: { permission: 'editor' },
-      schema: { summary: 'Rename or move a folder', params: FolderParams, body: EditBody, response: { 200: EditReply } },
-    },
+    operation('editor', {
+      summary: 'Rename or move a folder',
+      params: FolderParams,
+      body: EditBody,
+      response: { 200: EditReply },
+    }),
     async (request) => {
-      const holder = authenticateRequest(request)
-      await editFolder(deps, {
-        accountId: holder.accountId,
-        by: holder,
-        folderId: request.params.id,
-        changes: readChanges(request.body),
-      })
+      await editFolder(deps, { ...changedBy(request), folderId: request.params.id, changes: readChanges(request.body) })
       return { message: 'Folder has been updated' as const }
     },
   )
 
   app.delete(
     '/videos/folders/:id',
-    {
-      config: { permission: 'editor' },
-      schema: {
-        summary: 'Delete a folder',
-        description: 'Its contents move to its parent.',
-        params: FolderParams,
-        response: { 200: DeleteReply },
-      },
-    },
+    operation('editor', {
+      summary: 'Delete a folder',
+      description: 'Its contents move to its parent.',
+      params: FolderParams,
+      response: { 200: DeleteReply },
+    }),
     async (request) => {
       const holder = authenticateRequest(request)
       await deleteFolder(deps, holder.accountId, holder, request.params.id)

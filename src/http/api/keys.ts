@@ -11,6 +11,7 @@ import { authenticateRequest } from '../server/caller.ts'
 import type { App } from '../wire/app-type.ts'
 import { EXAMPLE } from '../wire/examples.ts'
 import { isoTime, isoTimeOrNull } from '../wire/iso-time.ts'
+import { operation } from '../wire/operation.ts'
 
 const MAX_LIFE_S = 100 * 366 * 24 * 3600
 const DEFAULT_OVERLAP_S = 24 * 3600
@@ -70,14 +71,11 @@ const RevokeReply = Type.Object({ message: Type.Literal('Revoked') })
 export function keyRoutes(app: App, deps: AccountDeps): void {
   app.get(
     '/keys',
-    {
-      config: { permission: 'editor' },
-      schema: {
-        summary: 'List API keys',
-        description: 'Without their secrets, the oldest first; those that were revoked, too.',
-        response: { 200: ListReply },
-      },
-    },
+    operation('editor', {
+      summary: 'List API keys',
+      description: 'Without their secrets, the oldest first; those that were revoked, too.',
+      response: { 200: ListReply },
+    }),
     async (request) => {
       const keys = await findOwnApiKeys(deps, authenticateRequest(request).accountId)
       return {
@@ -96,16 +94,13 @@ export function keyRoutes(app: App, deps: AccountDeps): void {
 
   app.post(
     '/keys',
-    {
-      config: { permission: 'editor' },
-      schema: {
-        summary: 'Create an API key',
-        description:
-          'The reply is the only one with the secret, also for a request that is repeated. A key cannot give another one a permission that it lacks itself, nor make one that lasts longer than itself.',
-        body: CreateBody,
-        response: { 200: CreateReply },
-      },
-    },
+    operation('editor', {
+      summary: 'Create an API key',
+      description:
+        'The reply is the only one with the secret, also for a request that is repeated. A key cannot give another one a permission that it lacks itself, nor make one that lasts longer than itself.',
+      body: CreateBody,
+      response: { 200: CreateReply },
+    }),
     async (request) => {
       const { name, permissions, ttl: lifeS } = request.body
       return createdKey(await createOwnApiKey(deps, authenticateRequest(request), { name, permissions, lifeS }))
@@ -114,17 +109,14 @@ export function keyRoutes(app: App, deps: AccountDeps): void {
 
   app.post(
     '/keys/:id/rotate',
-    {
-      config: { permission: 'editor' },
-      schema: {
-        summary: 'Rotate an API key',
-        description:
-          'Creates a key with the same name, permissions and lifetime, at most that of the key that asks. The old one stays valid for a while.',
-        params: KeyParams,
-        body: RotateBody,
-        response: { 200: RotateReply },
-      },
-    },
+    operation('editor', {
+      summary: 'Rotate an API key',
+      description:
+        'Creates a key with the same name, permissions and lifetime, at most that of the key that asks. The old one stays valid for a while.',
+      params: KeyParams,
+      body: RotateBody,
+      response: { 200: RotateReply },
+    }),
     async (request) => {
       const { overlap = DEFAULT_OVERLAP_S } = request.body ?? {}
       const rotated = await rotateKey(deps, request.params.id, overlap, authenticateRequest(request))
@@ -134,15 +126,12 @@ export function keyRoutes(app: App, deps: AccountDeps): void {
 
   app.delete(
     '/keys/:id',
-    {
-      config: { permission: 'editor' },
-      schema: {
-        summary: 'Revoke an API key',
-        description: 'It is refused from the next request on, and its OTPs that were not redeemed are, too.',
-        params: KeyParams,
-        response: { 200: RevokeReply },
-      },
-    },
+    operation('editor', {
+      summary: 'Revoke an API key',
+      description: 'It is refused from the next request on, and its OTPs that were not redeemed are, too.',
+      params: KeyParams,
+      response: { 200: RevokeReply },
+    }),
     async (request) => {
       await revokeKey(deps, request.params.id, authenticateRequest(request))
       return { message: 'Revoked' as const }

@@ -13,6 +13,7 @@ import { authenticateRequest } from '../server/caller.ts'
 import type { App } from '../wire/app-type.ts'
 import { isCsvRequest } from '../wire/list-csv.ts'
 import { refuseMisspelledNames } from '../wire/misspelled-names.ts'
+import { operation } from '../wire/operation.ts'
 import { readCount, readPaging } from '../wire/paging.ts'
 import type { CachedResponse, ResponseCache } from '../wire/response-cache.ts'
 import { MAX_CSV_ROWS } from './paged-list.ts'
@@ -63,16 +64,13 @@ export function listRoutes(app: App, deps: ListRoutesDeps): void {
 
   app.get(
     '/videos',
-    {
-      config: { permission: 'viewer' },
-      schema: {
-        summary: 'List and search videos',
-        description:
-          'Newest first. To read each video exactly once, follow the `Link` header (`rel="next"`); numbered pages shift when videos are added or deleted. The response has an `ETag`. A request with it as `If-None-Match` is answered by 304 while nothing has changed, and does not count as a read.',
-        querystring: ListQuery,
-        response: { 200: ListReply, 304: Type.Null() },
-      },
-    },
+    operation('viewer', {
+      summary: 'List and search videos',
+      description:
+        'Newest first. To read each video exactly once, follow the `Link` header (`rel="next"`); numbered pages shift when videos are added or deleted. The response has an `ETag`. A request with it as `If-None-Match` is answered by 304 while nothing has changed, and does not count as a read.',
+      querystring: ListQuery,
+      response: { 200: ListReply, 304: Type.Null() },
+    }),
     async (request, reply) => {
       const holder = authenticateRequest(request)
       if (isCsvRequest(request)) return readAllVideos(deps, holder, request.query)

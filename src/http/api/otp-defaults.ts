@@ -10,9 +10,10 @@ import {
   setVideosDefaults,
   whyRefused,
 } from '../../playback/otp-defaults.ts'
-import { authenticateRequest } from '../server/caller.ts'
+import { authenticateRequest, changedBy } from '../server/caller.ts'
 import type { App } from '../wire/app-type.ts'
 import { EXAMPLE } from '../wire/examples.ts'
+import { operation } from '../wire/operation.ts'
 import { AccountDefaultsBody, readDefaultOptions, VideoDefaultsBody } from '../wire/otp-options.ts'
 import { VideoParams } from './videos.ts'
 
@@ -77,9 +78,8 @@ export function otpDefaultsRoutes(app: App, deps: OtpDefaultsRoutesDeps): void {
       schema: { summary: 'Set the default options of OTPs of your account', description: REPLACES },
     },
     async (request) => {
-      const holder = authenticateRequest(request)
       const defaults = await readDefaultOptions(deps.playbackOtps, 'account', request.body)
-      await setAccountDefaults(deps, { accountId: holder.accountId, by: holder }, defaults.options)
+      await setAccountDefaults(deps, changedBy(request), defaults.options)
       return toReply(defaults)
     },
   )
@@ -107,30 +107,23 @@ export function otpDefaultsRoutes(app: App, deps: OtpDefaultsRoutesDeps): void {
       },
     },
     async (request) => {
-      const holder = authenticateRequest(request)
       const defaults = await readDefaultOptions(deps.playbackOtps, 'video', request.body)
-      const video = { accountId: holder.accountId, videoIds: [request.params.id], by: holder }
-      await setVideosDefaults(deps, video, defaults.options)
+      await setVideosDefaults(deps, { ...changedBy(request), videoIds: [request.params.id] }, defaults.options)
       return toReply(defaults)
     },
   )
 
   app.post(
     '/videos/otp-defaults',
-    {
-      config: { permission: 'editor' },
-      schema: {
-        summary: 'Set the default options of OTPs of several videos',
-        description: `The same for each; all or none: an unknown id is an error. ${REPLACES}`,
-        body: ManyBody,
-        response: { 200: ManyReply },
-      },
-    },
+    operation('editor', {
+      summary: 'Set the default options of OTPs of several videos',
+      description: `The same for each; all or none: an unknown id is an error. ${REPLACES}`,
+      body: ManyBody,
+      response: { 200: ManyReply },
+    }),
     async (request) => {
-      const holder = authenticateRequest(request)
       const { options, eachOtpNeeds } = await readDefaultOptions(deps.playbackOtps, 'video', request.body.options)
-      const videos = { accountId: holder.accountId, videoIds: request.body.videos, by: holder }
-      const count = await setVideosDefaults(deps, videos, options)
+      const count = await setVideosDefaults(deps, { ...changedBy(request), videoIds: request.body.videos }, options)
       return { message: 'Changed' as const, count, ...(eachOtpNeeds.length > 0 && { eachOtpNeeds }) }
     },
   )

@@ -10,6 +10,7 @@ import { authenticateRequest } from '../server/caller.ts'
 import type { App } from '../wire/app-type.ts'
 import { EXAMPLE } from '../wire/examples.ts'
 import { isoTime } from '../wire/iso-time.ts'
+import { EDITOR_OR_UPLOADER, operation } from '../wire/operation.ts'
 import { ActorBody, actorBody } from './audit-log.ts'
 import { VideoParams } from './videos.ts'
 
@@ -60,14 +61,11 @@ type QueueRoutesDeps = AccountQueueDeps & HistoryDeps & Pick<Encoding, 'retry'> 
 export function queueRoutes(app: App, deps: QueueRoutesDeps): void {
   app.get(
     '/queue',
-    {
-      config: { permission: 'viewer' },
-      schema: {
-        summary: 'List work on videos',
-        description: 'What is encoded, what waits, and what is imported, in this order and the oldest of each first.',
-        response: { 200: QueueReply },
-      },
-    },
+    operation('viewer', {
+      summary: 'List work on videos',
+      description: 'What is encoded, what waits, and what is imported, in this order and the oldest of each first.',
+      response: { 200: QueueReply },
+    }),
     async (request): Promise<Static<typeof QueueReply>> => {
       const queued = await listQueue(deps, authenticateRequest(request).accountId)
       return { rows: queued.map(({ videoId, ...row }) => ({ video: videoId, ...row })) }
@@ -76,16 +74,13 @@ export function queueRoutes(app: App, deps: QueueRoutesDeps): void {
 
   app.post(
     '/videos/:id/retry',
-    {
-      config: { permission: 'editor', isOpenToUploader: true },
-      schema: {
-        summary: 'Encode a failed video again',
-        description:
-          'From the file that was uploaded, for example after the cause on the server was corrected. An import that did not fit into the storage limit is fetched again. 409 for a video that has not failed, or whose file never arrived.',
-        params: VideoParams,
-        response: { 200: RetryReply },
-      },
-    },
+    operation(EDITOR_OR_UPLOADER, {
+      summary: 'Encode a failed video again',
+      description:
+        'From the file that was uploaded, for example after the cause on the server was corrected. An import that did not fit into the storage limit is fetched again. 409 for a video that has not failed, or whose file never arrived.',
+      params: VideoParams,
+      response: { 200: RetryReply },
+    }),
     async (request) => {
       const by = authenticateRequest(request)
       const { accountId } = by
@@ -98,15 +93,12 @@ export function queueRoutes(app: App, deps: QueueRoutesDeps): void {
 
   app.get(
     '/videos/:id/history',
-    {
-      config: { permission: 'viewer' },
-      schema: {
-        summary: 'History of a video',
-        description: 'How it came, was encoded and was changed, the newest first. Changes are kept for a year.',
-        params: VideoParams,
-        response: { 200: HistoryReply },
-      },
-    },
+    operation('viewer', {
+      summary: 'History of a video',
+      description: 'How it came, was encoded and was changed, the newest first. Changes are kept for a year.',
+      params: VideoParams,
+      response: { 200: HistoryReply },
+    }),
     async (request): Promise<Static<typeof HistoryReply>> => {
       const { video, events } = await listVideoHistory(deps, authenticateRequest(request).accountId, request.params.id)
       const actors = events.flatMap(({ actor }) => (actor === null ? [] : [actor]))

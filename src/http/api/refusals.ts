@@ -7,6 +7,7 @@ import type { App } from '../wire/app-type.ts'
 import { EXAMPLE } from '../wire/examples.ts'
 import { isoTime } from '../wire/iso-time.ts'
 import { refuseMisspelledNames } from '../wire/misspelled-names.ts'
+import { operation } from '../wire/operation.ts'
 import { PAGED_QUERY, type PagedListDeps, readPagedList } from './paged-list.ts'
 import { ViewerNameBody } from './viewer-name.ts'
 
@@ -43,16 +44,13 @@ type RefusalRoutesDeps = PagedListDeps & { slowQueryDb: Parameters<typeof listRe
 export function refusalRoutes(app: App, deps: RefusalRoutesDeps): void {
   app.get(
     '/refusals',
-    {
-      config: { permission: 'viewer' },
-      schema: {
-        summary: 'List refused viewers',
-        description:
-          'OTPs that were not accepted, and sessions that got no key because of the stream limit or the pace of keys, with the reason, the newest first; kept for a week after the OTP was used or expired. The first twenty of each OTP, and one for each reason of its session, listed within seconds. Follow the `Link` header (`rel="next"`) for more.',
-        querystring: ListQuery,
-        response: { 200: ListReply },
-      },
-    },
+    operation('viewer', {
+      summary: 'List refused viewers',
+      description:
+        'OTPs that were not accepted, and sessions that got no key because of the stream limit or the pace of keys, with the reason, the newest first; kept for a week after the OTP was used or expired. The first twenty of each OTP, and one for each reason of its session, listed within seconds. Follow the `Link` header (`rel="next"`) for more.',
+      querystring: ListQuery,
+      response: { 200: ListReply },
+    }),
     async (request, reply): Promise<Static<typeof ListReply>> => {
       const { accountId } = authenticateRequest(request)
       const { query } = request
@@ -61,11 +59,7 @@ export function refusalRoutes(app: App, deps: RefusalRoutesDeps): void {
       const rows = await readPagedList(deps, request, reply, (page) =>
         listRefusedAttempts(deps.slowQueryDb, accountId, { videoId, ...page }),
       )
-      const names = await findViewerNames(
-        deps.slowQueryDb,
-        accountId,
-        rows.map(({ userId }) => userId),
-      )
+      const names = await findViewerNames(deps.slowQueryDb, accountId, rows)
       return { rows: rows.map((row) => ({ ...refusalBody(row), viewer: names.get(row.userId ?? '') ?? null })) }
     },
   )

@@ -3,10 +3,11 @@ import { findSummaries } from '../../catalogue/video.ts'
 import { Failure } from '../../errors.ts'
 import { listSessions, type StopDeps, type StopTarget, stopSessions } from '../../playback/sessions/stop.ts'
 import { findViewerNames } from '../../viewers/viewer-store.ts'
-import { authenticateRequest } from '../server/caller.ts'
+import { authenticateRequest, changedBy } from '../server/caller.ts'
 import type { App } from '../wire/app-type.ts'
 import { EXAMPLE } from '../wire/examples.ts'
 import { isoTime } from '../wire/iso-time.ts'
+import { operation } from '../wire/operation.ts'
 import { ViewerNameBody } from './viewer-name.ts'
 
 const MAX_ROWS = 1000
@@ -48,15 +49,12 @@ type SessionRoutesDeps = { stops: StopDeps }
 export function sessionRoutes(app: App, { stops }: SessionRoutesDeps): void {
   app.get(
     '/sessions',
-    {
-      config: { permission: 'viewer' },
-      schema: {
-        summary: 'List playback sessions',
-        description: `Who watches now: the playback sessions that were started and whose page is open, the newest first, at most ${MAX_ROWS}. Filter by viewer or video. A viewer who left can still be stopped.`,
-        querystring: ListQuery,
-        response: { 200: ListReply },
-      },
-    },
+    operation('viewer', {
+      summary: 'List playback sessions',
+      description: `Who watches now: the playback sessions that were started and whose page is open, the newest first, at most ${MAX_ROWS}. Filter by viewer or video. A viewer who left can still be stopped.`,
+      querystring: ListQuery,
+      response: { 200: ListReply },
+    }),
     async (request) => {
       const { userId, video: videoId } = request.query
       const { accountId } = authenticateRequest(request)
@@ -66,11 +64,7 @@ export function sessionRoutes(app: App, { stops }: SessionRoutesDeps): void {
         accountId,
         sessions.map(({ videoId }) => videoId),
       )
-      const names = await findViewerNames(
-        stops.db,
-        accountId,
-        sessions.map(({ userId: id }) => id),
-      )
+      const names = await findViewerNames(stops.db, accountId, sessions)
       return {
         rows: sessions.map(({ id, videoId, startedAtS, lastSeenAtS, ...session }) => ({
           session: id,
@@ -87,37 +81,23 @@ export function sessionRoutes(app: App, { stops }: SessionRoutesDeps): void {
 
   app.delete(
     '/sessions',
-    {
-      config: { permission: 'editor' },
-      schema: {
-        summary: 'Stop playback sessions',
-        description:
-          'Stops one session, or all of a viewer, a video or an OTP: they get no further key, and the player stops within 8 s. In the query or in the body.',
-        querystring: Target,
-        body: Type.Union([Target, Type.Null()]),
-        response: { 200: StopReply },
-      },
-    },
+    operation('editor', {
+      summary: 'Stop playback sessions',
+      description:
+        'Stops one session, or all of a viewer, a video or an OTP: they get no further key, and the player stops within 8 s. In the query or in the body.',
+      querystring: Target,
+      body: Type.Union([Target, Type.Null()]),
+      response: { 200: StopReply },
+    }),
     async (request) => {
       const target = readTarget({ ...request.query, ...request.body })
-      const holder = authenticateRequest(request)
-      const count = await stopSessions(stops, { accountId: holder.accountId, by: holder, target })
+      const count = await stopSessions(stops, { ...changedBy(request), target })
       return { message: 'Stopped' as const, count }
     },
   )
 }
 
-function readTarget({
-  session,
-  userId,
-  video,
-  otp,
-}: {
-  session?: string
-  userId?: string
-  video?: string
-  otp?: string
-}): StopTarget {
+function readTarget({ session, userId, video, otp }: Static<typeof Target>): StopTarget {
   const targets: StopTarget[] = [
     ...(session === undefined ? [] : [{ sessionId: session }]),
     ...(userId === undefined ? [] : [{ userId }]),

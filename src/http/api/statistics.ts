@@ -6,6 +6,7 @@ import type { App } from '../wire/app-type.ts'
 import { EXAMPLE } from '../wire/examples.ts'
 import { isCsvRequest } from '../wire/list-csv.ts'
 import { refuseMisspelledNames } from '../wire/misspelled-names.ts'
+import { operation } from '../wire/operation.ts'
 import { MAX_CSV_ROWS } from './paged-list.ts'
 import { VideoParams } from './videos.ts'
 
@@ -86,16 +87,13 @@ type StatisticsRoutesDeps = StatisticsDeps & RetentionDeps
 export function statisticsRoutes(app: App, deps: StatisticsRoutesDeps): void {
   app.get(
     '/statistics',
-    {
-      config: { permission: 'viewer' },
-      schema: {
-        summary: 'Views, bandwidth and storage by day',
-        description:
-          'Of the account, or of one video; kept for 400 days. Counted a few seconds late; storage is measured every hour.',
-        querystring: StatisticsQuery,
-        response: { 200: StatisticsReply },
-      },
-    },
+    operation('viewer', {
+      summary: 'Views, bandwidth and storage by day',
+      description:
+        'Of the account, or of one video; kept for 400 days. Counted a few seconds late; storage is measured every hour.',
+      querystring: StatisticsQuery,
+      response: { 200: StatisticsReply },
+    }),
     async (request): Promise<Static<typeof StatisticsReply>> => {
       refuseMisspelledNames(Object.keys(request.query), Object.keys(StatisticsQuery.properties))
       const { from, to, video } = request.query
@@ -110,15 +108,12 @@ export function statisticsRoutes(app: App, deps: StatisticsRoutesDeps): void {
 
   app.get(
     '/usage',
-    {
-      config: { permission: 'viewer' },
-      schema: {
-        summary: 'Usage by month and video',
-        description: `Views and bytes of each video, by month, by day or of the whole period (UTC); the newest first, and the most viewed video first. At most ${MAX_USAGE_ROWS} rows; as CSV all. Kept for 400 days, also of videos that were deleted.`,
-        querystring: UsageQuery,
-        response: { 200: UsageReply },
-      },
-    },
+    operation('viewer', {
+      summary: 'Usage by month and video',
+      description: `Views and bytes of each video, by month, by day or of the whole period (UTC); the newest first, and the most viewed video first. At most ${MAX_USAGE_ROWS} rows; as CSV all. Kept for 400 days, also of videos that were deleted.`,
+      querystring: UsageQuery,
+      response: { 200: UsageReply },
+    }),
     async (request): Promise<Static<typeof UsageReply>> => {
       refuseMisspelledNames(Object.keys(request.query), Object.keys(UsageQuery.properties))
       const { accountId } = authenticateRequest(request)
@@ -133,15 +128,12 @@ export function statisticsRoutes(app: App, deps: StatisticsRoutesDeps): void {
 
   app.get(
     '/videos/:id/retention',
-    {
-      config: { permission: 'viewer' },
-      schema: {
-        summary: 'How much of a video was watched',
-        description: 'How many viewers watched each part of it. Viewers are known where their OTPs have a `userId`.',
-        params: VideoParams,
-        response: { 200: RetentionReply },
-      },
-    },
+    operation('viewer', {
+      summary: 'How much of a video was watched',
+      description: 'How many viewers watched each part of it. Viewers are known where their OTPs have a `userId`.',
+      params: VideoParams,
+      response: { 200: RetentionReply },
+    }),
     async (request): Promise<Static<typeof RetentionReply>> => {
       const found = await getRetention(deps, authenticateRequest(request).accountId, request.params.id)
       const { viewerCount: viewers, completedCount: completed, parts, ...rest } = found

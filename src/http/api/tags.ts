@@ -4,6 +4,7 @@ import { authenticateRequest } from '../server/caller.ts'
 import type { App } from '../wire/app-type.ts'
 import { EXAMPLE } from '../wire/examples.ts'
 import { gatherArrayFields } from '../wire/list-params.ts'
+import { operation } from '../wire/operation.ts'
 
 const TaggingBody = Type.Object({
   videos: Type.Array(Type.String(), { description: 'ids of videos of the account', examples: [[EXAMPLE.videoId]] }),
@@ -19,13 +20,9 @@ const CHANGES = {
 } as const
 
 export function tagRoutes(app: App, deps: TagDeps): void {
-  app.get(
-    '/videos/tags',
-    { config: { permission: 'viewer' }, schema: { summary: 'All tags in use', response: { 200: TagsReply } } },
-    async (request) => ({
-      rows: await listTags(deps, authenticateRequest(request).accountId),
-    }),
-  )
+  app.get('/videos/tags', operation('viewer', { summary: 'All tags in use', response: { 200: TagsReply } }), async (request) => ({
+    rows: await listTags(deps, authenticateRequest(request).accountId),
+  }))
 
   for (const [method, { change, summary }] of Object.entries(CHANGES)) {
     app.route({

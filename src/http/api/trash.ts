@@ -1,10 +1,11 @@
 import { type Static, Type } from 'typebox'
 import type { DeletionDeps } from '../../catalogue/deletion.ts'
 import { deleteFromTrash, listTrash, restoreFromTrash } from '../../catalogue/trash.ts'
-import { authenticateRequest } from '../server/caller.ts'
+import { authenticateRequest, changedBy } from '../server/caller.ts'
 import type { App } from '../wire/app-type.ts'
 import { EXAMPLE } from '../wire/examples.ts'
 import { isoTime } from '../wire/iso-time.ts'
+import { operation } from '../wire/operation.ts'
 import { pagingQuery } from '../wire/paging.ts'
 import { readNumberedPage } from './paged-list.ts'
 
@@ -34,16 +35,13 @@ const CountReply = Type.Object({ message: Type.String(), count: Type.Integer({ d
 export function trashRoutes(app: App, deps: DeletionDeps): void {
   app.get(
     '/trash',
-    {
-      config: { permission: 'viewer' },
-      schema: {
-        summary: 'List the trash',
-        description:
-          'Videos that were moved to the trash, the newest first. They play nowhere and are in no other list, but still take storage; 7 days later they are deleted.',
-        querystring: Type.Object(pagingQuery(PAGE)),
-        response: { 200: TrashReply },
-      },
-    },
+    operation('viewer', {
+      summary: 'List the trash',
+      description:
+        'Videos that were moved to the trash, the newest first. They play nowhere and are in no other list, but still take storage; 7 days later they are deleted.',
+      querystring: Type.Object(pagingQuery(PAGE)),
+      response: { 200: TrashReply },
+    }),
     async (request) => {
       const { accountId } = authenticateRequest(request)
       const { rows, count, sizeBytes } = await readNumberedPage(request, PAGE, (paging) => listTrash(deps, accountId, paging))
@@ -64,38 +62,28 @@ export function trashRoutes(app: App, deps: DeletionDeps): void {
 
   app.post(
     '/trash/restore',
-    {
-      config: { permission: 'editor' },
-      schema: {
-        summary: 'Restore videos from the trash',
-        description: 'With their tags, in their folders; a folder that was deleted meanwhile is replaced by the root.',
-        body: VideosBody,
-        response: { 200: CountReply },
-      },
-    },
+    operation('editor', {
+      summary: 'Restore videos from the trash',
+      description: 'With their tags, in their folders; a folder that was deleted meanwhile is replaced by the root.',
+      body: VideosBody,
+      response: { 200: CountReply },
+    }),
     async (request) => {
-      const holder = authenticateRequest(request)
-      const { videos: videoIds } = request.body
-      const count = await restoreFromTrash(deps, { accountId: holder.accountId, by: holder, videoIds })
+      const count = await restoreFromTrash(deps, { ...changedBy(request), videoIds: request.body.videos })
       return { message: 'Restored', count }
     },
   )
 
   app.delete(
     '/trash',
-    {
-      config: { permission: 'editor' },
-      schema: {
-        summary: 'Delete videos in the trash now',
-        description: 'Their keys are destroyed and their files removed: they cannot be restored.',
-        body: VideosBody,
-        response: { 200: CountReply },
-      },
-    },
+    operation('editor', {
+      summary: 'Delete videos in the trash now',
+      description: 'Their keys are destroyed and their files removed: they cannot be restored.',
+      body: VideosBody,
+      response: { 200: CountReply },
+    }),
     async (request) => {
-      const holder = authenticateRequest(request)
-      const { videos: videoIds } = request.body
-      const count = await deleteFromTrash(deps, { accountId: holder.accountId, by: holder, videoIds })
+      const count = await deleteFromTrash(deps, { ...changedBy(request), videoIds: request.body.videos })
       return { message: 'Deleted', count }
     },
   )

@@ -6,6 +6,7 @@ import { authenticateRequest } from '../server/caller.ts'
 import { POLICY_FIELDS } from '../upload/policy-fields.ts'
 import type { App } from '../wire/app-type.ts'
 import { IdempotencyHeaders, jsonRepresentation, sendIdempotent } from '../wire/idempotency.ts'
+import { operation } from '../wire/operation.ts'
 
 type UploadRoutesDeps = PolicyDeps & IdempotencyDeps & { publicUrl(): string }
 
@@ -26,17 +27,14 @@ const UploadReply = Type.Object({
 export function uploadRoutes(app: App, deps: UploadRoutesDeps): void {
   app.put(
     '/videos',
-    {
-      config: { permission: 'uploader' },
-      schema: {
-        summary: 'Upload credentials',
-        description:
-          'Returns the fields of an upload form, valid for 24 hours, and the id of the new video, which is in the list immediately.',
-        querystring: UploadQuery,
-        headers: IdempotencyHeaders,
-        response: { 200: UploadReply },
-      },
-    },
+    operation('uploader', {
+      summary: 'Upload credentials',
+      description:
+        'Returns the fields of an upload form, valid for 24 hours, and the id of the new video, which is in the list immediately.',
+      querystring: UploadQuery,
+      headers: IdempotencyHeaders,
+      response: { 200: UploadReply },
+    }),
     async (request, reply) => {
       const { title, folderId } = request.query
       const holder = authenticateRequest(request)

@@ -5,10 +5,11 @@ import { moveToTrash } from '../../catalogue/trash.ts'
 import { editVideo, getVideo, moveVideos } from '../../catalogue/video.ts'
 import type { VideoChanges } from '../../catalogue/video-store.ts'
 import { Failure } from '../../errors.ts'
-import { authenticateRequest } from '../server/caller.ts'
+import { authenticateRequest, changedBy } from '../server/caller.ts'
 import type { App } from '../wire/app-type.ts'
 import { EXAMPLE } from '../wire/examples.ts'
 import { Flag, isOn } from '../wire/flag.ts'
+import { EDITOR_OR_UPLOADER, operation } from '../wire/operation.ts'
 import { VideoBody, videoBody } from './video-body.ts'
 
 export type VideoRoutesDeps = DeletionDeps & { publicUrl(): string }
@@ -55,77 +56,56 @@ const DeleteReply = Type.Object({ code: Type.Integer(), message: Type.String() }
 export function videoRoutes(app: App, deps: VideoRoutesDeps): void {
   app.get(
     '/videos/:id',
-    { config: { permission: 'viewer' }, schema: { summary: 'One video', params: VideoParams, response: { 200: VideoBody } } },
+    operation('viewer', { summary: 'One video', params: VideoParams, response: { 200: VideoBody } }),
     async (request) =>
       videoBody(deps.publicUrl(), await getVideo(deps, authenticateRequest(request).accountId, request.params.id)),
   )
 
   app.post(
     '/videos/:id',
-    {
-      config: { permission: 'editor', isOpenToUploader: true },
-      schema: {
-        summary: 'Edit a video',
-        description: 'Changes the fields that are given.',
-        params: VideoParams,
-        body: EditBody,
-        response: { 200: EditReply },
-      },
-    },
+    operation(EDITOR_OR_UPLOADER, {
+      summary: 'Edit a video',
+      description: 'Changes the fields that are given.',
+      params: VideoParams,
+      body: EditBody,
+      response: { 200: EditReply },
+    }),
     async (request) => {
-      const holder = authenticateRequest(request)
-      await editVideo(deps, {
-        accountId: holder.accountId,
-        by: holder,
-        videoId: request.params.id,
-        changes: readChanges(request.body),
-      })
+      await editVideo(deps, { ...changedBy(request), videoId: request.params.id, changes: readChanges(request.body) })
       return { message: 'Successfully updated' as const }
     },
   )
 
   app.post(
     '/videos/move',
-    {
-      config: { permission: 'editor' },
-      schema: {
-        summary: 'Move videos into a folder',
-        description: 'All or none: an unknown id is an error.',
-        body: MoveBody,
-        response: { 200: MoveReply },
-      },
-    },
+    operation('editor', {
+      summary: 'Move videos into a folder',
+      description: 'All or none: an unknown id is an error.',
+      body: MoveBody,
+      response: { 200: MoveReply },
+    }),
     async (request) => {
-      const holder = authenticateRequest(request)
       const { videos: videoIds, folderId } = request.body
-      const count = await moveVideos(deps, {
-        accountId: holder.accountId,
-        by: holder,
-        videoIds,
-        folderId: folderId || ROOT_FOLDER_ID,
-      })
+      const count = await moveVideos(deps, { ...changedBy(request), videoIds, folderId: folderId || ROOT_FOLDER_ID })
       return { message: 'Moved' as const, count }
     },
   )
 
   app.delete(
     '/videos',
-    {
-      config: { permission: 'editor' },
-      schema: {
-        summary: 'Delete videos',
-        description:
-          'Permanently; with `trash=1`, or where the account asks for that, into the trash, from which they can be restored for 7 days. The message counts the videos that existed.',
-        querystring: DeleteQuery,
-        body: DeleteBody,
-        response: { 200: DeleteReply },
-      },
-    },
+    operation('editor', {
+      summary: 'Delete videos',
+      description:
+        'Permanently; with `trash=1`, or where the account asks for that, into the trash, from which they can be restored for 7 days. The message counts the videos that existed.',
+      querystring: DeleteQuery,
+      body: DeleteBody,
+      response: { 200: DeleteReply },
+    }),
     async (request) => {
-      const ids = readIds(request.query.videos, request.body?.videos)
-      const holder = authenticateRequest(request)
-      const remove = holder.deletesToTrash || isOn(request.query.trash ?? 0) ? moveToTrash : deleteVideos
-      const count = ids.length === 0 ? 0 : await remove(deps, { accountId: holder.accountId, by: holder, videoIds: ids })
+      const videoIds = readIds(request.query.videos, request.body?.videos)
+      const change = { ...changedBy(request), videoIds }
+      const remove = change.by.deletesToTrash || isOn(request.query.trash ?? 0) ? moveToTrash : deleteVideos
+      const count = videoIds.length === 0 ? 0 : await remove(deps, change)
       return { code: 200, message: `Successfully deleted ${count} videos` }
     },
   )

@@ -14,11 +14,12 @@ import {
   listWatchers,
   type ViewersDeps,
 } from '../../viewers/viewers.ts'
-import { authenticateRequest } from '../server/caller.ts'
+import { authenticateRequest, changedBy } from '../server/caller.ts'
 import type { App } from '../wire/app-type.ts'
 import { csvDocument } from '../wire/csv.ts'
 import { EXAMPLE } from '../wire/examples.ts'
-import { isoTime } from '../wire/iso-time.ts'
+import { isoTime, isoTimeOrNull } from '../wire/iso-time.ts'
+import { operation } from '../wire/operation.ts'
 import { PAGED_QUERY, type PagedListDeps, readPagedList } from './paged-list.ts'
 import { ViewerNameBody } from './viewer-name.ts'
 
@@ -75,16 +76,13 @@ type ViewerRoutesDeps = PagedListDeps & ViewersDeps & Omit<EraseDeps, 'db'> & { 
 export function viewerRoutes(app: App, deps: ViewerRoutesDeps): void {
   app.get(
     '/viewers/:userId',
-    {
-      config: { permission: 'viewer' },
-      schema: {
-        summary: 'List what a viewer watched',
-        description: 'One row for each video, the newest first. Follow the `Link` header (`rel="next"`) for more.',
-        params: Type.Object({ userId: UserId }),
-        querystring: PageQuery,
-        response: { 200: ListReply },
-      },
-    },
+    operation('viewer', {
+      summary: 'List what a viewer watched',
+      description: 'One row for each video, the newest first. Follow the `Link` header (`rel="next"`) for more.',
+      params: Type.Object({ userId: UserId }),
+      querystring: PageQuery,
+      response: { 200: ListReply },
+    }),
     async (request, reply) => {
       const { accountId } = authenticateRequest(request)
       const { userId } = request.params
@@ -95,37 +93,30 @@ export function viewerRoutes(app: App, deps: ViewerRoutesDeps): void {
 
   app.delete(
     '/viewers/:userId',
-    {
-      config: { permission: 'editor' },
-      schema: {
-        summary: 'Erase a viewer',
-        description:
-          'Stops the sessions of the viewer, and removes everything that names the viewer, except webhook deliveries, which go by themselves.',
-        params: Type.Object({ userId: UserId }),
-        response: { 200: EraseReply },
-      },
-    },
+    operation('editor', {
+      summary: 'Erase a viewer',
+      description:
+        'Stops the sessions of the viewer, and removes everything that names the viewer, except webhook deliveries, which go by themselves.',
+      params: Type.Object({ userId: UserId }),
+      response: { 200: EraseReply },
+    }),
     async (request) => {
-      const by = authenticateRequest(request)
       const { userId } = request.params
-      const sessions = await stopSessions(deps.stops, { accountId: by.accountId, by, target: { userId } })
-      const videos = await eraseViewer(deps, { accountId: by.accountId, userId, by })
+      const sessions = await stopSessions(deps.stops, { ...changedBy(request), target: { userId } })
+      const videos = await eraseViewer(deps, { ...changedBy(request), userId })
       return { message: 'Erased' as const, videos, sessions }
     },
   )
 
   app.get(
     '/videos/:id/viewers',
-    {
-      config: { permission: 'viewer' },
-      schema: {
-        summary: 'List who watched a video',
-        description: 'One row for each viewer, the newest first. Follow the `Link` header (`rel="next"`) for more.',
-        params: Type.Object({ id: VideoId }),
-        querystring: PageQuery,
-        response: { 200: ListReply },
-      },
-    },
+    operation('viewer', {
+      summary: 'List who watched a video',
+      description: 'One row for each viewer, the newest first. Follow the `Link` header (`rel="next"`) for more.',
+      params: Type.Object({ id: VideoId }),
+      querystring: PageQuery,
+      response: { 200: ListReply },
+    }),
     async (request, reply) => {
       const { accountId } = authenticateRequest(request)
       const { id: videoId } = request.params
@@ -148,11 +139,7 @@ export function viewerRoutes(app: App, deps: ViewerRoutesDeps): void {
       const { from: fromDate, to: toDate } = request.query
       const { accountId } = authenticateRequest(request)
       const days = await listWatchedDays({ db: deps.slowQueryDb }, accountId, { fromDate, toDate })
-      const names = await findViewerNames(
-        deps.slowQueryDb,
-        accountId,
-        days.map(({ userId }) => userId),
-      )
+      const names = await findViewerNames(deps.slowQueryDb, accountId, days)
       const rows = days.map(({ date, userId, videoId, watchedS }) => {
         const { name, email } = names.get(userId) ?? {}
         return [date, userId, videoId, watchedS, name ?? '', email ?? '']
@@ -164,24 +151,17 @@ export function viewerRoutes(app: App, deps: ViewerRoutesDeps): void {
 
   app.get(
     '/watched',
-    {
-      config: { permission: 'viewer' },
-      schema: {
-        summary: 'Who watched on some days',
-        description: 'How much each viewer watched, those who watched most first.',
-        querystring: DaysQuery,
-        response: { 200: WatchedReply },
-      },
-    },
+    operation('viewer', {
+      summary: 'Who watched on some days',
+      description: 'How much each viewer watched, those who watched most first.',
+      querystring: DaysQuery,
+      response: { 200: WatchedReply },
+    }),
     async (request) => {
       const { from: fromDate, to: toDate } = request.query
       const { accountId } = authenticateRequest(request)
       const viewers = await listWatchers({ db: deps.slowQueryDb }, accountId, { fromDate, toDate })
-      const names = await findViewerNames(
-        deps.slowQueryDb,
-        accountId,
-        viewers.map(({ userId }) => userId),
-      )
+      const names = await findViewerNames(deps.slowQueryDb, accountId, viewers)
       return { rows: viewers.map((viewer) => ({ ...viewer, viewer: names.get(viewer.userId) ?? null })) }
     },
   )
@@ -197,33 +177,25 @@ async function viewingBodies(
     accountId,
     viewings.map(({ videoId }) => videoId),
   )
-  const names = await findViewerNames(
-    deps.db,
-    accountId,
-    viewings.map(({ userId }) => userId),
-  )
+  const names = await findViewerNames(deps.db, accountId, viewings)
   return viewings.map((viewing) => ({
     ...viewingBody(viewing, summaries.get(viewing.videoId)),
     viewer: names.get(viewing.userId) ?? null,
   }))
 }
 
-function viewingBody(
-  { userId, videoId, watchedS, intervals, positionS, ...times }: ListedViewing,
-  video: VideoSummary | undefined,
-) {
+function viewingBody(viewing: ListedViewing, video: VideoSummary | undefined) {
+  const { userId, videoId, watchedS, intervals, positionS } = viewing
   return {
-    ...{
-      userId,
-      video: videoId,
-      title: video?.title ?? null,
-      lengthS: video ? wholeSeconds(video.durationS) : null,
-      watchedS,
-      intervals,
-      positionS,
-    },
-    beganAt: isoTime(times.beganAtS),
-    lastAt: isoTime(times.lastAtS),
-    completedAt: times.completedAtS === null ? null : isoTime(times.completedAtS),
+    userId,
+    video: videoId,
+    title: video?.title ?? null,
+    lengthS: video ? wholeSeconds(video.durationS) : null,
+    watchedS,
+    intervals,
+    positionS,
+    beganAt: isoTime(viewing.beganAtS),
+    lastAt: isoTime(viewing.lastAtS),
+    completedAt: isoTimeOrNull(viewing.completedAtS),
   }
 }

@@ -16,13 +16,14 @@ import {
   type WebhookTarget,
 } from '../../webhooks/webhook.ts'
 import type { Webhook } from '../../webhooks/webhook-store.ts'
-import { authenticateRequest } from '../server/caller.ts'
+import { authenticateRequest, changedBy } from '../server/caller.ts'
 import type { App } from '../wire/app-type.ts'
 import { EXAMPLE } from '../wire/examples.ts'
 import { Flag, isOn } from '../wire/flag.ts'
 import { IdempotencyHeaders, jsonRepresentation, sendIdempotent } from '../wire/idempotency.ts'
-import { isoTime } from '../wire/iso-time.ts'
+import { isoTime, isoTimeOrNull } from '../wire/iso-time.ts'
 import { refuseMisspelledNames } from '../wire/misspelled-names.ts'
+import { operation } from '../wire/operation.ts'
 import { pagingQuery } from '../wire/paging.ts'
 import { readNumberedPage } from './paged-list.ts'
 
@@ -99,35 +100,26 @@ export function webhookRoutes(app: App, deps: WebhookRoutesDeps): void {
 }
 
 function endpointRoutes(app: App, deps: WebhookRoutesDeps): void {
-  app.get(
-    '/hooks',
-    { config: { permission: 'viewer' }, schema: { summary: 'List webhooks', response: { 200: ListReply } } },
-    async (request) => ({
-      rows: (await listWebhooks(deps, authenticateRequest(request).accountId)).map(webhookBody),
-    }),
-  )
+  app.get('/hooks', operation('viewer', { summary: 'List webhooks', response: { 200: ListReply } }), async (request) => ({
+    rows: (await listWebhooks(deps, authenticateRequest(request).accountId)).map(webhookBody),
+  }))
 
   app.post(
     '/hooks',
-    {
-      config: { permission: 'editor' },
-      schema: {
-        summary: 'Add a webhook',
-        description: 'The secret that signs its events is shown only once.',
-        body: CreateBody,
-        headers: IdempotencyHeaders,
-        response: { 200: CreateReply },
-      },
-    },
+    operation('editor', {
+      summary: 'Add a webhook',
+      description: 'The secret that signs its events is shown only once.',
+      body: CreateBody,
+      headers: IdempotencyHeaders,
+      response: { 200: CreateReply },
+    }),
     async (request, reply) => {
       const { event, status = 1 } = request.body
       const url = readUrl(request.body)
-      const by = authenticateRequest(request)
-      const { accountId } = by
-      const webhook = { accountId, by, url, event: readEvent(event), isEnabled: isOn(status) }
+      const webhook = { ...changedBy(request), url, event: readEvent(event), isEnabled: isOn(status) }
       return sendIdempotent(
         deps,
-        { request, reply, accountId },
+        { request, reply, accountId: webhook.accountId },
         (alsoInTransaction) => createWebhook(deps, webhook, alsoInTransaction),
         jsonRepresentation(
           ({ secret, ...webhook }: NewWebhook): Static<typeof CreateReply> => ({ ...webhookBody(webhook), secret }),
@@ -138,10 +130,7 @@ function endpointRoutes(app: App, deps: WebhookRoutesDeps): void {
 
   app.delete(
     '/hooks',
-    {
-      config: { permission: 'editor' },
-      schema: { summary: 'Delete a webhook', body: WebhookParams, response: { 200: DeletedReply } },
-    },
+    operation('editor', { summary: 'Delete a webhook', body: WebhookParams, response: { 200: DeletedReply } }),
     async (request) => {
       await deleteWebhook(deps, webhookTarget(request, request.body.uuid))
       return { message: 'Deleted' as const }
@@ -150,15 +139,12 @@ function endpointRoutes(app: App, deps: WebhookRoutesDeps): void {
 
   app.put(
     '/hooks/:uuid',
-    {
-      config: { permission: 'editor' },
-      schema: {
-        summary: 'Enable or disable a webhook',
-        params: WebhookParams,
-        body: Type.Object({ status: Status }),
-        response: { 200: WebhookBody },
-      },
-    },
+    operation('editor', {
+      summary: 'Enable or disable a webhook',
+      params: WebhookParams,
+      body: Type.Object({ status: Status }),
+      response: { 200: WebhookBody },
+    }),
     async (request) => {
       const target = webhookTarget(request, request.params.uuid)
       return webhookBody(await setWebhookEnabled(deps, target, isOn(request.body.status)))
@@ -167,15 +153,12 @@ function endpointRoutes(app: App, deps: WebhookRoutesDeps): void {
 
   app.post(
     '/hooks/:uuid/secret',
-    {
-      config: { permission: 'editor' },
-      schema: {
-        summary: 'Rotate the secret of a webhook',
-        description: 'For a day, deliveries are signed with the old secret, too.',
-        params: WebhookParams,
-        response: { 200: Type.Object({ secret: Secret }) },
-      },
-    },
+    operation('editor', {
+      summary: 'Rotate the secret of a webhook',
+      description: 'For a day, deliveries are signed with the old secret, too.',
+      params: WebhookParams,
+      response: { 200: Type.Object({ secret: Secret }) },
+    }),
     async (request) => {
       return { secret: await rotateSecret(deps, webhookTarget(request, request.params.uuid)) }
     },
@@ -183,16 +166,13 @@ function endpointRoutes(app: App, deps: WebhookRoutesDeps): void {
 
   app.post(
     '/hooks/:uuid/test',
-    {
-      config: { permission: 'editor' },
-      schema: {
-        summary: 'Send a test event to a webhook',
-        description:
-          'One event `test`, signed like all others, now; also to a webhook that is off. It is not listed as a delivery.',
-        params: WebhookParams,
-        response: { 200: TestReply },
-      },
-    },
+    operation('editor', {
+      summary: 'Send a test event to a webhook',
+      description:
+        'One event `test`, signed like all others, now; also to a webhook that is off. It is not listed as a delivery.',
+      params: WebhookParams,
+      response: { 200: TestReply },
+    }),
     async (request) => testWebhook(deps, webhookTarget(request, request.params.uuid)),
   )
 }
@@ -201,16 +181,13 @@ function endpointRoutes(app: App, deps: WebhookRoutesDeps): void {
 function deliveryRoutes(app: App, deps: WebhookRoutesDeps): void {
   app.get(
     '/hooks/:uuid/deliveries',
-    {
-      config: { permission: 'viewer' },
-      schema: {
-        summary: 'List the deliveries of a webhook',
-        description: 'Newest first.',
-        params: WebhookParams,
-        querystring: DeliveriesQuery,
-        response: { 200: DeliveriesReply },
-      },
-    },
+    operation('viewer', {
+      summary: 'List the deliveries of a webhook',
+      description: 'Newest first.',
+      params: WebhookParams,
+      querystring: DeliveriesQuery,
+      response: { 200: DeliveriesReply },
+    }),
     async (request) => {
       const { accountId } = authenticateRequest(request)
       return readNumberedPage(request, PAGE_LIMITS, async (paging) => {
@@ -222,14 +199,11 @@ function deliveryRoutes(app: App, deps: WebhookRoutesDeps): void {
 
   app.post(
     '/hooks/:uuid/deliveries/:id/replay',
-    {
-      config: { permission: 'editor' },
-      schema: {
-        summary: 'Send a delivery again',
-        params: Type.Interface([WebhookParams], { id: Type.String({ description: 'of the delivery', examples: ['1'] }) }),
-        response: { 200: ReplayReply },
-      },
-    },
+    operation('editor', {
+      summary: 'Send a delivery again',
+      params: Type.Interface([WebhookParams], { id: Type.String({ description: 'of the delivery', examples: ['1'] }) }),
+      response: { 200: ReplayReply },
+    }),
     async (request) => {
       const { uuid, id } = request.params
       const count = await replayDeliveries(deps, webhookTarget(request, uuid), readSequence(id))
@@ -239,10 +213,7 @@ function deliveryRoutes(app: App, deps: WebhookRoutesDeps): void {
 
   app.post(
     '/hooks/:uuid/deliveries/replay',
-    {
-      config: { permission: 'editor' },
-      schema: { summary: 'Send all failed deliveries again', params: WebhookParams, response: { 200: ReplayReply } },
-    },
+    operation('editor', { summary: 'Send all failed deliveries again', params: WebhookParams, response: { 200: ReplayReply } }),
     async (request) => {
       const count = await replayDeliveries(deps, webhookTarget(request, request.params.uuid))
       return { message: 'Queued', count }
@@ -251,8 +222,7 @@ function deliveryRoutes(app: App, deps: WebhookRoutesDeps): void {
 }
 
 function webhookTarget(request: FastifyRequest, webhookId: string): WebhookTarget {
-  const by = authenticateRequest(request)
-  return { accountId: by.accountId, by, webhookId }
+  return { ...changedBy(request), webhookId }
 }
 
 /** The address of a new webhook. @throws Failure `invalid`, also for a field that is misspelled: it would be ignored */
@@ -287,7 +257,7 @@ function webhookBody(webhook: Webhook): Static<typeof WebhookBody> {
     event: webhook.event ?? ALL_EVENTS,
     status: webhook.disabledReason === null ? 1 : 0,
     ...(webhook.disabledReason === null ? {} : { statusReason: webhook.disabledReason }),
-    failingSince: webhook.failingSinceS === null ? null : isoTime(webhook.failingSinceS),
+    failingSince: isoTimeOrNull(webhook.failingSinceS),
     createdAt: isoTime(webhook.createdAtS),
   }
 }
@@ -302,7 +272,7 @@ function deliveryBody(delivery: Delivery): Static<typeof DeliveryBody> {
     state: delivery.state,
     attempts: delivery.attempts,
     time: delivery.timeMs,
-    triedAt: delivery.triedAtS === null ? null : isoTime(delivery.triedAtS),
+    triedAt: isoTimeOrNull(delivery.triedAtS),
     dueAt: delivery.state === 'waiting' && delivery.dueAtS > 0 ? isoTime(delivery.dueAtS) : null,
     responseStatus: delivery.status,
     problem: delivery.problem,

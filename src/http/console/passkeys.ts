@@ -15,7 +15,8 @@ import { ALGORITHMS, type RelyingParty } from '../../users/webauthn.ts'
 import { limitSignIns } from '../server/limit.ts'
 import type { App } from '../wire/app-type.ts'
 import { EXAMPLE } from '../wire/examples.ts'
-import { isoTime } from '../wire/iso-time.ts'
+import { isoTime, isoTimeOrNull } from '../wire/iso-time.ts'
+import { OWN_CHANGE, operation } from '../wire/operation.ts'
 import { readSignInToken, setSignInCookie } from './cookie.ts'
 import { findScheme } from './origin.ts'
 import { beginSignIn, browserOf, requireSecure, SignInReply, type SignInRoutesDeps } from './sign-in.ts'
@@ -146,20 +147,17 @@ function managementRoutes(app: App, deps: PasskeyRoutesDeps): void {
 
   app.get(
     '/passkeys',
-    {
-      config: { permission: 'viewer' },
-      schema: {
-        summary: 'List passkeys',
-        description: 'Of the person who is signed in.',
-        response: { 200: ListReply },
-      },
-    },
+    operation('viewer', {
+      summary: 'List passkeys',
+      description: 'Of the person who is signed in.',
+      response: { 200: ListReply },
+    }),
     async (request): Promise<Static<typeof ListReply>> => {
       const passkeys = await findPasskeys(signIn, (await person(request)).consoleUserId)
       return {
         rows: passkeys.map(({ id, name, createdAtS, lastUsedAtS }) => ({
           ...{ id, name, createdAt: isoTime(createdAtS) },
-          lastUsedAt: lastUsedAtS === null ? null : isoTime(lastUsedAtS),
+          lastUsedAt: isoTimeOrNull(lastUsedAtS),
         })),
       }
     },
@@ -167,14 +165,11 @@ function managementRoutes(app: App, deps: PasskeyRoutesDeps): void {
 
   app.post(
     '/passkeys/options',
-    {
-      config: { permission: 'viewer', budget: 'writes' },
-      schema: {
-        summary: 'Options to add a passkey',
-        description: `A challenge for the browser, valid once and for ${CHALLENGE_LIFE_S / 60} minutes. Needs a sign-in of the last 10 minutes, else 403 with the code \`sign-in-again\`.`,
-        response: { 200: CreationOptions },
-      },
-    },
+    operation(OWN_CHANGE, {
+      summary: 'Options to add a passkey',
+      description: `A challenge for the browser, valid once and for ${CHALLENGE_LIFE_S / 60} minutes. Needs a sign-in of the last 10 minutes, else 403 with the code \`sign-in-again\`.`,
+      response: { 200: CreationOptions },
+    }),
     async (request): Promise<Static<typeof CreationOptions>> => {
       const signedIn = await person(request)
       const { consoleUserId, userName } = signedIn
@@ -194,15 +189,12 @@ function managementRoutes(app: App, deps: PasskeyRoutesDeps): void {
 
   app.post(
     '/passkeys',
-    {
-      config: { permission: 'viewer', budget: 'writes' },
-      schema: {
-        summary: 'Add a passkey',
-        description: 'For the person who has signed in within the last 10 minutes. After a link it also makes the sign-in last.',
-        body: NewPasskeyBody,
-        response: { 200: AddedReply },
-      },
-    },
+    operation(OWN_CHANGE, {
+      summary: 'Add a passkey',
+      description: 'For the person who has signed in within the last 10 minutes. After a link it also makes the sign-in last.',
+      body: NewPasskeyBody,
+      response: { 200: AddedReply },
+    }),
     async (request, reply) => {
       const signedIn = await person(request)
       const { id, name = 'Passkey', response } = request.body
@@ -216,10 +208,7 @@ function managementRoutes(app: App, deps: PasskeyRoutesDeps): void {
 
   app.delete(
     '/passkeys/:id',
-    {
-      config: { permission: 'viewer', budget: 'writes' },
-      schema: { summary: 'Delete a passkey', params: PasskeyParams, response: { 200: DeletedReply } },
-    },
+    operation(OWN_CHANGE, { summary: 'Delete a passkey', params: PasskeyParams, response: { 200: DeletedReply } }),
     async (request) => {
       await deletePasskey(signIn, await person(request), request.params.id)
       return { message: 'Deleted' as const }

@@ -21,6 +21,7 @@ import type { App } from '../wire/app-type.ts'
 import { EXAMPLE } from '../wire/examples.ts'
 import { Flag, isOn } from '../wire/flag.ts'
 import { isoTime } from '../wire/iso-time.ts'
+import { OWN_CHANGE, operation } from '../wire/operation.ts'
 import { clearSignInCookies, readSignInToken, setSignInCookie } from './cookie.ts'
 import { findScheme } from './origin.ts'
 
@@ -149,10 +150,7 @@ export function signInRoutes(app: App, deps: SignInRoutesDeps): void {
 
   app.delete(
     '/sign-in',
-    {
-      config: { isPublic: true },
-      schema: { summary: 'Sign out', response: { 200: SignedOut } },
-    },
+    operation({ isPublic: true }, { summary: 'Sign out', response: { 200: SignedOut } }),
     async (request, reply) => {
       const token = readSignInToken(deps, request)
       clearSignInCookies({ ...deps, reply })
@@ -189,16 +187,13 @@ export function signInRoutes(app: App, deps: SignInRoutesDeps): void {
 
   app.put(
     '/sign-in/email',
-    {
-      config: { permission: 'viewer', budget: 'writes' },
-      schema: {
-        summary: 'Set the e-mail address',
-        description:
-          'Of the person who is signed in. The former address is notified. Needs a sign-in of the last 10 minutes, else 403 with the code `sign-in-again`.',
-        body: EmailBody,
-        response: { 200: SignInReply },
-      },
-    },
+    operation(OWN_CHANGE, {
+      summary: 'Set the e-mail address',
+      description:
+        'Of the person who is signed in. The former address is notified. Needs a sign-in of the last 10 minutes, else 403 with the code `sign-in-again`.',
+      body: EmailBody,
+      response: { 200: SignInReply },
+    }),
     async (request) => {
       const find = () => deps.findSignedIn(readSignInToken(deps, request))
       await setOwnEmail(deps.signIn, await find(), request.body.email, browserOf(deps, request))

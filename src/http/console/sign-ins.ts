@@ -4,6 +4,7 @@ import { endOtherSignIns, endSignIn, findSignIns, lookAtAccount } from '../../us
 import type { App } from '../wire/app-type.ts'
 import { EXAMPLE } from '../wire/examples.ts'
 import { isoTime } from '../wire/iso-time.ts'
+import { OWN_CHANGE, operation } from '../wire/operation.ts'
 import { readSignInToken } from './cookie.ts'
 import { browserOf, Method, SignInReply, type SignInRoutesDeps, signedInReply } from './sign-in.ts'
 
@@ -31,14 +32,11 @@ export function signInsRoutes(app: App, deps: SignInRoutesDeps): void {
 
   app.get(
     '/sign-ins',
-    {
-      config: { permission: 'viewer' },
-      schema: {
-        summary: 'List sign-ins',
-        description: 'The browsers in which the person is signed in, the newest first.',
-        response: { 200: ListReply },
-      },
-    },
+    operation('viewer', {
+      summary: 'List sign-ins',
+      description: 'The browsers in which the person is signed in, the newest first.',
+      response: { 200: ListReply },
+    }),
     async (request): Promise<Static<typeof ListReply>> => {
       const { consoleUserId, signInId } = await person(request)
       const signIns = await findSignIns(signIn, { consoleUserId })
@@ -54,10 +52,7 @@ export function signInsRoutes(app: App, deps: SignInRoutesDeps): void {
 
   app.delete(
     '/sign-ins',
-    {
-      config: { permission: 'viewer', budget: 'writes' },
-      schema: { summary: 'Sign out all other browsers', response: { 200: AllEndedReply } },
-    },
+    operation(OWN_CHANGE, { summary: 'Sign out all other browsers', response: { 200: AllEndedReply } }),
     async (request) => ({
       message: 'Signed out' as const,
       count: await endOtherSignIns(signIn, await person(request), browserOf(deps, request)),
@@ -66,10 +61,7 @@ export function signInsRoutes(app: App, deps: SignInRoutesDeps): void {
 
   app.delete(
     '/sign-ins/:id',
-    {
-      config: { permission: 'viewer', budget: 'writes' },
-      schema: { summary: 'Sign out one browser', params: SignInParams, response: { 200: EndedReply } },
-    },
+    operation(OWN_CHANGE, { summary: 'Sign out one browser', params: SignInParams, response: { 200: EndedReply } }),
     async (request) => {
       await endSignIn(signIn, await person(request), request.params.id)
       return { message: 'Signed out' as const }
@@ -78,16 +70,13 @@ export function signInsRoutes(app: App, deps: SignInRoutesDeps): void {
 
   app.put(
     '/sign-in/account',
-    {
-      config: { permission: 'viewer', budget: 'writes' },
-      schema: {
-        summary: 'Look into an account',
-        description:
-          'For administrators: the operations of this sign-in concern that account from now on, with the permissions of an owner. The audit log of the account records it.',
-        body: AccountChoice,
-        response: { 200: SignInReply },
-      },
-    },
+    operation(OWN_CHANGE, {
+      summary: 'Look into an account',
+      description:
+        'For administrators: the operations of this sign-in concern that account from now on, with the permissions of an owner. The audit log of the account records it.',
+      body: AccountChoice,
+      response: { 200: SignInReply },
+    }),
     async (request): Promise<SignInReply> => {
       await lookAtAccount(signIn, await person(request), request.body.account)
       return signedInReply(deps, await person(request))

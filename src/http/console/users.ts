@@ -6,6 +6,7 @@ import type { App } from '../wire/app-type.ts'
 import { EXAMPLE } from '../wire/examples.ts'
 import { Flag, isOn, isOnIfGiven } from '../wire/flag.ts'
 import { isoTime, isoTimeOrNull } from '../wire/iso-time.ts'
+import { operation } from '../wire/operation.ts'
 import { readSignInToken } from './cookie.ts'
 import { browserOf, EmailOrNull, type SignInRoutesDeps } from './sign-in.ts'
 
@@ -66,14 +67,11 @@ export function userRoutes(app: App, deps: SignInRoutesDeps): void {
 
   app.get(
     '/users',
-    {
-      config: { permission: 'editor' },
-      schema: {
-        summary: 'List people',
-        description: 'Those who may sign in to this account, the oldest first.',
-        response: { 200: ListReply },
-      },
-    },
+    operation('editor', {
+      summary: 'List people',
+      description: 'Those who may sign in to this account, the oldest first.',
+      response: { 200: ListReply },
+    }),
     async (request): Promise<Static<typeof ListReply>> => {
       const users = await findUsers(signIn, (await person(request)).accountId)
       return {
@@ -88,15 +86,12 @@ export function userRoutes(app: App, deps: SignInRoutesDeps): void {
 
   app.post(
     '/users',
-    {
-      config: { permission: 'editor' },
-      schema: {
-        summary: 'Invite a person',
-        description: 'Returns a link, valid for 24 hours, with which the person signs in and sets a password or a passkey.',
-        body: InviteBody,
-        response: { 200: InviteReply },
-      },
-    },
+    operation('editor', {
+      summary: 'Invite a person',
+      description: 'Returns a link, valid for 24 hours, with which the person signs in and sets a password or a passkey.',
+      body: InviteBody,
+      response: { 200: InviteReply },
+    }),
     async (request) => {
       const { name, email, role, administrator = 0 } = request.body
       const invitation = { name, email, role, isAdministrator: isOn(administrator) }
@@ -107,17 +102,14 @@ export function userRoutes(app: App, deps: SignInRoutesDeps): void {
 
   app.put(
     '/users/:id',
-    {
-      config: { permission: 'editor' },
-      schema: {
-        summary: 'Change a person',
-        description:
-          'What is absent stays as it is. A person who is disabled is signed out everywhere. People cannot change their own role. Another e-mail address is notified to the former one, and needs a sign-in of the last 10 minutes.',
-        params: UserParams,
-        body: ChangeBody,
-        response: { 200: ChangedReply },
-      },
-    },
+    operation('editor', {
+      summary: 'Change a person',
+      description:
+        'What is absent stays as it is. A person who is disabled is signed out everywhere. People cannot change their own role. Another e-mail address is notified to the former one, and needs a sign-in of the last 10 minutes.',
+      params: UserParams,
+      body: ChangeBody,
+      response: { 200: ChangedReply },
+    }),
     async (request) => {
       const { name, email, role, administrator, disabled } = request.body
       const flags = { isAdministrator: isOnIfGiven(administrator), disabled: isOnIfGiven(disabled) }
@@ -129,10 +121,7 @@ export function userRoutes(app: App, deps: SignInRoutesDeps): void {
 
   app.delete(
     '/users/:id',
-    {
-      config: { permission: 'editor' },
-      schema: { summary: 'Delete a person', params: UserParams, response: { 200: DeletedReply } },
-    },
+    operation('editor', { summary: 'Delete a person', params: UserParams, response: { 200: DeletedReply } }),
     async (request) => {
       await deleteUser(signIn, await person(request), request.params.id, browserOf(deps, request))
       return { message: 'Deleted' as const }
@@ -141,15 +130,12 @@ export function userRoutes(app: App, deps: SignInRoutesDeps): void {
 
   app.post(
     '/users/:id/link',
-    {
-      config: { permission: 'editor' },
-      schema: {
-        summary: 'Make a new link for a person',
-        description: 'For a lost link or password. Earlier links of the person stop working.',
-        params: UserParams,
-        response: { 200: LinkReply },
-      },
-    },
+    operation('editor', {
+      summary: 'Make a new link for a person',
+      description: 'For a lost link or password. Earlier links of the person stop working.',
+      params: UserParams,
+      response: { 200: LinkReply },
+    }),
     async (request) => ({ link: linkBody(await makeUserLink(signIn, await person(request), request.params.id)) }),
   )
 }

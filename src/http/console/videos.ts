@@ -6,6 +6,7 @@ import type { OtpRoutesDeps } from '../api/otp.ts'
 import { VideoParams, type VideoRoutesDeps } from '../api/videos.ts'
 import type { App } from '../wire/app-type.ts'
 import { Flag, isOn } from '../wire/flag.ts'
+import { operation } from '../wire/operation.ts'
 import { readOtpOptions } from '../wire/otp-options.ts'
 import { readSignInToken } from './cookie.ts'
 import type { SignInRoutesDeps } from './sign-in.ts'
@@ -62,14 +63,7 @@ export function consoleVideoRoutes(app: App, deps: ConsoleVideoRoutesDeps): void
 
   app.get(
     '/videos/:id/access',
-    {
-      config: { permission: 'viewer' },
-      schema: {
-        summary: 'What the person may do with a video',
-        params: VideoParams,
-        response: { 200: AccessReply },
-      },
-    },
+    operation('viewer', { summary: 'What the person may do with a video', params: VideoParams, response: { 200: AccessReply } }),
     async (request) => {
       const signedIn = await person(request)
       const { accountId, permissions } = signedIn

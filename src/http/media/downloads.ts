@@ -9,7 +9,7 @@ import type { App } from '../wire/app-type.ts'
 import { errorResponse } from '../wire/errors.ts'
 import { contentDisposition } from './attachment.ts'
 import { onResponseSent } from './count-sent-bytes.ts'
-import { readRange } from './range.ts'
+import { describePart, readRange } from './range.ts'
 
 const DownloadParams = Type.Object({
   exp: Type.String({ pattern: '^[1-9][0-9]{0,11}$' }),
@@ -59,12 +59,9 @@ export async function downloadInterface(
         'Content-Type': download.contentType,
         'Content-Disposition': contentDisposition(download.name),
       })
-      if (range === 'unsatisfiable') return reply.code(416).header('Content-Range', `bytes */${sizeBytes}`).send()
-      if (range) reply.code(206).header('Content-Range', `bytes ${part.first}-${part.last}/${sizeBytes}`)
-      const lengthBytes = part.last - part.first + 1
-      reply.header('Content-Length', lengthBytes)
+      describePart(reply, range, sizeBytes)
       if (!bytes) return reply.send()
-      onResponseSent(reply, lengthBytes, (sentBytes) => deps.usage.recordDownloadedBytes(videoId, sentBytes))
+      onResponseSent(reply, part.last - part.first + 1, (sentBytes) => deps.usage.recordDownloadedBytes(videoId, sentBytes))
       return reply.send(bytes)
     },
   })

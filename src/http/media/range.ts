@@ -1,3 +1,5 @@
+import type { FastifyReply } from 'fastify'
+
 /** A part of a file to send, both ends inclusive. */
 type ByteRange = { first: number; last: number }
 
@@ -13,4 +15,13 @@ export function readRange(header: string | undefined, sizeBytes: number): ByteRa
   if (to !== '' && Number(to) < Number(from)) return undefined
   if (Number(from) >= sizeBytes) return 'unsatisfiable'
   return { first: Number(from), last: to === '' ? sizeBytes - 1 : Math.min(Number(to), sizeBytes - 1) }
+}
+
+/** Gives a response its status for the range that was asked for, and says which part of the file it has. */
+export function describePart(reply: FastifyReply, range: ReturnType<typeof readRange>, sizeBytes: number): FastifyReply {
+  if (range === 'unsatisfiable') return reply.code(416).header('Content-Range', `bytes */${sizeBytes}`)
+  if (!range) return reply.header('Content-Length', sizeBytes)
+  const { first, last } = range
+  reply.code(206).header('Content-Range', `bytes ${first}-${last}/${sizeBytes}`)
+  return reply.header('Content-Length', last - first + 1)
 }

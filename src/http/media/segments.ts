@@ -10,7 +10,7 @@ import { refuseViewers } from '../play/limit-viewers.ts'
 import type { LimitDeps } from '../server/limit.ts'
 import type { App } from '../wire/app-type.ts'
 import { onResponseSent, sendWhole } from './count-sent-bytes.ts'
-import { readRange } from './range.ts'
+import { describePart, readRange } from './range.ts'
 
 const MediaParams = Type.Object({
   exp: Type.String({ pattern: '^[1-9][0-9]{0,11}$' }),
@@ -69,17 +69,17 @@ async function sendSegment(
   reply.headers({ 'Accept-Ranges': 'bytes', 'Content-Type': 'video/iso.segment' })
   if (range === 'unsatisfiable') {
     if ('blob' in segment) await segment.blob.close()
-    return reply.code(416).header('Content-Range', `bytes */${sizeBytes}`).send()
+    return describePart(reply, range, sizeBytes).send()
   }
   const { first, last } = range ?? { first: 0, last: sizeBytes - 1 }
-  const retryAfterS = findWait(last - first + 1)
+  const lengthBytes = last - first + 1
+  const retryAfterS = findWait(lengthBytes)
   if (retryAfterS !== undefined) {
     if ('blob' in segment) await segment.blob.close()
     throw new PlaybackRefusal('slow-down', { retryAfterS })
   }
-  if (range) reply.code(206).header('Content-Range', `bytes ${first}-${last}/${sizeBytes}`)
-  reply.headers({ 'Cache-Control': IMMUTABLE, 'Content-Length': last - first + 1 })
-  onResponseSent(reply, last - first + 1, onSent)
+  describePart(reply, range, sizeBytes).header('Cache-Control', IMMUTABLE)
+  onResponseSent(reply, lengthBytes, onSent)
   if ('bytes' in segment) return reply.send(segment.bytes.subarray(first, last + 1))
-  return sendWhole(reply, segment.blob.stream({ first, last }), last - first + 1)
+  return sendWhole(reply, segment.blob.stream({ first, last }), lengthBytes)
 }

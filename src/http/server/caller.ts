@@ -34,3 +34,9 @@ export function authenticateRequest(request: FastifyRequest): Caller {
   if (!request.holder) throw new Error('a route was reached without authentication')
   return request.holder
 }
+
+/** Whose account a change concerns, and who makes it. */
+export function changedBy(request: FastifyRequest): { accountId: string; by: Caller } {
+  const by = authenticateRequest(request)
+  return { accountId: by.accountId, by }
+}

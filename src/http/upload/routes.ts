@@ -8,6 +8,7 @@ import { BUCKET } from '../../ingest/upload-policy.ts'
 import { type LimitDeps, limitForms } from '../server/limit.ts'
 import type { App } from '../wire/app-type.ts'
 import { errorResponse } from '../wire/errors.ts'
+import { operation } from '../wire/operation.ts'
 import { xmlDocument } from '../wire/xml.ts'
 import { drainForm, readUploadForm } from './form.ts'
 import { POLICY_FIELDS } from './policy-fields.ts'
@@ -73,7 +74,7 @@ export async function uploadInterface(app: App, deps: UploadDeps): Promise<void>
 
   app.post(
     '/',
-    { config: { described: { body: UploadForm, response: UploadReplies } }, schema: { summary: 'Send a video' } },
+    operation({ described: { body: UploadForm, response: UploadReplies } }, { summary: 'Send a video' }),
     async (request, reply) => {
       const declaredBytes = Math.max(0, Number(request.headers['content-length'] ?? 0) - MAX_FORM_BYTES)
       const { fields, key, sha256 } = await readUploadForm(
