@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
+import { END_REASONS } from '../../src/playback/refusal.ts'
 import { isFileGone, nextSegmentStep, nextStep } from '../../web/player/next-step.ts'
 import {
-  END_REASONS,
   REFUSAL_CODES,
   type Refusal,
   refusalAction,

@@ -1,4 +1,5 @@
-import { END_REASONS, type EndReasonCode, REFUSAL_CODES, type Refusal, type RefusalCode, type Waiting } from './refusals.ts'
+import type { EndReason } from '../../src/playback/refusal.ts'
+import { isEndReason, REFUSAL_CODES, type Refusal, type RefusalCode, type Waiting } from './refusals.ts'
 
 /** A response that is not a success. `status` 0: there was none. `body`: its text, JSON or not. */
 export type FailedResponse = { status: number; retryAfter: string | null; body: string }
@@ -55,10 +56,10 @@ function readRefusal(response: Record<string, unknown>): Refusal {
   const code = REFUSAL_CODES.find((known) => known === response.code) ?? 'internal'
   if (code === 'stream-limit') return { code, waitMs: positive(response.waitMs) }
   if (code !== 'session-ended') return { code }
-  return { code, why: END_REASONS.find((known) => known === response.why) }
+  return { code, why: isEndReason(response.why) ? response.why : undefined }
 }
 
-function stop(code: RefusalCode, why?: EndReasonCode): NextStep {
+function stop(code: RefusalCode, why?: EndReason): NextStep {
   return { step: 'stop', refusal: { code, why } }
 }
 

@@ -1,18 +1,5 @@
 import type { EndReason } from '../../src/playback/refusal.ts'
 
-export const END_REASONS = [
-  'viewer-left',
-  'idle',
-  'time',
-  'stopped',
-  'video-deleted',
-  'account-disabled',
-  'video-replaced',
-  'otp-reused',
-  'taken',
-] as const satisfies readonly EndReason[]
-export type EndReasonCode = (typeof END_REASONS)[number]
-
 /** Every reason that stops the player. The first two rows come from the server, the third is found in the browser. */
 export const REFUSAL_CODES = [
   ...(['not-allowed', 'otp-used', 'otp-expired', 'otp-unknown', 'site-not-allowed', 'place-not-allowed'] as const),
@@ -32,7 +19,7 @@ type WaitingCode = (typeof WAITING_CODES)[number]
  * `why` belongs to `session-ended`, `page` (an address) to `insecure-page`, `lacks` (in words) to `unsupported-browser`, `waitMs` (until a
  * screen is free) to `stream-limit`.
  */
-export type Refusal = { code: RefusalCode; why?: EndReasonCode; page?: string; lacks?: string; waitMs?: number }
+export type Refusal = { code: RefusalCode; why?: EndReason; page?: string; lacks?: string; waitMs?: number }
 /** `progress` 0..1 of the video's preparation; `maxRate`: the highest speed at which the next key comes in time; `retryInS`: shown. */
 export type Waiting = { code: WaitingCode; progress?: number; maxRate?: number; retryInS?: number }
 
@@ -50,7 +37,7 @@ const ACTIONS: Partial<Record<RefusalCode, Action>> = {
 
 type SentenceKey =
   | `refusal.${Exclude<RefusalCode, 'session-ended'>}`
-  | `refusal.ended.${EndReasonCode}`
+  | `refusal.ended.${EndReason}`
   | `waiting.${WaitingCode | 'retry'}`
   | `action.${Action}`
 
@@ -101,8 +88,13 @@ const SENTENCES = {
   'action.continue': 'Continue',
 } as const satisfies Record<SentenceKey, string>
 
+/** Whether it is a reason that has a sentence. */
+export function isEndReason(why: unknown): why is EndReason {
+  return `refusal.ended.${why}` in SENTENCES
+}
+
 /** Where a new OTP of the same video would play: the sentence that follows the reason, unless a button gets one. */
-const NEW_OTP_REMEDIES: ReadonlyMap<RefusalCode | EndReasonCode, string> = new Map<RefusalCode | EndReasonCode, string>([
+const NEW_OTP_REMEDIES: ReadonlyMap<RefusalCode | EndReason, string> = new Map<RefusalCode | EndReason, string>([
   ['not-allowed', 'Open it from the page you came from to watch it here.'],
   ['otp-used', 'Reload the page you came from to get a new one.'],
   ['otp-expired', 'Reload the page you came from to get a new one.'],
