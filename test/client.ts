@@ -49,7 +49,7 @@ export function createOwner(url: string, apiKey: string, always: Record<string, 
   const credentials = (title: string) => get<UploadCredentials>('PUT', `/api/videos?title=${encodeURIComponent(title)}`)
 
   async function send(upload: UploadCredentials, file: Blob, name = 'video.mp4'): Promise<Response> {
-    return fetch(upload.clientPayload.uploadLink, { method: 'POST', headers: always, body: uploadForm(upload, file, name) })
+    return postForm(upload.clientPayload.uploadLink, uploadForm(upload, file, name), always)
   }
 
   async function upload(title: string, path: string): Promise<string> {
@@ -94,6 +94,30 @@ export function createOwner(url: string, apiKey: string, always: Record<string, 
 }
 
 export type Owner = ReturnType<typeof createOwner>
+
+/** Shorter than a test may take, so that it fails with the request that had no answer. */
+const LONGEST_ANSWER_MS = 240_000
+
+/** A call that hung; where a connection ends without an answer, `fetch` throws an error of its own. */
+export class NoAnswer extends Error {}
+
+/**
+ * Sends a form as its bytes. As an object `fetch` reads it piece by piece, and may wait for ever when the server is killed meanwhile.
+ * @throws NoAnswer after four minutes
+ */
+export async function postForm(url: string, form: FormData, headers: Record<string, string> = {}): Promise<Response> {
+  const encoded = new Response(form)
+  const contentType = encoded.headers.get('Content-Type') ?? ''
+  return post(url, { headers: { ...headers, 'Content-Type': contentType }, body: await encoded.arrayBuffer() })
+}
+
+/** @throws NoAnswer after four minutes */
+export async function post(url: string, request: RequestInit): Promise<Response> {
+  const signal = AbortSignal.timeout(LONGEST_ANSWER_MS)
+  return fetch(url, { method: 'POST', ...request, signal }).catch((error) => {
+    throw signal.aborted ? new NoAnswer(`POST ${url} had no answer for ${LONGEST_ANSWER_MS / 1000} s`) : error
+  })
+}
 
 /** The form that an upload's credentials stand for, the file last. */
 export function uploadForm(upload: UploadCredentials, file: Blob, name: string): FormData {

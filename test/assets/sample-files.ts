@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
-import type { Owner } from '../client.ts'
+import { type Owner, postForm } from '../client.ts'
 import { makeVideo } from '../videos.ts'
 
 /** Of two renditions and five segments: files share one golden installation of it. */
@@ -45,11 +45,8 @@ export async function colorOf(image: Buffer): Promise<number[]> {
 export async function addFile(owner: Owner, videoId: string, bytes: string | Buffer, language?: string): Promise<Response> {
   const form = new FormData()
   form.append('file', new Blob([Buffer.from(bytes)]), language === undefined ? 'picture.png' : 'captions.srt')
-  return fetch(`${owner.url}/api/videos/${videoId}/files${language === undefined ? '' : `?language=${language}`}`, {
-    method: 'POST',
-    headers: { Authorization: `Apisecret ${owner.apiKey}` },
-    body: form,
-  })
+  const url = `${owner.url}/api/videos/${videoId}/files${language === undefined ? '' : `?language=${language}`}`
+  return postForm(url, form, { Authorization: `Apisecret ${owner.apiKey}` })
 }
 
 export async function listFiles(owner: Owner, videoId: string): Promise<FileBody[]> {

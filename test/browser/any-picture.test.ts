@@ -1,8 +1,8 @@
 import type { Browser, BrowserContextOptions } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { addFile, makeImage } from '../assets/sample-files.ts'
 import { untilFinished } from '../data-folder.ts'
 import { COLOR_SOURCES, COLORS, drawColors, SPOTS } from '../encode/color-matrix.ts'
-import { ffmpeg } from '../encode/videos.ts'
 import { startSharedReelgate } from '../in-process.ts'
 import { makeSound } from '../videos.ts'
 import { startChromium } from './chromium.ts'
@@ -116,7 +116,7 @@ test('P-14: audio shows its title and a wave, or its poster, and is not offered 
   await plain.openSettings()
   expect(await plain.page.getByRole('menuitem', { name: 'Picture in picture' }).count()).toBe(0)
 
-  await addPoster(videoId)
+  expect((await addFile(reelgate.owner, videoId, await makeImage('320x180'))).status).toBe(200)
   const player = await watch({ videoId, viewport: { width: 768, height: 432 } })
   await player.play()
   await player.playsPast(0.3)
@@ -126,13 +126,4 @@ test('P-14: audio shows its title and a wave, or its poster, and is not offered 
 
 function titleStyle(player: Player, property: 'color' | 'opacity'): Promise<unknown> {
   return player.page.evaluate(`getComputedStyle(document.querySelector('.title')).${property}`)
-}
-
-async function addPoster(videoId: string) {
-  const image = await ffmpeg('-f', 'lavfi', '-i', 'color=red:s=320x180', '-frames:v', '1', '-c:v', 'png', '-f', 'image2pipe', '-')
-  const body = new FormData()
-  body.append('file', new Blob([new Uint8Array(image)]), 'poster.png')
-  const headers = { Authorization: `Apisecret ${reelgate.owner.apiKey}` }
-  const added = await fetch(`${reelgate.url}/api/videos/${videoId}/files`, { method: 'POST', headers, body })
-  expect(added.status).toBe(200)
 }

@@ -1,6 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { sendCommand } from '../../src/control/socket.ts'
-import type { UploadCredentials, VideoBody } from '../client.ts'
+import { post, type UploadCredentials, type VideoBody } from '../client.ts'
 import { BOUNDARY, formBody, uploadParts } from '../ingest/raw-form.ts'
 import type { Reelgate } from '../reelgate.ts'
 import { readRows } from '../rows.ts'
@@ -82,12 +82,7 @@ export class Clients {
     return this.#history.record<CallOf<'upload'>>(client, { kind: 'upload', videoId, sha256, isVideo }, async () => {
       const headers = { 'Content-Type': `multipart/form-data; boundary=${BOUNDARY}` }
       const body = held ? inPieces(form, held) : form
-      const answer = await fetch(issued.clientPayload.uploadLink, {
-        method: 'POST',
-        headers,
-        body,
-        duplex: 'half',
-      } as RequestInit)
+      const answer = await post(issued.clientPayload.uploadLink, { headers, body, duplex: 'half' } as RequestInit)
       void answer.arrayBuffer().catch(() => undefined) // the status alone is the acknowledgement
       return { status: answer.status }
     })

@@ -6,6 +6,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { dataPaths } from '../../src/config/data-paths.ts'
 import { sendCommand } from '../../src/control/socket.ts'
 import { addFile, listFiles as filesOf, makeImage, SRT } from '../assets/sample-files.ts'
+import { NoAnswer } from '../client.ts'
 import { listFiles } from '../data-folder.ts'
 import { type Reelgate, startSharedReelgate } from '../reelgate.ts'
 import { changeRows, readRows } from '../rows.ts'
@@ -187,7 +188,10 @@ function adding(type: keyof typeof FILES_ADDED): Scenario['prepare'] {
     return async () => {
       const isAnswered = await addFile(owner, videoId, bytes, type === 'caption' ? 'en' : undefined).then(
         ({ ok }) => ok,
-        () => false,
+        (error) => {
+          if (error instanceof NoAnswer) throw error
+          return false
+        },
       )
       additions.push({ videoId, type, isAnswered })
     }

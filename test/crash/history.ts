@@ -1,6 +1,7 @@
 import { closeSync, openSync, writeSync } from 'node:fs'
 
 import { Failure } from '../../src/errors.ts'
+import { NoAnswer } from '../client.ts'
 
 // What the clients asked and what they received, in the manner of Jepsen: an answer that never came is *unknown*, never a failure.
 
@@ -47,7 +48,10 @@ export function openHistory(path: string) {
     if (++calls >= awaited.calls) awaited.resolve()
     writeSync(file, `${JSON.stringify({ type: 'invoke', client, start, ...call })}\n`)
     // A connection that breaks, or an answer that breaks off, tells nothing of what was done.
-    const answer = await send().catch((error): Answer<C> => ({ status: isRefusal(error) ? 409 : 0 }))
+    const answer = await send().catch((error): Answer<C> => {
+      if (error instanceof NoAnswer) throw error
+      return { status: isRefusal(error) ? 409 : 0 }
+    })
     const outcome: Received['outcome'] =
       answer.status >= 200 && answer.status < 400 ? 'ok' : answer.status >= 400 && answer.status < 500 ? 'fail' : 'info'
     const op = Object.assign({}, call, answer.reported, { client, start, end: order++, outcome, status: answer.status })

@@ -3,6 +3,7 @@ import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import type { Browser, BrowserContext, BrowserContextOptions, Page } from 'playwright-core'
 import { onTestFinished } from 'vitest'
+import { addFile } from '../../assets/sample-files.ts'
 import { signIn } from '../../console/person.ts'
 import type { Reelgate } from '../../in-process.ts'
 
@@ -117,14 +118,11 @@ export async function tabTo(page: Page, selector: string): Promise<void> {
 
 /** Captions of the video that the server began with. */
 export async function addCaptions(
-  { url, owner, videoId }: Pick<Reelgate, 'url' | 'owner' | 'videoId'>,
+  { owner, videoId }: Pick<Reelgate, 'owner' | 'videoId'>,
   language: string,
   cues: readonly (readonly [from: string, to: string, text: string])[],
 ): Promise<void> {
-  const form = new FormData()
   const text = ['WEBVTT', ...cues.map(([from, to, line]) => `${from} --> ${to}\n${line}`)].join('\n\n')
-  form.set('file', new Blob([text]), 'captions.vtt')
-  const headers = { Authorization: `Apisecret ${owner.apiKey}` }
-  const response = await fetch(`${url}/api/videos/${videoId}/files?language=${language}`, { method: 'POST', headers, body: form })
+  const response = await addFile(owner, videoId, text, language)
   if (!response.ok) throw new Error(`The captions were not added: ${response.status} ${await response.text()}`)
 }
