@@ -1,15 +1,17 @@
 import { join } from 'node:path'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect } from 'vitest'
 import { untilFinished } from '../data-folder.ts'
 import { ffmpeg, losePackets, newFolder } from '../encode/videos.ts'
 import { type Reelgate, startSharedReelgate } from '../in-process.ts'
 import { readRows } from '../rows.ts'
-import { isLong } from '../seeded-random.ts'
+import { sampledTests } from '../sample.ts'
 import { downloadVideo, writeRendition } from './videos.ts'
 
 // Recordings of which a network or a disk lost a few packets: the decoder complains there, wherever reading begins.
 
 const H264 = ['-c:v', 'libx264', '-preset', 'ultrafast', '-pix_fmt', 'yuv420p']
+
+const { test, draw } = sampledTests('lost packets', 1)
 
 let reelgate: Reelgate & { remove(): Promise<void> }
 beforeAll(async () => {
@@ -29,19 +31,18 @@ test('I-17: a recording that lost a few packets is encoded in chunks, and shows 
   expect(Math.min(...shown)).toBeGreaterThan(0.9)
 })
 
-test.runIf(isLong)(
-  'I-17: a video with one key frame, where no two beginnings differ, is encoded in sequence from there on',
-  async () => {
-    const file = join(await newFolder(), 'lost.mp4')
-    await ffmpeg('-f', 'lavfi', '-i', 'testsrc2=s=64x64:r=5:d=240', ...H264, '-g', '9999', file)
-    await losePackets(file, 'v', [2])
-    const { sequentialChunks, shown } = await encode(file)
-    expect(sequentialChunks).toBeGreaterThan(0)
-    expect(sequentialChunks).toBeLessThan(5)
-    expect(shown).toHaveLength(240 * 5)
-    expect(Math.min(...shown)).toBeGreaterThan(0.9)
-  },
-)
+test('I-17: a video with one key frame, where no two beginnings differ, is encoded in sequence from there on', async () => {
+  const file = join(await newFolder(), 'lost.mp4')
+  await ffmpeg('-f', 'lavfi', '-i', 'testsrc2=s=64x64:r=5:d=240', ...H264, '-g', '9999', file)
+  await losePackets(file, 'v', [2])
+  const { sequentialChunks, shown } = await encode(file)
+  expect(sequentialChunks).toBeGreaterThan(0)
+  expect(sequentialChunks).toBeLessThan(5)
+  expect(shown).toHaveLength(240 * 5)
+  expect(Math.min(...shown)).toBeGreaterThan(0.9)
+})
+
+draw()
 
 /** Uploads a video and waits for its end. @returns the SSIM of each frame with what ffmpeg decodes in one pass */
 async function encode(file: string): Promise<{ sequentialChunks: number; shown: number[] }> {
