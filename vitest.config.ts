@@ -3,13 +3,18 @@ import { defineConfig } from 'vitest/config'
 import { LongestFirst } from './test/longest-first.ts'
 import { SummaryReporter } from './test/summary-reporter.ts'
 
+const isLong = process.env.REELGATE_LONG === '1'
+
+/** Only to end what hangs: a long form takes minutes, and many times as long on a busy machine. How fast something is, the benches measure. */
+const HANGS_AFTER_MS = isLong ? 3_600_000 : 300_000
+
 /** The file, log and locks of SQLite. */
 const SQLITE_ONLY = 'test/db/sqlite/**'
 
 /** What is promised of every database, and suites that are long: they are run on PostgreSQL in long runs alone. */
 const ON_POSTGRES_TOO = [
   'test/db/contract/*.test.ts',
-  ...(process.env.REELGATE_LONG === '1'
+  ...(isLong
     ? [
         'test/conformance/*.test.ts',
         // What protects playback, as far as rows decide it.
@@ -42,9 +47,8 @@ export default defineConfig({
     // Room for short-lived objects, twice V8's default: some 4 % less processor time than without it, in each of three pairs.
     execArgv: ['--min-semi-space-size=32', '--max-semi-space-size=32'],
     sequence: { sequencer: LongestFirst },
-    // Only to end what hangs. How fast something is, the benches measure.
-    testTimeout: 300_000,
-    hookTimeout: 300_000,
+    testTimeout: HANGS_AFTER_MS,
+    hookTimeout: HANGS_AFTER_MS,
     expect: { poll: { timeout: 120_000, interval: 100 } },
   },
 })
