@@ -75,7 +75,6 @@ export async function listStorageLimits(db: Db): Promise<{ id: string; storageLi
   return rows.map(({ id, storageLimitBytes }) => ({ id, storageLimitBytes: storageLimitBytes ?? 0 }))
 }
 
-/** The ids of the accounts that have this id or name. */
 export async function findAccountIds(db: Db, idOrName: string): Promise<string[]> {
   const rows = await db
     .selectFrom('account')

@@ -54,7 +54,6 @@ export async function listApiKeys(db: Db, accountId: string) {
   return rows.map((row) => ({ ...row, permissions: parsePermissions(row.permissions) }))
 }
 
-/** The names of keys, by their ids. */
 export async function listKeyNames(db: Db, ids: readonly string[]): Promise<Map<string, string>> {
   if (ids.length === 0) return new Map()
   const rows = await db.selectFrom('apiKey').select(['id', 'name']).where('id', 'in', ids).execute()

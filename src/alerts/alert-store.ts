@@ -91,7 +91,6 @@ export async function findSeenAlertId(db: Db, accountId: string): Promise<number
   return account?.alertsSeenId ?? 0
 }
 
-/** Marks the account's alerts up to an id as seen. */
 export async function markAlertsSeen(tx: Db, accountId: string, upToId: number): Promise<void> {
   const { newest } = await tx
     .selectFrom('alert')

@@ -46,16 +46,11 @@ export async function findDueMail(
 }
 
 /** Counts an attempt before it is made, so that a crash in between does not repeat it immediately. False: it is not as it was found. */
-export async function beginAttempt(
-  tx: Db,
-  { id, attempts }: Pick<DueMail, 'id' | 'attempts'>,
-  nextDueAtS: number,
-): Promise<boolean> {
+export async function beginAttempt(tx: Db, { id, attempts }: Pick<DueMail, 'id' | 'attempts'>, nextDueAtS: number) {
   const { numUpdatedRows } = await tx
     .updateTable('mail')
     .set({ attempts: attempts + 1, dueAtS: nextDueAtS })
-    .where('id', '=', id)
-    .where('attempts', '=', attempts)
+    .where(({ and }) => and({ id, attempts }))
     .where('sentAtS', 'is', null)
     .executeTakeFirst()
   return numUpdatedRows > 0n

@@ -58,7 +58,6 @@ export async function listFilesAfter(
 
 const FOLDERS = { original: 'sources', poster: 'posters', caption: 'files', mp4: 'files' } as const
 
-/** The total size of all files after this row. */
 export async function totalFileSizeAfter(db: Db, id: number): Promise<number> {
   const row = await storedFiles(db)
     .select(({ fn }) => fn.sum<number | null>(fn.coalesce('source.sizeBytes', 'file.sizeBytes')).as('sizeBytes'))

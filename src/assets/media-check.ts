@@ -2,14 +2,14 @@ import { setTimeout as pause } from 'node:timers/promises'
 import type { VideoFolders } from '../catalogue/deletion.ts'
 import type { MasterKey } from '../crypto/master-key.ts'
 import type { Db } from '../db/database.ts'
+import { findSetting, saveSetting } from '../db/setting.ts'
 import type { Write } from '../db/write.ts'
 import {
-  findCheckProgress,
   findPlayable,
   listSegmentsAfter,
   type PublishedSegment,
   type SegmentKey,
-  saveCheckProgress,
+  segmentKey,
   totalSizeAfter,
 } from '../encode/damage-store.ts'
 import type { Damage } from '../encode/repair.ts'
@@ -67,7 +67,7 @@ export async function nextBatch(db: Db, after: Position | undefined): Promise<Ba
     const last = rows.at(-1)
     if (last) {
       const playable = await findPlayable(db, [...new Set(rows.map(({ videoId }) => videoId))])
-      return { segments: rows.filter(({ videoId }) => playable.has(videoId)), files: [], last: toKey(last) }
+      return { segments: rows.filter(({ videoId }) => playable.has(videoId)), files: [], last: segmentKey(last) }
     }
   }
   const { files, lastId } = await listFilesAfter(db, isFilePosition(after) ? after.fileId : 0, FILE_BATCH_SIZE)
@@ -94,7 +94,7 @@ export async function* checkMedia(
     for (const segment of segments) {
       signal.throwIfAborted()
       const fault = await findSegmentFault(folders.segments, segment)
-      if (fault) damaged.push({ ...toKey(segment), ...fault })
+      if (fault) damaged.push({ ...segmentKey(segment), ...fault })
       await throttle(segment.sizeBytes, signal)
     }
     return damaged
@@ -147,10 +147,6 @@ export function createThrottle(bytesPerS: number): (sizeBytes: number, signal: A
   }
 }
 
-function toKey({ videoId, generation, renditionId, number }: SegmentKey): SegmentKey {
-  return { videoId, generation, renditionId, number }
-}
-
 /** The check of `doctor --media`, which resumes where the last one was interrupted. */
 const REQUESTED_CHECK = 'media-check'
 
@@ -167,7 +163,7 @@ export async function beginCheck(
   { db, slowQueryDb }: CheckDeps,
   fromStart: boolean,
 ): Promise<{ after: Position | undefined; sizeBytes: number }> {
-  const saved = fromStart ? undefined : await findCheckProgress(db, REQUESTED_CHECK)
+  const saved = fromStart ? undefined : await findSetting(db, REQUESTED_CHECK)
   const after: Position | undefined = saved ? JSON.parse(saved) : undefined
   const fileBytes = await totalFileSizeAfter(slowQueryDb, isFilePosition(after) ? after.fileId : 0)
   return { after, sizeBytes: fileBytes + (isFilePosition(after) ? 0 : await totalSizeAfter(slowQueryDb, after)) }
@@ -182,7 +178,7 @@ export type Confirmed = { damaged: Damage[]; damagedFiles: FileDamage[] }
  */
 export async function saveCheck(deps: CheckDeps, last: Position | undefined, found: Found): Promise<Confirmed> {
   const confirmed = await recordFound(deps, found)
-  await deps.write((tx) => saveCheckProgress(tx, REQUESTED_CHECK, last ? JSON.stringify(last) : ''))
+  await deps.write((tx) => saveSetting(tx, REQUESTED_CHECK, last ? JSON.stringify(last) : ''))
   return confirmed
 }
 
@@ -217,11 +213,11 @@ type SweepDeps = CheckDeps & { nowS: () => number; masterKey: MasterKey; folders
  * interrupted. Resolves at the end, or when the signal is aborted.
  */
 export async function sweepMedia(deps: SweepDeps, signal: AbortSignal): Promise<void> {
-  const saved = await findCheckProgress(deps.db, SWEEP)
+  const saved = await findSetting(deps.db, SWEEP)
   const swept: Swept | undefined = saved === undefined ? undefined : JSON.parse(saved)
   const beganAtS = swept?.last ? swept.beganAtS : deps.nowS()
   const save = (last: Position | undefined) =>
-    deps.write((tx) => saveCheckProgress(tx, SWEEP, JSON.stringify({ beganAtS, last } satisfies Swept)))
+    deps.write((tx) => saveSetting(tx, SWEEP, JSON.stringify({ beganAtS, last } satisfies Swept)))
   if (!swept) return save(undefined)
   if (!swept.last && beganAtS < swept.beganAtS + SWEEP_INTERVAL_S) return
   const options = { masterKey: deps.masterKey, after: swept.last, bytesPerS: SWEEP_BYTES_PER_S, signal }

@@ -5,10 +5,7 @@ import type { NewFile, Tables } from '../db/tables.ts'
 import { claimedSubjects } from '../jobs/claim-store.ts'
 
 /** Records a request for an MP4. One that exists or is being made is left as it is; one that could not be made is tried again. */
-export async function insertRequestedMp4(
-  tx: Db,
-  file: Pick<NewFile, 'videoId' | 'createdAtS' | 'widthPx' | 'heightPx'>,
-): Promise<number> {
+export async function insertRequestedMp4(tx: Db, file: Pick<NewFile, 'videoId' | 'createdAtS' | 'widthPx' | 'heightPx'>) {
   await tx
     .insertInto('file')
     .values({ ...file, type: 'mp4' })
@@ -17,8 +14,7 @@ export async function insertRequestedMp4(
   const mp4 = await tx
     .selectFrom('file')
     .select(['id', 'enabled'])
-    .where('videoId', '=', file.videoId)
-    .where('type', '=', 'mp4')
+    .where(({ and }) => and({ videoId: file.videoId, type: 'mp4' }))
     .executeTakeFirstOrThrow()
   if (mp4.enabled === 0)
     await tx.updateTable('file').set({ enabled: 1, attempts: 0, problem: null }).where('id', '=', mp4.id).execute()
@@ -34,7 +30,6 @@ export async function hasMp4(db: Db, videoId: string): Promise<boolean> {
 /** An MP4 that was requested, the attempts started so far, and the generation that it is made from. */
 export type PendingMp4 = { id: number; videoId: string; attempts: number; generation: number }
 
-/** Accounts with pending MP4s. */
 export async function listAccountsWithPendingMp4s(db: Db, nowS: number): Promise<string[]> {
   const rows = await pendingMp4s(db, nowS).select('video.accountId').distinct().orderBy('video.accountId').execute()
   return rows.map(({ accountId }) => accountId)
@@ -69,8 +64,7 @@ export async function beginMp4Attempt(tx: Db, { id, attempts }: PendingMp4): Pro
   const begun = await tx
     .updateTable('file')
     .set({ attempts: attempts + 1 })
-    .where('id', '=', id)
-    .where('attempts', '=', attempts)
+    .where(({ and }) => and({ id, attempts }))
     .where('blob', 'is', null)
     .where('enabled', '=', 1)
     .executeTakeFirst()
@@ -101,7 +95,6 @@ export async function requeueMp4(tx: Db, blob: string): Promise<void> {
   await tx
     .updateTable('file')
     .set({ blob: null, sizeBytes: 0, wrappedKey: null, iv: null, macs: null, enabled: 1, attempts: 0, problem: null })
-    .where('type', '=', 'mp4')
-    .where('blob', '=', blob)
+    .where(({ and }) => and({ type: 'mp4', blob }))
     .execute()
 }

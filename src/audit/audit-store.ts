@@ -29,8 +29,7 @@ export async function listAuditRowsOf(db: Db, accountId: string, subject: string
   return db
     .selectFrom('auditEvent')
     .select(['atS', 'kind', 'actor', 'details'])
-    .where('accountId', '=', accountId)
-    .where('subject', '=', subject)
+    .where(({ and }) => and({ accountId, subject }))
     .orderBy('id', 'desc')
     .limit(limit)
     .execute()
@@ -42,8 +41,7 @@ export async function findLastOfInstallation(db: Db, kind: string, subject: stri
     .selectFrom('auditEvent')
     .select('atS')
     .where('accountId', 'is', null)
-    .where('subject', '=', subject)
-    .where('kind', '=', kind)
+    .where(({ and }) => and({ subject, kind }))
     .orderBy('id', 'desc')
     .executeTakeFirst()
   return row?.atS

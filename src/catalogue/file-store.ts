@@ -32,8 +32,7 @@ export async function removeFile(tx: Db, file: FileRow): Promise<void> {
   const newest = await tx
     .selectFrom('file')
     .select('attachmentId')
-    .where('videoId', '=', file.videoId)
-    .where('type', '=', file.type)
+    .where(({ and }) => and({ videoId: file.videoId, type: file.type }))
     .where('language', 'is not distinct from', file.language)
     .orderBy('generation', (by) => by.asc().nullsFirst()) // files from owners come before extracted posters
     .orderBy('id', 'desc')
@@ -46,8 +45,7 @@ export async function hasPublicFile(db: Db, { videoId, type, language }: Slot): 
   const enabled = await db
     .selectFrom('file')
     .select('id')
-    .where('videoId', '=', videoId)
-    .where('type', '=', type)
+    .where(({ and }) => and({ videoId, type }))
     .where('language', 'is not distinct from', language)
     .where('enabled', '=', 1)
     .executeTakeFirst()
@@ -57,20 +55,16 @@ export async function hasPublicFile(db: Db, { videoId, type, language }: Slot): 
 function updateSlot(tx: Db, { videoId, type, language }: Slot) {
   return tx
     .updateTable('file')
-    .where('videoId', '=', videoId)
-    .where('type', '=', type)
+    .where(({ and }) => and({ videoId, type }))
     .where('language', 'is not distinct from', language)
 }
 
-/** A file of a video of the account. */
 export async function findFile(db: Db, accountId: string, videoId: string, fileId: number): Promise<FileRow | undefined> {
   return db
     .selectFrom('file')
     .innerJoin('video', 'video.id', 'file.videoId')
     .selectAll('file')
-    .where('file.id', '=', fileId)
-    .where('file.videoId', '=', videoId)
-    .where('video.accountId', '=', accountId)
+    .where(({ and }) => and({ 'file.id': fileId, 'file.videoId': videoId, 'video.accountId': accountId }))
     .where('video.deletedAtS', 'is', null)
     .executeTakeFirst()
 }
@@ -120,9 +114,7 @@ export async function listCaptions(db: Db, videoId: string) {
     .selectFrom('file')
     .innerJoin('video', 'video.id', 'file.videoId')
     .select(['file.id', 'file.videoId', 'file.language', 'file.blob', 'file.generation', 'file.wrappedKey'])
-    .where('file.videoId', '=', videoId)
-    .where('type', '=', 'caption')
-    .where('enabled', '=', 1)
+    .where(({ and }) => and({ 'file.videoId': videoId, type: 'caption', enabled: 1 }))
     .where('video.deletedAtS', 'is', null)
     .orderBy('language')
     .$narrowType<{ language: string; blob: string }>()

@@ -24,10 +24,7 @@ export async function findFolderIdIn(db: Db, accountId: string, parentId: string
   const folder = await db
     .selectFrom('folder')
     .select('id')
-    .where('accountId', '=', accountId)
-    .where('parentId', '=', parentId)
-    .where('foldedName', '=', foldCase(name))
-    .where('name', '=', name)
+    .where(({ and }) => and({ accountId, parentId, foldedName: foldCase(name), name }))
     .orderBy('createdAtS')
     .orderBy('id')
     .limit(1)
@@ -49,8 +46,7 @@ export async function listFoldersIn(db: Db, accountId: string, parentId: string)
   return db
     .selectFrom('folder')
     .select(['id', 'name', 'parentId', 'videoCount', 'folderCount'])
-    .where('accountId', '=', accountId)
-    .where('parentId', '=', parentId)
+    .where(({ and }) => and({ accountId, parentId }))
     .orderBy('foldedName')
     .orderBy('id')
     .execute()
@@ -125,8 +121,7 @@ export async function updateFolder(
   await tx
     .updateTable('folder')
     .set({ ...(name === undefined ? {} : { name, foldedName: foldCase(name) }), ...(parentId === undefined ? {} : { parentId }) })
-    .where('accountId', '=', accountId)
-    .where('id', '=', folderId)
+    .where(({ and }) => and({ accountId, id: folderId }))
     .execute()
 }
 
@@ -141,8 +136,7 @@ export async function moveContentsBatch(
     .where('position', 'in', ({ selectFrom }) =>
       selectFrom('video')
         .select('position')
-        .where('accountId', '=', accountId)
-        .where('folderId', '=', fromId)
+        .where(({ and }) => and({ accountId, folderId: fromId }))
         .where('deletedAtS', 'is', null)
         .limit(limit),
     )
@@ -155,8 +149,7 @@ export async function moveContentsBatch(
     .where('id', 'in', ({ selectFrom }) =>
       selectFrom('folder')
         .select('id')
-        .where('accountId', '=', accountId)
-        .where('parentId', '=', fromId)
+        .where(({ and }) => and({ accountId, parentId: fromId }))
         .limit(limit - moved),
     )
     .executeTakeFirst()

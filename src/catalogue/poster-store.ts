@@ -18,12 +18,7 @@ export function isExtracted({ attachmentId }: { attachmentId: string | null }): 
  * Extracted again, they replace the files of the earlier ones, which keep their addresses; those that were deleted stay deleted.
  * False when this was done before, or the video is deleted or plays a later generation.
  */
-export async function insertExtractedPosters(
-  tx: Db,
-  key: GenerationKey,
-  posters: readonly NewPoster[],
-  extractedAtS: number,
-): Promise<boolean> {
+export async function insertExtractedPosters(tx: Db, key: GenerationKey, posters: readonly NewPoster[], extractedAtS: number) {
   const video = await tx
     .selectFrom('video')
     .select('id')
@@ -51,9 +46,7 @@ async function replaceFiles(tx: Db, key: GenerationKey, posters: readonly NewPos
   const earlier = await tx
     .selectFrom('file')
     .select(['id', 'widthPx', 'heightPx'])
-    .where('videoId', '=', key.videoId)
-    .where('generation', '=', key.generation)
-    .where('attachmentId', '=', EXTRACTED)
+    .where(({ and }) => and({ videoId: key.videoId, generation: key.generation, attachmentId: EXTRACTED }))
     .orderBy('id')
     .execute()
   for (const { id, widthPx, heightPx } of earlier) {
@@ -75,8 +68,7 @@ async function setExtractedAt(tx: Db, key: GenerationKey, postersExtractedAtS: n
   await tx
     .updateTable('generation')
     .set({ postersExtractedAtS })
-    .where('videoId', '=', key.videoId)
-    .where('number', '=', key.generation)
+    .where(({ and }) => and({ videoId: key.videoId, number: key.generation }))
     .execute()
 }
 
@@ -86,9 +78,7 @@ export async function publishExtractedPosters(tx: Db, video: GenerationKey): Pro
   await tx
     .updateTable('file')
     .set({ enabled: 1 })
-    .where('videoId', '=', video.videoId)
-    .where('generation', '=', video.generation)
-    .where('attachmentId', '=', EXTRACTED)
+    .where(({ and }) => and({ videoId: video.videoId, generation: video.generation, attachmentId: EXTRACTED }))
     .execute()
 }
 
@@ -97,8 +87,7 @@ export async function isPosterExtractionDone(db: Db, video: GenerationKey): Prom
   const row = await db
     .selectFrom('generation')
     .select('number')
-    .where('videoId', '=', video.videoId)
-    .where('number', '=', video.generation)
+    .where(({ and }) => and({ videoId: video.videoId, number: video.generation }))
     .where('postersExtractedAtS', 'is not', null)
     .executeTakeFirst()
   return row !== undefined
@@ -109,9 +98,7 @@ export async function listExtractedPosterBlobs(db: Db, video: GenerationKey): Pr
   const rows = await db
     .selectFrom('file')
     .select('blob')
-    .where('videoId', '=', video.videoId)
-    .where('generation', '=', video.generation)
-    .where('attachmentId', '=', EXTRACTED)
+    .where(({ and }) => and({ videoId: video.videoId, generation: video.generation, attachmentId: EXTRACTED }))
     .execute()
   return rows.flatMap(({ blob }) => blob ?? [])
 }

@@ -165,11 +165,7 @@ async function countVideos(db: Db, accountId: string): Promise<number> {
 }
 
 /** The sets that a video must be in, smallest first. Undefined: one of the tags has no videos, or there is no such folder. */
-async function findIndexedSets(
-  db: Db,
-  accountId: string,
-  { tags = [], folderId }: VideoFilter,
-): Promise<IndexedSet[] | undefined> {
+async function findIndexedSets(db: Db, accountId: string, { tags = [], folderId }: VideoFilter) {
   const tagCounts = tags.length === 0 ? [] : await findTagCounts(db, accountId, tags)
   const folder = folderId === undefined ? undefined : await findFolder(db, accountId, folderId)
   if (tagCounts.length < tags.length || (folderId !== undefined && !folder)) return undefined

@@ -24,12 +24,7 @@ export async function listTagsOfVideos(db: Db, positions: readonly number[]): Pr
 }
 
 /** Adds the pairs that do not exist yet, in one statement. */
-export async function insertTags(
-  tx: Db,
-  accountId: string,
-  positions: readonly number[],
-  names: readonly string[],
-): Promise<void> {
+export async function insertTags(tx: Db, accountId: string, positions: readonly number[], names: readonly string[]) {
   if (positions.length === 0) return
   await sql`
     insert into video_tag (account_id, name, position, ordinal)
@@ -54,12 +49,7 @@ export async function maxTagCount(tx: Db, positions: readonly number[]): Promise
 }
 
 /** Removes these pairs; without names, all tags of the videos. */
-export async function removeVideoTags(
-  tx: Db,
-  accountId: string,
-  positions: readonly number[],
-  names?: readonly string[],
-): Promise<void> {
+export async function removeVideoTags(tx: Db, accountId: string, positions: readonly number[], names?: readonly string[]) {
   await tx
     .deleteFrom('videoTag')
     .where(ACCOUNT_ID_UNINDEXED, '=', accountId)

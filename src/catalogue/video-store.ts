@@ -81,7 +81,6 @@ export async function findVideosByPosition(db: Db, accountId: string, positions:
   return rows.filter(({ deletedAtS }) => deletedAtS === null)
 }
 
-/** Positions of the videos that belong to the account. */
 export async function listPositions(db: Db, accountId: string, videoIds: readonly string[]): Promise<number[]> {
   const rows = await db
     .selectFrom('video')

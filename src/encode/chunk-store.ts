@@ -7,7 +7,10 @@ import { type Chunk, URGENT_SEGMENTS } from './chunk-plan.ts'
 
 export type ChunkKey = Pick<ChunkRow, 'videoId' | 'generation' | 'kind' | 'firstSegment'>
 
-/** A chunk of a video with the state of its encode. */
+function chunkKey({ videoId, generation, kind, firstSegment }: ChunkKey): ChunkKey {
+  return { videoId, generation, kind, firstSegment }
+}
+
 export type VideoChunk = Chunk & Pick<ChunkRow, 'videoId' | 'generation' | 'state' | 'attempt' | 'threads'>
 
 function toVideoChunk(row: ChunkRow): VideoChunk {
@@ -20,7 +23,6 @@ export const URGENT_PRIORITY = 0
 /** The statuses of a video whose chunks are encoded. */
 export const ENCODABLE_STATUSES = ['Processing', 'ready'] as const
 
-/** Which of the pending chunks. */
 export type ChunkFilter = {
   nowS: number
   /** Only this priority and lower numbers, which come first. */
@@ -101,8 +103,7 @@ export async function releaseRun(tx: Db, subject: string): Promise<void> {
     kind: kind === 'audio' ? 'audio' : 'video',
     firstSegment: Number(firstSegment),
   })
-    .where('state', '=', 'running')
-    .where('attempt', '=', Number(attempt))
+    .where(({ and }) => and({ state: 'running', attempt: Number(attempt) }))
     .set({ state: 'pending' })
     .execute()
 }
@@ -113,8 +114,7 @@ export async function releaseRun(tx: Db, subject: string): Promise<void> {
  */
 export async function beginRun(tx: Db, found: ChunkKey & Pick<VideoChunk, 'attempt'>): Promise<VideoChunk | undefined> {
   const row = await updateChunk(tx, found)
-    .where('state', '=', 'pending')
-    .where('attempt', '=', found.attempt)
+    .where(({ and }) => and({ state: 'pending', attempt: found.attempt }))
     .where(({ exists, selectFrom }) =>
       exists(
         selectFrom('video')
@@ -142,19 +142,13 @@ export async function hasPendingChunks(db: Db): Promise<boolean> {
 }
 
 function updateChunk(tx: Db, key: ChunkKey) {
-  return tx
-    .updateTable('chunk')
-    .where('videoId', '=', key.videoId)
-    .where('generation', '=', key.generation)
-    .where('kind', '=', key.kind)
-    .where('firstSegment', '=', key.firstSegment)
+  return tx.updateTable('chunk').where(({ and }) => and(chunkKey(key)))
 }
 
 /** Ends this run of the chunk. False: the run was fenced off, by another or by a deletion. */
 export async function endRun(tx: Db, chunk: VideoChunk, state: 'done' | 'failed'): Promise<boolean> {
   const ended = await updateChunk(tx, chunk)
-    .where('state', '=', 'running')
-    .where('attempt', '=', chunk.attempt)
+    .where(({ and }) => and({ state: 'running', attempt: chunk.attempt }))
     .set({ state, threads: chunk.threads })
     .executeTakeFirst()
   return ended.numUpdatedRows > 0n
@@ -208,9 +202,7 @@ export async function findPendingChunk(
   const row = await db
     .selectFrom('chunk')
     .selectAll()
-    .where('videoId', '=', key.videoId)
-    .where('generation', '=', key.generation)
-    .where('kind', '=', key.kind)
+    .where(({ and }) => and({ videoId: key.videoId, generation: key.generation, kind: key.kind }))
     .where('firstSegment', '<=', segment)
     .orderBy('firstSegment', 'desc')
     .limit(1)
@@ -222,12 +214,7 @@ export async function findPendingChunk(
 export async function replaceChunk(tx: Db, chunk: VideoChunk, pieces: readonly Chunk[]): Promise<boolean> {
   const removed = await tx
     .deleteFrom('chunk')
-    .where('videoId', '=', chunk.videoId)
-    .where('generation', '=', chunk.generation)
-    .where('kind', '=', chunk.kind)
-    .where('firstSegment', '=', chunk.firstSegment)
-    .where('state', '=', chunk.state)
-    .where('attempt', '=', chunk.attempt)
+    .where(({ and }) => and({ ...chunkKey(chunk), state: chunk.state, attempt: chunk.attempt }))
     .executeTakeFirst()
   if (removed.numDeletedRows === 0n) return false
   // Attempts continue to count: a new chunk at the same first segment must not get the number of a run that still runs.
@@ -236,17 +223,11 @@ export async function replaceChunk(tx: Db, chunk: VideoChunk, pieces: readonly C
 }
 
 /** How many chunks of one kind decode from the video's start. */
-export async function countSequentialChunks(
-  tx: Db,
-  { videoId, generation, kind }: GenerationKey & Pick<ChunkRow, 'kind'>,
-): Promise<number> {
+export async function countSequentialChunks(tx: Db, { videoId, generation, kind }: GenerationKey & Pick<ChunkRow, 'kind'>) {
   const row = await tx
     .selectFrom('chunk')
     .select(({ fn }) => fn.countAll<number>().as('chunks'))
-    .where('videoId', '=', videoId)
-    .where('generation', '=', generation)
-    .where('kind', '=', kind)
-    .where('decodesFromStart', '=', 1)
+    .where(({ and }) => and({ videoId, generation, kind, decodesFromStart: 1 }))
     .executeTakeFirstOrThrow()
   return Number(row.chunks)
 }
@@ -259,9 +240,7 @@ export async function listUnfinishedChunks(
   const rows = await tx
     .selectFrom('chunk')
     .selectAll()
-    .where('videoId', '=', videoId)
-    .where('generation', '=', generation)
-    .where('kind', '=', kind)
+    .where(({ and }) => and({ videoId, generation, kind }))
     .where('state', '!=', 'done')
     .orderBy('firstSegment')
     .execute()

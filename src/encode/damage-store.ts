@@ -10,6 +10,11 @@ export type SegmentKey = Pick<SegmentRow, 'videoId' | 'generation' | 'renditionI
 /** A published segment, with the file that its row expects. */
 export type PublishedSegment = SegmentKey & Pick<SegmentRow, 'file' | 'sizeBytes' | 'sha256'>
 
+/** Without what else is known of it. */
+export function segmentKey({ videoId, generation, renditionId, number }: SegmentKey): SegmentKey {
+  return { videoId, generation, renditionId, number }
+}
+
 const KEY = ['videoId', 'generation', 'renditionId', 'number'] as const
 const PUBLISHED = [...KEY, 'file', 'sizeBytes', 'sha256'] as const
 
@@ -18,10 +23,7 @@ export async function setDamaged(tx: Db, segment: SegmentKey, damaged: 0 | 1): P
   const set = await tx
     .updateTable('segment')
     .set({ damaged })
-    .where('videoId', '=', segment.videoId)
-    .where('generation', '=', segment.generation)
-    .where('renditionId', '=', segment.renditionId)
-    .where('number', '=', segment.number)
+    .where(({ and }) => and(segmentKey(segment)))
     .where('damaged', '!=', damaged)
     .executeTakeFirst()
   return set.numUpdatedRows > 0n
@@ -32,10 +34,7 @@ export async function countRepair(tx: Db, segment: SegmentKey): Promise<void> {
   await tx
     .updateTable('segment')
     .set(({ eb }) => ({ repairs: eb('repairs', '+', 1) }))
-    .where('videoId', '=', segment.videoId)
-    .where('generation', '=', segment.generation)
-    .where('renditionId', '=', segment.renditionId)
-    .where('number', '=', segment.number)
+    .where(({ and }) => and(segmentKey(segment)))
     .execute()
 }
 
@@ -44,20 +43,16 @@ export async function listRepairs(db: Db, { videoId, generation }: GenerationKey
   return db
     .selectFrom('segment')
     .select(['renditionId', 'number', 'repairs'])
-    .where('videoId', '=', videoId)
-    .where('generation', '=', generation)
+    .where(({ and }) => and({ videoId, generation }))
     .where('repairs', '>', sql.lit(0)) // a literal, for the partial index
     .execute()
 }
 
-/** Whether a generation has a damaged segment. */
 export async function hasDamage(db: Db, video: GenerationKey): Promise<boolean> {
   const damaged = await db
     .selectFrom('segment')
     .select('number')
-    .where('videoId', '=', video.videoId)
-    .where('generation', '=', video.generation)
-    .where('damaged', '=', 1)
+    .where(({ and }) => and({ videoId: video.videoId, generation: video.generation, damaged: 1 }))
     .limit(1)
     .executeTakeFirst()
   return damaged !== undefined
@@ -67,10 +62,7 @@ export async function isDamaged(db: Db, segment: SegmentKey): Promise<boolean> {
   const row = await db
     .selectFrom('segment')
     .select('damaged')
-    .where('videoId', '=', segment.videoId)
-    .where('generation', '=', segment.generation)
-    .where('renditionId', '=', segment.renditionId)
-    .where('number', '=', segment.number)
+    .where(({ and }) => and(segmentKey(segment)))
     .executeTakeFirst()
   return row?.damaged === 1
 }
@@ -89,9 +81,7 @@ export async function listDamaged(
         .onRef('rendition.id', '=', 'segment.renditionId'),
     )
     .select(PUBLISHED.map((column) => `segment.${column}` as const))
-    .where('rendition.kind', '=', kind)
-    .where('segment.videoId', '=', videoId)
-    .where('segment.generation', '=', generation)
+    .where(({ and }) => and({ 'rendition.kind': kind, 'segment.videoId': videoId, 'segment.generation': generation }))
     .where('segment.number', '>=', firstSegment)
     .where('segment.number', '<', firstSegment + segmentCount)
     .where('segment.damaged', '=', 1)
@@ -111,9 +101,9 @@ export async function findFinishedChunk(tx: Db, segment: SegmentKey): Promise<Ch
         .onRef('rendition.kind', '=', 'chunk.kind'),
     )
     .select(['chunk.videoId', 'chunk.generation', 'chunk.kind', 'chunk.firstSegment', 'chunk.state'])
-    .where('chunk.videoId', '=', segment.videoId)
-    .where('chunk.generation', '=', segment.generation)
-    .where('rendition.id', '=', segment.renditionId)
+    .where(({ and }) =>
+      and({ 'chunk.videoId': segment.videoId, 'chunk.generation': segment.generation, 'rendition.id': segment.renditionId }),
+    )
     .where('chunk.firstSegment', '<=', segment.number)
     .orderBy('chunk.firstSegment', 'desc')
     .limit(1)
@@ -155,18 +145,4 @@ export async function findPlayable(db: Db, videoIds: readonly string[]): Promise
     .where('status', 'in', ENCODABLE_STATUSES)
     .execute()
   return new Set(rows.map(({ id }) => id))
-}
-
-/** The saved progress of a check of all segments; undefined: none is in progress. */
-export async function findCheckProgress(db: Db, check: string): Promise<string | undefined> {
-  const row = await db.selectFrom('setting').select('value').where('name', '=', check).executeTakeFirst()
-  return row?.value
-}
-
-export async function saveCheckProgress(tx: Db, check: string, value: string): Promise<void> {
-  await tx
-    .insertInto('setting')
-    .values({ name: check, value })
-    .onConflict((conflict) => conflict.column('name').doUpdateSet({ value }))
-    .execute()
 }

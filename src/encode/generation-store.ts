@@ -72,8 +72,7 @@ export async function findGeneration(db: Db, { videoId, generation }: Generation
   const row = await db
     .selectFrom('generation')
     .select(['wrappedContentKey', 'plan', 'encoder'])
-    .where('videoId', '=', videoId)
-    .where('number', '=', generation)
+    .where(({ and }) => and({ videoId, number: generation }))
     .executeTakeFirst()
   return row && { videoId, generation, ...row, plan: JSON.parse(row.plan) }
 }
@@ -89,18 +88,14 @@ export async function insertSegment(tx: Db, video: GenerationKey, segment: NewSe
   const rendition = await tx
     .selectFrom('rendition')
     .select('init')
-    .where('videoId', '=', key.videoId)
-    .where('generation', '=', key.generation)
-    .where('id', '=', segment.renditionId)
+    .where(({ and }) => and({ videoId: key.videoId, generation: key.generation, id: segment.renditionId }))
     .executeTakeFirstOrThrow()
   if (rendition.init && !rendition.init.equals(init)) throw new Error('the encoder made another init segment than before')
   if (!rendition.init) {
     await tx
       .updateTable('rendition')
       .set({ init })
-      .where('videoId', '=', key.videoId)
-      .where('generation', '=', key.generation)
-      .where('id', '=', segment.renditionId)
+      .where(({ and }) => and({ videoId: key.videoId, generation: key.generation, id: segment.renditionId }))
       .execute()
   }
   const inserted = await tx
@@ -116,9 +111,7 @@ export async function moveToReadyIfPlayable(tx: Db, video: GenerationKey & { pla
   const firsts = await tx
     .selectFrom('segment')
     .select('renditionId')
-    .where('videoId', '=', video.videoId)
-    .where('generation', '=', video.generation)
-    .where('number', '=', 0)
+    .where(({ and }) => and({ videoId: video.videoId, generation: video.generation, number: 0 }))
     .execute()
   const publishedIds = new Set(firsts.map((row) => row.renditionId))
   const { videoTrack, audioTrack } = video.plan
@@ -133,8 +126,7 @@ export async function countSegments(db: Db, video: GenerationKey): Promise<numbe
   const row = await db
     .selectFrom('segment')
     .select((select) => select.fn.countAll<number>().as('count'))
-    .where('videoId', '=', video.videoId)
-    .where('generation', '=', video.generation)
+    .where(({ and }) => and({ videoId: video.videoId, generation: video.generation }))
     .executeTakeFirstOrThrow()
   return Number(row.count)
 }
@@ -144,8 +136,7 @@ export async function renditionSizes(db: Db, video: GenerationKey): Promise<Map<
   const rows = await db
     .selectFrom('segment')
     .select(({ fn }) => ['renditionId', fn.sum<number>('sizeBytes').as('sizeBytes')])
-    .where('videoId', '=', video.videoId)
-    .where('generation', '=', video.generation)
+    .where(({ and }) => and({ videoId: video.videoId, generation: video.generation }))
     .groupBy('renditionId')
     .execute()
   return new Map(rows.map(({ renditionId, sizeBytes }) => [renditionId, Number(sizeBytes)]))
@@ -156,9 +147,7 @@ export async function listPublishedNumbers(db: Db, video: GenerationKey, renditi
   const rows = await db
     .selectFrom('segment')
     .select('number')
-    .where('videoId', '=', video.videoId)
-    .where('generation', '=', video.generation)
-    .where('renditionId', '=', renditionId)
+    .where(({ and }) => and({ videoId: video.videoId, generation: video.generation, renditionId }))
     .where('number', '>=', first)
     .orderBy('number')
     .execute()
@@ -170,11 +159,7 @@ export async function findSegment(db: Db, video: GenerationKey, renditionId: num
   return db
     .selectFrom('segment')
     .select(['file', 'sizeBytes', 'sha256'])
-    .where('videoId', '=', video.videoId)
-    .where('generation', '=', video.generation)
-    .where('renditionId', '=', renditionId)
-    .where('number', '=', number)
-    .where('damaged', '=', 0)
+    .where(({ and }) => and({ videoId: video.videoId, generation: video.generation, renditionId, number, damaged: 0 }))
     .executeTakeFirst()
 }
 
@@ -183,9 +168,7 @@ export async function listSegmentFiles(db: Db, video: GenerationKey, renditionId
   return db
     .selectFrom('segment')
     .select(['number', 'file', 'sizeBytes', 'sha256'])
-    .where('videoId', '=', video.videoId)
-    .where('generation', '=', video.generation)
-    .where('renditionId', '=', renditionId)
+    .where(({ and }) => and({ videoId: video.videoId, generation: video.generation, renditionId }))
     .orderBy('number')
     .execute()
 }
@@ -194,9 +177,7 @@ export async function findInit(db: Db, video: GenerationKey, renditionId: number
   const row = await db
     .selectFrom('rendition')
     .select('init')
-    .where('videoId', '=', video.videoId)
-    .where('generation', '=', video.generation)
-    .where('id', '=', renditionId)
+    .where(({ and }) => and({ videoId: video.videoId, generation: video.generation, id: renditionId }))
     .executeTakeFirst()
   return row?.init ?? undefined
 }
@@ -317,16 +298,11 @@ export async function removeGeneration(tx: Db, video: GenerationKey): Promise<vo
  * @param done.segmentBytes the sum of `renditionSizes`, once no segment is missing
  * @returns false: it was finished before, or the video is deleted
  */
-export async function finishGeneration(
-  tx: Db,
-  video: GenerationKey,
-  done: { segmentBytes: number; nowS: number },
-): Promise<boolean> {
+export async function finishGeneration(tx: Db, video: GenerationKey, done: { segmentBytes: number; nowS: number }) {
   const finished = await tx
     .updateTable('generation')
     .set({ finishedAtS: done.nowS })
-    .where('videoId', '=', video.videoId)
-    .where('number', '=', video.generation)
+    .where(({ and }) => and({ videoId: video.videoId, number: video.generation }))
     .where('finishedAtS', 'is', null)
     .where('wrappedContentKey', 'is not', null)
     .executeTakeFirst()
@@ -349,8 +325,7 @@ export async function isFinished(db: Db, video: GenerationKey): Promise<boolean>
   const finished = await db
     .selectFrom('generation')
     .select('number')
-    .where('videoId', '=', video.videoId)
-    .where('number', '=', video.generation)
+    .where(({ and }) => and({ videoId: video.videoId, number: video.generation }))
     .where('finishedAtS', 'is not', null)
     .executeTakeFirst()
   return finished !== undefined
@@ -368,9 +343,7 @@ export async function listReferencedSegments(db: Db, blobs: readonly string[]): 
     const rows = await db
       .selectFrom('segment')
       .select('file')
-      .where('videoId', '=', videoId)
-      .where('generation', '=', Number(generation))
-      .where('renditionId', '=', Number(renditionId))
+      .where(({ and }) => and({ videoId, generation: Number(generation), renditionId: Number(renditionId) }))
       .where(
         'number',
         'in',

@@ -12,6 +12,7 @@ import {
   listDamaged,
   type PublishedSegment,
   type SegmentKey,
+  segmentKey,
   setDamaged,
 } from './damage-store.ts'
 import { finishRun, type GenerationWithKey, type PublicationDeps, StaleRunError, segmentCipher } from './publication.ts'
@@ -68,9 +69,9 @@ export async function openRepair(deps: PublicationDeps & { log: Logger }, video:
       await setDamaged(tx, segment, 0)
     })
     damaged.delete(segmentName(segment))
-    const { videoId, generation, renditionId, number } = segment
-    void deps.signals.send('segment-published', { videoId, generation, renditionId, number })
-    deps.log.info({ videoId, generation, renditionId, number }, 'video: repaired')
+    const key = segmentKey(segment)
+    void deps.signals.send('segment-published', key)
+    deps.log.info(key, 'video: repaired')
   }
 
   return {

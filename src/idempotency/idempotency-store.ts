@@ -11,8 +11,7 @@ export async function findStoredResponse(
   return db
     .selectFrom('storedResponse')
     .select(['requestHash', 'wrappedResponse'])
-    .where('accountId', '=', accountId)
-    .where('idempotencyKey', '=', idempotencyKey)
+    .where(({ and }) => and({ accountId, idempotencyKey }))
     .where('respondedAtS', '>', sinceS)
     .executeTakeFirst()
 }

@@ -131,9 +131,7 @@ export async function isImportHeld(db: Db, accountId: string, videoId: string): 
   const row = await db
     .selectFrom('import')
     .select('videoId')
-    .where('videoId', '=', videoId)
-    .where('accountId', '=', accountId)
-    .where('nextAttemptAtS', '=', NEVER_S)
+    .where(({ and }) => and({ videoId, accountId, nextAttemptAtS: NEVER_S }))
     .executeTakeFirst()
   return row !== undefined
 }
@@ -143,8 +141,7 @@ export async function resumeHeldImport(tx: Db, videoId: string): Promise<boolean
   const { numUpdatedRows } = await tx
     .updateTable('import')
     .set({ nextAttemptAtS: 0 })
-    .where('videoId', '=', videoId)
-    .where('nextAttemptAtS', '=', NEVER_S)
+    .where(({ and }) => and({ videoId, nextAttemptAtS: NEVER_S }))
     .executeTakeFirst()
   return numUpdatedRows > 0n
 }

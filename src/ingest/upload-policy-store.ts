@@ -1,11 +1,7 @@
 import { NOT_DELETED_UNINDEXED } from '../catalogue/video-store.ts'
 import type { Db } from '../db/database.ts'
 
-export async function insertPolicy(
-  tx: Db,
-  accountId: string,
-  policy: { key: string; videoId: string; expiresAtS: number },
-): Promise<void> {
+export async function insertPolicy(tx: Db, accountId: string, policy: { key: string; videoId: string; expiresAtS: number }) {
   await tx
     .insertInto('uploadPolicy')
     .values({ ...policy, accountId })

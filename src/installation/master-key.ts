@@ -16,6 +16,7 @@ import {
 } from '../crypto/master-key.ts'
 import { keyFromPhrase, phraseFromKey } from '../crypto/recovery-phrase.ts'
 import type { Database, Db } from '../db/database.ts'
+import { findSetting, saveSetting } from '../db/setting.ts'
 import { Failure } from '../errors.ts'
 import { locateDatabase, peekSetting } from './database.ts'
 import { runKeyCommand } from './key-command.ts'
@@ -140,19 +141,6 @@ function toIds(setting: string | undefined): string[] {
 /** The ids of the master keys that the installation needs, in hexadecimal digits, the current one first; none before the first start. */
 export async function findMasterKeyIds(db: Db): Promise<string[]> {
   return toIds(await findSetting(db, MASTER_KEY_ID))
-}
-
-async function findSetting(db: Db, name: string): Promise<string | undefined> {
-  const row = await db.selectFrom('setting').select('value').where('name', '=', name).executeTakeFirst()
-  return row?.value
-}
-
-async function saveSetting(tx: Db, name: string, value: string): Promise<void> {
-  await tx
-    .insertInto('setting')
-    .values({ name, value })
-    .onConflict((conflict) => conflict.column('name').doUpdateSet({ value }))
-    .execute()
 }
 
 export async function saveMasterKeyIds(tx: Db, keys: readonly SingleMasterKey[]): Promise<void> {

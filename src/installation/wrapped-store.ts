@@ -3,7 +3,6 @@ import type { Db } from '../db/database.ts'
 import { recordsTable } from '../db/dialect.ts'
 import type { KeyValue, WrappedColumn } from './wrapped-columns.ts'
 
-/** A row with a wrapped value: its key, and under `wrapped` the value. */
 export type WrappedRow = Readonly<Record<string, KeyValue>> & { wrapped: Buffer }
 
 /**

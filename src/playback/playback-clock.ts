@@ -1,6 +1,7 @@
 import { performance } from 'node:perf_hooks'
 import type { Database } from '../db/database.ts'
 import { HIGH_WATER_MARK } from '../db/high-water-mark.ts'
+import { findSetting, saveSetting } from '../db/setting.ts'
 
 /**
  * The playback clock, in whole seconds: `max(wall clock, saved high-water mark)` at the start, from then on moved by the monotonic clock only.
@@ -24,8 +25,7 @@ export async function startPlaybackClock(
   wallNowS: () => number,
   saved: (markS: number) => Promise<void> = async () => undefined,
 ): Promise<PlaybackClock> {
-  const mark = await db.selectFrom('setting').select('value').where('name', '=', HIGH_WATER_MARK).executeTakeFirst()
-  const savedAtStartS = Number(mark?.value ?? 0)
+  const savedAtStartS = Number((await findSetting(db, HIGH_WATER_MARK)) ?? 0)
   const startedMs = performance.now()
   const precisePassedS = () => (performance.now() - startedMs) / 1000
   const passedS = () => Math.floor(precisePassedS())
@@ -41,15 +41,9 @@ export async function startPlaybackClock(
   async function save() {
     if (nowS() === savedS) return
     savedS = nowS()
-    const value = String(savedS)
-    await write((tx) =>
-      tx
-        .insertInto('setting')
-        .values({ name: HIGH_WATER_MARK, value })
-        .onConflict((conflict) => conflict.column('name').doUpdateSet({ value }))
-        .execute(),
-    )
-    await saved(Number(value))
+    const value = savedS
+    await write((tx) => saveSetting(tx, HIGH_WATER_MARK, String(value)))
+    await saved(value)
   }
 
   await save()

@@ -10,8 +10,7 @@ export async function findEncodeState(db: Db, accountId: string, videoId: string
       on.onRef('generation.videoId', '=', 'video.id').onRef('generation.number', '=', 'video.generation'),
     )
     .select(['status', 'statusReason', 'durationS', 'generation', 'plan', 'finishedAtS'])
-    .where('id', '=', videoId)
-    .where('accountId', '=', accountId)
+    .where(({ and }) => and({ id: videoId, accountId }))
     .where('deletedAtS', 'is', null)
     .executeTakeFirst()
   const plan: Plan | undefined = row?.plan ? JSON.parse(row.plan) : undefined
@@ -22,8 +21,7 @@ export async function countChunks(db: Db, video: GenerationKey) {
   const row = await db
     .selectFrom('chunk')
     .select(({ fn }) => [fn.countAll<number>().as('all'), fn.countAll<number>().filterWhere('state', '=', 'done').as('done')])
-    .where('videoId', '=', video.videoId)
-    .where('generation', '=', video.generation)
+    .where(({ and }) => and({ videoId: video.videoId, generation: video.generation }))
     .executeTakeFirstOrThrow()
   return { all: Number(row.all), done: Number(row.done) }
 }

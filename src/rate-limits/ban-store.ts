@@ -45,7 +45,6 @@ export async function listBanRows(db: Db, nowS: number): Promise<BanRow[]> {
   return db.selectFrom('ban').selectAll().where('endsAtS', '>', nowS).orderBy('endsAtS', 'desc').execute()
 }
 
-/** The account of a person in the console. */
 export async function findAccountOfUser(db: Db, consoleUserId: string): Promise<string | undefined> {
   const row = await db.selectFrom('consoleUser').select('accountId').where('id', '=', consoleUserId).executeTakeFirst()
   return row?.accountId

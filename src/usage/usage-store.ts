@@ -30,7 +30,6 @@ export const addVideoUsage = prepared<VideoUsage>()((db, value) =>
     ),
 )
 
-/** Adds to all views of a video. */
 export const addViews = prepared<{ videoId: string; viewCount: number }>()((db, value) =>
   db
     .insertInto('viewTotal')
@@ -60,8 +59,7 @@ export async function listSentBytes(db: Db, accountId: string, day: string) {
   return db
     .selectFrom('videoUsage')
     .select(['videoId', ({ fn }) => fn.sum<number>('sentBytes').as('sentBytes')])
-    .where('day', '=', day)
-    .where('accountId', '=', accountId)
+    .where(({ and }) => and({ day, accountId }))
     .groupBy('videoId')
     .having((row) => row(row.fn.sum<number>('sentBytes'), '>', 0))
     .orderBy('videoId')

@@ -66,7 +66,6 @@ export async function listUsers(db: Db, accountId: string) {
   }))
 }
 
-/** The names of users, by their ids. */
 export async function listUserNames(db: Db, ids: readonly string[]): Promise<Map<string, string>> {
   if (ids.length === 0) return new Map()
   const rows = await db.selectFrom('consoleUser').select(['id', 'name']).where('id', 'in', ids).execute()

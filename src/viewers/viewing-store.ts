@@ -3,7 +3,6 @@ import type { Db } from '../db/database.ts'
 import { prepared } from '../db/prepared.ts'
 import type { ViewingDayRow, ViewingRow } from '../db/tables.ts'
 
-/** One viewer and one video. */
 export type ViewingKey = Pick<ViewingRow, 'accountId' | 'userId' | 'videoId'>
 export type ViewerKey = Pick<ViewingKey, 'accountId' | 'userId'>
 
@@ -161,8 +160,7 @@ export async function removeViewer(tx: Db, { accountId, userId }: ViewerKey): Pr
   await tx.deleteFrom('keyBudget').where('accountId', '=', accountId).where('viewer', '=', `user ${userId}`).execute()
   const { numDeletedRows } = await tx
     .deleteFrom('viewing')
-    .where('accountId', '=', accountId)
-    .where('userId', '=', userId)
+    .where(({ and }) => and({ accountId, userId }))
     .executeTakeFirst()
   return Number(numDeletedRows)
 }

@@ -5,8 +5,7 @@ export async function findWatermarkImage(db: Db, accountId: string, urlHash: Buf
   return db
     .selectFrom('watermarkImage')
     .selectAll()
-    .where('accountId', '=', accountId)
-    .where('urlHash', '=', urlHash)
+    .where(({ and }) => and({ accountId, urlHash }))
     .executeTakeFirst()
 }
 

@@ -131,11 +131,7 @@ async function claimOfKind(tx: Db, webhookId: string, nowS: number, kind: Delive
 type Settled = Partial<Pick<DeliveryRow, 'state' | 'status' | 'problem' | 'finishedAtS' | 'dueAtS' | 'attempts'>>
 
 /** Records what became of an attempt. False: another has been made since, which speaks for the delivery. */
-export async function settleDelivery(
-  tx: Db,
-  { webhookId, sequence, attempts }: ClaimedDelivery,
-  settled: Settled,
-): Promise<boolean> {
+export async function settleDelivery(tx: Db, { webhookId, sequence, attempts }: ClaimedDelivery, settled: Settled) {
   const { numUpdatedRows } = await tx
     .updateTable('delivery')
     .set(settled)

@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs'
 import { recordAuditEvent } from '../audit/audit-log.ts'
 import type { Database, Db } from '../db/database.ts'
+import { findSetting, saveSetting } from '../db/setting.ts'
 import { PROGRAM_NAME } from '../program-name.ts'
 import { ensureDistinctTimes, fileIdentity, type IdentifyingFile } from '../storage/identity.ts'
 
@@ -43,7 +44,6 @@ async function hasOtherIdentity(
 }
 
 export type RestoredCopy = {
-  /** Whether deliveries are paused. */
   isPaused(): boolean
   /** Why, for the operator. */
   why: string | undefined
@@ -67,12 +67,7 @@ export async function openRestoredCopy(
     const value = fileIdentity(path)
     await write(async (tx) => {
       await tx.deleteFrom('setting').where('name', '=', RESTORED_COPY).execute()
-      if (value !== undefined)
-        await tx
-          .insertInto('setting')
-          .values({ name: setting, value })
-          .onConflict((conflict) => conflict.column('name').doUpdateSet({ value }))
-          .execute()
+      if (value !== undefined) await saveSetting(tx, setting, value)
       await alsoInTransaction(tx)
     })
   }
@@ -95,9 +90,4 @@ export async function openRestoredCopy(
       return true
     },
   }
-}
-
-async function findSetting(db: Db, name: string): Promise<string | undefined> {
-  const row = await db.selectFrom('setting').select('value').where('name', '=', name).executeTakeFirst()
-  return row?.value
 }

@@ -18,6 +18,7 @@ import * as trash from '../../src/catalogue/trash-store.ts'
 import * as history from '../../src/catalogue/video-history-store.ts'
 import * as videos from '../../src/catalogue/video-store.ts'
 import type { Database, Db } from '../../src/db/database.ts'
+import * as setting from '../../src/db/setting.ts'
 import * as demo from '../../src/demo/demo-store.ts'
 import type { Chunk } from '../../src/encode/chunk-plan.ts'
 import * as chunks from '../../src/encode/chunk-store.ts'
@@ -603,9 +604,9 @@ const STORES: readonly (readonly [store: string, calls: readonly Call[]])[] = [
       (tx) => damage.totalSizeAfter(tx, { ...VIDEO, renditionId: 9, number: 0 }),
       (tx) => damage.totalSizeAfter(tx, { ...VIDEO, renditionId: 9, number: 1 }),
       (tx) => damage.findPlayable(tx, [V1, V2]),
-      (tx) => damage.saveCheckProgress(tx, 'a check', '1'),
-      (tx) => damage.saveCheckProgress(tx, 'a check', '2'),
-      (tx) => damage.findCheckProgress(tx, 'a check'),
+      (tx) => setting.saveSetting(tx, 'a check', '1'),
+      (tx) => setting.saveSetting(tx, 'a check', '2'),
+      (tx) => setting.findSetting(tx, 'a check'),
       (tx) => chunks.reopenChunk(tx, chunkKey(0)),
       (tx) => chunks.reopenChunk(tx, chunkKey(0)),
       (tx) => chunks.setPriority(tx, chunkKey(0), -1),

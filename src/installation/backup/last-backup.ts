@@ -2,6 +2,7 @@ import { Type } from 'typebox'
 import { Value } from 'typebox/value'
 import { recordAuditEvent } from '../../audit/audit-log.ts'
 import type { Database } from '../../db/database.ts'
+import { findSetting, saveSetting } from '../../db/setting.ts'
 
 /** The setting that says which backup was made last. */
 export const LAST_BACKUP = 'last-backup'
@@ -18,8 +19,7 @@ export function parseLastBackup(setting: string | undefined): LastBackup | undef
 
 /** The last good backup of this installation, by the time of its rows. */
 export async function findLastBackup({ db }: Pick<Database, 'db'>): Promise<LastBackup | undefined> {
-  const row = await db.selectFrom('setting').select('value').where('name', '=', LAST_BACKUP).executeTakeFirst()
-  return parseLastBackup(row?.value)
+  return parseLastBackup(await findSetting(db, LAST_BACKUP))
 }
 
 /** @param isGood whether it has every file as it was published: only then it counts as the last one */
@@ -30,12 +30,7 @@ export async function recordBackup(
 ): Promise<void> {
   const value = JSON.stringify({ name, atS })
   await write(async (tx) => {
-    if (isGood)
-      await tx
-        .insertInto('setting')
-        .values({ name: LAST_BACKUP, value })
-        .onConflict((conflict) => conflict.column('name').doUpdateSet({ value }))
-        .execute()
+    if (isGood) await saveSetting(tx, LAST_BACKUP, value)
     await recordAuditEvent(tx, { atS: nowS(), accountId: undefined, by: 'command-line', kind: 'backup:made', subjects: [name] })
   })
 }
