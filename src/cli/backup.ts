@@ -11,10 +11,10 @@ import { formatSize } from '../format-size.ts'
 import { archiveEntries } from '../installation/backup/archive.ts'
 import { type MadeBackup, type BackupOptions as MakeOptions, makeBackup } from '../installation/make-backup.ts'
 import { checkBackup, DamagedBackup, type RestoredBackup, restoreBackup, restoreRowsOnly } from '../installation/restore.ts'
-import { parseResult, type SendCommand } from './media-check.ts'
-import { listenForInterruption } from './on-interrupt.ts'
-import { openProgressView, SILENT_PROGRESS_VIEW } from './progress-view.ts'
+import type { SendCommand } from './media-check.ts'
+import { openProgress } from './progress-view.ts'
 import { promptForPhrase } from './recovery.ts'
+import { parseResult } from './run-command.ts'
 
 export type BackupOptions = { folder: string; keep: number; verify?: true | undefined; json?: true | undefined }
 
@@ -84,18 +84,13 @@ async function makeWithProgress(
   options: MakeOptions,
   { isQuiet, send }: { isQuiet: boolean; send: SendCommand },
 ): Promise<MadeBackup> {
-  const view = isQuiet ? SILENT_PROGRESS_VIEW : openProgressView(process.stderr)
-  using interruption = listenForInterruption()
-  const { signal } = interruption
-  try {
-    return await makeBackup(config, options, {
-      signal,
-      progress: (step, part) => view.show(part, step),
-      repair: (segments) => repairFirst(segments, send, signal),
-    })
-  } finally {
-    view.clear()
-  }
+  using run = openProgress(isQuiet)
+  const { view, signal } = run
+  return await makeBackup(config, options, {
+    signal,
+    progress: (step, part) => view.show(part, step),
+    repair: (segments) => repairFirst(segments, send, signal),
+  })
 }
 
 /** A segment takes seconds; a whole video that must be encoded again may take longer than a backup should wait. */
@@ -131,14 +126,10 @@ async function sendNote(command: 'backup made' | 'backup damaged', args: unknown
 export type CheckBackupOptions = { folder: string; scratch: string; pace: number; json?: true | undefined }
 
 /** Restores the newest backup of a folder into a scratch folder, to prove that it can be. @throws Failure when it lacks a file */
-export async function checkNewestBackup(
-  config: Config,
-  { folder, scratch, pace, json }: CheckBackupOptions,
-  send: SendCommand,
-): Promise<void> {
-  const view = json ? SILENT_PROGRESS_VIEW : openProgressView(process.stderr)
-  using interruption = listenForInterruption()
-  const listener = { signal: interruption.signal, progress: (step: string, part: number) => view.show(part, step) }
+export async function checkNewestBackup(config: Config, { folder, scratch, pace, json }: CheckBackupOptions, send: SendCommand) {
+  using run = openProgress(json === true)
+  const { view, signal } = run
+  const listener = { signal, progress: (step: string, part: number) => view.show(part, step) }
   try {
     const checked = await checkBackup(config, { folder, scratch, bytesPerS: pace * 1e6 }, listener)
     view.clear()
@@ -160,8 +151,6 @@ export async function checkNewestBackup(
   } catch (error) {
     if (error instanceof DamagedBackup) await sendNote('backup damaged', { name: error.backup }, send)
     throw error
-  } finally {
-    view.clear()
   }
 }
 
@@ -216,22 +205,18 @@ export type RestoreOptions = {
 
 /** Restores a backup into the empty data folder and database that the variables name, or the rows alone into an installation. */
 export async function restore(config: Config, folder: string, { at, phrase, rows, strict, json }: RestoreOptions): Promise<void> {
-  const view = json ? SILENT_PROGRESS_VIEW : openProgressView(process.stderr)
   const words = phrase ? await promptForPhrase() : undefined
-  using interruption = listenForInterruption()
-  try {
-    const restored = await (rows ? restoreRowsOnly : restoreBackup)(
-      config,
-      { folder, name: at, phrase: words, strict },
-      { signal: interruption.signal, progress: (step, part) => view.show(part, step) },
-    )
-    view.clear()
-    process.stdout.write(json ? `${JSON.stringify(restoredAsJson(restored))}\n` : describeRestored(config, restored, rows))
-    for (const { why } of restored.passedOver) process.stderr.write(`${why}\n`)
-    if (restored.lost.length > 0) process.stderr.write(lostInRestore(restored.lost))
-  } finally {
-    view.clear()
-  }
+  using run = openProgress(json === true)
+  const { view, signal } = run
+  const restored = await (rows ? restoreRowsOnly : restoreBackup)(
+    config,
+    { folder, name: at, phrase: words, strict },
+    { signal, progress: (step, part) => view.show(part, step) },
+  )
+  view.clear()
+  process.stdout.write(json ? `${JSON.stringify(restoredAsJson(restored))}\n` : describeRestored(config, restored, rows))
+  for (const { why } of restored.passedOver) process.stderr.write(`${why}\n`)
+  if (restored.lost.length > 0) process.stderr.write(lostInRestore(restored.lost))
 }
 
 function restoredAsJson({ name, manifest: { videos, files, time }, lost }: RestoredBackup) {
@@ -239,11 +224,7 @@ function restoredAsJson({ name, manifest: { videos, files, time }, lost }: Resto
   return { name, time, videos, ...counts }
 }
 
-function describeRestored(
-  { dataDir }: Config,
-  { name, manifest: { videos, files } }: RestoredBackup,
-  rows: true | undefined,
-): string {
+function describeRestored({ dataDir }: Config, { name, manifest: { videos, files } }: RestoredBackup, rows: true | undefined) {
   if (rows)
     return `Restored the rows of ${name}: ${videos} videos. To undo an upgrade, install the version before. Then start the server, and check the files: reelgate doctor --media.\n`
   return `Restored ${name} to ${dataDir}: ${videos} videos, ${files.count} files, each verified by the checksum of the backup.

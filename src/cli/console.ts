@@ -1,11 +1,10 @@
-import { Value } from 'typebox/value'
 import { readConfig } from '../config/config.ts'
 import { ConsoleLink } from '../control/server-commands.ts'
 import { assertServerRuns } from '../control/socket.ts'
 import { Failure } from '../errors.ts'
 import { PROGRAM_NAME } from '../program-name.ts'
 import { isKeptByJournal } from './journal.ts'
-import { type JsonOption, printResult, runOnServer } from './run-command.ts'
+import { type JsonOption, parseResult, printResult, runOnServer } from './run-command.ts'
 
 /**
  * Prints a link that signs a person in to the console once.
@@ -17,8 +16,7 @@ export async function printConsoleLink(user: string | undefined, options: JsonOp
   assertServerRuns(config)
   if (isKeptByJournal(config))
     throw new Failure('forbidden', `The journal would keep the link. Run "${PROGRAM_NAME} console link" on a terminal.`)
-  const link = await runOnServer(config, 'console link', { user })
-  if (!Value.Check(ConsoleLink, link)) throw new Failure('unavailable', 'The server is of another version. Restart it.')
+  const link = parseResult(ConsoleLink, await runOnServer(config, 'console link', { user }))
   if (options.json) return printResult(link, options)
   const minutes = Math.round((link.expiresAtS - Date.now() / 1000) / 60)
   printResult(

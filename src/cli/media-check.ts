@@ -1,6 +1,5 @@
 import { existsSync } from 'node:fs'
-import type { Static, TSchema } from 'typebox'
-import { Value } from 'typebox/value'
+import type { Static } from 'typebox'
 import { describeDamagedFiles } from '../assets/damaged-file.ts'
 import { type Batch, type Confirmed, checkMedia as checkAllMedia } from '../assets/media-check.ts'
 import type { Config } from '../config/config.ts'
@@ -11,8 +10,8 @@ import { formatSize } from '../format-size.ts'
 import { type Finding, failure, ok, warning } from '../health-check.ts'
 import { findMasterKey } from '../installation/master-key.ts'
 import { storedFiles } from '../installation/open.ts'
-import { listenForInterruption } from './on-interrupt.ts'
-import { openProgressView, type ProgressView, SILENT_PROGRESS_VIEW } from './progress-view.ts'
+import { openProgress } from './progress-view.ts'
+import { parseResult } from './run-command.ts'
 
 /** Has a command done by the running server, or by this process when there is none. */
 export type SendCommand = (name: CommandName, args: unknown) => Promise<unknown>
@@ -24,26 +23,23 @@ export type MediaFinding = Finding & Confirmed
 
 /** Reads every file of a video and compares it with its row. Where a server runs, it gives the rows. */
 export async function checkMedia(config: Config, options: MediaOptions, ask: SendCommand): Promise<MediaFinding> {
-  const view = options.json ? SILENT_PROGRESS_VIEW : openProgressView(process.stderr)
   try {
-    return await checkAll(config, options, ask, view)
+    return await checkAll(config, options, ask)
   } catch (error) {
     if (!(error instanceof Failure)) throw error
     return { ...failure(error.message), damaged: [], damagedFiles: [] }
-  } finally {
-    view.clear()
   }
 }
 
-async function checkAll(config: Config, options: MediaOptions, ask: SendCommand, view: ProgressView): Promise<MediaFinding> {
+async function checkAll(config: Config, options: MediaOptions, ask: SendCommand): Promise<MediaFinding> {
+  using run = openProgress(options.json === true)
+  const { view, signal } = run
   const confirmed: Confirmed = { damaged: [], damagedFiles: [] }
   if (!existsSync(dataPaths(config.dataDir).segments))
     return { ...ok('There is none yet: the first start creates its folder.'), ...confirmed }
   const begun = parseResult(MediaCheckStart, await ask('media begin', { fromStart: options.fromStart === true }))
   if (begun.after) view.say('Resuming the interrupted check; --from-start checks everything.')
-  using interruption = listenForInterruption()
   const next = async (after: Batch['last']) => parseBatch(parseResult(MediaBatch, await ask('media next', { after })))
-  const { signal } = interruption
   const checkOptions = { masterKey: findMasterKey(config), after: begun.after, bytesPerS: options.pace * 1e6, signal }
   let [segmentCount, fileCount, unverifiedCount, sizeBytes] = [0, 0, 0, 0]
   try {
@@ -101,10 +97,4 @@ function parseBatch({ segments, files, last }: Static<typeof MediaBatch>): Batch
     })),
     last,
   }
-}
-
-/** @throws Failure `conflict` when another version answered */
-export function parseResult<S extends TSchema>(schema: S, result: unknown): Static<S> {
-  if (Value.Check(schema, result)) return result
-  throw new Failure('conflict', 'The running server is another version. Restart it with this one, then check again.')
 }

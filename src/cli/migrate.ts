@@ -3,8 +3,7 @@ import { dataPaths } from '../config/data-paths.ts'
 import { Failure } from '../errors.ts'
 import { lockDataFolder } from '../installation/lock.ts'
 import { type MovedInstallation, moveInstallation } from '../installation/migrate.ts'
-import { listenForInterruption } from './on-interrupt.ts'
-import { openProgressView, SILENT_PROGRESS_VIEW } from './progress-view.ts'
+import { openProgress } from './progress-view.ts'
 
 type MigrateOptions = { to?: string; json?: true }
 
@@ -19,19 +18,18 @@ export async function migrate(config: Config, { to, json }: MigrateOptions): Pro
       'invalid',
       'Expected a destination: --to postgres://USER:PASSWORD@HOST/NAME, or the same in REELGATE_DATABASE_URL.',
     )
-  const view = json ? SILENT_PROGRESS_VIEW : openProgressView(process.stderr)
   const lock = lockForMove(config)
-  using interruption = listenForInterruption()
+  using progress = openProgress(json === true)
+  const { view, signal } = progress
   try {
     const moved = await moveInstallation(config, url, {
-      signal: interruption.signal,
+      signal,
       started: (how) => view.say(START_MESSAGES[how]),
       progress: (step, rows, of) => view.show(rows / Math.max(1, of), `${step}, ${formatCount(rows)} of ${formatCount(of)} rows`),
     })
     view.clear()
     process.stdout.write(json ? `${JSON.stringify(moved)}\n` : describeMove(config, moved))
   } finally {
-    view.clear()
     lock.release()
   }
 }

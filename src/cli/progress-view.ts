@@ -1,4 +1,5 @@
 import type { WriteStream } from 'node:tty'
+import { listenForInterruption } from './on-interrupt.ts'
 
 /** The progress of a long operation. */
 export type ProgressView = {
@@ -14,12 +15,26 @@ const BAR_WIDTH = 24
 const PLAIN_STEP = 0.1
 const MIN_SECONDS_TO_ESTIMATE = 3
 
+/** Of a long command: its progress on stderr, unless it is silent, and the signal of Ctrl-C. */
+export function openProgress(isSilent: boolean): Disposable & { view: ProgressView; signal: AbortSignal } {
+  const view = isSilent ? SILENT_PROGRESS_VIEW : openProgressView(process.stderr)
+  const interruption = listenForInterruption()
+  return {
+    view,
+    signal: interruption.signal,
+    [Symbol.dispose]() {
+      view.clear()
+      interruption[Symbol.dispose]()
+    },
+  }
+}
+
 /** A live bar on a terminal; elsewhere a line for each step and each tenth, so that a log file is readable. */
-export function openProgressView(out: NodeJS.WriteStream & Partial<WriteStream>): ProgressView {
+function openProgressView(out: NodeJS.WriteStream & Partial<WriteStream>): ProgressView {
   return out.isTTY ? liveBar(out) : plainLines(out)
 }
 
-export const SILENT_PROGRESS_VIEW: ProgressView = { show: () => undefined, say: () => undefined, clear: () => undefined }
+const SILENT_PROGRESS_VIEW: ProgressView = { show: () => undefined, say: () => undefined, clear: () => undefined }
 
 function liveBar(out: NodeJS.WriteStream): ProgressView {
   const estimate = createEstimate()

@@ -9,7 +9,7 @@ import { Failure } from '../errors.ts'
 import { getRecoveryPhrase, hasKeyFile, restoreMasterKey } from '../installation/master-key.ts'
 import { PROGRAM_NAME } from '../program-name.ts'
 import { isKeptByJournal } from './journal.ts'
-import { type JsonOption, printResult, runCommand } from './run-command.ts'
+import { type JsonOption, parseResult, printResult, runCommand } from './run-command.ts'
 
 const WORDS = 24
 /** Longer input is not a recovery phrase. */
@@ -46,8 +46,7 @@ export async function showPhrase(options: JsonOption): Promise<void> {
 /** Replaces the master key and shows the recovery phrase of the new one. */
 export async function rotateMasterKey(options: JsonOption): Promise<void> {
   const config = readConfig()
-  const rotated = await runCommand(config, 'key rotate-master', {})
-  if (!Value.Check(MasterKeyRotated, rotated)) throw new Failure('unavailable', 'The server is of another version. Restart it.')
+  const rotated = parseResult(MasterKeyRotated, await runCommand(config, 'key rotate-master', {}))
   if (options.json) return printResult(rotated, options)
   const { masterKeyId, rewrapped, unreadable, phrase, removeOldKeyFrom } = rotated
   printResult(`The master key ${masterKeyId} is in use. ${rewrapped} secrets were wrapped again.`, options)

@@ -1,4 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
+import type { Static, TSchema } from 'typebox'
+import { Value } from 'typebox/value'
 import { recordDamagedFile } from '../assets/damaged-file.ts'
 import { type Config, readConfig } from '../config/config.ts'
 import { dataPaths } from '../config/data-paths.ts'
@@ -6,6 +8,7 @@ import { COMMANDS, type CommandName } from '../control/commands.ts'
 import type { ServerCommandName } from '../control/server-commands.ts'
 import { assertServerRuns, NotListening, sendCommand } from '../control/socket.ts'
 import { reportDamage } from '../encode/repair.ts'
+import { Failure } from '../errors.ts'
 import { identifyingFiles, openDatabase } from '../installation/database.ts'
 import { lockDataFolder } from '../installation/lock.ts'
 import { openRotation } from '../installation/master-key-rotation.ts'
@@ -19,7 +22,6 @@ import { openLog } from './log.ts'
 
 export type JsonOption = { json?: true }
 
-/** Runs a command and prints its result. */
 export async function runAndPrint(name: CommandName, args: unknown, options: JsonOption): Promise<void> {
   printResult(await runCommand(readConfig(), name, args), options)
 }
@@ -83,6 +85,12 @@ async function runOnDataFolder(config: Config, name: CommandName, args: unknown)
   } finally {
     await database.close()
   }
+}
+
+/** What a server answered. @throws Failure `conflict` when it is of another version */
+export function parseResult<S extends TSchema>(schema: S, result: unknown): Static<S> {
+  if (Value.Check(schema, result)) return result
+  throw new Failure('conflict', 'The running server is another version. Restart it with this one, then try again.')
 }
 
 export function printResult(result: unknown, { json }: JsonOption): void {

@@ -12,11 +12,7 @@ type VideoUpload = { url: string; form: Record<string, string>; path: string; fi
  * Resolves when the server has stored it durably.
  * @throws Failure with the server's message; the signal's reason when aborted
  */
-export async function uploadVideo(
-  upload: VideoUpload,
-  onProgress: (sentBytes: number) => void,
-  signal: AbortSignal,
-): Promise<void> {
+export async function uploadVideo(upload: VideoUpload, onProgress: (sentBytes: number) => void, signal: AbortSignal) {
   const boundary = `reelgate-${randomBytes(16).toString('hex')}`
   const head = Buffer.from(formHead(upload, boundary))
   const tail = Buffer.from(`\r\n--${boundary}--\r\n`)

@@ -2,15 +2,13 @@ import { access, constants, stat } from 'node:fs/promises'
 import { basename, extname, resolve } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Static, TSchema } from 'typebox'
-import { Value } from 'typebox/value'
 import type { Config } from '../config/config.ts'
 import { type ServerCommandName, TryCancellation, TryLink, TryProgress, TryStart } from '../control/server-commands.ts'
 import { assertServerRuns } from '../control/socket.ts'
 import { Failure } from '../errors.ts'
 import { formatSize } from '../format-size.ts'
-import { listenForInterruption } from './on-interrupt.ts'
-import { formatDuration, openProgressView, type ProgressView, SILENT_PROGRESS_VIEW } from './progress-view.ts'
-import { runOnServer } from './run-command.ts'
+import { formatDuration, openProgress, type ProgressView } from './progress-view.ts'
+import { parseResult, runOnServer } from './run-command.ts'
 import { uploadVideo } from './send-video.ts'
 
 type TryOptions = { account?: string; json?: true }
@@ -33,22 +31,18 @@ export async function tryVideo(config: Config, path: string, { account, json }: 
   const source = await findSourceFile(path)
   assertServerRuns(config)
   const send: Send = async (name, args, reply) => parseResult(reply, await runOnServer(config, name, args))
-  const view = json ? SILENT_PROGRESS_VIEW : openProgressView(OUT)
-  using interruption = listenForInterruption()
-  try {
-    const title = Array.from(basename(source.fileName, extname(source.fileName)))
-      .slice(0, 500)
-      .join('')
-    if (!json) OUT.write(`${source.fileName}, ${formatSize(source.sizeBytes)}\n`)
-    const run = { send, view, signal: interruption.signal }
-    const video = await upload(run, source, { account, title: title || source.fileName })
-    const link = await waitUntilPlayable(run, video)
-    view.clear()
-    process.stdout.write(json ? `${JSON.stringify({ ...video, watchUrl: link.url })}\n` : describeLink(link))
-    if (!json) await waitUntilEncoded(run, video)
-  } finally {
-    view.clear()
-  }
+  using progress = openProgress(json === true)
+  const { view, signal } = progress
+  const title = Array.from(basename(source.fileName, extname(source.fileName)))
+    .slice(0, 500)
+    .join('')
+  if (!json) OUT.write(`${source.fileName}, ${formatSize(source.sizeBytes)}\n`)
+  const run = { send, view, signal }
+  const video = await upload(run, source, { account, title: title || source.fileName })
+  const link = await waitUntilPlayable(run, video)
+  view.clear()
+  process.stdout.write(json ? `${JSON.stringify({ ...video, watchUrl: link.url })}\n` : describeLink(link))
+  if (!json) await waitUntilEncoded(run, video)
 }
 
 /** @throws Failure for a path that is not a readable file, before anything is sent */
@@ -65,11 +59,7 @@ async function findSourceFile(argument: string): Promise<SourceFile> {
   return { path, fileName: basename(path), sizeBytes: found.size }
 }
 
-async function upload(
-  { send, view, signal }: Run,
-  source: SourceFile,
-  options: { account: string | undefined; title: string },
-): Promise<Video> {
+async function upload({ send, view, signal }: Run, source: SourceFile, options: { account: string | undefined; title: string }) {
   const { uploadUrl, form, accountId, videoId } = await send('try begin', options, TryStart)
   const video = { accountId, videoId }
   try {
@@ -131,10 +121,4 @@ function interrupted(message: string): Failure {
 
 function describeLink({ url, ttlS }: Static<typeof TryLink>): string {
   return `It plays. This link opens once, in one browser, within ${formatDuration(ttlS)}:\n\n  ${url}\n\n`
-}
-
-function parseResult<S extends TSchema>(schema: S, reply: unknown): Static<S> {
-  if (!Value.Check(schema, reply))
-    throw new Failure('unavailable', 'The running server is another version than this command. Restart it with this one.')
-  return reply
 }

@@ -3,7 +3,6 @@ import { rename, rm } from 'node:fs/promises'
 import type { Config } from '../config/config.ts'
 import { dataPaths } from '../config/data-paths.ts'
 import type { MasterKey } from '../crypto/master-key.ts'
-import { isDatabaseFull } from '../db/sqlite/commit.ts'
 import {
   createFileList,
   type FileList,
@@ -13,7 +12,7 @@ import {
   type Snapshot,
 } from '../db/sqlite/snapshot.ts'
 import type { SegmentKey } from '../encode/damage-store.ts'
-import { Failure, isDiskFull } from '../errors.ts'
+import { Failure } from '../errors.ts'
 import { type AddedMedia, type AddMedia, addMedia } from './backup/add-media.ts'
 import {
   type Backup,
@@ -26,6 +25,7 @@ import {
   unfinishedPaths,
 } from './backup/backup-folder.ts'
 import { describeBackup, writeSnapshot } from './backup/backup-rows.ts'
+import { explainEnd } from './backup/explain-end.ts'
 import { findMasterKey, idOf } from './master-key.ts'
 import { MASTER_KEY_ID } from './master-key-id.ts'
 import { storedFiles } from './open.ts'
@@ -71,35 +71,20 @@ export async function makeBackup(config: Config, options: BackupOptions, listene
   if (config.databaseUrl === undefined && !existsSync(dataPaths(config.dataDir).database))
     throw new Failure('not-found', `There is no installation in ${config.dataDir}. Set REELGATE_DATA to its data folder.`)
   const lock = openBackupFolder(folder)
-  try {
+  const add = async () => {
     const made = await addBackup(config, options, listener)
     await removeOldBackups(folder, keep)
     return made
-  } catch (error) {
-    if (isDiskFull(error) || isDatabaseFull(error)) throw diskIsFull(folder, error)
-    if (!listener.signal.aborted) throw error
-    throw new Failure(
-      'unavailable',
-      'Interrupted: earlier backups are as they were. The same command continues with what was copied.',
-    )
-  } finally {
-    lock.release()
   }
-}
-
-function diskIsFull(folder: string, cause: unknown): Failure {
-  return new Failure(
-    'unavailable',
+  return explainEnd(
+    add,
+    listener.signal,
     `The disk of ${folder} is full, so the backup is not finished; earlier ones are as they were. Free some space there, then run the same command again: it continues.`,
-    { cause },
-  )
+    'Interrupted: earlier backups are as they were. The same command continues with what was copied.',
+  ).finally(lock.release)
 }
 
-async function addBackup(
-  config: Config,
-  { folder, verifyAll = false }: BackupOptions,
-  listener: BackupListener,
-): Promise<MadeBackup> {
+async function addBackup(config: Config, { folder, verifyAll = false }: BackupOptions, listener: BackupListener) {
   const unfinished = unfinishedPaths(folder)
   const { backups, unusable } = listBackups(folder)
   const known: FileList[] = backups.slice(0, 1).map(({ listFile }) => openFileList(listFile))

@@ -124,11 +124,7 @@ function judgeClock(date: string, nowMs: number): Finding {
       )
 }
 
-function judgeProxies(
-  publicUrl: string | undefined,
-  trustedProxies: readonly string[],
-  unknownProxy: string | undefined,
-): Finding {
+function judgeProxies(publicUrl: string | undefined, trustedProxies: readonly string[], unknownProxy: string | undefined) {
   if (trustedProxies.some((entry) => entry.endsWith('/0')))
     return warning(
       'REELGATE_TRUSTED_PROXIES trusts every address: a viewer can claim any address and avoid limits. Name only the proxy.',

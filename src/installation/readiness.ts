@@ -93,11 +93,7 @@ export function watchReadiness(
 }
 
 /** Runs a check from now on, each time after the one before has ended. A failure is logged when it begins. */
-function watchCheck(
-  log: Logger,
-  name: string,
-  { everyMs, run, known = () => undefined, atStart = 'ok' }: ReadinessCheck,
-): { read(): CheckResult; stop(): void } {
+function watchCheck(log: Logger, name: string, { everyMs, run, known = () => undefined, atStart = 'ok' }: ReadinessCheck) {
   let latest = atStart
   let begunMs: number | undefined
   let isStopped = false

@@ -10,12 +10,11 @@ import { type MasterKey, writeMasterKey } from '../crypto/master-key.ts'
 import { keyFromPhrase } from '../crypto/recovery-phrase.ts'
 import type { Database } from '../db/database.ts'
 import { HIGH_WATER_MARK, saveHighWaterMark } from '../db/high-water-mark.ts'
-import { isDatabaseFull } from '../db/sqlite/commit.ts'
 import { changeRowsUnmigrated, openSqlite } from '../db/sqlite/database.ts'
 import { MIGRATIONS } from '../db/sqlite/migrations.ts'
 import { type ListedFile, makeSingleFile, type NamedFile, openFileList, openSnapshot } from '../db/sqlite/snapshot.ts'
 import { reportDamage } from '../encode/repair.ts'
-import { Failure, isDiskFull } from '../errors.ts'
+import { Failure } from '../errors.ts'
 import { createSignals } from '../signals/signals.ts'
 import { checkHash, copyBlob, hashBlob } from '../storage/copy.ts'
 import { bulkFolder, createFolders } from '../storage/folder.ts'
@@ -23,13 +22,13 @@ import { syncInPlace, syncNames } from '../storage/sync.ts'
 import { RESTORED_COPY } from '../webhooks/restored-copy.ts'
 import { type Backup, backedUpFiles, backedUpPath, listBackups, type UnusableBackup } from './backup/backup-folder.ts'
 import { hashFile } from './backup/backup-rows.ts'
+import { explainEnd } from './backup/explain-end.ts'
 import { forEachAtOnce } from './backup/for-each-at-once.ts'
 import { locateDatabase } from './database.ts'
 import { lockDataFolder } from './lock.ts'
 import { hasKeyFile, idOf, readMasterKey } from './master-key.ts'
 
 type RestoreOptions = {
-  /** A folder of backups. */
   folder: string
   /** The name of one of them; undefined: the newest. */
   name?: string | undefined
@@ -66,7 +65,7 @@ export async function restoreBackup(config: Config, options: RestoreOptions, lis
   const { keyToWrite } = findKey(config, backup, options.phrase)
   const lock = lockDataFolder(config)
   if (!lock) throw new Failure('conflict', `A server runs on ${config.dataDir}. Set REELGATE_DATA to an empty folder.`)
-  try {
+  const restoreAll = async () => {
     await beginOrResume(config, backup)
     await assertUnchanged(backup, 'rows')
     await assertUnchanged(backup, 'list')
@@ -80,18 +79,13 @@ export async function restoreBackup(config: Config, options: RestoreOptions, lis
     await rm(restoring)
     syncNames(restoring)
     return { ...backup, lost, passedOver }
-  } catch (error) {
-    if (isDiskFull(error) || isDatabaseFull(error))
-      throw new Failure(
-        'unavailable',
-        `The disk of ${config.dataDir} is full, so the backup is restored only in part. Free some space, then run the same command again: it continues.`,
-        { cause: error },
-      )
-    if (!listener.signal.aborted) throw error
-    throw new Failure('unavailable', 'Interrupted. The same command continues.')
-  } finally {
-    lock.release()
   }
+  return explainEnd(
+    restoreAll,
+    listener.signal,
+    `The disk of ${config.dataDir} is full, so the backup is restored only in part. Free some space, then run the same command again: it continues.`,
+    'Interrupted. The same command continues.',
+  ).finally(lock.release)
 }
 
 function findBackup({ folder, name }: RestoreOptions): Backup & Pick<RestoredBackup, 'passedOver'> {
@@ -214,11 +208,7 @@ async function restoreMedia(
  * A copy of the backup's rows for an installation that has only its files: those that are lost are recorded as such.
  * @param unread the files of the backup that are missing or damaged
  */
-async function copyAllRows(
-  config: Config,
-  backup: Backup,
-  unread: ReadonlySet<string>,
-): Promise<{ copy: string; lost: string[] }> {
+async function copyAllRows(config: Config, backup: Backup, unread: ReadonlySet<string>) {
   const copy = await copyRows(config, backup, { isCopy: true })
   const lost: NamedFile[] = []
   {
@@ -241,10 +231,7 @@ async function copyAllRows(
 const pathOf = ({ folder, name }: Pick<NamedFile, 'folder' | 'name'>) => `${folder}/${name}`
 
 /** The first start makes again what can be made: a segment or an extracted poster from the source of its video, an MP4 from its segments. */
-async function recordLoss(
-  { write }: Database,
-  { folder, name, videoId, generation, renditionId, number }: NamedFile,
-): Promise<void> {
+async function recordLoss({ write }: Database, { folder, name, videoId, generation, renditionId, number }: NamedFile) {
   const deps = { write, signals: createSignals(write), log: { error: () => undefined } }
   const problem = 'its file is not in the backup'
   if (folder !== 'segments') await recordDamagedFile(deps, { videoId, name }, problem)
@@ -265,23 +252,20 @@ export async function checkBackup(
   assertNotNewer(backup)
   const dataDir = await mkdtemp(join(scratch, 'reelgate-check-'))
   const scratchConfig = { ...config, dataDir, databaseUrl: undefined }
-  try {
+  const check = async () => {
     await assertUnchanged(backup, 'rows')
     await assertUnchanged(backup, 'list')
     const unread = await restoreMedia(scratchConfig, backup, { ...options, strict: false, checkBytesPerS: bytesPerS }, listener)
     listener.progress('rows', 0)
     const { lost } = await copyAllRows(scratchConfig, backup, unread)
     return { ...backup, lost, passedOver }
-  } catch (error) {
-    if (isDiskFull(error) || isDatabaseFull(error))
-      throw new Failure('unavailable', `The disk of ${scratch} is full. Name another folder for the check: --scratch.`, {
-        cause: error,
-      })
-    if (!listener.signal.aborted) throw error
-    throw new Failure('unavailable', 'Interrupted: the backup was not checked to its end.')
-  } finally {
-    await rm(dataDir, { recursive: true, force: true })
   }
+  return explainEnd(
+    check,
+    listener.signal,
+    `The disk of ${scratch} is full. Name another folder for the check: --scratch.`,
+    'Interrupted: the backup was not checked to its end.',
+  ).finally(() => rm(dataDir, { recursive: true, force: true }))
 }
 
 /**
@@ -360,12 +344,7 @@ async function copyRows(config: Config, backup: Backup, { isCopy }: { isCopy: bo
 }
 
 /** The rows go last: without them no server starts on the folder. */
-async function placeRows(
-  config: Config,
-  { manifest }: Backup,
-  copy: string,
-  { progress, signal }: RestoreListener,
-): Promise<void> {
+async function placeRows(config: Config, { manifest }: Backup, copy: string, { progress, signal }: RestoreListener) {
   const { database, mark } = dataPaths(config.dataDir)
   if (config.databaseUrl === undefined) {
     await rename(copy, database)

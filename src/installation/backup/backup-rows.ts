@@ -34,10 +34,7 @@ export async function backUpRows(config: Config, { folder, keep }: { folder: str
 }
 
 /** The rows as of now, in one SQLite file, whichever database they are in. */
-export async function writeSnapshot(
-  { databaseUrl, dataDir }: Pick<Config, 'databaseUrl' | 'dataDir'>,
-  target: string,
-): Promise<void> {
+export async function writeSnapshot({ databaseUrl, dataDir }: Pick<Config, 'databaseUrl' | 'dataDir'>, target: string) {
   if (databaseUrl === undefined) return writeSqliteSnapshot(dataPaths(dataDir).database, target)
   const { writePostgresSnapshot } = await import('../../db/move/to-sqlite.ts')
   await writePostgresSnapshot(databaseUrl, target)
