@@ -37,11 +37,7 @@ export async function addAccount(tx: Db, account: NewAccount) {
 }
 
 /** Creates an account without an API key: its people make their own. @returns its id */
-export async function createEmptyAccount(
-  { write, nowS }: AccountDeps,
-  account: AccountSettings & { name: string },
-  by: Actor,
-): Promise<string> {
+export async function createEmptyAccount({ write, nowS }: AccountDeps, account: AccountSettings & { name: string }, by: Actor) {
   return write((tx) => addEmptyAccount(tx, { ...account, by, createdAtS: nowS() }))
 }
 

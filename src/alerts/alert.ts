@@ -52,7 +52,6 @@ export async function recordAlert(tx: Db, alert: Alert, atS: number): Promise<vo
 
 export type AlertDeps = { db: Db }
 
-/** An alert in a list. */
 type ListedAlert = Omit<Alert, 'accountId' | 'subject' | 'cause'> & {
   id: number
   cause: string
@@ -82,7 +81,6 @@ export async function listAlerts(
 
 export type SeenDeps = { write: Write }
 
-/** Marks alerts up to an id as seen. */
 export async function markSeen({ write }: SeenDeps, accountId: string, upToId: number): Promise<void> {
   await write((tx) => markAlertsSeen(tx, accountId, upToId))
 }

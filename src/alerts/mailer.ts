@@ -6,7 +6,7 @@ import type { Claim, Claims } from '../jobs/claims.ts'
 import { type Dispatcher, type Job, startDispatcher } from '../jobs/dispatcher.ts'
 import { DAY_S } from '../time.ts'
 import { beginAttempt, type DueMail, endAttempt, findDueMail, listAlertsOfMail } from './mail-store.ts'
-import { MAX_MAILED, type MailText, writeAlertMail, writeNotice } from './mail-text.ts'
+import { MAX_MAILED, writeAlertMail, writeNotice } from './mail-text.ts'
 import { sendMail } from './smtp.ts'
 
 type MailerDeps = {
@@ -67,11 +67,7 @@ async function send(
   log.info({ cause }, 'e-mail: sent')
 }
 
-async function writeMail(
-  db: Db,
-  { installation, to }: AlertMailConfig,
-  mail: DueMail,
-): Promise<{ to: readonly string[]; text: MailText }> {
+async function writeMail(db: Db, { installation, to }: AlertMailConfig, mail: DueMail) {
   const { cause, recipient, subject, text } = mail
   if (recipient !== null)
     return { to: [recipient], text: writeNotice(installation, { subject: subject ?? '', text: text ?? '' }) }

@@ -10,7 +10,6 @@ const CONNECT_TIMEOUT_MS = 10_000
 const ANSWER_TIMEOUT_MS = 30_000
 
 type SentMail = {
-  /** What the server answered. */
   answer: string
   /** Recipients that it did not accept, while it accepted others. */
   rejected: readonly string[]

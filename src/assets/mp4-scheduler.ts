@@ -108,12 +108,7 @@ function createClaim(deps: Mp4SchedulerDeps) {
 const CAUSE_IN_LOG = 'The MP4 could not be made on this server. Its log says why; then request it again.'
 const MAX_ATTEMPTS_REASON = `The MP4 could not be made: the server crashed during ${MAX_ATTEMPTS} attempts. Request it again when the cause is fixed.`
 
-async function makeMp4(
-  deps: Mp4SchedulerDeps,
-  { id, videoId, generation }: PendingMp4,
-  claim: Claim,
-  signal: AbortSignal,
-): Promise<void> {
+async function makeMp4(deps: Mp4SchedulerDeps, { id, videoId, generation }: PendingMp4, claim: Claim, signal: AbortSignal) {
   const video = await findGenerationWithKey(deps, { videoId, generation })
   if (!video) return // deleted meanwhile
   if (!(await deps.hasRoom(await exportedSizeBytes(deps.slowQueryDb, video))))

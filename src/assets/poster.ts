@@ -43,7 +43,6 @@ export async function receivePoster({ tmp, hasRoom }: PosterDeps, bytes: AsyncIt
 
 type NewPoster = { accountId: string; by: Actor; videoId: string; image: SealedImage }
 
-/** One size of a poster, as it was stored. */
 export type StoredPoster = { id: number; createdAtS: number; widthPx: number; heightPx: number; sizeBytes: number }
 
 /**
@@ -94,11 +93,7 @@ function noFrame(error: unknown): never {
   throw error instanceof MediaFailure ? new Failure('conflict', error.message, { cause: error }) : error
 }
 
-async function storePoster(
-  deps: PosterDeps,
-  { accountId, by, videoId }: Omit<NewPoster, 'image'>,
-  sizes: readonly Poster[],
-): Promise<StoredPoster[]> {
+async function storePoster(deps: PosterDeps, { accountId, by, videoId }: Omit<NewPoster, 'image'>, sizes: readonly Poster[]) {
   const files = sizes.map(({ jpeg, ...size }) => ({ ...size, bytes: jpeg, token: newToken() }))
   const stored = await storeAttachment(deps, { accountId, by, slot: { videoId, type: 'poster', language: null }, files })
   return stored.map((file, index) => ({

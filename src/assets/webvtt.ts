@@ -6,7 +6,6 @@ import { decodeCaptions } from './caption-encoding.ts'
 
 type Cue = { startMs: number; endMs: number; settings: readonly string[]; text: string; times: Line }
 
-/** A line of the file and its number. */
 type Line = { number: number; text: string }
 
 /**

@@ -111,10 +111,7 @@ const YES_OR_NO: ReadonlySet<string> = new Set([
  * Such as `role: viewer, until: 2026-11-21 14:03 UTC`.
  * @param nameOf what has this id, if it has a name
  */
-export function describeDetails(
-  details: Readonly<Record<string, unknown>> | null,
-  nameOf: (id: string) => string | undefined,
-): string {
+export function describeDetails(details: Readonly<Record<string, unknown>> | null, nameOf: (id: string) => string | undefined) {
   return Object.entries(details ?? {})
     .filter(([, value]) => value !== null && value !== undefined)
     .map(([name, value]) => {

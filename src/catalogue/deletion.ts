@@ -126,10 +126,7 @@ export function startRemovals(deps: RemovalDeps): Removals {
 }
 
 /** @returns false when a video could not be removed */
-async function removeTombstones(
-  { db, write, truncateWal, folders, signals, log }: RemovalDeps,
-  signal: AbortSignal,
-): Promise<boolean> {
+async function removeTombstones({ db, write, truncateWal, folders, signals, log }: RemovalDeps, signal: AbortSignal) {
   const videoIds = await listTombstones(db)
   let isDone = true
   for (const videoId of videoIds) {

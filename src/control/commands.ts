@@ -32,7 +32,6 @@ export type CommandDeps = {
   stops: StopDeps
   copy(): Promise<Pick<RestoredCopy, 'resume'>>
   alertMail: AlertMailConfig | undefined
-  /** Of the master key. */
   rotation(): Promise<Pick<MasterKeyRotation, 'rotate'>>
 }
 

@@ -185,12 +185,7 @@ export function checkSeal(seal: Seal, macs: Buffer): { add(bytes: Buffer): void;
 }
 
 /** Whether the bytes of a sealed file are, one by one, those that were sealed. */
-export async function isSealIntact(
-  sealed: AsyncIterable<Buffer>,
-  seal: Seal,
-  macs: Buffer,
-  signal?: AbortSignal,
-): Promise<boolean> {
+export async function isSealIntact(sealed: AsyncIterable<Buffer>, seal: Seal, macs: Buffer, signal?: AbortSignal) {
   const check = checkSeal(seal, macs)
   for await (const bytes of sealed) {
     signal?.throwIfAborted()

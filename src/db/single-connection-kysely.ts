@@ -14,7 +14,6 @@ import type { Tables } from './tables.ts'
 /** Runs a compiled statement. */
 export type Execute = DatabaseConnection['executeQuery']
 
-/** The SQL dialect of a database. */
 export type SqlFlavor = Pick<Dialect, 'createIntrospector'> & {
   adapter: DialectAdapter
   compiler: QueryCompiler

@@ -153,11 +153,7 @@ async function readToFirstSound({ container, durationS, ...file }: AudioFile, so
 }
 
 /** @returns such as "Audio track 2 of 4 is played; track 1 is silent, tracks 3 and 4 are left out." */
-function describeRest(
-  tracks: readonly Entries[],
-  chosen: readonly Entries[],
-  faults: ReadonlyMap<Entries, string>,
-): string | undefined {
+function describeRest(tracks: readonly Entries[], chosen: readonly Entries[], faults: ReadonlyMap<Entries, string>) {
   if (chosen.length === tracks.length) return undefined
   if (chosen.length === 0)
     return 'The video is silent, because its sound cannot be decoded: convert the sound to AAC and upload the video again.'

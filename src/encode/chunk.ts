@@ -134,10 +134,7 @@ type Frames = {
   endsVideo: boolean
 }
 
-function planFrames(
-  videoTrack: VideoTrackPlan,
-  { firstSegment, segmentCount, decodesFromStart, leadS = MIN_LEAD_S }: ChunkSpan,
-): Frames {
+function planFrames(videoTrack: VideoTrackPlan, { firstSegment, segmentCount, decodesFromStart, leadS = MIN_LEAD_S }: ChunkSpan) {
   const first = firstSegment * videoTrack.gopFrames
   const count = Math.min(segmentCount * videoTrack.gopFrames, videoTrack.frameCount - first)
   if (count <= 0) throw new Error('the chunk begins after the end of the video')

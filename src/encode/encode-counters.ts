@@ -2,6 +2,5 @@
 export type EncodeCounters = {
   /** Published segments, of all renditions. */
   segments: number
-  /** Videos that failed. */
   failures: number
 }

@@ -17,12 +17,7 @@ import { probeSource } from './probe.ts'
 const FIRST_GENERATION = 1
 
 /** From a source to its plan: probe, ladder, grid, content key and chunks, in one transaction. A source that is not media fails the video. */
-export async function examineSource(
-  deps: FailDeps & { sandbox: Sandbox },
-  videoId: string,
-  claim: Claim,
-  signal: AbortSignal,
-): Promise<void> {
+export async function examineSource(deps: FailDeps & { sandbox: Sandbox }, videoId: string, claim: Claim, signal: AbortSignal) {
   const source = await findSealedSource(deps, videoId)
   if (!source) return // deleted meanwhile
   await deps.write((tx) => moveStatus(tx, videoId, 'Processing'))

@@ -8,12 +8,7 @@ import { type ReplaceDeps, replaceGeneration } from './next-generation.ts'
 import { plannedSegmentCount } from './plan.ts'
 
 /** Checks the source once more, and records that every rendition is complete. */
-export async function finishVideo(
-  deps: FailDeps & ReplaceDeps,
-  key: GenerationKey,
-  claim: Claim,
-  signal: AbortSignal,
-): Promise<void> {
+export async function finishVideo(deps: FailDeps & ReplaceDeps, key: GenerationKey, claim: Claim, signal: AbortSignal) {
   const { videoId } = key
   const video = await findGenerationWithKey(deps, key)
   if (!video) return // deleted meanwhile

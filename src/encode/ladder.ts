@@ -67,11 +67,7 @@ const LEVELS = [
 // veryfast keeps one reference and three B-frames in a pyramid.
 const BUFFERED_FRAMES = 4
 
-function lowestLevel(
-  { widthPx, heightPx }: { widthPx: number; heightPx: number },
-  rate: FrameRate,
-  maxBitrateBps: number,
-): number {
+function lowestLevel({ widthPx, heightPx }: { widthPx: number; heightPx: number }, rate: FrameRate, maxBitrateBps: number) {
   const columns = Math.ceil(widthPx / 16)
   const rows = Math.ceil(heightPx / 16)
   const frame = columns * rows

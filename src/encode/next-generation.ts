@@ -34,12 +34,7 @@ export type RequestedDeps = ReplaceDeps & {
  * segment that is encoded again with other bytes must not be served under the path and key of a damaged one. An unfinished generation is removed, and its sessions end, in the same transaction. A finished
  * one plays, except for its damaged segments, until the next is finished.
  */
-export async function startNextGeneration(
-  deps: ReplaceDeps,
-  video: GenerationWithKey,
-  chunk: VideoChunk,
-  reason: string,
-): Promise<void> {
+export async function startNextGeneration(deps: ReplaceDeps, video: GenerationWithKey, chunk: VideoChunk, reason: string) {
   const { videoId } = video
   const oldPosters = await listExtractedPosterBlobs(deps.db, video)
   const change = await deps.write(async (tx) => {
@@ -96,11 +91,7 @@ async function getReadyVideo(db: Db, videoId: string): Promise<GenerationKey & {
 }
 
 /** @returns undefined when there is a later generation already */
-async function addNextGeneration(
-  deps: ReplaceDeps,
-  tx: Db,
-  video: GenerationWithKey,
-): Promise<'started' | 'replaced' | undefined> {
+async function addNextGeneration(deps: ReplaceDeps, tx: Db, video: GenerationWithKey) {
   if (await isFinished(tx, video)) {
     if ((await findLaterGeneration(tx, video)) !== undefined) return undefined
     await insertNext(deps, tx, video)

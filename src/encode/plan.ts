@@ -72,7 +72,6 @@ export type AudioTrackPlan = {
   sources?: readonly AudioSource[]
 }
 
-/** An audio stream of the source. */
 export type AudioSource = {
   /** Its index in the file, among all streams. */
   stream: number

@@ -344,10 +344,7 @@ type StreamEnds = Map<string | undefined, { lastS: number; endS: number; hasWron
 type PacketReading = { end: MediaEnd; ends: StreamEnds }
 
 /** @returns the report as well, unless something was wrong: ffprobe takes longer to start than to read either of them. */
-async function readPackets(
-  { sandbox, source, signal }: SourceFile,
-  inputArgs: readonly string[],
-): Promise<PacketReading & { report: Report | undefined }> {
+async function readPackets({ sandbox, source, signal }: SourceFile, inputArgs: readonly string[]) {
   const ends: StreamEnds = new Map()
   const lines: string[] = []
   const end = await runMedia(sandbox, {

@@ -29,7 +29,6 @@ type Part = Pick<Chunk, 'kind' | 'firstSegment' | 'segmentCount' | 'decodesFromS
 
 type RunDeps = FailDeps & ReplaceDeps & PosterDeps
 
-/** One run of a chunk, with what opens its video. */
 type Run = { deps: RunDeps; chunk: VideoChunk; claim: Claim; video: GenerationWithKey; source: SealedSource; signal: AbortSignal }
 
 /** Encodes a chunk and publishes its segments, or repairs those that are damaged. */
@@ -172,11 +171,7 @@ async function chooseThreads(deps: RunDeps, { kind, segmentCount }: Part): Promi
 }
 
 /** Encodes a part once. Returns the error of a seek that was not clean. */
-async function tryPart(
-  { deps, video, source, signal }: Run,
-  part: Part & { threads: number; leadS: number },
-  sink: ChunkSink,
-): Promise<ChunkEnd | InexactSeek> {
+async function tryPart({ deps, video, source, signal }: Run, part: Part & { threads: number; leadS: number }, sink: ChunkSink) {
   const request = { sandbox: deps.sandbox, source, plan: video.plan, chunk: part, signal }
   try {
     if (part.kind === 'audio') return await encodeAudioChunk(request, sink)

@@ -16,12 +16,10 @@ import {
 } from './chunk-store.ts'
 import { findIfUnplanned, findUnfinished, findUnplanned, isFinished } from './generation-store.ts'
 
-/** The work on videos. */
 export type EncodeWork = {
   examine(videoId: string, claim: Claim, signal: AbortSignal): Promise<void>
   finish(key: GenerationKey, claim: Claim, signal: AbortSignal): Promise<void>
   encode(chunk: VideoChunk, claim: Claim, signal: AbortSignal): Promise<void>
-  /** Whether the source of a video is lost. */
   isLost(videoId: string): Promise<boolean>
   /** Ends a video that failed too often. */
   fail(videoId: string, error: unknown, signal: AbortSignal): Promise<void>

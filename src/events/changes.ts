@@ -3,7 +3,6 @@ import type { QueuedVideo } from '../progress/account-queue.ts'
 
 export type Session = { id: string; videoId: string; userId: string | null }
 
-/** What is compared of an account. */
 export type AccountState = {
   changeNumber: number
   queue: readonly QueuedVideo[]

@@ -97,12 +97,7 @@ async function findPartial(deps: FetchDeps, row: ImportRow): Promise<(PartialFil
 }
 
 /** Whether the response continues where the last attempt ended. 200 means that the file has changed, or that ranges are not supported. */
-async function acceptsRange(
-  deps: FetchDeps,
-  row: ImportRow,
-  { sealing }: PartialFile,
-  { status, headers }: OutboundResponse,
-): Promise<boolean> {
+async function acceptsRange(deps: FetchDeps, row: ImportRow, { sealing }: PartialFile, { status, headers }: OutboundResponse) {
   if (status === 206 && headers['content-range']?.startsWith(`bytes ${sealing.sizeBytes()}-`)) return true
   if (status !== 206 && status !== 416) return false
   await deps.write((tx) => updateImport(tx, row.videoId, { etag: null }))

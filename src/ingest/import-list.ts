@@ -64,12 +64,7 @@ function parseEntry(deps: ImportDeps, { tags, folders, ...request }: ListedImpor
   return { ...parseImport(deps, request), tags: parseTags(tags), folders: parseFolderPath(folders) }
 }
 
-async function addEntry(
-  tx: Db,
-  { masterKey, wallNowS }: ImportDeps,
-  holder: Caller,
-  { tags, folders, ...parsed }: ParsedEntry,
-): Promise<RequestedImport> {
+async function addEntry(tx: Db, { masterKey, wallNowS }: ImportDeps, holder: Caller, { tags, folders, ...parsed }: ParsedEntry) {
   const { accountId, permissions } = holder
   const addedBy = 'consoleUserId' in holder ? holder.consoleUserId : undefined
   const mayCreate = permissions.includes('editor')

@@ -157,11 +157,7 @@ function createImportClaim(deps: ImportSchedulerDeps) {
     await postpone(row, claim, { delayS, attempts: ownFailure ? row.attempts - 1 : row.attempts })
   }
 
-  async function postpone(
-    { videoId }: ImportRow,
-    claim: Claim,
-    { delayS, attempts }: { delayS: number; attempts: number },
-  ): Promise<void> {
+  async function postpone({ videoId }: ImportRow, claim: Claim, { delayS, attempts }: { delayS: number; attempts: number }) {
     const next = { nextAttemptAtS: deps.nowS() + delayS, attempts: Math.max(0, attempts) }
     await claim.settle((tx) => updateImport(tx, videoId, next))
   }

@@ -24,7 +24,6 @@ export type RequestedImport = { videoId: string; title: string }
 
 const MAX_PENDING_PER_ACCOUNT = 5_000
 
-/** What an import is requested with. */
 export type ImportRequest = {
   url: string
   /** Default: the last part of the URL's path. */

@@ -112,10 +112,7 @@ export async function admitUpload(
   return { key, accountId: found.accountId, videoId: found.videoId, isSpent: found.spentAtS !== null }
 }
 
-function assertFieldsMatch(
-  fields: ReadonlyMap<string, string>,
-  conditions: readonly (Record<string, string> | string[])[],
-): void {
+function assertFieldsMatch(fields: ReadonlyMap<string, string>, conditions: readonly (Record<string, string> | string[])[]) {
   const exact = new Map(conditions.flatMap((condition) => (Array.isArray(condition) ? [] : Object.entries(condition))))
   exact.delete('bucket') // not a field of the form: it is in the URL
   for (const [name, value] of exact) {

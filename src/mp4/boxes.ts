@@ -32,7 +32,6 @@ export function getBox(bytes: Buffer, types: readonly string[]): Box {
   return parent
 }
 
-/** Encodes a box around its parts. */
 export function encodeBox(type: string, ...parts: readonly Uint8Array[]): Buffer {
   const content = Buffer.concat(parts)
   return Buffer.concat([u32(8 + content.length), Buffer.from(type, 'latin1'), content])

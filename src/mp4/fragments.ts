@@ -66,10 +66,7 @@ export function readFragment(fragment: Buffer): FragmentInfo {
  * @param position.compositionShift subtracted from every composition offset, so that frame 0 is shown at exactly 0: ffmpeg 5.1 already
  *   writes 0 with `+cmaf`, older versions delay by the B-frames
  */
-export function placeFragment(
-  fragment: Buffer,
-  position: { sequence: number; decodeTime: number; compositionShift: number },
-): void {
+export function placeFragment(fragment: Buffer, position: { sequence: number; decodeTime: number; compositionShift: number }) {
   fragment.writeUInt32BE(position.sequence, getBox(fragment, ['moof', 'mfhd']).contentStart + 4)
   fragment.writeBigUInt64BE(BigInt(position.decodeTime), getDecodeTime(fragment))
   const { compositionAt, firstSample, sampleBytes, sampleCount } = readRun(fragment)

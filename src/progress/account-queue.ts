@@ -48,10 +48,6 @@ export async function listQueue({ slowQueryDb: db, wallNowS }: AccountQueueDeps,
   return queued.filter(({ videoId }) => !listed.has(videoId) && listed.add(videoId))
 }
 
-function toQueued(
-  videoId: string,
-  { title, status }: { title: string; status: string },
-  state: QueuedVideo['state'],
-): QueuedVideo {
+function toQueued(videoId: string, { title, status }: { title: string; status: string }, state: QueuedVideo['state']) {
   return { videoId, title, status, state, receivedBytes: null, part: null, chunks: null, speed: null }
 }

@@ -229,12 +229,7 @@ export async function liftBan({ write, nowS, signals }: BanAdmin, text: string):
  * counts of the last minute: lifting bans gives no more calls.
  * @throws Failure `not-found` when it has none, also for another account's
  */
-export async function liftAccountBan(
-  { db, write, nowS, signals }: BanAdmin,
-  accountId: string,
-  by: Actor,
-  subject: string,
-): Promise<void> {
+export async function liftAccountBan({ db, write, nowS, signals }: BanAdmin, accountId: string, by: Actor, subject: string) {
   // First: after a commit without an answer it could not be known whose ban it was.
   if (!(await hasAccountBan(db, accountId, subject))) throw banNotFound()
   const reportLifted = () => void signals.send('bans-changed', { subject, withCounts: false })

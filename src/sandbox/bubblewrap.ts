@@ -31,7 +31,6 @@ export type Sandbox = {
   nextTryMs: number
 }
 
-/** The settings of a sandbox. */
 export type SandboxConfig = {
   toolFolders: readonly string[]
   sandbox: 'required' | 'weak'

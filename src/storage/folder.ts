@@ -18,16 +18,7 @@ import { basename, dirname, join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { hostFailure, isDiskFull, StorageUnavailable } from '../errors.ts'
 import { blobPath, isBlobName } from './blob-path.ts'
-import {
-  BlobLost,
-  type BlobStat,
-  type BlobStore,
-  ignoreLost,
-  type OpenBlob,
-  type PutOptions,
-  type Stages,
-  type StoredBlob,
-} from './blob-store.ts'
+import { BlobLost, type BlobStat, type BlobStore, ignoreLost, type OpenBlob, type PutOptions, type Stages } from './blob-store.ts'
 import { syncInPlace } from './sync.ts'
 
 // Order on disk, always: write, fsync, rename, fsync the folder; then the caller commits the row that names the file.
@@ -92,12 +83,7 @@ function openFolder(folder: Folder): BlobStore {
   }
 }
 
-async function put(
-  folder: Folder,
-  path: string,
-  bytes: Buffer | Stages,
-  { signal, accept }: PutOptions = {},
-): Promise<StoredBlob> {
+async function put(folder: Folder, path: string, bytes: Buffer | Stages, { signal, accept }: PutOptions = {}) {
   const unfinished = join(folder.tmp, randomBytes(16).toString('hex'))
   const left = [unfinished]
   try {
@@ -211,12 +197,7 @@ async function remove({ root }: Folder, path: string): Promise<void> {
   }
 }
 
-async function appendPart(
-  folder: Folder,
-  path: string,
-  countedBytes: number,
-  bytes: Parameters<BlobStore['appendPart']>[2],
-): Promise<number> {
+async function appendPart(folder: Folder, path: string, countedBytes: number, bytes: Parameters<BlobStore['appendPart']>[2]) {
   try {
     await using file = await openGrown(folder, path, countedBytes)
     if (countedBytes === 0) await syncFolders(folder, dirname(path))

@@ -2,7 +2,6 @@ import type { BlobStore } from './blob-store.ts'
 
 /** How long a blob without a row is kept: its row may be about to be committed. */
 export const ORPHANS_KEPT_S = 24 * 3600
-/** Names in one query. */
 const NAMES_PER_QUERY = 200
 
 /** Which of the blobs are named by a row. */

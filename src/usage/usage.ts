@@ -139,7 +139,6 @@ async function addPart(tx: Db, { dayNumber, videoId, userId, sentBytes, sessionI
   if (viewCount > 0) await addViews(tx, { videoId, viewCount })
 }
 
-/** The view counts of these videos. */
 export async function countViews({ db }: { db: Db }, videoIds: readonly string[]): Promise<(videoId: string) => number> {
   const totals = new Map((await listViewTotals(db, videoIds)).map(({ videoId, viewCount }) => [videoId, viewCount]))
   return (videoId) => totals.get(videoId) ?? 0
@@ -163,10 +162,7 @@ const MAX_REMOVED_ROWS = 2_000
  * Removes counters older than thirteen months, and the viewers' ids in them after `viewerDataDays`. Ages are measured by the playback
  * clock, so that a step of the wall clock removes nothing.
  */
-export async function pruneUsage(
-  { db, write, nowS }: { db: Db; write: Write; nowS: () => number },
-  viewerDataDays: number,
-): Promise<void> {
+export async function pruneUsage({ db, write, nowS }: { db: Db; write: Write; nowS: () => number }, viewerDataDays: number) {
   const firstKept = utcDay(nowS() - KEPT_DAYS * DAY_S)
   while ((await write((tx) => removeUsageBefore(tx, firstKept, MAX_REMOVED_ROWS))) > 0);
   const firstNamed = utcDay(nowS() - viewerDataDays * DAY_S)

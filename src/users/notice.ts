@@ -46,12 +46,7 @@ const MAX_USER_AGENT_LENGTH = 150
  * Notifies a person by e-mail, in the transaction of what happened. Without an address, nothing is done; without a mail server, nothing is sent.
  * @param user as it was before
  */
-export async function notify(
-  tx: Db,
-  user: Pick<ConsoleUserRow, 'id' | 'name' | 'email'>,
-  cause: keyof typeof NOTICES,
-  by: Doer,
-): Promise<void> {
+export async function notify(tx: Db, user: Pick<ConsoleUserRow, 'id' | 'name' | 'email'>, cause: keyof typeof NOTICES, by: Doer) {
   if (user.email === null) return
   const { subject, more, remedy } = NOTICES[cause]
   const facts = [

@@ -74,11 +74,7 @@ function countAttempt({ signInLimit }: SignInDeps, foldedName: string, { address
   })
 }
 
-async function isRightPassword(
-  { masterKey, passwords }: SignInDeps,
-  user: ConsoleUserRow | undefined,
-  password: string,
-): Promise<boolean> {
+async function isRightPassword({ masterKey, passwords }: SignInDeps, user: ConsoleUserRow | undefined, password: string) {
   const wrapped = user?.wrappedPasswordHash
   const phc = user && wrapped ? unwrap(masterKey, passwordHashPurpose(user.id), wrapped).toString() : undefined
   return passwords.isRight(password, phc)

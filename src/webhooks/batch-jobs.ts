@@ -11,11 +11,7 @@ type BatchDeps = { db: Db; write: Write; nowS: () => number }
 export const BATCH_SIZE = 250
 
 /** Marks the pending deliveries of a disabled webhook as failed. Stops early, without harm, on the signal or once it is enabled. */
-export async function failPendingDeliveries(
-  { write, nowS }: Omit<BatchDeps, 'db'>,
-  webhookId: string,
-  signal?: AbortSignal,
-): Promise<void> {
+export async function failPendingDeliveries({ write, nowS }: Omit<BatchDeps, 'db'>, webhookId: string, signal?: AbortSignal) {
   while (!signal?.aborted && (await write((tx) => failPendingBatch(tx, webhookId, nowS(), BATCH_SIZE))) === BATCH_SIZE);
 }
 

@@ -13,7 +13,6 @@ export type Move = {
   path: string
   /** The PostgreSQL database: empty, or with the rows that an earlier run moved. */
   url: string
-  /** The id of the installation. */
   installation: string
 }
 
@@ -75,12 +74,7 @@ async function findTables(source: Source, target: Target): Promise<Table[]> {
 const MAX_BATCH_ROWS = 1_000
 const MAX_BATCH_BYTES = 4 * 2 ** 20
 
-async function moveAll(
-  source: Source,
-  target: Target,
-  tables: readonly Table[],
-  reportRows: (rows: number) => void,
-): Promise<void> {
+async function moveAll(source: Source, target: Target, tables: readonly Table[], reportRows: (rows: number) => void) {
   let rows = 0
   for (const { name, columns, names } of tables) {
     rows += await target.count(name)
@@ -112,12 +106,7 @@ function* batches(rows: Iterable<Row>): Generator<Row[], undefined> {
   if (batch.length > 0) yield batch
 }
 
-async function compareAll(
-  source: Source,
-  target: Target,
-  tables: readonly Table[],
-  reportRows: (rows: number) => void,
-): Promise<MovedTable[]> {
+async function compareAll(source: Source, target: Target, tables: readonly Table[], reportRows: (rows: number) => void) {
   const moved: MovedTable[] = []
   let rows = 0
   for (const { name, names } of tables) {
