@@ -135,6 +135,7 @@ const ORDER_INSIDE: Readonly<Record<string, readonly string[]>> = {
     'charts',
     'catalogue',
     'ui',
+    'rows-query.ts',
     'api.ts',
     'posters.ts',
     'connection.ts',

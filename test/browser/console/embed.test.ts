@@ -108,7 +108,7 @@ test('on a phone the code in every language follows what is chosen, and a site t
   await page.getByRole('combobox', { name: 'Countries' }).fill('Germ')
   await page.getByRole('option', { name: 'Germany' }).tap()
   await page.getByRole('textbox', { name: 'Screens of one viewer' }).fill('3')
-  await page.getByRole('textbox', { name: 'Seconds to open the link' }).fill('60')
+  await page.getByRole('textbox', { name: 'Seconds to open a link' }).fill('60')
   for (const language of ['curl', 'Node', 'PHP', 'Python', 'WordPress']) {
     await page.getByRole('tab', { name: language }).tap()
     const code = page.getByRole('group', { name: `${language} code` })

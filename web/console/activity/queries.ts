@@ -1,17 +1,14 @@
 import { queryOptions } from '@tanstack/react-query'
 import type { StatisticsBody, UsageBody } from '../../../src/http/api/statistics.ts'
 import { callApi } from '../api.ts'
+import { rowsQuery } from '../rows-query.ts'
 import { lastDays } from '../viewers/queries.ts'
 
 /** Views and bandwidth of the last days, of the account or of one video. */
 export const statisticsQuery = (days: number, video?: string) =>
   queryOptions({
     queryKey: ['statistics', days, video],
-    queryFn: ({ signal }) =>
-      callApi<StatisticsBody>('GET', 'statistics', {
-        query: { ...lastDays(days), video },
-        signal,
-      }),
+    queryFn: ({ signal }) => callApi<StatisticsBody>('GET', 'statistics', { query: { ...lastDays(days), video }, signal }),
   })
 
 /** A month of UTC as an address has it, such as `2026-11`, and its days. */
@@ -31,8 +28,4 @@ export function keptMonths(now = new Date()): Month[] {
 
 /** Views and bandwidth of each video in a month. */
 export const usageQuery = ({ from, to }: Month) =>
-  queryOptions({
-    queryKey: ['usage', from, to],
-    queryFn: ({ signal }) => callApi<UsageBody>('GET', 'usage', { query: { from, to }, signal }),
-    select: ({ rows }) => rows,
-  })
+  rowsQuery<UsageBody['rows'][number]>('usage', { queryKey: ['usage', from, to], query: { from, to } })

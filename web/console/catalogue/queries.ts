@@ -88,7 +88,9 @@ export const tagsQuery = queryOptions({
   select: ({ rows }) => rows.toSorted((a, b) => a.localeCompare(b)),
 })
 
-/** After a change of videos, their tags or folders. */
+/** What a change of videos, their tags or folders makes read again. */
+export const LIBRARY = [['videos'], ['folders'], ['account']] as const
+
 export async function refreshLibrary(queries: QueryClient): Promise<void> {
-  await Promise.all([['videos'], ['folders'], ['account']].map((queryKey) => queries.invalidateQueries({ queryKey })))
+  await Promise.all(LIBRARY.map((queryKey) => queries.invalidateQueries({ queryKey })))
 }

@@ -1,10 +1,10 @@
 import { Select, TextInput } from '@mantine/core'
-import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { useForm } from 'react-hook-form'
 import type { CreatedWebhookBody } from '../../../src/http/api/webhooks.ts'
 import { callApi } from '../api.ts'
 import { Dialog } from '../ui/dialog.tsx'
 import { FILLED, useField } from '../ui/form.tsx'
+import { useChange } from '../ui/use-change.ts'
 import { ALL_EVENTS, EVENTS } from './webhook-events.ts'
 
 type NewWebhook = { value: string; event: string }
@@ -16,24 +16,20 @@ const CHOICES = [
 ]
 
 export function AddWebhookDialog({ onClose, onAdded }: AddWebhookDialogProps) {
-  const queries = useQueryClient()
   const { control, register, handleSubmit, formState } = useForm<NewWebhook>({ defaultValues: { value: '', event: ALL_EVENTS } })
   const event = useField({ control, name: 'event' })
-  const add = useMutation({
-    mutationFn: (webhook: NewWebhook) => callApi<CreatedWebhookBody>('POST', 'hooks', { body: { type: 'http', ...webhook } }),
-    async onSuccess(created) {
-      onAdded(created)
-      await queries.invalidateQueries({ queryKey: ['webhooks'] })
-    },
+  const add = useChange({
+    call: (webhook: NewWebhook) => callApi<CreatedWebhookBody>('POST', 'hooks', { body: { type: 'http', ...webhook } }),
+    onDone: onAdded,
+    refreshes: [['webhooks']],
   })
   return (
     <Dialog
       title="Add a webhook"
       onClose={onClose}
       action="Add"
-      isBusy={add.isPending}
+      change={add}
       isDisabled={!formState.isValid}
-      error={add.error}
       onSubmit={handleSubmit((webhook) => add.mutate(webhook))}
     >
       <TextInput

@@ -1,33 +1,29 @@
 import { Button, Modal } from '@mantine/core'
-import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
+import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import { callApi, csvUrl } from '../api.ts'
 import { useMay } from '../sign-in/queries.ts'
 import { Ago } from '../ui/ago.tsx'
-import { useAnnounce } from '../ui/announcements.tsx'
 import { CodeBlock } from '../ui/code-block.tsx'
 import { type Column, DataTable } from '../ui/data-table.tsx'
 import { FailureNotice } from '../ui/failure.tsx'
 import { Section } from '../ui/section.tsx'
 import { StateWord } from '../ui/state-word.tsx'
+import { useChange } from '../ui/use-change.ts'
 import { formatCount, formatIn } from '../units.ts'
 import { DELIVERIES_ON_PAGE, type Delivery, deliveriesQuery } from './queries.ts'
 import styles from './webhook-page.module.css'
 
 /** What was sent to a webhook, newest first, and sending it again. */
 export function DeliverySection({ webhookId }: { webhookId: string }) {
-  const queries = useQueryClient()
-  const announce = useAnnounce()
   const mayEdit = useMay('editor')
   const [page, setPage] = useState(1)
   const [shown, setShown] = useState<Delivery>()
   const { data, error, refetch } = useQuery(deliveriesQuery(webhookId, page))
-  const replay = useMutation({
-    mutationFn: (which: string) => callApi<{ count: number }>('POST', `hooks/${webhookId}/deliveries/${which}`),
-    async onSuccess({ count }) {
-      announce(count === 1 ? 'It is sent again.' : `${formatCount(count)} events are sent again.`)
-      await queries.invalidateQueries({ queryKey: ['webhooks', 'deliveries', webhookId] })
-    },
+  const replay = useChange({
+    call: (which: string) => callApi<{ count: number }>('POST', `hooks/${webhookId}/deliveries/${which}`),
+    announced: ({ count }) => (count === 1 ? 'It is sent again.' : `${formatCount(count)} events are sent again.`),
+    refreshes: [['webhooks', 'deliveries', webhookId]],
   })
   const actions: Column<Delivery> = {
     name: 'Actions',

@@ -1,11 +1,10 @@
 import { Checkbox, Select, TextInput } from '@mantine/core'
-import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { useForm } from 'react-hook-form'
 import type { CreatedKeyBody } from '../../../src/http/api/keys.ts'
 import { callApi } from '../api.ts'
-import { useAnnounce } from '../ui/announcements.tsx'
 import { Dialog } from '../ui/dialog.tsx'
 import { FILLED, useField } from '../ui/form.tsx'
+import { useChange } from '../ui/use-change.ts'
 import styles from './keys-page.module.css'
 import { PERMISSION_NAMES, PERMISSIONS } from './permissions.ts'
 import { type Key, keysQuery } from './queries.ts'
@@ -29,28 +28,24 @@ type NewKey = { name: string; permissions: string[]; lifeS: string }
 type CreatingState = DialogState & { onCreated(key: CreatedKeyBody): void }
 
 export function CreateKeyDialog({ onClose, onCreated }: CreatingState) {
-  const queries = useQueryClient()
   const { control, register, handleSubmit, formState } = useForm<NewKey>({
     defaultValues: { name: '', permissions: ['otpCreator'], lifeS: '' },
   })
   const permissions = useField({ control, name: 'permissions', rules: { validate: (permissions) => permissions.length > 0 } })
   const lifeS = useField({ control, name: 'lifeS' })
-  const create = useMutation({
-    mutationFn: ({ lifeS, ...key }: NewKey) =>
+  const create = useChange({
+    call: ({ lifeS, ...key }: NewKey) =>
       callApi<CreatedKeyBody>('POST', 'keys', { body: { ...key, ...(lifeS !== '' && { ttl: Number(lifeS) }) } }),
-    async onSuccess(created) {
-      onCreated(created)
-      await queries.invalidateQueries({ queryKey: keysQuery.queryKey })
-    },
+    onDone: onCreated,
+    refreshes: [keysQuery.queryKey],
   })
   return (
     <Dialog
       title="Create an API key"
       onClose={onClose}
       action="Create"
-      isBusy={create.isPending}
+      change={create}
       isDisabled={!formState.isValid}
-      error={create.error}
       onSubmit={handleSubmit((key) => create.mutate(key))}
     >
       <TextInput label="What it is for" placeholder="The site" maxLength={100} data-autofocus {...register('name', FILLED)} />
@@ -67,24 +62,20 @@ export function CreateKeyDialog({ onClose, onCreated }: CreatingState) {
 }
 
 export function RotateKeyDialog({ apiKey, onClose, onCreated }: CreatingState & { apiKey: Key }) {
-  const queries = useQueryClient()
   const { control, handleSubmit } = useForm({ defaultValues: { overlapS: String(DAY_S) } })
   const overlapS = useField({ control, name: 'overlapS' })
-  const rotate = useMutation({
-    mutationFn: ({ overlapS }: { overlapS: string }) =>
+  const rotate = useChange({
+    call: ({ overlapS }: { overlapS: string }) =>
       callApi<CreatedKeyBody>('POST', `keys/${apiKey.id}/rotate`, { body: { overlap: Number(overlapS) } }),
-    async onSuccess(created) {
-      onCreated(created)
-      await queries.invalidateQueries({ queryKey: keysQuery.queryKey })
-    },
+    onDone: onCreated,
+    refreshes: [keysQuery.queryKey],
   })
   return (
     <Dialog
       title={`Rotate ${apiKey.name}?`}
       onClose={onClose}
       action="Rotate"
-      isBusy={rotate.isPending}
-      error={rotate.error}
+      change={rotate}
       onSubmit={handleSubmit((values) => rotate.mutate(values))}
     >
       <p>You get a new secret with the same permissions. Give it to your program before the old one ends.</p>
@@ -94,15 +85,11 @@ export function RotateKeyDialog({ apiKey, onClose, onCreated }: CreatingState & 
 }
 
 export function RevokeKeyDialog({ apiKey, onClose }: DialogState & { apiKey: Key }) {
-  const queries = useQueryClient()
-  const announce = useAnnounce()
-  const revoke = useMutation({
-    mutationFn: () => callApi<unknown>('DELETE', `keys/${apiKey.id}`),
-    async onSuccess() {
-      onClose()
-      announce(`The key ${apiKey.name} has been revoked.`)
-      await queries.invalidateQueries({ queryKey: keysQuery.queryKey })
-    },
+  const revoke = useChange({
+    call: () => callApi<unknown>('DELETE', `keys/${apiKey.id}`),
+    announced: `The key ${apiKey.name} has been revoked.`,
+    onDone: onClose,
+    refreshes: [keysQuery.queryKey],
   })
   return (
     <Dialog
@@ -110,8 +97,7 @@ export function RevokeKeyDialog({ apiKey, onClose }: DialogState & { apiKey: Key
       onClose={onClose}
       action="Revoke"
       color="stop"
-      isBusy={revoke.isPending}
-      error={revoke.error}
+      change={revoke}
       onSubmit={() => revoke.mutate()}
     >
       <p>

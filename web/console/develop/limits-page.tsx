@@ -1,13 +1,13 @@
 import { Button } from '@mantine/core'
-import { useMutation, useQueryClient, useSuspenseQuery } from '@tanstack/react-query'
+import { useSuspenseQuery } from '@tanstack/react-query'
 import { callApi, csvUrl } from '../api.ts'
 import { accountQuery } from '../system/queries.ts'
-import { useAnnounce } from '../ui/announcements.tsx'
 import { type Column, DataTable } from '../ui/data-table.tsx'
 import { FactList } from '../ui/fact-list.tsx'
 import { FailureNotice } from '../ui/failure.tsx'
 import { Page } from '../ui/page.tsx'
 import { Section } from '../ui/section.tsx'
+import { useChange } from '../ui/use-change.ts'
 import { formatBytes, formatIn } from '../units.ts'
 import { DevelopParts } from './develop-parts.tsx'
 import { type Ban, bansQuery, keysQuery } from './queries.ts'
@@ -17,14 +17,10 @@ export function LimitsPage() {
   const { data: account } = useSuspenseQuery(accountQuery)
   const { data: bans } = useSuspenseQuery(bansQuery)
   const { data: keys } = useSuspenseQuery(keysQuery)
-  const queries = useQueryClient()
-  const announce = useAnnounce()
-  const lift = useMutation({
-    mutationFn: ({ subject }: Ban) => callApi<unknown>('DELETE', 'bans', { query: { subject } }),
-    async onSuccess() {
-      announce('The ban has been lifted.')
-      await queries.invalidateQueries({ queryKey: bansQuery.queryKey })
-    },
+  const lift = useChange({
+    call: ({ subject }: Ban) => callApi<unknown>('DELETE', 'bans', { query: { subject } }),
+    announced: 'The ban has been lifted.',
+    refreshes: [bansQuery.queryKey],
   })
   const nameOf = ({ scope, subject }: Ban) =>
     scope === 'account' ? 'The whole account' : `The key ${keys.find(({ id }) => id === subject)?.name ?? subject}`

@@ -3,6 +3,7 @@ import type { BanListBody } from '../../../src/http/api/bans.ts'
 import type { KeyListBody } from '../../../src/http/api/keys.ts'
 import type { DeliveryListBody, WebhookListBody } from '../../../src/http/api/webhooks.ts'
 import { callApi } from '../api.ts'
+import { rowsQuery } from '../rows-query.ts'
 
 export type Key = KeyListBody['rows'][number]
 export type Permission = Key['permissions'][number]
@@ -12,17 +13,9 @@ export type Ban = BanListBody['rows'][number]
 
 export const DELIVERIES_ON_PAGE = 20
 
-export const keysQuery = queryOptions({
-  queryKey: ['keys'],
-  queryFn: ({ signal }) => callApi<KeyListBody>('GET', 'keys', { signal }),
-  select: ({ rows }) => rows,
-})
+export const keysQuery = rowsQuery<Key>('keys')
 
-export const webhooksQuery = queryOptions({
-  queryKey: ['webhooks', 'list'],
-  queryFn: ({ signal }) => callApi<WebhookListBody>('GET', 'hooks', { signal }),
-  select: ({ rows }) => rows,
-})
+export const webhooksQuery = rowsQuery<Webhook>('hooks', { queryKey: ['webhooks', 'list'] })
 
 export const deliveriesQuery = (webhookId: string, page: number) =>
   queryOptions({
@@ -35,8 +28,4 @@ export const deliveriesQuery = (webhookId: string, page: number) =>
     refetchInterval: 10_000,
   })
 
-export const bansQuery = queryOptions({
-  queryKey: ['bans'],
-  queryFn: ({ signal }) => callApi<BanListBody>('GET', 'bans', { signal }),
-  select: ({ rows }) => rows,
-})
+export const bansQuery = rowsQuery<Ban>('bans')

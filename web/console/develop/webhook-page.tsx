@@ -1,17 +1,17 @@
 import { Button } from '@mantine/core'
-import { useMutation, useQueryClient, useSuspenseQuery } from '@tanstack/react-query'
+import { useMutation, useSuspenseQuery } from '@tanstack/react-query'
 import { getRouteApi, Link } from '@tanstack/react-router'
 import { useState } from 'react'
 import type { WebhookTestBody } from '../../../src/http/api/webhooks.ts'
 import { ApiFailure, callApi } from '../api.ts'
 import { useMay } from '../sign-in/queries.ts'
-import { useAnnounce } from '../ui/announcements.tsx'
 import { Dialog } from '../ui/dialog.tsx'
 import { FactList } from '../ui/fact-list.tsx'
 import { FailureNotice } from '../ui/failure.tsx'
 import { Page } from '../ui/page.tsx'
 import { SecretDialog } from '../ui/secret-dialog.tsx'
 import { StateWord } from '../ui/state-word.tsx'
+import { useChange } from '../ui/use-change.ts'
 import { formatDay } from '../units.ts'
 import { DeliverySection } from './delivery-section.tsx'
 import { type Webhook, webhooksQuery } from './queries.ts'
@@ -45,30 +45,23 @@ export function WebhookPage() {
 }
 
 function WebhookActions({ webhook: { uuid, value, status } }: { webhook: Webhook }) {
-  const queries = useQueryClient()
-  const announce = useAnnounce()
   const navigate = route.useNavigate()
   const [asking, setAsking] = useState<'rotate' | 'delete'>()
-  const refresh = () => queries.invalidateQueries({ queryKey: ['webhooks'] })
   const test = useMutation({ mutationFn: () => callApi<WebhookTestBody>('POST', `hooks/${uuid}/test`) })
-  const toggle = useMutation({
-    mutationFn: () => callApi<unknown>('PUT', `hooks/${uuid}`, { body: { status: status === 1 ? 0 : 1 } }),
-    async onSuccess() {
-      announce(status === 1 ? 'The webhook is off: events are listed as failed.' : 'The webhook is on.')
-      await refresh()
-    },
+  const toggle = useChange({
+    call: () => callApi<unknown>('PUT', `hooks/${uuid}`, { body: { status: status === 1 ? 0 : 1 } }),
+    announced: status === 1 ? 'The webhook is off: events are listed as failed.' : 'The webhook is on.',
+    refreshes: [['webhooks']],
   })
   const rotate = useMutation({
     mutationFn: () => callApi<{ secret: string }>('POST', `hooks/${uuid}/secret`),
     onSuccess: () => setAsking(undefined),
   })
-  const remove = useMutation({
-    mutationFn: () => callApi<unknown>('DELETE', 'hooks', { body: { uuid } }),
-    async onSuccess() {
-      announce('The webhook has been deleted.')
-      await navigate({ to: '/develop/webhooks' })
-      await refresh()
-    },
+  const remove = useChange({
+    call: () => callApi<unknown>('DELETE', 'hooks', { body: { uuid } }),
+    announced: 'The webhook has been deleted.',
+    onDone: () => navigate({ to: '/develop/webhooks' }),
+    refreshes: [['webhooks']],
   })
   return (
     <>
@@ -93,8 +86,7 @@ function WebhookActions({ webhook: { uuid, value, status } }: { webhook: Webhook
           title="Make a new secret?"
           onClose={() => setAsking(undefined)}
           action="Make a new secret"
-          isBusy={rotate.isPending}
-          error={rotate.error}
+          change={rotate}
           onSubmit={() => rotate.mutate()}
         >
           <p>For a day, events are signed with the old secret, too: give your server the new one meanwhile.</p>
@@ -111,8 +103,7 @@ function WebhookActions({ webhook: { uuid, value, status } }: { webhook: Webhook
           onClose={() => setAsking(undefined)}
           action="Delete"
           color="stop"
-          isBusy={remove.isPending}
-          error={remove.error}
+          change={remove}
           onSubmit={() => remove.mutate()}
         >
           <p>{value} is called no more, and its deliveries are removed. This cannot be undone.</p>

@@ -113,7 +113,6 @@ function StayDialog({ run: { isRunning, stop } }: { run: ImportRun }) {
       onClose={() => leaving.reset()}
       action="Stop and leave"
       color="stop"
-      isBusy={false}
       onSubmit={() => {
         stop()
         leaving.proceed()

@@ -50,9 +50,8 @@ function TagDialog({ videos, onClose, onDone }: BulkDialogProps) {
       title={`Tag ${countVideos(videos.length)}`}
       onClose={onClose}
       action="Save"
-      isBusy={save.isPending}
+      change={save}
       isDisabled={!formState.isDirty}
-      error={save.error}
       onSubmit={handleSubmit((changed) => save.mutate(changed))}
     >
       <TagsInput
@@ -83,8 +82,7 @@ function MoveDialog({ videos, onClose, onDone }: BulkDialogProps) {
       title={`Move ${countVideos(videos.length)}`}
       onClose={onClose}
       action="Move"
-      isBusy={move.isPending}
-      error={move.error}
+      change={move}
       onSubmit={handleSubmit((to) => move.mutate(to))}
     >
       <FolderSelect label="To" {...folderId} />
@@ -112,8 +110,7 @@ function DeleteDialog({ videos, onClose, onDone }: BulkDialogProps) {
       onClose={onClose}
       action={`Delete ${countVideos(videos.length)}`}
       color="stop"
-      isBusy={remove.isPending}
-      error={remove.error}
+      change={remove}
       onSubmit={() => remove.mutate()}
     >
       <ul className={styles.names}>

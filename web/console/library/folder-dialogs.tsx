@@ -1,15 +1,14 @@
 import { TextInput } from '@mantine/core'
-import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { getRouteApi } from '@tanstack/react-router'
 import { useForm } from 'react-hook-form'
-import type { FolderBody, FolderContents } from '../../../src/http/api/folders.ts'
+import type { FolderContents } from '../../../src/http/api/folders.ts'
 import { callApi } from '../api.ts'
 import { ROOT_FOLDER_ID } from '../catalogue/folder-path.ts'
 import { FolderSelect } from '../catalogue/folder-select.tsx'
-import { refreshLibrary } from '../catalogue/queries.ts'
-import { useAnnounce } from '../ui/announcements.tsx'
+import { LIBRARY } from '../catalogue/queries.ts'
 import { Dialog } from '../ui/dialog.tsx'
 import { FILLED, useField } from '../ui/form.tsx'
+import { useChange } from '../ui/use-change.ts'
 
 const route = getRouteApi('/signed-in/videos')
 
@@ -19,31 +18,24 @@ type DialogState = { onClose(): void }
 
 /** Creates a folder in another one, or renames and moves one. */
 export function EditFolderDialog({ folder, parentId, onClose }: DialogState & { folder?: Folder; parentId?: string }) {
-  const queries = useQueryClient()
-  const announce = useAnnounce()
   const { control, register, handleSubmit, formState } = useForm<EditedFolder>({
     defaultValues: { name: folder?.name ?? '', parent: folder?.parent ?? parentId ?? ROOT_FOLDER_ID },
   })
   const parent = useField({ control, name: 'parent' })
-  const save = useMutation({
-    mutationFn: (body: EditedFolder) =>
-      folder
-        ? callApi<unknown>('PUT', `videos/folders/${folder.id}`, { body })
-        : callApi<FolderBody>('POST', 'videos/folders', { body }),
-    async onSuccess(_reply, { name }) {
-      await refreshLibrary(queries)
-      announce(folder ? 'The folder has been changed.' : `The folder ${name} has been created.`)
-      onClose()
-    },
+  const save = useChange({
+    call: (body: EditedFolder) =>
+      callApi<unknown>(folder ? 'PUT' : 'POST', folder ? `videos/folders/${folder.id}` : 'videos/folders', { body }),
+    announced: (_reply, { name }) => (folder ? 'The folder has been changed.' : `The folder ${name} has been created.`),
+    onDone: onClose,
+    refreshes: LIBRARY,
   })
   return (
     <Dialog
       title={folder ? 'Rename or move the folder' : 'New folder'}
       onClose={onClose}
       action={folder ? 'Save' : 'Create'}
-      isBusy={save.isPending}
+      change={save}
       isDisabled={!formState.isValid}
-      error={save.error}
       onSubmit={handleSubmit((edited) => save.mutate(edited))}
     >
       <TextInput label="Name" maxLength={255} data-autofocus {...register('name', FILLED)} />
@@ -54,14 +46,11 @@ export function EditFolderDialog({ folder, parentId, onClose }: DialogState & { 
 
 /** Its videos and folders move to the folder around it. */
 export function DeleteFolderDialog({ folder, onClose }: DialogState & { folder: Folder }) {
-  const queries = useQueryClient()
   const navigate = route.useNavigate()
-  const remove = useMutation({
-    mutationFn: () => callApi<unknown>('DELETE', `videos/folders/${folder.id}`),
-    async onSuccess() {
-      await navigate({ search: (before) => ({ ...before, folder: folder.parent ?? undefined }), replace: true })
-      await refreshLibrary(queries)
-    },
+  const remove = useChange({
+    call: () => callApi<unknown>('DELETE', `videos/folders/${folder.id}`),
+    onDone: () => navigate({ search: (before) => ({ ...before, folder: folder.parent ?? undefined }), replace: true }),
+    refreshes: LIBRARY,
   })
   return (
     <Dialog
@@ -69,8 +58,7 @@ export function DeleteFolderDialog({ folder, onClose }: DialogState & { folder: 
       onClose={onClose}
       action="Delete the folder"
       color="stop"
-      isBusy={remove.isPending}
-      error={remove.error}
+      change={remove}
       onSubmit={() => remove.mutate()}
     >
       <p>The videos and folders in it are kept: they move to the folder around it.</p>

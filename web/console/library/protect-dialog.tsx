@@ -28,8 +28,7 @@ export function ProtectDialog({ videos, onClose, onDone }: BulkDialogProps) {
       onClose={onClose}
       action={removes ? 'Remove their protection' : 'Save'}
       color={removes ? 'stop' : 'lamp'}
-      isBusy={save.isPending}
-      error={save.error}
+      change={save}
       onSubmit={form.handleSubmit(() => save.mutate())}
     >
       <p>

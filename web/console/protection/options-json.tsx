@@ -35,9 +35,8 @@ export function OptionsJson({ path, options, onSaved }: OptionsJsonProps) {
       <Form
         action="Save the JSON"
         variant="default"
-        isBusy={save.isPending}
+        change={{ isPending: save.isPending, error: isRemoving ? null : save.error }}
         isDisabled={!isDirty || !isValid}
-        error={isRemoving ? null : save.error}
         onSubmit={form.handleSubmit(({ text }) => save.mutate(readOptions(text) ?? options))}
         more={
           <Button variant="subtle" color="stop" disabled={Object.keys(options).length === 0} onClick={() => setRemoving(true)}>
@@ -62,8 +61,7 @@ export function OptionsJson({ path, options, onSaved }: OptionsJsonProps) {
           onClose={() => setRemoving(false)}
           action="Remove all"
           color="stop"
-          isBusy={save.isPending}
-          error={save.error}
+          change={save}
           onSubmit={() => save.mutate({})}
         >
           <p>Links that are issued from now on get none of them: {Object.keys(options).join(', ')}.</p>

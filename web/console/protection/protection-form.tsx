@@ -1,4 +1,4 @@
-import { Code, TextInput } from '@mantine/core'
+import { Code } from '@mantine/core'
 import { useMutation } from '@tanstack/react-query'
 import { type UseFormReturn, useForm } from 'react-hook-form'
 import type { VideoBody } from '../../../src/http/api/video-body.ts'
@@ -6,9 +6,8 @@ import { callApi } from '../api.ts'
 import { useMay } from '../sign-in/queries.ts'
 import { Notice } from '../ui/failure.tsx'
 import { Form, useField } from '../ui/form.tsx'
-import { NumberField } from '../ui/number-field.tsx'
+import { AccessFields } from './access-fields.tsx'
 import { needsSentence } from './annotation.ts'
-import { LocationFields } from './location-fields.tsx'
 import { OptionsJson, type SavedOptions } from './options-json.tsx'
 import { namesBesidesForm, type OtpDefaults, type Protection, readProtection, toOptions } from './protection.ts'
 import styles from './protection-form.module.css'
@@ -77,9 +76,8 @@ function ProtectionForm({ path, options, video, stored, onSaved }: DefaultsProps
   return (
     <Form
       action={video ? 'Save the protection' : 'Save the defaults'}
-      isBusy={save.isPending}
+      change={save}
       isDisabled={!form.formState.isDirty}
-      error={save.error}
       onSubmit={form.handleSubmit((protection) => save.mutate(protection))}
     >
       <ProtectionFields form={form} isOfVideo={video !== undefined} video={video} />
@@ -100,36 +98,20 @@ export function ProtectionFields({ form: { control, register }, isOfVideo, video
   const ttlS = useField({ control, name: 'ttlS' })
   const streamLimit = useField({ control, name: 'streamLimit' })
   const locations = useField({ control, name: 'locations' })
+  const anyone = 'Until then anyone who has the link can open it.'
   return (
     <>
-      <TextInput
-        label="Site"
-        description="The host that may embed the video, with its subdomains. Empty: every site."
-        placeholder="school.example"
-        {...register('site')}
-      />
-      <LocationFields locations={locations.value} onChange={locations.onChange} />
-      {isOfVideo && (
-        <NumberField
-          label="Screens of one viewer at the same time"
-          description="For links with a userId. Empty: the limit of the account."
-          min={1}
-          max={100}
-          allowDecimal={false}
-          {...streamLimit}
-        />
-      )}
-      <NumberField
-        label="Seconds to open a link"
-        description={
-          isOfVideo
-            ? 'Until then anyone who has the link can open it. Empty: the default of the account.'
-            : 'Until then anyone who has the link can open it. Empty: 21600, which is six hours.'
+      <AccessFields
+        site={register('site')}
+        locations={locations.value}
+        onLocations={locations.onChange}
+        streamLimit={
+          isOfVideo ? { ...streamLimit, description: 'For links with a userId. Empty: the limit of the account.' } : undefined
         }
-        min={1}
-        max={31_536_000}
-        allowDecimal={false}
-        {...ttlS}
+        ttlS={{
+          ...ttlS,
+          description: `${anyone} Empty: ${isOfVideo ? 'the default of the account' : '21600, which is six hours'}.`,
+        }}
       />
       <WatermarkFields video={video} watermark={watermark.value} onChange={watermark.onChange} />
     </>

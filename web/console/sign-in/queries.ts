@@ -2,6 +2,7 @@ import { queryOptions, useMutation, useQueryClient, useSuspenseQuery } from '@ta
 import type { PasskeyListBody } from '../../../src/http/console/passkeys.ts'
 import type { SignInReply } from '../../../src/http/console/sign-in.ts'
 import { callApi } from '../api.ts'
+import { rowsQuery } from '../rows-query.ts'
 import { consolePath } from '../urls.ts'
 
 export type Passkey = PasskeyListBody['rows'][number]
@@ -15,11 +16,7 @@ export const signInQuery = queryOptions({
 })
 
 /** The passkeys of the person who is signed in. */
-export const passkeysQuery = queryOptions({
-  queryKey: ['passkeys'],
-  queryFn: ({ signal }) => callApi<PasskeyListBody>('GET', 'passkeys', { signal }),
-  select: ({ rows }) => rows,
-})
+export const passkeysQuery = rowsQuery<Passkey>('passkeys')
 
 /** For pages below the sign-in: who looks at them. */
 export function useSignedIn(): SignedIn {

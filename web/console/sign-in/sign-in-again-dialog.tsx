@@ -38,9 +38,8 @@ export function SignInAgainDialog({ onEnd }: { onEnd(isSignedIn: boolean): void 
       title="Sign in again"
       onClose={() => onEnd(false)}
       action="Sign in"
-      isBusy={byPassword.isPending}
+      change={{ isPending: byPassword.isPending, error }}
       isDisabled={!user.hasPassword}
-      error={error}
       onSubmit={handleSubmit((values) => {
         byPasskey.reset()
         byPassword.mutate(values)

@@ -1,11 +1,10 @@
-import { NumberInput, Select, Switch } from '@mantine/core'
-import { useMutation, useQueryClient } from '@tanstack/react-query'
+import { NumberInput, Select } from '@mantine/core'
 import { Controller, useForm } from 'react-hook-form'
 import { callApi } from '../api.ts'
-import { useAnnounce } from '../ui/announcements.tsx'
 import { Dialog } from '../ui/dialog.tsx'
-import { changesIn, useField } from '../ui/form.tsx'
+import { changesIn, SwitchField, useField } from '../ui/form.tsx'
 import { NumberField } from '../ui/number-field.tsx'
+import { useChange } from '../ui/use-change.ts'
 import { type Account, accountQuery, accountsQuery } from './queries.ts'
 import { WHEN_FULL } from './settings.ts'
 import styles from './system.module.css'
@@ -33,45 +32,32 @@ type Limits = Pick<Account, (typeof FLAGS | typeof NUMBERS)[number][0] | 'whenFu
 
 /** What an administrator allows an account: the same as `reelgate account set`. */
 export function AccountLimitsDialog({ account, onClose }: { account: Account; onClose(): void }) {
-  const queries = useQueryClient()
-  const announce = useAnnounce()
   const { control, handleSubmit, formState } = useForm<Limits>({ defaultValues: account })
   const whenFull = useField({ control, name: 'whenFull' })
   const storage = useField({ control, name: 'storageLimitBytes' })
   const { isDirty, dirtyFields } = formState
-  const save = useMutation({
-    mutationFn(limits: Limits) {
+  const save = useChange({
+    call(limits: Limits) {
       const changes = changesIn(limits, dirtyFields)
       const flags = FLAGS.flatMap(([name]) => (changes[name] === undefined ? [] : [[name, changes[name] ? 1 : 0]]))
       return callApi<unknown>('PUT', `accounts/${account.id}`, { body: { ...changes, ...Object.fromEntries(flags) } })
     },
-    async onSuccess() {
-      onClose()
-      announce(`The limits of ${account.name} have been changed.`)
-      await queries.invalidateQueries({ queryKey: accountsQuery.queryKey })
-      await queries.invalidateQueries({ queryKey: accountQuery.queryKey })
-    },
+    announced: `The limits of ${account.name} have been changed.`,
+    onDone: onClose,
+    refreshes: [accountsQuery.queryKey, accountQuery.queryKey],
   })
   return (
     <Dialog
       title={`Limits of ${account.name}`}
       onClose={onClose}
       action="Save the limits"
-      isBusy={save.isPending}
+      change={save}
       isDisabled={!isDirty}
-      error={save.error}
       onSubmit={handleSubmit((limits) => save.mutate(limits))}
     >
       <div className={styles.form}>
         {FLAGS.map(([name, label, description]) => (
-          <Controller
-            key={name}
-            control={control}
-            name={name}
-            render={({ field: { value, ...field } }) => (
-              <Switch label={label} description={description} checked={value} {...field} />
-            )}
-          />
+          <SwitchField key={name} label={label} description={description} control={control} name={name} />
         ))}
         {NUMBERS.map(([name, label, description, min, max]) => (
           <Controller

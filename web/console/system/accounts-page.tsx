@@ -1,11 +1,10 @@
 import { Button, TextInput } from '@mantine/core'
-import { useMutation, useQueryClient, useSuspenseQuery } from '@tanstack/react-query'
+import { useMutation, useSuspenseQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import { useForm } from 'react-hook-form'
 import type { SignInReply } from '../../../src/http/console/sign-in.ts'
 import { callApi, csvUrl } from '../api.ts'
 import { useSignedIn } from '../sign-in/queries.ts'
-import { useAnnounce } from '../ui/announcements.tsx'
 import { type Column, DataTable } from '../ui/data-table.tsx'
 import { Dialog } from '../ui/dialog.tsx'
 import { FailureNotice } from '../ui/failure.tsx'
@@ -14,6 +13,7 @@ import { PlusIcon } from '../ui/icons.tsx'
 import { Page } from '../ui/page.tsx'
 import { Section } from '../ui/section.tsx'
 import { StateWord } from '../ui/state-word.tsx'
+import { useChange } from '../ui/use-change.ts'
 import { formatCount, formatDay } from '../units.ts'
 import { consolePath } from '../urls.ts'
 import { AccountLimitsDialog } from './account-limits-dialog.tsx'
@@ -23,8 +23,6 @@ import { SystemParts } from './system-parts.tsx'
 
 /** The accounts of the installation, for administrators. */
 export function AccountsPage() {
-  const queries = useQueryClient()
-  const announce = useAnnounce()
   const { account: current } = useSignedIn()
   const { data: accounts } = useSuspenseQuery(accountsQuery)
   const [isCreating, setCreating] = useState(false)
@@ -34,14 +32,11 @@ export function AccountsPage() {
     mutationFn: ({ id }: Account) => callApi<SignInReply>('PUT', 'sign-in/account', { body: { account: id } }),
     onSuccess: () => location.assign(`${consolePath}/videos`), // nothing that was read of the other account stays in memory
   })
-  const setDisabled = useMutation({
-    mutationFn: ({ id, disabled }: Account) =>
-      callApi<unknown>('PUT', `accounts/${id}`, { body: { disabled: disabled ? 0 : 1 } }),
-    async onSuccess() {
-      setDisabling(undefined)
-      announce('The account has been changed.')
-      await queries.invalidateQueries({ queryKey: accountsQuery.queryKey })
-    },
+  const setDisabled = useChange({
+    call: ({ id, disabled }: Account) => callApi<unknown>('PUT', `accounts/${id}`, { body: { disabled: disabled ? 0 : 1 } }),
+    announced: 'The account has been changed.',
+    onDone: () => setDisabling(undefined),
+    refreshes: [accountsQuery.queryKey],
   })
   const actions: Column<Account> = {
     name: 'Actions',
@@ -111,8 +106,7 @@ export function AccountsPage() {
           onClose={() => setDisabling(undefined)}
           action="Disable"
           color="stop"
-          isBusy={setDisabled.isPending}
-          error={setDisabled.error}
+          change={setDisabled}
           onSubmit={() => setDisabled.mutate(disabling)}
         >
           <p>Its keys and people are refused, and its videos stop playing, until you enable it again. Nothing is deleted.</p>
@@ -132,25 +126,20 @@ const COLUMNS: Column<Account>[] = [
 ]
 
 function CreateAccountDialog({ onClose }: { onClose(): void }) {
-  const queries = useQueryClient()
-  const announce = useAnnounce()
   const { register, handleSubmit, formState } = useForm({ defaultValues: { name: '' } })
-  const create = useMutation({
-    mutationFn: (account: { name: string }) => callApi<unknown>('POST', 'accounts', { body: account }),
-    async onSuccess(_reply, { name }) {
-      onClose()
-      announce(`The account ${name} has been created. Look into it to invite its people.`)
-      await queries.invalidateQueries({ queryKey: accountsQuery.queryKey })
-    },
+  const create = useChange({
+    call: (account: { name: string }) => callApi<unknown>('POST', 'accounts', { body: account }),
+    announced: (_reply, { name }) => `The account ${name} has been created. Look into it to invite its people.`,
+    onDone: onClose,
+    refreshes: [accountsQuery.queryKey],
   })
   return (
     <Dialog
       title="Create an account"
       onClose={onClose}
       action="Create"
-      isBusy={create.isPending}
+      change={create}
       isDisabled={!formState.isValid}
-      error={create.error}
       onSubmit={handleSubmit((account) => create.mutate(account))}
     >
       <TextInput label="Name" maxLength={100} data-autofocus {...register('name', FILLED)} />

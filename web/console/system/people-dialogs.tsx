@@ -1,43 +1,38 @@
 import { Checkbox, Radio, Stack, TextInput } from '@mantine/core'
-import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { type UseFormRegisterReturn, useForm } from 'react-hook-form'
 import type { InvitationBody } from '../../../src/http/console/users.ts'
 import { callApi } from '../api.ts'
 import { useSignedIn } from '../sign-in/queries.ts'
-import { useAnnounce } from '../ui/announcements.tsx'
 import { Dialog } from '../ui/dialog.tsx'
 import { FILLED, useField, useSwitch } from '../ui/form.tsx'
+import { useChange } from '../ui/use-change.ts'
 import { type User, usersQuery } from './queries.ts'
 import { ROLES } from './roles.ts'
 
 type Invited = { name: string; email: string; role: string; isAdministrator: boolean }
 
 export function InviteDialog({ onClose, onInvited }: { onClose(): void; onInvited(invitation: InvitationBody): void }) {
-  const queries = useQueryClient()
   const { user } = useSignedIn()
   const { control, register, handleSubmit, formState } = useForm<Invited>({
     defaultValues: { name: '', email: '', role: 'viewer', isAdministrator: false },
   })
   const role = useField({ control, name: 'role' })
   const isAdministrator = useSwitch({ control, name: 'isAdministrator' })
-  const invite = useMutation({
-    mutationFn: ({ isAdministrator, email, ...person }: Invited) => {
+  const invite = useChange({
+    call: ({ isAdministrator, email, ...person }: Invited) => {
       const body = { ...person, email: email || null, ...(isAdministrator && { administrator: 1 }) }
       return callApi<InvitationBody>('POST', 'users', { body })
     },
-    async onSuccess(invitation) {
-      onInvited(invitation)
-      await queries.invalidateQueries({ queryKey: usersQuery.queryKey })
-    },
+    onDone: onInvited,
+    refreshes: [usersQuery.queryKey],
   })
   return (
     <Dialog
       title="Invite a person"
       onClose={onClose}
       action="Make a link"
-      isBusy={invite.isPending}
+      change={invite}
       isDisabled={!formState.isValid}
-      error={invite.error}
       onSubmit={handleSubmit((person) => invite.mutate(person))}
     >
       <TextInput
@@ -78,24 +73,19 @@ function EmailInput({ field }: { field: UseFormRegisterReturn }) {
 }
 
 export function ChangeEmailDialog({ user, onClose }: { user: User; onClose(): void }) {
-  const queries = useQueryClient()
-  const announce = useAnnounce()
   const { register, handleSubmit } = useForm({ defaultValues: { email: user.email ?? '' } })
-  const change = useMutation({
-    mutationFn: ({ email }: { email: string }) => callApi<unknown>('PUT', `users/${user.id}`, { body: { email: email || null } }),
-    async onSuccess() {
-      onClose()
-      announce(`The e-mail address of ${user.name} has been changed.`)
-      await queries.invalidateQueries({ queryKey: usersQuery.queryKey })
-    },
+  const change = useChange({
+    call: ({ email }: { email: string }) => callApi<unknown>('PUT', `users/${user.id}`, { body: { email: email || null } }),
+    announced: `The e-mail address of ${user.name} has been changed.`,
+    onDone: onClose,
+    refreshes: [usersQuery.queryKey],
   })
   return (
     <Dialog
       title={`E-mail address of ${user.name}`}
       onClose={onClose}
       action="Change"
-      isBusy={change.isPending}
-      error={change.error}
+      change={change}
       onSubmit={handleSubmit((values) => change.mutate(values))}
     >
       <EmailInput field={register('email')} />
@@ -105,15 +95,11 @@ export function ChangeEmailDialog({ user, onClose }: { user: User; onClose(): vo
 }
 
 export function DeletePersonDialog({ user, onClose }: { user: User; onClose(): void }) {
-  const queries = useQueryClient()
-  const announce = useAnnounce()
-  const remove = useMutation({
-    mutationFn: () => callApi<unknown>('DELETE', `users/${user.id}`),
-    async onSuccess() {
-      onClose()
-      announce(`${user.name} has been deleted.`)
-      await queries.invalidateQueries({ queryKey: usersQuery.queryKey })
-    },
+  const remove = useChange({
+    call: () => callApi<unknown>('DELETE', `users/${user.id}`),
+    announced: `${user.name} has been deleted.`,
+    onDone: onClose,
+    refreshes: [usersQuery.queryKey],
   })
   return (
     <Dialog
@@ -121,8 +107,7 @@ export function DeletePersonDialog({ user, onClose }: { user: User; onClose(): v
       onClose={onClose}
       action="Delete"
       color="stop"
-      isBusy={remove.isPending}
-      error={remove.error}
+      change={remove}
       onSubmit={() => remove.mutate()}
     >
       <p>The person is signed out everywhere, and cannot sign in again. Videos and settings stay.</p>

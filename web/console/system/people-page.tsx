@@ -1,11 +1,10 @@
 import { Button, Menu } from '@mantine/core'
-import { useMutation, useQueryClient, useSuspenseQuery } from '@tanstack/react-query'
+import { useMutation, useSuspenseQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import type { NewLinkBody } from '../../../src/http/console/users.ts'
 import { callApi, csvUrl } from '../api.ts'
 import { useSignedIn } from '../sign-in/queries.ts'
 import { Ago } from '../ui/ago.tsx'
-import { useAnnounce } from '../ui/announcements.tsx'
 import { type Column, DataTable } from '../ui/data-table.tsx'
 import { FailureNotice } from '../ui/failure.tsx'
 import { ChevronDownIcon, PlusIcon } from '../ui/icons.tsx'
@@ -13,6 +12,7 @@ import { Page } from '../ui/page.tsx'
 import { SecretDialog } from '../ui/secret-dialog.tsx'
 import { Section } from '../ui/section.tsx'
 import { StateWord } from '../ui/state-word.tsx'
+import { useChange } from '../ui/use-change.ts'
 import { ChangeEmailDialog, DeletePersonDialog, InviteDialog } from './people-dialogs.tsx'
 import { type User, usersQuery } from './queries.ts'
 import { ROLES } from './roles.ts'
@@ -22,19 +22,15 @@ type Open = { what: 'invite' } | { what: 'delete' | 'email'; user: User } | { wh
 
 /** Who may sign in to the account, and what they may do. */
 export function PeoplePage() {
-  const queries = useQueryClient()
-  const announce = useAnnounce()
   const you = useSignedIn()
   const { data: users } = useSuspenseQuery(usersQuery)
   const [open, setOpen] = useState<Open>()
   const close = () => setOpen(undefined)
-  const change = useMutation({
-    mutationFn: ({ user, body }: { user: User; body: Readonly<Record<string, unknown>> }) =>
+  const change = useChange({
+    call: ({ user, body }: { user: User; body: Readonly<Record<string, unknown>> }) =>
       callApi<unknown>('PUT', `users/${user.id}`, { body }),
-    async onSuccess() {
-      announce('The person has been changed.')
-      await queries.invalidateQueries({ queryKey: usersQuery.queryKey })
-    },
+    announced: 'The person has been changed.',
+    refreshes: [usersQuery.queryKey],
   })
   const makeLink = useMutation({
     mutationFn: ({ id }: User) => callApi<NewLinkBody>('POST', `users/${id}/link`),

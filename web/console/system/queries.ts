@@ -7,6 +7,7 @@ import type { SignInListBody } from '../../../src/http/console/sign-ins.ts'
 import type { ChecksBody, SystemStatusBody } from '../../../src/http/console/system.ts'
 import type { UserListBody } from '../../../src/http/console/users.ts'
 import { callApi, callApiForPage } from '../api.ts'
+import { rowsQuery } from '../rows-query.ts'
 
 export type User = UserListBody['rows'][number]
 export type SignIn = SignInListBody['rows'][number]
@@ -22,36 +23,15 @@ export const accountQuery = queryOptions({
   queryFn: ({ signal }) => callApi<OwnAccountBody>('GET', 'account', { signal }),
 })
 
-export const usersQuery = queryOptions({
-  queryKey: ['users'],
-  queryFn: ({ signal }) => callApi<UserListBody>('GET', 'users', { signal }),
-  select: ({ rows }) => rows,
-})
+export const usersQuery = rowsQuery<User>('users')
 
-export const signInsQuery = queryOptions({
-  queryKey: ['sign-ins'],
-  queryFn: ({ signal }) => callApi<SignInListBody>('GET', 'sign-ins', { signal }),
-  select: ({ rows }) => rows,
-})
+export const signInsQuery = rowsQuery<SignIn>('sign-ins')
 
-export const accountsQuery = queryOptions({
-  queryKey: ['accounts'],
-  queryFn: ({ signal }) => callApi<AccountListBody>('GET', 'accounts', { signal }),
-  select: ({ rows }) => rows,
-})
+export const accountsQuery = rowsQuery<Account>('accounts')
 
-export const queueQuery = queryOptions({
-  queryKey: ['queue'],
-  queryFn: ({ signal }) => callApi<QueueBody>('GET', 'queue', { signal }),
-  select: ({ rows }) => rows,
-  refetchInterval: REFRESH_MS,
-})
+export const queueQuery = { ...rowsQuery<Work>('queue'), refetchInterval: REFRESH_MS }
 
-export const checksQuery = queryOptions({
-  queryKey: ['system', 'checks'],
-  queryFn: ({ signal }) => callApi<ChecksBody>('GET', 'system/checks', { signal }),
-  select: ({ rows }) => rows,
-})
+export const checksQuery = rowsQuery<Check>('system/checks')
 
 export const statusQuery = queryOptions({
   queryKey: ['system', 'status'],

@@ -1,14 +1,14 @@
-import { NumberInput, Select, Switch } from '@mantine/core'
-import { useMutation, useQueryClient, useSuspenseQuery } from '@tanstack/react-query'
+import { NumberInput, Select } from '@mantine/core'
+import { useSuspenseQuery } from '@tanstack/react-query'
 import { useForm } from 'react-hook-form'
 import type { AccountBody, OwnAccountBody } from '../../../src/http/api/account.ts'
 import { callApi } from '../api.ts'
 import { useMay } from '../sign-in/queries.ts'
-import { useAnnounce } from '../ui/announcements.tsx'
 import { FactList } from '../ui/fact-list.tsx'
-import { changesIn, Form, useField, useSwitch } from '../ui/form.tsx'
+import { changesIn, Form, SwitchField, useField } from '../ui/form.tsx'
 import { Page } from '../ui/page.tsx'
 import { Section } from '../ui/section.tsx'
+import { useChange } from '../ui/use-change.ts'
 import { formatCount, formatDay } from '../units.ts'
 import { accountQuery } from './queries.ts'
 import { WHEN_FULL } from './settings.ts'
@@ -64,36 +64,30 @@ function listRetention({ viewerDataDays, statisticsDays, auditLogDays, trashDays
 type Settings = Pick<AccountBody, 'streamLimit' | 'whenFull' | 'deletesToTrash'>
 
 function SettingsForm({ account }: { account: AccountBody }) {
-  const queries = useQueryClient()
-  const announce = useAnnounce()
   const form = useForm<Settings>({
     values: { streamLimit: account.streamLimit, whenFull: account.whenFull, deletesToTrash: account.deletesToTrash },
     resetOptions: { keepDirtyValues: true },
   })
   const streamLimit = useField({ control: form.control, name: 'streamLimit' })
   const whenFull = useField({ control: form.control, name: 'whenFull' })
-  const deletesToTrash = useSwitch({ control: form.control, name: 'deletesToTrash' })
   const { isDirty, dirtyFields } = form.formState
-  const save = useMutation({
-    mutationFn(settings: Settings) {
+  const save = useChange({
+    call(settings: Settings) {
       const { deletesToTrash, ...others } = changesIn(settings, dirtyFields)
       return callApi<AccountBody>('PUT', 'account', {
         body: { ...others, ...(deletesToTrash !== undefined && { deletesToTrash: deletesToTrash ? 1 : 0 }) },
       })
     },
-    async onSuccess(_reply, settings) {
-      announce('The settings have been saved.')
-      form.reset(settings)
-      await queries.invalidateQueries({ queryKey: accountQuery.queryKey })
-    },
+    announced: 'The settings have been saved.',
+    onDone: (_reply, settings) => form.reset(settings),
+    refreshes: [accountQuery.queryKey],
   })
   return (
     <Form
       className={styles.form}
       action="Save the settings"
-      isBusy={save.isPending}
+      change={save}
       isDisabled={!isDirty}
-      error={save.error}
       onSubmit={form.handleSubmit((settings) => save.mutate(settings))}
     >
       <NumberInput
@@ -106,10 +100,11 @@ function SettingsForm({ account }: { account: AccountBody }) {
         onChange={(value) => streamLimit.onChange(Number(value) || 0)}
       />
       <Select label="When a viewer starts one more" data={WHEN_FULL} allowDeselect={false} {...whenFull} />
-      <Switch
+      <SwitchField
         label="The API deletes into the trash"
         description="As the console always does: deleted videos can be restored for 7 days."
-        {...deletesToTrash}
+        control={form.control}
+        name="deletesToTrash"
       />
     </Form>
   )

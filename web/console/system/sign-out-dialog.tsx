@@ -34,8 +34,7 @@ export function SignOutDialog({ onClose }: { onClose(): void }) {
       onClose={onClose}
       action="Sign out"
       color="stop"
-      isBusy={signOut.isPending}
-      error={signOut.error}
+      change={signOut}
       onSubmit={() => signOut.mutate()}
     >
       <p>

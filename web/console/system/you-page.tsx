@@ -1,5 +1,5 @@
 import { Button, PasswordInput, TextInput } from '@mantine/core'
-import { useMutation, useQueryClient, useSuspenseQuery } from '@tanstack/react-query'
+import { useQueryClient, useSuspenseQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import { useForm } from 'react-hook-form'
 import type { SignInReply } from '../../../src/http/console/sign-in.ts'
@@ -16,6 +16,7 @@ import { KeyIcon } from '../ui/icons.tsx'
 import { Page } from '../ui/page.tsx'
 import { Section } from '../ui/section.tsx'
 import { StateWord } from '../ui/state-word.tsx'
+import { useChange } from '../ui/use-change.ts'
 import { formatDay } from '../units.ts'
 import { describeDevice } from '../viewers/device.ts'
 import { type SignIn, signInsQuery } from './queries.ts'
@@ -44,15 +45,11 @@ export function YouPage() {
 }
 
 function SignIns() {
-  const queries = useQueryClient()
-  const announce = useAnnounce()
   const { data: signIns } = useSuspenseQuery(signInsQuery)
-  const end = useMutation({
-    mutationFn: (id: string) => callApi<unknown>('DELETE', `sign-ins/${id}`),
-    async onSuccess() {
-      announce('Signed out there.')
-      await queries.invalidateQueries({ queryKey: signInsQuery.queryKey })
-    },
+  const end = useChange({
+    call: (id: string) => callApi<unknown>('DELETE', `sign-ins/${id}`),
+    announced: 'Signed out there.',
+    refreshes: [signInsQuery.queryKey],
   })
   const [isOpen, setOpen] = useState(false)
   const columns: Column<SignIn>[] = [
@@ -102,23 +99,16 @@ function SignIns() {
 const METHODS = { password: 'Password', passkey: 'Passkey', link: 'Link' } as const
 
 function Passkeys() {
-  const queries = useQueryClient()
-  const announce = useAnnounce()
   const { data: passkeys } = useSuspenseQuery(passkeysQuery)
-  const refresh = () => queries.invalidateQueries({ queryKey: passkeysQuery.queryKey })
-  const add = useMutation({
-    mutationFn: addPasskey,
-    async onSuccess() {
-      announce('The passkey has been added.')
-      await refresh()
-    },
+  const add = useChange({
+    call: addPasskey,
+    announced: 'The passkey has been added.',
+    refreshes: [passkeysQuery.queryKey],
   })
-  const remove = useMutation({
-    mutationFn: ({ id }: Passkey) => callApi<unknown>('DELETE', `passkeys/${id}`),
-    async onSuccess() {
-      announce('The passkey has been removed.')
-      await refresh()
-    },
+  const remove = useChange({
+    call: ({ id }: Passkey) => callApi<unknown>('DELETE', `passkeys/${id}`),
+    announced: 'The passkey has been removed.',
+    refreshes: [passkeysQuery.queryKey],
   })
   const columns: Column<Passkey>[] = [
     { name: 'Passkey', kind: 'title', cell: ({ name }) => name },
@@ -172,8 +162,7 @@ function EmailForm() {
     <Form
       className={styles.form}
       action="Save the address"
-      isBusy={save.isPending}
-      error={save.error}
+      change={save}
       onSubmit={handleSubmit((values) => save.mutate(values))}
     >
       <TextInput
@@ -215,8 +204,7 @@ function PasswordForm() {
     <Form
       className={styles.form}
       action="Set the password"
-      isBusy={save.isPending}
-      error={save.error}
+      change={save}
       onSubmit={handleSubmit((values) => save.mutate(values))}
     >
       <input type="text" autoComplete="username" value={user.name} readOnly hidden />

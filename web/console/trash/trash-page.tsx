@@ -1,16 +1,16 @@
 import { Button, Checkbox } from '@mantine/core'
-import { useMutation, useQueryClient, useSuspenseQuery } from '@tanstack/react-query'
+import { useSuspenseQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { useState } from 'react'
 import type { TrashBody } from '../../../src/http/api/trash.ts'
 import { callApi, csvUrl } from '../api.ts'
-import { refreshLibrary } from '../catalogue/queries.ts'
+import { LIBRARY } from '../catalogue/queries.ts'
 import { useMay } from '../sign-in/queries.ts'
-import { useAnnounce } from '../ui/announcements.tsx'
 import { CsvLink } from '../ui/csv-link.tsx'
 import { Dialog } from '../ui/dialog.tsx'
 import { FailureNotice } from '../ui/failure.tsx'
 import { Page } from '../ui/page.tsx'
+import { useChange } from '../ui/use-change.ts'
 import { countVideos, formatBytes, formatCount, formatDuration, formatIn, formatMoment } from '../units.ts'
 import { trashQuery } from './queries.ts'
 import styles from './trash-page.module.css'
@@ -78,22 +78,21 @@ function TrashItem({ video: { title, length, totalSizeBytes, deletedAt }, isSele
 }
 
 function TrashActions({ ids, onDone }: { ids: readonly string[]; onDone(): void }) {
-  const queries = useQueryClient()
-  const announce = useAnnounce()
   const [isAsking, setAsking] = useState(false)
-  const done = async (sentence: string) => {
-    setAsking(false)
-    onDone()
-    announce(sentence)
-    await refreshLibrary(queries)
-  }
-  const restore = useMutation({
-    mutationFn: () => callApi<unknown>('POST', 'trash/restore', { body: { videos: ids } }),
-    onSuccess: () => done(`${countVideos(ids.length)} restored.`),
+  const restore = useChange({
+    call: () => callApi<unknown>('POST', 'trash/restore', { body: { videos: ids } }),
+    announced: `${countVideos(ids.length)} restored.`,
+    onDone,
+    refreshes: LIBRARY,
   })
-  const remove = useMutation({
-    mutationFn: () => callApi<unknown>('DELETE', 'trash', { body: { videos: ids } }),
-    onSuccess: () => done(`${countVideos(ids.length)} deleted for good.`),
+  const remove = useChange({
+    call: () => callApi<unknown>('DELETE', 'trash', { body: { videos: ids } }),
+    announced: `${countVideos(ids.length)} deleted for good.`,
+    onDone() {
+      setAsking(false)
+      onDone()
+    },
+    refreshes: LIBRARY,
   })
   return (
     <>
@@ -110,8 +109,7 @@ function TrashActions({ ids, onDone }: { ids: readonly string[]; onDone(): void 
           onClose={() => setAsking(false)}
           action="Delete for good"
           color="stop"
-          isBusy={remove.isPending}
-          error={remove.error}
+          change={remove}
           onSubmit={() => remove.mutate()}
         >
           <p>Their files are removed and their keys destroyed. This cannot be undone.</p>

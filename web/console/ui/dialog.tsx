@@ -3,6 +3,9 @@ import { type FormEvent, type ReactNode, useEffect, useState } from 'react'
 import styles from './dialog.module.css'
 import { FailureNotice } from './failure.tsx'
 import { focusPage } from './focus.ts'
+import type { Sending } from './form.tsx'
+
+const NOTHING_SENT: Sending = { isPending: false, error: null }
 
 type DialogProps = {
   title: string
@@ -12,9 +15,9 @@ type DialogProps = {
   /** What closing it means, where that is more than nothing. */
   cancel?: string
   color?: 'lamp' | 'stop'
-  isBusy: boolean
+  /** What its answer sends. */
+  change?: Sending
   isDisabled?: boolean
-  error?: unknown
   onSubmit(): void
   children: ReactNode
 }
@@ -29,9 +32,8 @@ export function Dialog({
   action,
   cancel = 'Cancel',
   color = 'lamp',
-  isBusy,
+  change: { isPending, error } = NOTHING_SENT,
   isDisabled,
-  error,
   onSubmit,
   children,
 }: DialogProps) {
@@ -49,7 +51,7 @@ export function Dialog({
           <Button variant="default" onClick={onClose} data-autofocus={color === 'stop' || undefined}>
             {cancel}
           </Button>
-          <Button type="submit" color={color} loading={isBusy} disabled={isDisabled}>
+          <Button type="submit" color={color} loading={isPending} disabled={isDisabled}>
             {action}
           </Button>
         </div>

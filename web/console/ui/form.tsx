@@ -1,17 +1,20 @@
-import { Button } from '@mantine/core'
+import { Button, Switch, type SwitchProps } from '@mantine/core'
 import type { FormEvent, ReactNode } from 'react'
 import { type FieldPath, type FieldValues, type UseControllerProps, useController } from 'react-hook-form'
 import { FailureNotice } from './failure.tsx'
 import styles from './form.module.css'
+
+/** A call on its way, or that has failed: a mutation is one. */
+export type Sending = { isPending: boolean; error: unknown }
 
 type FormProps = {
   className?: string | undefined
   /** What the button does, such as "Save". */
   action: string
   variant?: 'default'
-  isBusy: boolean
+  /** What it sends. */
+  change: Sending
   isDisabled?: boolean
-  error: unknown
   onSubmit(event: FormEvent): void
   /** Further buttons. */
   more?: ReactNode
@@ -23,9 +26,8 @@ export function Form({
   className = styles.form,
   action,
   variant,
-  isBusy,
+  change: { isPending, error },
   isDisabled,
-  error,
   onSubmit,
   more,
   children,
@@ -35,7 +37,7 @@ export function Form({
       {children}
       {Boolean(error) && <FailureNotice error={error} />}
       <div className={styles.buttons}>
-        <Button type="submit" variant={variant} loading={isBusy} disabled={isDisabled}>
+        <Button type="submit" variant={variant} loading={isPending} disabled={isDisabled}>
           {action}
         </Button>
         {more}
@@ -63,6 +65,18 @@ export function useField<Values extends FieldValues, Name extends FieldPath<Valu
 export function useSwitch<Values extends FieldValues, Name extends FieldPath<Values>>(props: UseControllerProps<Values, Name>) {
   const { value, ...field } = useController(props).field
   return { ...field, checked: Boolean(value) }
+}
+
+type SwitchFieldProps<Values extends FieldValues, Name extends FieldPath<Values>> = UseControllerProps<Values, Name> &
+  Pick<SwitchProps, 'label' | 'description'>
+
+/** Mantine keeps the state of a switch that is not controlled itself, so that a `register` would not be shown. */
+export function SwitchField<Values extends FieldValues, Name extends FieldPath<Values>>({
+  label,
+  description,
+  ...props
+}: SwitchFieldProps<Values, Name>) {
+  return <Switch label={label} description={description} {...useSwitch(props)} />
 }
 
 /** The rule of a text that must not be empty. */

@@ -14,7 +14,6 @@ export function PresentDialog() {
       onClose={() => uploads.answer(false)}
       cancel="Leave out"
       action="Upload again"
-      isBusy={false}
       onSubmit={() => uploads.answer(true)}
     >
       <p>

@@ -128,8 +128,7 @@ function DeleteCaptions({ videoId, file, onClose }: { videoId: string; file: Vid
       onClose={onClose}
       action="Delete"
       color="stop"
-      isBusy={remove.isPending}
-      error={remove.error}
+      change={remove}
       onSubmit={() => remove.mutate()}
     >
       <p>This cannot be undone. Viewers who watch now keep them until they reload.</p>

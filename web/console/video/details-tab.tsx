@@ -1,16 +1,16 @@
-import { Switch, TagsInput, Textarea, TextInput } from '@mantine/core'
-import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
+import { TagsInput, Textarea, TextInput } from '@mantine/core'
+import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import { useForm } from 'react-hook-form'
 import type { VideoBody } from '../../../src/http/api/video-body.ts'
 import { callApi } from '../api.ts'
 import { FolderSelect } from '../catalogue/folder-select.tsx'
-import { refreshLibrary, tagsQuery } from '../catalogue/queries.ts'
+import { LIBRARY, tagsQuery } from '../catalogue/queries.ts'
 import { useMay } from '../sign-in/queries.ts'
-import { useAnnounce } from '../ui/announcements.tsx'
 import { FactList } from '../ui/fact-list.tsx'
-import { changesIn, Form, useField, useSwitch } from '../ui/form.tsx'
+import { changesIn, Form, SwitchField, useField } from '../ui/form.tsx'
 import { Section } from '../ui/section.tsx'
+import { useChange } from '../ui/use-change.ts'
 import { formatBytes, formatDuration, formatMoment } from '../units.ts'
 import { DeleteSection } from './delete-section.tsx'
 import { EmbedBuilder } from './embed-builder.tsx'
@@ -49,8 +49,6 @@ export function DetailsTab({ video }: { video: VideoBody }) {
 type Details = Pick<VideoBody, 'title' | 'description' | 'folderId' | 'tags'> & { isPublic: boolean }
 
 function DetailsForm({ video: { id, title, description, folderId, tags, public: isPublic } }: { video: VideoBody }) {
-  const queries = useQueryClient()
-  const announce = useAnnounce()
   const { data: knownTags = [] } = useQuery(tagsQuery)
   const [typedTag, setTypedTag] = useState('')
   const form = useForm<Details>({
@@ -59,29 +57,20 @@ function DetailsForm({ video: { id, title, description, folderId, tags, public: 
   })
   const tagField = useField({ control: form.control, name: 'tags' })
   const folder = useField({ control: form.control, name: 'folderId' })
-  const visibility = useSwitch({ control: form.control, name: 'isPublic' })
   const { isDirty, dirtyFields } = form.formState
-  const save = useMutation({
-    async mutationFn(details: Details) {
+  const save = useChange({
+    async call(details: Details) {
       const { tags, isPublic, ...texts } = changesIn(details, dirtyFields)
       const body = { ...texts, ...(isPublic !== undefined && { public: isPublic ? 1 : 0 }) }
       if (Object.keys(body).length > 0) await callApi<unknown>('POST', `videos/${id}`, { body })
       if (tags) await callApi<unknown>('PUT', 'videos/tags', { body: { videos: [id], tags } })
     },
-    async onSuccess(_reply, details) {
-      announce('The details have been saved.')
-      form.reset(details)
-      await refreshLibrary(queries)
-    },
+    announced: 'The details have been saved.',
+    onDone: (_reply, details) => form.reset(details),
+    refreshes: LIBRARY,
   })
   return (
-    <Form
-      action="Save"
-      isBusy={save.isPending}
-      isDisabled={!isDirty}
-      error={save.error}
-      onSubmit={form.handleSubmit((details) => save.mutate(details))}
-    >
+    <Form action="Save" change={save} isDisabled={!isDirty} onSubmit={form.handleSubmit((details) => save.mutate(details))}>
       <TextInput label="Title" required maxLength={500} {...form.register('title')} />
       <Textarea label="Description" autosize minRows={2} maxRows={10} maxLength={5_000} {...form.register('description')} />
       <TagsInput
@@ -95,10 +84,11 @@ function DetailsForm({ video: { id, title, description, folderId, tags, public: 
         {...tagField}
       />
       <FolderSelect label="Folder" {...folder} />
-      <Switch
+      <SwitchField
         label="Title, length and posters are public"
         description="Pages may list the video without an OTP. Playing it always needs one."
-        {...visibility}
+        control={form.control}
+        name="isPublic"
       />
     </Form>
   )

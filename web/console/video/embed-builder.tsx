@@ -1,13 +1,14 @@
-import { SegmentedControl, Select, Switch, TextInput } from '@mantine/core'
+import { SegmentedControl, Select, TextInput } from '@mantine/core'
 import { useState } from 'react'
-import { LocationFields } from '../protection/location-fields.tsx'
+import { type UseFormReturn, useForm } from 'react-hook-form'
+import { AccessFields } from '../protection/access-fields.tsx'
 import { ColorField } from '../ui/color-field.tsx'
+import { SwitchField, useField } from '../ui/form.tsx'
 import { NumberField } from '../ui/number-field.tsx'
 import styles from './embed-builder.module.css'
-import type { EmbedWay, PlayerOptions } from './embed-html.ts'
+import type { EmbedWay } from './embed-html.ts'
 import { OptionsPreview } from './options-preview.tsx'
-import type { OtpChoices } from './otp-choices.ts'
-import { USUAL_CHOICES } from './site-code.ts'
+import { type EmbedChoices, USUAL_CHOICES } from './site-code.ts'
 import { SiteCodeTabs } from './site-code-tabs.tsx'
 
 const WAYS = [
@@ -20,33 +21,30 @@ const WAYS = [
   { value: 'script', label: 'Script', hint: 'vdo.add(): for pages that have the embed script already.' },
 ] as const satisfies readonly { value: EmbedWay; label: string; hint: string }[]
 
+type FieldsProps = { form: UseFormReturn<EmbedChoices> }
+
 /** The code for the owner's site, with how it is embedded, how the player looks and starts, and what the server asks for. */
 export function EmbedBuilder({ videoId }: { videoId: string }) {
-  const [choices, setChoices] = useState(USUAL_CHOICES)
+  const form = useForm({ defaultValues: USUAL_CHOICES })
+  const way = useField({ control: form.control, name: 'way' })
   const [previews, setPreviews] = useState(false) // a session begins only when there is something to look at
-  const { way, player, otp } = choices
-  const current = WAYS.find(({ value }) => value === way) ?? WAYS[0]
+  const choices = form.watch()
   return (
     <div className={styles.builder}>
       <div className={styles.way}>
-        <SegmentedControl
-          aria-label="Way of embedding"
-          value={way}
-          onChange={(value) => setChoices({ ...choices, way: WAYS.find((known) => known.value === value)?.value ?? 'iframe' })}
-          data={WAYS.map(({ value, label }) => ({ value, label }))}
-        />
-        <p className={styles.hint}>{current.hint}</p>
+        <SegmentedControl aria-label="Way of embedding" data={WAYS.map(({ value, label }) => ({ value, label }))} {...way} />
+        <p className={styles.hint}>{WAYS.find(({ value }) => value === choices.way)?.hint}</p>
       </div>
       <details className={styles.group} onToggle={({ currentTarget }) => setPreviews(currentTarget.open)}>
         <summary>How the player looks and starts</summary>
         <div className={styles.look}>
-          <div className={styles.preview}>{previews && <OptionsPreview videoId={videoId} player={player} />}</div>
-          <PlayerFields player={player} onChange={(changes) => setChoices({ ...choices, player: { ...player, ...changes } })} />
+          <div className={styles.preview}>{previews && <OptionsPreview videoId={videoId} player={choices.player} />}</div>
+          <PlayerFields form={form} />
         </div>
       </details>
       <details className={styles.group}>
         <summary>What your server asks for with each link</summary>
-        <OtpFields otp={otp} onChange={(changes) => setChoices({ ...choices, otp: { ...otp, ...changes } })} />
+        <OtpFields form={form} />
       </details>
       <SiteCodeTabs videoId={videoId} choices={choices} />
     </div>
@@ -59,91 +57,50 @@ const CONTROLS = [
   { value: 'off', label: 'None' },
 ] as const
 
-type PlayerFieldsProps = { player: PlayerOptions; onChange(changes: Partial<PlayerOptions>): void }
+const OWN = 'The player’s own'
 
-function PlayerFields({ player, onChange }: PlayerFieldsProps) {
+function PlayerFields({ form: { control, register } }: FieldsProps) {
+  const controls = useField({ control, name: 'player.controls' })
+  const startAtS = useField({ control, name: 'player.startAtS' })
+  const primaryColor = useField({ control, name: 'player.primaryColor' })
+  const surfaceColor = useField({ control, name: 'player.surfaceColor' })
+  const borderRadiusPx = useField({ control, name: 'player.borderRadiusPx' })
   return (
     <div className={styles.fields}>
       <div className={styles.switches}>
-        <Switch
-          label="Starts by itself, muted"
-          checked={player.autoplay}
-          onChange={({ target }) => onChange({ autoplay: target.checked })}
-        />
-        <Switch label="Repeats" checked={player.loop} onChange={({ target }) => onChange({ loop: target.checked })} />
-        <Switch
-          label="Shows the title"
-          checked={player.showsTitle}
-          onChange={({ target }) => onChange({ showsTitle: target.checked })}
-        />
-        <Switch
-          label="Loads when it is played"
-          checked={player.litemode}
-          onChange={({ target }) => onChange({ litemode: target.checked })}
-        />
+        <SwitchField label="Starts by itself, muted" control={control} name="player.autoplay" />
+        <SwitchField label="Repeats" control={control} name="player.loop" />
+        <SwitchField label="Shows the title" control={control} name="player.showsTitle" />
+        <SwitchField label="Loads when it is played" control={control} name="player.litemode" />
       </div>
-      <Select
-        label="Controls"
-        data={CONTROLS}
-        value={player.controls}
-        onChange={(value) => onChange({ controls: CONTROLS.find((known) => known.value === value)?.value ?? 'on' })}
-        allowDeselect={false}
-      />
-      <NumberField
-        label="Start at second"
-        placeholder="Where the viewer was"
-        min={0}
-        max={999_999}
-        value={player.startAtS}
-        onChange={(startAtS) => onChange({ startAtS })}
-      />
+      <Select label="Controls" data={CONTROLS} allowDeselect={false} {...controls} />
+      <NumberField label="Start at second" placeholder="Where the viewer was" min={0} max={999_999} {...startAtS} />
       <TextInput
         label="Language of captions"
         placeholder="None, such as en"
         maxLength={35}
-        value={player.captionLanguage}
-        onChange={({ target }) => onChange({ captionLanguage: target.value })}
+        {...register('player.captionLanguage')}
       />
-      <ColorField
-        label="Primary color"
-        placeholder="The player’s own"
-        value={player.primaryColor}
-        onChange={(primaryColor) => onChange({ primaryColor })}
-      />
-      <ColorField
-        label="Surface color"
-        placeholder="The player’s own"
-        value={player.surfaceColor}
-        onChange={(surfaceColor) => onChange({ surfaceColor })}
-      />
-      <NumberField
-        label="Border radius, in pixels"
-        placeholder="The player’s own"
-        min={0}
-        max={24}
-        value={player.borderRadiusPx}
-        onChange={(borderRadiusPx) => onChange({ borderRadiusPx })}
-      />
-      <TextInput
-        label="Font"
-        placeholder="The player’s own"
-        maxLength={200}
-        value={player.fontFamily}
-        onChange={({ target }) => onChange({ fontFamily: target.value })}
-      />
+      <ColorField label="Primary color" placeholder={OWN} {...primaryColor} />
+      <ColorField label="Surface color" placeholder={OWN} {...surfaceColor} />
+      <NumberField label="Border radius, in pixels" placeholder={OWN} min={0} max={24} {...borderRadiusPx} />
+      <TextInput label="Font" placeholder={OWN} maxLength={200} {...register('player.fontFamily')} />
     </div>
   )
 }
 
-function OtpFields({ otp, onChange }: { otp: OtpChoices; onChange(changes: Partial<OtpChoices>): void }) {
+function OtpFields({ form: { control, register } }: FieldsProps) {
+  const locations = useField({ control, name: 'otp.locations' })
+  const streamLimit = useField({ control, name: 'otp.streamLimit' })
+  const ttlS = useField({ control, name: 'otp.ttlS' })
   return (
     <div className={styles.fields}>
       <div className={styles.switches}>
-        <Switch
+        <SwitchField
           label="Says who the viewer is"
           description="They continue where they were, in every browser, and you see what they watched."
-          checked={otp.identifies}
-          onChange={({ target }) => onChange({ identifies: target.checked })}
+          control={control}
+          name="otp.identifies"
         />
       </div>
       <TextInput
@@ -151,35 +108,17 @@ function OtpFields({ otp, onChange }: { otp: OtpChoices; onChange(changes: Parti
         description="{id}, {name} and {email} are of the viewer, {ip} is the address."
         placeholder="None, such as {email}"
         maxLength={200}
-        value={otp.watermark}
-        onChange={({ target }) => onChange({ watermark: target.value })}
+        {...register('otp.watermark')}
       />
-      <TextInput
-        label="Site"
-        description="The host that may embed the video, with its subdomains."
-        placeholder="Every site"
-        value={otp.site}
-        onChange={({ target }) => onChange({ site: target.value })}
-      />
-      <LocationFields locations={otp.locations} onChange={(locations) => onChange({ locations })} />
-      <NumberField
-        label="Screens of one viewer at the same time"
-        description="Over all videos. The code then says who the viewer is, too."
-        placeholder="The limit of the account"
-        min={1}
-        max={100}
-        allowDecimal={false}
-        value={otp.streamLimit}
-        onChange={(streamLimit) => onChange({ streamLimit })}
-      />
-      <NumberField
-        label="Seconds to open the link"
-        description="Short is safe: until then anyone who has the link can open it."
-        min={1}
-        max={31_536_000}
-        allowDecimal={false}
-        value={otp.ttlS}
-        onChange={(ttlS) => onChange({ ttlS })}
+      <AccessFields
+        site={register('otp.site')}
+        locations={locations.value}
+        onLocations={locations.onChange}
+        streamLimit={{
+          ...streamLimit,
+          description: 'Over all videos; the code then says who the viewer is, too. Empty: the limit of the account.',
+        }}
+        ttlS={{ ...ttlS, description: 'Short is safe: until then anyone who has the link can open it.' }}
       />
     </div>
   )

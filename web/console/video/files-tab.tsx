@@ -1,15 +1,15 @@
 import { Button } from '@mantine/core'
-import { useMutation, useQueryClient, useSuspenseQuery } from '@tanstack/react-query'
+import { useMutation, useSuspenseQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import type { VideoFileBody } from '../../../src/http/api/files.ts'
 import type { VideoBody } from '../../../src/http/api/video-body.ts'
 import { callApi, csvUrl } from '../api.ts'
-import { useAnnounce } from '../ui/announcements.tsx'
 import { type Column, DataTable } from '../ui/data-table.tsx'
 import { Dialog } from '../ui/dialog.tsx'
 import { FailureNotice } from '../ui/failure.tsx'
 import { Section } from '../ui/section.tsx'
 import { StateWord } from '../ui/state-word.tsx'
+import { useChange } from '../ui/use-change.ts'
 import { formatBytes, formatCount } from '../units.ts'
 import { filesQuery, fileUrl, isBeingMade } from './queries.ts'
 import { useMayEdit } from './use-may-edit.ts'
@@ -27,8 +27,6 @@ const KINDS: Readonly<Record<string, string>> = {
 
 /** What is stored of the video: its renditions, and files to download. */
 export function FilesTab({ video }: { video: VideoBody }) {
-  const queries = useQueryClient()
-  const announce = useAnnounce()
   const mayEdit = useMayEdit(video.id)
   const { data: files } = useSuspenseQuery(filesQuery(video.id))
   const [removed, setRemoved] = useState<VideoFileBody>()
@@ -36,17 +34,15 @@ export function FilesTab({ video }: { video: VideoBody }) {
     mutationFn: (file: VideoFileBody) => fileUrl(video.id, file.id),
     onSuccess: (url) => location.assign(url),
   })
-  const makeMp4 = useMutation({
-    mutationFn: () => callApi<unknown>('POST', `videos/${video.id}/files`, { body: { type: 'mp4' } }),
-    onSuccess: () => queries.invalidateQueries({ queryKey: filesQuery(video.id).queryKey }),
+  const makeMp4 = useChange({
+    call: () => callApi<unknown>('POST', `videos/${video.id}/files`, { body: { type: 'mp4' } }),
+    refreshes: [filesQuery(video.id).queryKey],
   })
-  const remove = useMutation({
-    mutationFn: ({ id }: VideoFileBody) => callApi<unknown>('DELETE', `videos/${video.id}/files/${id}`),
-    async onSuccess() {
-      setRemoved(undefined)
-      announce('The file has been deleted.')
-      await queries.invalidateQueries({ queryKey: ['videos'] })
-    },
+  const remove = useChange({
+    call: ({ id }: VideoFileBody) => callApi<unknown>('DELETE', `videos/${video.id}/files/${id}`),
+    announced: 'The file has been deleted.',
+    onDone: () => setRemoved(undefined),
+    refreshes: [['videos']],
   })
   const actions: Column<VideoFileBody> = {
     name: 'Actions',
@@ -96,8 +92,7 @@ export function FilesTab({ video }: { video: VideoBody }) {
           onClose={() => setRemoved(undefined)}
           action="Delete"
           color="stop"
-          isBusy={remove.isPending}
-          error={remove.error}
+          change={remove}
           onSubmit={() => remove.mutate(removed)}
         >
           <p>This cannot be undone.</p>

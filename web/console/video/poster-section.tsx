@@ -1,28 +1,22 @@
 import { Button, FileButton, NumberInput } from '@mantine/core'
-import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import type { VideoBody } from '../../../src/http/api/video-body.ts'
 import { callApi, sendForm } from '../api.ts'
-import { refreshLibrary } from '../catalogue/queries.ts'
+import { LIBRARY } from '../catalogue/queries.ts'
 import { posterUrl } from '../posters.ts'
-import { useAnnounce } from '../ui/announcements.tsx'
 import { FailureNotice } from '../ui/failure.tsx'
 import { Section } from '../ui/section.tsx'
+import { useChange } from '../ui/use-change.ts'
 import styles from './poster-section.module.css'
 
 /** The picture that is shown before the video plays. */
 export function PosterSection({ video }: { video: VideoBody }) {
-  const queries = useQueryClient()
-  const announce = useAnnounce()
   const [timeS, setTimeS] = useState<number | ''>('')
-  const onSuccess = async () => {
-    announce('The poster has been changed.')
-    await refreshLibrary(queries)
-  }
-  const upload = useMutation({ mutationFn: (file: File) => sendForm<unknown>(`videos/${video.id}/files`, file), onSuccess })
-  const choose = useMutation({
-    mutationFn: (time: number) => callApi<unknown>('POST', `videos/${video.id}/files`, { body: { type: 'poster', time } }),
-    onSuccess,
+  const done = { announced: 'The poster has been changed.', refreshes: LIBRARY }
+  const upload = useChange({ call: (file: File) => sendForm<unknown>(`videos/${video.id}/files`, file), ...done })
+  const choose = useChange({
+    call: (time: number) => callApi<unknown>('POST', `videos/${video.id}/files`, { body: { type: 'poster', time } }),
+    ...done,
   })
   const error = choose.error ?? upload.error
   const url = posterUrl(video, 320)

@@ -1,8 +1,9 @@
-import { infiniteQueryOptions, queryOptions } from '@tanstack/react-query'
+import { infiniteQueryOptions } from '@tanstack/react-query'
 import type { RefusalListBody } from '../../../src/http/api/refusals.ts'
 import type { SessionListBody } from '../../../src/http/api/sessions.ts'
 import type { ViewingListBody, WatchedBody } from '../../../src/http/api/viewers.ts'
-import { callApi, callApiForPage } from '../api.ts'
+import { callApiForPage } from '../api.ts'
+import { rowsQuery } from '../rows-query.ts'
 
 export type Session = SessionListBody['rows'][number]
 export type Viewing = ViewingListBody['rows'][number]
@@ -15,29 +16,16 @@ const REFRESH_MS = 5_000
 /** As many as the API lists at once. */
 const MAX_VIEWINGS = 1_000
 
-export const sessionsQuery = (filter: SessionFilter = {}) =>
-  queryOptions({
-    queryKey: ['sessions', filter],
-    queryFn: ({ signal }) => callApi<SessionListBody>('GET', 'sessions', { query: filter, signal }),
-    select: ({ rows }) => rows,
-    refetchInterval: REFRESH_MS,
-  })
+export const sessionsQuery = (filter: SessionFilter = {}) => ({
+  ...rowsQuery<Session>('sessions', { queryKey: ['sessions', filter], query: filter }),
+  refetchInterval: REFRESH_MS,
+})
 
 export const viewingsOfViewerQuery = (userId: string) =>
-  queryOptions({
-    queryKey: ['viewings', 'viewer', userId],
-    queryFn: ({ signal }) =>
-      callApi<ViewingListBody>('GET', `viewers/${encodeURIComponent(userId)}`, { query: { limit: MAX_VIEWINGS }, signal }),
-    select: ({ rows }) => rows,
-  })
+  rowsQuery<Viewing>(`viewers/${encodeURIComponent(userId)}`, { query: { limit: MAX_VIEWINGS } })
 
 export const viewingsOfVideoQuery = (videoId: string) =>
-  queryOptions({
-    queryKey: ['viewings', 'video', videoId],
-    queryFn: ({ signal }) =>
-      callApi<ViewingListBody>('GET', `videos/${videoId}/viewers`, { query: { limit: MAX_VIEWINGS }, signal }),
-    select: ({ rows }) => rows,
-  })
+  rowsQuery<Viewing>(`videos/${videoId}/viewers`, { query: { limit: MAX_VIEWINGS } })
 
 const REFUSALS_ON_PAGE = 100
 
@@ -54,11 +42,7 @@ const DAY_MS = 24 * 3600 * 1000
 
 /** Who watched in the last days, by viewer, those who watched most first. */
 export const watchedQuery = (days: number) =>
-  queryOptions({
-    queryKey: ['viewings', 'days', days],
-    queryFn: ({ signal }) => callApi<WatchedBody>('GET', 'watched', { query: lastDays(days), signal }),
-    select: ({ rows }) => rows,
-  })
+  rowsQuery<Watcher>('watched', { queryKey: ['watched', days], query: lastDays(days) })
 
 /** The first and the last of the last days in UTC, as the API counts them. */
 export function lastDays(days: number): { from: string; to: string } {

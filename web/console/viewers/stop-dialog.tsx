@@ -1,10 +1,9 @@
 import { Radio, Stack } from '@mantine/core'
-import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { useForm } from 'react-hook-form'
 import { callApi } from '../api.ts'
-import { useAnnounce } from '../ui/announcements.tsx'
 import { Dialog } from '../ui/dialog.tsx'
 import { useField } from '../ui/form.tsx'
+import { useChange } from '../ui/use-change.ts'
 import type { Session } from './queries.ts'
 
 type Target = { target: 'session' | 'viewer' }
@@ -12,20 +11,16 @@ type StopDialogProps = { session: Session; sessions: readonly Session[]; onClose
 
 /** Stops a session, or all of its viewer. */
 export function StopDialog({ session: { session, userId, viewer, title }, sessions, onClose }: StopDialogProps) {
-  const queries = useQueryClient()
-  const announce = useAnnounce()
   const name = viewer?.name ?? userId ?? 'this viewer'
   const ofViewer = userId === null ? [] : sessions.filter((other) => other.userId === userId)
   const { control, handleSubmit } = useForm<Target>({ defaultValues: { target: 'session' } })
   const target = useField({ control, name: 'target' })
-  const stop = useMutation({
-    mutationFn: ({ target }: Target) =>
+  const stop = useChange({
+    call: ({ target }: Target) =>
       callApi<{ count: number }>('DELETE', 'sessions', { query: target === 'viewer' ? { userId: userId ?? '' } : { session } }),
-    async onSuccess({ count }) {
-      onClose()
-      announce(count === 1 ? 'Stopped. The player says so within 8 seconds.' : `${count} sessions stopped.`)
-      await queries.invalidateQueries({ queryKey: ['sessions'] })
-    },
+    announced: ({ count }) => (count === 1 ? 'Stopped. The player says so within 8 seconds.' : `${count} sessions stopped.`),
+    onDone: onClose,
+    refreshes: [['sessions']],
   })
   return (
     <Dialog
@@ -33,8 +28,7 @@ export function StopDialog({ session: { session, userId, viewer, title }, sessio
       onClose={onClose}
       action="Stop"
       color="stop"
-      isBusy={stop.isPending}
-      error={stop.error}
+      change={stop}
       onSubmit={handleSubmit((values) => stop.mutate(values))}
     >
       {userId !== null && (

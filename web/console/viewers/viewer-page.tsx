@@ -1,15 +1,15 @@
 import { Button } from '@mantine/core'
-import { useMutation, useQueryClient, useSuspenseQuery } from '@tanstack/react-query'
+import { useSuspenseQuery } from '@tanstack/react-query'
 import { getRouteApi, Link } from '@tanstack/react-router'
 import { useState } from 'react'
 import { callApi, csvUrl } from '../api.ts'
 import { useMay } from '../sign-in/queries.ts'
 import { Ago } from '../ui/ago.tsx'
-import { useAnnounce } from '../ui/announcements.tsx'
 import { type Column, DataTable } from '../ui/data-table.tsx'
 import { Dialog } from '../ui/dialog.tsx'
 import { Page } from '../ui/page.tsx'
 import { Section } from '../ui/section.tsx'
+import { useChange } from '../ui/use-change.ts'
 import { formatDuration } from '../units.ts'
 import { sessionsQuery, type Viewing, viewingsOfViewerQuery } from './queries.ts'
 import { SessionTable } from './session-table.tsx'
@@ -72,17 +72,13 @@ const COLUMNS: Column<Viewing>[] = [
 ]
 
 function EraseSection({ userId }: { userId: string }) {
-  const queries = useQueryClient()
   const navigate = route.useNavigate()
-  const announce = useAnnounce()
   const [isAsking, setAsking] = useState(false)
-  const erase = useMutation({
-    mutationFn: () => callApi<unknown>('DELETE', `viewers/${encodeURIComponent(userId)}`),
-    async onSuccess() {
-      announce(`${userId} has been erased.`)
-      await navigate({ to: '/viewers/watched' })
-      await queries.invalidateQueries()
-    },
+  const erase = useChange({
+    call: () => callApi<unknown>('DELETE', `viewers/${encodeURIComponent(userId)}`),
+    announced: `${userId} has been erased.`,
+    onDone: () => navigate({ to: '/viewers/watched' }),
+    refreshes: [[]],
   })
   return (
     <Section
@@ -100,8 +96,7 @@ function EraseSection({ userId }: { userId: string }) {
           onClose={() => setAsking(false)}
           action="Erase"
           color="stop"
-          isBusy={erase.isPending}
-          error={erase.error}
+          change={erase}
           onSubmit={() => erase.mutate()}
         >
           <p>
