@@ -1,8 +1,8 @@
 import { NativeSelect } from '@mantine/core'
 import { keepPreviousData, useQuery } from '@tanstack/react-query'
-import { Link } from '@tanstack/react-router'
 import type { UsageBody } from '../../../src/http/api/statistics.ts'
 import { csvUrl } from '../api.ts'
+import { VideoLink } from '../catalogue/video-link.tsx'
 import { CsvLink } from '../ui/csv-link.tsx'
 import { type Column, DataTable } from '../ui/data-table.tsx'
 import { FailureNotice } from '../ui/failure.tsx'
@@ -67,18 +67,7 @@ export function UsageSection({ month: name, onChange }: { month: string | undefi
 }
 
 export const USAGE_COLUMNS: Column<Omit<Usage, 'span'>>[] = [
-  {
-    name: 'Video',
-    kind: 'title',
-    cell: ({ video, title }) =>
-      title === null ? (
-        'Deleted video'
-      ) : (
-        <Link to="/videos/$videoId" params={{ videoId: video }} search={{ tab: 'statistics' }}>
-          {title}
-        </Link>
-      ),
-  },
+  { name: 'Video', kind: 'title', cell: ({ video, title }) => <VideoLink id={video} title={title} tab="statistics" /> },
   { name: 'Views', kind: 'number', cell: ({ views }) => formatCount(views) },
   { name: 'Sent', kind: 'number', cell: ({ sentBytes }) => formatBytes(sentBytes) },
 ]

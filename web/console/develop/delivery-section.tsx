@@ -7,6 +7,7 @@ import { Ago } from '../ui/ago.tsx'
 import { CodeBlock } from '../ui/code-block.tsx'
 import { type Column, DataTable } from '../ui/data-table.tsx'
 import { FailureNotice } from '../ui/failure.tsx'
+import { RowButton } from '../ui/row-button.tsx'
 import { Section } from '../ui/section.tsx'
 import { StateWord } from '../ui/state-word.tsx'
 import { useChange } from '../ui/use-change.ts'
@@ -30,18 +31,13 @@ export function DeliverySection({ webhookId }: { webhookId: string }) {
     kind: 'actions',
     cell: (delivery) => (
       <span className={styles.row}>
-        <Button variant="default" size="xs" aria-label={`Show delivery ${delivery.id}`} onClick={() => setShown(delivery)}>
+        <RowButton aria-label={`Show delivery ${delivery.id}`} onClick={() => setShown(delivery)}>
           Show
-        </Button>
+        </RowButton>
         {mayEdit && delivery.state !== 'sending' && (
-          <Button
-            variant="default"
-            size="xs"
-            aria-label={`Send again: delivery ${delivery.id}`}
-            onClick={() => replay.mutate(`${delivery.id}/replay`)}
-          >
+          <RowButton aria-label={`Send again: delivery ${delivery.id}`} onClick={() => replay.mutate(`${delivery.id}/replay`)}>
             Send again
-          </Button>
+          </RowButton>
         )}
       </span>
     ),
@@ -74,13 +70,13 @@ export function DeliverySection({ webhookId }: { webhookId: string }) {
       )}
       {pages > 1 && (
         <div className={styles.pages}>
-          <Button variant="default" size="xs" disabled={page === 1} onClick={() => setPage(page - 1)}>
+          <RowButton disabled={page === 1} onClick={() => setPage(page - 1)}>
             Newer
-          </Button>
+          </RowButton>
           Page {page} of {formatCount(pages)}
-          <Button variant="default" size="xs" disabled={page >= pages} onClick={() => setPage(page + 1)}>
+          <RowButton disabled={page >= pages} onClick={() => setPage(page + 1)}>
             Older
-          </Button>
+          </RowButton>
         </div>
       )}
       {shown && (

@@ -7,6 +7,7 @@ import { Ago } from '../ui/ago.tsx'
 import { type Column, DataTable } from '../ui/data-table.tsx'
 import { PlusIcon } from '../ui/icons.tsx'
 import { Page } from '../ui/page.tsx'
+import { RowButton } from '../ui/row-button.tsx'
 import { SecretDialog } from '../ui/secret-dialog.tsx'
 import { Section } from '../ui/section.tsx'
 import { StateWord } from '../ui/state-word.tsx'
@@ -32,12 +33,12 @@ export function KeysPage() {
     kind: 'actions',
     cell: (key) => (
       <span className={styles.actions}>
-        <Button variant="default" size="xs" aria-label={`Rotate ${key.name}`} onClick={() => setOpen({ what: 'rotate', key })}>
+        <RowButton aria-label={`Rotate ${key.name}`} onClick={() => setOpen({ what: 'rotate', key })}>
           Rotate
-        </Button>
-        <Button variant="default" size="xs" aria-label={`Revoke ${key.name}`} onClick={() => setOpen({ what: 'revoke', key })}>
+        </RowButton>
+        <RowButton aria-label={`Revoke ${key.name}`} onClick={() => setOpen({ what: 'revoke', key })}>
           Revoke
-        </Button>
+        </RowButton>
       </span>
     ),
   }

@@ -1,4 +1,3 @@
-import { Button } from '@mantine/core'
 import { useSuspenseQuery } from '@tanstack/react-query'
 import { callApi, csvUrl } from '../api.ts'
 import { accountQuery } from '../system/queries.ts'
@@ -6,6 +5,7 @@ import { type Column, DataTable } from '../ui/data-table.tsx'
 import { FactList } from '../ui/fact-list.tsx'
 import { FailureNotice } from '../ui/failure.tsx'
 import { Page } from '../ui/page.tsx'
+import { RowButton } from '../ui/row-button.tsx'
 import { Section } from '../ui/section.tsx'
 import { useChange } from '../ui/use-change.ts'
 import { formatBytes, formatIn } from '../units.ts'
@@ -32,9 +32,9 @@ export function LimitsPage() {
       name: 'Actions',
       kind: 'actions',
       cell: (ban) => (
-        <Button variant="default" size="xs" aria-label={`Lift the ban of ${nameOf(ban)}`} onClick={() => lift.mutate(ban)}>
+        <RowButton aria-label={`Lift the ban of ${nameOf(ban)}`} onClick={() => lift.mutate(ban)}>
           Lift
-        </Button>
+        </RowButton>
       ),
     },
   ]

@@ -1,4 +1,4 @@
-import { Button, Code, Divider, Loader, PasswordInput, TextInput } from '@mantine/core'
+import { Button, Code, Divider, Loader, TextInput } from '@mantine/core'
 import { useNavigate } from '@tanstack/react-router'
 import { useEffect, useRef, useState } from 'react'
 import { useForm } from 'react-hook-form'
@@ -6,8 +6,9 @@ import type { SignInReply } from '../../../src/http/console/sign-in.ts'
 import { ApiFailure, callApi } from '../api.ts'
 import { FailureNotice } from '../ui/failure.tsx'
 import { useField } from '../ui/form.tsx'
-import { KeyIcon } from '../ui/icons.tsx'
 import { addPasskey, canUsePasskeys, PasskeyCancelled } from './passkey.ts'
+import { PasskeyButton } from './passkey-button.tsx'
+import { NewPasswordInput } from './password-inputs.tsx'
 import { type SignedIn, useSignIn } from './queries.ts'
 import { RemovePasskeys } from './remove-passkeys.tsx'
 import { SignInFrame } from './sign-in-frame.tsx'
@@ -112,14 +113,9 @@ function ChooseSignIn({ signedIn: { user }, hasPasskeys }: { signedIn: SignedIn;
         ) : (
           <input type="text" autoComplete="username" value={name} readOnly hidden />
         )}
-        <PasswordInput
+        <NewPasswordInput
           label={user.hasPassword ? 'New password' : 'Password'}
-          description="10 characters or more. Several words are easy to remember."
-          autoComplete="new-password"
           autoFocus={!user.unnamed}
-          required
-          minLength={10}
-          visibilityToggleButtonProps={{ 'aria-label': 'Show the password' }}
           {...register('password')}
         />
         <RemovePasskeys checked={removesPasskeys.value} onChange={removesPasskeys.onChange} />
@@ -131,15 +127,7 @@ function ChooseSignIn({ signedIn: { user }, hasPasskeys }: { signedIn: SignedIn;
       {hasPasskeys && (
         <>
           <Divider label="or" />
-          <Button
-            variant="default"
-            leftSection={<KeyIcon size={18} />}
-            loading={passkey.isPending}
-            disabled={name.trim() === ''}
-            onClick={() => passkey.mutate(undefined)}
-          >
-            Use a passkey
-          </Button>
+          <PasskeyButton passkey={passkey} isDisabled={name.trim() === ''} />
         </>
       )}
     </SignInFrame>

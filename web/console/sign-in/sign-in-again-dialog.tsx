@@ -1,11 +1,12 @@
-import { Button, Code, PasswordInput } from '@mantine/core'
+import { Code } from '@mantine/core'
 import { useForm } from 'react-hook-form'
 import type { SignInReply } from '../../../src/http/console/sign-in.ts'
 import { callApi } from '../api.ts'
 import { Dialog } from '../ui/dialog.tsx'
-import { KeyIcon } from '../ui/icons.tsx'
 import { consolePath } from '../urls.ts'
 import { canUsePasskeys, PasskeyCancelled, signInWithPasskey } from './passkey.ts'
+import { PasskeyButton } from './passkey-button.tsx'
+import { CurrentPasswordInput } from './password-inputs.tsx'
 import { type SignedIn, useSignedIn, useSignIn } from './queries.ts'
 
 /** Signs in the person who is signed in already. @param onEnd called with false when the person does not want to */
@@ -23,16 +24,7 @@ export function SignInAgainDialog({ onEnd }: { onEnd(isSignedIn: boolean): void 
   )
   const byPasskey = useSignIn(signInWithPasskey, end)
   const error = byPasskey.error instanceof PasskeyCancelled ? byPassword.error : (byPasskey.error ?? byPassword.error)
-  const passkey = canUsePasskeys() && (
-    <Button
-      variant="default"
-      leftSection={<KeyIcon size={18} />}
-      loading={byPasskey.isPending}
-      onClick={() => byPasskey.mutate(undefined)}
-    >
-      Use a passkey
-    </Button>
-  )
+  const passkey = canUsePasskeys() && <PasskeyButton passkey={byPasskey} />
   return (
     <Dialog
       title="Sign in again"
@@ -49,14 +41,7 @@ export function SignInAgainDialog({ onEnd }: { onEnd(isSignedIn: boolean): void 
       {user.hasPassword ? (
         <>
           <input type="text" autoComplete="username" value={user.name} readOnly hidden />
-          <PasswordInput
-            label={`Password of ${user.name}`}
-            autoComplete="current-password"
-            data-autofocus
-            required
-            visibilityToggleButtonProps={{ 'aria-label': 'Show the password' }}
-            {...register('password')}
-          />
+          <CurrentPasswordInput label={`Password of ${user.name}`} data-autofocus {...register('password')} />
         </>
       ) : (
         <p>

@@ -1,13 +1,14 @@
-import { Button, Code, Divider, PasswordInput, TextInput } from '@mantine/core'
+import { Button, Code, Divider, TextInput } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { getRouteApi, useRouter } from '@tanstack/react-router'
 import { useForm } from 'react-hook-form'
 import type { SignInReply } from '../../../src/http/console/sign-in.ts'
 import { callApi } from '../api.ts'
 import { FailureNotice } from '../ui/failure.tsx'
-import { KeyIcon } from '../ui/icons.tsx'
 import { consolePath } from '../urls.ts'
 import { canUsePasskeys, PasskeyCancelled, signInWithPasskey } from './passkey.ts'
+import { PasskeyButton } from './passkey-button.tsx'
+import { CurrentPasswordInput } from './password-inputs.tsx'
 import { signInQuery, useSignIn } from './queries.ts'
 import styles from './sign-in.module.css'
 import { SignInFrame } from './sign-in-frame.tsx'
@@ -35,13 +36,7 @@ export function SignInPage() {
     <SignInFrame title="Sign in to Reelgate">
       <form onSubmit={submit}>
         <TextInput label="Name" autoComplete="username" autoFocus required {...register('name')} />
-        <PasswordInput
-          label="Password"
-          autoComplete="current-password"
-          required
-          visibilityToggleButtonProps={{ 'aria-label': 'Show the password' }}
-          {...register('password')}
-        />
+        <CurrentPasswordInput label="Password" {...register('password')} />
         {error && <FailureNotice error={error} />}
         <Button type="submit" loading={byPassword.isPending}>
           Sign in
@@ -50,14 +45,7 @@ export function SignInPage() {
       {hasPasskeys && (
         <>
           <Divider label="or" />
-          <Button
-            variant="default"
-            leftSection={<KeyIcon size={18} />}
-            loading={byPasskey.isPending}
-            onClick={() => byPasskey.mutate()}
-          >
-            Use a passkey
-          </Button>
+          <PasskeyButton passkey={byPasskey} />
         </>
       )}
       <p className={styles.hint}>

@@ -11,6 +11,7 @@ import { FailureNotice } from '../ui/failure.tsx'
 import { FILLED } from '../ui/form.tsx'
 import { PlusIcon } from '../ui/icons.tsx'
 import { Page } from '../ui/page.tsx'
+import { RowButton } from '../ui/row-button.tsx'
 import { Section } from '../ui/section.tsx'
 import { StateWord } from '../ui/state-word.tsx'
 import { useChange } from '../ui/use-change.ts'
@@ -43,27 +44,20 @@ export function AccountsPage() {
     kind: 'actions',
     cell: (account) => (
       <span className={styles.row}>
-        <Button
-          variant="default"
-          size="xs"
-          aria-label={`Change the limits of ${account.name}`}
-          onClick={() => setLimiting(account)}
-        >
+        <RowButton aria-label={`Change the limits of ${account.name}`} onClick={() => setLimiting(account)}>
           Limits
-        </Button>
+        </RowButton>
         {account.id !== current.id && (
           <>
-            <Button variant="default" size="xs" aria-label={`Look into ${account.name}`} onClick={() => look.mutate(account)}>
+            <RowButton aria-label={`Look into ${account.name}`} onClick={() => look.mutate(account)}>
               Look into
-            </Button>
-            <Button
-              variant="default"
-              size="xs"
+            </RowButton>
+            <RowButton
               aria-label={`${account.disabled ? 'Enable' : 'Disable'} ${account.name}`}
               onClick={() => (account.disabled ? setDisabled.mutate(account) : setDisabling(account))}
             >
               {account.disabled ? 'Enable' : 'Disable'}
-            </Button>
+            </RowButton>
           </>
         )}
       </span>

@@ -1,7 +1,7 @@
 import { Progress } from '@mantine/core'
 import { useSuspenseQuery } from '@tanstack/react-query'
-import { Link } from '@tanstack/react-router'
 import { csvUrl } from '../api.ts'
+import { VideoLink } from '../catalogue/video-link.tsx'
 import { type Column, DataTable } from '../ui/data-table.tsx'
 import { Page } from '../ui/page.tsx'
 import { Section } from '../ui/section.tsx'
@@ -32,15 +32,7 @@ export function QueuePage() {
 const STATES = { importing: 'Importing', waiting: 'Waiting', encoding: 'Encoding' } as const
 
 const COLUMNS: Column<Work>[] = [
-  {
-    name: 'Video',
-    kind: 'title',
-    cell: ({ video, title }) => (
-      <Link to="/videos/$videoId" params={{ videoId: video }}>
-        {title}
-      </Link>
-    ),
-  },
+  { name: 'Video', kind: 'title', cell: ({ video, title }) => <VideoLink id={video} title={title} /> },
   { name: 'State', cell: ({ state, status }) => (status === 'ready' ? `${STATES[state]}, plays already` : STATES[state]) },
   { name: 'Done', cell: (work) => <Done work={work} /> },
   { name: 'Speed', kind: 'number', cell: ({ speed }) => speed !== null && `${speed.toFixed(1)} × real time` },

@@ -1,10 +1,11 @@
-import { Button, PasswordInput, TextInput } from '@mantine/core'
+import { Button, TextInput } from '@mantine/core'
 import { useQueryClient, useSuspenseQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import { useForm } from 'react-hook-form'
 import type { SignInReply } from '../../../src/http/console/sign-in.ts'
 import { callApi, csvUrl } from '../api.ts'
 import { addPasskey, canUsePasskeys, PasskeyCancelled } from '../sign-in/passkey.ts'
+import { CurrentPasswordInput, NewPasswordInput } from '../sign-in/password-inputs.tsx'
 import { type Passkey, passkeysQuery, useSignedIn, useSignIn } from '../sign-in/queries.ts'
 import { RemovePasskeys } from '../sign-in/remove-passkeys.tsx'
 import { Ago } from '../ui/ago.tsx'
@@ -14,6 +15,7 @@ import { FailureNotice } from '../ui/failure.tsx'
 import { Form, useField } from '../ui/form.tsx'
 import { KeyIcon } from '../ui/icons.tsx'
 import { Page } from '../ui/page.tsx'
+import { RowButton } from '../ui/row-button.tsx'
 import { Section } from '../ui/section.tsx'
 import { StateWord } from '../ui/state-word.tsx'
 import { useChange } from '../ui/use-change.ts'
@@ -66,9 +68,9 @@ function SignIns() {
       kind: 'actions',
       cell: ({ id, current, userAgent }) =>
         !current && (
-          <Button variant="default" size="xs" aria-label={`Sign out ${describeDevice(userAgent)}`} onClick={() => end.mutate(id)}>
+          <RowButton aria-label={`Sign out ${describeDevice(userAgent)}`} onClick={() => end.mutate(id)}>
             Sign out
-          </Button>
+          </RowButton>
         ),
     },
   ]
@@ -118,9 +120,9 @@ function Passkeys() {
       name: 'Actions',
       kind: 'actions',
       cell: (passkey) => (
-        <Button variant="default" size="xs" aria-label={`Remove ${passkey.name}`} onClick={() => remove.mutate(passkey)}>
+        <RowButton aria-label={`Remove ${passkey.name}`} onClick={() => remove.mutate(passkey)}>
           Remove
-        </Button>
+        </RowButton>
       ),
     },
   ]
@@ -209,23 +211,13 @@ function PasswordForm() {
     >
       <input type="text" autoComplete="username" value={user.name} readOnly hidden />
       {needsCurrent && (
-        <PasswordInput
+        <CurrentPasswordInput
           label="Current password"
-          autoComplete="current-password"
-          required
           visibilityToggleButtonProps={{ 'aria-label': 'Show the current password' }}
           {...register('current')}
         />
       )}
-      <PasswordInput
-        label="New password"
-        description="10 characters or more. Several words are easy to remember."
-        autoComplete="new-password"
-        required
-        minLength={10}
-        visibilityToggleButtonProps={{ 'aria-label': 'Show the new password' }}
-        {...register('password')}
-      />
+      <NewPasswordInput {...register('password')} />
       <RemovePasskeys checked={removesPasskeys.value} onChange={removesPasskeys.onChange} />
     </Form>
   )

@@ -9,6 +9,7 @@ import { type Column, DataTable } from '../ui/data-table.tsx'
 import { Dialog } from '../ui/dialog.tsx'
 import { FailureNotice } from '../ui/failure.tsx'
 import forms from '../ui/form.module.css'
+import { RowButton } from '../ui/row-button.tsx'
 import { Section } from '../ui/section.tsx'
 import { formatBytes } from '../units.ts'
 import { CaptionEditor } from './caption-editor.tsx'
@@ -36,22 +37,12 @@ export function CaptionsTab({ video: { id } }: { video: VideoBody }) {
             kind: 'actions' as const,
             cell: (file: VideoFileBody) => (
               <span className={styles.row}>
-                <Button
-                  variant="default"
-                  size="xs"
-                  onClick={() => setEdited(file)}
-                  aria-label={`Edit lines: ${languageName(file.lang)}`}
-                >
+                <RowButton onClick={() => setEdited(file)} aria-label={`Edit lines: ${languageName(file.lang)}`}>
                   Edit lines
-                </Button>
-                <Button
-                  variant="default"
-                  size="xs"
-                  onClick={() => setRemoved(file)}
-                  aria-label={`Delete ${languageName(file.lang)}`}
-                >
+                </RowButton>
+                <RowButton onClick={() => setRemoved(file)} aria-label={`Delete ${languageName(file.lang)}`}>
                   Delete
-                </Button>
+                </RowButton>
               </span>
             ),
           },

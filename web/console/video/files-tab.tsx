@@ -7,6 +7,7 @@ import { callApi, csvUrl } from '../api.ts'
 import { type Column, DataTable } from '../ui/data-table.tsx'
 import { Dialog } from '../ui/dialog.tsx'
 import { FailureNotice } from '../ui/failure.tsx'
+import { RowButton } from '../ui/row-button.tsx'
 import { Section } from '../ui/section.tsx'
 import { StateWord } from '../ui/state-word.tsx'
 import { useChange } from '../ui/use-change.ts'
@@ -50,14 +51,14 @@ export function FilesTab({ video }: { video: VideoBody }) {
     cell: (file) => (
       <span className={styles.row}>
         {file.isDownloadable === 1 && (
-          <Button variant="default" size="xs" aria-label={`Download ${file.name}`} onClick={() => download.mutate(file)}>
+          <RowButton aria-label={`Download ${file.name}`} onClick={() => download.mutate(file)}>
             Download
-          </Button>
+          </RowButton>
         )}
         {mayEdit && file.isDeletable === 1 && (
-          <Button variant="default" size="xs" aria-label={`Delete ${file.name}`} onClick={() => setRemoved(file)}>
+          <RowButton aria-label={`Delete ${file.name}`} onClick={() => setRemoved(file)}>
             Delete
-          </Button>
+          </RowButton>
         )}
       </span>
     ),

@@ -1,7 +1,7 @@
 import { Button } from '@mantine/core'
 import { useSuspenseInfiniteQuery } from '@tanstack/react-query'
-import { Link } from '@tanstack/react-router'
 import { csvUrl } from '../api.ts'
+import { VideoLink } from '../catalogue/video-link.tsx'
 import { Ago } from '../ui/ago.tsx'
 import { type Column, DataTable } from '../ui/data-table.tsx'
 import { Page } from '../ui/page.tsx'
@@ -63,21 +63,8 @@ const COLUMNS: Column<Refusal>[] = [
       </span>
     ),
   },
-  {
-    name: 'Viewer',
-    cell: ({ userId, viewer }) => <ViewerLink userId={userId} viewer={viewer} />,
-  },
-  {
-    name: 'Video',
-    cell: ({ video, title }) =>
-      title === null ? (
-        'Deleted video'
-      ) : (
-        <Link to="/videos/$videoId" params={{ videoId: video }}>
-          {title}
-        </Link>
-      ),
-  },
+  { name: 'Viewer', cell: ({ userId, viewer }) => <ViewerLink userId={userId} viewer={viewer} /> },
+  { name: 'Video', cell: ({ video, title }) => <VideoLink id={video} title={title} /> },
   { name: 'Site', cell: ({ site }) => site ?? undefined },
   { name: 'Rule', cell: ({ rule }) => (rule === null ? undefined : <code>{rule}</code>) },
   { name: 'Address', cell: ({ address }) => address },

@@ -1,13 +1,13 @@
-import { Button } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
-import { Link } from '@tanstack/react-router'
 import { useState } from 'react'
 import { alertsQuery } from '../alerts/queries.ts'
 import { csvUrl } from '../api.ts'
+import { VideoLink } from '../catalogue/video-link.tsx'
 import { useMay } from '../sign-in/queries.ts'
 import { Ago } from '../ui/ago.tsx'
 import { type Column, DataTable } from '../ui/data-table.tsx'
 import { WarningIcon } from '../ui/icons.tsx'
+import { RowButton } from '../ui/row-button.tsx'
 import { formatDuration } from '../units.ts'
 import { countryName, describeDevice } from './device.ts'
 import type { Session, SessionFilter } from './queries.ts'
@@ -43,14 +43,12 @@ export function SessionTable({ sessions, filter = {}, without, empty }: SessionT
             name: 'Stop',
             kind: 'actions' as const,
             cell: (session: Session) => (
-              <Button
-                variant="default"
-                size="xs"
+              <RowButton
                 aria-label={`Stop ${session.viewer?.name ?? session.userId ?? 'this viewer'}, ${session.title ?? session.video}`}
                 onClick={() => setStopping(session)}
               >
                 Stop
-              </Button>
+              </RowButton>
             ),
           },
         ]
@@ -76,12 +74,7 @@ function viewerCell({ userId, viewer }: Session) {
 }
 
 function videoCell({ video, title }: Session) {
-  if (title === null) return <span className={styles.soft}>Deleted video</span>
-  return (
-    <Link to="/videos/$videoId" params={{ videoId: video }}>
-      {title}
-    </Link>
-  )
+  return <VideoLink id={video} title={title} />
 }
 
 function Played({ session: { playedS, drawnS }, isSuspicious }: { session: Session; isSuspicious: boolean }) {

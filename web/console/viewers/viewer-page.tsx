@@ -3,6 +3,7 @@ import { useSuspenseQuery } from '@tanstack/react-query'
 import { getRouteApi, Link } from '@tanstack/react-router'
 import { useState } from 'react'
 import { callApi, csvUrl } from '../api.ts'
+import { VideoLink } from '../catalogue/video-link.tsx'
 import { useMay } from '../sign-in/queries.ts'
 import { Ago } from '../ui/ago.tsx'
 import { type Column, DataTable } from '../ui/data-table.tsx'
@@ -48,18 +49,7 @@ export function ViewerPage() {
 }
 
 const COLUMNS: Column<Viewing>[] = [
-  {
-    name: 'Video',
-    kind: 'title',
-    cell: ({ video, title }) =>
-      title === null ? (
-        'Deleted video'
-      ) : (
-        <Link to="/videos/$videoId" params={{ videoId: video }}>
-          {title}
-        </Link>
-      ),
-  },
+  { name: 'Video', kind: 'title', cell: ({ video, title }) => <VideoLink id={video} title={title} /> },
   { name: 'Parts', cell: (viewing) => <WatchedBar viewing={viewing} /> },
   {
     name: 'Watched',
