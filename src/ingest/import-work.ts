@@ -74,7 +74,10 @@ function createImportClaim(deps: ImportSchedulerDeps) {
       kind: 'import',
       find: findNext,
       subjectOf: ({ videoId }) => videoId,
-      begin: (tx, { videoId }) => beginImportAttempt(tx, videoId, { nowS: deps.nowS(), maxS: deps.importMaxS }),
+      begin: async (tx, found) =>
+        (await mayRun(tx, found))
+          ? beginImportAttempt(tx, found.videoId, { nowS: deps.nowS(), maxS: deps.importMaxS })
+          : undefined,
       start(row) {
         accounts.markServed(row.accountId)
         return (claim, signal) => runAttempt(row, claim, signal)
@@ -92,6 +95,15 @@ function createImportClaim(deps: ImportSchedulerDeps) {
     const accountIds = await listAccountsWithImports(deps.db, nowS, busy)
     const accountId = accounts.next(accountIds, (id) => running.filter((row) => row.accountId === id).length)
     return accountId === undefined ? undefined : findDueImport(deps.db, accountId, nowS, busy)
+  }
+
+  /** Whether no limit is exceeded with this one, which is claimed: another process may have claimed one since it was found. */
+  async function mayRun(tx: Db, { accountId, host }: Pick<ImportRow, 'accountId' | 'host'>): Promise<boolean> {
+    const running = await listRunningImports(tx)
+    return (
+      running.filter((row) => row.accountId === accountId).length <= MAX_RUNNING.perAccount &&
+      running.filter((row) => row.host === host).length <= MAX_RUNNING.perHost
+    )
   }
 
   async function runAttempt(row: ImportRow, claim: Claim, signal: AbortSignal): Promise<void> {

@@ -5,12 +5,6 @@ import { createInterface } from 'node:readline'
 import { setImmediate as turn } from 'node:timers/promises'
 import { sql } from 'kysely'
 import { pino } from 'pino'
-import { collectChanges } from '../../src/db/changed-tables.ts'
-import { createPostgresCommitter } from '../../src/db/postgres/commit.ts'
-import { openConnection } from '../../src/db/postgres/connection.ts'
-import { createPostgresKysely } from '../../src/db/postgres/dialect.ts'
-import { toPublicError } from '../../src/db/postgres/failures.ts'
-import { createGroupCommitter } from '../../src/db/write.ts'
 import {
   beginRun,
   endRun,
@@ -22,15 +16,11 @@ import {
 } from '../../src/encode/chunk-store.ts'
 import { openClaims } from '../../src/jobs/claims.ts'
 import { startDispatcher } from '../../src/jobs/dispatcher.ts'
+import { connectSecondServer } from '../db/second-server.ts'
 
 const [url = '', mode] = process.argv.slice(2)
 const log = pino({ level: 'fatal' }, process.stderr)
-const connection = openConnection({ url, settings: { default_transaction_isolation: 'serializable' } })
-const { execute, takeChanges } = collectChanges(connection.execute)
-const committer = createPostgresCommitter(createPostgresKysely(execute, connection.close), connection, toPublicError)
-const write = createGroupCommitter({ ...committer, takeChanges })
-const reader = openConnection({ url, settings: { default_transaction_read_only: 'on' } })
-const db = createPostgresKysely(reader.execute, reader.close)
+const { db, write } = connectSecondServer(url)
 const nowS = () => Math.floor(Date.now() / 1000)
 const server = `worker ${process.pid}`
 const claims = await openClaims({ db, write, nowS, server, isOnlyServer: false, release: { chunk: releaseRun }, log })
