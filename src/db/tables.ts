@@ -437,7 +437,7 @@ type OtpTable = {
   reusedAtS: number | null
   /** Maximum number of concurrent streams of this userId; null: no limit. */
   streamLimit: number | null
-  /** JSON of playback/rules.ts `Rules`; null: none. */
+  /** JSON of playback/rules/rules.ts `Rules`; null: none. */
   rules: string | null
   /** JSON of viewers/viewer-store.ts `ViewerName`; null: it names no viewer. */
   viewer: string | null

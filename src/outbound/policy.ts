@@ -66,7 +66,7 @@ export function parseOutboundUrl(outbound: OutboundPolicy, text: string): URL {
 const LOOK_UP_MS = 2_000
 
 /**
- * Reads an address as `readOutboundUrl` does, and refuses it, too, where its name leads nowhere that may be dialled now. What cannot
+ * Reads an address as `parseOutboundUrl` does, and refuses it, too, where its name leads nowhere that may be dialled now. What cannot
  * be looked up is checked when the request is sent, as all are.
  * @throws Failure `invalid`
  */

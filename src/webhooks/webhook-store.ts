@@ -71,7 +71,7 @@ export async function enableWebhook(tx: Db, webhookId: string): Promise<void> {
     .execute()
 }
 
-/** Switches a webhook off, if it is on. Nothing is sent to it from then on; `failWaiting` lists what waits for it as failed. */
+/** Switches a webhook off, if it is on. Nothing is sent to it from then on; `failPendingDeliveries` lists what waits for it as failed. */
 export async function disableWebhook(tx: Db, webhookId: string, reason: string): Promise<void> {
   await tx
     .updateTable('webhook')
@@ -81,7 +81,7 @@ export async function disableWebhook(tx: Db, webhookId: string, reason: string):
     .execute()
 }
 
-/** Notes that everything which failed is to be sent once more; `replayFailed` does it. */
+/** Notes that everything which failed is to be sent once more; `replayFailedBatch` does it. */
 export async function beginReplay(tx: Db, webhookId: string): Promise<void> {
   await tx.updateTable('webhook').set({ replayFromSequence: 0 }).where('id', '=', webhookId).execute()
 }

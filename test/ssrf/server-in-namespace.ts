@@ -5,7 +5,7 @@ import { writeFileSync } from 'node:fs'
 import { connect, createServer, isIPv6 } from 'node:net'
 import { join } from 'node:path'
 
-// The process that holds a world (world.ts): it runs in the world's network and mount namespaces, and ends with the test's process.
+// The process that holds a world (network-namespace.ts): it runs in the world's network and mount namespaces, and ends with the test's process.
 // `unshare --net --mount node server-in-namespace.ts FOLDER`
 
 export type Wish = { listen: { address: string; port: number } } | { bind: { address: string; port: number } } | { door: number }
