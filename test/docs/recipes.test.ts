@@ -14,7 +14,7 @@ test('F-95: each file that a recipe names exists, and has the names to look for 
     if (!existsSync(join(ROOT, path))) return [path]
     const text = readFileSync(join(ROOT, path), 'utf8')
     return Array.from(names.matchAll(/`([^`]+)`/g), ([, name = '']) => name)
-      .filter((name) => !text.includes(name))
+      .filter((name) => !new RegExp(`(?<!\\w)${RegExp.escape(name)}(?!\\w)`).test(text))
       .map((name) => `${path}: ${name}`)
   })
   expect(gone).toEqual([])

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { FAILURES, REFUSALS } from '../../src/error-catalogue.ts'
 import { type Reelgate, startSharedReelgate } from '../in-process.ts'
 import { sendRaw } from '../raw-http.ts'
 
@@ -270,6 +271,15 @@ describe('F-94: what is refused leads to the row of the API reference that expla
     const help = new URL(link ?? '', new URL(line.split(' ')[1] ?? '', reelgate.url))
     expect([answer.status, help.pathname, help.hash]).toEqual([status, '/docs/api', `#${row}`])
     expect(await (await fetch(help)).text()).toContain(`<div id="${row}"><dt><b>${status}</b>`)
+  })
+
+  test('which has one for every error and every refusal', async () => {
+    const page = await (await fetch(`${reelgate.url}/docs/api`)).text()
+    const rows = [
+      ...Object.entries(FAILURES).map(([code, { status }]) => ({ row: `error-${code}`, status })),
+      ...Object.entries(REFUSALS).map(([code, { status }]) => ({ row: `refusal-${code}`, status })),
+    ]
+    expect(rows.filter(({ row, status }) => !page.includes(`<div id="${row}"><dt><b>${status}</b>`))).toEqual([])
   })
 
   test('unless the address is deeper than any that is served: the link would be as long', async () => {

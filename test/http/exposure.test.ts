@@ -100,6 +100,7 @@ describe('P18: a poster', () => {
       const response = await fetch(posterUrl)
       expect(response.status).toBe(200)
       expect(response.headers.get('content-type')).toBe('image/jpeg')
+      expect(response.headers.get('cache-control')).toBe('public, max-age=86400') // as long as a cache may have it once it is not public
       const guess = posterUrl.replace(/.\.jpg$/, (end) => (end.startsWith('A') ? 'B.jpg' : 'A.jpg'))
       expect((await fetch(guess)).status).toBe(404)
     }

@@ -50,12 +50,17 @@ test('F-97: what was typed and taken back is no change, and only what was change
   await title.fill('Something else')
   await expect.poll(() => save.isEnabled()).toBe(true)
   await title.fill(before)
+  await title.blur()
   await expect.poll(() => save.isEnabled()).toBe(false)
 
   await description.fill(`${stored} And back.`)
   await reelgate.owner.call('POST', `/api/videos/${reelgate.videoId}`, { body: { title: 'Changed elsewhere' } })
   await expect.poll(() => title.inputValue()).toBe('Changed elsewhere')
-  await save.click()
+  const [request] = await Promise.all([
+    page.waitForRequest((sent) => sent.method() === 'POST' && sent.url().endsWith(reelgate.videoId)),
+    save.click(),
+  ])
+  expect(request.postDataJSON()).toEqual({ description: `${stored} And back.` }) // so that a change of this moment is kept
   await page.getByText('The details have been saved.').waitFor()
   await expect.poll(() => save.isEnabled()).toBe(false)
   const saved = { title: 'Changed elsewhere', description: `${stored} And back.` }
