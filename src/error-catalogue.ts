@@ -52,6 +52,11 @@ export const REFUSALS = {
   'file-gone': { status: 404, sentence: 'This file is not there any more.' },
   'segment-replaced': { status: 404, sentence: 'This part of the video was repaired. Its new address is in the playlist.' },
   'video-not-ready': { status: 409, sentence: 'The video is being prepared.', remedy: 'With `why: "failed"`, upload it again.' },
+  'unsupported-browser': {
+    status: 409,
+    sentence: 'This browser cannot play this video. Use a current Chrome, Edge, Firefox or Safari.',
+    remedy: '`lacks` has what it cannot decode: `h264`, `aac`. The OTP is not spent: it plays in another browser.',
+  },
   'page-replaced': {
     status: 409,
     sentence: 'The video plays in another tab of this browser.',

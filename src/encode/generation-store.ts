@@ -173,6 +173,19 @@ export async function listSegmentFiles(db: Db, video: GenerationKey, renditionId
     .execute()
 }
 
+/** Of which kinds a generation has renditions. */
+export async function listTrackKinds(db: Db, { videoId, generation }: GenerationKey) {
+  const rows = await db
+    .selectFrom('rendition')
+    .select('kind')
+    .distinct()
+    .where('videoId', '=', videoId)
+    .where('generation', '=', generation)
+    .orderBy('kind', 'desc')
+    .execute()
+  return rows.map(({ kind }) => kind)
+}
+
 export async function findInit(db: Db, video: GenerationKey, renditionId: number): Promise<Buffer | undefined> {
   const row = await db
     .selectFrom('rendition')

@@ -2,6 +2,7 @@ import { recordAuditEvent } from '../audit/audit-log.ts'
 import { hashSecret, isSecret, newToken } from '../crypto/secret.ts'
 import type { Db } from '../db/database.ts'
 import type { PlaybackSessionRow } from '../db/tables.ts'
+import { listTrackKinds } from '../encode/generation-store.ts'
 import { saveViewerName, type ViewerName } from '../viewers/viewer-store.ts'
 import { addVideoEvents } from '../webhooks/outbox.ts'
 import { type FoundOtp, findOtp, findRulesOfOtp, isOpenOtp, recordReuse, spendOtp } from './otp-store.ts'
@@ -27,8 +28,14 @@ type RedeemRequest = {
   ticket: string
   /** The origins around the player's page, as its browser names them. */
   ancestors: readonly string[]
+  /** Whether its browser decodes each format of tracks, as far as it says so. */
+  support: Partial<Record<TrackFormat, boolean>>
   body: Buffer
 }
+
+/** What every track of a kind is in. */
+const TRACK_FORMATS = { video: 'h264', audio: 'aac' } as const
+type TrackFormat = (typeof TRACK_FORMATS)[keyof typeof TRACK_FORMATS]
 
 /** A session lasts for twice the video, but at least this long. */
 const MIN_SESSION_S = 12 * 3600
@@ -171,7 +178,8 @@ function outcomeName(outcome: Outcome): string {
 async function openOrResumeSession(tx: Db, context: RedeemContext, otp: FoundOtp): Promise<Outcome> {
   const { deps, request, proof, otpHash, keyId, brokenRule } = context
   const nowS = deps.nowS()
-  if (!brokenRule && (await spendOtp(tx, otpHash, nowS))) {
+  const lacks = await findLackingFormats(tx, request, otp)
+  if (!brokenRule && lacks.length === 0 && (await spendOtp(tx, otpHash, nowS))) {
     const row = await insertSession(tx, {
       id: newToken(),
       otpHash,
@@ -194,7 +202,14 @@ async function openOrResumeSession(tx: Db, context: RedeemContext, otp: FoundOtp
     await saveName(tx, otp, nowS)
     return { row, isNew: true }
   }
-  return resumeSession(tx, context, otp)
+  return resumeSession(tx, context, otp, lacks)
+}
+
+/** The formats of the video's tracks that the browser says it cannot decode. */
+async function findLackingFormats(tx: Db, { support }: RedeemRequest, otp: FoundOtp): Promise<readonly TrackFormat[]> {
+  if (!Object.values(support).includes(false) || otp.generation === null) return []
+  const kinds = await listTrackKinds(tx, { videoId: otp.videoId, generation: otp.generation })
+  return kinds.map((kind) => TRACK_FORMATS[kind]).filter((format) => support[format] === false)
 }
 
 /** The name is stored where the viewer's other rows are, so that it is erased with them. */
@@ -212,7 +227,12 @@ function sessionRules(rulesJson: string | null, ticketHost: string | undefined):
   return JSON.stringify({ ...rules, whitelist: { ...whitelist, openedOn: ticketHost } } satisfies Rules)
 }
 
-async function resumeSession(tx: Db, { deps, otpHash, keyId, brokenRule }: RedeemContext, otp: FoundOtp): Promise<Outcome> {
+async function resumeSession(
+  tx: Db,
+  { deps, otpHash, keyId, brokenRule }: RedeemContext,
+  otp: FoundOtp,
+  lacks: readonly TrackFormat[],
+): Promise<Outcome> {
   const row = await findSessionOfOtp(tx, otpHash)
   if (row?.keyId.equals(keyId)) return brokenRule ?? { row, isNew: false }
   if (!isIssuerValid(otp, deps.nowS()) || otp.accountDisabled === 1) return reject('otp-unknown')
@@ -221,6 +241,7 @@ async function resumeSession(tx: Db, { deps, otpHash, keyId, brokenRule }: Redee
   if (otp.status === null || otp.deletedAtS !== null) return reject('video-gone')
   if (brokenRule) return brokenRule
   if (otp.status === 'Encoding error' || otp.status === 'Not a media file') return reject('video-not-ready', { why: 'failed' })
+  if (lacks.length > 0) return reject('unsupported-browser', { lacks })
   return reject('video-not-ready', { waitMs: otp.status === 'Processing' ? ENCODING_RETRY_MS : NOT_STARTED_RETRY_MS })
 }
 

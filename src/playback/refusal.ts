@@ -17,6 +17,8 @@ export type EndReason = (typeof END_REASONS)[number]
 /** Facts that go with a refusal. */
 type RefusalDetails = {
   why?: string
+  /** The formats that its browser cannot decode. */
+  lacks?: readonly string[]
   /** When to retry. */
   waitMs?: number
   /** The highest speed at which the next key comes in time. */

@@ -616,6 +616,7 @@ const STORES: readonly (readonly [store: string, calls: readonly Call[]])[] = [
       (tx) => damage.setDamaged(tx, { ...VIDEO, renditionId: 9, number: 1 }, 0),
       (tx) => damage.countRepair(tx, { ...VIDEO, renditionId: 9, number: 1 }),
       (tx) => damage.listRepairs(tx, VIDEO),
+      (tx) => generations.listTrackKinds(tx, VIDEO),
       (tx) => generations.findInit(tx, VIDEO, 9),
       (tx) => generations.findUnfinished(tx, { nowS: 9 }),
       (tx) =>

@@ -143,7 +143,7 @@ export async function openBarePlayback({ durationS = 60 } = {}) {
     const proof = readProof(viewer.proof({ operation: 'redeem', body: body.toString(), nonce: deps.nonces.current() }))
     const publicKey = Buffer.from(viewer.publicKeyText(), 'base64url')
     const { serverKeyId } = viewer.state
-    const request = { otp, publicKey, serverKeyId, ticket, ancestors, body }
+    const request = { otp, publicKey, serverKeyId, ticket, ancestors, support: {}, body }
     const session = await redeem(deps, request, proof, { address, userAgent: '' })
     viewer.state.session = session.row.id
     return session

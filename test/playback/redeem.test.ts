@@ -5,7 +5,7 @@ import type { Owner } from '../client.ts'
 import { type Reelgate, startSharedReelgate } from '../in-process.ts'
 import { sendRaw } from '../raw-http.ts'
 import { readRows } from '../rows.ts'
-import { makeVideo } from '../videos.ts'
+import { makeSound, makeVideo } from '../videos.ts'
 import { answerOf, newPageId, type Outcome, sendFrom } from '../viewer.ts'
 
 // Redeem, the one call that spends an OTP: playback-protocol.md, sections 1 and 2.
@@ -173,6 +173,42 @@ describe('O07: an OTP is worthless', () => {
     expect(sessionsOf(unspent ?? '')).toEqual([])
     expect((await viewer.key(0)).status).toBe(200)
     expect((await viewer.redeem(played ?? '')).playing).toBe(true)
+  })
+})
+
+describe('P-04, P-24: a browser that names what it decodes', () => {
+  const redeemWith = (otp: string, formats: Record<string, unknown>) =>
+    reelgate.newViewer().redeem(otp, { body: { support: { mse: true, managed: false, ...formats } } })
+  const refusedFor = (lacks: string[]) => ({ status: 409, body: { code: 'unsupported-browser', lacks } })
+
+  test('is refused a video with a track that it cannot decode, and the OTP is not spent', async () => {
+    const otp = await owner.issueOtp(videoId)
+    expect(await redeemWith(otp, { h264: true, aac: false })).toMatchObject(refusedFor(['aac']))
+    expect(await redeemWith(otp, { h264: false, aac: true })).toMatchObject(refusedFor(['h264']))
+    expect(await redeemWith(otp, { h264: false, aac: false })).toMatchObject(refusedFor(['h264', 'aac']))
+    expect(isExhausted(otp)).toBe(false)
+    expect(await redeemWith(otp, { h264: true, aac: true })).toMatchObject({ playing: true })
+    expect(attemptsOf(otp)).toEqual([...Array(3).fill('unsupported-browser'), 'opened'])
+  })
+
+  test('plays a video that has no such track', async () => {
+    const silent = await owner.readyVideo(await makeVideo({ audioTrack: false }))
+    const audioOnly = await owner.readyVideo(await makeSound(3))
+    expect(await redeemWith(await owner.issueOtp(silent), { h264: true, aac: false })).toMatchObject({ playing: true })
+    expect(await redeemWith(await owner.issueOtp(audioOnly), { h264: false, aac: true })).toMatchObject({ playing: true })
+    expect(await redeemWith(await owner.issueOtp(silent), { h264: false, aac: true })).toMatchObject(refusedFor(['h264']))
+    expect(await redeemWith(await owner.issueOtp(audioOnly), { h264: true, aac: false })).toMatchObject(refusedFor(['aac']))
+  })
+
+  test('plays every video where it says nothing about one of them', async () => {
+    for (const formats of [{}, { h264: true }, { aac: true }, { vp9: false }])
+      expect(await redeemWith(await owner.issueOtp(videoId), formats)).toMatchObject({ playing: true })
+  })
+
+  test('learns of a used link before what it lacks', async () => {
+    const otp = await owner.issueOtp(videoId)
+    await reelgate.newViewer().redeem(otp)
+    expectRefused(await redeemWith(otp, { h264: false, aac: false }), 403, 'otp-used')
   })
 })
 

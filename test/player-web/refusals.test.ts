@@ -73,6 +73,15 @@ test('a video that is not ready is asked for again when the server says, else af
   expect(nextStep(answer(409, { code: 'video-not-ready' }), fresh)).toMatchObject({ step: 'wait', waitMs: 15_000 })
 })
 
+test('P-04: what the browser lacks for a video is named, as far as the player knows its name', () => {
+  const sentence = (lacks: unknown) => {
+    const next = nextStep(answer(409, { code: 'unsupported-browser', lacks }), fresh)
+    return next.step === 'stop' && refusalSentence(next.refusal)
+  }
+  expect(sentence(['h264', 'aac'])).toContain('it lacks H.264 video and AAC audio.')
+  for (const lacks of [['a later format'], 'aac', undefined]) expect(sentence(lacks)).toContain('it lacks a decoder.')
+})
+
 test('a video whose preparation failed is not waited for', () => {
   expect(nextStep(answer(409, { code: 'video-not-ready', why: 'failed' }), fresh)).toEqual({
     step: 'stop',

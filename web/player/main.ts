@@ -18,7 +18,7 @@ import { raiseCaptions } from './raised-captions.ts'
 import type { Refusal, Waiting } from './refusals.ts'
 import { createScreen, type Screen } from './screen.ts'
 import { createSettings, type Settings } from './settings-button.ts'
-import { lackedForStreams } from './stream.ts'
+import { decodedFormats, hasMediaSource } from './stream.ts'
 import { type Theme, themeProperties } from './theme.ts'
 import { createViewerActions, type ViewerAction } from './viewer-actions.ts'
 import { isDrawn } from './watermark-overlay.ts'
@@ -58,8 +58,7 @@ function start() {
 function refusalOfBrowser(): Refusal | undefined {
   if (!isSecureContext || !globalThis.crypto?.subtle) return { code: 'insecure-page', page: insecurePage() }
   if (self.origin === 'null') return { code: 'sandboxed-frame' } // an opaque origin: every request of ours would be foreign to our own server
-  const lacks = lackedForStreams()
-  return lacks === undefined ? undefined : { code: 'unsupported-browser', lacks }
+  return hasMediaSource() ? undefined : { code: 'unsupported-browser', lacks: 'Media Source Extensions' }
 }
 
 type Parts = {
@@ -169,7 +168,7 @@ async function openSession(
       serverKeyId: proofKey.serverKeyId,
       ticket: page.ticket,
       ancestors: [...(location.ancestorOrigins ?? [])],
-      support: { mse: 'MediaSource' in globalThis, managed: 'ManagedMediaSource' in globalThis },
+      support: { mse: 'MediaSource' in globalThis, managed: 'ManagedMediaSource' in globalThis, ...decodedFormats() },
     },
     onWaiting,
   )

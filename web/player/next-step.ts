@@ -1,5 +1,5 @@
 import type { EndReason } from '../../src/playback/refusal.ts'
-import { isEndReason, REFUSAL_CODES, type Refusal, type RefusalCode, type Waiting } from './refusals.ts'
+import { formatNames, isEndReason, REFUSAL_CODES, type Refusal, type RefusalCode, type Waiting } from './refusals.ts'
 
 /** A response that is not a success. `status` 0: there was none. `body`: its text, JSON or not. */
 export type FailedResponse = { status: number; retryAfter: string | null; body: string }
@@ -55,6 +55,7 @@ export function isFileGone({ body }: FailedResponse): boolean {
 function readRefusal(response: Record<string, unknown>): Refusal {
   const code = REFUSAL_CODES.find((known) => known === response.code) ?? 'internal'
   if (code === 'stream-limit') return { code, waitMs: positive(response.waitMs) }
+  if (code === 'unsupported-browser') return { code, lacks: formatNames(response.lacks) }
   if (code !== 'session-ended') return { code }
   return { code, why: isEndReason(response.why) ? response.why : undefined }
 }

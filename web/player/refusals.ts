@@ -1,10 +1,10 @@
 import type { EndReason } from '../../src/playback/refusal.ts'
 
-/** Every reason that stops the player. The first two rows come from the server, the third is found in the browser. */
+/** Every reason that stops the player. The first two rows come from the server, the third is found in the browser, its first reason by both. */
 export const REFUSAL_CODES = [
   ...(['not-allowed', 'otp-used', 'otp-expired', 'otp-unknown', 'site-not-allowed', 'place-not-allowed'] as const),
   ...(['video-gone', 'video-failed', 'session-ended', 'page-replaced', 'stream-limit', 'internal'] as const),
-  ...(['network', 'insecure-page', 'sandboxed-frame', 'unsupported-browser', 'watermark-blocked'] as const),
+  ...(['unsupported-browser', 'network', 'insecure-page', 'sandboxed-frame', 'watermark-blocked'] as const),
 ] as const
 export type RefusalCode = (typeof REFUSAL_CODES)[number]
 
@@ -107,15 +107,23 @@ const NEW_OTP_REMEDIES: ReadonlyMap<RefusalCode | EndReason, string> = new Map<R
   ['taken', 'Reload the page you came from to watch here.'],
 ])
 
+const FORMAT_NAMES = { h264: 'H.264 video', aac: 'AAC audio' } as const
+
+/** What the server says that a browser lacks, in words; empty: nothing that is known here. */
+export function formatNames(codes: unknown): string {
+  const known = Object.entries(FORMAT_NAMES).filter(([code]) => Array.isArray(codes) && codes.includes(code))
+  return known.map(([, name]) => name).join(' and ')
+}
+
 /**
  * The sentences for a refusal: `refusal.<code>`, or `refusal.ended.<why>` for a session that ended, and what helps.
  * @param mayAskForOtp whether there is a button that gets a new OTP
  */
 export function refusalSentence(refusal: Refusal, mayAskForOtp = false): string {
-  const { code, why = 'time', page = 'it', lacks = 'a decoder' } = refusal
+  const { code, why = 'time', page = 'it', lacks } = refusal
   const reason = code === 'session-ended' ? SENTENCES[`refusal.ended.${why}`] : SENTENCES[`refusal.${code}`]
   const remedy = mayAskForOtp ? undefined : findNewOtpRemedy(refusal)
-  return [reason.replace('{page}', page).replace('{lacks}', lacks), ...(remedy ? [remedy] : [])].join(' ')
+  return [reason.replace('{page}', page).replace('{lacks}', lacks || 'a decoder'), ...(remedy ? [remedy] : [])].join(' ')
 }
 
 export function waitingSentence(waiting: Waiting): string {

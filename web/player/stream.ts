@@ -258,18 +258,13 @@ function switchLevel(hls: Hls, video: HTMLVideoElement, index: number): void {
   if (!isFlushed && index !== AUTOMATIC && isBufferedToEnd(video)) hls.currentLevel = index
 }
 
-/** What every video is made of, at the lowest level of the ladder. */
-const FORMATS = [
-  { type: 'video/mp4; codecs="avc1.640015"', name: 'H.264 video' },
-  { type: 'audio/mp4; codecs="mp4a.40.2"', name: 'AAC audio' },
-] as const
+/** Without Media Source Extensions no request could be signed. */
+export const hasMediaSource = () => Hls.isMSESupported()
 
-/** What this browser lacks to play any video, in words; undefined: nothing. Without Media Source Extensions no request could be signed. */
-export function lackedForStreams(): string | undefined {
-  if (!Hls.isMSESupported()) return 'Media Source Extensions'
-  const source = Hls.getMediaSource()
-  const lacked = FORMATS.filter(({ type }) => !source?.isTypeSupported(type)).map(({ name }) => name)
-  return lacked.length > 0 ? lacked.join(' and ') : undefined
+/** Whether this browser decodes what tracks are in, at the lowest level of the ladder. A video need not have both. */
+export function decodedFormats(): { h264: boolean; aac: boolean } {
+  const decodes = (type: string) => Hls.getMediaSource()?.isTypeSupported(type) ?? false
+  return { h264: decodes('video/mp4; codecs="avc1.640015"'), aac: decodes('audio/mp4; codecs="mp4a.40.2"') }
 }
 
 function isBufferedToEnd({ buffered, duration }: HTMLVideoElement): boolean {

@@ -23,7 +23,7 @@ const RefusalBody = Type.Object({
   viewer: ViewerNameBody,
   reason: Type.String({
     description:
-      'otp-used, otp-expired, otp-unknown, site-not-allowed, place-not-allowed, video-gone or session-ended; of a session that was open: stream-limit or key-pace',
+      'otp-used, otp-expired, otp-unknown, site-not-allowed, place-not-allowed, video-gone, unsupported-browser or session-ended; of a session that was open: stream-limit or key-pace',
   }),
   message: Type.String({ description: 'what the viewer was shown' }),
   rule: Type.Union([Type.String(), Type.Null()], { description: 'the rule of the OTP that refused the viewer' }),

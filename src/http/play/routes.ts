@@ -69,13 +69,13 @@ export async function playbackInterface(
   app.post('/redeem', { config: { isRedeem: true }, schema: { response: { 200: SessionBody } } }, async (request) => {
     const proof = readProof(proofHeader(request))
     const raw = readRawBody(request)
-    const { otp, videoId, publicKey: point, serverKeyId, ticket, ancestors = [] } = readBody(RedeemBody, raw)
+    const { otp, videoId, publicKey: point, serverKeyId, ticket, ancestors = [], support = {} } = readBody(RedeemBody, raw)
     const publicKey = Buffer.from(point, 'base64url')
     const session = await redeemWithin(deps, request, {
       otp,
       isSpendable: () => mayRedeem(deps, { otp, publicKey }),
       redeem: () =>
-        redeem(deps, { otp, videoId, publicKey, serverKeyId, ticket, ancestors, body: raw }, proof, readViewer(request)),
+        redeem(deps, { otp, videoId, publicKey, serverKeyId, ticket, ancestors, support, body: raw }, proof, readViewer(request)),
     })
     return answerSession(deps, session)
   })

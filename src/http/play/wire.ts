@@ -61,7 +61,16 @@ export const RedeemBody = Type.Object({
   serverKeyId: Type.String({ pattern: '^[A-Za-z0-9_-]{22}$', description: 'from the page' }),
   ticket: Type.String({ maxLength: 400 }),
   ancestors: Type.Optional(Type.Array(Type.String({ maxLength: 300 }), { maxItems: 20 })),
-  support: Type.Optional(Type.Object({ mse: Type.Boolean(), managed: Type.Boolean() })),
+  support: Type.Optional(
+    Type.Object({
+      mse: Type.Boolean(),
+      managed: Type.Boolean(),
+      h264: Type.Optional(
+        Type.Boolean({ description: 'whether the browser decodes it; false: a video with such a track is refused' }),
+      ),
+      aac: Type.Optional(Type.Boolean()),
+    }),
+  ),
 })
 export type RedeemBody = Static<typeof RedeemBody>
 

@@ -2,6 +2,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import type { Reelgate } from '../../in-process.ts'
 import { readRows } from '../../rows.ts'
 import { sampleOf } from '../../sample.ts'
+import { makeSound, makeVideo } from '../../videos.ts'
 import { findColour } from '../frame-pixels.ts'
 import { playerAddress } from '../player.ts'
 import { startAlteredPlayer } from './altered-player.ts'
@@ -41,7 +42,17 @@ const LACKING = [
   { lacking: 'delete globalThis.MediaSource, delete globalThis.ManagedMediaSource', named: 'Media Source Extensions' },
 ] as const
 
-/** Before a script of `LACKING`. */
+/** What a browser need not decode, to play the videos that have no track of it. */
+const NOT_NEEDED = [
+  {
+    is: 'a silent video',
+    makeFile: () => makeVideo({ audioTrack: false }),
+    lacking: `isSupported = (type) => !type.includes('mp4a')`,
+  },
+  { is: 'an audio file', makeFile: () => makeSound(3), lacking: `isSupported = (type) => !type.includes('avc1')` },
+] as const
+
+/** Before a script of `LACKING` or `NOT_NEEDED`. */
 const ASK_SCRIPT = `let isSupported = () => true
 for (const source of [globalThis.MediaSource, globalThis.ManagedMediaSource]) {
   const { isTypeSupported } = source ?? {}
@@ -168,6 +179,21 @@ export function testOtherPages(name: string, location: () => OtherPagesSetup) {
     const player = await open('')
     await player.shows('ready')
   })
+
+  test.each(sampleOf(`what ${name} need not decode`, NOT_NEEDED, 1))(
+    'P-24: $is plays in a browser that lacks the format of the track that it does not have',
+    async ({ makeFile, lacking }) => {
+      const { tab, putPage } = location()
+      const { url, owner } = location().reelgate
+      const altered = startAlteredPlayer(url)
+      onTestFinished(altered.close)
+      altered.alter(ASK_SCRIPT + lacking)
+      const otp = await owner.issueOtp(await owner.readyVideo(await makeFile()))
+      const frame = `<iframe src="${playerAddress(altered.url(), otp)}" allow="autoplay"></iframe>`
+      await tab.goto(putPage(`<script src="${altered.url()}/v2/api.js"></script>${frame}`, 'localhost'))
+      expect(await tab.run('page', playMuted, 'iframe')).toMatchObject({ status: 'playing' })
+    },
+  )
 
   test.each(sampleOf(`embedder policies in ${name}`, ['require-corp', 'credentialless'], 1))(
     'P-06: a page with the embedder policy %s plays, in a frame and in the element',

@@ -47,6 +47,7 @@ const REASONS: Readonly<Record<string, string>> = {
   'site-not-allowed': 'The site is not allowed',
   'place-not-allowed': 'The location is not allowed',
   'video-gone': 'The video was deleted',
+  'unsupported-browser': 'The browser cannot decode the video',
   'session-ended': 'The session had ended',
   'stream-limit': 'The viewer was already watching on as many screens as allowed',
   'key-pace': 'The player asked for keys faster than the video is watched',
