@@ -38,6 +38,11 @@ export function breakOffNotice(atS: number, announcedS: number): string {
   return `The file breaks off at ${clockTime(atS)}${whole}: it was cut off. To have all of it, upload the whole file again.`
 }
 
+/** A notice for the owner of a video of joined files, of which ffmpeg reads the first alone. */
+export function firstOfJoinedNotice(endS: number): string {
+  return `The file consists of joined Ogg files, of which the first is played, up to ${clockTime(endS)}. To have all of it, convert it to MP4 or WebM and upload it again.`
+}
+
 /** A time in a video as players show it: 0:08, 75:03. */
 export function clockTime(seconds: number): string {
   return `${Math.floor(seconds / 60)}:${String(Math.floor(seconds % 60)).padStart(2, '0')}`

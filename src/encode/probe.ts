@@ -9,7 +9,7 @@ import { inputClockArgs, READ_FURTHER } from './encoder.ts'
 import { type Entries, entriesOf, fraction, number, ratio, readLines } from './ffprobe-lines.ts'
 import { MIN_RATE_HZ } from './frame-rate.ts'
 import { type FrameFit, fitFrameTimes, fitRate, peakRate, placeRate } from './frame-times.ts'
-import { breakOffNotice, MediaFailure } from './media-failure.ts'
+import { breakOffNotice, firstOfJoinedNotice, MediaFailure } from './media-failure.ts'
 import type { AudioSource } from './plan.ts'
 import { readFrameTimes } from './read-frame-times.ts'
 import { readTimelines } from './read-timeline.ts'
@@ -157,6 +157,8 @@ async function describeSource(file: SourceFile, report: Report, lastPackets: Pac
   const isSeekable = SEEKABLE.includes(container) && !isPiped
   const endS = Math.max(...extents.values().map((extent) => extent.endS))
   const breakOff = isBrokenOff ? breakOffNotice(endS, reliableDuration(report)) : undefined
+  const isFirstOfJoined = reading.isFirstOfJoined || extents.get(videoTrack?.index)?.isRestarted
+  const joined = isFirstOfJoined ? firstOfJoinedNotice(endS) : undefined
   const video = videoTrack && (await describeVideo(videoTrack))
   return {
     formatName,
@@ -167,7 +169,7 @@ async function describeSource(file: SourceFile, report: Report, lastPackets: Pac
     videoTrack: video,
     // Audio without a decoder is left out: the video is worth showing without it.
     audioTrack: audio.streams.length > 0 ? await describeAudio(audio) : undefined,
-    notices: [breakOff, audio.notice, embeddedNotice(report)].filter((notice) => notice !== undefined),
+    notices: [breakOff, joined, audio.notice, embeddedNotice(report)].filter((notice) => notice !== undefined),
   }
 
   async function describeVideo(stream: Entries): Promise<NonNullable<Probe['videoTrack']>> {
@@ -239,8 +241,8 @@ function assertSupportedVideo(videoTrack: Entries) {
   }
 }
 
-/** A stream of a source. Times in seconds from the video's start. */
-type Extent = { lastS: number; endS: number; hasWrongTimes: boolean; runs?: number[][] }
+/** A stream of a source. Times in seconds from the video's start. `isRestarted`: they begin again, which decoders of pictures do not follow. */
+type Extent = { lastS: number; endS: number; hasWrongTimes: boolean; isRestarted?: boolean; runs?: number[][] }
 /** By the streams' numbers. */
 type Extents = Map<string | undefined, Extent>
 
@@ -257,11 +259,16 @@ type Reading = {
   endsEarly: boolean
   /** It was read completely, with errors. */
   isDamaged: boolean
+  /** It consists of joined files, of which ffmpeg opens the first alone. */
+  isFirstOfJoined?: boolean
   hasLateAudio: boolean
 }
 
 /** What ffmpeg says of a file that is shorter than its own tables. */
 const POINTS_PAST_END = /partial file|ended prematurely|discard read did not get all/
+
+/** What ffmpeg says of joined Ogg files with a picture; it follows those of sound alone. */
+const JOINED_STREAMS = 'failed to create or replace stream'
 
 function chooseReading(report: Report, { end, ends }: PacketReading): Reading {
   const [container = ''] = (report.format.format_name ?? '').split(',')
@@ -290,7 +297,10 @@ function chooseReading(report: Report, { end, ends }: PacketReading): Reading {
   }
   // A read that a time limit ended did not reach the end.
   if (isOutOfTime && !isJumping) return { ...reading, extents: new Map() }
-  if (READ_COMPLETELY.includes(container)) return { ...reading, extents, isDamaged: end.errorLines > 0 }
+  if (READ_COMPLETELY.includes(container)) {
+    const isFirstOfJoined = end.stderr.includes(JOINED_STREAMS)
+    return { ...reading, extents, isDamaged: end.errorLines > 0, isFirstOfJoined }
+  }
   return isWhole && !isJumping ? { ...reading, extents } : reading
 }
 
@@ -340,7 +350,7 @@ function reliableDuration(report: Report): number {
 }
 
 /** By the streams' numbers. */
-type StreamEnds = Map<string | undefined, { lastS: number; endS: number; hasWrongTimes: boolean }>
+type StreamEnds = Map<string | undefined, Extent>
 type PacketReading = { end: MediaEnd; ends: StreamEnds }
 
 /** @returns the report as well, unless something was wrong: ffprobe takes longer to start than to read either of them. */
@@ -375,8 +385,9 @@ function keepEnd(line: string, ends: StreamEnds) {
   const lastS = Math.max(beginS, known?.lastS ?? beginS)
   const endS = Math.max(beginS + (number(duration_time) ?? 0), known?.endS ?? beginS)
   // In a chain of joined files they begin again.
-  const isRestart = beginS + RESTART_S < lastS
-  ends.set(stream_index, { lastS, endS, hasWrongTimes: size === '0' || isRestart || known?.hasWrongTimes === true })
+  const isRestarted = beginS + RESTART_S < lastS || known?.isRestarted === true
+  const hasWrongTimes = size === '0' || isRestarted || known?.hasWrongTimes === true
+  ends.set(stream_index, { lastS, endS, hasWrongTimes, isRestarted })
 }
 
 function toReport(lines: readonly string[]): Report {

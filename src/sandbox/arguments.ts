@@ -13,6 +13,11 @@ const DEMUXERS = {
   video: 'mov,matroska,webm,avi,flv,mpegts,mpeg,ogg,asf,mxf,wav,aiff,caf,au,mp3,aac,ac3,eac3,flac',
   image: 'png_pipe,jpeg_pipe,webp_pipe,gif_pipe',
 }
+/**
+ * Packets of Matroska below zero have no time of their own. ffmpeg counts them back from the first that has one if it is among so many;
+ * by default 50, which is 1 s of Opus. Packets of Opus last for 2.5 ms at least.
+ */
+const MAX_UNTIMED_PACKETS = 5_000
 /** Many times what the encoder starts on a large machine. Since 5.14 Linux counts per sandbox; root's are not counted. */
 const MAX_THREADS = 1024
 // A four-rung 1080p ladder takes 0.5 GB; address space also counts each thread's stack and arena, so it grows with the machine.
@@ -37,7 +42,16 @@ export function mediaArgs({ bubblewrap }: SandboxTools, run: MediaRun, sourceFil
     // Damage is judged by the output, not by the share of failed packets: some files have thousands of empty ones.
     ...(tool === 'ffmpeg' ? ['-nostdin', '-max_error_rate', '1'] : []),
     ...['-hide_banner', '-v', 'error', '-protocol_whitelist', 'file,crypto,subfile,pipe', '-format_whitelist', DEMUXERS[media]],
-    ...['-max_pixels', String(MAX_PIXELS), ...decryption, ...inputArgs, '-i', isPiped ? 'pipe:0' : file],
+    ...[
+      '-max_pixels',
+      String(MAX_PIXELS),
+      '-max_ts_probe',
+      String(MAX_UNTIMED_PACKETS),
+      ...decryption,
+      ...inputArgs,
+      '-i',
+      isPiped ? 'pipe:0' : file,
+    ],
     ...outputArgs,
   ]
 }

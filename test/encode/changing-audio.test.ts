@@ -8,6 +8,7 @@ import { beepsOf, encodeAsServed, ffmpeg, newFolder, openVideo } from './videos.
 
 const TOLERANCE_S = 0.025
 const H264 = ['-c:v', 'libx264', '-preset', 'ultrafast', '-g', '250']
+const VP8 = ['-c:v', 'libvpx', '-deadline', 'realtime', '-cpu-used', '8', '-b:v', '100k']
 
 type Part = { rateHz: number; channels: number }
 const MONO = { rateHz: 44_100, channels: 1 }
@@ -86,10 +87,13 @@ const NEGATIVE = [
   { is: 'Matroska with B-frames, a little', file: 'a.mkv', encode: [...H264, '-c:a', 'aac'], startS: -0.05 },
   { is: 'Matroska of sound alone', file: 'a.mkv', encode: ['-vn', '-c:a', 'flac'], startS: -1 },
   { is: 'MPEG-TS', file: 'a.ts', encode: [...H264, '-c:a', 'aac'], startS: -1 },
+  { is: 'WebM with Opus', file: 'a.webm', encode: [...VP8, '-c:a', 'libopus'], startS: -1 },
+  { is: 'WebM with Vorbis', file: 'a.webm', encode: [...VP8, '-c:a', 'libvorbis'], startS: -2 },
+  { is: 'WebM of sound alone', file: 'a.webm', encode: ['-vn', '-c:a', 'libopus'], startS: -2 },
 ]
 
 test.each(sampleOf('times below zero', NEGATIVE, 1))(
-  'I-08: sound of a file whose times begin below zero is whole, $is',
+  'I-08, I-36: sound of a file whose times begin below zero is whole, $is',
   async ({ file, encode, startS }) => {
     const source = path.join(await newFolder(), file)
     const picture = ['-f', 'lavfi', '-i', 'testsrc2=s=160x90:r=30:d=12']

@@ -1,4 +1,4 @@
-import { writeFile } from 'node:fs/promises'
+import { readFile, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { expect, test } from 'vitest'
 import { probeSource } from '../../src/encode/probe.ts'
@@ -100,4 +100,19 @@ test('I-22: captions and chapters inside a file are said, and nothing of a file 
   ])
   const divided = await make('divided.mp4', '-i', plain, '-i', chapters, '-map_chapters', '1', '-c', 'copy')
   expect(await notices(divided)).toEqual(['The file contains chapters, which are not shown.'])
+})
+
+test('I-37: of joined Ogg files with a picture, of which ffmpeg reads the first, the owner reads where it ends', async () => {
+  const part = (offset: string) =>
+    make('part.ogv', ...PICTURE, ...SOUND, '-c:v', 'libtheora', '-c:a', 'libvorbis', '-serial_offset', offset)
+  const noticesOf = async (file: string) => (await probeSource(await openDefaultSandbox(), await seal(file))).notices
+  const [first, next] = [await part('0'), await part('7')]
+  for (const second of [first, next]) {
+    const joined = path.join(await newFolder(), 'joined.ogv')
+    await writeFile(joined, Buffer.concat([await readFile(first), await readFile(second)]))
+    expect(await noticesOf(joined)).toEqual([
+      'The file consists of joined Ogg files, of which the first is played, up to 0:03. To have all of it, convert it to MP4 or WebM and upload it again.',
+    ])
+  }
+  expect(await noticesOf(first)).toEqual([])
 })
