@@ -17,6 +17,22 @@ const frameHtml = (otp: string, script = '', query = '') =>
 const withApi = (script = '') => `<script src="${shared.reelgate.url}/v2/api.js"></script>
   <script>const player = VdoPlayer.getInstance(document.querySelector('iframe')); ${script}</script>`
 
+test('P-25: in a page of another site that does not listen, the sentence takes the place of the button after 3 s', async () => {
+  const otp = await newOtp()
+  await shared.reelgate.newViewer().redeem(otp)
+  const page = await openTab(await shared.chromium.newContext())
+  await page.clock.install()
+  await page.goto(site.put(frameHtml(otp)))
+  const player = lookAtPlayer(page, page.frames().at(1))
+  await player.shows('refused', 'otp-used')
+  await player.frame.getByRole('button', { name: 'Continue' }).click()
+  await player.shows('loading')
+  await page.clock.fastForward(3_000)
+  await player.shows('refused', 'otp-used')
+  expect(await player.sentence()).toContain('Reload the page you came from')
+  expect(await player.frame.getByRole('button', { name: 'Continue' }).count()).toBe(0)
+})
+
 /** Opens a page whose player is refused after a pause of an hour, 20 s into its video. */
 async function leaveForAnHour(body: string) {
   const page = await openTab(await shared.chromium.newContext())

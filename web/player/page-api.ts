@@ -38,6 +38,8 @@ const MEDIA_ERRORS = [
 
 /** After a click on the button for it. */
 const OTP_WITHIN_MS = 10_000
+/** Where no script of ours is around: most of those pages do not listen, and one that does replaces the frame, whatever it shows. */
+const RELOAD_WITHIN_MS = 3_000
 
 type PageApi = {
   /** Whether a script of the page around uses the API. */
@@ -141,10 +143,11 @@ export function servePage({ video, screen, setTheme, playback }: Controlled): Pa
     screen.show({ state: 'loading' })
     for (const port of ports) send(port, { asksForOtp: true })
     if (ports.length === 0) askPageWithoutScript()
-    setTimeout(() => {
+    const giveUp = () => {
       screen.setAskForOtp(undefined)
       if (screen.shown.state === 'loading') screen.show(refused)
-    }, OTP_WITHIN_MS)
+    }
+    setTimeout(giveUp, ports.length === 0 ? RELOAD_WITHIN_MS : OTP_WITHIN_MS)
   }
 
   function askPageWithoutScript() {
