@@ -23,6 +23,7 @@ import {
 import { testOtherPages } from './other-pages.ts'
 import { testPageApi } from './page-api.ts'
 import { lookAt } from './player.ts'
+import { testPlaying } from './playing.ts'
 
 const GREEN = [0, 255, 0] as const
 const MAGENTA = [255, 0, 255] as const
@@ -283,6 +284,7 @@ export function testViewersWay(name: 'Chromium' | 'Firefox' | 'WebKit', start: (
     expect(await pixels(MAGENTA)).toBe(0)
   })
 
+  testPlaying(name, sampled, () => ({ tab: viewer, reelgate }))
   testOtherPages(name, () => ({ tab: viewer, reelgate, putPage: school.put }))
 
   // In Chromium in every run, in the engine drawn besides it in every second one.
