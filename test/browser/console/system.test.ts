@@ -1,10 +1,12 @@
-import type { Browser } from 'playwright-core'
+import type { Browser, Locator } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { startSharedReelgate } from '../../in-process.ts'
 import { startChromium } from '../chromium.ts'
-import { complaintsOf, findFaults, keepPicture, newContext, openConsole, openTab, PHONE, tabTo } from './console.ts'
+import { complaintsOf, consoleUrl, findFaults, keepPicture, newContext, openConsole, openTab, PHONE, tabTo } from './console.ts'
 
 // Who gets into the console, the settings of an account, and the installation's accounts.
+
+declare function getComputedStyle(element: unknown): { readonly borderTopColor: string; readonly outlineStyle: string }
 
 let reelgate: Awaited<ReturnType<typeof startSharedReelgate>>
 let chromium: Browser
@@ -83,6 +85,23 @@ test('D27: a person sets an e-mail address on their own page, and an owner in Pe
   await dialog.getByRole('button', { name: 'Change' }).click()
   await page.getByRole('cell', { name: 'None' }).waitFor()
   expect(complaintsOf(page)).toEqual([])
+})
+
+test('F-130: what can be chosen has an edge on dark pages, and the focus of tags is drawn around all of them', async () => {
+  const page = await open('/system/people', { colorScheme: 'dark' })
+  await page.getByRole('button', { name: 'Invite a person' }).click()
+  const edgeOf = (input: Locator) => input.evaluate((element) => getComputedStyle(element).borderTopColor)
+  const radio = page.getByRole('radio', { name: 'Owner' })
+  expect(await edgeOf(radio)).toBe(await edgeOf(page.getByRole('checkbox', { name: 'Administrator' })))
+
+  const { videoId } = await reelgate.owner.credentials('Lesson 1')
+  await page.goto(`${consoleUrl(reelgate)}/videos/${videoId}`)
+  const tags = page.getByRole('combobox', { name: 'Tags' })
+  await tags.focus()
+  const outlines = await tags.evaluate((element) =>
+    [element, element.closest('.mantine-Input-input') ?? element].map((drawn) => getComputedStyle(drawn).outlineStyle),
+  )
+  expect(outlines).toEqual(['none', 'solid'])
 })
 
 test('other browsers of the person are listed, and signed out', async () => {
