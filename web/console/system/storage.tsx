@@ -1,6 +1,7 @@
 import { Progress } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { useMay } from '../sign-in/queries.ts'
+import { Notice } from '../ui/failure.tsx'
 import { WarningIcon } from '../ui/icons.tsx'
 import { formatBytes } from '../units.ts'
 import { accountQuery } from './queries.ts'
@@ -49,12 +50,10 @@ function FullStorage() {
   const storage = useStorage()
   if (!storage || storage.usedBytes < storage.limitBytes) return null
   return (
-    <div role="alert" className={styles.notice}>
-      <WarningIcon size={18} />
-      <p>
-        Nothing more can be uploaded: {formatBytes(storage.usedBytes)} of {formatBytes(storage.limitBytes)} are stored. {REMEDY}
-      </p>
-    </div>
+    <Notice
+      isWarning
+      text={`Nothing more can be uploaded: ${formatBytes(storage.usedBytes)} of ${formatBytes(storage.limitBytes)} are stored. ${REMEDY}`}
+    />
   )
 }
 

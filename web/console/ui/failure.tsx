@@ -20,9 +20,9 @@ export function FailureNotice({ error, onRetry }: { error: unknown; onRetry?: ()
 }
 
 /** A sentence about something that is wrong, and what can be done about it. */
-export function Notice({ text, children }: { text: string; children?: ReactNode }) {
+export function Notice({ text, isWarning, children }: { text: string; isWarning?: boolean; children?: ReactNode }) {
   return (
-    <div role="alert" className={styles.notice}>
+    <div role="alert" className={styles.notice} data-warning={isWarning}>
       <WarningIcon size={18} />
       <p>{text}</p>
       {children}

@@ -1,6 +1,7 @@
 import { ActionIcon } from '@mantine/core'
 import { useEffect, useState } from 'react'
-import { CloseIcon, WarningIcon } from '../ui/icons.tsx'
+import { Notice } from '../ui/failure.tsx'
+import { CloseIcon } from '../ui/icons.tsx'
 import { listNames } from '../units.ts'
 import { type Interrupted, takeInterrupted } from './interrupted.ts'
 import styles from './interrupted-notice.module.css'
@@ -18,15 +19,17 @@ export function InterruptedNotice() {
     void takeInterrupted().then((taken) => taken.length > 0 && setInterrupted(taken))
   }, [])
   return interrupted.map(({ titles, why }) => (
-    <div key={why + titles.join()} role="alert" className={styles.notice}>
-      <WarningIcon size={18} />
-      <p>
-        {titles.length === 1 ? 'An upload' : `${titles.length} uploads`} ended {REASONS[why]}: {listNames(titles)}. Add{' '}
-        {titles.length === 1 ? 'this file' : 'these files'} again; the entries in the list that wait for a file can be deleted.
-      </p>
-      <ActionIcon variant="subtle" color="gray" aria-label="Close this notice" onClick={() => setInterrupted([])}>
-        <CloseIcon size={16} />
-      </ActionIcon>
+    <div key={why + titles.join()} className={styles.around}>
+      <Notice isWarning text={sentenceOf(titles, why)}>
+        <ActionIcon variant="subtle" color="gray" aria-label="Close this notice" onClick={() => setInterrupted([])}>
+          <CloseIcon size={16} />
+        </ActionIcon>
+      </Notice>
     </div>
   ))
+}
+
+function sentenceOf(titles: readonly string[], why: Interrupted['why']): string {
+  const [uploads, files] = titles.length === 1 ? ['An upload', 'this file'] : [`${titles.length} uploads`, 'these files']
+  return `${uploads} ended ${REASONS[why]}: ${listNames(titles)}. Add ${files} again; the entries in the list that wait for a file can be deleted.`
 }
