@@ -7,6 +7,7 @@ import { authenticateRequest } from '../server/caller.ts'
 import type { App } from '../wire/app-type.ts'
 import { EXAMPLE } from '../wire/examples.ts'
 import { IdempotencyHeaders, jsonRepresentation, sendIdempotent } from '../wire/idempotency.ts'
+import { IMPORTER, operation } from '../wire/operation.ts'
 
 type ImportRoutesDeps = ImportDeps & IdempotencyDeps
 
@@ -67,16 +68,13 @@ const MAX_LIST_BYTES = 1024 * 1024
 export function importRoutes(app: App, deps: ImportRoutesDeps): void {
   app.put(
     '/videos/importUrl',
-    {
-      config: { permission: 'uploader', budget: 'writes' },
-      schema: {
-        summary: 'Import a video from a URL',
-        description: 'An address that is invalid in itself is rejected; other errors make the video fail later, with a reason.',
-        body: ImportBody,
-        headers: IdempotencyHeaders,
-        response: { 200: ImportReply },
-      },
-    },
+    operation(IMPORTER, {
+      summary: 'Import a video from a URL',
+      description: 'An address that is invalid in itself is rejected; other errors make the video fail later, with a reason.',
+      body: ImportBody,
+      headers: IdempotencyHeaders,
+      response: { 200: ImportReply },
+    }),
     async (request, reply) => {
       const { url, folderId, title, upload_time } = request.body
       const holder = authenticateRequest(request)
@@ -99,7 +97,7 @@ export function importRoutes(app: App, deps: ImportRoutesDeps): void {
     '/imports',
     {
       bodyLimit: MAX_LIST_BYTES,
-      config: { permission: 'uploader', budget: 'writes' },
+      config: IMPORTER,
       schema: {
         summary: 'Import videos from a list of URLs',
         description: `At most ${MAX_LISTED_IMPORTS} in a call. Every entry that is valid becomes a video, and the server fetches them one after another.`,

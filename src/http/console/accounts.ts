@@ -14,6 +14,7 @@ import { authenticateRequest } from '../server/caller.ts'
 import type { App } from '../wire/app-type.ts'
 import { EXAMPLE } from '../wire/examples.ts'
 import { Flag, isOn, isOnIfGiven } from '../wire/flag.ts'
+import { ADMINISTRATOR, operation } from '../wire/operation.ts'
 
 const Name = Type.String({ minLength: 1, maxLength: 100, examples: ['A school'] })
 const ListReply = Type.Object({ rows: Type.Array(AccountBody) })
@@ -45,28 +46,20 @@ const ChangeBody = Type.Object({
 
 /** The accounts of the installation, for its administrators. */
 export function accountAdminRoutes(app: App, deps: AccountDisablingDeps): void {
-  const config = { permission: 'editor', isForAdministrators: true } as const
-
   app.get(
     '/accounts',
-    {
-      config,
-      schema: { summary: 'List accounts', description: 'For administrators.', response: { 200: ListReply } },
-    },
+    operation(ADMINISTRATOR, { summary: 'List accounts', description: 'For administrators.', response: { 200: ListReply } }),
     async () => ({ rows: (await findAccounts(deps)).map(accountBody) }),
   )
 
   app.post(
     '/accounts',
-    {
-      config,
-      schema: {
-        summary: 'Create an account',
-        description: 'For administrators. It has no API key and no people: look into it, and add them.',
-        body: CreateBody,
-        response: { 200: AccountBody },
-      },
-    },
+    operation(ADMINISTRATOR, {
+      summary: 'Create an account',
+      description: 'For administrators. It has no API key and no people: look into it, and add them.',
+      body: CreateBody,
+      response: { 200: AccountBody },
+    }),
     async (request) => {
       const { name, mayUpload = 1, mayImport = 1 } = request.body
       const settings = { name, mayUpload: isOn(mayUpload), mayImport: isOn(mayImport) }
@@ -76,16 +69,13 @@ export function accountAdminRoutes(app: App, deps: AccountDisablingDeps): void {
 
   app.put(
     '/accounts/:id',
-    {
-      config,
-      schema: {
-        summary: 'Change an account',
-        description: 'For administrators. What is absent stays as it is.',
-        params: AccountParams,
-        body: ChangeBody,
-        response: { 200: AccountBody },
-      },
-    },
+    operation(ADMINISTRATOR, {
+      summary: 'Change an account',
+      description: 'For administrators. What is absent stays as it is.',
+      params: AccountParams,
+      body: ChangeBody,
+      response: { 200: AccountBody },
+    }),
     async (request) => {
       const by = authenticateRequest(request)
       const { id } = await getAccountById(deps, request.params.id)

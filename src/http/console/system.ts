@@ -1,6 +1,7 @@
 import { type Static, Type } from 'typebox'
 import type { App } from '../wire/app-type.ts'
 import { isoTime } from '../wire/iso-time.ts'
+import { operation } from '../wire/operation.ts'
 
 const ChecksReply = Type.Object({
   rows: Type.Array(
@@ -47,31 +48,25 @@ export type SystemRoutesDeps = {
 
 /** What an administrator sees of the installation. */
 export function systemRoutes(app: App, { system }: SystemRoutesDeps): void {
-  const config = { permission: 'viewer', isForAdministrators: true } as const
+  const administrator = { permission: 'viewer', isForAdministrators: true } as const
 
   app.get(
     '/system/checks',
-    {
-      config,
-      schema: {
-        summary: 'Check the system',
-        description: 'For administrators: what `reelgate doctor` checks, at most ten seconds old.',
-        response: { 200: ChecksReply },
-      },
-    },
+    operation(administrator, {
+      summary: 'Check the system',
+      description: 'For administrators: what `reelgate doctor` checks, at most ten seconds old.',
+      response: { 200: ChecksReply },
+    }),
     async (): Promise<Static<typeof ChecksReply>> => ({ rows: await system.check() }),
   )
 
   app.get(
     '/system/status',
-    {
-      config,
-      schema: {
-        summary: 'State of the system',
-        description: 'For administrators.',
-        response: { 200: StatusReply },
-      },
-    },
+    operation(administrator, {
+      summary: 'State of the system',
+      description: 'For administrators.',
+      response: { 200: StatusReply },
+    }),
     async (): Promise<Static<typeof StatusReply>> => {
       const { startedAtS, lastBackup, masterKey, ...status } = await system.readStatus()
       const { rotatedAtS, ...keyState } = masterKey

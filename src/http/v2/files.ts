@@ -3,7 +3,7 @@ import { listFiles } from '../../assets/video-file.ts'
 import type { ListDeps } from '../../catalogue/catalogue-deps.ts'
 import type { App } from '../wire/app-type.ts'
 import { EXAMPLE } from '../wire/examples.ts'
-import { authenticateFromBody, type CallerDeps, getQueryText, NoVideo, sendV2, V2_TYPE, v2ResponseSchema } from './response.ts'
+import { authenticateFromBody, type CallerDeps, getQueryText, NoVideo, sendV2, V2_TYPE, v2Operation } from './response.ts'
 
 export type V2FileDeps = ListDeps & CallerDeps
 
@@ -26,16 +26,11 @@ const FileEntity = Type.Object({
 export function v2FileRoutes(app: App, deps: V2FileDeps): void {
   app.post(
     '/files',
-    {
-      config: {
-        permission: 'viewer',
-        described: {
-          querystring: FilesQuery,
-          response: v2ResponseSchema(Type.Union([Type.Array(FileEntity), NoVideo]), 'The files'),
-        },
-      },
-      schema: { summary: 'Files of a video' },
-    },
+    v2Operation('viewer', {
+      summary: 'Files of a video',
+      querystring: FilesQuery,
+      response: [Type.Union([Type.Array(FileEntity), NoVideo]), 'The files'],
+    }),
     async (request, reply) => {
       const { accountId } = await authenticateFromBody(deps, { request, reply }, 'viewer')
       const videoId = getQueryText(request, ['video', 'id'], 'Name one video in the query: /v2/files?video=ID.')

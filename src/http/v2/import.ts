@@ -4,7 +4,8 @@ import { type ImportDeps, type RequestedImport, requestImport } from '../../inge
 import type { App } from '../wire/app-type.ts'
 import { EXAMPLE } from '../wire/examples.ts'
 import { IdempotencyHeaders, sendIdempotent } from '../wire/idempotency.ts'
-import { authenticateFromBody, type CallerDeps, getQueryText, V2_TYPE, v2Representation, v2ResponseSchema } from './response.ts'
+import { IMPORTER } from '../wire/operation.ts'
+import { authenticateFromBody, type CallerDeps, getQueryText, V2_TYPE, v2Operation, v2Representation } from './response.ts'
 
 export type V2ImportDeps = ImportDeps & IdempotencyDeps & CallerDeps
 
@@ -18,14 +19,12 @@ const ImportReply = Type.Object({ id: Type.String(), name: Type.Literal('Queued'
 export function v2ImportRoutes(app: App, deps: V2ImportDeps): void {
   app.post(
     '/importUrl',
-    {
-      config: {
-        permission: 'uploader',
-        budget: 'writes',
-        described: { querystring: ImportQuery, response: v2ResponseSchema(ImportReply, 'The video that it becomes') },
-      },
-      schema: { summary: 'Import a video from a URL', headers: IdempotencyHeaders },
-    },
+    v2Operation(IMPORTER, {
+      summary: 'Import a video from a URL',
+      headers: IdempotencyHeaders,
+      querystring: ImportQuery,
+      response: [ImportReply, 'The video that it becomes'],
+    }),
     async (request, reply) => {
       const holder = await authenticateFromBody(deps, { request, reply }, 'uploader')
       const url = getQueryText(request, ['url'], 'Give one address in the query, percent-encoded: /v2/importUrl?url=ADDRESS.')

@@ -11,8 +11,8 @@ import {
   getQueryText,
   NoVideo,
   V2_TYPE,
+  v2Operation,
   v2Representation,
-  v2ResponseSchema,
 } from './response.ts'
 
 export type V2OtpDeps = IdempotencyDeps & CallerDeps & { playbackOtps: OtpDeps & OtpOptionsDeps }
@@ -27,17 +27,13 @@ const OtpReply = Type.Object({ otp: Type.String({ description: '64 of [A-Za-z0-9
 export function v2OtpRoutes(app: App, deps: V2OtpDeps): void {
   app.post(
     '/otp',
-    {
-      config: {
-        permission: 'otpCreator',
-        described: {
-          querystring: OtpQuery,
-          body: OtpBody,
-          response: v2ResponseSchema(Type.Union([OtpReply, NoVideo]), 'Exactly this key, compact'),
-        },
-      },
-      schema: { summary: 'Issue an OTP', headers: IdempotencyHeaders },
-    },
+    v2Operation('otpCreator', {
+      summary: 'Issue an OTP',
+      headers: IdempotencyHeaders,
+      querystring: OtpQuery,
+      body: OtpBody,
+      response: [Type.Union([OtpReply, NoVideo]), 'Exactly this key, compact'],
+    }),
     async (request, reply) => {
       const { accountId, apiKeyId } = await authenticateFromBody(deps, { request, reply }, 'otpCreator')
       const videoId = getQueryText(request, ['video'], 'Name one video in the query: /v2/otp?video=ID.')

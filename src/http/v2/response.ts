@@ -1,4 +1,4 @@
-import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyContextConfig, FastifyReply, FastifyRequest, FastifySchema } from 'fastify'
 import { type TSchema, Type } from 'typebox'
 import type { Authenticate } from '../../accounts/api-key.ts'
 import type { ApiKeyHolder, Permission } from '../../accounts/permission.ts'
@@ -65,10 +65,22 @@ export const V2_TYPE = Type.Optional(
   Type.Union([Type.Literal('json'), Type.Literal('xml')], { description: 'representation of the answer; json if absent' }),
 )
 export const TypeQuery = Type.Object({ type: V2_TYPE })
-export function v2ResponseSchema(body: TSchema, description: string) {
-  const asXml = Type.String({ description: 'the same fields as XML elements' })
-  const content = { 'application/json': { schema: body }, 'application/xml': { schema: asXml } }
-  return { 200: { description, content } }
-}
 /** For the docs: calls for an unknown video also get 200. */
 export const NoVideo = Type.Object({ error: Type.Literal(NO_VIDEO.error) }, { description: 'an unknown video' })
+
+type V2Schema = Omit<FastifySchema, 'response'> & { response: [schema: TSchema, description: string] }
+
+/** The options of a route. It reads its request itself, more leniently than a schema says it: what it takes is for the docs alone. */
+export function v2Operation(
+  needs: Permission | FastifyContextConfig,
+  { summary, description, headers, response: [schema, meaning], ...request }: V2Schema,
+): { config: FastifyContextConfig; schema: FastifySchema } {
+  const asXml = Type.String({ description: 'the same fields as XML elements' })
+  const content = { 'application/json': { schema }, 'application/xml': { schema: asXml } }
+  const described = { ...request, response: { 200: { description: meaning, content } } }
+  const config = typeof needs === 'string' ? { permission: needs } : needs
+  return {
+    config: { ...config, described },
+    schema: { summary, ...(description && { description }), ...(headers !== undefined && { headers }) },
+  }
+}

@@ -7,7 +7,7 @@ import type { App } from '../wire/app-type.ts'
 import { EXAMPLE } from '../wire/examples.ts'
 import { readStringList } from '../wire/list-params.ts'
 import { MAX_BYTES_OF_IDS } from './key-field.ts'
-import { authenticateFromBody, type CallerDeps, NoVideo, sendV2, TypeQuery, V2_TYPE, v2ResponseSchema } from './response.ts'
+import { authenticateFromBody, type CallerDeps, NoVideo, sendV2, TypeQuery, V2_TYPE, v2Operation } from './response.ts'
 import { Entity, PAGE_QUERY, sendVideos } from './videos.ts'
 
 export type V2TagDeps = TagDeps & ListDeps & CallerDeps
@@ -16,6 +16,9 @@ const CHANGES = {
   '/tags/add': { change: addTags, summary: 'Add tags to videos' },
   '/tags/remove': { change: removeTags, summary: 'Remove tags from videos' },
 } as const
+
+const EDITOR_OF_MANY = { permission: 'editor', maxBytesToKey: MAX_BYTES_OF_IDS } as const
+const VIEWER_OF_MANY = { permission: 'viewer', maxBytesToKey: MAX_BYTES_OF_IDS } as const
 
 const PageQuery = Type.Object({ ...PAGE_QUERY, type: V2_TYPE })
 const Tags = Type.Array(Type.String(), {
@@ -30,20 +33,14 @@ const Done = Type.Object({ message: Type.Literal('Done') })
 /** Tags in the earlier interface: pairs added and removed, videos found by them (wire-contract.md, section 6). */
 export function v2TagRoutes(app: App, deps: V2TagDeps): void {
   for (const [path, { change, summary }] of Object.entries(CHANGES)) {
-    const response = v2ResponseSchema(
-      Type.Union([Done, NoVideo]),
-      'Done, or that one of the videos is unknown and nothing happened',
-    )
     app.post(
       path,
-      {
-        config: {
-          permission: 'editor',
-          maxBytesToKey: MAX_BYTES_OF_IDS,
-          described: { querystring: TypeQuery, body: PairsForm, response },
-        },
-        schema: { summary },
-      },
+      v2Operation(EDITOR_OF_MANY, {
+        summary,
+        querystring: TypeQuery,
+        body: PairsForm,
+        response: [Type.Union([Done, NoVideo]), 'Done, or that one of the videos is unknown and nothing happened'],
+      }),
       async (request, reply) => {
         const holder = await authenticateFromBody(deps, { request, reply }, 'editor')
         await change(deps, holder.accountId, holder, { videoIds: getTexts(request, 'videos'), tags: getTexts(request, 'tags') })
@@ -52,17 +49,14 @@ export function v2TagRoutes(app: App, deps: V2TagDeps): void {
     )
   }
 
-  const found = v2ResponseSchema(Type.Array(Entity), 'The videos that carry all of the tags, newest first')
   app.post(
     '/tags/search',
-    {
-      config: {
-        permission: 'viewer',
-        maxBytesToKey: MAX_BYTES_OF_IDS,
-        described: { querystring: PageQuery, body: TagsForm, response: found },
-      },
-      schema: { summary: 'Search videos by tags' },
-    },
+    v2Operation(VIEWER_OF_MANY, {
+      summary: 'Search videos by tags',
+      querystring: PageQuery,
+      body: TagsForm,
+      response: [Type.Array(Entity), 'The videos that carry all of the tags, newest first'],
+    }),
     async (request, reply) => {
       const { accountId } = await authenticateFromBody(deps, { request, reply }, 'viewer')
       const tags = parseTagFilter(getTexts(request, 'tags'))

@@ -5,7 +5,7 @@ import { type IssuedUpload, issueUploadPolicy, type PolicyDeps } from '../../ing
 import { POLICY_FIELDS } from '../upload/policy-fields.ts'
 import type { App } from '../wire/app-type.ts'
 import { IdempotencyHeaders, sendIdempotent } from '../wire/idempotency.ts'
-import { authenticateFromBody, type CallerDeps, getField, TypeQuery, v2Representation, v2ResponseSchema } from './response.ts'
+import { authenticateFromBody, type CallerDeps, getField, TypeQuery, v2Operation, v2Representation } from './response.ts'
 
 export type V2UploadDeps = PolicyDeps & IdempotencyDeps & CallerDeps & { publicUrl(): string }
 
@@ -16,16 +16,18 @@ const Policy = Type.Object({
   upload_link: Type.String({ description: 'URL that receives the form' }),
   upload_link_secure: Type.String({ description: 'the same' }),
 })
-const response = v2ResponseSchema(Policy, 'The fields of the form, which uploads one video within 24 hours')
 
 /** `POST /v2/uploadPolicy`: the form of one upload and where it goes (wire-contract.md, sections 4 and 6). */
 export function v2UploadRoutes(app: App, deps: V2UploadDeps): void {
   app.post(
     '/uploadPolicy',
-    {
-      config: { permission: 'uploader', described: { querystring: TypeQuery, body: TitleForm, response } },
-      schema: { summary: 'Upload policy', headers: IdempotencyHeaders },
-    },
+    v2Operation('uploader', {
+      summary: 'Upload policy',
+      headers: IdempotencyHeaders,
+      querystring: TypeQuery,
+      body: TitleForm,
+      response: [Policy, 'The fields of the form, which uploads one video within 24 hours'],
+    }),
     async (request, reply) => {
       const holder = await authenticateFromBody(deps, { request, reply }, 'uploader')
       const title = getField(request.body, 'title') ?? getField(request.query, 'title')

@@ -21,7 +21,7 @@ import {
   NoVideo,
   sendV2,
   V2_TYPE,
-  v2ResponseSchema,
+  v2Operation,
 } from './response.ts'
 
 export type V2VideoDeps = ListDeps & DeletionDeps & CallerDeps
@@ -63,13 +63,11 @@ export const Entity = Type.Object({
 export function v2VideoRoutes(app: App, deps: V2VideoDeps): void {
   app.post(
     '/videos',
-    {
-      config: {
-        permission: 'viewer',
-        described: { querystring: ListQuery, response: v2ResponseSchema(Type.Array(Entity), 'The videos, newest first') },
-      },
-      schema: { summary: 'List and search videos' },
-    },
+    v2Operation('viewer', {
+      summary: 'List and search videos',
+      querystring: ListQuery,
+      response: [Type.Array(Entity), 'The videos, newest first'],
+    }),
     async (request, reply) => {
       const { accountId } = await authenticateFromBody(deps, { request, reply }, 'viewer')
       return sendVideos(deps, { request, reply, accountId }, readSearch(request.query))
@@ -78,20 +76,13 @@ export function v2VideoRoutes(app: App, deps: V2VideoDeps): void {
 
   app.post(
     '/video',
-    {
-      config: {
-        permission: 'viewer',
-        described: {
-          querystring: VideoQuery,
-          body: VideoForm,
-          response: v2ResponseSchema(Type.Union([Entity, Deleted, NoVideo]), 'The video, or that it is deleted'),
-        },
-      },
-      schema: {
-        summary: 'One video, or its deletion',
-        description: 'Deleting needs `editor` and counts as `writes`; an unknown video is then 404.',
-      },
-    },
+    v2Operation('viewer', {
+      summary: 'One video, or its deletion',
+      description: 'Deleting needs `editor` and counts as `writes`; an unknown video is then 404.',
+      querystring: VideoQuery,
+      body: VideoForm,
+      response: [Type.Union([Entity, Deleted, NoVideo]), 'The video, or that it is deleted'],
+    }),
     async (request, reply) => {
       const action = getField(request.body, 'action')
       if (action === 'delete') return deleteOne(request, reply)
