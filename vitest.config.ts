@@ -49,6 +49,6 @@ export default defineConfig({
     sequence: { sequencer: LongestFirst },
     testTimeout: HANGS_AFTER_MS,
     hookTimeout: HANGS_AFTER_MS,
-    expect: { poll: { timeout: 120_000, interval: 100 } },
+    expect: { poll: { timeout: HANGS_AFTER_MS / 2.5, interval: 100 } },
   },
 })
