@@ -65,15 +65,19 @@ const HOST_ERRORS: Readonly<Record<string, string>> = {
   ENOMEM: 'This server is short of memory. Try again in a moment.',
 }
 
+/** Such as ENOENT; empty when it has none. */
+export function errorCode(error: unknown): string {
+  return error instanceof Error && 'code' in error ? String(error.code) : ''
+}
+
 export function isDiskFull(error: unknown): boolean {
-  return error instanceof Error && 'code' in error && (error.code === 'ENOSPC' || error.code === 'EDQUOT')
+  return ['ENOSPC', 'EDQUOT'].includes(errorCode(error))
 }
 
 /** A failure of the whole host, as an error for the caller: the request is valid, and may succeed later. */
 export function hostFailure(error: unknown): Failure | undefined {
   if (error instanceof StorageUnavailable) return error
-  const code = error instanceof Error && 'code' in error ? String(error.code) : ''
-  const sentence = HOST_ERRORS[code]
+  const sentence = HOST_ERRORS[errorCode(error)]
   return sentence === undefined ? undefined : new Failure('unavailable', sentence, { cause: error })
 }
 

@@ -1,3 +1,4 @@
+import { countRows } from '../db/count-rows.ts'
 import type { Db } from '../db/database.ts'
 
 type NewAccount = { id: string; name: string; createdAtS: number; mayUpload: boolean; mayImport: boolean }
@@ -85,8 +86,7 @@ export async function findAccountIds(db: Db, idOrName: string): Promise<string[]
 }
 
 export async function countAccounts(db: Db): Promise<number> {
-  const row = await db.selectFrom('account').select(db.fn.countAll<number>().as('count')).executeTakeFirstOrThrow()
-  return Number(row.count)
+  return countRows(db.selectFrom('account'))
 }
 
 export async function listAccountIds(db: Db): Promise<string[]> {

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { AlertMailConfig } from '../config/alert-mail.ts'
-import { Failure } from '../errors.ts'
+import { errorCode, Failure } from '../errors.ts'
 import type { MailText } from './mail-text.ts'
 
 // The mail server is named by the operator, like the database: it may be on this machine or its network, and what owners' URLs may
@@ -68,11 +68,14 @@ async function openTransport({ host, port, security, login }: AlertMailConfig) {
 
 function explain(config: AlertMailConfig, error: unknown): Failure {
   if (!(error instanceof Error)) throw error
-  const code = 'code' in error ? String(error.code) : ''
   const said = 'response' in error && typeof error.response === 'string' ? error.response : error.message
-  return new Failure('unavailable', withoutPassword(`${remedyFor(config, code, said)} (${said.trim().slice(0, 300)})`, config), {
-    cause: withoutPassword(error.message, config),
-  })
+  return new Failure(
+    'unavailable',
+    withoutPassword(`${remedyFor(config, errorCode(error), said)} (${said.trim().slice(0, 300)})`, config),
+    {
+      cause: withoutPassword(error.message, config),
+    },
+  )
 }
 
 function remedyFor(config: AlertMailConfig, code: string, said: string): string {

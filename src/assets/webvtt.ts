@@ -86,7 +86,8 @@ function readTimes(line: Line): Omit<Cue, 'text'> {
   const [startMs, endMs] = [parseTimeMs(found.slice(1, 5)), parseTimeMs(found.slice(5, 9))]
   if (startMs === undefined || endMs === undefined) throw invalidLine(line, 'minutes and seconds are expected from 0 to 59')
   if (endMs < startMs) throw invalidLine(line, 'an end is expected that is not before the start')
-  return { startMs, endMs, settings: (found[9] ?? '').split(/\s+/).filter(isSafeSetting), times: line }
+  const settings = (found[9] ?? '').split(/\s+/).filter((setting) => SAFE_SETTINGS.some((form) => form.test(setting)))
+  return { startMs, endMs, settings, times: line }
 }
 
 function parseTimeMs([hours, minutes, seconds, fraction = '']: readonly (string | undefined)[]): number | undefined {
@@ -113,10 +114,6 @@ const SAFE_SETTINGS = [
   new RegExp(`^size:${PERCENT}$`),
   /^align:(?:start|center|end|left|right)$/,
 ]
-
-function isSafeSetting(setting: string): boolean {
-  return SAFE_SETTINGS.some((form) => form.test(setting))
-}
 
 const TAGS = new Set(['b', 'i', 'u', 'ruby', 'rt', 'v'])
 /** A tag or a timestamp of WebVTT, or an override code that players understand in SRT. It cannot backtrack. */

@@ -15,7 +15,7 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { dirname } from 'node:path'
-import { Failure } from '../errors.ts'
+import { errorCode, Failure } from '../errors.ts'
 import { syncInPlace, syncNames } from '../storage/sync.ts'
 
 /** 32 bytes that open everything an installation stores; `id` identifies them in what they wrapped. */
@@ -103,7 +103,7 @@ export function writeMasterKey(file: string, key: MasterKey): void {
     syncNames(file)
   } catch (cause) {
     rmSync(unfinished, { force: true })
-    if (cause instanceof Error && 'code' in cause && cause.code === 'EEXIST')
+    if (errorCode(cause) === 'EEXIST')
       throw new Failure('conflict', `${file} is there already, and a key is never written over. Move it away first.`, { cause })
     throw new Failure(
       'unavailable',

@@ -182,7 +182,3 @@ export class CommitOutcomeUnknown extends Failure {
 export function isCommitOutcomeUnknown(error: unknown): boolean {
   return error instanceof CommitOutcomeUnknown
 }
-
-export function errorCode(error: unknown): string {
-  return error instanceof Error && 'code' in error ? String(error.code) : ''
-}

@@ -1,5 +1,6 @@
 import { sql } from 'kysely'
 import type { GenerationKey } from '../catalogue/generation-key.ts'
+import { countRows } from '../db/count-rows.ts'
 import type { Db } from '../db/database.ts'
 import type { ChunkRow } from '../db/tables.ts'
 import { claimedSubjects } from '../jobs/claim-store.ts'
@@ -224,12 +225,7 @@ export async function replaceChunk(tx: Db, chunk: VideoChunk, pieces: readonly C
 
 /** How many chunks of one kind decode from the video's start. */
 export async function countSequentialChunks(tx: Db, { videoId, generation, kind }: GenerationKey & Pick<ChunkRow, 'kind'>) {
-  const row = await tx
-    .selectFrom('chunk')
-    .select(({ fn }) => fn.countAll<number>().as('chunks'))
-    .where(({ and }) => and({ videoId, generation, kind, decodesFromStart: 1 }))
-    .executeTakeFirstOrThrow()
-  return Number(row.chunks)
+  return countRows(tx.selectFrom('chunk').where(({ and }) => and({ videoId, generation, kind, decodesFromStart: 1 })))
 }
 
 /** The chunks of one kind that no run has finished. */

@@ -53,7 +53,8 @@ function earsOf({ channels, layout, isPlaced = false }: AudioSource): { left: st
     return { left: all, right: all }
   }
   // One expression for both, so that a stream may change from one to the other.
-  if (!isPlaced && channels <= 2 && isMonoOrStereo(layout)) return { left: 'FL+FC+DL', right: 'FR+FC+DR' }
+  if (!isPlaced && channels <= 2 && ['mono', 'stereo', 'downmix'].includes(layout ?? 'mono'))
+    return { left: 'FL+FC+DL', right: 'FR+FC+DR' }
   if (!isPlaced && channels === 1) return { left: 'c0', right: 'c0' }
   // In a layout that was only guessed, the channel in the place of the low frequencies may be any other.
   const both = ['FC', ...(layout === undefined && !isPlaced ? ['LFE'] : [])]
@@ -65,8 +66,4 @@ function earsOf({ channels, layout, isPlaced = false }: AudioSource): { left: st
       ...BEHIND_OR_ABOVE.map((name) => `0.5*${name}`),
     ].join('+')
   return { left: ear('L'), right: ear('R') }
-}
-
-function isMonoOrStereo(layout: string | undefined): boolean {
-  return layout === undefined || ['mono', 'stereo', 'downmix'].includes(layout)
 }

@@ -3,6 +3,7 @@ import type { GenerationKey } from '../catalogue/generation-key.ts'
 import { isPosterExtractionDone } from '../catalogue/poster-store.ts'
 import { moveStatus, setStatusReason } from '../catalogue/status.ts'
 import { NOT_DELETED_UNINDEXED } from '../catalogue/video-store.ts'
+import { countRows } from '../db/count-rows.ts'
 import type { Db } from '../db/database.ts'
 import { claimedSubjects } from '../jobs/claim-store.ts'
 import type { Plan } from './plan.ts'
@@ -123,12 +124,7 @@ export async function moveToReadyIfPlayable(tx: Db, video: GenerationKey & { pla
 
 /** How many segments of a video are published, over all renditions. */
 export async function countSegments(db: Db, video: GenerationKey): Promise<number> {
-  const row = await db
-    .selectFrom('segment')
-    .select((select) => select.fn.countAll<number>().as('count'))
-    .where(({ and }) => and({ videoId: video.videoId, generation: video.generation }))
-    .executeTakeFirstOrThrow()
-  return Number(row.count)
+  return countRows(db.selectFrom('segment').where(({ and }) => and({ videoId: video.videoId, generation: video.generation })))
 }
 
 /** How many bytes the published segments of each rendition take. */

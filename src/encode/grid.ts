@@ -1,5 +1,5 @@
 import { AAC_FRAME_SAMPLES, AAC_RATE_HZ } from '../mp4/aac.ts'
-import { chooseFrameRate, chooseTimescale, type FrameRate, planConstantRate } from './frame-rate.ts'
+import { chooseFrameRate, chooseTimescale, planConstantRate } from './frame-rate.ts'
 import { planLadder } from './ladder.ts'
 import type { AudioTrackPlan, Plan, VideoTrackPlan } from './plan.ts'
 import type { Probe } from './probe.ts'
@@ -55,7 +55,11 @@ function startFrom(startS: number, { videoTrack, audioTrack }: Probe): Pick<Prob
 }
 
 function planVideoTrack(source: VideoSource, fit: VideoSource['fit'], audioS: number): VideoTrackPlan {
-  const { slotStartS, ...rate } = fit ? planConstantRate(fit) : { ...chooseVaryingRate(source), slotStartS: 0 }
+  const { interlaced, averageRateHz, peakRateHz } = source
+  const baseRateHz = interlaced ? undefined : source.baseRateHz // it may count fields
+  const { slotStartS, ...rate } = fit
+    ? planConstantRate(fit)
+    : { ...chooseFrameRate(baseRateHz, averageRateHz, peakRateHz), slotStartS: 0 }
   const hz = rate.rateNum / rate.rateDen
   // Even if the last frame is shown for less than half of a slot; but not where only every second frame has one. Slots are counted
   // from the source's own start, as its frames are.
@@ -77,11 +81,6 @@ function planVideoTrack(source: VideoSource, fit: VideoSource['fit'], audioS: nu
     aspectRatio: source.widthPx / source.heightPx,
     renditions: planLadder(source, rate),
   }
-}
-
-/** The base rate of an interlaced video may count fields. */
-function chooseVaryingRate({ interlaced, baseRateHz, averageRateHz, peakRateHz }: VideoSource): FrameRate {
-  return chooseFrameRate(interlaced ? undefined : baseRateHz, averageRateHz, peakRateHz)
 }
 
 function planAudioTrack(source: NonNullable<Probe['audioTrack']>, videoS: number, renditionId: number): AudioTrackPlan {

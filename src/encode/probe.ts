@@ -173,7 +173,8 @@ async function describeSource(file: SourceFile, report: Report, lastPackets: Pac
   }
 
   async function describeVideo(stream: Entries): Promise<NonNullable<Probe['videoTrack']>> {
-    const look = { ...describeShape(stream), interlaced: isInterlaced(stream), color: describeColor(stream) }
+    const interlaced = ['tt', 'bb', 'tb', 'bt'].includes(stream.field_order ?? '')
+    const look = { ...describeShape(stream), interlaced, color: describeColor(stream) }
     const knownS = extents.get(stream.index)?.endS ?? 0
     if (audio.streams.length > 0 && knownS < MAX_STILL_S && (await isStill(file, stream, startS)))
       return { ...look, ...STILL, durationS: 1 / STILL.averageRateHz }
@@ -236,7 +237,7 @@ function throwIfCrashed(end: MediaEnd) {
 function assertSupportedVideo(videoTrack: Entries) {
   const [width = 0, height = 0] = [number(videoTrack.width), number(videoTrack.height)]
   if (width * height > MAX_PIXELS) throw tooManyPixels(width, height)
-  if (!isDecodable(videoTrack) || width < 1 || height < 1) {
+  if ((videoTrack.codec_name ?? 'unknown') === 'unknown' || width < 1 || height < 1) {
     throw notMedia('The video is in a format that this server cannot read: convert it to H.264 and upload it again.')
   }
 }
@@ -481,18 +482,10 @@ async function describeTiming(
   return { ...rates, fit, peakRateHz: peakRate(runs, Math.ceil((baseRateHz ?? USUAL_HZ) / 2)), firstHasTime }
 }
 
-function isInterlaced({ field_order = '' }: Entries): boolean {
-  return ['tt', 'bb', 'tb', 'bt'].includes(field_order)
-}
-
 /** Of a Matroska tag such as 00:01:50.021000000, in seconds; without it 0. */
 function durationOf(tag: string | undefined): number {
   const [hours = 0, minutes = 0, seconds = 0] = (tag ?? '').split(':').map((part) => number(part) ?? 0)
   return hours * 3600 + minutes * 60 + seconds
-}
-
-function isDecodable({ codec_name }: Entries): boolean {
-  return codec_name !== undefined && codec_name !== 'unknown'
 }
 
 const TOO_MANY_STREAMS = 'The file has more streams than a video can have.'

@@ -42,7 +42,10 @@ export async function requestImports(
 ): Promise<ImportOutcome[]> {
   assertMayImport(holder)
   await deps.quota.assertNotFull(holder.accountId)
-  const parsed = await Promise.all(list.map((entry) => orProblem(async () => parseEntry(deps, entry))))
+  const parse = async ({ tags, folders, ...request }: ListedImport): Promise<ParsedEntry> => {
+    return { ...parseImport(deps, request), tags: parseTags(tags), folders: parseFolderPath(folders) }
+  }
+  const parsed = await Promise.all(list.map((entry) => orProblem(() => parse(entry))))
   const outcomes = await deps.write(async (tx) => {
     await assertImportsFit(tx, holder.accountId, parsed.length)
     const added: ParsedEntry[] = []
@@ -58,10 +61,6 @@ export async function requestImports(
   })
   void deps.signals.send('work-queued', 'import')
   return outcomes
-}
-
-function parseEntry(deps: ImportDeps, { tags, folders, ...request }: ListedImport): ParsedEntry {
-  return { ...parseImport(deps, request), tags: parseTags(tags), folders: parseFolderPath(folders) }
 }
 
 async function addEntry(tx: Db, { masterKey, wallNowS }: ImportDeps, holder: Caller, { tags, folders, ...parsed }: ParsedEntry) {

@@ -1,4 +1,5 @@
 import { type Insertable, sql, type Updateable } from 'kysely'
+import { countRows } from '../db/count-rows.ts'
 import type { Db } from '../db/database.ts'
 import type { ImportRow, Tables } from '../db/tables.ts'
 import { claimedSubjects } from '../jobs/claim-store.ts'
@@ -19,13 +20,7 @@ const NEVER_S = Number.MAX_SAFE_INTEGER
 
 /** Those that are queued or running. */
 export async function countImports(db: Db, accountId: string): Promise<number> {
-  const row = await db
-    .selectFrom('import')
-    .select((select) => select.fn.countAll<number>().as('count'))
-    .where('accountId', '=', accountId)
-    .where('nextAttemptAtS', '<', NEVER_S)
-    .executeTakeFirstOrThrow()
-  return Number(row.count)
+  return countRows(db.selectFrom('import').where('accountId', '=', accountId).where('nextAttemptAtS', '<', NEVER_S))
 }
 
 /** Accounts and hosts that have as many running imports as they may. */

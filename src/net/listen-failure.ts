@@ -1,5 +1,5 @@
 import { createServer } from 'node:net'
-import { Failure } from '../errors.ts'
+import { errorCode, Failure } from '../errors.ts'
 
 /** Where a server listens, and the variables that say so. */
 type ListenAddress = { host: string; port: number; hostVariable: string; portVariable: string }
@@ -9,7 +9,7 @@ export const METRICS_VARIABLES = { hostVariable: 'REELGATE_METRICS_HOST', portVa
 
 /** Why a server cannot listen. */
 export function listenFailure({ host, port, hostVariable, portVariable }: ListenAddress, cause: unknown): Failure {
-  const isTaken = cause instanceof Error && 'code' in cause && cause.code === 'EADDRINUSE'
+  const isTaken = errorCode(cause) === 'EADDRINUSE'
   const sentence = isTaken
     ? `Port ${port} is in use by another program. Stop it, or set ${portVariable} to another one.`
     : `Reelgate cannot listen on ${host}:${port}. Set ${hostVariable} and ${portVariable} to an address of this machine.`

@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { LookupFunction } from 'node:net'
-import { Failure, type FailureKind } from '../errors.ts'
+import { errorCode, Failure, type FailureKind } from '../errors.ts'
 import { limitBytes } from '../limit-bytes.ts'
 import { describeUrl, isDialAllowed, type OutboundPolicy, parseOutboundUrl } from './policy.ts'
 
@@ -171,7 +171,7 @@ function explained(error: unknown, url: URL, signal: AbortSignal): Failure {
 }
 
 function describeTrouble(error: unknown): { kind: FailureKind; why: string } {
-  const code = error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : ''
+  const code = errorCode(error)
   const isCertificate = /^(CERT_|ERR_TLS_|ERR_SSL_|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO_)/.test(code)
   if (isCertificate) return { kind: 'forbidden', why: 'its certificate is not valid.' }
   return CONNECTION_ERRORS[code] ?? CONNECTION_FAILED

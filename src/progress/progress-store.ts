@@ -1,4 +1,5 @@
 import type { GenerationKey } from '../catalogue/generation-key.ts'
+import { countRows } from '../db/count-rows.ts'
 import type { Db } from '../db/database.ts'
 import type { Plan } from '../encode/plan.ts'
 
@@ -28,13 +29,6 @@ export async function countChunks(db: Db, video: GenerationKey) {
 
 /** Chunks of all videos that wait and that are being encoded. */
 export async function countOpenChunks(db: Db): Promise<{ pending: number; running: number }> {
-  const count = async (state: 'pending' | 'running') => {
-    const row = await db
-      .selectFrom('chunk')
-      .select(({ fn }) => fn.countAll<number>().as('count'))
-      .where('state', '=', state)
-      .executeTakeFirstOrThrow()
-    return Number(row.count)
-  }
+  const count = (state: 'pending' | 'running') => countRows(db.selectFrom('chunk').where('state', '=', state))
   return { pending: await count('pending'), running: await count('running') }
 }

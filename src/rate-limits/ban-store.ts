@@ -1,4 +1,5 @@
 import type { ExpressionBuilder } from 'kysely'
+import { countRows } from '../db/count-rows.ts'
 import type { Db } from '../db/database.ts'
 import type { BanRow, NewBan, Tables } from '../db/tables.ts'
 
@@ -9,15 +10,14 @@ export async function insertStrike(tx: Db, { scope, budget, subject }: BanKey, a
 }
 
 export async function countStrikes(db: Db, { scope, budget, subject }: BanKey, afterS: number): Promise<number> {
-  const row = await db
-    .selectFrom('strike')
-    .select(({ fn }) => fn.countAll<number>().as('count'))
-    .where('scope', '=', scope)
-    .where('subject', '=', subject)
-    .where('budget', '=', budget)
-    .where('atS', '>', afterS)
-    .executeTakeFirstOrThrow()
-  return Number(row.count)
+  return countRows(
+    db
+      .selectFrom('strike')
+      .where('scope', '=', scope)
+      .where('subject', '=', subject)
+      .where('budget', '=', budget)
+      .where('atS', '>', afterS),
+  )
 }
 
 /** Makes the ban, or puts it in the place of an older one. */

@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process'
 import os from 'node:os'
 import { Readable, Writable } from 'node:stream'
+import { errorCode } from '../errors.ts'
 import { limitBytes } from '../limit-bytes.ts'
 import { filterPipe, type SandboxedCall, type SandboxTools, sandboxedArgs } from './arguments.ts'
 import { type MediaEnd, type MediaRun, type Reader, SIGNAL_EXIT_BASE } from './media-run.ts'
@@ -9,10 +10,6 @@ import { systemCallFilter } from './system-calls.ts'
 const STDERR_TAIL_BYTES = 64 * 1024
 
 type SandboxedRun = SandboxedCall & Pick<MediaRun, 'stdout' | 'signal'> & { stdin?: Readable }
-
-function withCode(error: Error, cause: Error): Error {
-  return Object.assign(error, 'code' in cause ? { code: cause.code } : {})
-}
 
 /** Resolves when the child has exited and every reader is done. @throws what a reader threw, the signal's reason, or why it did not start */
 export async function runSandboxed(sandbox: SandboxTools, run: SandboxedRun): Promise<MediaEnd> {
@@ -33,7 +30,7 @@ export async function runSandboxed(sandbox: SandboxTools, run: SandboxedRun): Pr
     try {
       if (child.pid !== undefined) process.kill(-child.pid, 'SIGKILL')
     } catch (error) {
-      if (!isNoSuchProcess(error)) throw error
+      if (errorCode(error) !== 'ESRCH') throw error
     }
   }
   let outOfTime = false
@@ -45,7 +42,7 @@ export async function runSandboxed(sandbox: SandboxTools, run: SandboxedRun): Pr
   try {
     const ended = new Promise<number>((resolve, reject) => {
       // Node's error contains the arguments, and with them the source's key, which must not reach the log.
-      child.once('error', (error) => reject(withCode(new Error(`${run.tool} did not start`), error)))
+      child.once('error', (error) => reject(Object.assign(new Error(`${run.tool} did not start`), { code: errorCode(error) })))
       child.once('exit', killGroup) // a grandchild would keep the pipes open
       child.once('close', (code, signal) => resolve(code ?? SIGNAL_EXIT_BASE + (signal ? os.constants.signals[signal] : 0)))
     })
@@ -111,8 +108,4 @@ export function collect(maxBytes: number): { reader: Reader; bytes: () => Buffer
     },
     bytes: () => Buffer.concat(parts),
   }
-}
-
-function isNoSuchProcess(error: unknown): boolean {
-  return error instanceof Error && 'code' in error && error.code === 'ESRCH'
 }

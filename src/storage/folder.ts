@@ -16,7 +16,7 @@ import {
 } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
-import { hostFailure, isDiskFull, StorageUnavailable } from '../errors.ts'
+import { errorCode, hostFailure, isDiskFull, StorageUnavailable } from '../errors.ts'
 import { blobPath, isBlobName } from './blob-path.ts'
 import { BlobLost, type BlobStat, type BlobStore, ignoreLost, type OpenBlob, type PutOptions, type Stages } from './blob-store.ts'
 import { syncInPlace } from './sync.ts'
@@ -126,7 +126,7 @@ async function adopt(folder: Folder, path: string, source: string): Promise<bool
   try {
     await link(source, unfinished)
   } catch (error) {
-    const code = codeOf(error) ?? ''
+    const code = errorCode(error)
     if (['EXDEV', 'EPERM', 'ENOTSUP', 'EMLINK'].includes(code)) return false
     throw code === 'ENOENT' ? new BlobLost('its file is missing', { cause: error }) : error
   }
@@ -142,7 +142,7 @@ async function inFolderOf<T>(path: string, create: () => Promise<T>, tries = 5):
     await mkdir(dirname(path), { recursive: true, mode: MODES.folder })
     return await create()
   } catch (error) {
-    if (tries > 1 && codeOf(error) === 'ENOENT') return inFolderOf(path, create, tries - 1)
+    if (tries > 1 && errorCode(error) === 'ENOENT') return inFolderOf(path, create, tries - 1)
     throw error
   }
 }
@@ -243,9 +243,9 @@ async function withLocalCopy<T>(folder: Folder, path: string, use: (path: string
 
 /** What an error says of a blob that was to be read. An empty folder may be where a disk is to be mounted. */
 async function explain({ root, unsynced }: Folder, error: unknown): Promise<never> {
-  const code = codeOf(error)
+  const code = errorCode(error)
   if (code === 'EIO') throw new BlobLost('its file cannot be read from the disk (EIO)', { cause: error })
-  if (code === undefined || hostFailure(error)) throw error
+  if (code === '' || hostFailure(error)) throw error
   const kind = basename(root)
   if (code !== 'ENOENT')
     throw new StorageUnavailable(`Files in the folder ${kind} cannot be read (${code}). Try again when that is corrected.`, {
@@ -332,7 +332,7 @@ async function* entriesOf(path: string): AsyncGenerator<Dirent> {
   try {
     yield* await opendir(path, { bufferSize: 256 })
   } catch (error) {
-    if (codeOf(error) !== 'ENOENT') throw error
+    if (errorCode(error) !== 'ENOENT') throw error
   }
 }
 
@@ -349,8 +349,4 @@ async function syncFolders({ root, unsynced }: Folder, folder: string): Promise<
 async function syncFolder(folder: string): Promise<void> {
   await using handle = await open(folder, 'r')
   await handle.sync()
-}
-
-function codeOf(error: unknown): string | undefined {
-  return error instanceof Error && 'code' in error ? String(error.code) : undefined
 }

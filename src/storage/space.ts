@@ -1,5 +1,6 @@
 import { statfs } from 'node:fs/promises'
 import type { Logger } from 'pino'
+import { errorCode } from '../errors.ts'
 
 /** Uploads and encodes stop while less is free, so that the database can always be written: playback continues, and a deletion makes room. */
 const KEPT_FREE_BYTES = 2 ** 30
@@ -12,7 +13,9 @@ const KEPT_FREE_SHARE = 0.05
  */
 export async function hasRoomIn(folders: readonly string[], forBytes: number): Promise<boolean> {
   for (const folder of folders) {
-    const space = await statfs(folder).catch(ignoreMissing)
+    const space = await statfs(folder).catch((error) => {
+      if (errorCode(error) !== 'ENOENT') throw error // a missing folder is reported by the check of storage
+    })
     if (!space) continue
     const { bavail, blocks, bsize } = space
     if (bavail * bsize - forBytes < Math.min(KEPT_FREE_BYTES, KEPT_FREE_SHARE * blocks * bsize)) return false
@@ -65,9 +68,4 @@ export function watchSpace(folders: readonly string[], log: Logger): Space {
       fullUntilMs = performance.now() + FULL_FOR_MS
     },
   }
-}
-
-/** A missing folder is reported by the check of storage. */
-function ignoreMissing(error: NodeJS.ErrnoException): undefined {
-  if (error.code !== 'ENOENT') throw error
 }

@@ -1,5 +1,6 @@
 import { accessSync, closeSync, constants, fsyncSync, openSync, statSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
+import { errorCode } from '../errors.ts'
 
 /**
  * Makes the name of a file or folder durable, and those of the folders above it, up to where their file system is mounted or what
@@ -21,7 +22,7 @@ export function syncInPlace(path: string): void {
     fsyncSync(handle)
   } catch (error) {
     // A read-only file system may not support fsync: nothing there is unwritten.
-    if (!(error instanceof Error && 'code' in error && error.code === 'EINVAL')) throw error
+    if (errorCode(error) !== 'EINVAL') throw error
   } finally {
     closeSync(handle)
   }

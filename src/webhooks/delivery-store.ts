@@ -1,4 +1,5 @@
 import { sql } from 'kysely'
+import { countRows } from '../db/count-rows.ts'
 import type { Db } from '../db/database.ts'
 import type { DeliveryRow, WebhookRow } from '../db/tables.ts'
 import { claimedSubjects } from '../jobs/claim-store.ts'
@@ -52,12 +53,7 @@ export async function findDueWebhook(
 
 /** Deliveries of all endpoints that are neither delivered nor failed for good. */
 export async function countOpenDeliveries(db: Db): Promise<number> {
-  const row = await db
-    .selectFrom('delivery')
-    .select(({ fn }) => fn.countAll<number>().as('count'))
-    .where('finishedAtS', 'is', null)
-    .executeTakeFirstOrThrow()
-  return Number(row.count)
+  return countRows(db.selectFrom('delivery').where('finishedAtS', 'is', null))
 }
 
 /** Of each endpoint that is on and has retries: when its oldest one became due, or will. */
@@ -197,12 +193,7 @@ export async function listDeliveryRows(
 }
 
 export async function countDeliveries(db: Db, webhookId: string): Promise<number> {
-  const { count } = await db
-    .selectFrom('delivery')
-    .select(({ fn }) => fn.countAll<number>().as('count'))
-    .where('webhookId', '=', webhookId)
-    .executeTakeFirstOrThrow()
-  return Number(count)
+  return countRows(db.selectFrom('delivery').where('webhookId', '=', webhookId))
 }
 
 const AS_NEW = { state: 'waiting', attempts: 0, dueAtS: 0, finishedAtS: null } as const

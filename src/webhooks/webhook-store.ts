@@ -1,4 +1,5 @@
 import type { Insertable } from 'kysely'
+import { countRows } from '../db/count-rows.ts'
 import type { Db } from '../db/database.ts'
 import type { Tables, WebhookRow } from '../db/tables.ts'
 
@@ -9,12 +10,7 @@ type NewWebhook = Pick<
 
 /** False: the account has as many as it may. */
 export async function insertWebhook(tx: Db, webhook: NewWebhook, most: number): Promise<boolean> {
-  const { count } = await tx
-    .selectFrom('webhook')
-    .select(({ fn }) => fn.countAll<number>().as('count'))
-    .where('accountId', '=', webhook.accountId)
-    .executeTakeFirstOrThrow()
-  if (Number(count) >= most) return false
+  if ((await countRows(tx.selectFrom('webhook').where('accountId', '=', webhook.accountId))) >= most) return false
   await tx.insertInto('webhook').values(webhook).execute()
   return true
 }
@@ -92,10 +88,5 @@ export async function removeWebhook(tx: Db, accountId: string, webhookId: string
 
 /** Endpoints that are switched off, for whatever reason. */
 export async function countDisabledWebhooks(db: Db): Promise<number> {
-  const row = await db
-    .selectFrom('webhook')
-    .select(({ fn }) => fn.countAll<number>().as('count'))
-    .where('disabledReason', 'is not', null)
-    .executeTakeFirstOrThrow()
-  return Number(row.count)
+  return countRows(db.selectFrom('webhook').where('disabledReason', 'is not', null))
 }

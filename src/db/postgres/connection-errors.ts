@@ -1,6 +1,5 @@
 import pg from 'pg'
-import { Failure } from '../../errors.ts'
-import { errorCode } from '../write.ts'
+import { errorCode, Failure } from '../../errors.ts'
 import { toPublicError } from './failures.ts'
 
 /** Without user and password. */

@@ -1,8 +1,8 @@
 import { type Kysely, sql } from 'kysely'
-import { Failure } from '../../errors.ts'
+import { errorCode, Failure } from '../../errors.ts'
 import type { ChangedTables } from '../changed-tables.ts'
 import type { Tables } from '../tables.ts'
-import { type Call, CommitOutcomeUnknown, type Committer, errorCode } from '../write.ts'
+import { type Call, CommitOutcomeUnknown, type Committer } from '../write.ts'
 
 /**
  * A connection. `run` is for the statements around a transaction, which every call needs: synchronous,

@@ -1,0 +1,11 @@
+import type { SelectQueryBuilder } from 'kysely'
+import type { Tables } from './tables.ts'
+
+/** How many rows a query without columns selects. */
+export async function countRows<Name extends keyof Tables>(
+  // biome-ignore lint/complexity/noBannedTypes: Kysely's type of a row without columns
+  rows: SelectQueryBuilder<Tables, Name, {}>,
+): Promise<number> {
+  const { count } = await rows.select((row) => row.fn.countAll<number>().as('count')).executeTakeFirstOrThrow()
+  return Number(count)
+}
