@@ -1,5 +1,6 @@
 import { sql, type Updateable } from 'kysely'
 import { ACCOUNT_ID_UNINDEXED, NOT_DELETED_UNINDEXED } from '../catalogue/video-store.ts'
+import { hasRow } from '../db/count-rows.ts'
 import type { Db } from '../db/database.ts'
 import type { NewFile, Tables } from '../db/tables.ts'
 import { claimedSubjects } from '../jobs/claim-store.ts'
@@ -23,8 +24,7 @@ export async function insertRequestedMp4(tx: Db, file: Pick<NewFile, 'videoId' |
 
 /** Whether an MP4 was requested before, made or not. */
 export async function hasMp4(db: Db, videoId: string): Promise<boolean> {
-  const row = await db.selectFrom('file').select('id').where('videoId', '=', videoId).where('type', '=', 'mp4').executeTakeFirst()
-  return row !== undefined
+  return hasRow(db.selectFrom('file').where(({ and }) => and({ videoId, type: 'mp4' })))
 }
 
 /** An MP4 that was requested, the attempts started so far, and the generation that it is made from. */

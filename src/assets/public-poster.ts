@@ -33,10 +33,7 @@ export async function openPoster(deps: PublicPosterDeps, token: string, accountI
 }
 
 /** The main poster of a video for its viewers, whether it is public or not. Undefined: it has none. */
-export async function openMainPoster(
-  deps: PublicPosterDeps,
-  video: { videoId: string; accountId: string },
-): Promise<Buffer | undefined> {
+export async function openMainPoster(deps: PublicPosterDeps, video: { videoId: string; accountId: string }) {
   const [main] = (await listEnabledPosters(deps.db, [video.videoId])).get(video.videoId) ?? []
   if (!main) return undefined
   return (await openPoster(deps, main.token, video.accountId)).jpeg

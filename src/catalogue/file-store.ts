@@ -1,3 +1,4 @@
+import { hasRow } from '../db/count-rows.ts'
 import type { Db } from '../db/database.ts'
 import type { FileRow, NewFile } from '../db/tables.ts'
 import { findVideo } from './video-store.ts'
@@ -9,12 +10,7 @@ type Slot = Pick<FileRow, 'videoId' | 'type' | 'language'>
  * Adds the files of one call to a video and enables them in place of the previous ones.
  * @returns the files' ids, in their order; undefined: the account has no such video
  */
-export async function insertAttachment(
-  tx: Db,
-  accountId: string,
-  slot: Slot,
-  files: readonly NewFile[],
-): Promise<number[] | undefined> {
+export async function insertAttachment(tx: Db, accountId: string, slot: Slot, files: readonly NewFile[]) {
   if (!(await findVideo(tx, accountId, slot.videoId))) return undefined
   await updateSlot(tx, slot).set({ enabled: 0 }).where('enabled', '=', 1).execute()
   const rows = await tx
@@ -42,14 +38,13 @@ export async function removeFile(tx: Db, file: FileRow): Promise<void> {
 
 /** Whether a slot has an enabled file. */
 export async function hasPublicFile(db: Db, { videoId, type, language }: Slot): Promise<boolean> {
-  const enabled = await db
-    .selectFrom('file')
-    .select('id')
-    .where(({ and }) => and({ videoId, type }))
-    .where('language', 'is not distinct from', language)
-    .where('enabled', '=', 1)
-    .executeTakeFirst()
-  return enabled !== undefined
+  return hasRow(
+    db
+      .selectFrom('file')
+      .where(({ and }) => and({ videoId, type }))
+      .where('language', 'is not distinct from', language)
+      .where('enabled', '=', 1),
+  )
 }
 
 function updateSlot(tx: Db, { videoId, type, language }: Slot) {

@@ -1,4 +1,5 @@
 import { sql } from 'kysely'
+import { hasRow } from '../db/count-rows.ts'
 import type { Db } from '../db/database.ts'
 import { hasPublicFile } from './file-store.ts'
 import type { GenerationKey } from './generation-key.ts'
@@ -84,13 +85,12 @@ export async function publishExtractedPosters(tx: Db, video: GenerationKey): Pro
 
 /** Whether posters were extracted from a generation, or there was nothing to extract. The video's owner may have deleted them since. */
 export async function isPosterExtractionDone(db: Db, video: GenerationKey): Promise<boolean> {
-  const row = await db
-    .selectFrom('generation')
-    .select('number')
-    .where(({ and }) => and({ videoId: video.videoId, number: video.generation }))
-    .where('postersExtractedAtS', 'is not', null)
-    .executeTakeFirst()
-  return row !== undefined
+  return hasRow(
+    db
+      .selectFrom('generation')
+      .where(({ and }) => and({ videoId: video.videoId, number: video.generation }))
+      .where('postersExtractedAtS', 'is not', null),
+  )
 }
 
 /** Names of the posters extracted from the video, enabled or not. */

@@ -123,12 +123,7 @@ export async function setFolder(tx: Db, accountId: string, videoIds: readonly st
  * The videos that belong to the account and are not deleted.
  * @param onlyStatus when given, only videos in this state
  */
-export async function listExisting(
-  db: Db,
-  accountId: string,
-  videoIds: readonly string[],
-  onlyStatus?: VideoStatus,
-): Promise<string[]> {
+export async function listExisting(db: Db, accountId: string, videoIds: readonly string[], onlyStatus?: VideoStatus) {
   const rows = await db
     .selectFrom('video')
     .select('id')

@@ -1,4 +1,4 @@
-import type { SelectQueryBuilder } from 'kysely'
+import { type SelectQueryBuilder, sql } from 'kysely'
 import type { Tables } from './tables.ts'
 
 /** How many rows a query without columns selects. */
@@ -8,4 +8,11 @@ export async function countRows<Name extends keyof Tables>(
 ): Promise<number> {
   const { count } = await rows.select((row) => row.fn.countAll<number>().as('count')).executeTakeFirstOrThrow()
   return Number(count)
+}
+
+/** Whether there is one. */
+// biome-ignore lint/complexity/noBannedTypes: as above
+export async function hasRow<Name extends keyof Tables>(rows: SelectQueryBuilder<Tables, Name, {}>): Promise<boolean> {
+  const row = await rows.select(sql.lit(1).as('one')).limit(1).executeTakeFirst()
+  return row !== undefined
 }

@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import type { GenerationKey } from '../catalogue/generation-key.ts'
-import { countRows } from '../db/count-rows.ts'
+import { countRows, hasRow } from '../db/count-rows.ts'
 import type { Db } from '../db/database.ts'
 import type { ChunkRow } from '../db/tables.ts'
 import { claimedSubjects } from '../jobs/claim-store.ts'
@@ -138,8 +138,7 @@ export function isUrgent({ kind, segmentCount, priority }: VideoChunk): boolean 
 }
 
 export async function hasPendingChunks(db: Db): Promise<boolean> {
-  const row = await db.selectFrom('chunk').select('videoId').where('state', '=', sql.lit('pending')).limit(1).executeTakeFirst()
-  return row !== undefined
+  return hasRow(db.selectFrom('chunk').where('state', '=', sql.lit('pending')))
 }
 
 function updateChunk(tx: Db, key: ChunkKey) {

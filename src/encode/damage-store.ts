@@ -1,6 +1,7 @@
 import { sql } from 'kysely'
 import type { GenerationKey } from '../catalogue/generation-key.ts'
 import { NOT_DELETED_UNINDEXED } from '../catalogue/video-store.ts'
+import { hasRow } from '../db/count-rows.ts'
 import type { Db } from '../db/database.ts'
 import type { SegmentRow } from '../db/tables.ts'
 import { type ChunkKey, ENCODABLE_STATUSES, type VideoChunk } from './chunk-store.ts'
@@ -49,13 +50,9 @@ export async function listRepairs(db: Db, { videoId, generation }: GenerationKey
 }
 
 export async function hasDamage(db: Db, video: GenerationKey): Promise<boolean> {
-  const damaged = await db
-    .selectFrom('segment')
-    .select('number')
-    .where(({ and }) => and({ videoId: video.videoId, generation: video.generation, damaged: 1 }))
-    .limit(1)
-    .executeTakeFirst()
-  return damaged !== undefined
+  return hasRow(
+    db.selectFrom('segment').where(({ and }) => and({ videoId: video.videoId, generation: video.generation, damaged: 1 })),
+  )
 }
 
 export async function isDamaged(db: Db, segment: SegmentKey): Promise<boolean> {

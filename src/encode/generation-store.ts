@@ -3,7 +3,7 @@ import type { GenerationKey } from '../catalogue/generation-key.ts'
 import { isPosterExtractionDone } from '../catalogue/poster-store.ts'
 import { moveStatus, setStatusReason } from '../catalogue/status.ts'
 import { NOT_DELETED_UNINDEXED } from '../catalogue/video-store.ts'
-import { countRows } from '../db/count-rows.ts'
+import { countRows, hasRow } from '../db/count-rows.ts'
 import type { Db } from '../db/database.ts'
 import { claimedSubjects } from '../jobs/claim-store.ts'
 import type { Plan } from './plan.ts'
@@ -331,13 +331,12 @@ export async function finishGeneration(tx: Db, video: GenerationKey, done: { seg
 
 /** Whether every rendition of a generation is complete. */
 export async function isFinished(db: Db, video: GenerationKey): Promise<boolean> {
-  const finished = await db
-    .selectFrom('generation')
-    .select('number')
-    .where(({ and }) => and({ videoId: video.videoId, number: video.generation }))
-    .where('finishedAtS', 'is not', null)
-    .executeTakeFirst()
-  return finished !== undefined
+  return hasRow(
+    db
+      .selectFrom('generation')
+      .where(({ and }) => and({ videoId: video.videoId, number: video.generation }))
+      .where('finishedAtS', 'is not', null),
+  )
 }
 
 /** The name of a segment's blob: video, generation, rendition and number, then a random part. */

@@ -125,11 +125,7 @@ export async function insertNext(
  * Makes this complete generation the one that the video plays, in the transaction that marks it finished, and removes the one before.
  * @returns the clean-up after the commit; undefined when the video plays this generation already
  */
-export async function replaceGeneration(
-  deps: ReplaceDeps,
-  tx: Db,
-  video: GenerationWithKey,
-): Promise<(() => Promise<void>) | undefined> {
+export async function replaceGeneration(deps: ReplaceDeps, tx: Db, video: GenerationWithKey) {
   const { videoId } = video
   const oldGeneration = await switchToGeneration(tx, video)
   if (oldGeneration === undefined) return undefined

@@ -1,5 +1,5 @@
 import { type Insertable, sql, type Updateable } from 'kysely'
-import { countRows } from '../db/count-rows.ts'
+import { countRows, hasRow } from '../db/count-rows.ts'
 import type { Db } from '../db/database.ts'
 import type { ImportRow, Tables } from '../db/tables.ts'
 import { claimedSubjects } from '../jobs/claim-store.ts'
@@ -123,12 +123,7 @@ export async function holdImport(tx: Db, videoId: string): Promise<boolean> {
 }
 
 export async function isImportHeld(db: Db, accountId: string, videoId: string): Promise<boolean> {
-  const row = await db
-    .selectFrom('import')
-    .select('videoId')
-    .where(({ and }) => and({ videoId, accountId, nextAttemptAtS: NEVER_S }))
-    .executeTakeFirst()
-  return row !== undefined
+  return hasRow(db.selectFrom('import').where(({ and }) => and({ videoId, accountId, nextAttemptAtS: NEVER_S })))
 }
 
 /** Queues an import again that was held. False: it is not held. */

@@ -1,5 +1,5 @@
 import type { ExpressionBuilder } from 'kysely'
-import { countRows } from '../db/count-rows.ts'
+import { countRows, hasRow } from '../db/count-rows.ts'
 import type { Db } from '../db/database.ts'
 import type { BanRow, NewBan, Tables } from '../db/tables.ts'
 
@@ -63,13 +63,12 @@ export async function listAccountBanRows(db: Db, accountId: string, nowS: number
 
 /** Whether the account, one of its keys or one of its users is the subject of a ban. */
 export async function hasAccountBan(db: Db, accountId: string, subject: string): Promise<boolean> {
-  const ban = await db
-    .selectFrom('ban')
-    .select('subject')
-    .where('subject', '=', subject)
-    .where((where) => isOfAccount(where, accountId))
-    .executeTakeFirst()
-  return ban !== undefined
+  return hasRow(
+    db
+      .selectFrom('ban')
+      .where('subject', '=', subject)
+      .where((where) => isOfAccount(where, accountId)),
+  )
 }
 
 /** Removes the ban of an account, of one of its keys or of one of its users. False: there is none. */

@@ -21,12 +21,7 @@ export function checkHash(expected: Buffer): FileCheck {
  * The SHA-256 of a blob; undefined when it is lost, or not intact.
  * @param pace is awaited after each part that was read
  */
-export async function hashBlob(
-  store: BlobStore,
-  name: string,
-  check = NO_CHECK,
-  pace?: (sizeBytes: number) => Promise<void>,
-): Promise<Buffer | undefined> {
+export async function hashBlob(store: BlobStore, name: string, check = NO_CHECK, pace?: (sizeBytes: number) => Promise<void>) {
   const hash = createHash('sha256')
   try {
     await using blob = await store.open(name)

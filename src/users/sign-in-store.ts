@@ -1,4 +1,5 @@
 import type { Insertable } from 'kysely'
+import { hasRow } from '../db/count-rows.ts'
 import type { Db } from '../db/database.ts'
 import { prepared } from '../db/prepared.ts'
 import type { Tables } from '../db/tables.ts'
@@ -52,15 +53,14 @@ export async function saveSignInSeen(tx: Db, id: string, lastSeenAtS: number): P
 
 /** Whether a sign-in has not ended, and its person is not disabled. */
 export async function isLiveSignIn(db: Db, id: string, nowS: number): Promise<boolean> {
-  const row = await db
-    .selectFrom('signIn')
-    .innerJoin('consoleUser', 'consoleUser.id', 'signIn.consoleUserId')
-    .select('signIn.id')
-    .where('signIn.id', '=', id)
-    .where('signIn.expiresAtS', '>', nowS)
-    .where('consoleUser.disabled', '=', 0)
-    .executeTakeFirst()
-  return row !== undefined
+  return hasRow(
+    db
+      .selectFrom('signIn')
+      .innerJoin('consoleUser', 'consoleUser.id', 'signIn.consoleUserId')
+      .where('signIn.id', '=', id)
+      .where('signIn.expiresAtS', '>', nowS)
+      .where('consoleUser.disabled', '=', 0),
+  )
 }
 
 /** Ends the sign-in of a token. @returns it; undefined: there was none */

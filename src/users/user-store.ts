@@ -1,3 +1,4 @@
+import { hasRow } from '../db/count-rows.ts'
 import type { Db } from '../db/database.ts'
 import type { ConsoleUserRow, NewConsoleUser } from '../db/tables.ts'
 
@@ -97,19 +98,17 @@ export async function listAllUsers(db: Db) {
 
 /** Whether a person can sign in without a link. */
 export async function hasUserWithCredential(db: Db): Promise<boolean> {
-  const row = await db
-    .selectFrom('consoleUser')
-    .select('id')
-    .where('disabled', '=', 0)
-    .where(({ or, eb, exists, selectFrom }) =>
-      or([
-        eb('wrappedPasswordHash', 'is not', null),
-        exists(selectFrom('passkey').select('passkey.id').whereRef('passkey.consoleUserId', '=', 'consoleUser.id')),
-      ]),
-    )
-    .limit(1)
-    .executeTakeFirst()
-  return row !== undefined
+  return hasRow(
+    db
+      .selectFrom('consoleUser')
+      .where('disabled', '=', 0)
+      .where(({ or, eb, exists, selectFrom }) =>
+        or([
+          eb('wrappedPasswordHash', 'is not', null),
+          exists(selectFrom('passkey').select('passkey.id').whereRef('passkey.consoleUserId', '=', 'consoleUser.id')),
+        ]),
+      ),
+  )
 }
 
 export async function setPasswordHash(tx: Db, id: string, wrappedPasswordHash: Buffer): Promise<void> {

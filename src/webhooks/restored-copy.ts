@@ -23,10 +23,7 @@ const WHY_PAUSED = {
  * @param readSetting reads a setting from the database
  * @param files the first one with both a stored and an actual identity decides
  */
-export async function whyCopy(
-  readSetting: (setting: string) => Promise<string | undefined>,
-  files: readonly IdentifyingFile[],
-): Promise<string | undefined> {
+export async function whyCopy(readSetting: (setting: string) => Promise<string | undefined>, files: readonly IdentifyingFile[]) {
   if ((await readSetting(RESTORED_COPY)) !== undefined) return WHY_PAUSED.restored
   return (await hasOtherIdentity(readSetting, files)) ? WHY_PAUSED.copied : undefined
 }

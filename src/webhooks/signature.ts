@@ -10,10 +10,7 @@ export function newWebhookSecret(): string {
 }
 
 /** The headers of one attempt, with a signature for each secret: during a rotation the receiver may know either. */
-export function signedHeaders(
-  secrets: readonly string[],
-  message: { id: string; timestampS: number; body: string },
-): Record<string, string> {
+export function signedHeaders(secrets: readonly string[], message: { id: string; timestampS: number; body: string }) {
   const signed = `${message.id}.${message.timestampS}.${message.body}`
   const signatures = secrets.map((secret) => {
     const key = Buffer.from(secret.slice(PREFIX.length), 'base64')

@@ -12,11 +12,7 @@ export async function findDamage(db: Db): Promise<string | undefined> {
  * blocked.
  * @param mayContinue called before each table; when it returns false, the check ends with undefined
  */
-export async function findDamageInWorker(
-  checker: Db,
-  write: { blockWrites(reason: Failure): void },
-  mayContinue: () => boolean,
-): Promise<string | undefined> {
+export async function findDamageInWorker(checker: Db, write: { blockWrites(reason: Failure): void }, mayContinue: () => boolean) {
   const damage = await findDamageByTable(checker, mayContinue).catch((error: Error) => {
     // Errors of the thread have only a message. The thread also ends, without a result, when the database is closed.
     return /malformed|not a database/.test(error.message) ? error.message : undefined

@@ -9,12 +9,11 @@ import { createTarPacker, type TarPackController } from 'modern-tar'
  */
 export function archiveEntries(folder: string, names: readonly string[]): ReadableStream<Uint8Array> {
   const { readable, controller } = createTarPacker()
-  addEntries(controller, folder, names).then(controller.finalize, controller.error)
+  const addAll = async () => {
+    for (const name of names) await addEntry(controller, folder, name)
+  }
+  addAll().then(controller.finalize, controller.error)
   return readable
-}
-
-async function addEntries(archive: TarPackController, folder: string, names: readonly string[]): Promise<void> {
-  for (const name of names) await addEntry(archive, folder, name)
 }
 
 async function addEntry(archive: TarPackController, folder: string, name: string): Promise<void> {

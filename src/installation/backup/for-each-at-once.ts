@@ -3,22 +3,10 @@
  * were begun have ended.
  */
 export async function forEachAtOnce<T>(items: Iterable<T>, count: number, work: (item: T) => Promise<void>): Promise<void> {
-  const iterator = items[Symbol.iterator]()
-  let hasFailed = false
+  const shared = Iterator.from(items)
   async function run(): Promise<void> {
-    for (let next = iterator.next(); !next.done && !hasFailed; next = iterator.next()) await work(next.value)
+    for (const item of shared) await work(item) // what is thrown closes the iterator for all
   }
-  try {
-    const outcomes = await Promise.allSettled(
-      Array.from({ length: count }, () =>
-        run().catch((error) => {
-          hasFailed = true
-          throw error
-        }),
-      ),
-    )
-    for (const outcome of outcomes) if (outcome.status === 'rejected') throw outcome.reason
-  } finally {
-    iterator.return?.()
-  }
+  const outcomes = await Promise.allSettled(Array.from({ length: count }, run))
+  for (const outcome of outcomes) if (outcome.status === 'rejected') throw outcome.reason
 }
