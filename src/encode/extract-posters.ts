@@ -10,7 +10,8 @@ import type { Plan, VideoTrackPlan } from './plan.ts'
 
 export type Poster = { widthPx: number; heightPx: number; jpeg: Buffer }
 
-const BOXES = [
+/** Each size of a poster fits its box. */
+export const POSTER_BOXES = [
   { widthPx: 854, heightPx: 480 },
   { widthPx: 427, heightPx: 240 },
 ] as const
@@ -21,7 +22,7 @@ const MIN_LUMA = 16 + (MIN_BRIGHTNESS * 219) / 255
 const MAX_CANDIDATES = 24
 /** JPEG has no other. */
 const JPEG_COLOR = { matrix: 'smpte170m', range: 'pc' } as const
-const MAX_JPEG_BYTES = 4 * 2 ** 20
+export const MAX_JPEG_BYTES = 4 * 2 ** 20
 const LIMITS = { cpuS: 120, wallS: 240 }
 
 /** Which frames are candidates: input options, and filters before the frames are counted. */
@@ -116,23 +117,23 @@ async function findBrightest(pass: Pass): Promise<number | undefined> {
 
 /** @param choice filters that select a candidate. Undefined: there was none, or the decoder reported errors where it must not */
 async function extract(pass: Pass, choice: string): Promise<Poster[] | undefined> {
-  const sizes = BOXES.map((box) => fitBox(pass.videoTrack, box))
-  const jpegs = BOXES.map(() => collect(MAX_JPEG_BYTES))
+  const sizes = POSTER_BOXES.map((box) => fitBox(pass.videoTrack, box))
+  const jpegs = POSTER_BOXES.map(() => collect(MAX_JPEG_BYTES))
   const chain = [...candidateFilters(pass), choice].join(',')
   const { color } = pass.videoTrack
   const toJpeg = color ? scaleOptions('in', encodedColor(color)) + scaleOptions('out', JPEG_COLOR) : ''
   const graph = `[0:V:0]${chain},split=2[s0][s1];${sizes.map(({ widthPx, heightPx }, i) => `[s${i}]scale=${widthPx}:${heightPx}${toJpeg},setsar=1,format=yuvj420p[p${i}]`).join(';')}`
-  const outputArgs = [
-    ...['-filter_complex', graph],
-    ...jpegs.flatMap((_, i) => [
-      ...['-map', `[p${i}]`, '-frames:v', '1', '-c:v', 'mjpeg', '-q:v', '3'],
-      ...['-map_metadata', '-1', '-f', 'image2pipe', `pipe:${3 + i}`],
-    ]),
-  ]
+  const outputArgs = [...['-filter_complex', graph], ...jpegs.flatMap((_, i) => jpegArgs(i))]
   const readers = jpegs.map(({ reader }) => reader)
   if (!(await runSearch(pass, outputArgs, readers))) return undefined
   const posters = sizes.map((size, i) => ({ ...size, jpeg: jpegs[i]?.bytes() ?? Buffer.alloc(0) }))
   return posters.every(({ jpeg }) => jpeg.length > 0) ? posters : undefined
+}
+
+/** Writes the frame at `[p<size>]` into a pipe of its own, without anything else of its file. */
+export function jpegArgs(size: number): string[] {
+  const output = ['-frames:v', '1', '-c:v', 'mjpeg', '-q:v', '3', '-map_metadata', '-1', '-f', 'image2pipe']
+  return ['-map', `[p${size}]`, ...output, `pipe:${3 + size}`]
 }
 
 function candidateFilters({ videoTrack, search }: Pass): string[] {

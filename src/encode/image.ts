@@ -11,7 +11,7 @@ import { collect } from '../sandbox/child-process.ts'
 import type { MediaEnd, SealedSource } from '../sandbox/media-run.ts'
 import { runMedia } from '../sandbox/run.ts'
 import { ON_BLACK } from './color.ts'
-import type { Poster } from './extract-posters.ts'
+import { jpegArgs, MAX_JPEG_BYTES, POSTER_BOXES, type Poster } from './extract-posters.ts'
 
 // Detected by content, never by file name. SVG is not accepted: it is a program that draws.
 const FORMATS = {
@@ -24,11 +24,6 @@ const HEAD_BYTES = 16
 /** Tried in this order: a PNG of the last size never exceeds the limit. */
 const PNG_SIDES_PX = [960, 360]
 const MAX_PNG_BYTES = 512 * 1024
-const POSTER_BOXES = [
-  { widthPx: 854, heightPx: 480 },
-  { widthPx: 427, heightPx: 240 },
-] as const
-const MAX_JPEG_BYTES = 4 * 2 ** 20
 const LIMITS = { cpuS: 20, wallS: 20 }
 const UNREADABLE = 'The image cannot be read: it is damaged, or has too many pixels.'
 
@@ -102,10 +97,7 @@ export async function renderPosterSizes(sandbox: Sandbox, image: SealedImage): P
     inputArgs: ['-f', demuxer],
     outputArgs: [
       ...['-filter_complex', [`[0:v:0]split=2${POSTER_BOXES.map((_, i) => `[s${i}]`).join('')}`, ...chains].join(';')],
-      ...POSTER_BOXES.flatMap((_, i) => [
-        ...['-map', `[p${i}]`, '-frames:v', '1', '-map_metadata', '-1'],
-        ...['-c:v', 'mjpeg', '-q:v', '3', '-f', 'image2pipe', `pipe:${3 + i}`],
-      ]),
+      ...POSTER_BOXES.flatMap((_, i) => jpegArgs(i)),
     ],
     pipes: jpegs.map(({ reader }) => reader),
     limits: LIMITS,
