@@ -32,6 +32,8 @@ export type ChunkFilter = {
   abovePriority?: number
   /** The one video that may be encoded. */
   only?: string | undefined
+  /** From how many of the first one is drawn; 1 unless given. */
+  candidates?: number
 }
 
 export async function insertChunks(
@@ -52,8 +54,7 @@ export async function findNextChunk(db: Db, filter: ChunkFilter): Promise<VideoC
   let pending = pendingChunks(db, filter)
   if (upToPriority !== undefined) pending = pending.where('chunk.priority', '<=', upToPriority)
   if (abovePriority !== undefined) pending = pending.where('chunk.priority', '>', abovePriority)
-  const next = await pending.orderBy('chunk.priority').orderBy('chunk.position').limit(1).executeTakeFirst()
-  return next && toVideoChunk(next)
+  return draw(pending.orderBy('chunk.priority').orderBy('chunk.position'), filter)
 }
 
 /**
@@ -62,8 +63,13 @@ export async function findNextChunk(db: Db, filter: ChunkFilter): Promise<VideoC
  */
 export async function findOldestChunk(db: Db, filter: ChunkFilter): Promise<VideoChunk | undefined> {
   const pending = pendingChunks(db, filter)
-  const oldest = await pending.orderBy('chunk.position').orderBy('chunk.priority').limit(1).executeTakeFirst()
-  return oldest && toVideoChunk(oldest)
+  return draw(pending.orderBy('chunk.position').orderBy('chunk.priority'), filter)
+}
+
+async function draw(pending: ReturnType<typeof pendingChunks>, { candidates = 1 }: ChunkFilter): Promise<VideoChunk | undefined> {
+  const first = await pending.limit(candidates).execute()
+  const drawn = first[Math.floor(Math.random() * first.length)]
+  return drawn && toVideoChunk(drawn)
 }
 
 function pendingChunks(db: Db, { nowS, only }: ChunkFilter) {

@@ -30,7 +30,7 @@ type Permitted = { work: EncodeWork; only?: string | undefined }
 
 export type EncodeSchedulerDeps = FailureDeps & {
   log: Logger
-  claims: Pick<Claims, 'claimNext'>
+  claims: Pick<Claims, 'candidates' | 'claimNext'>
   /** Whether the disk has room for the output of an encode. */
   hasRoom(): Promise<boolean>
   /** Undefined: nothing, since uploads wait for a sandbox. */
@@ -126,7 +126,7 @@ export function createEncodeScheduler(deps: EncodeSchedulerDeps, wake: () => voi
     const { find, ...priorities } = CHUNKS[which]
     return claims.claimNext({
       kind: 'chunk',
-      find: () => find(db, { ...priorities, nowS: nowS(), only }),
+      find: () => find(db, { ...priorities, nowS: nowS(), only, candidates: claims.candidates }),
       subjectOf: subjectOfNextRun,
       keyOf: ({ videoId }) => videoId,
       begin: beginRun,

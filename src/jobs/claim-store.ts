@@ -1,3 +1,4 @@
+import { sql } from 'kysely'
 import type { Db } from '../db/database.ts'
 import type { WorkKind } from '../db/tables.ts'
 
@@ -95,6 +96,19 @@ export async function forgetFailures(tx: Db, { kind, subject }: Work): Promise<v
 export async function renewClaims(tx: Db, ids: readonly string[], endsAtS: number): Promise<Set<string>> {
   const rows = await tx.updateTable('claim').set({ endsAtS }).where('id', 'in', ids).returning('id').execute()
   return new Set(rows.flatMap(({ id }) => id ?? []))
+}
+
+/** Takes work on videos from other servers than this one. A chunk's subject begins with its video's id. */
+export async function removeClaimsOfOthers(
+  tx: Db,
+  { server, kinds, videoIds }: { server: string; kinds: readonly WorkKind[]; videoIds: readonly string[] },
+): Promise<void> {
+  await tx
+    .deleteFrom('claim')
+    .where('kind', 'in', kinds)
+    .where('server', '!=', server)
+    .where((of) => of.fn<string>('substr', ['subject', sql.lit(1), sql.lit(32)]), 'in', videoIds)
+    .execute()
 }
 
 /** Claims whose work has ended without them unless this process does it: of this server, and of others whose lease has ended. */

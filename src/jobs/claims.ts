@@ -5,6 +5,7 @@ import type { Db } from '../db/database.ts'
 import type { WorkKind } from '../db/tables.ts'
 import { isCommitOutcomeUnknown, type Write } from '../db/write.ts'
 import { isHostFailure, logLevelFor } from '../errors.ts'
+import type { SignalData, Signals, Work } from '../signals/signals.ts'
 import {
   type ClaimKey,
   hasClaim,
@@ -13,6 +14,7 @@ import {
   listSuspects,
   removeBackOffs,
   removeClaim,
+  removeClaimsOfOthers,
   renewClaims,
 } from './claim-store.ts'
 import type { Job } from './dispatcher.ts'
@@ -47,6 +49,8 @@ type ClaimableWork<Candidate, Started> = {
 }
 
 export type Claims = {
+  /** From how many candidates `find` draws one: several servers that all want the first would conflict, and one follows the order. */
+  candidates: number
   /** Claims the next work, so that no other process gets it. */
   claimNext<Candidate, Started>(work: ClaimableWork<Candidate, Started>): Promise<Job | undefined>
   /** Renews what is worked on, and frees what others lost. Runs by itself every few seconds. */
@@ -63,11 +67,15 @@ export type ClaimsDeps = {
   server: string
   /** No other server uses the database: every claim that this process does not work on is left from one that has ended. */
   isOnlyServer: boolean
+  signals: Pick<Signals, 'on'>
   /** For kinds whose rows say that they are worked on: makes them pending again, unless the work is done. */
   release: Partial<Record<WorkKind, (tx: Db, subject: string) => Promise<void>>>
   log: Logger
 }
 
+/** What the dispatchers of videos claim. */
+const KINDS_OF: Partial<Record<Work, WorkKind[]>> = { encode: ['video', 'chunk'], import: ['import'], mp4: ['mp4'] }
+const CANDIDATES_OF_SEVERAL_SERVERS = 16
 const LEASE_S = 15
 const RENEW_EVERY_MS = 5_000
 /** Work that threw is not claimed again before. */
@@ -77,10 +85,10 @@ const FORGET_FAILURES_AFTER_S = 24 * 3600
 
 /** Opens the claims of this process, and first takes back those that its former runs left. */
 export async function openClaims(deps: ClaimsDeps): Promise<Claims> {
-  const { db, write, nowS, server, log } = deps
+  const { db, write, nowS, server, isOnlyServer, log } = deps
   const held = new Map<string, { lost: AbortController; isSettling: boolean }>()
   // A restart tries everything again, as an operator expects who has mended the cause.
-  await write((tx) => removeBackOffs(tx, deps.isOnlyServer ? undefined : nowS() - FORGET_FAILURES_AFTER_S))
+  await write((tx) => removeBackOffs(tx, isOnlyServer ? undefined : nowS() - FORGET_FAILURES_AFTER_S))
   await takeBack()
   let maintaining: Promise<void> | undefined
   const timer = setInterval(() => {
@@ -88,6 +96,14 @@ export async function openClaims(deps: ClaimsDeps): Promise<Claims> {
       maintaining = undefined
     })
   }, RENEW_EVERY_MS).unref()
+
+  if (!isOnlyServer) deps.signals.on('work-cancelled', cancelElsewhere)
+
+  /** Their next renewal stops the work of other servers. What it writes until then, its fence refuses. */
+  async function cancelElsewhere({ videoIds, work }: SignalData['work-cancelled']): Promise<void> {
+    const kinds = (work ? KINDS_OF[work] : Object.values(KINDS_OF).flat()) ?? []
+    await write((tx) => removeClaimsOfOthers(tx, { server, kinds, videoIds }))
+  }
 
   async function maintain(): Promise<void> {
     try {
@@ -125,12 +141,12 @@ export async function openClaims(deps: ClaimsDeps): Promise<Claims> {
   }
 
   async function claimNext<Candidate, Started>(work: ClaimableWork<Candidate, Started>): Promise<Job | undefined> {
-    for (let lastSubject: string | undefined; ; ) {
+    for (const tried = new Set<string>(); ; ) {
       const candidate = await work.find()
       if (candidate === undefined) return undefined
       const key = { kind: work.kind, subject: work.subjectOf(candidate), id: newId() }
-      if (key.subject === lastSubject) return undefined // found again although it could not be claimed: not before the next poll
-      lastSubject = key.subject
+      if (tried.has(key.subject)) return undefined // found again although it could not be claimed: not before the next poll
+      tried.add(key.subject)
       held.set(key.id, { lost: new AbortController(), isSettling: false }) // before the row exists, or it would be taken back
       const started = await write((tx) => begin(tx, key, () => work.begin(tx, candidate))).catch((error) => {
         held.delete(key.id)
@@ -209,7 +225,7 @@ export async function openClaims(deps: ClaimsDeps): Promise<Claims> {
     await maintaining
   }
 
-  return { claimNext, maintain, stop }
+  return { candidates: isOnlyServer ? 1 : CANDIDATES_OF_SEVERAL_SERVERS, claimNext, maintain, stop }
 }
 
 function takenOver(): Error {

@@ -52,6 +52,25 @@ test('E06: with 100 000 chunks waiting, another account’s new video is next, a
   expect(next).toContain(newVideo)
 })
 
+test('F-144: several servers draw from the first chunks, so that they seldom want the same; one server takes the first', async () => {
+  const { write, db } = await openOwnDatabase()
+  const video = { ...{ id: newId(), title: '', description: '', fileName: '', uploadTimeS: 0 }, status: 'Processing' } as const
+  const accountId = await insertAccount(write, 'owner')
+  const common = { kind: 'video', segmentCount: 1, decodesFromStart: false } as const
+  const chunks = Array.from({ length: 30 }, (_, n) => ({ ...common, firstSegment: n, priority: n }))
+  await write(async (tx) => {
+    await tx
+      .insertInto('video')
+      .values({ ...video, accountId, generation: 1 })
+      .execute()
+    await insertChunks(tx, { videoId: video.id, generation: 1 }, chunks)
+  })
+  const draw = async (candidates?: number) => (await findNextChunk(db, { nowS: 0, candidates }))?.firstSegment ?? -1
+  expect(await draw()).toBe(0)
+  const drawn = await Promise.all(Array.from({ length: 200 }, () => draw(4)))
+  expect([...new Set(drawn)].sort()).toEqual([0, 1, 2, 3])
+})
+
 test('E06: sources are examined in turn by account: a new upload waits for one of another account, not for its many', async () => {
   const { write, db } = await openOwnDatabase()
   const school = await insertAccount(write, 'a school with many videos', '5'.repeat(32))

@@ -1,5 +1,5 @@
 // A minimal worker: claims chunks of the given database one after the other, and publishes each as a row.
-// In mode `waits` it publishes when it reads a line.
+// In mode `waits` it publishes when it reads a line; in mode `encodes` it renews its claim then, and works until it is stopped.
 import { once } from 'node:events'
 import { createInterface } from 'node:readline'
 import { setImmediate as turn } from 'node:timers/promises'
@@ -16,6 +16,7 @@ import {
 } from '../../src/encode/chunk-store.ts'
 import { openClaims } from '../../src/jobs/claims.ts'
 import { startDispatcher } from '../../src/jobs/dispatcher.ts'
+import { createSignals } from '../../src/signals/signals.ts'
 import { connectSecondServer } from '../db/second-server.ts'
 
 const [url = '', mode] = process.argv.slice(2)
@@ -23,7 +24,8 @@ const log = pino({ level: 'fatal' }, process.stderr)
 const { db, write } = connectSecondServer(url)
 const nowS = () => Math.floor(Date.now() / 1000)
 const server = `worker ${process.pid}`
-const claims = await openClaims({ db, write, nowS, server, isOnlyServer: false, release: { chunk: releaseRun }, log })
+const signals = createSignals(write)
+const claims = await openClaims({ db, write, nowS, server, signals, isOnlyServer: false, release: { chunk: releaseRun }, log })
 const input = createInterface(process.stdin)
 
 startDispatcher({ slots: 0, claim, pollIntervalMs: 1_000, log }).wake()
@@ -31,16 +33,21 @@ startDispatcher({ slots: 0, claim, pollIntervalMs: 1_000, log }).wake()
 async function claim() {
   return claims.claimNext({
     kind: 'chunk',
-    find: () => findNextChunk(db, { nowS: nowS() }),
+    find: () => findNextChunk(db, { nowS: nowS(), candidates: claims.candidates }),
     subjectOf: subjectOfNextRun,
     keyOf: ({ videoId }) => videoId,
     begin: beginRun,
-    start: (run) => () => work(run),
+    start: (run) => (_, signal) => work(run, signal),
   })
 }
 
-async function work(run: VideoChunk): Promise<void> {
+async function work(run: VideoChunk, signal: AbortSignal): Promise<void> {
   say(`took ${run.firstSegment}`)
+  if (mode === 'encodes') {
+    input.on('line', () => void claims.maintain())
+    await once(signal, 'abort')
+    return say(`stopped ${run.firstSegment}`)
+  }
   if (mode === 'waits') await once(input, 'line')
   else await turn()
   const published = await write(async (tx) => {

@@ -1,9 +1,11 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
+import { cleanUpDeleted } from '../../src/catalogue/deletion.ts'
 import type { Db } from '../../src/db/database.ts'
 import type { Claim, Claims } from '../../src/jobs/claims.ts'
 import type { Job } from '../../src/jobs/dispatcher.ts'
+import { createSignals } from '../../src/signals/signals.ts'
 import { openTestClaims } from '../claims.ts'
 import { openDatabaseAt, openOwnDatabase } from '../db/database.ts'
 import { makeLocation } from '../installation-folder.ts'
@@ -102,26 +104,23 @@ describe.each(['sqlite', 'postgres'] as const)('on %s', (kind) => {
   })
 })
 
-test('F-25: chunks of workers that were killed or hang are encoded by others; one that wakes up publishes nothing; each is published once', async () => {
-  const location = await makeLocation({ database: 'postgres' })
-  onTestFinished(() => location.remove())
-  const database = await openDatabaseAt(location)
-  onTestFinished(() => database.close())
-  const installed = { dataDir: location.dataDir, databaseUrl: location.databaseUrl ?? '' }
-  const count = rounds(20, 200)
-  changeRows(installed, 'create table published (first_segment bigint, attempt bigint)')
-  changeRows(installed, `insert into account (id, name, created_at_s, may_upload, may_import) values ('a', 'owner', 0, 1, 1)`)
-  changeRows(
-    installed,
-    `insert into video (id, account_id, title, description, file_name, upload_time_s, status, generation)
-     values ('v', 'a', '', '', '', 0, 'Processing', 1)`,
-  )
-  changeRows(
-    installed,
-    `insert into chunk (video_id, generation, kind, first_segment, segment_count, decodes_from_start, state, priority, position)
-     select 'v', 1, 'video', n, 1, 0, 'pending', n, 1 from generate_series(0, ${count - 1}) n`,
-  )
+test('F-143: deleting a video at one server stops the work of another one on it, when that renews its claims, and no other work', async () => {
+  const installed = await openChunks(2, (n) => `${n}`.repeat(32))
+  const workers = [startWorker(installed.databaseUrl, 'encodes'), startWorker(installed.databaseUrl, 'encodes')]
+  for (const { output } of workers) await expect.poll(output).toMatch(/^took \d+$/m)
+  const { write } = installed
+  const signals = createSignals(write)
+  await openTestClaims({ ...installed, nowS: () => Math.floor(Date.now() / 1000), signals })
+  await cleanUpDeleted({ signals }, ['0'.repeat(32)])
+  for (const { process } of workers) process.stdin?.write('renew\n')
+  const stopped = () => workers.map(({ output }) => output().trim().split('\n')).sort()
+  await expect.poll(stopped).toEqual([['took 0', 'stopped 0'], ['took 1']])
+})
 
+test('F-25: chunks of workers that were killed or hang are encoded by others; one that wakes up publishes nothing; each is published once', async () => {
+  const count = rounds(20, 200)
+  const installed = await openChunks(count, () => 'v')
+  changeRows(installed, 'create table published (first_segment bigint, attempt bigint)')
   const [killed, hanging] = [startWorker(installed.databaseUrl, 'waits'), startWorker(installed.databaseUrl, 'waits')]
   for (const { output } of [killed, hanging]) await expect.poll(output).toMatch(/^took \d+$/m)
   killed.process.kill('SIGKILL')
@@ -147,6 +146,31 @@ test('F-25: chunks of workers that were killed or hang are encoded by others; on
 })
 
 // --- tools ---
+
+/** Pending chunks on PostgreSQL, each of the video that `videoOf` says. */
+async function openChunks(count: number, videoOf: (n: number) => string) {
+  const location = await makeLocation({ database: 'postgres' })
+  onTestFinished(() => location.remove())
+  const database = await openDatabaseAt(location)
+  onTestFinished(() => database.close())
+  const installed = { ...database, dataDir: location.dataDir, databaseUrl: location.databaseUrl ?? '' }
+  changeRows(installed, `insert into account (id, name, created_at_s, may_upload, may_import) values ('a', 'owner', 0, 1, 1)`)
+  for (const videoId of new Set(Array.from({ length: count }, (_, n) => videoOf(n))))
+    changeRows(
+      installed,
+      `insert into video (id, account_id, title, description, file_name, upload_time_s, status, generation)
+       values (?, 'a', '', '', '', 0, 'Processing', 1)`,
+      videoId,
+    )
+  for (let n = 0; n < count; n++)
+    changeRows(
+      installed,
+      `insert into chunk (video_id, generation, kind, first_segment, segment_count, decodes_from_start, state, priority, position)
+       values (?, 1, 'video', ${n}, 1, 0, 'pending', ${n}, 1)`,
+      videoOf(n),
+    )
+  return installed
+}
 
 type OpenClaim = { claim: Claim; signal: AbortSignal }
 
