@@ -4,7 +4,6 @@ import { Failure } from './errors.ts'
 import { CONSOLE_FOLDER, isConsoleBuilt } from './http/console/files.ts'
 import { type FirstStart, prepareFirstStart } from './installation/first-start.ts'
 import { hasKeyFile } from './installation/master-key.ts'
-import { createRotation } from './installation/master-key-rotation.ts'
 import { type Overrides, openFoundation, type Run } from './installation/open-foundation.ts'
 import { type SandboxAdvice, sandboxAdvice } from './sandbox/bubblewrap.ts'
 import { consoleUrl } from './users/sign-in-link.ts'
@@ -53,17 +52,16 @@ async function startProcesses(run: Run, overrides: Overrides): Promise<Omit<Reel
     import('./processes/maintenance.ts'),
   ])
   const foundation = await openFoundation(run, overrides)
-  const { config, opened, db, sandbox, ownership } = foundation
+  const { config, opened, db, signals, sandbox, ownership } = foundation
   const [{ startEncoder }, { startWeb }, { startMaintenance }] = await loading
-  const rotation = createRotation(foundation, foundation)
-  const encoder = await startEncoder(foundation)
-  const { url, publicUrl, demo } = await startWeb(foundation, encoder, rotation)
-  await startMaintenance(foundation, encoder, rotation)
+  await startEncoder(foundation)
+  const { url, publicUrl, demo } = await startWeb(foundation)
+  await startMaintenance(foundation)
 
   const hasConsole = isConsoleBuilt(CONSOLE_FOLDER)
   const has = { hasKeyFile: hasKeyFile(config), hasDemo: demo !== undefined, hasConsole }
   const firstStart = await prepareFirstStart(foundation, has)
-  encoder.wake()
+  for (const work of ['encode', 'import', 'mp4'] as const) void signals.send('work-queued', work) // what earlier runs left
   const demoUrl = (await demo?.begin()) ? `${url}/demo` : undefined
   if (demo) opened.defer(() => demo.stop())
   return {

@@ -5,8 +5,8 @@ import { recordAuditEvent } from '../audit/audit-log.ts'
 import type { ListDeps } from '../catalogue/catalogue-deps.ts'
 import { type DeletionDeps, deleteVideos } from '../catalogue/deletion.ts'
 import { removeDemo } from '../demo/demo.ts'
-import type { Encoding } from '../encode/start.ts'
 import { issueUploadPolicy, type PolicyDeps } from '../ingest/upload-policy.ts'
+import type { VideoWork } from '../installation/video-work.ts'
 import { encodePlaybackInfo, issueOtp, type OtpDeps } from '../playback/otp.ts'
 import { stopSessions } from '../playback/sessions/stop.ts'
 import { findProgress } from '../progress/video-progress.ts'
@@ -26,7 +26,7 @@ export type ServerDeps = CommandDeps &
     /** Where this machine reaches the server, whatever its public address. */
     localUrl(): string
     publicUrl(): string
-    reencrypt: Encoding['reencrypt']
+    reencrypt: VideoWork['reencrypt']
     playbackOtps: OtpDeps
     viewings: EraseDeps['viewings']
     savePlayback: EraseDeps['savePlayback']

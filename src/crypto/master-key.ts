@@ -55,6 +55,7 @@ export function readMasterKeyText(text: string): MasterKey | undefined {
 /** Makes another key the current one; the one before becomes an older one. Every part that holds this object uses it at its next call. */
 export function replaceMasterKey(master: MasterKey, next: SingleMasterKey): void {
   const { id, bytes, older } = master
+  if (id.equals(next.id)) return // read from the file meanwhile
   Object.assign(master, { id: next.id, bytes: next.bytes, older: [{ id, bytes }, ...older] })
 }
 

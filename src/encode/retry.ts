@@ -9,6 +9,9 @@ import { isSourceGone, removeGenerationFiles } from './fail-video.ts'
 import { findGeneration, removeGeneration } from './generation-store.ts'
 import { insertNext, type RequestedDeps } from './next-generation.ts'
 
+/** Has a failed video encoded again, or imported again if its file did not fit. */
+export type Retry = (video: { accountId: string; videoId: string }, alsoInTransaction: (tx: Db) => Promise<void>) => Promise<void>
+
 /**
  * Has a video encoded again that failed, from its uploaded file. What was encoded of it is removed: a new generation has a key and paths
  * of its own. One that was never planned is examined again.

@@ -11,14 +11,14 @@ export async function logErrorsQuietly(log: Logger, message: string, work: () =>
   await work().catch((error) => log[logLevelFor(error, 'error')]({ err: error }, message))
 }
 
-/** Saves what is in memory again and again, and once more when the server stops. */
-export function saveRegularly(
+/** Runs work again and again, and once more when the server stops, such as saving what is in memory. */
+export function runRegularly(
   { opened, log }: { opened: AsyncDisposableStack; log: Logger },
-  { everyMs, save, failure }: { everyMs: number; save(): Promise<void>; failure: string },
+  { everyMs, work, failure }: { everyMs: number; work(): Promise<void>; failure: string },
 ): void {
-  const timer = setInterval(() => logErrorsQuietly(log, failure, save), everyMs)
+  const timer = setInterval(() => logErrorsQuietly(log, failure, work), everyMs)
   opened.defer(async () => {
     clearInterval(timer)
-    await logErrors(log, failure, save)
+    await logErrors(log, failure, work)
   })
 }

@@ -20,6 +20,7 @@ import { Failure, logLevelFor } from '../errors.ts'
 import { UPLOAD_POLICY_KEY } from '../ingest/upload-policy.ts'
 import { MEDIA_PATH_KEY } from '../playback/media/media-path.ts'
 import { PAGE_TICKET_KEY } from '../playback/ticket.ts'
+import type { Signals } from '../signals/signals.ts'
 import {
   type BoundMasterKey,
   bindMasterKey,
@@ -43,6 +44,7 @@ import { listWrappedByOthers, replaceWrapped, type WrappedRow } from './wrapped-
 type RotationDeps = Pick<Database, 'db' | 'slowQueryDb' | 'write' | 'truncateWal'> & {
   config: Pick<Config, 'masterKeyFile' | 'masterKeyVariable'>
   nowS: () => number
+  signals: Pick<Signals, 'send'>
   /** Interrupts it; the next start resumes it. */
   signal?: AbortSignal
 }
@@ -140,6 +142,7 @@ async function switchTo(deps: RotationDeps, masterKey: MasterKey, next: SingleMa
   })
   masterKey.formerSigningKeys = formerSigningKeys
   replaceMasterKey(masterKey, next)
+  void deps.signals.send('key-ring-changed', undefined)
 }
 
 async function finish(deps: RotationDeps, masterKey: MasterKey): Promise<RotatedMasterKey> {
@@ -159,6 +162,7 @@ async function finish(deps: RotationDeps, masterKey: MasterKey): Promise<Rotated
   })
   if (hasKeyFile(config)) replaceKeyFile(config.masterKeyFile, [masterKey])
   await deps.truncateWal() // the log has what the old key wrapped
+  void deps.signals.send('key-ring-changed', undefined)
   return {
     ...{ masterKeyId, rewrapped, unreadable: pass.unreadable },
     phrase: hasKeyFile(config) ? phraseFromKey(masterKey).join(' ') : null,

@@ -102,6 +102,17 @@ export async function bindMasterKey(database: Database, ring: MasterKey, config:
   return { masterKey: { ...masterKey, formerSigningKeys }, ...others }
 }
 
+/** Brings the key ring of this process up to date, in place, when another process has rotated the key. */
+export async function followKeyRing({ db, masterKey }: { db: Db; masterKey: MasterKey }, config: Config): Promise<void> {
+  const ids = await findMasterKeyIds(db)
+  if (ids[0] === idOf(masterKey)) return
+  const ring = readMasterKey(config)
+  if (!ring) return
+  const { masterKey: current } = arrangeRing(ring, ids, config)
+  const formerSigningKeys = openFormerSigningKeys(current, await findSetting(db, FORMER_SIGNING_KEYS))
+  Object.assign(masterKey, current, { formerSigningKeys })
+}
+
 /**
  * The key that wraps at present comes first; the others that are needed follow.
  * @param ids the keys that the installation needs; empty before its first start

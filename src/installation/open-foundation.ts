@@ -19,10 +19,13 @@ import { releaseDeliveries } from '../webhooks/delivery-store.ts'
 import { openRestoredCopy, type RestoredCopy } from '../webhooks/restored-copy.ts'
 import { identifyingFiles } from './database.ts'
 import { lockDataFolder } from './lock.ts'
-import { logErrors } from './log-errors.ts'
-import type { BoundMasterKey } from './master-key.ts'
+import { logErrors, runRegularly } from './log-errors.ts'
+import { type BoundMasterKey, followKeyRing } from './master-key.ts'
+import { createRotation, type MasterKeyRotation } from './master-key-rotation.ts'
 import { openInstallation } from './open.ts'
+import { openVideoWork, type VideoWork } from './video-work.ts'
 import { type DatabaseOwnership, watchDatabase } from './watch-database.ts'
+import { createRowWatch } from './watch-rows.ts'
 
 /** How a server runs: with what, and how it ends. */
 export type Run = {
@@ -37,9 +40,11 @@ export type Run = {
 /** What every process of a server is built on: the locked data folder, its database and key, clocks, ffmpeg, outbound requests. */
 export type Foundation = Run &
   Pick<Database, 'db' | 'slowQueryDb' | 'write' | 'truncateWal'> &
-  BoundMasterKey & {
+  BoundMasterKey &
+  VideoWork & {
     signals: Signals
     claims: Claims
+    rotation: MasterKeyRotation
     /** Whether this start made the master key. */
     masterKeyIsNew: boolean
     folders: VideoFolders
@@ -61,6 +66,7 @@ export type Overrides = { sandbox?: Promise<Sandbox>; wallNowS?: () => number }
 
 const LOCK_TRIES = 10
 const LOCK_PAUSE_MS = 150
+const WATCH_ROWS_EVERY_MS = 1_000
 
 /**
  * Locks and opens the data folder for a server.
@@ -81,7 +87,8 @@ export async function openFoundation(run: Run, overrides: Overrides): Promise<Fo
   const sandbox = await openingSandbox
   const ownership = watchDatabase(installation, log, space.onDiskFull)
 
-  const { db, slowQueryDb, write, truncateWal, masterKey, nextMasterKey, hasUnneededKey, masterKeyIsNew, folders } = installation
+  const { db, slowQueryDb, write, truncateWal, masterKeyIsNew, folders, masterKey, nextMasterKey, hasUnneededKey } = installation
+  const bound = { masterKey, nextMasterKey, hasUnneededKey }
   const wallNowS = overrides.wallNowS ?? (() => Math.floor(Date.now() / 1000))
   const serverClockS = overrides.wallNowS ? undefined : installation.serverClockS
   const clock = await startPlaybackClock({ db, write, serverClockS }, wallNowS, (markS) =>
@@ -90,32 +97,23 @@ export async function openFoundation(run: Run, overrides: Overrides): Promise<Fo
   opened.defer(() => logErrors(log, 'playback clock: saving it failed', () => clock.stop()))
   const restoredCopy = await openRestoredCopy({ db, write }, identifyingFiles(config), clock.nowS)
   if (restoredCopy.isPaused()) log.warn({ why: restoredCopy.why }, 'webhook: held')
+  const signals = createSignals(write)
   const claims = await openClaims({
-    ...{ db, write, nowS: clock.nowS, log },
+    ...{ db, write, nowS: clock.nowS, signals, log },
     // The data folder of a server distinguishes it from all others.
     server: `${hostname()} ${fileIdentity(dataPaths(config.dataDir).lock) ?? config.dataDir}`,
     isOnlyServer: true, // it has the lock of the data folder, and of the database
     release: { chunk: releaseRun, webhook: releaseDeliveries },
   })
   opened.defer(() => claims.stop())
-  const database = { db, slowQueryDb, write, truncateWal, claims, signals: createSignals(write) }
+  const database = { db, slowQueryDb, write, truncateWal, claims, signals }
+  signals.on('key-ring-changed', () => followKeyRing({ db, masterKey }, config))
+  const watchRows = createRowWatch({ db, nowS: clock.nowS, signals })
+  runRegularly(run, { everyMs: WATCH_ROWS_EVERY_MS, work: watchRows, failure: 'signals: changes of other processes not read' })
   const clocks = { wallNowS, clock, nowS: clock.nowS }
-  return {
-    ...run,
-    ...database,
-    ...clocks,
-    masterKey,
-    nextMasterKey,
-    hasUnneededKey,
-    masterKeyIsNew,
-    folders,
-    tmp,
-    ownership,
-    restoredCopy,
-    sandbox,
-    outbound,
-    space,
-  }
+  const base = { ...run, ...database, ...clocks, ...bound, folders, tmp, ownership, restoredCopy, sandbox, outbound, space }
+  const videoWork = openVideoWork({ ...base, hasRoom: space.hasRoom })
+  return { ...base, ...videoWork, masterKeyIsNew, rotation: createRotation(base, bound) }
 }
 
 /** A command holds the lock for a moment only, a server for its whole life. */

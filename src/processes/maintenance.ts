@@ -13,7 +13,7 @@ import { deleteExpiredUploads } from '../ingest/expired-uploads.ts'
 import { listReferencedSources, SOURCE_BLOB_NAME } from '../ingest/source-store.ts'
 import { findLastBackup } from '../installation/backup/last-backup.ts'
 import { logErrorsQuietly } from '../installation/log-errors.ts'
-import { type MasterKeyRotation, resumeRotation } from '../installation/master-key-rotation.ts'
+import { resumeRotation } from '../installation/master-key-rotation.ts'
 import type { Foundation } from '../installation/open-foundation.ts'
 import { prunePlayback } from '../playback/prune.ts'
 import { pruneBans } from '../rate-limits/bans.ts'
@@ -25,7 +25,6 @@ import { pruneUsage } from '../usage/usage.ts'
 import { pruneSignIns } from '../users/sign-in.ts'
 import { pruneDeliveries } from '../webhooks/batch-jobs.ts'
 import { startWebhookSender } from '../webhooks/sender.ts'
-import type { Encoder } from './encoder.ts'
 
 // What runs by the clock, not for a request.
 
@@ -35,9 +34,8 @@ const REFILL_EVERY_MS = 5_000
 const SWEPT_NAMES = 100_000
 
 /** Removes what is no longer needed, sends webhooks and mails, and checks files, until the server stops. */
-export async function startMaintenance(foundation: Foundation, encoder: Encoder, rotation: MasterKeyRotation): Promise<void> {
-  const { config, log, opened, signal, signals, db, nowS, space, sandbox, restoredCopy } = foundation
-  const { deletion, repairSegment: reportDamage, recordDamagedFile } = encoder
+export async function startMaintenance(foundation: Foundation): Promise<void> {
+  const { config, log, opened, signal, signals, nowS, space, sandbox, restoredCopy, deletion, rotation } = foundation
   const removals = startRemovals(foundation)
   opened.defer(() => removals.stop())
   const sender = startWebhookSender({
@@ -60,7 +58,7 @@ export async function startMaintenance(foundation: Foundation, encoder: Encoder,
     const operations = {
       ...{ ...foundation, isDiskLow: space.isLow, isSandboxMissing: sandboxAdvice(sandbox) !== undefined },
       areWebhooksHeld: () => restoredCopy.isPaused(),
-      findLastBackupS: async () => (await findLastBackup({ db }))?.atS,
+      findLastBackupS: async () => (await findLastBackup(foundation))?.atS,
     }
     const steps = [
       () => prunePlayback(foundation, viewerDataDays),
@@ -87,7 +85,7 @@ export async function startMaintenance(foundation: Foundation, encoder: Encoder,
   /** At its own pace: a large installation takes days. */
   async function checkMedia(): Promise<void> {
     isChecking = true
-    const files = { ...foundation, reportDamage, recordDamagedFile }
+    const files = { ...foundation, reportDamage: foundation.repairSegment }
     await logErrorsQuietly(log, 'maintenance: checking files failed', () => sweepMedia(files, signal))
     isChecking = false
   }

@@ -10,8 +10,7 @@ import { createAccountEvents } from '../events/account-events.ts'
 import { createInterfaces } from '../http/interfaces.ts'
 import { isDemoAllowed } from '../http/server/from-this-machine.ts'
 import { closeApp, listen } from '../http/server/listen.ts'
-import { logErrors, saveRegularly } from '../installation/log-errors.ts'
-import type { MasterKeyRotation } from '../installation/master-key-rotation.ts'
+import { logErrors, runRegularly } from '../installation/log-errors.ts'
 import type { Foundation } from '../installation/open-foundation.ts'
 import { watchReadiness } from '../installation/readiness.ts'
 import { readServerState } from '../installation/server-state.ts'
@@ -27,9 +26,6 @@ import { createChallenges } from '../users/passkey.ts'
 import { createPasswords } from '../users/password.ts'
 import { createSignInLimit } from '../users/sign-in-limit.ts'
 import { createWatermarkImages } from '../watermark/watermark-image.ts'
-import type { Encoder } from './encoder.ts'
-
-const FORGET_BANS_EVERY_MS = 3_600_000
 
 export type Web = {
   /** Where clients on this machine reach it. */
@@ -39,17 +35,15 @@ export type Web = {
 }
 
 /** Answers over HTTP, and commands over the control socket, until the server stops. */
-export async function startWeb(foundation: Foundation, encoder: Encoder, rotation: MasterKeyRotation): Promise<Web> {
-  const { config, log, opened, signals, sandbox, ownership, space, restoredCopy } = foundation
-  const { counters, repairSegment, recordDamagedFile, reencrypt, retry, receiving, deletion } = encoder
+export async function startWeb(foundation: Foundation): Promise<Web> {
+  const { config, log, opened, signals, sandbox, ownership, space, restoredCopy, rotation } = foundation
+  const { repairSegment, recordDamagedFile, receiving, deletion } = foundation
   const { limits, bans } = await openRateLimiting(foundation, config.limits)
-  const forgetting = setInterval(() => limits?.forgetExpired(), FORGET_BANS_EVERY_MS).unref()
-  opened.defer(() => clearInterval(forgetting))
 
   const watermarkImages = createWatermarkImages(foundation)
   opened.defer(() => watermarkImages.stop())
   const usage = openUsage(foundation)
-  saveRegularly(foundation, { everyMs: 5_000, save: usage.save, failure: 'usage: saving it failed' })
+  runRegularly(foundation, { everyMs: 5_000, work: usage.save, failure: 'usage: saving it failed' })
   signals.on('video-removal', usage.save)
   const damagedFiles = createDamagedFiles(recordDamagedFile)
   const playback = await openPlayback({
@@ -63,7 +57,7 @@ export async function startWeb(foundation: Foundation, encoder: Encoder, rotatio
     savePlayback: () => savePlayback(playback),
     eraseFromUsage: usage.eraseViewer,
   }
-  saveRegularly(foundation, { everyMs: 5_000, save: erasing.savePlayback, failure: 'sessions: saving them failed' })
+  runRegularly(foundation, { everyMs: 5_000, work: erasing.savePlayback, failure: 'sessions: saving them failed' })
   const hotSegments = createSegmentCache()
   signals.on('segment-damaged', (segment) => hotSegments.forget(cacheKey(segment, segment.renditionId, segment.number)))
   const reportDamage = (damage: Damage) =>
@@ -72,7 +66,7 @@ export async function startWeb(foundation: Foundation, encoder: Encoder, rotatio
   let url = ''
   const publicUrl = () => config.publicUrl ?? url
   const keyUses = createKeyUseTracker(foundation)
-  saveRegularly(foundation, { everyMs: 60_000, save: keyUses.save, failure: 'API keys: saving their last use failed' })
+  runRegularly(foundation, { everyMs: 60_000, work: keyUses.save, failure: 'API keys: saving their last use failed' })
   const playbackOtps = { ...foundation, watermarkImages, findDefaults: createOtpDefaultsFinder(foundation) }
   const demo = isDemoAllowed(config) ? openDemo({ ...receiving, sandbox, playbackOtps }) : undefined
   const metrics = config.metrics && (await import('../http/metrics/metrics.ts')).createMetrics(config.metrics)
@@ -90,7 +84,7 @@ export async function startWeb(foundation: Foundation, encoder: Encoder, rotatio
   const app = createInterfaces({
     ...{ config, limits, publicUrl, refusal: ownership.refusal, playback, usage, demo, metrics, log },
     owners: {
-      ...{ ...features, damagedFiles, events, retry, hasRoom: space.hasRoom },
+      ...{ ...features, damagedFiles, events, hasRoom: space.hasRoom },
       authenticate: createAuthenticate(foundation, keyUses.record),
     },
     uploads: receiving,
@@ -109,14 +103,14 @@ export async function startWeb(foundation: Foundation, encoder: Encoder, rotatio
   })
   url = await listen(app, config)
   opened.defer(() => closeApp(app))
-  const state = { ...foundation, sessions: playback.sessions, counters }
+  const state = { ...foundation, sessions: playback.sessions }
   const metricsServer = await metrics?.listen(() => readServerState(state), log)
   opened.defer(() => metricsServer?.stop())
   const control = await startControlSocket(
     dataPaths(config.dataDir).controlSocket,
     {
-      ...{ ...features, reencrypt, accounts: features, stops: playback, alertMail: config.alertMail },
-      media: { ...foundation, reportDamage: repairSegment, recordDamagedFile, isEncoding: true },
+      ...{ ...features, accounts: features, stops: playback, alertMail: config.alertMail },
+      media: { ...foundation, reportDamage: repairSegment, isEncoding: true },
       rotation: async () => rotation,
       copy: async () => restoredCopy,
       localUrl: () => url,

@@ -40,7 +40,8 @@ type BanKey = { scope: Scope; budget: string; subject: string }
 /** The window in which a subject exceeded its limit. `all` keeps counting until its end. */
 type LimitBreach = { subject: string; limit: number; all: number; windowEndsAtS: number }
 
-type Ban = BanKey & LimitBreach & { beganAtS: number; endsAtS: number; earlierStrikes: number; savedExcess: number }
+type Ban = BanKey &
+  LimitBreach & { beganAtS: number; endsAtS: number; earlierStrikes: number; savedExcess: number; isWritten: boolean }
 
 const BASE_S = 1800
 const STEP_S = 225
@@ -70,18 +71,31 @@ export type ClassBans = {
 type Bans = {
   bansInClass(scope: Scope, budget: string): ClassBans
   forget(subject: string): void
-  /** Forgets bans that are over: those who were banned need not come back. */
-  forgetExpired(): void
+  /** Takes the rows over, which other processes change, too. @returns the subjects that have no such row any more */
+  readRows(): Promise<string[]>
 }
 
 /** The bans in memory: requests of the banned are answered from here alone. The rows are what a restart knows. */
 export async function openBans({ db, write, nowS, log }: BanDeps & { log: Logger }): Promise<Bans> {
   /** By scope and budget, then by subject. */
   const classes = new Map<string, Map<string, Ban>>()
-  for (const row of await listBanRows(db, nowS())) {
-    // The window of a ban from before this start is over: nothing makes it longer.
-    const counts = { limit: 1, all: 0, windowEndsAtS: 0, earlierStrikes: 0, savedExcess: Number.POSITIVE_INFINITY }
-    bansIn(row.scope, row.budget).set(row.subject, { ...row, ...counts })
+  const allBans = () => [...classes.values()].flatMap((bans) => [...bans.values()])
+  await readRows()
+
+  async function readRows(): Promise<string[]> {
+    const gone = new Set(allBans().filter(({ isWritten }) => isWritten))
+    for (const row of await listBanRows(db, nowS())) {
+      const bans = bansIn(row.scope, row.budget)
+      const known = bans.get(row.subject)
+      // What floods another process, or flooded before this start, is not counted here: nothing here makes its ban longer.
+      const counts = { limit: 1, all: 0, windowEndsAtS: 0, earlierStrikes: 0, savedExcess: Number.POSITIVE_INFINITY }
+      if (!known) bans.set(row.subject, { ...row, ...counts, isWritten: true })
+      else known.endsAtS = Math.max(known.endsAtS, row.endsAtS)
+      if (known) gone.delete(known)
+    }
+    const removed = [...gone].filter((ban) => bansIn(ban.scope, ban.budget).get(ban.subject) === ban)
+    for (const ban of removed) bansIn(ban.scope, ban.budget).delete(ban.subject)
+    return removed.map(({ subject }) => subject)
   }
 
   function bansIn(scope: Scope, budget: string): Map<string, Ban> {
@@ -134,6 +148,7 @@ export async function openBans({ db, write, nowS, log }: BanDeps & { log: Logger
           endsAtS: beganAtS + banDurationS(excess, 0),
           earlierStrikes: 0,
           savedExcess: Number.POSITIVE_INFINITY, // the row is not there yet
+          isWritten: false,
         }
         bans.set(subject, ban)
         log.warn({ scope, subject, budget, limit }, 'banned for a flood of requests')
@@ -156,6 +171,7 @@ export async function openBans({ db, write, nowS, log }: BanDeps & { log: Logger
             return earlier
           })
           ban.savedExcess = Math.floor(excess)
+          ban.isWritten = true
           grow(ban)
         } catch (error) {
           notWritten(error)
@@ -169,10 +185,7 @@ export async function openBans({ db, write, nowS, log }: BanDeps & { log: Logger
     forget(subject) {
       for (const bans of classes.values()) bans.delete(subject)
     },
-    forgetExpired() {
-      const now = nowS()
-      for (const bans of classes.values()) for (const [subject, ban] of bans) if (now >= ban.endsAtS) bans.delete(subject)
-    },
+    readRows,
   }
 }
 

@@ -51,8 +51,6 @@ export type RateLimits = Readonly<
     posters: Limiter
     docs: Limiter
     health: Limiter
-    /** Forgets the bans that are over. */
-    forgetExpired(): void
     /** When a ban ends: it may have grown since its row was written. */
     banEndsAtS(ban: BanRow): number
   }
@@ -72,10 +70,13 @@ export async function openRateLimits(
     limiters.push(made)
     return made
   }
-  deps.signals.on('bans-changed', ({ subject, withCounts }) => {
-    bans.forget(subject)
-    // Calls that passed still count where the counts stay: lifting a ban gives no more calls a minute (R17).
-    for (const { forget, pardon } of limiters) withCounts ? forget(subject) : pardon(subject)
+  // Calls that passed still count where the counts stay: lifting a ban gives no more calls a minute (R17).
+  deps.signals.on('bans-changed', async (lifted) => {
+    if (!lifted) for (const subject of await bans.readRows()) for (const { pardon } of limiters) pardon(subject)
+    else {
+      bans.forget(lifted.subject)
+      for (const { forget, pardon } of limiters) lifted.withCounts ? forget(lifted.subject) : pardon(lifted.subject)
+    }
   })
   const ofAddresses = (scope: Scope | undefined, budget: string, limit: number) =>
     withNetworks(limiter(budget, limit, scope), limiter(budget, NETWORK_FACTOR * limit, scope))
@@ -102,7 +103,6 @@ export async function openRateLimits(
     posters: ofAddresses('viewer', 'posters', posters.ip),
     docs: ofAddresses('viewer', 'docs', docs.ip),
     health: ofAddresses('viewer', 'health', health.ip),
-    forgetExpired: bans.forgetExpired,
     banEndsAtS: (ban) => bans.bansInClass(ban.scope, ban.budget).endS(ban.subject) || ban.endsAtS,
   }
 }

@@ -15,14 +15,18 @@ export type SignalData = {
   'segment-published': SegmentKey
   /** The bytes of a segment on the disk are not those that were published. */
   'segment-damaged': SegmentKey
-  /** All sessions of videos or of an account, or some. */
-  'session-ended': ({ videoIds: readonly string[] } | { accountId: string } | { sessionIds: readonly string[] }) & {
-    why: 'taken' | 'stopped' | 'video-deleted' | 'video-replaced' | 'account-disabled'
-  }
+  /** All sessions of videos or of an account, or some; or since then perhaps some by another process, for reasons that the rows have. */
+  'session-ended':
+    | (({ videoIds: readonly string[] } | { accountId: string } | { sessionIds: readonly string[] }) & {
+        why: 'taken' | 'stopped' | 'video-deleted' | 'video-replaced' | 'account-disabled'
+      })
+    | { sinceS: number }
   /** The rows of a deleted video are about to be removed, and with them what was not saved yet. */
   'video-removal': undefined
-  /** A ban was lifted. `withCounts`: what was counted of its subject is forgotten, too. */
-  'bans-changed': { subject: string; withCounts: boolean }
+  /** A ban was lifted. `withCounts`: what was counted of its subject is forgotten, too. Undefined: the rows have changed. */
+  'bans-changed': { subject: string; withCounts: boolean } | undefined
+  /** The database is bound to other master keys than before. */
+  'key-ring-changed': undefined
 }
 export type SignalName = keyof SignalData
 type Listeners = { [Name in SignalName]: Set<(data: SignalData[Name]) => unknown> }
@@ -62,6 +66,7 @@ export function createSignals(write: Pick<Write, 'onCommit'>): Signals {
     'session-ended': new Set(),
     'video-removal': new Set(),
     'bans-changed': new Set(),
+    'key-ring-changed': new Set(),
   }
 
   async function send<Name extends SignalName>(name: Name, data: SignalData[Name]): Promise<void> {

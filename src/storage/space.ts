@@ -36,8 +36,8 @@ const FULL_BYTES = 64 * 1024
 const FULL_FOR_MS = 15_000
 
 export type Space = {
-  /** Whether there is room for this many more bytes beyond the reserved space. */
-  hasRoom(forBytes: number): Promise<boolean>
+  /** Whether there is room for this many more bytes, 0 unless given, beyond the reserved space. */
+  hasRoom(forBytes?: number): Promise<boolean>
   /** Whether there is little room, or a write has just failed for lack of it. */
   isLow(): Promise<boolean>
   /** Whether a write has just failed for lack of room. */
@@ -51,7 +51,7 @@ export function watchSpace(folders: readonly string[], log: Logger): Space {
   let wasLow = false
   let fullUntilMs = Number.NEGATIVE_INFINITY
 
-  async function hasRoom(forBytes: number): Promise<boolean> {
+  async function hasRoom(forBytes = 0): Promise<boolean> {
     const isLow = !(await hasRoomIn(folders, 0))
     if (isLow && !wasLow) log.warn('the disk is nearly full: uploads are refused and encodes wait until there is space')
     if (!isLow && wasLow) log.info('disk: has space again, uploads and encodes continue')

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { createRowWatch } from '../../src/installation/watch-rows.ts'
 import { createKeyPacing, type KeyPacing } from '../../src/playback/keys/key-pacing.ts'
 import type { PlaybackDeps } from '../../src/playback/playback-deps.ts'
 import { findLiveSession } from '../../src/playback/sessions/session-memory.ts'
@@ -130,6 +131,20 @@ test('F-83: a session at two servers was last seen where it was seen last, and h
   const saved = await playback.db.selectFrom('playbackSession').selectAll().where('id', '=', row.id).executeTakeFirstOrThrow()
   expect(saved).toMatchObject({ lastSeenAtS: playback.nowS() + 5, leftAtS: null })
   expect(saved.keyWindows?.[0]).toBe(0b110)
+})
+
+test('F-141: a session that one server stops is refused at another one within a second, before that saves anything; others play on', async () => {
+  const { playback, viewer, row, here, there } = await openTwo()
+  const other = await playback.newPlayingViewer({ userId: 'ben' })
+  await liveOf(there, row.id)
+  const watchRows = createRowWatch(here) // runs once a second
+  await watchRows()
+  const stop = () =>
+    stopSessions({ ...there, countries: there.countries }, { accountId: row.accountId, by: 'server', target: { userId: 'ann' } })
+  expect(await stop()).toBe(1)
+  await watchRows()
+  expect(await outcomeOf(playback.ask(viewer))).toBe('session-ended: stopped')
+  expect(await outcomeOf(playback.ask(other))).toBe('allowed')
 })
 
 test('F-84: a session that one server stops ends at another one when that saves it next', async () => {

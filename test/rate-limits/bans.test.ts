@@ -61,8 +61,8 @@ async function openBareLimits() {
       return last.refused?.retryAfterS() ?? 0
     },
     async sweep() {
-      limits.forgetExpired()
       await pruneBans(deps)
+      await deps.signals.send('bans-changed', undefined)
     },
     async restart() {
       limits = await openRateLimits(deps, numbers)
@@ -288,6 +288,16 @@ test('R13: expired bans leave memory by themselves, without another request; oth
   await sweep()
   expect(heapBytes() - before).toBeLessThan(keptBytes / 3)
   expect(take('2001:db8::7/64').refused).toBeUndefined()
+  expect(isBan(take('192.0.2.1'))).toBe(true)
+})
+
+test('F-140: rows that are read again lift no ban that is not written yet', async () => {
+  const { ask, deps, take } = await openBareLimits()
+  for (let i = 0; i < FLOOD; i++) take('192.0.2.1') // its row is being written
+  await deps.signals.send('bans-changed', undefined)
+  expect(isBan(take('192.0.2.1'))).toBe(true)
+  await ask('192.0.2.1', 1)
+  await deps.signals.send('bans-changed', undefined)
   expect(isBan(take('192.0.2.1'))).toBe(true)
 })
 

@@ -6,7 +6,7 @@ import { sendCommand } from '../../src/control/socket.ts'
 import { type Reelgate, startReelgate, startSharedReelgate } from '../in-process.ts'
 import { readAnswer } from '../raw-http.ts'
 import { startReelgate as startProcess } from '../reelgate.ts'
-import { readRows } from '../rows.ts'
+import { changeRows, readRows } from '../rows.ts'
 import { createViewer } from '../viewer.ts'
 
 // Limits over HTTP, small ones. The server believes a proxy on this machine, so a test is behind whatever addresses it likes;
@@ -319,6 +319,19 @@ describe('a flood is a strike', () => {
     expect((await bans()).map(({ subject }) => subject)).not.toContain(from)
     expect(await reelgate.cli('ban', 'lift', from)).toMatchObject({ code: 1, stderr: expect.stringContaining('There is no ban') })
   })
+})
+
+test('F-140: a ban that another process makes counts here soon, and no longer once that process has lifted it', async () => {
+  const { apiKey } = await newAccount('Vera')
+  const from = newAddress()
+  const statuses = () => list(from, apiKey).then(({ status }) => status)
+  expect(await statuses()).toBe(200)
+  const endsAtS = Math.floor(Date.now() / 1000) + 1800
+  const sql = 'insert into ban (scope, subject, budget, began_at_s, ends_at_s) values (?, ?, ?, ?, ?)'
+  changeRows(reelgate, sql, 'ip', from, 'reads', endsAtS - 1800, endsAtS)
+  await expect.poll(async () => (await (await list(from, apiKey)).text()).includes('banned')).toBe(true)
+  changeRows(reelgate, 'delete from ban where subject = ?', from)
+  await expect.poll(async () => (await (await list(from, apiKey)).text()).includes('banned')).toBe(false)
 })
 
 describe('an owner sees and lifts bans through the API', () => {

@@ -2,7 +2,7 @@ import { type Static, Type } from 'typebox'
 import { recordAuditEvent } from '../../audit/audit-log.ts'
 import { describeDetails, describeKind, listIds } from '../../audit/audit-words.ts'
 import { type HistoryDeps, listVideoHistory } from '../../catalogue/video-history.ts'
-import type { Encoding } from '../../encode/start.ts'
+import type { Retry } from '../../encode/retry.ts'
 import { type AccountQueueDeps, listQueue } from '../../progress/account-queue.ts'
 import { findActorNames } from '../../users/actor-names.ts'
 import { findSubjectNames } from '../../users/subject-name-store.ts'
@@ -55,7 +55,7 @@ export type HistoryBody = Static<typeof HistoryReply>
 
 const RetryReply = Type.Object({ message: Type.Literal('Queued') })
 
-type QueueRoutesDeps = AccountQueueDeps & HistoryDeps & Pick<Encoding, 'retry'> & { wallNowS: () => number }
+type QueueRoutesDeps = AccountQueueDeps & HistoryDeps & { retry: Retry; wallNowS: () => number }
 
 /** What the server does with the account's videos. */
 export function queueRoutes(app: App, deps: QueueRoutesDeps): void {

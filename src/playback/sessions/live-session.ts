@@ -74,6 +74,6 @@ export function assertNotEndedMeanwhile({ row }: LiveSession): void {
   if (row.endedAtS !== null) throw new PlaybackRefusal('session-ended', { why: endReasonOf(row) })
 }
 
-export function endReasonOf({ endReason }: PlaybackSessionRow): EndReason {
+export function endReasonOf({ endReason }: Pick<PlaybackSessionRow, 'endReason'>): EndReason {
   return END_REASONS.find((reason) => reason === endReason) ?? 'stopped'
 }

@@ -7,7 +7,7 @@ import type { SignalData, Signals } from '../../signals/signals.ts'
 import { endReasonOf, type LiveSession, mergeRow, recordEnd } from './live-session.ts'
 import { newReplayWindow } from './proof.ts'
 import type { SessionDeps } from './session-deps.ts'
-import { findSession, type SessionChange, saveSession } from './session-store.ts'
+import { findSession, listEndedSessions, type SessionChange, saveSession } from './session-store.ts'
 import { newWatchedCounter } from './watched-seconds.ts'
 
 /** A viewer who left a video this near to its beginning or end starts again at its beginning. */
@@ -97,15 +97,28 @@ function newLiveSession(row: PlaybackSessionRow, proofKey: KeyObject, positionS:
 /** Ends sessions in memory, and forgets what is needed to play their videos, once their end is committed. */
 export function followEnds(
   signals: Pick<Signals, 'on'>,
-  { sessions, videos, nowS }: Pick<SessionDeps, 'sessions' | 'videos' | 'nowS'>,
+  { db, sessions, videos, nowS }: Pick<SessionDeps, 'db' | 'sessions' | 'videos' | 'nowS'>,
 ): void {
-  signals.on('session-ended', (ended) => {
+  signals.on('session-ended', async (ended) => {
+    if ('sinceS' in ended) return endAsStored(ended.sinceS)
     if ('videoIds' in ended) videos.forget(ended.videoIds)
     for (const session of sessionsAmong(sessions, ended)) recordEnd(session, nowS(), ended.why)
   })
+
+  async function endAsStored(sinceS: number): Promise<void> {
+    if (sessions.size === 0) return
+    for (const { id, ...row } of await listEndedSessions(db, sinceS)) {
+      const session = sessions.get(id)
+      if (!session || session.row.endedAtS !== null) continue
+      videos.forget([session.row.videoId]) // its content key may be destroyed
+      recordEnd(session, row.endedAtS, endReasonOf(row))
+    }
+  }
 }
 
-function sessionsAmong(sessions: SessionDeps['sessions'], ended: SignalData['session-ended']): LiveSession[] {
+type NamedEnd = Exclude<SignalData['session-ended'], { sinceS: number }>
+
+function sessionsAmong(sessions: SessionDeps['sessions'], ended: NamedEnd): LiveSession[] {
   if ('sessionIds' in ended) return ended.sessionIds.flatMap((id) => sessions.get(id) ?? [])
   return [...sessions.values()].filter(({ row }) =>
     'accountId' in ended ? row.accountId === ended.accountId : ended.videoIds.includes(row.videoId),

@@ -88,6 +88,16 @@ export async function endSessionsOfAccount(tx: Db, accountId: string, endedAtS: 
     .execute()
 }
 
+/** Those that have ended since then. */
+export async function listEndedSessions(db: Db, sinceS: number) {
+  return db
+    .selectFrom('playbackSession')
+    .select(['id', 'endedAtS', 'endReason'])
+    .where('endedAtS', '>=', sinceS)
+    .$narrowType<{ endedAtS: number }>()
+    .execute()
+}
+
 /** Which sessions of an account: those that match each of these fields. */
 export type SessionFilter = { sessionId?: string; userId?: string; videoId?: string; otpHash?: Buffer }
 

@@ -1,0 +1,54 @@
+import { createStorageQuota } from '../accounts/storage-quota.ts'
+import { recordDamagedFile } from '../assets/damaged-file.ts'
+import type { CheckDeps } from '../assets/media-check.ts'
+import type { DeletionDeps } from '../catalogue/deletion.ts'
+import type { Config } from '../config/config.ts'
+import type { Db } from '../db/database.ts'
+import type { EncodeCounters } from '../encode/encode-counters.ts'
+import { type RequestedDeps, reencryptVideo } from '../encode/next-generation.ts'
+import { type Damage, reportDamage } from '../encode/repair.ts'
+import { type Retry, retryVideo } from '../encode/retry.ts'
+import { type ImportDeps, retryImport } from '../ingest/import.ts'
+import type { SourceDeps } from '../ingest/source.ts'
+import { endSessionsOfVideos } from '../playback/sessions/session-store.ts'
+
+/** What any process may have done to videos. It is asked for in rows and by signals, so that the process which does it need not be this one. */
+export type VideoWork = {
+  deletion: DeletionDeps
+  /** What an upload or an import needs to become a video. */
+  receiving: SourceDeps & ImportDeps
+  recordDamagedFile: CheckDeps['recordDamagedFile']
+  /** Has a damaged segment encoded again. @returns false when it is no longer published */
+  repairSegment(damage: Damage): Promise<boolean>
+  /** Has a video encoded again under a new content key: see `reencryptVideo`. */
+  reencrypt(videoId: string, alsoInTransaction: (tx: Db, accountId: string) => Promise<void>): Promise<void>
+  retry: Retry
+  /** Of this process. */
+  counters: EncodeCounters
+}
+
+type VideoWorkDeps = Omit<
+  RequestedDeps & SourceDeps & ImportDeps,
+  'endVideoSessions' | 'sources' | 'uploadMaxBytes' | 'quota'
+> & {
+  config: Pick<Config, 'uploadMaxBytes'>
+  nowS: () => number
+}
+
+export function openVideoWork(deps: VideoWorkDeps): VideoWork {
+  const endVideoSessions: DeletionDeps['endVideoSessions'] = (tx, ids, why) => endSessionsOfVideos(tx, ids, deps.nowS(), why)
+  const encoding = { ...deps, endVideoSessions }
+  const { uploadMaxBytes } = deps.config
+  const receiving = { ...deps, sources: deps.folders.sources, uploadMaxBytes, quota: createStorageQuota(deps) }
+  return {
+    deletion: encoding,
+    receiving,
+    recordDamagedFile: (...file) => recordDamagedFile(deps, ...file),
+    repairSegment: (damage) => reportDamage(deps, damage),
+    reencrypt: (...video) => reencryptVideo(encoding, ...video),
+    async retry(...failed) {
+      if (!(await retryImport(receiving, ...failed))) await retryVideo(encoding, ...failed)
+    },
+    counters: { segments: 0, failures: 0 },
+  }
+}
