@@ -13,7 +13,6 @@ import type { Damage } from '../encode/repair.ts'
 import { Failure, isHostFailure } from '../errors.ts'
 import type { Claim, Claims } from '../jobs/claims.ts'
 import { type Dispatcher, type Job, startDispatcher } from '../jobs/dispatcher.ts'
-import { followSignals } from '../jobs/follow-signals.ts'
 import { createRoundRobin } from '../jobs/round-robin.ts'
 import type { Signals } from '../signals/signals.ts'
 import { exportedSizeBytes, exportMp4 } from './export-mp4.ts'
@@ -52,9 +51,8 @@ const BACK_OFF_S = 5
  * Makes MP4s one at a time, concurrently with encoding: muxing takes seconds where encoding takes minutes. Accounts take turns.
  */
 export function startMp4Scheduler(deps: Mp4SchedulerDeps): Dispatcher {
-  const dispatcher = startDispatcher({ slots: 1, claim: createClaim(deps), pollIntervalMs: POLL_INTERVAL_MS, log: deps.log })
-  followSignals(deps.signals, 'mp4', dispatcher)
-  return dispatcher
+  const follows = { signals: deps.signals, work: 'mp4' } as const
+  return startDispatcher({ slots: 1, claim: createClaim(deps), pollIntervalMs: POLL_INTERVAL_MS, follows, log: deps.log })
 }
 
 /** Creates the function that claims the next pending MP4 as a job. */

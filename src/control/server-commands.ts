@@ -8,10 +8,10 @@ import { removeDemo } from '../demo/demo.ts'
 import { issueUploadPolicy, type PolicyDeps } from '../ingest/upload-policy.ts'
 import type { VideoWork } from '../installation/video-work.ts'
 import { encodePlaybackInfo, issueOtp, type OtpDeps } from '../playback/otp.ts'
-import { stopSessions } from '../playback/sessions/stop.ts'
+import { stopAndEraseViewer } from '../playback/sessions/stop.ts'
 import { findProgress } from '../progress/video-progress.ts'
 import { consoleUrl, linkUrl, makeLinkOnServer } from '../users/sign-in-link.ts'
-import { type EraseDeps, eraseViewer } from '../viewers/viewers.ts'
+import type { EraseDeps } from '../viewers/viewers.ts'
 import { type TestDeps, testWebhookOfAnyAccount } from '../webhooks/test-event.ts'
 import { type CommandDeps, command } from './commands.ts'
 
@@ -104,8 +104,8 @@ export const SERVER_COMMANDS = {
     }),
     async (deps: ServerDeps, { account, userId }) => {
       const { id: accountId } = await getAccount(deps, account)
-      const ended = await stopSessions(deps.stops, { accountId, by: 'command-line', target: { userId } })
-      return { stopped: ended, videos: await eraseViewer(deps, { accountId, userId, by: 'command-line' }) }
+      const { sessions: stopped, videos } = await stopAndEraseViewer(deps, { accountId, userId, by: 'command-line' })
+      return { stopped, videos }
     },
   ),
   'console link': command(

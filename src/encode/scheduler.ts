@@ -128,7 +128,6 @@ export function createEncodeScheduler(deps: EncodeSchedulerDeps, wake: () => voi
       kind: 'chunk',
       find: () => find(db, { ...priorities, nowS: nowS(), only, candidates: claims.candidates }),
       subjectOf: subjectOfNextRun,
-      keyOf: ({ videoId }) => videoId,
       begin: beginRun,
       start(chunk) {
         if (isUrgent(chunk)) trackUrgent(chunk)

@@ -1,5 +1,4 @@
 import { startDispatcher } from '../jobs/dispatcher.ts'
-import { followSignals } from '../jobs/follow-signals.ts'
 import { isEncodingAllowed, type Sandbox } from '../sandbox/bubblewrap.ts'
 import { examineSource } from './examine-source.ts'
 import { type FailDeps, failVideo, isSourceGone } from './fail-video.ts'
@@ -38,10 +37,10 @@ export function startEncoding(deps: EncodingDeps, opened: AsyncDisposableStack):
   }
   const findPermitted = createSandboxCheck(deps, workIn)
   const scheduler = createEncodeScheduler({ ...deps, findPermitted }, () => dispatcher.wake())
-  const dispatcher = startDispatcher({ slots, claim: scheduler.claim, pollIntervalMs: POLL_INTERVAL_MS, log })
+  const follows = { signals, work: 'encode' } as const
+  const dispatcher = startDispatcher({ slots, claim: scheduler.claim, pollIntervalMs: POLL_INTERVAL_MS, follows, log })
   opened.defer(() => dispatcher.stop())
   void databaseLost.then(() => dispatcher.stop())
-  followSignals(signals, 'encode', dispatcher)
 }
 
 function createSandboxCheck(

@@ -9,7 +9,6 @@ import type { Write } from '../db/write.ts'
 import { Failure, hostFailure } from '../errors.ts'
 import type { Claim, Claims } from '../jobs/claims.ts'
 import { type Dispatcher, type Job, startDispatcher } from '../jobs/dispatcher.ts'
-import { followSignals } from '../jobs/follow-signals.ts'
 import { createRoundRobin } from '../jobs/round-robin.ts'
 import type { Signals } from '../signals/signals.ts'
 import { type FetchDeps, fetchImport, videoDeletedDuringImport } from './import-fetch.ts'
@@ -53,14 +52,13 @@ const FAILURE_PAUSE_MS = 1_000
 /** Runs pending imports, also those from before a restart. */
 export async function startImportScheduler(deps: ImportSchedulerDeps): Promise<Dispatcher> {
   await deps.write(resumeImports)
-  const dispatcher = startDispatcher({
+  return startDispatcher({
     slots: MAX_RUNNING.total,
     claim: createImportClaim(deps),
     pollIntervalMs: POLL_INTERVAL_MS,
+    follows: { signals: deps.signals, work: 'import' },
     log: deps.log,
   })
-  followSignals(deps.signals, 'import', dispatcher)
-  return dispatcher
 }
 
 /** Claims the next import: accounts take turns, and no account and no host gets all slots. */

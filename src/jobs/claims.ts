@@ -36,9 +36,8 @@ type ClaimableWork<Candidate, Started> = {
   kind: WorkKind
   /** The next free work; undefined: there is none. */
   find(): Promise<Candidate | undefined>
+  /** Of work on a video: its id, alone or before a slash. */
   subjectOf(candidate: Candidate): string
-  /** For `stopJobs`; without it the subject. */
-  keyOf?(candidate: Candidate): string
   /** Counts the attempt, in the transaction that claims it. Undefined: the candidate is not as it was found. */
   begin(tx: Db, candidate: Candidate): Promise<Started | undefined>
   /**
@@ -154,7 +153,7 @@ export async function openClaims(deps: ClaimsDeps): Promise<Claims> {
       })
       if (started !== undefined) {
         const run = work.start(started)
-        return { key: work.keyOf?.(candidate) ?? key.subject, run: (stopping) => hold(key, run, stopping) }
+        return { key: key.subject.split('/', 1)[0] ?? '', run: (stopping) => hold(key, run, stopping) }
       }
       held.delete(key.id)
     }

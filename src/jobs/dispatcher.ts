@@ -1,5 +1,6 @@
 import type { Logger } from 'pino'
 import { logLevelFor } from '../errors.ts'
+import type { Signals, Work } from '../signals/signals.ts'
 
 /** One unit of work. Jobs with the same `key` are stopped together (a video's id). */
 export type Job = { key: string; run(signal: AbortSignal): Promise<void> }
@@ -7,8 +8,6 @@ export type Job = { key: string; run(signal: AbortSignal): Promise<void> }
 export type Dispatcher = {
   /** Claims jobs now: there may be work. */
   wake(): void
-  /** Aborts the jobs of a key, also one that is being claimed, and resolves when all of them have ended. */
-  stopJobs(key: string): Promise<void>
   /** Claims no more jobs, aborts the running ones and resolves when all have ended. */
   stop(): Promise<void>
 }
@@ -18,6 +17,7 @@ const RETRY_AFTER_MS = 1_000
 
 /**
  * Runs jobs concurrently in one process. The database says what is to be done; this only decides when `claim` asks it.
+ * @param options.follows claims jobs when such work is queued, and ends those of videos whose work is cancelled, also one that is being claimed
  * @param options.claim claims the next job, so that no other call gets it; `urgentOnly` when all ordinary slots are taken
  */
 export function startDispatcher(options: {
@@ -25,6 +25,7 @@ export function startDispatcher(options: {
   claim(urgentOnly: boolean): Promise<Job | undefined>
   /** How often to claim without `wake`: for jobs with a retry time, and for room on the disk. */
   pollIntervalMs?: number
+  follows?: { signals: Pick<Signals, 'on'>; work: Work }
   log: Logger
 }): Dispatcher {
   const running = new Map<Promise<void>, { key: string; isExtra: boolean; abort: AbortController }>()
@@ -91,12 +92,14 @@ export function startDispatcher(options: {
     if (stopped) abort.abort()
   }
 
-  async function stopJobs(key: string) {
-    await Promise.all([abortJobs(key), claiming?.then(() => abortJobs(key))])
-  }
+  options.follows?.signals.on('work-queued', (queued) => queued === options.follows?.work && wake())
+  options.follows?.signals.on('work-cancelled', async ({ videoIds, work }) => {
+    if (work !== undefined && work !== options.follows?.work) return
+    await Promise.all([abortJobs(videoIds), claiming?.then(() => abortJobs(videoIds))])
+  })
 
-  async function abortJobs(key: string) {
-    const matching = [...running].filter(([, job]) => job.key === key)
+  async function abortJobs(keys: readonly string[]) {
+    const matching = [...running].filter(([, job]) => keys.includes(job.key))
     for (const [, job] of matching) job.abort.abort()
     await Promise.all(matching.map(([run]) => run))
   }
@@ -110,7 +113,7 @@ export function startDispatcher(options: {
     await Promise.all(running.keys())
   }
 
-  return { wake, stopJobs, stop }
+  return { wake, stop }
 }
 
 /** Resolves after a time, or when the signal is aborted. */

@@ -67,9 +67,8 @@ export function startWebhookSender(deps: WebhookSenderDeps): Pick<Dispatcher, 's
     })
   }
 
-  const dispatcher = startDispatcher({ slots: MAX_ATTEMPTS, claim, pollIntervalMs: POLL_INTERVAL_MS, log })
-  signals.on('work-queued', (work) => work === 'webhook' && dispatcher.wake())
-  return dispatcher
+  const follows = { signals, work: 'webhook' } as const
+  return startDispatcher({ slots: MAX_ATTEMPTS, claim, pollIntervalMs: POLL_INTERVAL_MS, follows, log })
 }
 
 function busySlots(sending: Awaited<ReturnType<typeof listSendingWebhooks>>): BusySlots {

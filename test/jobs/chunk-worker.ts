@@ -35,7 +35,6 @@ async function claim() {
     kind: 'chunk',
     find: () => findNextChunk(db, { nowS: nowS(), candidates: claims.candidates }),
     subjectOf: subjectOfNextRun,
-    keyOf: ({ videoId }) => videoId,
     begin: beginRun,
     start: (run) => (_, signal) => work(run, signal),
   })

@@ -1,6 +1,7 @@
 import { pino } from 'pino'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { type Dispatcher, type Job, startDispatcher } from '../../src/jobs/dispatcher.ts'
+import { createSignals } from '../../src/signals/signals.ts'
 
 test('as many jobs run concurrently as there are slots, and the next begins when one ends', async () => {
   const work = openWork({ slots: 2 })
@@ -73,11 +74,13 @@ test('a wake that comes while the dispatcher looks for work makes it look again'
   await ran.promise
 })
 
-test('F-35: stopping a key’s jobs ends those, waits for them, and leaves the others alone', async () => {
+test('F-35: cancelling the work on a video ends its jobs, waits for them, and leaves the others alone', async () => {
   const work = openWork({ slots: 3 })
   for (const name of ['video/1', 'video/2', 'other/1']) work.add(name)
   await work.settled()
-  await work.dispatcher.stopJobs('video')
+  await signals.send('work-cancelled', { videoIds: ['video'], work: 'mp4' }) // of another dispatcher
+  expect(work.stopped()).toEqual([])
+  await signals.send('work-cancelled', { videoIds: ['video'] })
   expect(work.stopped().sort()).toEqual(['video/1', 'video/2'])
   expect(work.running()).toEqual(['other/1'])
 })
@@ -96,12 +99,12 @@ test('F-09: stopping takes no more work and resolves when nothing runs', async (
 
 test.each([
   ['F-09', 'the dispatcher stops', (dispatcher: Dispatcher) => dispatcher.stop()],
-  ['F-35', 'the jobs of its key are stopped', (dispatcher: Dispatcher) => dispatcher.stopJobs('late')],
+  ['F-35', 'the work on its video is cancelled', () => signals.send('work-cancelled', { videoIds: ['late'], work: 'encode' })],
 ])('%s: a job that is claimed while %s is ended too', async (_row, _when, stop) => {
   const claimed = Promise.withResolvers<Job | undefined>()
   let signal: AbortSignal | undefined
   const claims = [claimed.promise]
-  const dispatcher = startDispatcher({ slots: 1, log, claim: async () => claims.shift() })
+  const dispatcher = startDispatcher({ slots: 1, log, follows, claim: async () => claims.shift() })
   dispatcher.wake()
   const stopped = stop(dispatcher)
   claimed.resolve({
@@ -184,6 +187,9 @@ test('F-16: jobs that could not be read are looked for again without being annou
 
 const log = pino({ level: 'silent' })
 
+const signals = createSignals({ onCommit: () => undefined })
+const follows = { signals, work: 'encode' } as const
+
 /** Work that a test adds and finishes by name; the part before `/` is its key, and a name that begins with `urgent` is urgent. */
 function openWork({ slots, finishAtOnce = false }: { slots: number; finishAtOnce?: boolean }) {
   const waiting: string[] = []
@@ -210,7 +216,7 @@ function openWork({ slots, finishAtOnce = false }: { slots: number; finishAtOnce
     ;(signal.aborted ? stopped : done).push(name)
   }
 
-  const dispatcher = startDispatcher({ slots, claim, log })
+  const dispatcher = startDispatcher({ slots, claim, follows, log })
   return {
     dispatcher,
     add(name: string) {

@@ -1,12 +1,11 @@
 import { type Static, Type } from 'typebox'
 import { findSummaries } from '../../catalogue/video.ts'
 import type { VideoSummary } from '../../catalogue/video-store.ts'
-import { type StopDeps, stopSessions } from '../../playback/sessions/stop.ts'
+import { type StopDeps, stopAndEraseViewer } from '../../playback/sessions/stop.ts'
 import { wholeSeconds } from '../../viewers/intervals.ts'
 import { findViewerNames } from '../../viewers/viewer-store.ts'
 import {
   type EraseDeps,
-  eraseViewer,
   type ListedViewing,
   listVideosOfViewer,
   listViewersOfVideo,
@@ -102,9 +101,7 @@ export function viewerRoutes(app: App, deps: ViewerRoutesDeps): void {
     }),
     async (request) => {
       const { userId } = request.params
-      const sessions = await stopSessions(deps.stops, { ...changedBy(request), target: { userId } })
-      const videos = await eraseViewer(deps, { ...changedBy(request), userId })
-      return { message: 'Erased' as const, videos, sessions }
+      return { message: 'Erased' as const, ...(await stopAndEraseViewer(deps, { ...changedBy(request), userId })) }
     },
   )
 

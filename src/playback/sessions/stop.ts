@@ -3,6 +3,7 @@ import { hashSecret } from '../../crypto/secret.ts'
 import type { Db } from '../../db/database.ts'
 import type { Write } from '../../db/write.ts'
 import type { Signals } from '../../signals/signals.ts'
+import { type EraseDeps, eraseViewer } from '../../viewers/viewers.ts'
 import { expireOtp } from '../otp-store.ts'
 import type { Countries } from '../rules/countries.ts'
 import type { DrawnAndPlayed } from '../suspicion/session-evidence.ts'
@@ -113,4 +114,13 @@ export async function stopSessions(
   })
   void signals.send('session-ended', { sessionIds: ids, why: 'stopped' })
   return ids.length
+}
+
+/** Stops the sessions of a viewer, and removes what names the viewer: see `eraseViewer`. @returns how many were stopped, and of how many videos something was watched */
+export async function stopAndEraseViewer(
+  { stops, ...deps }: EraseDeps & { stops: StopDeps },
+  { userId, ...holder }: { accountId: string; by: Actor; userId: string },
+): Promise<{ sessions: number; videos: number }> {
+  const sessions = await stopSessions(stops, { ...holder, target: { userId } })
+  return { sessions, videos: await eraseViewer(deps, { ...holder, userId }) }
 }
