@@ -50,8 +50,8 @@ export function command<Deps, S extends TSchema>(args: S, run: (deps: Deps, args
 }
 
 const Name = Type.String({ minLength: 1, maxLength: 100 })
-const OfAccount = Type.Object({ account: Name })
 const Id = Type.String({ pattern: '^[0-9a-f]{32}$' })
+const Text = Type.String({ minLength: 1, maxLength: 100 })
 const Count = Type.Integer({ minimum: 0 })
 type SegmentKey = Static<typeof SegmentKey>
 const SegmentKey = Type.Object({ videoId: Id, generation: Count, renditionId: Count, number: Count })
@@ -125,8 +125,12 @@ export const COMMANDS = {
     }),
     ({ accounts }: CommandDeps, { account, ...changes }) => changeAccount(accounts, account, changes),
   ),
-  'account disable': command(OfAccount, ({ accounts }: CommandDeps, { account }) => setAccountDisabled(accounts, account, true)),
-  'account enable': command(OfAccount, ({ accounts }: CommandDeps, { account }) => setAccountDisabled(accounts, account, false)),
+  'account disable': command(Type.Object({ account: Name }), ({ accounts }: CommandDeps, { account }) =>
+    setAccountDisabled(accounts, account, true),
+  ),
+  'account enable': command(Type.Object({ account: Name }), ({ accounts }: CommandDeps, { account }) =>
+    setAccountDisabled(accounts, account, false),
+  ),
   'account list': command(Type.Object({}), ({ accounts }: CommandDeps) => findAccounts(accounts)),
   'console users': command(Type.Object({}), ({ accounts }: CommandDeps) => findAllUsers(accounts)),
   'key create': command(
@@ -138,7 +142,7 @@ export const COMMANDS = {
     }),
     ({ accounts }: CommandDeps, { account, ...key }) => createApiKey(accounts, account, key),
   ),
-  'key list': command(OfAccount, ({ accounts }: CommandDeps, { account }) => findApiKeys(accounts, account)),
+  'key list': command(Type.Object({ account: Name }), ({ accounts }: CommandDeps, { account }) => findApiKeys(accounts, account)),
   'key rotate': command(
     Type.Object({ keyId: Id, overlapS: Type.Integer({ minimum: 0, maximum: MAX_KEY_LIFE_S }) }),
     ({ accounts }: CommandDeps, { keyId, overlapS }) => rotateKey(accounts, keyId, overlapS),
@@ -154,19 +158,22 @@ export const COMMANDS = {
       return events.map(({ id: _, ...event }) => event)
     },
   ),
-  'webhook list': command(OfAccount, async ({ accounts: { db } }: CommandDeps, { account }) =>
+  'webhook list': command(Type.Object({ account: Name }), async ({ accounts: { db } }: CommandDeps, { account }) =>
     (await listWebhooks({ db }, await findAccountId(db, account))).map(formatWebhook),
   ),
   'webhook resume': command(Type.Object({}), async ({ copy }: CommandDeps) => ({ resumed: await (await copy()).resume() })),
   'ban list': command(Type.Object({}), ({ bans }: CommandDeps) => listBans(bans)),
-  'ban lift': command(Type.Object({ subject: Name }), ({ bans }: CommandDeps, { subject }) => liftBan(bans, subject)),
+  'ban lift': command(
+    Type.Object({ subject: Type.String({ minLength: 1, maxLength: 100 }) }),
+    ({ bans }: CommandDeps, { subject }) => liftBan(bans, subject),
+  ),
   'session list': command(
-    Type.Object({ account: Name, userId: Type.Optional(Name), video: Type.Optional(Name) }),
+    Type.Object({ account: Name, userId: Type.Optional(Text), video: Type.Optional(Text) }),
     async ({ accounts, stops }: CommandDeps, { account, userId, video: videoId }) =>
       listSessions(stops, await findAccountId(accounts.db, account), { userId, videoId }, MAX_LISTED_SESSIONS),
   ),
   'alert list': command(
-    Type.Object({ account: Name, cause: Type.Optional(Name), userId: Type.Optional(Name) }),
+    Type.Object({ account: Name, cause: Type.Optional(Text), userId: Type.Optional(Text) }),
     async ({ accounts: { db } }: CommandDeps, { account, cause, userId }) =>
       listAlerts({ db }, await findAccountId(db, account), { cause, userId }, { limit: MAX_LISTED_ALERTS }),
   ),
@@ -175,16 +182,19 @@ export const COMMANDS = {
     Type.Object({
       account: Name,
       target: Type.Union([
-        Type.Object({ sessionId: Name }),
-        Type.Object({ userId: Name }),
-        Type.Object({ videoId: Name }),
-        Type.Object({ otp: Name }),
+        Type.Object({ sessionId: Text }),
+        Type.Object({ userId: Text }),
+        Type.Object({ videoId: Text }),
+        Type.Object({ otp: Text }),
       ]),
     }),
-    async ({ accounts, stops }: CommandDeps, { account, target }) => {
-      const accountId = await findAccountId(accounts.db, account)
-      return { stopped: await stopSessions(stops, { accountId, by: 'command-line', target }) }
-    },
+    async ({ accounts, stops }: CommandDeps, { account, target }) => ({
+      stopped: await stopSessions(stops, {
+        accountId: await findAccountId(accounts.db, account),
+        by: 'command-line',
+        target,
+      }),
+    }),
   ),
   'media begin': command(Type.Object({ fromStart: Type.Boolean() }), ({ media }: CommandDeps, { fromStart }) =>
     beginCheck(media, fromStart),
@@ -243,7 +253,9 @@ export const COMMANDS = {
     Type.Object({}),
     async ({ rotation }: CommandDeps): Promise<Static<typeof MasterKeyRotated>> => (await rotation()).rotate(),
   ),
-  'master key id': command(Type.Object({}), async ({ accounts }: CommandDeps) => ({ ids: await findMasterKeyIds(accounts.db) })),
+  'master key id': command(Type.Object({}), async ({ accounts }: CommandDeps) => ({
+    ids: await findMasterKeyIds(accounts.db),
+  })),
 } as const satisfies Record<string, Command<CommandDeps>>
 
 /** For people: without times in seconds and empty fields. */

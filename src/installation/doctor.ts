@@ -21,9 +21,7 @@ import { isServerRunning } from './lock.ts'
 import { checkMasterKey } from './master-key.ts'
 import { examineNetwork } from './network-health.ts'
 
-type Checks = Readonly<Record<string, (config: Config) => Promise<Finding>>>
-
-const HOST_CHECKS: Checks = {
+const HOST_CHECKS: Readonly<Record<string, (config: Config) => Promise<Finding>>> = {
   async 'data folder'({ dataDir }) {
     await access(dataDir, constants.R_OK | constants.W_OK).catch(() => {
       throw new Failure(
@@ -62,14 +60,6 @@ const HOST_CHECKS: Checks = {
   },
 }
 
-const ROW_CHECKS: Checks = {
-  backup: examineLastBackup,
-  'webhook deliveries': examineWebhooks,
-  files: examineFiles,
-  'OTP defaults': examineOtpDefaults,
-  'API keys': examineApiKeys,
-}
-
 /** What a start asserts itself, in its order, each by the same function: so the two cannot disagree. Nothing is changed. */
 async function assertStartable(config: Config): Promise<void> {
   createOutboundPolicy(config.outboundAllow)
@@ -90,19 +80,24 @@ export async function examineInstallation(
   checkDatabase: (config: Config) => Promise<Check[]> = examineDatabase,
 ): Promise<Check[]> {
   const checks: Check[] = []
-  async function examine(named: Checks) {
-    for (const [check, run] of Object.entries(named)) checks.push({ check, ...(await asFinding(() => run(config))) })
-  }
-  await examine(HOST_CHECKS)
+  for (const [check, run] of Object.entries(HOST_CHECKS)) checks.push({ check, ...(await asFinding(() => run(config))) })
   checks.push(...(await checkDatabase(config)))
   // The database knows which key belongs to it, and which installation is the original.
   if (checks.every(({ check, state }) => check !== 'database' || state !== 'trouble')) {
-    await examine({ 'master key': examineMasterKey })
-    const why = await whyCopy((setting) => peekSetting(config, setting), identifyingFiles(config)).catch(() => undefined)
+    checks.push({ check: 'master key', ...(await asFinding(() => examineMasterKey(config))) })
+    const readSetting = (setting: string) => peekSetting(config, setting)
+    const why = await whyCopy(readSetting, identifyingFiles(config)).catch(() => undefined)
     if (why !== undefined) checks.push({ check: 'webhooks', ...warning(why) })
-    await examine(ROW_CHECKS)
+    checks.push({
+      check: 'backup',
+      ...(await asFinding(async () => judgeLastBackup(await readSetting(LAST_BACKUP), Date.now()))),
+    })
+    checks.push({ check: 'webhook deliveries', ...(await asFinding(() => examineWebhooks(config))) })
+    checks.push({ check: 'files', ...(await asFinding(() => examineFiles(config))) })
+    checks.push({ check: 'OTP defaults', ...(await asFinding(() => examineOtpDefaults(config))) })
+    checks.push({ check: 'API keys', ...(await asFinding(() => examineApiKeys(config, Date.now() / 1000))) })
   }
-  if (config.alertMail) await examine({ 'e-mail': examineMail })
+  if (config.alertMail) checks.push({ check: 'e-mail', ...(await asFinding(() => examineMail(config))) })
   return [...checks, ...(await examineNetwork(config, () => findUnknownProxy(config).catch(() => undefined)))]
 }
 
@@ -186,8 +181,7 @@ async function examineOtpDefaults(config: Config): Promise<Finding> {
   )
 }
 
-async function examineApiKeys(config: Config): Promise<Finding> {
-  const nowS = Date.now() / 1000
+async function examineApiKeys(config: Config, nowS: number): Promise<Finding> {
   const [fromS, toS] = [Math.floor(nowS), Math.floor(nowS + KEY_WARNING_S)]
   const query = `select id from api_key where revoked_at_s is null and expires_at_s > ${fromS} and expires_at_s <= ${toS} order by expires_at_s, id`
   const ending = await (await locateDatabase(config)).peekRows<{ id: string }>('api_key', query)
@@ -214,10 +208,10 @@ async function examineMasterKey(config: Config): Promise<Finding> {
 
 const MAX_BACKUP_AGE_DAYS = 7
 
-async function examineLastBackup(config: Config): Promise<Finding> {
-  const last = parseLastBackup(await peekSetting(config, LAST_BACKUP))
+function judgeLastBackup(setting: string | undefined, nowMs: number): Finding {
+  const last = parseLastBackup(setting)
   if (!last) return warning('There is no good backup yet. Make one with reelgate backup FOLDER, on another disk.')
-  const ageDays = Math.max(0, Date.now() / 1000 - last.atS) / 86_400
+  const ageDays = Math.max(0, nowMs / 1000 - last.atS) / 86_400
   const age = ageDays < 1 ? 'less than a day' : `${Math.floor(ageDays)} days`
   return ageDays <= MAX_BACKUP_AGE_DAYS
     ? ok(`The last good backup is ${age} old.`)
