@@ -40,7 +40,7 @@ test('a browser with nothing but ManagedMediaSource plays, and loads on when the
   const player = lookAtPlayer(page)
   const redeemed = page.waitForRequest((request) => request.url().endsWith('/play/redeem'))
   await page.goto(playerAddress(shared.reelgate.url, await shared.reelgate.owner.issueOtp(shared.reelgate.videoId)))
-  expect((await redeemed).postDataJSON().support).toEqual({ mse: false, managed: true })
+  expect((await redeemed).postDataJSON().support).toEqual({ mse: false, managed: true, h264: true, aac: true })
   await player.play()
   await player.playsPast(0.5)
   expect(await page.evaluate("document.querySelector('video').disableRemotePlayback")).toBe(true) // else Safari opens no such source
