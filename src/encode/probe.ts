@@ -8,7 +8,7 @@ import { measureByDecoding } from './decoded-length.ts'
 import { inputClockArgs, READ_FURTHER } from './encoder.ts'
 import { type Entries, entriesOf, fraction, number, ratio, readLines } from './ffprobe-lines.ts'
 import { MIN_RATE_HZ } from './frame-rate.ts'
-import { type FrameFit, fitFrameTimes, fitRate, peakRate, placeRate } from './frame-times.ts'
+import { type FrameFit, fitFrameTimes, fitRate, peakRate, placeRate, startWithUntimed } from './frame-times.ts'
 import { breakOffNotice, firstOfJoinedNotice, MediaFailure } from './media-failure.ts'
 import type { AudioSource } from './plan.ts'
 import { readFrameTimes } from './read-frame-times.ts'
@@ -479,7 +479,8 @@ async function describeTiming(
     isPiped && hasOneRate && base
       ? fitRate(runs, base)
       : (fitFrameTimes(runs, announced) ?? fitFrameTimes(runs.slice(0, 1), announced))
-  return { ...rates, fit, peakRateHz: peakRate(runs, Math.ceil((baseRateHz ?? USUAL_HZ) / 2)), firstHasTime }
+  const wholeFit = fit && !firstHasTime ? startWithUntimed(fit) : fit
+  return { ...rates, fit: wholeFit, peakRateHz: peakRate(runs, Math.ceil((baseRateHz ?? USUAL_HZ) / 2)), firstHasTime }
 }
 
 /** Of a Matroska tag such as 00:01:50.021000000, in seconds; without it 0. */
