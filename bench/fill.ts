@@ -51,13 +51,15 @@ export function getTablesVersion(): string {
 }
 
 function hashTables(): string {
-  const migrations = ['sqlite', 'postgres'].map((name) => join(import.meta.dirname, `../src/db/${name}/migrations`))
+  const database = join(import.meta.dirname, '../src/db')
+  const migrations = ['sqlite/migrations', 'postgres/migrations', 'migrations'].map((name) => join(database, name))
   const files = [
     ...migrations.flatMap((folder) =>
       readdirSync(folder)
         .sort()
         .map((name) => join(folder, name)),
     ),
+    ...['sqlite', 'postgres'].map((name) => join(database, name, 'migrations.ts')),
     join(import.meta.dirname, 'random-words.ts'),
     import.meta.filename,
   ]

@@ -159,6 +159,18 @@ export const FAILURES = {
     sentence: 'Not possible in this state, or the Idempotency-Key belongs to another request.',
     remedy: 'Read the present state, then decide by the message. A repeated request fails again.',
   },
+  gone: {
+    status: 410,
+    s3: 'NoSuchUpload',
+    sentence: 'The upload has expired.',
+    remedy: 'Begin the upload again.',
+  },
+  'tus-version': {
+    status: 412,
+    s3: 'PreconditionFailed',
+    sentence: 'The version of the upload protocol is missing or another.',
+    remedy: 'Send `Tus-Resumable: 1.0.0` with each request of a resumable upload.',
+  },
   'too-large': {
     status: 413,
     s3: 'EntityTooLarge',
@@ -171,11 +183,23 @@ export const FAILURES = {
     sentence: 'The Content-Type is not supported. Send application/json or a form.',
     remedy: 'Name the type of the body in the header `Content-Type`; uploads are `multipart/form-data`.',
   },
+  locked: {
+    status: 423,
+    s3: 'OperationAborted',
+    sentence: 'Another connection is sending this upload.',
+    remedy: 'Repeat it after `Retry-After` seconds: a connection that brings nothing is ended after one second.',
+  },
   limited: {
     status: 429,
     s3: 'SlowDown',
     sentence: 'Too many requests.',
     remedy: 'Wait for `Retry-After` seconds. The message has the limit and how it is raised, or how a ban is lifted.',
+  },
+  'checksum-mismatch': {
+    status: 460,
+    s3: 'BadDigest',
+    sentence: 'The bytes of the part do not match its checksum.',
+    remedy: 'Send the part again. Nothing of it was kept.',
   },
   internal: {
     status: 500,

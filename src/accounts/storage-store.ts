@@ -2,7 +2,11 @@ import type { ExpressionBuilder } from 'kysely'
 import type { Db } from '../db/database.ts'
 import type { Tables } from '../db/tables.ts'
 
-/** What the videos of an account take on the disk, those in the trash apart. @param exceptIds videos that are left out */
+/**
+ * What the videos of an account take on the disk, those in the trash apart. A file that arrives in parts counts with all of its size once
+ * that is known, so that there will be room for its last part.
+ * @param exceptIds videos that are left out
+ */
 export async function sumStorage(
   db: Db,
   accountId: string,
@@ -15,7 +19,14 @@ export async function sumStorage(
     .select(sum)
     .where('id', 'in', (of) => of.selectFrom('trashedVideo').select('videoId').where('trashedVideo.accountId', '=', accountId))
     .executeTakeFirst()
-  return { storedBytes: Number(stored?.bytes ?? 0), trashedBytes: Number(trashed?.bytes ?? 0) }
+  const arriving = await db
+    .selectFrom('resumableUpload')
+    .select(({ fn }) => fn.sum<number | null>(fn.coalesce('lengthBytes', 'receivedBytes')).as('bytes'))
+    .where('accountId', '=', accountId)
+    .where('finishedAtS', 'is', null)
+    .$if(exceptIds.length > 0, (all) => all.where('videoId', 'not in', exceptIds))
+    .executeTakeFirst()
+  return { storedBytes: Number(stored?.bytes ?? 0) + Number(arriving?.bytes ?? 0), trashedBytes: Number(trashed?.bytes ?? 0) }
 }
 
 /** The bytes that an account's videos take now, those in the trash included. @param exceptIds videos that are left out */

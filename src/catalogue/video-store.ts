@@ -182,6 +182,7 @@ export async function restoreVideos(tx: Db, accountId: string, videoIds: readonl
 /** Removes the keys of deleted videos: from here on their files cannot be decrypted. */
 export async function destroyKeys(tx: Db, videoIds: readonly string[]): Promise<void> {
   await tx.deleteFrom('import').where('videoId', 'in', videoIds).execute() // with its URL, which may be signed
+  await tx.deleteFrom('resumableUpload').where('videoId', 'in', videoIds).execute()
   await tx.updateTable('source').set({ wrappedKey: null }).where('videoId', 'in', videoIds).execute()
   await tx.updateTable('file').set({ wrappedKey: null }).where('videoId', 'in', videoIds).execute()
   await tx.updateTable('generation').set({ wrappedContentKey: null }).where('videoId', 'in', videoIds).execute()

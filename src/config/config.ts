@@ -41,6 +41,7 @@ function toConfig(variables: Variables) {
     dataDir,
     ...readSecrets(variables, dataDir),
     uploadMaxBytes: Number(variables.REELGATE_UPLOAD_MAX_BYTES),
+    uploadExpiryS: Number(variables.REELGATE_UPLOAD_EXPIRY_S),
     importMaxS: Number(variables.REELGATE_IMPORT_MAX_S),
     /** Entries `HOST:PORT` or `ADDRESS/BITS`, as written: `createOutboundPolicy` reads them. */
     outboundAllow,

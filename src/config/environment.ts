@@ -69,6 +69,13 @@ const Variables = Type.Object({
     default: String(30 * 2 ** 30),
     defaultText: '32212254720, 30 GiB',
   }),
+  REELGATE_UPLOAD_EXPIRY_S: Type.String({
+    description: 'how long a resumable upload is kept that gets no further, in seconds',
+    expected: 'an integer from 60 to 9999999',
+    pattern: '^([6-9][0-9]|[1-9][0-9]{2,6})$',
+    default: String(24 * 3600),
+    defaultText: '86400, 24 hours',
+  }),
   REELGATE_IMPORT_MAX_S: Type.String({
     description: 'longest time that an import may take from its first attempt, in seconds',
     expected: 'an integer from 1 to 999999', // timers are limited to 24 days

@@ -21,6 +21,7 @@ export type Tables = {
   videoText: VideoTextTable
   uploadPolicy: UploadPolicyTable
   import: ImportTable
+  resumableUpload: ResumableUploadTable
   source: SourceTable
   generation: GenerationTable
   rendition: RenditionTable
@@ -296,6 +297,33 @@ type ImportTable = {
   nextAttemptAtS: number
   /** When the import fails for good unless it has finished; null before the first attempt. */
   endsAtS: number | null
+}
+
+/** A file that arrives in parts. */
+type ResumableUploadTable = {
+  /** The end of its address. */
+  id: string
+  videoId: string
+  accountId: string
+  /** The header `Upload-Metadata` of its creation. */
+  metadata: string
+  /** As the client sent it, for display only. */
+  fileName: string
+  /** Null: not known yet. */
+  lengthBytes: number | null
+  /** Clear bytes of the file that are durable. All of them have arrived only when it is finished. */
+  receivedBytes: Generated<number>
+  /** As `import.receivedState`; null: nothing has arrived, or all has. */
+  receivedState: Buffer | null
+  /** The sealed file with the bytes received so far, named below the sources folder. */
+  file: string
+  /** As `source.wrappedKey`; null once it is finished: then the source has it. */
+  wrappedKey: Buffer | null
+  iv: Buffer
+  /** An unfinished one is removed then, with what has arrived; by the playback clock. Each part that arrives moves it. */
+  expiresAtS: number
+  /** When the video got its source; null before. */
+  finishedAtS: number | null
 }
 
 type SourceTable = {
@@ -766,6 +794,7 @@ export type StoredResponseRow = Selectable<StoredResponseTable>
 export type WebhookRow = Selectable<WebhookTable>
 export type DeliveryRow = Selectable<DeliveryTable>
 export type ImportRow = Selectable<ImportTable>
+export type ResumableUploadRow = Selectable<ResumableUploadTable>
 export type BanRow = Selectable<BanTable>
 export type FileRow = Selectable<FileTable>
 export type NewFile = Insertable<FileTable>

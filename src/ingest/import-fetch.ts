@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Reservation } from '../accounts/storage-quota.ts'
 import type { MasterKey } from '../crypto/master-key.ts'
-import { newSeal, RESUMABLE_BYTES, type ResumableSealing, resumeSealing, type Seal, type Sealed } from '../crypto/sealed-file.ts'
+import { newSeal, type ResumableSealing, resumeSealing, type Seal, type Sealed } from '../crypto/sealed-file.ts'
 import { newId } from '../crypto/secret.ts'
 import type { Db } from '../db/database.ts'
 import type { ImportRow } from '../db/tables.ts'
@@ -29,7 +29,7 @@ const IDLE_TIMEOUT_MS = 30_000
 /** A slower transfer is ended, so that it does not occupy a slot for hours. */
 const MIN_BYTES_PER_MINUTE = 64 * 1024
 /** After each of these the received bytes are made durable, and the disk space and the account's limit are checked. */
-const PART_BYTES = 8 * RESUMABLE_BYTES
+const PART_BYTES = 8 * 2 ** 20
 
 export function videoDeletedDuringImport(): Failure {
   return new Failure('not-found', 'The video was deleted while it was being fetched.')

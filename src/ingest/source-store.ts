@@ -15,10 +15,10 @@ export async function findSource(db: Db, videoId: string): Promise<SourceRow | u
 /** The name of a source's blob: the video's id, then a random part. */
 export const SOURCE_BLOB_NAME = /^([0-9a-f]{32})\/[0-9a-f]{32}\.sealed$/
 
-/** The blobs among these that are the source of a video or of a running import. */
+/** The blobs among these that are the source of a video, or what has arrived of one. */
 export async function listReferencedSources(db: Db, blobs: readonly string[]): Promise<Set<string>> {
   const videoIds = new Set(blobs.map((blob) => SOURCE_BLOB_NAME.exec(blob)?.[1] ?? ''))
-  const tables = ['source', 'import'] as const
+  const tables = ['source', 'import', 'resumableUpload'] as const
   const rows = await Promise.all(
     tables.map((table) =>
       db

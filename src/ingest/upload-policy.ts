@@ -41,8 +41,7 @@ export async function issueUploadPolicy(
   { title, folderId = ROOT_FOLDER_ID }: { title: string; folderId?: string },
   alsoInTransaction?: AlsoInTransaction<IssuedUpload>,
 ): Promise<IssuedUpload> {
-  if (!holder.mayUpload)
-    throw new Failure('forbidden', 'Uploads are disabled for this account. Ask the server’s administrator to enable them.')
+  assertMayUpload(holder)
   await deps.quota.assertNotFull(holder.accountId)
   const videoId = newId()
   const nowS = deps.nowS()
@@ -59,6 +58,12 @@ export async function issueUploadPolicy(
     await alsoInTransaction?.(tx, issued)
   })
   return issued
+}
+
+/** @throws Failure `forbidden` when the account's uploads are off */
+export function assertMayUpload({ mayUpload }: Pick<Caller, 'mayUpload'>): void {
+  if (!mayUpload)
+    throw new Failure('forbidden', 'Uploads are disabled for this account. Ask the server’s administrator to enable them.')
 }
 
 function signedForm(signer: Signer, key: string, nowS: number, expiresAtS: number): UploadForm {

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { moveStatus } from '../catalogue/status.ts'
 import { setFileName } from '../catalogue/video-store.ts'
 import type { Sealed } from '../crypto/sealed-file.ts'
+import type { Db } from '../db/database.ts'
 import { isCommitOutcomeUnknown } from '../db/write.ts'
 import { Failure } from '../errors.ts'
 import {
@@ -63,27 +64,41 @@ type ReceivedUpload = { policyKey: string; videoId: string; source: ReceivedSour
  * @throws Failure `conflict` when another upload used the policy first, or the video was deleted in the meantime; the file is removed
  */
 export async function acceptSource(deps: SourceDeps, { policyKey, videoId, source, fileName }: ReceivedUpload): Promise<void> {
-  const accepted = await deps
-    .write(async (tx) => {
-      if (!(await spendPolicy(tx, policyKey, deps.nowS()))) return false
-      if (!(await moveStatus(tx, videoId, 'Queued')))
-        throw new Failure('conflict', 'The video was deleted while its file was being sent.')
-      await setFileName(tx, videoId, displayName(fileName))
-      await insertReceivedSource(deps, tx, videoId, source)
-      return true
-    })
-    .catch(async (error) => {
+  const accepted = await giveSource(deps, { videoId, source, fileName }, (tx) => spendPolicy(tx, policyKey, deps.nowS())).catch(
+    async (error) => {
       if (!isCommitOutcomeUnknown(error)) await discardSource(deps, source)
       throw error
-    })
-  if (!accepted) {
-    await discardSource(deps, source)
-    const winner = await findSource(deps.db, videoId)
-    if (winner && isSameSource(winner, source)) return
-    throw new Failure('conflict', 'This policy was already used by another upload. Ask for a new one.')
-  }
+    },
+  )
+  if (accepted) return
+  await discardSource(deps, source)
+  const winner = await findSource(deps.db, videoId)
+  if (winner && isSameSource(winner, source)) return
+  throw new Failure('conflict', 'This policy was already used by another upload. Ask for a new one.')
+}
+
+/**
+ * Gives a video its source, whatever way that came. Durable when it resolves; the video is `Queued` then.
+ * @param spend marks what the source came by as used, in the same transaction. False: it was used before, and nothing changes
+ * @throws Failure `conflict` when the video was deleted in the meantime
+ */
+export async function giveSource(
+  deps: SourceDeps,
+  { videoId, source, fileName }: Omit<ReceivedUpload, 'policyKey'>,
+  spend: (tx: Db) => Promise<boolean>,
+): Promise<boolean> {
+  const given = await deps.write(async (tx) => {
+    if (!(await spend(tx))) return false
+    if (!(await moveStatus(tx, videoId, 'Queued')))
+      throw new Failure('conflict', 'The video was deleted while its file was being sent.')
+    await setFileName(tx, videoId, displayName(fileName))
+    await insertReceivedSource(deps, tx, videoId, source)
+    return true
+  })
+  if (!given) return false
   deps.log.info({ videoId, sizeBytes: source.sizeBytes }, 'upload: received')
   void deps.signals.send('work-queued', 'encode')
+  return true
 }
 
 /**

@@ -9,14 +9,16 @@ import { type RequestedDeps, reencryptVideo } from '../encode/next-generation.ts
 import { type Damage, reportDamage } from '../encode/repair.ts'
 import { type Retry, retryVideo } from '../encode/retry.ts'
 import { type ImportDeps, retryImport } from '../ingest/import.ts'
+import type { ResumableUploadDeps } from '../ingest/resumable-upload.ts'
 import type { SourceDeps } from '../ingest/source.ts'
+import { createUploadLocks } from '../ingest/upload-locks.ts'
 import { endSessionsOfVideos } from '../playback/sessions/session-store.ts'
 
 /** What any process may have done to videos. It is asked for in rows and by signals, so that the process which does it need not be this one. */
 export type VideoWork = {
   deletion: DeletionDeps
   /** What an upload or an import needs to become a video. */
-  receiving: SourceDeps & ImportDeps
+  receiving: SourceDeps & ImportDeps & Pick<ResumableUploadDeps, 'uploadLocks' | 'uploadExpiryS'>
   recordDamagedFile: CheckDeps['recordDamagedFile']
   /** Has a damaged segment encoded again. @returns false when it is no longer published */
   repairSegment(damage: Damage): Promise<boolean>
@@ -31,15 +33,18 @@ type VideoWorkDeps = Omit<
   RequestedDeps & SourceDeps & ImportDeps,
   'endVideoSessions' | 'sources' | 'uploadMaxBytes' | 'quota'
 > & {
-  config: Pick<Config, 'uploadMaxBytes'>
+  config: Pick<Config, 'uploadMaxBytes' | 'uploadExpiryS'>
   nowS: () => number
 }
 
 export function openVideoWork(deps: VideoWorkDeps): VideoWork {
   const endVideoSessions: DeletionDeps['endVideoSessions'] = (tx, ids, why) => endSessionsOfVideos(tx, ids, deps.nowS(), why)
   const encoding = { ...deps, endVideoSessions }
-  const { uploadMaxBytes } = deps.config
-  const receiving = { ...deps, sources: deps.folders.sources, uploadMaxBytes, quota: createStorageQuota(deps) }
+  const { uploadMaxBytes, uploadExpiryS } = deps.config
+  const receiving = {
+    ...{ ...deps, sources: deps.folders.sources, uploadMaxBytes, quota: createStorageQuota(deps) },
+    ...{ uploadExpiryS, uploadLocks: createUploadLocks() },
+  }
   return {
     deletion: encoding,
     receiving,

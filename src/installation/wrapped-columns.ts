@@ -51,6 +51,10 @@ export const WRAPPED_COLUMNS: readonly WrappedColumn[] = [
     purpose: ({ videoId }) => sourceKeyPurpose(String(videoId)),
   },
   {
+    ...{ table: 'resumableUpload', column: 'wrappedKey', key: { id: 'text' }, also: ['videoId'] },
+    purpose: ({ videoId }) => sourceKeyPurpose(String(videoId)),
+  },
+  {
     ...{ table: 'webhook', column: 'wrappedSecret', key: { id: 'text' } },
     purpose: ({ id }) => webhookSecretPurpose(String(id)),
   },

@@ -10,6 +10,7 @@ import { dataPaths } from '../config/data-paths.ts'
 import { listReferencedSegments, SEGMENT_BLOB } from '../encode/generation-store.ts'
 import { pruneStoredResponses } from '../idempotency/idempotency.ts'
 import { deleteExpiredUploads } from '../ingest/expired-uploads.ts'
+import { removeExpiredUploads } from '../ingest/resumable-upload.ts'
 import { listReferencedSources, SOURCE_BLOB_NAME } from '../ingest/source-store.ts'
 import { findLastBackup } from '../installation/backup/last-backup.ts'
 import { logErrorsQuietly } from '../installation/log-errors.ts'
@@ -35,7 +36,7 @@ const SWEPT_NAMES = 100_000
 
 /** Removes what is no longer needed, sends webhooks and mails, and checks files, until the server stops. */
 export async function startMaintenance(foundation: Foundation): Promise<void> {
-  const { config, log, opened, signal, signals, nowS, space, sandbox, restoredCopy, deletion, rotation } = foundation
+  const { config, log, opened, signal, signals, nowS, space, sandbox, restoredCopy, deletion, receiving, rotation } = foundation
   const removals = startRemovals(foundation)
   opened.defer(() => removals.stop())
   const sender = startWebhookSender({
@@ -72,6 +73,7 @@ export async function startMaintenance(foundation: Foundation): Promise<void> {
       () => pruneUsage(foundation, viewerDataDays),
       () => measureStorage(foundation),
       () => deleteExpiredUploads(deletion, nowS()),
+      () => removeExpiredUploads({ ...deletion, uploadLocks: receiving.uploadLocks }, nowS()),
       () => deleteEndedTrash(deletion),
       () => signals.send('work-queued', 'removal'), // what failed before, such as while the database was unavailable
       ...sweeps,

@@ -77,8 +77,7 @@ export async function startWeb(foundation: Foundation): Promise<Web> {
   const alertOfProxy = createUnknownProxyReport(foundation)
   /** What the API, the console and commands call. */
   const features = {
-    ...{ ...foundation, ...deletion, ...erasing, bans, playbackOtps, publicUrl },
-    quota: receiving.quota,
+    ...{ ...foundation, ...receiving, ...deletion, ...erasing, bans, playbackOtps, publicUrl },
     endAccountSessions: endSessionsOfAccount,
   }
   const app = createInterfaces({

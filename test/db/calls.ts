@@ -52,7 +52,15 @@ export type Call = readonly [what: string, mostPages: number, ask: (db: Db) => P
  * These have a row for each owner, each of their endpoints, each ban, each person, each day and cause of alerts, or each piece of work
  * that is being done; all other tables are large.
  */
-export const SMALL: ReadonlySet<string> = new Set(['account', 'webhook', 'ban', 'mail', 'console_user', 'claim'])
+export const SMALL: ReadonlySet<string> = new Set([
+  'account',
+  'webhook',
+  'ban',
+  'mail',
+  'console_user',
+  'claim',
+  'resumable_upload',
+])
 
 const { large, small } = ACCOUNTS
 const V = idOf(7)

@@ -28,6 +28,7 @@ import type { Plan } from '../../src/encode/plan.ts'
 import * as changeNumbers from '../../src/events/change-number-store.ts'
 import * as answers from '../../src/idempotency/idempotency-store.ts'
 import * as imports from '../../src/ingest/import-store.ts'
+import * as resumable from '../../src/ingest/resumable-upload-store.ts'
 import * as sources from '../../src/ingest/source-store.ts'
 import * as policies from '../../src/ingest/upload-policy-store.ts'
 import { WRAPPED_COLUMNS } from '../../src/installation/wrapped-columns.ts'
@@ -167,6 +168,11 @@ const attempt = (outcome: string) => ({
 const refusal = (hash: number) =>
   ({ otpHash: bytes(hash), outcome: 'stream-limit', address: '192.0.2.2', atS: 12, count: 2 }) as const
 const idle = { accountIds: [], onlyHealthy: false }
+const PROGRESS = { lengthBytes: 2 ** 40, receivedBytes: 0, receivedState: null, expiresAtS: 6 }
+const RESUMABLE = {
+  ...{ ...PROGRESS, accountId: A, metadata: 'title QQ==', fileName: 'a.mp4' },
+  ...{ file: `${V2}/${'f'.repeat(32)}.sealed`, wrappedKey: bytes(4), iv: bytes(5, 16) },
+}
 const free = { accountIds: [], hosts: [] }
 const delivery = (sequence: number) => ({ webhookId: 'h1', sequence, body: `body ${sequence}`, attempts: 1 })
 const webhook = {
@@ -484,6 +490,24 @@ const STORES: readonly (readonly [store: string, calls: readonly Call[]])[] = [
       (tx) => policies.spendPolicy(tx, 'orig/1', 5),
       (tx) => policies.spendPolicy(tx, 'orig/1', 5),
       (tx) => policies.listExpiredUploads(tx, 11, 5),
+    ],
+  ],
+  [
+    'resumable uploads',
+    [
+      (tx) => resumable.insertResumableUpload(tx, { ...RESUMABLE, id: 'a', videoId: V2, lengthBytes: 2 ** 40 }),
+      (tx) => resumable.insertResumableUpload(tx, { ...RESUMABLE, id: 'b', videoId: V2, expiresAtS: 4 }),
+      (tx) => resumable.findResumableUpload(tx, A, 'a'),
+      (tx) => resumable.findResumableUpload(tx, B, 'a'),
+      (tx) => resumable.updateResumableUpload(tx, 'a', 0, { ...PROGRESS, receivedBytes: 2 ** 39, receivedState: bytes(3) }),
+      (tx) => resumable.updateResumableUpload(tx, 'a', 0, PROGRESS),
+      (tx) => storage.sumStoredBytes(tx, A),
+      (tx) => resumable.finishResumableUpload(tx, 'a', 0, { sizeBytes: 9, finishedAtS: 7, expiresAtS: 8 }),
+      (tx) => resumable.finishResumableUpload(tx, 'a', 2 ** 39, { sizeBytes: 2 ** 40, finishedAtS: 7, expiresAtS: 8 }),
+      (tx) => resumable.findResumableUpload(tx, A, 'a'),
+      (tx) => resumable.listExpiredResumableUploads(tx, 8, 10),
+      (tx) => resumable.removeFinishedResumableUploads(tx, ['a', 'b']),
+      (tx) => resumable.listExpiredResumableUploads(tx, 8, 10),
     ],
   ],
   [

@@ -9,6 +9,7 @@ import { makeLink, signIn } from '../console/person.ts'
 import { readText } from '../event-stream.ts'
 import { findFreePort } from '../free-port.ts'
 import { type Reelgate, startSharedReelgate } from '../in-process.ts'
+import { createTusClient } from '../ingest/tus-client.ts'
 
 // The API reference is what its readers can rely on: it is well-formed, and each of its examples does what it says.
 
@@ -124,6 +125,7 @@ async function sendExample({ path, method, operation }: Location): Promise<Respo
   const examples = JSON.stringify([parameters.map(({ example }) => example), requestBody])
   const own = path.startsWith('/console/') ? await ownValuesOfPerson(examples) : await ownValues(examples)
   const query = parameters.filter((one) => one.in === 'query' && one.example !== undefined)
+  const ofTus = parameters.filter((one) => /^(tus|upload|content)-/.test(one.name) && one.example !== undefined)
   const address = own(path.replace(/\{(\w+)\}/g, (_, name: string) => exampleFor(name)))
   const search = new URLSearchParams(query.map(({ name, example }): [string, string] => [name, own(String(example))]))
   const [type, media] = Object.entries(requestBody?.content ?? {})[0] ?? []
@@ -132,6 +134,7 @@ async function sendExample({ path, method, operation }: Location): Promise<Respo
   return fetch(`${url}${address}?${search}`, {
     method: method.toUpperCase(),
     headers: {
+      ...Object.fromEntries(ofTus.map(({ name, example }): [string, string] => [name, String(example)])),
       ...(await consoleHeaders(path, operation)),
       ...(operation.security.some((one) => 'apisecret' in one) ? { Authorization: `Apisecret ${reelgate.owner.apiKey}` } : {}),
       ...(type === undefined || isFile ? {} : { 'Content-Type': type }),
@@ -166,6 +169,12 @@ function written(type: string | undefined, example: unknown): string {
 async function sendForm(): Promise<Response> {
   const issued = await reelgate.owner.credentials('For a form')
   return fetch(`${reelgate.url}/upload`, { method: 'POST', body: uploadForm(issued, new Blob(['no video']), 'video.mp4') })
+}
+
+/** @returns the id of a resumable upload */
+async function beginUpload(): Promise<string> {
+  const { address } = await createTusClient(reelgate.owner).create(1_000_000)
+  return address.slice(address.lastIndexOf('/') + 1)
 }
 
 let invitedCount = 1
@@ -205,6 +214,7 @@ async function ownValues(examples: string): Promise<(text: string) => string> {
     [EXAMPLE.videoId]: videoId,
     [EXAMPLE.folderId]: folder.id,
     [EXAMPLE.fileId]: String(poster?.id),
+    [EXAMPLE.uploadId]: await beginUpload(),
     [EXAMPLE.videoUrl]: `http://${outside}/video.mp4`,
     [EXAMPLE.webhookId]: webhook.uuid,
     [EXAMPLE.webhookUrl]: webhookUrl,

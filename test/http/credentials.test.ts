@@ -27,7 +27,13 @@ type Worth = { refused: number; ofBannedAccount?: true } | { may: readonly Permi
 const refused = (status: number): Worth => ({ refused: status })
 const may = (...permissions: Permission[]): Worth => ({ may: permissions, account: 'own' })
 
-type Listed = { name: string; credential: Credential; api: Worth; v2: Worth }
+type Listed = {
+  name: string
+  credential: Credential
+  api: Worth
+  v2: Worth /** Where a key is accepted as Bearer. */
+  bearer?: Worth
+}
 let credentials: Listed[]
 /** The keys by what became of them. */
 let keys: Record<string, string>
@@ -70,7 +76,10 @@ function listCredentials(otp: string): Listed[] {
     elsewhere('nothing', {}),
     ...known.flatMap(([name, text, worth]) => [inHeader(name, text, worth), inBody(name, text, worth)]),
     inBody('a list of the right key', [key, key], refused(401)),
-    elsewhere('the right key as Bearer', { headers: { Authorization: `Bearer ${key}` } }, refused(400)),
+    {
+      ...elsewhere('the right key as Bearer', { headers: { Authorization: `Bearer ${key}` } }, refused(400)),
+      bearer: may(...PERMISSIONS),
+    },
     elsewhere('two headers', { headers: { Authorization: [`Apisecret ${key}`, `Apisecret ${key}`] } }, refused(400)),
     elsewhere('the right key in the query', { query: `clientSecretKey=${key}&Apisecret=${key}&key=${key}` }),
     elsewhere('the right key in a cookie', { headers: { Cookie: `Apisecret=${key}; clientSecretKey=${key}; session=${key}` } }),
@@ -197,13 +206,13 @@ async function ask(route: string, { headers, secret, query }: Credential, video:
 
 /** By the rules alone: what the credential is answered at the route, or that it is answered as if the video did not exist. */
 function expected(route: string, listed: Listed): number | 'as for no video' {
-  const { opens, alsoOpens, status, toBannedAccount }: Rule = ruleOf(route) ?? { opens: 'anybody', status: 0 }
+  const { opens, alsoOpens, acceptsBearer, status, toBannedAccount }: Rule = ruleOf(route) ?? { opens: 'anybody', status: 0 }
   // The player's own routes take no query at all (playback-protocol.md).
   if (listed.credential.query !== undefined && route.includes(' /play/')) return 400
   if (opens === 'proof' || opens === 'anybody') return status
   // Who changes something without the console's header is refused before anything is asked of a cookie.
   if (opens === 'cookie') return /^(GET|HEAD) /.test(route) ? 401 : 403
-  const worth = listed[route.includes(' /v2/') ? 'v2' : 'api']
+  const worth = (acceptsBearer && listed.bearer) || listed[route.includes(' /v2/') ? 'v2' : 'api']
   if ('refused' in worth) return (worth.ofBannedAccount && toBannedAccount) || worth.refused
   if (!worth.may.includes(opens) && !(alsoOpens && worth.may.includes(alsoOpens))) return 403
   return worth.account === 'another' && isOfVideo(route) ? 'as for no video' : status

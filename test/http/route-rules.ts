@@ -5,6 +5,8 @@ import type { Permission } from '../../src/accounts/permission.ts'
 /** Who opens a route: a key with this permission; only a viewer's browser with its proof, or a person with the console's cookie; any client. */
 export type Rule = {
   opens: Permission | 'proof' | 'cookie' | 'anybody'
+  /** Whether the key may also come as Bearer. */
+  acceptsBearer?: true
   /** Another permission that opens it. */
   alsoOpens?: Permission
   /** What the right key is answered, or, where no key is asked for, everybody. */
@@ -20,6 +22,8 @@ export type Rule = {
 
 const DOWNLOAD = `/download/9999999999/${'A'.repeat(43)}/${'0'.repeat(32)}/1`
 
+const UPLOAD = `/api/uploads/${'0'.repeat(32)}`
+
 export const RULES: Record<string, Rule> = {
   'GET /api/videos': { opens: 'viewer', status: 200 },
   'GET /api/videos/:id': { opens: 'viewer', status: 200 },
@@ -28,6 +32,10 @@ export const RULES: Record<string, Rule> = {
   // Asked for an address that is refused as it stands, so that nothing is fetched.
   'PUT /api/videos/importUrl': { opens: 'uploader', status: 400, body: { url: 'http://127.0.0.1/' } },
   'POST /api/imports': { opens: 'uploader', status: 200, body: { imports: [{ url: 'http://127.0.0.1/' }] } },
+  'POST /api/uploads': { opens: 'uploader', acceptsBearer: true, status: 412 }, // resumable: without the header of its protocol
+  'HEAD /api/uploads/:uploadId': { opens: 'uploader', acceptsBearer: true, status: 412, path: UPLOAD },
+  'PATCH /api/uploads/:uploadId': { opens: 'uploader', acceptsBearer: true, status: 412, path: UPLOAD },
+  'DELETE /api/uploads/:uploadId': { opens: 'uploader', acceptsBearer: true, status: 412, path: UPLOAD },
   'DELETE /api/videos': { opens: 'editor', status: 200, path: '/api/videos?videos=none' },
   'GET /api/videos/tags': { opens: 'viewer', status: 200 },
   'POST /api/videos/tags': { opens: 'editor', status: 200, body: { videos: ['VIDEO'], tags: ['a'] } },
@@ -134,6 +142,7 @@ export const RULES: Record<string, Rule> = {
   'POST /upload': { opens: 'proof', status: 415 },
 
   'GET /api/meta/:id': { opens: 'anybody', status: 200 },
+  'OPTIONS /api/uploads': { opens: 'anybody', status: 204 },
   'OPTIONS /upload': { opens: 'anybody', status: 204 },
   'GET /player': { opens: 'anybody', status: 200 },
   'GET /player/v2': { opens: 'anybody', status: 200 },
@@ -196,14 +205,15 @@ export const RULES: Record<string, Rule> = {
 /** A HEAD is answered as its GET is. The console has every operation of `/api` once more, for its cookie alone. */
 export function ruleOf(route: string): Rule | undefined {
   const asGet = route.replace(/^HEAD /, 'GET ')
-  const original = RULES[asGet.replace(' /console/api/', ' /api/')]
+  const asOwner = (one: string) => RULES[one.replace(' /console/api/', ' /api/')]
+  const original = asOwner(route) ?? asOwner(asGet)
   return RULES[route] ?? RULES[asGet] ?? (original && { ...original, opens: 'cookie' })
 }
 
 /** What is asked for at a route: its path, with VIDEO for the id of a video. */
 export function pathOf(route: string): string {
   const [, pattern = ''] = route.split(' ')
-  const path = RULES[route.replace(' /console/api/', ' /api/').replace(/^HEAD /, 'GET ')]?.path
+  const path = ruleOf(route.replace(' /console/api/', ' /api/'))?.path
   if (route.includes(' /console/api/') && path) return `/console${path}`
   return ruleOf(route)?.path ?? pattern.replace(':session', 'A'.repeat(22)).replace(/:\w+/g, 'VIDEO')
 }

@@ -11,6 +11,8 @@ const NOT_WRAPPED: Readonly<Record<string, string>> = {
   'sign_in_link.hash': 'a hash',
   'import.iv': 'goes with the wrapped key',
   'import.received_state': 'sealed by the file’s own key',
+  'resumable_upload.iv': 'goes with the wrapped key',
+  'resumable_upload.received_state': 'sealed by the file’s own key',
   'source.sha256': 'a hash',
   'source.iv': 'goes with the wrapped key',
   'source.macs': 'checksums with a key of the source',

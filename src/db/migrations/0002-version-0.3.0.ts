@@ -239,4 +239,24 @@ export const STATEMENTS: readonly string[] = [
   // What continues an import in any process. Those of 0.2.0 that were interrupted start again.
   'alter table import drop column received_sha256',
   'alter table import add column received_state blob',
+
+  // Files that arrive in parts, over any number of connections, and those that arrived lately.
+  `create table resumable_upload (
+    id text primary key,
+    video_id text not null,
+    account_id text not null,
+    metadata text not null,
+    file_name text not null,
+    length_bytes integer,
+    received_bytes integer not null default 0,
+    received_state blob,
+    file text not null,
+    wrapped_key blob,
+    iv blob not null,
+    expires_at_s integer not null,
+    finished_at_s integer
+  ) without rowid`,
+  'create index resumable_upload_of_video on resumable_upload (video_id)',
+  'create index resumable_upload_of_account on resumable_upload (account_id) where finished_at_s is null',
+  'create index resumable_upload_expiry on resumable_upload (expires_at_s)',
 ]

@@ -26,6 +26,7 @@ export const KEYS = {
   video_text: ['rowid'],
   upload_policy: ['key'],
   import: ['video_id'],
+  resumable_upload: ['id'],
   source: ['video_id'],
   generation: ['video_id', 'number'],
   rendition: ['video_id', 'generation', 'id'],

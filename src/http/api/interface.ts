@@ -22,6 +22,7 @@ import { otpRoutes } from './otp.ts'
 import { otpDefaultsRoutes } from './otp-defaults.ts'
 import { queueRoutes } from './queue.ts'
 import { refusalRoutes } from './refusals.ts'
+import { resumableUploadRoutes } from './resumable-uploads.ts'
 import { sessionRoutes } from './sessions.ts'
 import { statisticsRoutes } from './statistics.ts'
 import { tagRoutes } from './tags.ts'
@@ -47,6 +48,7 @@ const ROUTES = [
   trashRoutes,
   folderRoutes,
   uploadRoutes,
+  resumableUploadRoutes,
   importRoutes,
   otpRoutes,
   otpDefaultsRoutes,

@@ -8,6 +8,8 @@ declare module 'fastify' {
     permission?: Permission
     /** Only for people who administrate the installation. */
     isForAdministrators?: true
+    /** The key may also be sent as `Bearer`, for clients that know no other form. */
+    acceptsBearer?: true
     /** Available without authentication. */
     isPublic?: true
   }
@@ -24,7 +26,8 @@ export function readApiKey(request: FastifyRequest): string {
   const [header, ...others] = request.raw.headersDistinct.authorization ?? []
   if (header === undefined)
     throw new Failure('unauthenticated', 'The Authorization header is missing. Send "Authorization: Apisecret <API secret>".')
-  const [, secret] = /^Apisecret ([!-~]+)$/i.exec(header) ?? []
+  const { acceptsBearer } = request.routeOptions.config
+  const [, secret] = (acceptsBearer ? /^(?:Apisecret|Bearer) ([!-~]+)$/i : /^Apisecret ([!-~]+)$/i).exec(header) ?? []
   if (others.length > 0 || !secret) throw new Failure('invalid', 'Bad formatting of Authorization header')
   return secret
 }

@@ -5,6 +5,7 @@ import { addFile, listFiles, makeImage, SRT } from '../../assets/sample-files.ts
 import type { Owner, UploadCredentials } from '../../client.ts'
 import { makeLink, signIn } from '../../console/person.ts'
 import { untilFinished } from '../../data-folder.ts'
+import { createTusClient } from '../../ingest/tus-client.ts'
 import { type Location, makeLocation } from '../../installation-folder.ts'
 import type { DatabaseKind } from '../../postgres.ts'
 import { type Reelgate, startReelgate } from '../../reelgate.ts'
@@ -152,6 +153,7 @@ async function startFull() {
   await bodyOf(owner, 'POST', '/api/videos/folders', { name: 'below', parent: folder.id })
   await bodyOf(owner, 'PUT', '/api/videos/importUrl', { url: `http://${SILENT}/video.mp4` })
   await owner.credentials('In no folder, and deleted').then(({ videoId }) => owner.delete([videoId]))
+  await createTusClient(owner).create(1000)
   const trashed = await owner.readyVideo(await makeVideo({ seconds: 1 }), 'In the trash')
   await bodyOf(owner, 'DELETE', `/api/videos?trash=1&videos=${trashed}`)
   await signIn(reelgate)

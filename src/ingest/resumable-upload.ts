@@ -1,0 +1,323 @@
+import { createHash } from 'node:crypto'
+import type { Caller } from '../accounts/permission.ts'
+import { type DeletionDeps, deleteVideos } from '../catalogue/deletion.ts'
+import { getFolder, ROOT_FOLDER_ID } from '../catalogue/folder.ts'
+import { parseTags } from '../catalogue/tag.ts'
+import { insertTags } from '../catalogue/tag-store.ts'
+import { parseTitle } from '../catalogue/title.ts'
+import { insertVideo, listPositions } from '../catalogue/video-store.ts'
+import { equalsInConstantTime } from '../crypto/constant-time.ts'
+import { newSeal, type ResumableSealing, resumeSealing, type Seal, type Sealed } from '../crypto/sealed-file.ts'
+import { newId } from '../crypto/secret.ts'
+import type { Db } from '../db/database.ts'
+import type { ResumableUploadRow } from '../db/tables.ts'
+import { Failure } from '../errors.ts'
+import { BlobLost } from '../storage/blob-store.ts'
+import { runMinorGc } from './minor-gc.ts'
+import {
+  findResumableUpload,
+  finishResumableUpload,
+  insertResumableUpload,
+  listExpiredResumableUploads,
+  removeFinishedResumableUploads,
+  updateResumableUpload,
+} from './resumable-upload-store.ts'
+import { assertRoom, assertSize, displayName, openSourceSeal, type SourceDeps, wrapSourceKey } from './source.ts'
+import { giveSource } from './upload.ts'
+import type { UploadLocks } from './upload-locks.ts'
+import { assertMayUpload } from './upload-policy.ts'
+
+// A file that arrives in parts, over any number of connections, hours apart. What is acknowledged is durable: the bytes are on the disk,
+// sealed as they arrived, and the row counts them. All of them count only in the transaction that gives the video its source.
+
+export type ResumableUploadDeps = SourceDeps &
+  DeletionDeps & {
+    uploadLocks: UploadLocks
+    /** How long an upload is kept that gets no further. */
+    uploadExpiryS: number
+  }
+
+/** A file that arrives in parts, or has arrived. */
+export type ResumableUpload = ResumableUploadRow
+
+/** What an upload begins with. */
+type NewUpload = {
+  /** As sent, for a client that continues it. */
+  metadata: string
+  title: string | undefined
+  fileName: string
+  folderId: string | undefined
+  tags: readonly string[]
+  /** Of a video whose file is to be replaced. */
+  videoId: string | undefined
+  /** Undefined: not known yet. */
+  lengthBytes: number | undefined
+}
+
+/** How much may arrive until it is made durable, and until the disk space and the account's limit are checked again. */
+const SAVE_EVERY_BYTES = 16 * 2 ** 20
+
+/**
+ * Adds a video whose file will arrive in parts. Durable when it resolves.
+ * @throws Failure `forbidden` when the account's uploads are off; `over-quota` or `unavailable` when it does not fit; `too-large`;
+ *   `invalid` for what it begins with; `not-found` without such a folder
+ */
+export async function beginUpload(deps: ResumableUploadDeps, holder: Caller, upload: NewUpload): Promise<ResumableUploadRow> {
+  assertMayUpload(holder)
+  const { accountId } = holder
+  const { metadata, lengthBytes, folderId = ROOT_FOLDER_ID } = upload
+  if (upload.videoId !== undefined)
+    throw new Failure(
+      'invalid',
+      'The file of a video cannot be replaced this way. Leave out "videoId": the upload makes a new video.',
+    )
+  const fileName = displayName(upload.fileName)
+  if (!upload.title && !fileName)
+    throw new Failure('invalid', 'The Upload-Metadata has neither "title" nor "filename". Send one of them.')
+  const title = parseTitle(upload.title || fileName)
+  const tags = parseTags(upload.tags)
+  assertLength(deps, lengthBytes ?? 1)
+  await assertRoom(deps, lengthBytes ?? 0)
+  const videoId = newId()
+  const seal = newSeal()
+  const row = {
+    ...{ id: newId(), videoId, accountId, metadata, fileName, lengthBytes: lengthBytes ?? null },
+    ...{ receivedBytes: 0, receivedState: null, expiresAtS: deps.nowS() + deps.uploadExpiryS, finishedAtS: null },
+    ...newFile(deps, videoId, seal),
+  }
+  await deps.quota.assertNotFull(accountId)
+  using reservation = deps.quota.receive(row)
+  await reservation.reserve(lengthBytes ?? 0)
+  await deps.write(async (tx) => {
+    await getFolder(tx, accountId, folderId)
+    const addedBy = 'consoleUserId' in holder ? holder.consoleUserId : undefined
+    await insertVideo(tx, accountId, { id: videoId, title, uploadTimeS: deps.wallNowS(), folderId, addedBy })
+    if (tags.length > 0) await insertTags(tx, accountId, await listPositions(tx, accountId, [videoId]), tags)
+    await insertResumableUpload(tx, row)
+  })
+  return row
+}
+
+function newFile(deps: Pick<SourceDeps, 'masterKey'>, videoId: string, seal: Seal) {
+  return { file: `${videoId}/${newId()}.sealed`, iv: seal.iv, wrappedKey: wrapSourceKey(deps, videoId, seal) }
+}
+
+/** @throws Failure `too-large`; `invalid` for an empty file */
+function assertLength({ uploadMaxBytes }: Pick<SourceDeps, 'uploadMaxBytes'>, lengthBytes: number): void {
+  if (lengthBytes === 0) throw new Failure('invalid', 'The file is empty. Send one with a video in it.')
+  assertSize(lengthBytes, uploadMaxBytes)
+}
+
+/**
+ * An upload of the account, unfinished or not. A person who may only upload finds those that they have begun.
+ * @throws Failure `not-found`, also for one of a deleted video; `gone` when it has expired
+ */
+export async function getUpload(deps: ResumableUploadDeps, holder: Caller, id: string): Promise<ResumableUploadRow> {
+  const upload = await findResumableUpload(deps.db, holder.accountId, id)
+  const isOwn = !('consoleUserId' in holder) || holder.permissions.includes('editor') || upload?.addedBy === holder.consoleUserId
+  if (!upload || !isOwn) throw uploadNotFound()
+  if (upload.expiresAtS <= deps.nowS()) throw new Failure('gone', 'This upload has expired. Begin it again.')
+  return upload
+}
+
+function uploadNotFound(): Failure {
+  return new Failure('not-found', 'There is no such upload: it has expired, or its video was deleted. Begin it again.')
+}
+
+/** Bytes of an upload that one request brings. */
+export type UploadPart = {
+  /** Ends with the request; throws when the rest of it will not come. */
+  bytes: AsyncIterable<Buffer>
+  /** How many there are at least, as far as the client says so; 0 otherwise. */
+  declaredBytes: number
+  /** Of the whole file, when it was not known before. */
+  lengthBytes: number | undefined
+  /** What the bytes must hash to before any of them counts. */
+  checksum: { algorithm: string; digest: Buffer } | undefined
+}
+
+/**
+ * Receives a part in constant memory, behind what has arrived. What came of a part that breaks off is kept, unless it has a checksum.
+ * The caller holds the lock of the upload, which has not finished.
+ * @returns how many bytes have arrived now, all durable; with the last one, the video is `Queued`
+ * @throws Failure `too-large`, `over-quota`, `unavailable` without room; `checksum-mismatch`; `not-found` when the video was deleted meanwhile;
+ *   `conflict` when what had arrived is lost and the upload begins again; and what `part.bytes` throws
+ */
+export async function receivePart(deps: ResumableUploadDeps, upload: ResumableUploadRow, part: UploadPart): Promise<number> {
+  const lengthBytes = upload.lengthBytes ?? part.lengthBytes
+  if (lengthBytes !== undefined) assertLength(deps, lengthBytes)
+  using reservation = deps.quota.receive(upload)
+  await reservation.reserve(lengthBytes ?? upload.receivedBytes + part.declaredBytes)
+  await assertRoom(deps, part.declaredBytes)
+  const { seal, sealing } = await openPartial(deps, upload)
+  const maxBytes = lengthBytes ?? deps.uploadMaxBytes
+  const checksum = part.checksum && createHash(part.checksum.algorithm)
+  const pieces = readPieces(part.bytes)
+  let received = upload.receivedBytes
+  let sealed: Sealed | undefined
+
+  async function* sealPieces(): AsyncGenerator<Buffer> {
+    const saveAtBytes = checksum ? Number.POSITIVE_INFINITY : sealing.sizeBytes() + SAVE_EVERY_BYTES
+    while (sealing.sizeBytes() < saveAtBytes) {
+      const isComplete = sealing.sizeBytes() === lengthBytes
+      const piece = isComplete ? undefined : await pieces.next()
+      if (piece) {
+        assertSize(sealing.sizeBytes() + piece.length, maxBytes)
+        checksum?.update(piece)
+        yield sealing.add(piece)
+        continue
+      }
+      if (isComplete) {
+        const { last, ...file } = sealing.end()
+        sealed = file
+        yield last
+      }
+      return
+    }
+  }
+
+  for (let countedBytes = sealing.sealedBytes(); ; ) {
+    countedBytes = await deps.sources.appendPart(upload.file, countedBytes, sealPieces())
+    if (checksum) {
+      pieces.throwIfBroken()
+      if (!equalsInConstantTime(checksum.digest(), part.checksum?.digest ?? Buffer.alloc(0))) throw checksumMismatch()
+    }
+    if (sealed) {
+      await deps.sources.finish(upload.file, countedBytes)
+      await finishUpload(deps, upload, received, { ...sealed, file: upload.file, seal })
+      return sealed.sizeBytes
+    }
+    const now = sealing.sizeBytes()
+    const progress = { lengthBytes: lengthBytes ?? null, receivedBytes: now, receivedState: sealing.save() }
+    const expiresAtS = deps.nowS() + deps.uploadExpiryS
+    if (!(await deps.write((tx) => updateResumableUpload(tx, upload.id, received, { ...progress, expiresAtS })))) {
+      await deps.sources.remove(upload.file)
+      throw uploadNotFound()
+    }
+    received = now
+    if (pieces.hasEnded()) {
+      pieces.throwIfBroken()
+      return received
+    }
+    await reservation.reserve(received)
+    await assertRoom(deps, 0)
+    runMinorGc()
+  }
+}
+
+/** The pieces of a part, until it ends or breaks off. */
+function readPieces(bytes: AsyncIterable<Buffer>) {
+  const iterator = bytes[Symbol.asyncIterator]()
+  let hasEnded = false
+  let problem: { error: unknown } | undefined
+  return {
+    async next(): Promise<Buffer | undefined> {
+      try {
+        const { done, value } = await iterator.next()
+        if (!done) return value
+      } catch (error) {
+        problem = { error }
+      }
+      hasEnded = true
+      return undefined
+    },
+    hasEnded: () => hasEnded,
+    throwIfBroken() {
+      if (problem) throw problem.error
+    },
+  }
+}
+
+/** The last part. */
+async function finishUpload(
+  deps: ResumableUploadDeps,
+  { id, videoId, fileName }: ResumableUploadRow,
+  fromBytes: number,
+  source: Sealed & { file: string; seal: Seal },
+): Promise<void> {
+  const nowS = deps.nowS()
+  const times = { finishedAtS: nowS, expiresAtS: nowS + deps.uploadExpiryS }
+  const isFinished = await giveSource(deps, { videoId, source, fileName }, (tx: Db) =>
+    finishResumableUpload(tx, id, fromBytes, { sizeBytes: source.sizeBytes, ...times }),
+  )
+  if (isFinished) return
+  await deps.sources.remove(source.file)
+  throw uploadNotFound()
+}
+
+/** @throws Failure `conflict` when the bytes that had arrived are lost, such as after a backup was restored: the upload begins again then */
+async function openPartial(
+  deps: ResumableUploadDeps,
+  upload: ResumableUploadRow,
+): Promise<{ seal: Seal; sealing: ResumableSealing }> {
+  const { videoId, wrappedKey, iv, receivedBytes: sizeBytes, receivedState: state } = upload
+  if (wrappedKey === null) throw uploadNotFound()
+  const seal = openSourceSeal(deps, { videoId, wrappedKey, iv })
+  if (!state) return { seal, sealing: await resumeSealing(seal) }
+  try {
+    const sealing = await resumeSealing(seal, { sizeBytes, state })
+    await deps.sources.appendPart(upload.file, sealing.sealedBytes(), [])
+    return { seal, sealing }
+  } catch (error) {
+    if (!(error instanceof BlobLost)) throw error
+    throw await restartUpload(deps, upload)
+  }
+}
+
+/** With a new file and a new key, so that no two plaintexts share one. */
+async function restartUpload(
+  deps: ResumableUploadDeps,
+  { id, videoId, lengthBytes, receivedBytes }: ResumableUploadRow,
+): Promise<Failure> {
+  const expiresAtS = deps.nowS() + deps.uploadExpiryS
+  const nothing = { ...newFile(deps, videoId, newSeal()), lengthBytes, receivedBytes: 0, receivedState: null, expiresAtS }
+  await deps.write((tx) => updateResumableUpload(tx, id, receivedBytes, nothing))
+  return new Failure('conflict', 'What had arrived of this upload is lost. Ask for its offset and send it from the start.')
+}
+
+function checksumMismatch(): Failure {
+  return new Failure(
+    'checksum-mismatch',
+    'The bytes of this part do not match its Upload-Checksum: none of them count. Send the part again.',
+  )
+}
+
+/**
+ * Ends an upload before it has finished: its video and what has arrived are deleted. The caller holds its lock.
+ * @throws Failure `forbidden` when it has finished
+ */
+export async function terminateUpload(
+  deps: ResumableUploadDeps,
+  holder: Caller,
+  { accountId, videoId, finishedAtS }: ResumableUploadRow,
+): Promise<void> {
+  if (finishedAtS !== null) throw uploadFinished()
+  await deleteVideos(deps, { accountId, by: holder, videoIds: [videoId], onlyStatus: 'PRE-Upload' })
+}
+
+/** A finished upload does not change. */
+export function uploadFinished(): Failure {
+  return new Failure('forbidden', 'This upload has finished: its video has its file. Delete the video, or begin another upload.')
+}
+
+/** Per run; the next run removes the others. */
+const MAX_EXPIRED = 500
+
+/** Removes unfinished uploads with what has arrived of them, and the record of finished ones. One whose client sends bytes continues. */
+export async function removeExpiredUploads(
+  deps: DeletionDeps & Pick<ResumableUploadDeps, 'uploadLocks'>,
+  nowS: number,
+): Promise<void> {
+  const expired = await listExpiredResumableUploads(deps.db, nowS, MAX_EXPIRED)
+  const isFinished = ({ finishedAtS }: { finishedAtS: number | null }) => finishedAtS !== null
+  const finishedIds = expired.filter(isFinished).map(({ id }) => id)
+  if (finishedIds.length > 0) await deps.write((tx) => removeFinishedResumableUploads(tx, finishedIds))
+  for (const { id, accountId, videoId } of expired.filter((upload) => !isFinished(upload))) {
+    const lock = await deps.uploadLocks.take(id, { silentForMs: () => undefined, end() {} }).catch(() => undefined)
+    if (!lock) continue
+    using _held = lock
+    const upload = await findResumableUpload(deps.db, accountId, id)
+    if (upload && upload.expiresAtS <= nowS)
+      await deleteVideos(deps, { accountId, by: 'server', videoIds: [videoId], onlyStatus: 'PRE-Upload' })
+  }
+}
