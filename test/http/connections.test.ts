@@ -56,6 +56,38 @@ test('U18: an address has a bounded number of connections; one more is asked to 
     .toMatch(/^HTTP\/1\.1 200/)
 })
 
+test('F-100: requests that a client sends ahead are answered in order and entire', async () => {
+  const { url } = await startReelgate()
+  const sizes = ['/v2/api.js', '/healthz', '/v2/player.js', '/v2/reelgate.d.ts']
+  const latin1 = async (path: string) => Buffer.from(await (await fetch(url + path)).arrayBuffer()).toString('latin1')
+  const paths = new Map(await Promise.all(sizes.map(async (path) => [await latin1(path), path] as const)))
+  const ahead = [...sizes, ...sizes, ...sizes, ...sizes, '/healthz']
+  const [socket] = await openSockets(url, 1)
+  const requests = ahead.map((path) => `GET ${path} HTTP/1.1\r\nHost: x\r\n`)
+  socket?.write(`${requests.join('\r\n')}Connection: close\r\n\r\n`)
+  const received = Buffer.concat(await Array.fromAsync<Buffer>(socket ?? [])).toString('latin1')
+  const heads = received.matchAll(/HTTP\/1.1 200.*?\r\ncontent-length: (\d+)\r\n.*?\r\n\r\n/gis)
+  const bodies = Array.from(heads, ({ index, 0: { length }, 1: size }) => received.substr(index + length, Number(size)))
+  expect(bodies.map((body) => paths.get(body))).toEqual(ahead)
+})
+
+test('F-100: what a client sends ahead is begun once the response before is sent, and with 65 requests waiting the connection ends', async () => {
+  const { url, owner } = await startReelgate()
+  const key = `Authorization: Apisecret ${owner.apiKey}\r\n`
+  const [socket] = await openSockets(url, 1)
+  const ended = socket && once(socket, 'close')
+  const upload = (title: number) => `PUT /api/videos?title=${title} HTTP/1.1\r\nHost: x\r\n${key}\r\n`
+  const uploads = Array.from({ length: 65 }, (_, title) => upload(title))
+  // A stream of events, which does not end.
+  socket?.write(`GET /api/events HTTP/1.1\r\nHost: x\r\n${key}\r\n${uploads.slice(0, 64).join('')}`)
+  await answerOf(socket)
+  for (let asked = 0; asked < 20; asked++) expect((await owner.list()).count).toBe(0)
+  expect(socket?.destroyed).toBe(false)
+  socket?.write(`${uploads[64]}`)
+  await ended
+  expect((await owner.list()).count).toBe(0)
+})
+
 async function openSockets(url: string, count: number, from = '127.0.0.1'): Promise<Socket[]> {
   const { hostname, port } = new URL(url)
   const sockets = Array.from({ length: count }, () => connect({ host: hostname, port: Number(port), localAddress: from }))

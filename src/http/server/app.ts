@@ -10,7 +10,7 @@ import { errorPayload } from '../pages/error-page.ts'
 import type { App } from '../wire/app-type.ts'
 import { errorResponse } from '../wire/errors.ts'
 import { lazySerializer, lazyValidator } from '../wire/schemas.ts'
-import { timeOutSlowBodies } from './connections.ts'
+import { handleInOrder, timeOutSlowBodies } from './connections.ts'
 import { limitUnroutedRequest } from './identify.ts'
 import type { LimitDeps } from './limit.ts'
 import { addMethodNotAllowed } from './method-not-allowed.ts'
@@ -62,6 +62,7 @@ export function createApp(log: Logger, limiting: LimitDeps): App {
   app.removeAllContentTypeParsers()
   app.addContentTypeParser('*', (_request, _payload, done) => done(null))
   addMethodNotAllowed(app)
+  handleInOrder(app)
   delayContinue(app)
   timeOutSlowBodies(app)
   // For interfaces without an error format of their own, and for unknown addresses. Fastify's responses would repeat the address, with the OTP in it.

@@ -1,3 +1,4 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Failure } from '../../errors.ts'
@@ -9,6 +10,8 @@ import { getPeerAddress } from './client-address.ts'
 
 /** Concurrent connections of one address: enough for a school behind one address, with room for all others (threat U18). */
 const MAX_CONNECTIONS_PER_ADDRESS = 4_096
+/** Requests of a connection that wait for the responses before theirs. Browsers and proxies send none ahead (threat F-100). */
+const MAX_WAITING_REQUESTS = 64
 /** For bodies that are buffered before their route, at most 256 KiB: only an attacker sends them more slowly (threat U17). Streamed uploads have no such limit. */
 const BODY_TIMEOUT_MS = 30_000
 const BODY_CHECK_MS = 1_000
@@ -31,6 +34,32 @@ export function limitConnections(app: App, isProxy: (address: string) => boolean
       if (left > 0) open.set(subject, left)
       else open.delete(subject)
     })
+  })
+}
+
+/**
+ * Handles the requests of a connection one after the other, and ends a connection with too many of them. Node would begin all that a client
+ * sends ahead, and keep each response until those before it are sent: clients that read none would fill the memory.
+ */
+export function handleInOrder(app: App): void {
+  const connections = new WeakMap<Socket, { request: IncomingMessage; response: ServerResponse }[]>()
+  app.server.removeAllListeners('request').on('request', (request: IncomingMessage, response: ServerResponse) => {
+    const { socket } = request
+    const calls = connections.get(socket) ?? []
+    if (calls.length > MAX_WAITING_REQUESTS) return void socket.destroy()
+    if (calls.push({ request, response }) > 1) return
+    connections.set(socket, calls)
+    begin()
+
+    function begin(): void {
+      const [call] = calls
+      if (!call || !socket.writable) return
+      call.response.once('close', () => {
+        calls.shift()
+        begin()
+      })
+      app.routing(call.request, call.response)
+    }
   })
 }
 
