@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { whyNoVideo } from '../../web/console/upload/file-kinds.ts'
+import { whyNoVideo } from '../../web/upload/file-kinds.ts'
 
 test('I-20: a file in a container that is not read is refused by its name, before it is sent', async () => {
   for (const name of ['Tape.dv', 'Raw.h264', 'Moving.gif', 'Old.RM'])

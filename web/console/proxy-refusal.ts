@@ -6,6 +6,8 @@ type ProxyAnswer = {
   server: string | null
   /** What was sent, where that is known. */
   sentBytes?: number
+  /** What was sent is a part of a file. */
+  isPart?: boolean
 }
 
 /** Whether the answer is a proxy's that finds no server behind it. */
@@ -14,12 +16,12 @@ export function isGatewayStatus(status: number): boolean {
 }
 
 /** What an answer means that is not Reelgate's, but of a proxy in front of it. */
-export function sentenceOfProxy({ status, server, sentBytes }: ProxyAnswer): string {
+export function sentenceOfProxy({ status, server, sentBytes, isPart }: ProxyAnswer): string {
   if (isGatewayStatus(status))
     return `A proxy answered that Reelgate cannot be reached (status ${status}). Check that Reelgate is running.`
   if (status !== 413) return `The server answered with status ${status}. Its log says why.`
   const { name, cure } = LIMITING_PROXIES.find((known) => server?.toLowerCase().startsWith(known.server)) ?? OTHER_PROXY
-  const what = sentBytes === undefined ? 'this file' : `this file of ${formatBytes(sentBytes)}`
+  const what = sentBytes === undefined ? 'this file' : `${isPart ? 'a part' : 'this file'} of ${formatBytes(sentBytes)}`
   return `${name} in front of Reelgate refuses ${what} as too large (status 413). ${cure}`
 }
 

@@ -1,8 +1,10 @@
+import { createHash } from 'node:crypto'
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
+import { getStoredSource } from '../../data-folder.ts'
 import { type Reelgate, startReelgate } from '../../in-process.ts'
 import { startNginx } from '../../nginx.ts'
 import { startChromium } from '../chromium.ts'
@@ -31,7 +33,8 @@ const other = (name: string, text: string): Given => ({ name, mimeType: 'video/m
 
 const tray = (page: Page) => page.getByRole('region', { name: 'Uploads' })
 const choose = (page: Page, files: Given[] | string) => page.locator('input[type=file]').first().setInputFiles(files)
-const isForm = (url: URL) => url.pathname.endsWith('/upload')
+/** Of an upload that was begun: what asks for its offset, and what sends its parts. */
+const isUpload = (url: URL) => /\/console\/api\/uploads\/[0-9a-f]{32}$/.test(url.pathname)
 
 async function open(options: { path?: string } = {}, reelgate?: Reelgate) {
   const server = reelgate ?? (await startReelgate())
@@ -90,7 +93,7 @@ test('U25: files that are added together are in the library in their order, thos
   const { reelgate, page } = await open()
   let asking = 0
   let most = 0
-  await page.route('**/console/api/videos?title=*', async (route) => {
+  await page.route('**/console/api/uploads', async (route) => {
     asking += 1
     most = Math.max(most, asking)
     await route.fulfill({ response: await route.fetch() })
@@ -150,7 +153,7 @@ test('U27: the tray counts the files of this batch, and shows the one that runs'
   await tray(page).getByText('12 videos uploaded').waitFor()
   const held = Promise.withResolvers<void>()
   let forms = 0
-  await page.route(isForm, async (route) => {
+  await page.route(isUpload, async (route) => {
     forms += 1
     if (forms > 15) await held.promise
     await route.continue()
@@ -180,7 +183,7 @@ async function isWithin(item: ReturnType<Page['locator']>, list: ReturnType<Page
 
 test('U28: an upload that loses its connection, and one whose server is away, are sent again by themselves', async () => {
   const { reelgate, page } = await open()
-  await page.route(isForm, (route) => route.abort('connectionreset'), { times: 1 })
+  await page.route(isUpload, (route) => route.abort('connectionreset'), { times: 1 })
   await choose(page, [video('Cut.mp4')])
   await tray(page)
     .getByText(/^Next try in [12] s$/)
@@ -207,7 +210,7 @@ test('U28: of an upload that ended with its page, the next visit says whether th
     return tab
   }
   async function startUpload(tab: Page, name: string) {
-    await tab.route(isForm, () => undefined) // no answer
+    await tab.route(isUpload, () => undefined) // no answer
     await choose(tab, [video(name)])
     tab.on('dialog', (dialog) => dialog.accept()) // of a page that is left while it uploads
     await tray(tab).getByText('0 % of 2 kB').waitFor()
@@ -228,8 +231,8 @@ test('U28: of an upload that ended with its page, the next visit says whether th
   await second.getByText('An upload ended when the page was loaded again: Reloaded.').waitFor()
 
   await second.getByRole('button', { name: 'Close this notice' }).click()
-  await second.unroute(isForm)
-  await second.route(isForm, async (route) => {
+  await second.unroute(isUpload)
+  await second.route(isUpload, async (route) => {
     const [newest] = await videosIn(reelgate.owner)
     await reelgate.owner.call('DELETE', `/api/videos?videos=${newest?.id}`)
     await route.continue()
@@ -242,20 +245,106 @@ test('U28: of an upload that ended with its page, the next visit says whether th
   expect(await third.getByText('ended when').count()).toBe(0)
 })
 
-test('U29: a proxy that refuses a file for its size is named, with the size and the setting', async () => {
+/** A file on the disk, which can be chosen again. */
+async function fileOnDisk(name: string, sizeBytes: number): Promise<{ path: string; hash: string }> {
+  const folder = await mkdtemp(join(tmpdir(), 'reelgate-upload-'))
+  onTestFinished(() => rm(folder, { recursive: true }))
+  const { buffer } = video(name, sizeBytes)
+  await writeFile(join(folder, name), buffer)
+  return { path: join(folder, name), hash: sha256(buffer) }
+}
+
+const sha256 = (bytes: Buffer) => createHash('sha256').update(bytes).digest('hex')
+
+async function storedHash(reelgate: Reelgate, title: string): Promise<string> {
+  const { id = '' } = (await videosIn(reelgate.owner)).find((one) => one.title === title) ?? {}
+  return sha256(await getStoredSource(reelgate, id).clear())
+}
+
+/** A proxy that takes bodies of 1 MB at most, as nginx does, and the offsets of the parts that have passed it. */
+async function openBehindNginx() {
   const reelgate = await startReelgate()
   const nginx = await startNginx(() => ({ location: `proxy_pass ${reelgate.url}; proxy_set_header Host $http_host;` }))
   onTestFinished(() => nginx.remove())
   const { page } = await open({}, { ...reelgate, url: nginx.url })
-  await choose(page, [video('Large.mp4', 3_000_000), video('Small.mp4')])
-  await tray(page).getByText('1 uploaded, 1 failed').waitFor()
-  await tray(page)
-    .getByText(
-      'nginx in front of Reelgate refuses this file of 3 MB as too large (status 413). Its limit is 1 MB unless client_max_body_size says otherwise',
-    )
-    .waitFor()
-  await keepPicture(page, 'uploads-refused-by-nginx')
-  await page.route(isForm, (route) => route.fulfill({ status: 413, headers: { Server: 'cloudflare' }, body: '<html>' }))
-  await tray(page).getByRole('button', { name: 'Upload Large again' }).click()
-  await tray(page).getByText('Cloudflare in front of Reelgate refuses this file of 3 MB').waitFor()
+  const offsets: number[] = []
+  page.context().on('response', (response) => {
+    if (response.status() === 204 && response.request().method() === 'PATCH')
+      offsets.push(Number(response.request().headers()['upload-offset']))
+  })
+  return { reelgate, nginx, page, offsets }
+}
+
+test('U29, P-40: behind a proxy that refuses large bodies, files go in smaller parts; it is named once, with the size and the setting', async () => {
+  const { reelgate, page } = await openBehindNginx()
+  const { path, hash } = await fileOnDisk('Large.mp4', 3_000_000)
+  await choose(page, path)
+  await tray(page).getByText('1 video uploaded').waitFor()
+  const said = tray(page).getByText('nginx in front of Reelgate refuses')
+  expect(await said.allTextContents()).toEqual([
+    'nginx in front of Reelgate refuses a part of 3 MB as too large (status 413). Its limit is 1 MB unless client_max_body_size says otherwise: set client_max_body_size 0; and reload it. Until then files are sent in smaller parts.',
+  ])
+  expect(await storedHash(reelgate, 'Large')).toBe(hash)
+  for (const [viewport, colorScheme] of [
+    [undefined, 'light'],
+    [PHONE, 'dark'],
+  ] as const) {
+    if (viewport) await page.setViewportSize(viewport)
+    await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' })
+    await keepPicture(page, `uploads-in-smaller-parts-${viewport?.width ?? 1440}-${colorScheme}`)
+    expect(await findFaults(page)).toEqual([])
+  }
+
+  await page.route(isUpload, (route) =>
+    route.request().method() === 'PATCH'
+      ? route.fulfill({ status: 413, headers: { Server: 'cloudflare' }, body: '<html>' })
+      : route.continue(),
+  )
+  await choose(page, [video('Refused.mp4', 50_000)])
+  await tray(page).getByText('Cloudflare in front of Reelgate refuses a part of 50 kB').waitFor()
+})
+
+test('P-41: when the same file is chosen after the tab was closed, its upload continues where it stopped', async () => {
+  const { reelgate, nginx, page, offsets } = await openBehindNginx()
+  const { path, hash } = await fileOnDisk('Closed.mp4', 3_000_000)
+  await page.route(isUpload, async (route) => {
+    if (route.request().method() === 'PATCH' && offsets.length === 2) return // the third has no answer
+    await route.continue()
+  })
+  await choose(page, path)
+  await expect.poll(() => offsets.length).toBe(2)
+  const before = [...offsets]
+  page.on('dialog', (dialog) => dialog.accept())
+  const closed = page.waitForEvent('close')
+  await page.close({ runBeforeUnload: true })
+  await closed
+
+  const tab = await openTab(page.context())
+  await tab.goto(`${consoleUrl(nginx)}/videos`)
+  await tab.getByText('Add this file again: uploads continue where they stopped').waitFor()
+  await choose(tab, path)
+  await tray(tab).getByText('1 video uploaded').waitFor()
+  expect(offsets.slice(2)[0]).toBeGreaterThan(before.at(-1) ?? 0)
+  expect(await titlesIn(reelgate)).toEqual(['Closed', 'There already'])
+  expect(await storedHash(reelgate, 'Closed')).toBe(hash)
+})
+
+test('P-42: an upload whose network is lost continues where it stopped: no part that has arrived is sent again', async () => {
+  const { reelgate, page, offsets } = await openBehindNginx()
+  const { path, hash } = await fileOnDisk('Train.mp4', 3_000_000)
+  await page.route(isUpload, async (route) => {
+    if (route.request().method() !== 'PATCH' || offsets.length !== 2) return route.continue()
+    await page.context().setOffline(true)
+    await route.abort('internetdisconnected')
+  })
+  await choose(page, path)
+  await tray(page).getByText('Continues when the server answers').waitFor()
+  expect(offsets).toHaveLength(2)
+  await keepPicture(page, 'uploads-offline')
+  expect(await findFaults(page)).toEqual([])
+  await page.unroute(isUpload)
+  await page.context().setOffline(false)
+  await tray(page).getByText('1 video uploaded').waitFor()
+  expect(offsets).toEqual([...new Set(offsets)].toSorted((a, b) => a - b))
+  expect(await storedHash(reelgate, 'Train')).toBe(hash)
 })

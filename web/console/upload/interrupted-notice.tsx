@@ -31,5 +31,5 @@ export function InterruptedNotice() {
 
 function sentenceOf(titles: readonly string[], why: Interrupted['why']): string {
   const [uploads, files] = titles.length === 1 ? ['An upload', 'this file'] : [`${titles.length} uploads`, 'these files']
-  return `${uploads} ended ${REASONS[why]}: ${listNames(titles)}. Add ${files} again; the entries in the list that wait for a file can be deleted.`
+  return `${uploads} ended ${REASONS[why]}: ${listNames(titles)}. Add ${files} again: uploads continue where they stopped, within 24 hours unless the server is set otherwise.`
 }

@@ -27,6 +27,7 @@ function Tray() {
   const list = useUploadList()
   const [isOpen, setOpen] = useState(true)
   const leftOut = uploads.leftOut()
+  const smallerParts = uploads.smallerParts()
   const isShownByPage = useRouterState({ select: ({ location }) => location.pathname === '/welcome' }) && list.length === 1
   if (isShownByPage && leftOut.length === 0) return null
   if (list.length === 0 && leftOut.length === 0) return null
@@ -54,6 +55,11 @@ function Tray() {
       </header>
       {isBusy && <Total list={batch} bytesPerS={uploads.bytesPerS()} />}
       {leftOut.length > 0 && <LeftOutFiles leftOut={leftOut} />}
+      {smallerParts !== undefined && (
+        <p role="status" className={styles.smallerParts}>
+          {smallerParts}
+        </p>
+      )}
       {isOpen && list.length > 0 && <UploadItems list={list} />}
     </section>
   )

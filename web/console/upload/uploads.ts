@@ -1,11 +1,12 @@
+import type { whyNoVideo } from '../../upload/file-kinds.ts'
+import type { FileSender, SendEvents, SendFailure, Sending, UploadTarget } from '../../upload/send-file.ts'
+import type { claimUnfinished, UnfinishedUpload } from '../../upload/unfinished.ts'
 import { ApiFailure, callApi, mayPass } from '../api.ts'
 import { connection } from '../connection.ts'
+import { sentenceOfProxy } from '../proxy-refusal.ts'
 import { isMissingScript } from '../ui/missing-script.tsx'
-import { formatBytes } from '../units.ts'
-import { installationUrl } from '../urls.ts'
+import { apiUrl } from '../urls.ts'
 import type { ChosenFile } from './dropped-files.ts'
-import { isReadable, whyNoVideo } from './file-kinds.ts'
-import type { Form, Sender, SendFailure } from './sender.ts'
 
 /** `pausing`: it failed, and is tried again by itself. */
 type UploadState = 'waiting' | 'sending' | 'pausing' | 'sent' | 'failed'
@@ -37,6 +38,8 @@ export type Uploads = {
   leftOut(): readonly LeftOut[]
   /** The names of files that seem to be here already: they wait for `answer`. */
   asked(): readonly string[]
+  /** Why parts have become smaller, once they have: a proxy refused larger ones. */
+  smallerParts(): string | undefined
   /** Whether those that were asked about are uploaded, too. */
   answer(uploadsAgain: boolean): void
   /** Of all that are sent now. */
@@ -61,8 +64,24 @@ type UploadLibrary = {
   onVideo(): void
 }
 
-type Credentials = { clientPayload: Record<string, string>; videoId: string }
-type Work = { file: File; folders: readonly string[]; folderId: string; form: Form | undefined; failures: number }
+/** Loaded with the first upload. */
+type Sender = FileSender & { claimUnfinished: typeof claimUnfinished; whyNoVideo: typeof whyNoVideo }
+type Work = {
+  file: File
+  folders: readonly string[]
+  folderId: string
+  failures: number
+  /** How much has arrived for good. */
+  keptBytes: number
+  /** Where it is sent, once that is known. */
+  url: string | undefined
+  /** Undefined: not asked for yet, or the same file is under way already. */
+  unfinished: UnfinishedUpload | undefined
+  sending: Sending | undefined
+}
+
+const ENDPOINT = apiUrl('uploads').href
+const HEADERS = { 'Reelgate-Console': '1' } // other sites' pages cannot send it
 
 /** More would share the same connection; two hide the time that a finished one takes to be stored. */
 const MAX_CONCURRENT = 2
@@ -91,6 +110,7 @@ export function createUploads({ findFolder, findPresent, onVideo }: UploadLibrar
   const added = new Map<string, string>()
   const listeners = new Set<() => void>()
   const measured: { atMs: number; bytes: number }[] = []
+  let smallerParts: string | undefined
   let sender: Promise<Sender> | undefined
   let lastTurn: Promise<unknown> = Promise.resolve()
 
@@ -103,48 +123,94 @@ export function createUploads({ findFolder, findPresent, onVideo }: UploadLibrar
     set(uploads.map((upload) => (upload.id === id ? { ...upload, ...changes } : upload)))
 
   const openSender = () => {
-    sender ??= import('./sender.ts').then(({ createSender }) => createSender(events, MAX_CONCURRENT))
+    sender ??= Promise.all([
+      import('../../upload/send-file.ts'),
+      import('../../upload/unfinished.ts'),
+      import('../../upload/file-kinds.ts'),
+    ]).then(([{ createFileSender }, { claimUnfinished }, { whyNoVideo }]) => ({
+      ...createFileSender(saySmallerParts),
+      ...{ claimUnfinished, whyNoVideo },
+    }))
     sender.catch(() => (sender = undefined)) // the script could not be loaded: the next upload tries again
     return sender
   }
-  const events = {
-    onProgress(id: string, sentBytes: number) {
+
+  function saySmallerParts({ status, server, partBytes }: SendFailure) {
+    const refusal = sentenceOfProxy({ status, server, sentBytes: partBytes, isPart: true })
+    smallerParts = `${refusal} Until then files are sent in smaller parts.`
+    set(uploads)
+  }
+
+  const eventsOf = (id: string, files: Work, isWanted: () => boolean): SendEvents => ({
+    onBegun({ url, videoId }) {
+      if (!isWanted()) return void (videoId && removeVideo(videoId)) // cancelled while it was being begun
+      files.url = url
+      files.unfinished?.keep({ url })
+      change(id, { videoId })
+      onVideo()
+    },
+    onProgress(sentBytes) {
       const before = find(id)?.sentBytes ?? 0
       measured.push({ atMs: Date.now(), bytes: Math.max(0, sentBytes - before) })
       change(id, { sentBytes, isStalled: false })
     },
-    async onStalled(id: string) {
+    onKept(keptBytes) {
+      if (keptBytes > files.keptBytes) files.failures = 0
+      files.keptBytes = keptBytes
+      change(id, { sentBytes: keptBytes })
+    },
+    async onStalled() {
       change(id, { isStalled: true })
       if (await connection.check()) return // it is slow, or busy with the file
       await connection.whenHere()
-      if (find(id)?.isStalled) void start(id) // a connection to a server that was away does not go on
+      if (!find(id)?.isStalled) return
+      files.sending?.stop()
+      void start(id) // a connection to a server that was away does not go on
     },
-    onSent(id: string) {
-      change(id, { state: 'sent', sentBytes: find(id)?.sizeBytes ?? 0, isStalled: false })
-      work.delete(id)
+    onSent() {
+      change(id, { state: 'sent', sentBytes: files.file.size, isStalled: false })
+      files.unfinished?.forget()
+      drop(id)
       onVideo()
       startNext()
     },
-    onFailed: (id: string, failure: SendFailure) => void fail(id, failure),
+    onFailed(failure) {
+      if (failure.hasEnded) giveUp(files)
+      void fail(id, { message: sentenceOf(failure), mayPass: failure.mayPass })
+    },
+  })
+
+  /** What had arrived is not there any more: the next attempt begins again. */
+  function giveUp(files: Work) {
+    files.unfinished?.forget()
+    files.url = undefined
+    files.keptBytes = 0
   }
 
-  async function fail(id: string, { message, mayPass }: SendFailure): Promise<void> {
+  /** One that this page sends no further. */
+  function drop(id: string) {
+    const files = work.get(id)
+    work.delete(id)
+    files?.sending?.stop()
+    files?.unfinished?.release()
+  }
+
+  async function fail(id: string, { message, mayPass }: { message: string; mayPass: boolean }): Promise<void> {
     const files = work.get(id)
     if (!files) return
-    if (!mayPass || !(await isReadable(files.file))) {
-      const problem = mayPass ? 'The file was moved, changed or deleted on your disk. Add it again.' : message
-      change(id, { state: 'failed', problem, isStalled: false })
+    if (!mayPass) {
+      change(id, { state: 'failed', problem: message, isStalled: false })
       return startNext()
     }
     files.failures += 1
     const { failures } = files
     const isStill = () => work.get(id)?.failures === failures && find(id)?.state === 'pausing'
-    change(id, { state: 'pausing', problem: message, sentBytes: 0, isStalled: false, nextTryAtMs: undefined })
+    change(id, { state: 'pausing', problem: message, sentBytes: files.keptBytes, isStalled: false, nextTryAtMs: undefined })
     startNext()
     if (!(await connection.check())) await connection.whenHere()
     else if (isStill()) {
       const pauseMs = Math.min(MAX_PAUSE_MS, 1_000 * 2 ** failures)
-      const problem = failures > MAX_FAILURES_IN_TURN ? suspectProxy(files.file.size) : message
+      const problem = failures > MAX_FAILURES_IN_TURN ? SUSPECTED_PROXY : message
       change(id, { problem, nextTryAtMs: Date.now() + pauseMs })
       await new Promise((resolve) => setTimeout(resolve, pauseMs))
     }
@@ -164,11 +230,11 @@ export function createUploads({ findFolder, findPresent, onVideo }: UploadLibrar
     const upload = find(id)
     const files = work.get(id)
     if (!upload || !files) return
-    change(id, { state: 'sending', sentBytes: 0, problem: undefined, isStalled: false })
+    change(id, { state: 'sending', sentBytes: files.keptBytes, problem: undefined, isStalled: false, nextTryAtMs: undefined })
     try {
       const using = await openSender()
-      files.form ??= await inTurn(() => createVideo(upload, files))
-      if (files.form) using.send(id, files.file, files.form)
+      if (files.url === undefined) await inTurn(() => begin(using, upload, files))
+      else send(using, id, files, { begun: { url: files.url, headers: HEADERS, isEarlier: false }, metadata: {} })
     } catch (error) {
       const message = error instanceof Error ? error.message : String(error)
       const isKnown = error instanceof ApiFailure || isMissingScript(error)
@@ -184,15 +250,25 @@ export function createUploads({ findFolder, findPresent, onVideo }: UploadLibrar
     return turn
   }
 
-  /** @returns undefined when the upload was cancelled meanwhile */
-  async function createVideo({ id, title }: Upload, { folderId, folders }: Work): Promise<Form | undefined> {
-    const query = { title, folderId: await findFolder(folderId, folders) }
-    const { clientPayload, videoId } = await callApi<Credentials>('PUT', 'videos', { query })
-    if (!find(id)) return void removeVideo(videoId)
-    change(id, { videoId })
-    onVideo()
-    const { uploadLink: _, ...fields } = clientPayload
-    return { fields, url: installationUrl('upload').href }
+  async function begin(using: Sender, { id, title }: Upload, files: Work): Promise<void> {
+    const folderId = await findFolder(files.folderId, files.folders)
+    files.unfinished ??= await using.claimUnfinished(ENDPOINT, files.file)
+    if (work.get(id) !== files) return files.unfinished?.release()
+    const earlier = files.unfinished?.read()
+    const begun = earlier && { url: earlier.url, headers: HEADERS, isEarlier: true }
+    const metadata = { title, filename: files.file.name, folderId }
+    await send(using, id, files, { begun, metadata }).begun
+  }
+
+  type Beginning = Pick<UploadTarget, 'begun' | 'metadata'>
+
+  function send(using: Sender, id: string, files: Work, beginning: Beginning): Sending {
+    files.sending?.stop()
+    const isWanted = () => work.get(id) === files && files.sending === sending
+    const target = { endpoint: ENDPOINT, headers: HEADERS, ...beginning }
+    const sending = using.send(files.file, target, eventsOf(id, files, isWanted))
+    files.sending = sending
+    return sending
   }
 
   function enqueue(chosen: readonly { chosen: ChosenFile; folderId: string }[]) {
@@ -202,7 +278,7 @@ export function createUploads({ findFolder, findPresent, onVideo }: UploadLibrar
     const before = isNewBatch ? uploads.filter(({ state }) => state === 'failed') : uploads
     const next = chosen.map(({ chosen: { file, folders }, folderId }) => {
       const id = crypto.randomUUID()
-      work.set(id, { file, folders, folderId, form: undefined, failures: 0 })
+      work.set(id, { ...NEW_WORK, file, folders, folderId })
       added.set(identityOf({ file, folders }), id)
       return { ...NEW, id, batch, title: titleOf(file.name), sizeBytes: file.size }
     })
@@ -218,6 +294,7 @@ export function createUploads({ findFolder, findPresent, onVideo }: UploadLibrar
     list: () => uploads,
     leftOut: () => leftOut,
     asked: () => askedNames,
+    smallerParts: () => smallerParts,
     answer(uploadsAgain) {
       const files = asked
       asked = []
@@ -236,7 +313,8 @@ export function createUploads({ findFolder, findPresent, onVideo }: UploadLibrar
     },
     async add(chosen, folderId) {
       const visible = chosen.filter(({ file }) => !file.name.startsWith('.'))
-      const reasons = await Promise.all(visible.map(({ file }) => whyNoVideo(file)))
+      const using = await openSender().catch(() => undefined) // each file will say what is missing
+      const reasons = await Promise.all(visible.map(({ file }) => using?.whyNoVideo(file)))
       const videos = visible.filter((_, index) => reasons[index] === undefined)
       const refused = visible.flatMap(({ file }, index) => {
         const why = reasons[index]
@@ -269,13 +347,15 @@ export function createUploads({ findFolder, findPresent, onVideo }: UploadLibrar
     cancel(id) {
       const videoId = find(id)?.videoId
       set(uploads.filter((upload) => upload.id !== id))
-      work.delete(id)
-      void sender?.then((using) => using.cancel(id))
+      work.get(id)?.unfinished?.forget()
+      drop(id)
       if (videoId !== undefined) void removeVideo(videoId)
       startNext()
     },
     clear() {
       leftOut = []
+      smallerParts = undefined
+      for (const { id } of uploads.filter((upload) => !isUnderWay(upload))) drop(id)
       set(uploads.filter(isUnderWay))
     },
   }
@@ -302,13 +382,19 @@ const NEW = {
   problem: undefined,
 } as const
 
+const NEW_WORK = { failures: 0, keptBytes: 0, url: undefined, unfinished: undefined, sending: undefined } as const
+
 function identityOf({ file: { name, size, lastModified }, folders }: ChosenFile): string {
   return JSON.stringify([folders, name, size, lastModified])
 }
 
-function suspectProxy(sizeBytes: number): string {
-  return `The connection breaks off, although the server answers. A proxy in front of it may refuse files of ${formatBytes(sizeBytes)}: reelgate doctor says whether one does.`
+function sentenceOf({ status, message, server, partBytes }: SendFailure): string {
+  if (status === 0) return message ?? 'The connection to the server was lost. What has arrived is kept.'
+  return message ?? sentenceOfProxy({ status, server, sentBytes: partBytes, isPart: true })
 }
+
+const SUSPECTED_PROXY =
+  'The connection breaks off again and again, although the server answers. A proxy in front of it may be the cause: reelgate doctor says whether one limits uploads.'
 
 /** The name without its ending, and with spaces for the underscores of cameras and programs. */
 export function titleOf(fileName: string): string {
