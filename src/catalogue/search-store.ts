@@ -12,6 +12,8 @@ import {
 } from '../db/dialect.ts'
 import { foldCase } from '../db/fold-case.ts'
 import { findFolder } from './folder-store.ts'
+import type { Metadata } from './own-fields.ts'
+import { listExternalIds } from './own-fields-store.ts'
 import type { VideoStatus } from './status.ts'
 
 /** Selects videos of an account that match all given fields. Texts match literally as substrings, compared as in db/fold-case.ts. */
@@ -25,6 +27,10 @@ export type VideoFilter = {
   tags?: readonly string[]
   /** Directly in this folder. */
   folderId?: string
+  /** Exact. */
+  externalId?: string
+  /** Pairs that a video must have, each with a value short enough for their index. */
+  metadata?: Metadata
   /** In one of these states. */
   statuses?: readonly VideoStatus[]
 }
@@ -34,8 +40,10 @@ const MAX_TERM_LENGTH = 2000
 
 /** Whether entries of an index must be looked at one by one: that may take milliseconds, so it runs in its own thread. */
 export function isSlowSearch(filter: VideoFilter): boolean {
-  const setCount = (filter.tags ?? []).length + (filter.folderId === undefined ? 0 : 1)
-  return textTerms(filter).length > 0 || setCount > 1 || filter.statuses !== undefined
+  const { tags = [], folderId, externalId } = filter
+  const setCount = tags.length + [folderId, externalId].filter((one) => one !== undefined).length
+  const isCounted = textTerms(filter).length > 0 || filter.statuses !== undefined || metadataPairs(filter).length > 0
+  return isCounted || setCount > 1
 }
 
 /**
@@ -89,7 +97,7 @@ function sortKey(db: Db, by: VideoOrder['by']): RawBuilder<unknown> {
 }
 const VIEWS = sql`coalesce(view_total.view_count, 0)`
 
-/** The account's videos with a tag, or in a folder, as entries of an index in list order, with their number. */
+/** The account's videos with a tag, in a folder or with an own field, as entries of an index in list order, with their number. */
 type IndexedSet = IndexScan & { videoCount: number; holds(position: RawBuilder<number>): RawBuilder<unknown> }
 
 /** Scans the smallest suitable index in list order, and checks the other conditions for each entry. */
@@ -145,6 +153,27 @@ function folderSet(accountId: string, { id, videoCount }: { id: string; videoCou
   }
 }
 
+function positionSet(one: number): IndexedSet {
+  return {
+    videoCount: 1,
+    position: sql`video.position`,
+    from: sql`from video where video.position = ${one}`,
+    holds: (position) => sql`${position} = ${one}`,
+  }
+}
+
+function metadataSet(accountId: string, { name, value, videoCount }: MetadataCount): IndexedSet {
+  return {
+    videoCount,
+    position: sql`video_metadata.position`,
+    from: sql`from video_metadata
+      where video_metadata.account_id = ${accountId} and video_metadata.name = ${name} and video_metadata.value = ${value}`,
+    // With an offset PostgreSQL looks at each position, where it could join all videos with the pair.
+    holds: (position) => sql`exists (select 1 from video_metadata as other where other.account_id = ${accountId}
+      and other.name = ${name} and other.value = ${value} and other.position = ${position} limit 1 offset 0)`,
+  }
+}
+
 function textTerms({ text, id, title, fileName }: VideoFilter): TextTerm[] {
   const terms: (Pick<TextTerm, 'columns'> & { part: string | undefined })[] = [
     { columns: ['id', 'title'], part: text },
@@ -164,13 +193,46 @@ async function countVideos(db: Db, accountId: string): Promise<number> {
   return account?.videoCount ?? 0
 }
 
-/** The sets that a video must be in, smallest first. Undefined: one of the tags has no videos, or there is no such folder. */
-async function findIndexedSets(db: Db, accountId: string, { tags = [], folderId }: VideoFilter) {
+/** The sets that a video must be in, smallest first. Undefined: one of the tags has no videos, or there is no such folder or id. */
+async function findIndexedSets(db: Db, accountId: string, filter: VideoFilter) {
+  const { tags = [], folderId, externalId } = filter
   const tagCounts = tags.length === 0 ? [] : await findTagCounts(db, accountId, tags)
   const folder = folderId === undefined ? undefined : await findFolder(db, accountId, folderId)
   if (tagCounts.length < tags.length || (folderId !== undefined && !folder)) return undefined
-  const sets = [...tagCounts.map((tag) => tagSet(accountId, tag)), ...(folder ? [folderSet(accountId, folder)] : [])]
+  const [named] = externalId === undefined ? [] : await listExternalIds(db, accountId, [externalId])
+  if (externalId !== undefined && !named) return undefined
+  const metadataCounts = await countMetadata(db, accountId, metadataPairs(filter))
+  const sets = [
+    ...tagCounts.map((tag) => tagSet(accountId, tag)),
+    ...(folder ? [folderSet(accountId, folder)] : []),
+    ...(named ? [positionSet(named.position)] : []),
+    ...metadataCounts.map((pair) => metadataSet(accountId, pair)),
+  ]
   return sets.toSorted((a, b) => a.videoCount - b.videoCount)
+}
+
+type MetadataPair = { name: string; value: string }
+type MetadataCount = MetadataPair & { videoCount: number }
+
+function metadataPairs({ metadata = {} }: VideoFilter): MetadataPair[] {
+  return Object.entries(metadata).map(([name, value]) => ({ name, value }))
+}
+
+/** Counts no further than this to find the smallest set. */
+const MAX_COMPARED_COUNT = 1_000
+
+async function countMetadata(db: Db, accountId: string, pairs: readonly MetadataPair[]): Promise<MetadataCount[]> {
+  const counts: MetadataCount[] = []
+  for (const pair of pairs) {
+    const rows = await db
+      .selectFrom('videoMetadata')
+      .select('position')
+      .where(({ and }) => and({ accountId, ...pair }))
+      .limit(MAX_COMPARED_COUNT)
+      .execute()
+    counts.push({ ...pair, videoCount: rows.length })
+  }
+  return counts
 }
 
 async function findTagCounts(db: Db, accountId: string, names: readonly string[]) {

@@ -2,6 +2,8 @@ import { recordAuditEvent } from '../audit/audit-log.ts'
 import { isCommitOutcomeUnknown } from '../db/write.ts'
 import { addVideoEvents } from '../webhooks/outbox.ts'
 import { cleanUpDeleted, type DeletionDeps, deleteVideos, type VideoDeletion } from './deletion.ts'
+import { assertExternalIdsFree } from './own-fields.ts'
+import { listDeletedExternalIds } from './own-fields-store.ts'
 import { insertTags } from './tag-store.ts'
 import {
   insertTrashed,
@@ -66,6 +68,7 @@ async function trashVideos(deps: DeletionDeps, { accountId, by, videoIds }: Vide
  * Restores the account's videos among `videoIds` from the trash, with their tags, in their folders or, where these are gone, in the root.
  * Sessions that ended remain ended; encoding continues.
  * @returns how many
+ * @throws Failure `conflict` where another video has got the `externalId` of one of them meanwhile: none is restored then
  */
 export async function restoreFromTrash(deps: DeletionDeps, { accountId, by, videoIds }: Videos): Promise<number> {
   if (videoIds.length === 0) return 0
@@ -74,6 +77,7 @@ export async function restoreFromTrash(deps: DeletionDeps, { accountId, by, vide
     const rows = await removeTrashed(tx, accountId, videoIds)
     const ids = rows.map((row) => row.videoId)
     if (ids.length === 0) return ids
+    await assertExternalIdsFree(tx, accountId, await listDeletedExternalIds(tx, ids))
     await leaveDeletedFolders(tx, ids)
     await restoreVideos(tx, accountId, ids)
     for (const { videoId, tags } of rows) await insertTags(tx, accountId, await listPositions(tx, accountId, [videoId]), tags)

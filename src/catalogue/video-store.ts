@@ -3,6 +3,9 @@ import type { Db } from '../db/database.ts'
 import type { VideoRow } from '../db/tables.ts'
 import type { VideoStatus } from './status.ts'
 
+/** Its owner's own fields, as its row has them. */
+export type OwnColumns = Partial<Pick<VideoRow, 'externalId' | 'metadata'>>
+
 /**
  * Adds a video that waits for its upload, or is `Queued` for an import, and counts it.
  * `folderId` must be a folder of the account; without one the video is in the root.
@@ -19,7 +22,7 @@ export async function insertVideo(
     folderId?: string
     /** The person who adds it; absent: an API key. */
     addedBy?: string | undefined
-  },
+  } & OwnColumns,
 ): Promise<void> {
   await tx
     .insertInto('video')
@@ -93,7 +96,7 @@ export async function listPositions(db: Db, accountId: string, videoIds: readonl
 }
 
 /** The fields of a video that an owner may change. */
-export type VideoChanges = { title?: string; description?: string; public?: 0 | 1; folderId?: string }
+export type VideoChanges = { title?: string; description?: string; public?: 0 | 1; folderId?: string } & OwnColumns
 
 /** False: the account has no such video. */
 export async function updateVideo(tx: Db, accountId: string, videoId: string, changes: VideoChanges): Promise<boolean> {

@@ -4,6 +4,7 @@ import type { VideoRow } from '../db/tables.ts'
 import { videoNotFound } from '../errors.ts'
 import type { CatalogueDeps, ListDeps } from './catalogue-deps.ts'
 import { getFolder } from './folder.ts'
+import { assertExternalIdsFree, type OwnFields, parseOwnFields } from './own-fields.ts'
 import { listEnabledPosters, type Poster } from './poster-store.ts'
 import { findPositions, findSortedPositions, isSlowSearch, type VideoFilter, type VideoOrder } from './search-store.ts'
 import { listTagsOfVideos } from './tag-store.ts'
@@ -102,16 +103,25 @@ export async function findSummaries(
   return new Map(rows.map((row) => [row.id, row]))
 }
 
-/** Changes only the given fields. @throws Failure `not-found`, also for the folder; `invalid` for an invalid text */
+type VideoEdit = Omit<VideoChanges, keyof OwnFields> & OwnFields
+
+/** Changes only the given fields. @throws Failure `not-found`, also for the folder; `invalid` for an invalid text; `conflict` for another video's id */
 export async function editVideo(
   { write, wallNowS }: Pick<CatalogueDeps, 'write' | 'wallNowS'>,
-  { accountId, by, videoId, changes }: { accountId: string; by: Actor; videoId: string; changes: VideoChanges },
+  {
+    accountId,
+    by,
+    videoId,
+    changes: { externalId, metadata, ...texts },
+  }: { accountId: string; by: Actor; videoId: string; changes: VideoEdit },
 ): Promise<void> {
-  if (changes.title !== undefined) parseTitle(changes.title)
-  if (changes.description !== undefined) parseDescription(changes.description)
+  if (texts.title !== undefined) parseTitle(texts.title)
+  if (texts.description !== undefined) parseDescription(texts.description)
+  const changes: VideoChanges = { ...texts, ...parseOwnFields({ externalId, metadata }) }
   const atS = wallNowS()
   await write(async (tx) => {
     if (changes.folderId !== undefined) await getFolder(tx, accountId, changes.folderId)
+    await assertExternalIdsFree(tx, accountId, [changes.externalId], videoId)
     if (!(await updateVideo(tx, accountId, videoId, changes))) throw videoNotFound()
     const details = { changed: Object.keys(changes) }
     await recordAuditEvent(tx, { atS, accountId, by, kind: 'video:edited', subjects: [videoId], details })

@@ -18,6 +18,7 @@ export type Tables = {
   folder: FolderTable
   tag: TagTable
   videoTag: VideoTagTable
+  videoMetadata: VideoMetadataTable
   videoText: VideoTextTable
   uploadPolicy: UploadPolicyTable
   import: ImportTable
@@ -204,6 +205,10 @@ type VideoTable = {
   otpDefaults: string | null
   /** The person who added it; null: an API key, or a person of before this was recorded. */
   addedBy: string | null
+  /** Its owner's own id for it: unique among the account's videos. */
+  externalId: string | null
+  /** Its owner's own pairs of texts, as JSON. Null: none. */
+  metadata: string | null
   /** Set when deleted: the row is a tombstone until its files are removed, or is in the trash (`trashed_video`). */
   deletedAtS: number | null
 }
@@ -245,6 +250,15 @@ type VideoTagTable = {
   position: number
   /** Rises in the order in which the video got its tags. */
   ordinal: number
+}
+
+/** The pairs of `video.metadata` whose values are short; maintained by triggers on `video`. */
+type VideoMetadataTable = {
+  accountId: string
+  name: string
+  value: string
+  /** The position of its video. */
+  position: number
 }
 
 /** The texts that searches compare, folded by db/fold-case.ts; maintained by triggers on `video`. */

@@ -1,8 +1,9 @@
 import type { Caller } from '../accounts/permission.ts'
 import { getFolder, ROOT_FOLDER_ID } from '../catalogue/folder.ts'
+import { assertExternalIdsFree, type OwnFields, parseOwnFields } from '../catalogue/own-fields.ts'
 import { requeueFailed } from '../catalogue/status.ts'
 import { parseTitle } from '../catalogue/title.ts'
-import { insertVideo } from '../catalogue/video-store.ts'
+import { insertVideo, type OwnColumns } from '../catalogue/video-store.ts'
 import { type MasterKey, unwrap, wrap } from '../crypto/master-key.ts'
 import { newId } from '../crypto/secret.ts'
 import type { Db } from '../db/database.ts'
@@ -30,15 +31,16 @@ export type ImportRequest = {
   title?: string | undefined
   /** When the video was added where it comes from; default: now. */
   uploadTimeS?: number | undefined
-}
+} & OwnFields
 
 /** An import whose values are valid. */
-export type ParsedImport = { videoId: string; url: URL; title: string; fileName: string; uploadTimeS: number }
+export type ParsedImport = { videoId: string; url: URL; title: string; fileName: string; uploadTimeS: number } & OwnColumns
 
 /**
  * Adds a video whose source this server will fetch. Durable when it resolves: the video is `Queued` then, and becomes `ready` or fails
  * with a reason, also after a restart.
  * @throws Failure `forbidden` when the account's imports are off; `invalid` for a URL or title that is not allowed; `not-found` without such a folder;
+ *   `conflict` for another video's `externalId`;
  *   `over-quota` when nothing more fits; `limited` when too many are pending
  */
 export async function requestImport(
@@ -81,7 +83,8 @@ export function parseImport(
   const url = parseOutboundUrl(outbound, request.url)
   const fileName = fileNameIn(url)
   const title = parseTitle(request.title || fileName || url.hostname)
-  return { videoId: newId(), url, title, fileName, uploadTimeS: parseUploadTime(request.uploadTimeS, wallNowS()) }
+  const uploadTimeS = parseUploadTime(request.uploadTimeS, wallNowS())
+  return { videoId: newId(), url, title, fileName, uploadTimeS, ...parseOwnFields(request) }
 }
 
 /** @throws Failure `limited` when too many imports would be pending with `added` more */
@@ -91,12 +94,13 @@ export async function assertImportsFit(tx: Db, accountId: string, added: number)
   throw new Failure('limited', sentence, { retryAfterS: 60 })
 }
 
-/** Adds the video, `Queued`, and its import. The folder is the account's. */
+/** Adds the video, `Queued`, and its import. The folder is the account's. @throws Failure `conflict` for another video's `externalId` */
 export async function insertParsedImport(
   tx: Db,
   masterKey: MasterKey,
   { accountId, url, videoId, ...video }: ParsedImport & { accountId: string; folderId: string; addedBy: string | undefined },
 ): Promise<void> {
+  await assertExternalIdsFree(tx, accountId, [video.externalId])
   await insertVideo(tx, accountId, { id: videoId, ...video, status: 'Queued' })
   const wrappedUrl = wrap(masterKey, importUrlPurpose(videoId), Buffer.from(url.href))
   await insertImport(tx, { videoId, accountId, host: url.hostname, wrappedUrl, nextAttemptAtS: 0 })

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import type { Caller } from '../accounts/permission.ts'
 import { type DeletionDeps, deleteVideos } from '../catalogue/deletion.ts'
 import { getFolder, ROOT_FOLDER_ID } from '../catalogue/folder.ts'
+import { assertExternalIdsFree, type OwnFields, parseOwnFields } from '../catalogue/own-fields.ts'
 import { parseTags } from '../catalogue/tag.ts'
 import { insertTags } from '../catalogue/tag-store.ts'
 import { parseTitle } from '../catalogue/title.ts'
@@ -48,6 +49,7 @@ type NewUpload = {
   fileName: string
   folderId: string | undefined
   tags: readonly string[]
+  ownFields: OwnFields
   /** Of a video whose file is to be replaced. */
   videoId: string | undefined
   /** Undefined: not known yet. */
@@ -60,7 +62,7 @@ const SAVE_EVERY_BYTES = 16 * 2 ** 20
 /**
  * Adds a video whose file will arrive in parts. Durable when it resolves.
  * @throws Failure `forbidden` when the account's uploads are off; `over-quota` or `unavailable` when it does not fit; `too-large`;
- *   `invalid` for what it begins with; `not-found` without such a folder
+ *   `invalid` for what it begins with; `not-found` without such a folder; `conflict` for another video's `externalId`
  */
 export async function beginUpload(deps: ResumableUploadDeps, holder: Caller, upload: NewUpload): Promise<ResumableUploadRow> {
   assertMayUpload(holder)
@@ -76,6 +78,7 @@ export async function beginUpload(deps: ResumableUploadDeps, holder: Caller, upl
     throw new Failure('invalid', 'The Upload-Metadata has neither "title" nor "filename". Send one of them.')
   const title = parseTitle(upload.title || fileName)
   const tags = parseTags(upload.tags)
+  const ownFields = parseOwnFields(upload.ownFields)
   assertLength(deps, lengthBytes ?? 1)
   await assertRoom(deps, lengthBytes ?? 0)
   const videoId = newId()
@@ -91,7 +94,8 @@ export async function beginUpload(deps: ResumableUploadDeps, holder: Caller, upl
   await deps.write(async (tx) => {
     await getFolder(tx, accountId, folderId)
     const addedBy = 'consoleUserId' in holder ? holder.consoleUserId : undefined
-    await insertVideo(tx, accountId, { id: videoId, title, uploadTimeS: deps.wallNowS(), folderId, addedBy })
+    await assertExternalIdsFree(tx, accountId, [ownFields.externalId])
+    await insertVideo(tx, accountId, { id: videoId, title, uploadTimeS: deps.wallNowS(), folderId, addedBy, ...ownFields })
     if (tags.length > 0) await insertTags(tx, accountId, await listPositions(tx, accountId, [videoId]), tags)
     await insertResumableUpload(tx, row)
   })

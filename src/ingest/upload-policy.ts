@@ -2,6 +2,7 @@ import type { Caller } from '../accounts/permission.ts'
 import type { StorageQuota } from '../accounts/storage-quota.ts'
 import type { CatalogueDeps } from '../catalogue/catalogue-deps.ts'
 import { getFolder, ROOT_FOLDER_ID } from '../catalogue/folder.ts'
+import { assertExternalIdsFree, type OwnFields, parseOwnFields } from '../catalogue/own-fields.ts'
 import { parseTitle } from '../catalogue/title.ts'
 import { insertVideo } from '../catalogue/video-store.ts'
 import { type MasterKey, signingKeys } from '../crypto/master-key.ts'
@@ -33,16 +34,18 @@ const UNSIGNED_FIELDS = ['success_action_status', 'success_action_redirect']
 
 /**
  * Adds a video whose upload is pending, and issues the signed form that uploads it once within 24 hours.
- * @throws Failure `forbidden` when the account's uploads are off; `over-quota` when nothing more fits; `invalid` for an invalid title; `not-found` without such a folder
+ * @throws Failure `forbidden` when the account's uploads are off; `over-quota` when nothing more fits; `invalid` for an invalid title or field;
+ *   `not-found` without such a folder; `conflict` for another video's `externalId`
  */
 export async function issueUploadPolicy(
   deps: PolicyDeps,
   holder: Pick<Caller, 'accountId' | 'mayUpload'> & { consoleUserId?: string },
-  { title, folderId = ROOT_FOLDER_ID }: { title: string; folderId?: string },
+  { title, folderId = ROOT_FOLDER_ID, ...own }: { title: string; folderId?: string } & OwnFields,
   alsoInTransaction?: AlsoInTransaction<IssuedUpload>,
 ): Promise<IssuedUpload> {
   assertMayUpload(holder)
   await deps.quota.assertNotFull(holder.accountId)
+  const fields = parseOwnFields(own)
   const videoId = newId()
   const nowS = deps.nowS()
   const expiresAtS = nowS + POLICY_LIFETIME_S
@@ -52,7 +55,8 @@ export async function issueUploadPolicy(
   }
   await deps.write(async (tx) => {
     await getFolder(tx, holder.accountId, folderId)
-    const video = { id: videoId, title: parseTitle(title), uploadTimeS: deps.wallNowS(), folderId }
+    await assertExternalIdsFree(tx, holder.accountId, [fields.externalId])
+    const video = { id: videoId, title: parseTitle(title), uploadTimeS: deps.wallNowS(), folderId, ...fields }
     await insertVideo(tx, holder.accountId, { ...video, addedBy: holder.consoleUserId })
     await insertPolicy(tx, holder.accountId, { key: issued.form.key, videoId, expiresAtS })
     await alsoInTransaction?.(tx, issued)

@@ -27,7 +27,10 @@ export async function takeSequence(tx: Db, event: WebhookEvent, accountId: strin
     .execute()
 }
 
-export type EventVideo = Pick<VideoRow, 'id' | 'title' | 'uploadTimeS' | 'durationS' | 'status' | 'statusReason'> & {
+export type EventVideo = Pick<
+  VideoRow,
+  'id' | 'title' | 'uploadTimeS' | 'durationS' | 'status' | 'statusReason' | 'externalId' | 'metadata'
+> & {
   tags: string[]
 }
 
@@ -37,7 +40,7 @@ const MAX_TAGS = 1_000
 export async function findEventVideos(db: Db, videoIds: readonly string[]): Promise<EventVideo[]> {
   const rows = await db
     .selectFrom('video')
-    .select(['id', 'position', 'title', 'uploadTimeS', 'durationS', 'status', 'statusReason'])
+    .select(['id', 'position', 'title', 'uploadTimeS', 'durationS', 'status', 'statusReason', 'externalId', 'metadata'])
     .where('id', 'in', videoIds)
     .orderBy('position')
     .execute()

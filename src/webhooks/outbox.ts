@@ -46,14 +46,18 @@ export async function addAccountEvent(
   }
 }
 
-/** Keeps a delivery below 20 kB, however long a video's title and however many its tags. */
+/** Keeps a delivery below 20 kB, however long a video's title and its own fields, and however many its tags. */
 const MAX_TAG_BYTES = 12_000
 
 /** With the field names of wire-contract.md, section 7. */
-function toPayload({ id, title, uploadTimeS, tags, durationS, status, statusReason }: EventVideo) {
+function toPayload({ id, title, uploadTimeS, tags, durationS, status, ...rest }: EventVideo) {
   const length = Math.round(durationS * 1000) / 1000
+  const { statusReason, externalId, metadata } = rest
   const reason = statusReason === null ? {} : { statusReason }
-  return { id, title, upload_time: uploadTimeS, tags: takeWithinBytes(tags, MAX_TAG_BYTES), length, status, ...reason }
+  const pairs: unknown = metadata === null ? undefined : JSON.parse(metadata)
+  const own = { ...(externalId !== null && { externalId }), ...(pairs !== undefined && { metadata: pairs }) }
+  const maxTagBytes = MAX_TAG_BYTES - Buffer.byteLength(JSON.stringify(own))
+  return { id, title, upload_time: uploadTimeS, tags: takeWithinBytes(tags, maxTagBytes), length, status, ...reason, ...own }
 }
 
 function takeWithinBytes(tags: readonly string[], maxBytes: number): string[] {

@@ -6,6 +6,7 @@ import * as mp4s from '../../src/assets/mp4-store.ts'
 import * as acts from '../../src/audit/audit-store.ts'
 import * as files from '../../src/catalogue/file-store.ts'
 import * as folders from '../../src/catalogue/folder-store.ts'
+import * as ownFields from '../../src/catalogue/own-fields-store.ts'
 import * as posters from '../../src/catalogue/poster-store.ts'
 import type { VideoFilter, VideoOrder } from '../../src/catalogue/search-store.ts'
 import * as tags from '../../src/catalogue/tag-store.ts'
@@ -102,12 +103,17 @@ export const ALWAYS: readonly Call[] = [
   ['the page after a position', 400, (db) => findVideos({ db, slowQueryDb: db }, large, {}, { below: 9000, limit: 20 })],
   ['a page of a tag', 400, list({ tags: ['all'] })],
   ['a page of a rare tag', 400, list({ tags: ['rare 2'] })],
+  ['a page of all metadata', 1300, list({ metadata: { all: 'yes' } })],
+  ['a page of rare metadata', 400, list({ metadata: { all: 'yes', rare: '2' } })],
+  ['a video by its own id', 60, list({ externalId: 'own 7' })],
+  ['whether own ids are taken', 60, (db) => ownFields.listExternalIds(db, large, ['own 7', 'own 9'])],
   ['a page of a folder', 400, list({ folderId: 'f1' })],
   ['a deep page', 1100, list({}, 400)],
   ['one video', 30, (db) => videos.findVideo(db, large, V)],
   ['one video of a small account', 30, (db) => videos.findVideo(db, small, idOf(200))],
   ['a change of a video', 250, (db) => videos.updateVideo(db, large, V, { title: 'New' })],
   ['a new video', 250, (db) => videos.insertVideo(db, large, { id: 'x', title: 'X', uploadTimeS: 1 })],
+  ['changing the metadata of a video', 300, (db) => videos.updateVideo(db, large, V, { metadata: '{"a":"b"}' })],
   ['moving a video', 300, (db) => videos.updateVideo(db, large, V, { folderId: 'f9' })],
   ['existing videos', 30, (db) => videos.listExisting(db, large, [V, idOf(9)])],
   ['summaries of videos', 30, (db) => videos.listSummaries(db, large, [V, idOf(9)])],

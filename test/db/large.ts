@@ -44,12 +44,12 @@ const FILL: readonly (readonly [into: string, count: number, select: string])[] 
     `'${A}', 'f' || n, case when n < 40 then 'root' else 'f' || (n / 40) end, 'Folder ' || n, 'folder ' || n, 1`,
   ],
   [
-    'video (id, account_id, title, description, file_name, upload_time_s, status, generation, has_source, duration_s, folder_id)',
+    'video (id, account_id, title, description, file_name, upload_time_s, status, generation, has_source, duration_s, folder_id, external_id, metadata)',
     VIDEOS,
     `id(n), ${ownerOf}, case n % 10 when 0 then 'Lecture ' else 'Video about something ' end || n, '', 'video-' || n || '.mp4', n,
       case when n % 500 = 0 then 'PRE-Upload' when n % 501 = 0 then 'Queued' else 'ready' end,
       case when n % 500 = 0 or n % 501 = 0 then 0 else 1 end, case when n % 501 = 0 then 1 else 0 end, 100,
-      case when n % 4 in (1, 2) then 'f' || (n % 2000) else 'root' end`,
+      case when n % 4 in (1, 2) then 'f' || (n % 2000) else 'root' end, 'own ' || n, '{"all":"yes","rare":"' || (n % 3000) || '"}'`,
   ],
   ['trashed_video (video_id, account_id, trashed_at_s, ends_at_s, tags)', 2_000, `id(${VIDEOS} + n), ${ownerOf}, n, n, '[]'`],
   [

@@ -10,6 +10,7 @@ import * as mp4s from '../../src/assets/mp4-store.ts'
 import * as acts from '../../src/audit/audit-store.ts'
 import * as files from '../../src/catalogue/file-store.ts'
 import * as folders from '../../src/catalogue/folder-store.ts'
+import * as ownFields from '../../src/catalogue/own-fields-store.ts'
 import * as posters from '../../src/catalogue/poster-store.ts'
 import * as search from '../../src/catalogue/search-store.ts'
 import { moveStatus, setStatusReason } from '../../src/catalogue/status.ts'
@@ -430,6 +431,10 @@ const STORES: readonly (readonly [store: string, calls: readonly Call[]])[] = [
       (tx) => videos.listPositions(tx, A, [V1, V5]),
       (tx) => videos.updateVideo(tx, A, V3, { title: 'Ein anderer Titel', description: '🎬', public: 0, folderId: 'f2' }),
       (tx) => videos.updateVideo(tx, B, V3, { title: 'not theirs' }),
+      (tx) => videos.updateVideo(tx, A, V3, { externalId: 'own ä', metadata: '{"ä \\"b":"c\\n"}' }),
+      (tx) => ownFields.listExternalIds(tx, A, ['own ä', 'other']),
+      (tx) => ownFields.listDeletedExternalIds(tx, [V3, V4]),
+      (tx) => tx.selectFrom('videoMetadata').selectAll().execute(),
       (tx) => videos.listExisting(tx, A, [V3, V5]),
       (tx) => videos.listSummaries(tx, A, [V3, V5]),
       (tx) => videos.listExisting(tx, A, [V3, V4], 'ready'),

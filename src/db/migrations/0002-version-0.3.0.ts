@@ -236,6 +236,20 @@ export const STATEMENTS: readonly string[] = [
   'alter table segment add column repairs integer not null default 0',
   'create index segment_repaired on segment (video_id, generation) where repairs > 0',
 
+  // Owners' own fields of videos; deleted videos have given up their ids.
+  'alter table video add column external_id text',
+  'alter table video add column metadata text',
+  `create unique index video_by_external_id on video (external_id, account_id)
+    where external_id is not null and deleted_at_s is null`,
+  `create table video_metadata (
+    account_id text not null,
+    name text not null,
+    value text not null,
+    position integer not null,
+    primary key (account_id, name, value, position)
+  ) without rowid`,
+  'create index video_metadata_of_video on video_metadata (position)',
+
   // What continues an import in any process. Those of 0.2.0 that were interrupted start again.
   'alter table import drop column received_sha256',
   'alter table import add column received_state blob',

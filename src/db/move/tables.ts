@@ -23,6 +23,7 @@ export const KEYS = {
   trashed_video: ['video_id'],
   tag: ['account_id', 'name'],
   video_tag: ['account_id', 'name', 'position'],
+  video_metadata: ['account_id', 'name', 'value', 'position'],
   video_text: ['rowid'],
   upload_policy: ['key'],
   import: ['video_id'],

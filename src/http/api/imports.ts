@@ -8,6 +8,7 @@ import type { App } from '../wire/app-type.ts'
 import { EXAMPLE } from '../wire/examples.ts'
 import { IdempotencyHeaders, jsonRepresentation, sendIdempotent } from '../wire/idempotency.ts'
 import { IMPORTER, operation } from '../wire/operation.ts'
+import { OwnFieldsBody, readMetadataParameters } from '../wire/own-fields.ts'
 
 type ImportRoutesDeps = ImportDeps & IdempotencyDeps
 
@@ -22,6 +23,7 @@ const Imported = {
       description: 'Unix seconds: when the video was added where it comes from; now if absent',
     }),
   ),
+  ...OwnFieldsBody,
 }
 
 const ImportBody = Type.Object({
@@ -76,7 +78,7 @@ export function importRoutes(app: App, deps: ImportRoutesDeps): void {
       response: { 200: ImportReply },
     }),
     async (request, reply) => {
-      const { url, folderId, title, upload_time } = request.body
+      const { url, folderId, title, upload_time, externalId, metadata, ...form } = request.body
       const holder = authenticateRequest(request)
       return sendIdempotent(
         deps,
@@ -85,7 +87,11 @@ export function importRoutes(app: App, deps: ImportRoutesDeps): void {
           requestImport(
             deps,
             holder,
-            { url, title, uploadTimeS: toSeconds(upload_time), folderId: folderId || ROOT_FOLDER_ID },
+            {
+              ...{ url, title, externalId, metadata: readMetadataParameters(form) ?? metadata },
+              uploadTimeS: toSeconds(upload_time),
+              folderId: folderId || ROOT_FOLDER_ID,
+            },
             alsoInTransaction,
           ),
         jsonRepresentation(toReply),

@@ -4,6 +4,7 @@ import { type Static, Type } from 'typebox'
 import type { Caller } from '../../accounts/permission.ts'
 import type { ListDeps } from '../../catalogue/catalogue-deps.ts'
 import { type CursorDeps, decodeCursor, encodeCursor } from '../../catalogue/cursor.ts'
+import { parseExternalId, parseMetadataFilter } from '../../catalogue/own-fields.ts'
 import type { VideoFilter, VideoOrder } from '../../catalogue/search-store.ts'
 import { VIDEO_STATUSES, type VideoStatus } from '../../catalogue/status.ts'
 import { parseTagFilter } from '../../catalogue/tag.ts'
@@ -14,6 +15,7 @@ import type { App } from '../wire/app-type.ts'
 import { isCsvRequest } from '../wire/list-csv.ts'
 import { refuseMisspelledNames } from '../wire/misspelled-names.ts'
 import { operation } from '../wire/operation.ts'
+import { isMetadataParameter, METADATA_PARAMETER, MetadataParameter, readMetadataParameters } from '../wire/own-fields.ts'
 import { readCount, readPaging } from '../wire/paging.ts'
 import type { CachedResponse, ResponseCache } from '../wire/response-cache.ts'
 import { MAX_CSV_ROWS } from './paged-list.ts'
@@ -33,6 +35,8 @@ const ListQuery = Type.Object({
     Type.String({ description: 'part of the id or title, case-insensitive, taken literally', examples: ['light'] }),
   ),
   folderId: Type.Optional(Type.String({ description: 'id of a folder, or root: videos directly in it' })),
+  externalId: Type.Optional(Type.String({ description: 'your own id of one video, exactly' })),
+  [METADATA_PARAMETER]: MetadataParameter,
   status: Type.Optional(
     Type.String({ description: 'one or several states, separated by commas', examples: ['Queued,Processing'] }),
   ),
@@ -142,7 +146,7 @@ async function readSortedPage(
   const { count, videos, hasMore } = await findSortedVideos(deps, accountId, { filter: readFilter(query), order }, paging)
   const rows = videos.map((video) => videoBody(deps.publicUrl(), video))
   const page: VideoListBody = { count: Math.min(count, readCountUpTo(query) ?? count), rows }
-  const known = Object.entries(query).filter(([name]) => PARAMETERS.includes(name) && name !== 'page')
+  const known = Object.entries(query).filter(([name]) => isKnown(name) && name !== 'page')
   const next = new URLSearchParams([...known, ['page', String(paging.page + 1)]])
   const link = hasMore ? `<${deps.publicUrl()}${prefix}/videos?${next}>; rel="next"` : undefined
   return { body: Buffer.from(JSON.stringify(page)), link }
@@ -173,21 +177,28 @@ function readCountUpTo({ countUpTo }: Static<typeof ListQuery>): number | undefi
 
 /** RFC 8288: the page of what is older than this one's last video. */
 function linkTo(interfaceUrl: string, { page: _, ...query }: Static<typeof ListQuery>): string {
-  const known = Object.entries(query).filter(([name]) => PARAMETERS.includes(name))
+  const known = Object.entries(query).filter(([name]) => isKnown(name))
   return `<${interfaceUrl}/videos?${new URLSearchParams(known)}>; rel="next"`
 }
 
 const PARAMETERS = Object.keys(ListQuery.properties)
+const isKnown = (name: string) => PARAMETERS.includes(name) || isMetadataParameter(name)
 
 /** Empty parameters filter nothing. @throws Failure `invalid`, also for a parameter that nearly is one of these */
 function readFilter(query: Static<typeof ListQuery>): VideoFilter {
-  refuseMisspelledNames(Object.keys(query), PARAMETERS)
-  const { tag = '', tags = '', q = '', folderId = '', status = '' } = query
+  const metadata = readMetadataParameters(query)
+  refuseMisspelledNames(
+    Object.keys(query).filter((name) => !isMetadataParameter(name)),
+    PARAMETERS,
+  )
+  const { tag = '', tags = '', q = '', folderId = '', status = '', externalId = '' } = query
   const required = parseTagFilter([tag, ...tags.split(',')].filter((name) => name.trim() !== ''))
   return {
     tags: required,
     ...(q === '' ? {} : { text: q }),
     ...(folderId === '' ? {} : { folderId }),
+    ...(externalId === '' ? {} : { externalId: parseExternalId(externalId) }),
+    ...(metadata === undefined ? {} : { metadata: parseMetadataFilter(metadata) }),
     ...(status === '' ? {} : { statuses: status.split(',').map(readStatus) }),
   }
 }

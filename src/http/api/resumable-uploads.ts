@@ -21,6 +21,7 @@ import { type LimitDeps, limitByAddress } from '../server/limit.ts'
 import { drainForm } from '../upload/form.ts'
 import type { App } from '../wire/app-type.ts'
 import { EXAMPLE } from '../wire/examples.ts'
+import { parseMetadata } from '../wire/own-fields.ts'
 import { pathToRoot } from '../wire/path-to-root.ts'
 
 // Resumable uploads: tus 1.0 (https://tus.io/protocols/resumable-upload). @tus/server reads the headers and has the protocol's rules; what
@@ -49,7 +50,7 @@ const CreateHeaders = Type.Object({
   'upload-metadata': Type.Optional(
     Type.String({
       description:
-        'pairs of a name and a value in base64, with commas between them: title, filename, folderId, tags (with commas between them)',
+        'pairs of a name and a value in base64, with commas between them: title, filename, folderId, tags (with commas between them), externalId, metadata (JSON)',
       examples: ['title TGVzc29uIDEy'],
     }),
   ),
@@ -283,13 +284,14 @@ function locationOf({ publicUrl }: RoutesDeps, request: FastifyRequest, id: stri
 
 /** What a client says of the file; other pairs are its own, and come back to it alone. */
 function readMetadata({ metadata = {} }: TusUpload) {
-  const { title, filename, name, folderId, tags, videoId } = metadata
+  const { title, filename, name, folderId, tags, videoId, externalId, metadata: pairs } = metadata
   return {
     title: title || undefined,
     fileName: filename || name || '',
     folderId: folderId || undefined,
     tags: tags ? tags.split(',') : [],
     videoId: videoId || undefined,
+    ownFields: { externalId, metadata: pairs ? parseMetadata(pairs) : undefined },
   }
 }
 

@@ -7,12 +7,15 @@ import { POLICY_FIELDS } from '../upload/policy-fields.ts'
 import type { App } from '../wire/app-type.ts'
 import { IdempotencyHeaders, jsonRepresentation, sendIdempotent } from '../wire/idempotency.ts'
 import { operation } from '../wire/operation.ts'
+import { ExternalId, METADATA_PARAMETER, MetadataParameter, readMetadataParameters } from '../wire/own-fields.ts'
 
 type UploadRoutesDeps = PolicyDeps & IdempotencyDeps & { publicUrl(): string }
 
 const UploadQuery = Type.Object({
   title: Type.String({ description: '1 to 500 characters', examples: ['Lesson 12 – Light'] }),
   folderId: Type.Optional(Type.String({ description: 'folder of the video; the root if absent' })),
+  externalId: Type.Optional(ExternalId),
+  [METADATA_PARAMETER]: MetadataParameter,
 })
 
 const UploadReply = Type.Object({
@@ -36,13 +39,19 @@ export function uploadRoutes(app: App, deps: UploadRoutesDeps): void {
       response: { 200: UploadReply },
     }),
     async (request, reply) => {
-      const { title, folderId } = request.query
+      const { title, folderId, externalId } = request.query
+      const metadata = readMetadataParameters(request.query)
       const holder = authenticateRequest(request)
       return sendIdempotent(
         deps,
         { request, reply, accountId: holder.accountId },
         (alsoInTransaction) =>
-          issueUploadPolicy(deps, holder, { title, folderId: folderId || ROOT_FOLDER_ID }, alsoInTransaction),
+          issueUploadPolicy(
+            deps,
+            holder,
+            { title, folderId: folderId || ROOT_FOLDER_ID, externalId, metadata },
+            alsoInTransaction,
+          ),
         jsonRepresentation(
           ({ videoId, form }: IssuedUpload): Static<typeof UploadReply> => ({
             clientPayload: { ...form, uploadLink: `${deps.publicUrl()}/upload` },

@@ -1,6 +1,8 @@
 import { type Static, Type } from 'typebox'
+import { readMetadata } from '../../catalogue/own-fields.ts'
 import type { Video } from '../../catalogue/video.ts'
 import { parseDefaults } from '../../playback/otp-defaults.ts'
+import { ExternalId, Metadata } from '../wire/own-fields.ts'
 import { posterPath } from '../wire/poster-path.ts'
 
 const PosterBody = Type.Object({ width: Type.Integer(), height: Type.Integer(), posterUrl: Type.String() })
@@ -22,6 +24,8 @@ export const VideoBody = Type.Object({
   whitelisthref: Type.String({ description: 'the default of its OTPs; empty: none' }),
   totalSizeBytes: Type.Integer(),
   folderId: Type.String(),
+  externalId: Type.Optional(ExternalId),
+  metadata: Type.Optional(Metadata),
 })
 
 export type VideoBody = Static<typeof VideoBody>
@@ -49,6 +53,8 @@ export function videoBody(publicUrl: string, video: Video): VideoBody {
     whitelisthref: asText(whitelisthref),
     totalSizeBytes: video.totalSizeBytes,
     folderId: video.folderId,
+    ...(video.externalId === null ? {} : { externalId: video.externalId }),
+    ...(video.metadata === null ? {} : { metadata: readMetadata(video.metadata) }),
   }
 }
 

@@ -3,13 +3,13 @@ import { type DeletionDeps, deleteVideos } from '../../catalogue/deletion.ts'
 import { ROOT_FOLDER_ID } from '../../catalogue/folder.ts'
 import { moveToTrash } from '../../catalogue/trash.ts'
 import { editVideo, getVideo, moveVideos } from '../../catalogue/video.ts'
-import type { VideoChanges } from '../../catalogue/video-store.ts'
 import { Failure } from '../../errors.ts'
 import { authenticateRequest, changedBy } from '../server/caller.ts'
 import type { App } from '../wire/app-type.ts'
 import { EXAMPLE } from '../wire/examples.ts'
 import { Flag, isOn } from '../wire/flag.ts'
 import { EDITOR_OR_UPLOADER, operation } from '../wire/operation.ts'
+import { ExternalId, Metadata, readMetadataParameters } from '../wire/own-fields.ts'
 import { VideoBody, videoBody } from './video-body.ts'
 
 export type VideoRoutesDeps = DeletionDeps & { publicUrl(): string }
@@ -21,6 +21,10 @@ const EditBody = Type.Object({
   description: Type.Optional(Type.String({ description: 'at most 5 000 characters' })),
   folderId: Type.Optional(Type.String()),
   public: Type.Optional(Flag),
+  externalId: Type.Optional(Type.Union([ExternalId, Type.Null()], { description: 'your own id; null removes it' })),
+  metadata: Type.Optional(
+    Type.Union([Metadata, Type.Null()], { description: 'your own pairs of texts, in place of all of before; null removes them' }),
+  ),
 })
 const EditReply = Type.Object({ message: Type.Literal('Successfully updated') })
 
@@ -121,13 +125,17 @@ function readIds(inQuery: string | undefined, inBody: readonly string[] | undefi
   return ids
 }
 
-function readChanges({ title, description, folderId, public: isPublic }: Static<typeof EditBody>): VideoChanges {
-  if ([title, description, folderId, isPublic].every((change) => change === undefined))
-    throw new Failure('invalid', 'Nothing to change. Send title, description, folderId or public.')
+function readChanges({ metadata: pairs, ...form }: Static<typeof EditBody>) {
+  const { title, description, folderId, public: isPublic, externalId } = form
+  const metadata = readMetadataParameters(form) ?? pairs
+  if ([title, description, folderId, isPublic, externalId, metadata].every((change) => change === undefined))
+    throw new Failure('invalid', 'Nothing to change. Send title, description, folderId, public, externalId or metadata.')
   return {
     ...(title === undefined ? {} : { title }),
     ...(description === undefined ? {} : { description }),
     ...(folderId === undefined ? {} : { folderId: folderId || ROOT_FOLDER_ID }),
-    ...(isPublic === undefined ? {} : { public: isOn(isPublic) ? 1 : 0 }),
+    ...(isPublic === undefined ? {} : { public: isOn(isPublic) ? (1 as const) : (0 as const) }),
+    externalId,
+    metadata,
   }
 }

@@ -41,6 +41,33 @@ test('details are changed, and a frame of the video becomes its poster', async (
   expect(complaintsOf(page)).toEqual([])
 })
 
+test('own fields are shown, changed and removed; an id of another video is refused in the page', async () => {
+  const own = { externalId: 'lms/4711', metadata: { course: 'drawing' } }
+  await reelgate.owner.call('POST', `/api/videos/${reelgate.videoId}`, { body: own })
+  await reelgate.owner.call('PUT', '/api/videos?title=Other&externalId=taken')
+  const page = await open('')
+  const externalId = page.getByRole('textbox', { name: 'External id' })
+  const save = page.getByRole('button', { name: 'Save', exact: true })
+  expect(await externalId.inputValue()).toBe('lms/4711')
+  expect(await page.getByRole('textbox', { name: 'Value 1' }).inputValue()).toBe('drawing')
+  await page.getByRole('button', { name: 'Add a pair' }).click()
+  await page.getByRole('textbox', { name: 'Name 2' }).fill('term')
+  await page.getByRole('textbox', { name: 'Value 2' }).fill('1')
+  await save.click()
+  await page.getByText('The details have been saved.').waitFor()
+  expect(await reelgate.owner.video(reelgate.videoId)).toMatchObject({ ...own, metadata: { course: 'drawing', term: '1' } })
+
+  await externalId.fill('taken')
+  await save.click()
+  await page.getByText('Another video of this account has the externalId "taken".').waitFor()
+  await externalId.fill('')
+  await page.getByRole('button', { name: 'Remove pair 1' }).click()
+  await save.click()
+  await expect.poll(async () => (await reelgate.owner.video(reelgate.videoId)).externalId).toBe(undefined)
+  expect(await reelgate.owner.video(reelgate.videoId)).toMatchObject({ metadata: { term: '1' } })
+  expect(complaintsOf(page).filter((complaint) => !complaint.includes('409'))).toEqual([])
+})
+
 test('F-97: what was typed and taken back is no change, and only what was changed is saved', async () => {
   const page = await open('')
   const title = page.getByRole('textbox', { name: 'Title' })

@@ -14,6 +14,7 @@ import { useChange } from '../ui/use-change.ts'
 import { formatBytes, formatDuration, formatMoment } from '../units.ts'
 import { DeleteSection } from './delete-section.tsx'
 import { EmbedBuilder } from './embed-builder.tsx'
+import { MetadataFields, type Pair, toMetadata, toPairs } from './metadata-fields.tsx'
 import { PosterSection } from './poster-section.tsx'
 import { useMayEdit } from './use-may-edit.ts'
 
@@ -46,22 +47,32 @@ export function DetailsTab({ video }: { video: VideoBody }) {
   )
 }
 
-type Details = Pick<VideoBody, 'title' | 'description' | 'folderId' | 'tags'> & { isPublic: boolean }
+type Details = Pick<VideoBody, 'title' | 'description' | 'folderId' | 'tags'> & {
+  isPublic: boolean
+  externalId: string
+  metadata: Pair[]
+}
 
-function DetailsForm({ video: { id, title, description, folderId, tags, public: isPublic } }: { video: VideoBody }) {
+function DetailsForm({ video }: { video: VideoBody }) {
+  const { id, title, description, folderId, tags, public: isPublic, externalId = '' } = video
   const { data: knownTags = [] } = useQuery(tagsQuery)
   const [typedTag, setTypedTag] = useState('')
   const form = useForm<Details>({
-    values: { title, description, folderId, tags, isPublic: isPublic === 1 },
+    values: { title, description, folderId, tags, isPublic: isPublic === 1, externalId, metadata: toPairs(video.metadata) },
     resetOptions: { keepDirtyValues: true },
   })
   const tagField = useField({ control: form.control, name: 'tags' })
   const folder = useField({ control: form.control, name: 'folderId' })
+  const pairs = useField({ control: form.control, name: 'metadata' })
   const { isDirty, dirtyFields } = form.formState
   const save = useChange({
     async call(details: Details) {
-      const { tags, isPublic, ...texts } = changesIn(details, dirtyFields)
-      const body = { ...texts, ...(isPublic !== undefined && { public: isPublic ? 1 : 0 }) }
+      const { tags, isPublic, metadata, ...texts } = changesIn(details, dirtyFields)
+      const body = {
+        ...texts,
+        ...(isPublic !== undefined && { public: isPublic ? 1 : 0 }),
+        ...(metadata && { metadata: toMetadata(metadata) }),
+      }
       if (Object.keys(body).length > 0) await callApi<unknown>('POST', `videos/${id}`, { body })
       if (tags) await callApi<unknown>('PUT', 'videos/tags', { body: { videos: [id], tags } })
     },
@@ -90,6 +101,13 @@ function DetailsForm({ video: { id, title, description, folderId, tags, public: 
         control={form.control}
         name="isPublic"
       />
+      <TextInput
+        label="External id"
+        description="The video’s id in a system of yours. It is unique."
+        maxLength={255}
+        {...form.register('externalId')}
+      />
+      <MetadataFields {...pairs} />
     </Form>
   )
 }

@@ -16,6 +16,17 @@ const OWN_STATEMENTS = [
   end $$`,
   `create trigger video_restored after update of deleted_at_s on video for each row
     when (new.deleted_at_s is null and old.deleted_at_s is not null) execute function video_restored()`,
+  `create function video_metadata_changed() returns trigger language plpgsql as $$ begin
+    delete from video_metadata where position = new.position;
+    insert into video_metadata (account_id, name, value, position)
+      select new.account_id, key, value, new.position from json_each_text(new.metadata::json)
+      where length(value) <= 255 and new.deleted_at_s is null;
+    return null;
+  end $$`,
+  `create trigger video_metadata_added after insert on video for each row
+    when (new.metadata is not null) execute function video_metadata_changed()`,
+  `create trigger video_metadata_changed after update of metadata, deleted_at_s on video for each row
+    when (old.metadata is not null or new.metadata is not null) execute function video_metadata_changed()`,
   `create index video_by_title on video (account_id, (lower(title collate "C") collate "C"), position)
     where deleted_at_s is null`,
   'create index video_by_size on video (account_id, total_size_bytes, position) where deleted_at_s is null',

@@ -9,6 +9,17 @@ const OWN_STATEMENTS = [
     delete from video_text where rowid = new.position;
     insert into video_text (rowid, id, title, file_name) values (new.position, new.id, fold(new.title), fold(new.file_name));
   end`,
+  `create trigger video_metadata_added after insert on video when new.metadata is not null begin
+    insert into video_metadata (account_id, name, value, position)
+      select new.account_id, key, value, new.position from json_each(new.metadata) where length(value) <= 255;
+  end`,
+  `create trigger video_metadata_changed after update of metadata, deleted_at_s on video
+    when old.metadata is not null or new.metadata is not null begin
+    delete from video_metadata where position = new.position;
+    insert into video_metadata (account_id, name, value, position)
+      select new.account_id, key, value, new.position from json_each(new.metadata)
+      where length(value) <= 255 and new.deleted_at_s is null;
+  end`,
   'create index video_by_title on video (account_id, title collate nocase, position) where deleted_at_s is null',
   // The sum of an account is asked for at every upload: SQLite reads it from an index alone only if the index has every column of the
   // query, that of the index's own condition, too.
