@@ -4,7 +4,9 @@ import { decodeCaptions } from './caption-encoding.ts'
 // Owners' captions, WebVTT or SRT, are parsed leniently and written again: browsers get only cues and the few tags below. Styles,
 // regions, notes and all other tags are dropped.
 
-type Cue = { startMs: number; endMs: number; settings: readonly string[]; text: string; times: Line }
+/** `text` is WebVTT's: escaped, with its tags. */
+export type Cue = { startMs: number; endMs: number; settings: readonly string[]; text: string }
+type ReadCue = Cue & { times: Line }
 
 type Line = { number: number; text: string }
 
@@ -23,12 +25,12 @@ const MAX_LINES = 400_000
 const MAX_TAGS = 100_000
 const NO_CUE = /^(?:NOTE|STYLE|REGION)(?:[ \t].*)?$/
 
-function readCaptions(text: string): Cue[] {
+function readCaptions(text: string): ReadCue[] {
   const lines = text.split(/\r\n|\r|\n/)
   if (lines.length > MAX_LINES || text.split('<').length > MAX_TAGS)
     throw new Failure('invalid', `The captions are too long: expected at most ${MAX_LINES} lines and ${MAX_TAGS} tags.`)
   const isWebVtt = /^WEBVTT(?:[ \t].*)?$/.test(lines[0] ?? '')
-  const cues: Cue[] = []
+  const cues: ReadCue[] = []
   for (const block of splitBlocks(lines)) {
     if (isWebVtt && NO_CUE.test(block.lines[0] ?? '')) continue
     const timesAt = block.lines.slice(0, 2).findIndex((line) => line.includes('-->') || BROKEN_TIMES.test(line))
@@ -59,7 +61,7 @@ function* splitBlocks(lines: readonly string[]): Generator<Block> {
   }
 }
 
-function readCue({ firstLine, lines }: Block, timesAt: number): Cue {
+function readCue({ firstLine, lines }: Block, timesAt: number): ReadCue {
   const lineAt = (index: number): Line => ({ number: firstLine + index, text: lines[index] ?? '' })
   const nextAt = lines.findIndex((line, index) => index > timesAt && TIMES.test(line))
   if (nextAt > 0) throw invalidLine(lineAt(nextAt), 'an empty line is expected before the next caption')
@@ -67,7 +69,7 @@ function readCue({ firstLine, lines }: Block, timesAt: number): Cue {
 }
 
 /** SRT files often have empty lines within a caption. */
-function appendToLastCue(cues: readonly Cue[], { firstLine, lines }: Block): void {
+function appendToLastCue(cues: readonly ReadCue[], { firstLine, lines }: Block): void {
   const last = cues.at(-1)
   if (!last) throw invalidLine({ number: firstLine, text: lines[0] ?? '' }, 'WEBVTT or the first caption of an SRT is expected')
   last.text += `\n${lines.join('\n')}`
@@ -80,7 +82,7 @@ const TIMES = new RegExp(String.raw`^\s*${TIME}\s*-->\s*${TIME}(?:\s+(.*))?$`, '
 /** Common mistakes in times: a line that begins like this does not belong to the text of the previous caption. */
 const BROKEN_TIMES = /^\s*(?:\d{1,4}:)?\d{1,2}:\d{1,2}[.,]\d{1,3}\s*(?:[-=–—>]|$)/
 
-function readTimes(line: Line): Omit<Cue, 'text'> {
+function readTimes(line: Line): Omit<ReadCue, 'text'> {
   const found = TIMES.exec(line.text)
   if (!found) throw invalidLine(line, 'times are expected, written as 00:01:02.500 --> 00:01:04.000')
   const [startMs, endMs] = [parseTimeMs(found.slice(1, 5)), parseTimeMs(found.slice(5, 9))]
@@ -159,11 +161,11 @@ function unescapeText(text: string): string {
   return text.replace(/&(amp|lt|gt|nbsp|lrm|rlm);/g, (entity, name: string) => ENTITIES[name] ?? entity)
 }
 
-function escapeText(text: string): string {
+export function escapeText(text: string): string {
   return text.replace(CONTROLS, ' ').replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;')
 }
 
-function writeWebVtt(cues: readonly Cue[]): string {
+export function writeWebVtt(cues: readonly Cue[]): string {
   const blocks = cues.map(({ startMs, endMs, settings, text }) => {
     const times = [`${formatTime(startMs)} --> ${formatTime(endMs)}`, ...settings].join(' ')
     return `${times}\n${text}\n`

@@ -37,6 +37,7 @@ const AUDIT_KINDS = [
   'folder:created',
   'folder:changed',
   'folder:deleted',
+  'chapters:changed',
   'file:added',
   'file:deleted',
   'file:downloaded',

@@ -41,6 +41,7 @@ const KINDS: Readonly<Record<string, string>> = {
   'folder:created': 'Folder created',
   'folder:changed': 'Folder changed',
   'folder:deleted': 'Folder deleted',
+  'chapters:changed': 'Chapters changed',
   'file:added': 'File added',
   'file:deleted': 'File deleted',
   'file:downloaded': 'File downloaded',

@@ -211,6 +211,7 @@ const TABLES_WITH_VIDEO_ID = [
   'generation',
   'source',
   'file',
+  'chapters',
   'uploadPolicy',
   'viewTotal',
   'viewing',

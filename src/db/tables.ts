@@ -29,6 +29,7 @@ export type Tables = {
   chunk: ChunkTable
   segment: SegmentTable
   file: FileTable
+  chapters: ChaptersTable
   otp: OtpTable
   serverKey: ServerKeyTable
   playbackSession: PlaybackSessionTable
@@ -456,6 +457,15 @@ type FileTable = {
   problem: string | null
   /** 1: its file was found missing or changed, and has neither been made again nor found intact since. Not of renditions. */
   damaged: Generated<number>
+}
+
+/** A video that has chapters. */
+type ChaptersTable = {
+  videoId: string
+  /** Of the titles: BCP 47, in lower case; null: unknown. */
+  language: string | null
+  /** JSON of catalogue/chapters.ts `Chapter[]`, in their order. */
+  list: string
 }
 
 type OtpTable = {

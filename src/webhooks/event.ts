@@ -4,6 +4,7 @@ export const WEBHOOK_EVENTS = [
   'video:readyall',
   'video:failed',
   'video:deleted',
+  'video:chapters',
   'otp:reused',
   'session:suspicious',
   'viewer:completed',

@@ -200,6 +200,11 @@ test('L06: every operation and every command that manages something is in the au
       'otp-defaults:changed',
       to(videoId, () => ask('PUT', `/api/videos/${videoId}/otp-defaults`, { ttl: 60 })),
     ],
+    [
+      'PUT /api/videos/{id}/chapters',
+      'chapters:changed',
+      to(videoId, () => ask('PUT', `/api/videos/${videoId}/chapters`, { chapters: [] })),
+    ],
     ['POST /api/videos/{id}/files', 'file:added', () => newFile(SRT, 'de')],
     [
       'POST /api/videos/{id}/files',

@@ -8,6 +8,7 @@ import * as mails from '../../src/alerts/mail-store.ts'
 import * as fileDamage from '../../src/assets/file-damage-store.ts'
 import * as mp4s from '../../src/assets/mp4-store.ts'
 import * as acts from '../../src/audit/audit-store.ts'
+import * as chapters from '../../src/catalogue/chapters-store.ts'
 import * as files from '../../src/catalogue/file-store.ts'
 import * as folders from '../../src/catalogue/folder-store.ts'
 import * as ownFields from '../../src/catalogue/own-fields-store.ts'
@@ -956,6 +957,19 @@ const STORES: readonly (readonly [store: string, calls: readonly Call[]])[] = [
     ],
   ],
   [
+    'chapters',
+    [
+      (tx) => chapters.findChapters(tx, V1),
+      (tx) => chapters.saveChapters(tx, V1, { language: 'de', chapters: [{ startS: 1.5, title: 'Übung' }] }),
+      (tx) => chapters.findChapters(tx, V1),
+      (tx) => chapters.saveChapters(tx, V1, { language: null, chapters: [{ startS: 0, title: 'A' }] }),
+      (tx) => chapters.findChapters(tx, V1),
+      (tx) => chapters.saveChapters(tx, V1, { language: null, chapters: [] }),
+      (tx) => chapters.findChapters(tx, V1),
+      (tx) => chapters.saveChapters(tx, V2, { language: 'fr', chapters: [{ startS: 0, title: 'A' }] }),
+    ],
+  ],
+  [
     'OTPs, sessions and stream slots',
     [
       ...[1, 2, 3, 4].map((hash) => (tx: Db) => otps.insertOtp(tx, otp(hash, hash === 4 ? 20 : 100))),
@@ -1158,6 +1172,7 @@ const TABLES = [
   'chunk',
   'segment',
   'file',
+  'chapters',
   'otp',
   'playbackSession',
   'streamSlot',

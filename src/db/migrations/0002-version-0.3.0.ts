@@ -250,6 +250,13 @@ export const STATEMENTS: readonly string[] = [
   ) without rowid`,
   'create index video_metadata_of_video on video_metadata (position)',
 
+  // Chapters of a video; `list`: JSON.
+  `create table chapters (
+    video_id text primary key,
+    language text,
+    list text not null
+  )`,
+
   // What continues an import in any process. Those of 0.2.0 that were interrupted start again.
   'alter table import drop column received_sha256',
   'alter table import add column received_state blob',

@@ -34,6 +34,7 @@ export const KEYS = {
   chunk: ['video_id', 'generation', 'kind', 'first_segment'],
   segment: ['video_id', 'generation', 'rendition_id', 'number'],
   file: ['id'],
+  chapters: ['video_id'],
   otp: ['hash'],
   server_key: ['id'],
   playback_session: ['id'],

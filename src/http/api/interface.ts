@@ -12,6 +12,7 @@ import { accountRoutes } from './account.ts'
 import { alertRoutes } from './alerts.ts'
 import { auditRoutes } from './audit-log.ts'
 import { banRoutes } from './bans.ts'
+import { chapterRoutes } from './chapters.ts'
 import { type EventRoutesDeps, eventRoutes } from './events.ts'
 import { fileRoutes } from './files.ts'
 import { folderRoutes } from './folders.ts'
@@ -65,6 +66,7 @@ const ROUTES = [
   alertRoutes,
   viewerRoutes,
   fileRoutes,
+  chapterRoutes,
 ] as const
 
 type IntersectionOf<Union> = (Union extends unknown ? (all: Union) => void : never) extends (all: infer All) => void ? All : never

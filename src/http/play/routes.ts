@@ -20,6 +20,7 @@ import type { Usage } from '../../usage/usage.ts'
 import { acceptsCoding } from '../pages/asset.ts'
 import type { LimitDeps } from '../server/limit.ts'
 import type { App } from '../wire/app-type.ts'
+import { toChaptersBody } from '../wire/chapters.ts'
 import { posterPath } from '../wire/poster-path.ts'
 import { isFlooding, redeemWithin, refuseViewers } from './limit-viewers.ts'
 import { BeatBody, RedeemBody, SessionBody, type WatermarkBody } from './wire.ts'
@@ -130,7 +131,7 @@ export async function playbackInterface(
 
 /** What the player needs to know, after redeem and after each page load. */
 async function answerSession(deps: PlaybackDeps, session: LiveSession): Promise<SessionBody> {
-  const { title, durationS, aspectRatio, poster, watermarks } = await loadVideoView(deps, session)
+  const { title, durationS, aspectRatio, poster, chapters, watermarks } = await loadVideoView(deps, session)
   const { id, videoId, endsAtS } = session.row
   return {
     session: id,
@@ -141,6 +142,7 @@ async function answerSession(deps: PlaybackDeps, session: LiveSession): Promise<
       durationS,
       aspectRatio,
       ...(poster && { poster: poster.isPublic ? posterPath(poster.token) : `play/${id}/file/${POSTER_NAME}` }),
+      ...(chapters.chapters.length > 0 && { chapters: toChaptersBody(chapters) }),
     },
     playlist: `/play/${id}/playlist/main`,
     marks: watermarks.map(watermarkBody),

@@ -1,4 +1,5 @@
 import { type Static, Type } from 'typebox'
+import { ChaptersBody } from '../wire/chapters.ts'
 
 // What player and server say to each other (playback-protocol.md, sections 2 and 7). The player's types are made from these.
 
@@ -37,6 +38,7 @@ export const SessionBody = Type.Object({
         description: 'path below the root, shown until the first frame; below play/ it needs a proof; absent while there is none',
       }),
     ),
+    chapters: Type.Optional(ChaptersBody),
   }),
   playlist: Type.String(),
   marks: Type.Array(WatermarkBody),

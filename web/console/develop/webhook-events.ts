@@ -6,6 +6,7 @@ export const EVENTS: Readonly<Record<WebhookEvent, string>> = {
   'video:readyall': 'A video is encoded whole',
   'video:failed': 'A video could not be encoded',
   'video:deleted': 'A video was deleted',
+  'video:chapters': 'The chapters of a video were changed',
   'otp:reused': 'An OTP was used a second time',
   'session:suspicious': 'Suspicious playback',
   'viewer:completed': 'A viewer watched 90 % of a video',
