@@ -112,14 +112,16 @@ export const FAILURES = {
   unauthenticated: {
     status: 401,
     s3: 'AccessDenied',
-    sentence: 'The key is missing, unknown, expired or revoked, or no person is signed in.',
-    remedy: 'Send a live API secret in the form of the interface. In the console, sign in.',
+    sentence: 'The key or upload token is missing, unknown, expired or revoked, or no person is signed in.',
+    remedy:
+      'Send a live API secret in the form of the interface; a page asks its server for a new upload token. In the console, sign in.',
   },
   forbidden: {
     status: 403,
     s3: 'AccessDenied',
-    sentence: 'The key or the person lacks the permission, or the feature or the account is switched off.',
-    remedy: 'Use a key with the permission that the message names, or have the feature switched on for the account.',
+    sentence: 'The key, token or person lacks the permission, or the feature or the account is switched off.',
+    remedy:
+      'Use a key with the permission that the message names, or have the feature switched on for the account. A page sends what its upload token allows.',
   },
   'over-quota': {
     status: 403,

@@ -12,6 +12,8 @@ const AUDIT_KINDS = [
   'key:created',
   'key:rotated',
   'key:revoked',
+  'upload-token:created',
+  'upload-token:revoked',
   'user:created',
   'user:link-made',
   'user:signed-in',
@@ -58,8 +60,14 @@ const AUDIT_KINDS = [
 ] as const
 export type AuditKind = (typeof AUDIT_KINDS)[number]
 
-/** Who caused an event: an API key, a person who is signed in, or one that needs neither. */
-export type Actor = { apiKeyId: string } | { consoleUserId: string } | 'command-line' | 'server' | 'viewer'
+/** Who caused an event: an API key, a person who is signed in, a page with an upload token, or one that needs none of these. */
+export type Actor =
+  | { apiKeyId: string }
+  | { consoleUserId: string }
+  | { uploadTokenId: string }
+  | 'command-line'
+  | 'server'
+  | 'viewer'
 
 type AuditEvent = {
   atS: number
@@ -85,6 +93,7 @@ export async function recordAuditEvent(tx: Db, { atS, accountId, by, kind, subje
 
 function nameActor(by: Actor): string {
   if (typeof by === 'string') return by
+  if ('uploadTokenId' in by) return `upload-token:${by.uploadTokenId}`
   return 'apiKeyId' in by ? by.apiKeyId : `user:${by.consoleUserId}`
 }
 

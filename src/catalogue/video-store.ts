@@ -184,11 +184,30 @@ export async function restoreVideos(tx: Db, accountId: string, videoIds: readonl
 
 /** Removes the keys of deleted videos: from here on their files cannot be decrypted. */
 export async function destroyKeys(tx: Db, videoIds: readonly string[]): Promise<void> {
+  await returnTokenFiles(tx, videoIds)
   await tx.deleteFrom('import').where('videoId', 'in', videoIds).execute() // with its URL, which may be signed
   await tx.deleteFrom('resumableUpload').where('videoId', 'in', videoIds).execute()
   await tx.updateTable('source').set({ wrappedKey: null }).where('videoId', 'in', videoIds).execute()
   await tx.updateTable('file').set({ wrappedKey: null }).where('videoId', 'in', videoIds).execute()
   await tx.updateTable('generation').set({ wrappedContentKey: null }).where('videoId', 'in', videoIds).execute()
+}
+
+/** An upload token may be used again for a file that never arrived. */
+async function returnTokenFiles(tx: Db, videoIds: readonly string[]): Promise<void> {
+  const rows = await tx
+    .selectFrom('video')
+    .select(['uploadTokenId', ({ fn }) => fn.countAll<number>().as('count')])
+    .where('id', 'in', videoIds)
+    .where('uploadTokenId', 'is not', null)
+    .where('status', '=', 'PRE-Upload')
+    .groupBy('uploadTokenId')
+    .execute()
+  for (const { uploadTokenId, count } of rows)
+    await tx
+      .updateTable('uploadToken')
+      .set((token) => ({ files: token('files', '-', count) }))
+      .where('id', '=', uploadTokenId)
+      .execute()
 }
 
 /** Deleted videos whose files may still exist, without those in the trash. */

@@ -23,6 +23,7 @@ export type Tables = {
   uploadPolicy: UploadPolicyTable
   import: ImportTable
   resumableUpload: ResumableUploadTable
+  uploadToken: UploadTokenTable
   source: SourceTable
   generation: GenerationTable
   rendition: RenditionTable
@@ -210,6 +211,9 @@ type VideoTable = {
   externalId: string | null
   /** Its owner's own pairs of texts, as JSON. Null: none. */
   metadata: string | null
+  /** The upload token that it came by, and its reference; null: it came another way. */
+  uploadTokenId: string | null
+  uploadReference: string | null
   /** Set when deleted: the row is a tombstone until its files are removed, or is in the trash (`trashed_video`). */
   deletedAtS: number | null
 }
@@ -339,6 +343,41 @@ type ResumableUploadTable = {
   expiresAtS: number
   /** When the video got its source; null before. */
   finishedAtS: number | null
+}
+
+/** What a page of an owner uploads with. */
+type UploadTokenTable = {
+  /** The order of lists. */
+  position: Generated<number>
+  id: string
+  accountId: string
+  /** SHA-256 of the token; the token is shown once and not stored. */
+  hash: Buffer
+  /** The key or the person that made it. */
+  apiKeyId: string | null
+  consoleUserId: string | null
+  /** Of the pages that may use it. */
+  origin: string
+  /** Of each video. Null: its page chooses, as far as the pattern allows. */
+  title: string | null
+  /** A title with `*` in place of any text. */
+  titlePattern: string | null
+  folderId: string
+  /** JSON list. */
+  tags: string
+  /** Of each file; null: as the server accepts. */
+  maxSizeBytes: number | null
+  maxFiles: number
+  /** Begun with it, without those that were deleted before they arrived. */
+  files: Generated<number>
+  /** What the owner calls its user. */
+  reference: string | null
+  /** Of a video whose file it replaces. */
+  videoId: string | null
+  /** By the playback clock. */
+  createdAtS: number
+  expiresAtS: number
+  revokedAtS: number | null
 }
 
 type SourceTable = {
@@ -819,6 +858,7 @@ export type WebhookRow = Selectable<WebhookTable>
 export type DeliveryRow = Selectable<DeliveryTable>
 export type ImportRow = Selectable<ImportTable>
 export type ResumableUploadRow = Selectable<ResumableUploadTable>
+export type UploadTokenRow = Selectable<UploadTokenTable>
 export type BanRow = Selectable<BanTable>
 export type FileRow = Selectable<FileTable>
 export type NewFile = Insertable<FileTable>

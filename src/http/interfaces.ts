@@ -2,6 +2,7 @@ import { fileURLToPath } from 'node:url'
 import type { Logger } from 'pino'
 import { createCaptionParser } from '../assets/caption.ts'
 import { createPosterRenderer } from '../assets/poster.ts'
+import type { DeletionDeps } from '../catalogue/deletion.ts'
 import type { Config } from '../config/config.ts'
 import type { Demo } from '../demo/demo.ts'
 import type { DatabaseInUse } from '../errors.ts'
@@ -55,7 +56,7 @@ type InterfaceDeps = {
   owners: Omit<ApiRoutesDeps & V2Deps, keyof LimitDeps | keyof OwnParts>
   /** People who sign in to the console. */
   people: Omit<PasskeyRoutesDeps, keyof LimitDeps | 'publicUrl'> & Pick<ConsoleApiDeps, 'endAccountSessions' | 'system'>
-  uploads: SourceDeps
+  uploads: SourceDeps & DeletionDeps
   playback: PlaybackDeps
   usage: Usage
   segments: Pick<SegmentDeps, 'hotSegments' | 'reportDamage'>

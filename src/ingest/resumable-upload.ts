@@ -1,5 +1,4 @@
 import { createHash } from 'node:crypto'
-import type { Caller } from '../accounts/permission.ts'
 import { type DeletionDeps, deleteVideos } from '../catalogue/deletion.ts'
 import { getFolder, ROOT_FOLDER_ID } from '../catalogue/folder.ts'
 import { assertExternalIdsFree, type OwnFields, parseOwnFields } from '../catalogue/own-fields.ts'
@@ -27,6 +26,7 @@ import { assertRoom, assertSize, displayName, openSourceSeal, type SourceDeps, w
 import { giveSource } from './upload.ts'
 import type { UploadLocks } from './upload-locks.ts'
 import { assertMayUpload } from './upload-policy.ts'
+import { applyToken, type Uploader, useToken } from './upload-token.ts'
 
 // A file that arrives in parts, over any number of connections, hours apart. What is acknowledged is durable: the bytes are on the disk,
 // sealed as they arrived, and the row counts them. All of them count only in the transaction that gives the video its source.
@@ -61,11 +61,12 @@ const SAVE_EVERY_BYTES = 16 * 2 ** 20
 
 /**
  * Adds a video whose file will arrive in parts. Durable when it resolves.
- * @throws Failure `forbidden` when the account's uploads are off; `over-quota` or `unavailable` when it does not fit; `too-large`;
- *   `invalid` for what it begins with; `not-found` without such a folder; `conflict` for another video's `externalId`
+ * @throws Failure `forbidden` when the account's uploads are off, or for what a token does not allow; `over-quota` or `unavailable` when it
+ *   does not fit; `too-large`; `invalid` for what it begins with; `not-found` without such a folder; `conflict` for another video's `externalId`
  */
-export async function beginUpload(deps: ResumableUploadDeps, holder: Caller, upload: NewUpload): Promise<ResumableUploadRow> {
+export async function beginUpload(deps: ResumableUploadDeps, holder: Uploader, sent: NewUpload): Promise<ResumableUploadRow> {
   assertMayUpload(holder)
+  const upload = 'uploadToken' in holder ? applyToken(holder.uploadToken, sent) : sent
   const { accountId } = holder
   const { metadata, lengthBytes, folderId = ROOT_FOLDER_ID } = upload
   if (upload.videoId !== undefined)
@@ -96,6 +97,7 @@ export async function beginUpload(deps: ResumableUploadDeps, holder: Caller, upl
     const addedBy = 'consoleUserId' in holder ? holder.consoleUserId : undefined
     await assertExternalIdsFree(tx, accountId, [ownFields.externalId])
     await insertVideo(tx, accountId, { id: videoId, title, uploadTimeS: deps.wallNowS(), folderId, addedBy, ...ownFields })
+    if ('uploadToken' in holder) await useToken(tx, holder.uploadToken, videoId, deps.nowS())
     if (tags.length > 0) await insertTags(tx, accountId, await listPositions(tx, accountId, [videoId]), tags)
     await insertResumableUpload(tx, row)
   })
@@ -113,15 +115,19 @@ function assertLength({ uploadMaxBytes }: Pick<SourceDeps, 'uploadMaxBytes'>, le
 }
 
 /**
- * An upload of the account, unfinished or not. A person who may only upload finds those that they have begun.
+ * An upload of the account, unfinished or not. A token, or a person who may only upload, finds those that were begun by it or them.
  * @throws Failure `not-found`, also for one of a deleted video; `gone` when it has expired
  */
-export async function getUpload(deps: ResumableUploadDeps, holder: Caller, id: string): Promise<ResumableUploadRow> {
+export async function getUpload(deps: ResumableUploadDeps, holder: Uploader, id: string): Promise<ResumableUploadRow> {
   const upload = await findResumableUpload(deps.db, holder.accountId, id)
-  const isOwn = !('consoleUserId' in holder) || holder.permissions.includes('editor') || upload?.addedBy === holder.consoleUserId
-  if (!upload || !isOwn) throw uploadNotFound()
+  if (!upload || !isOwn(holder, upload)) throw uploadNotFound()
   if (upload.expiresAtS <= deps.nowS()) throw new Failure('gone', 'This upload has expired. Begin it again.')
   return upload
+}
+
+function isOwn(holder: Uploader, { addedBy, uploadTokenId }: { addedBy: string | null; uploadTokenId: string | null }): boolean {
+  if ('uploadToken' in holder) return uploadTokenId === holder.uploadTokenId
+  return !('consoleUserId' in holder) || holder.permissions.includes('editor') || addedBy === holder.consoleUserId
 }
 
 function uploadNotFound(): Failure {
@@ -292,7 +298,7 @@ function checksumMismatch(): Failure {
  */
 export async function terminateUpload(
   deps: ResumableUploadDeps,
-  holder: Caller,
+  holder: Uploader,
   { accountId, videoId, finishedAtS }: ResumableUploadRow,
 ): Promise<void> {
   if (finishedAtS !== null) throw uploadFinished()

@@ -12,6 +12,7 @@ import { pruneStoredResponses } from '../idempotency/idempotency.ts'
 import { deleteExpiredUploads } from '../ingest/expired-uploads.ts'
 import { removeExpiredUploads } from '../ingest/resumable-upload.ts'
 import { listReferencedSources, SOURCE_BLOB_NAME } from '../ingest/source-store.ts'
+import { pruneUploadTokens } from '../ingest/upload-token.ts'
 import { findLastBackup } from '../installation/backup/last-backup.ts'
 import { logErrorsQuietly } from '../installation/log-errors.ts'
 import { resumeRotation } from '../installation/master-key-rotation.ts'
@@ -67,6 +68,7 @@ export async function startMaintenance(foundation: Foundation): Promise<void> {
       () => pruneBans(foundation),
       () => pruneAuditLog(foundation),
       () => pruneSignIns(foundation),
+      () => pruneUploadTokens(foundation),
       () => checkOperations(operations),
       () => pruneAlerts(foundation, viewerDataDays),
       () => pruneDeliveries(foundation),

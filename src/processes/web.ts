@@ -86,7 +86,7 @@ export async function startWeb(foundation: Foundation): Promise<Web> {
       ...{ ...features, damagedFiles, events, hasRoom: space.hasRoom },
       authenticate: createAuthenticate(foundation, keyUses.record),
     },
-    uploads: receiving,
+    uploads: { ...receiving, ...deletion },
     segments: { hotSegments, reportDamage },
     people: {
       endAccountSessions: endSessionsOfAccount,

@@ -41,6 +41,8 @@ export type RateLimits = Readonly<
     signIns: Limiter
     /** Upload forms: as many as credentials, counted apart, for they come from wherever the file is. */
     forms: Limiter
+    /** Requests with an upload token, from wherever its page is open: they never use up the limits of the owner. */
+    uploadTokens: Limiter
     redeem: Limiter
     /** Redeems of OTPs that can be spent, from an address whose other redeems are refused. */
     spendable: Limiter
@@ -95,6 +97,7 @@ export async function openRateLimits(
     unauthenticated: ofAddresses('ip', 'unauthenticated', unauthenticated.ip),
     signIns: ofAddresses(undefined, 'signIns', signIns.ip), // a ban would lock out others at the address for half an hour
     forms: ofAddresses('ip', 'forms', uploads.ip),
+    uploadTokens: ofAddresses('ip', 'uploadTokens', numbers.reads.ip),
     redeem: ofAddresses('viewer', 'redeem', redeem.ip),
     spendable: limiter('redeem', Math.ceil(SPENDABLE_PART * redeem.ip)),
     waiting: limiter('waiting', WAITING_PER_OTP),

@@ -29,7 +29,7 @@ export async function takeSequence(tx: Db, event: WebhookEvent, accountId: strin
 
 export type EventVideo = Pick<
   VideoRow,
-  'id' | 'title' | 'uploadTimeS' | 'durationS' | 'status' | 'statusReason' | 'externalId' | 'metadata'
+  'id' | 'title' | 'uploadTimeS' | 'durationS' | 'status' | 'statusReason' | 'externalId' | 'metadata' | 'uploadReference'
 > & {
   tags: string[]
 }
@@ -40,7 +40,18 @@ const MAX_TAGS = 1_000
 export async function findEventVideos(db: Db, videoIds: readonly string[]): Promise<EventVideo[]> {
   const rows = await db
     .selectFrom('video')
-    .select(['id', 'position', 'title', 'uploadTimeS', 'durationS', 'status', 'statusReason', 'externalId', 'metadata'])
+    .select([
+      'id',
+      'position',
+      'title',
+      'uploadTimeS',
+      'durationS',
+      'status',
+      'statusReason',
+      'externalId',
+      'metadata',
+      'uploadReference',
+    ])
     .where('id', 'in', videoIds)
     .orderBy('position')
     .execute()

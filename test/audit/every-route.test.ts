@@ -100,6 +100,7 @@ test('L06: every operation and every command that manages something is in the au
   }
   const makeWebhook = () => ask<{ uuid: string }>('POST', '/api/hooks', { value: `http://${UNUSED_ADDRESS}/`, status: 0 })
   const newKey = (name: string) => command('key create', { account: 'Una', name, permissions: ['otpCreator'] })
+  const newToken = () => ask<{ id: string }>('POST', '/api/upload-tokens', { origin: 'https://school.example' })
   const newAccount = (name: string) => command('account create', { name, mayUpload: true, mayImport: true })
   async function lifted(lift: (subject: string) => Promise<unknown>): Promise<string> {
     const { keyId, apiKey } = await newKey('too much')
@@ -304,6 +305,16 @@ test('L06: every operation and every command that manages something is in the au
     ],
     ['POST /api/keys/{id}/rotate', 'key:rotated', to(rotated.keyId, () => ask('POST', `/api/keys/${rotated.keyId}/rotate`))],
     ['DELETE /api/keys/{id}', 'key:revoked', to(rotated.keyId, () => ask('DELETE', `/api/keys/${rotated.keyId}`))],
+    ['POST /api/upload-tokens', 'upload-token:created', async () => (await newToken()).id],
+    [
+      'DELETE /api/upload-tokens/{tokenId}',
+      'upload-token:revoked',
+      async () => {
+        const { id } = await newToken()
+        await ask('DELETE', `/api/upload-tokens/${id}`)
+        return id
+      },
+    ],
     ['PUT /api/account', 'account:changed', to(una.accountId, () => ask('PUT', '/api/account', { deletesToTrash: 0 }))],
     ['backup made', 'backup:made', to('today', () => command('backup made', { name: 'today', atS: 1, isGood: true }))],
     [

@@ -21,6 +21,7 @@ import * as answers from '../../src/idempotency/idempotency-store.ts'
 import * as imports from '../../src/ingest/import-store.ts'
 import * as sources from '../../src/ingest/source-store.ts'
 import * as policies from '../../src/ingest/upload-policy-store.ts'
+import * as uploadTokens from '../../src/ingest/upload-token-store.ts'
 import * as budgets from '../../src/playback/keys/key-budget-store.ts'
 import * as otpDefaults from '../../src/playback/otp-defaults-store.ts'
 import * as otps from '../../src/playback/otp-store.ts'
@@ -116,6 +117,16 @@ export const ALWAYS: readonly Call[] = [
   ['a new video', 250, (db) => videos.insertVideo(db, large, { id: 'x', title: 'X', uploadTimeS: 1 })],
   ['changing the metadata of a video', 300, (db) => videos.updateVideo(db, large, V, { metadata: '{"a":"b"}' })],
   ['moving a video', 300, (db) => videos.updateVideo(db, large, V, { folderId: 'f9' })],
+  ['an upload token', 60, (db) => uploadTokens.findUploadToken(db, hashOf(2600))],
+  ['whether pages of an origin may upload', 30, (db) => uploadTokens.hasLiveToken(db, 'https://2600.example', NOW_S)],
+  ['a file of an upload token', 60, (db) => uploadTokens.takeFile(db, idOf(2600), NOW_S)],
+  [
+    'the end of an upload token',
+    60,
+    (db) => uploadTokens.revokeLiveToken(db, large, { id: idOf(2601), madeBy: undefined, nowS: NOW_S }),
+  ],
+  ['the token of a video', 250, (db) => uploadTokens.setUploadToken(db, V, { id: 'x', reference: 'y', consoleUserId: null })],
+  ['what comes by a token', 30, (db) => uploadTokens.listUnfinishedOfToken(db, 'y')],
   ['existing videos', 30, (db) => videos.listExisting(db, large, [V, idOf(9)])],
   ['summaries of videos', 30, (db) => videos.listSummaries(db, large, [V, idOf(9)])],
   ['positions of videos', 30, (db) => videos.listPositions(db, large, [V, idOf(9)])],
@@ -350,6 +361,8 @@ export const ONCE_ANALYZED: readonly Call[] = [
       (db) => alerts.listAlertRows(db, large, filter, { limit: 20, below: 20_000 }),
     ],
   ),
+  ['upload tokens', 100, (db) => uploadTokens.listUploadTokens(db, large, { limit: 20, below: 4000, madeBy: undefined })],
+  ['old upload tokens', 200, (db) => uploadTokens.removeExpiredTokens(db, NOW_S - 900, 20)],
   ['a new alert', 100, (db) => alerts.insertAlert(db, NEW_ALERT, 1000)],
   ['the mail that is due', 20, (db) => alertMails.findDueMail(db, TODAY - 1, { nowS: NOW_S, maxAttempts: 7 })],
   ['the alerts of a mail', 2500, (db) => alertMails.listAlertsOfMail(db, { day: TODAY, cause: 'keys-drawn' }, 21)],

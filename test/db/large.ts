@@ -104,6 +104,11 @@ const FILL: readonly (readonly [into: string, count: number, select: string])[] 
     1_000,
     `${ownerOf}, 'viewer ' || n, 1, id(n), ${NOW_S} - n, ${NOW_S + 10} - n`,
   ],
+  [
+    'upload_token (id, account_id, hash, api_key_id, origin, folder_id, tags, max_files, created_at_s, expires_at_s)',
+    5_000,
+    `id(n), ${ownerOf}, hash(n), id(1 + n % 1000), 'https://' || n || '.example', 'root', '[]', 2, 1, ${NOW_S} - 2500 + n`,
+  ],
   ['file (video_id, type, created_at_s)', 30, `id(n * 99), 'mp4', 1`],
   ['strike (scope, subject, budget, at_s)', 5_000, `'key', id(n % 500), 'reads', ${NOW_S} - n`],
   [

@@ -33,6 +33,7 @@ import * as imports from '../../src/ingest/import-store.ts'
 import * as resumable from '../../src/ingest/resumable-upload-store.ts'
 import * as sources from '../../src/ingest/source-store.ts'
 import * as policies from '../../src/ingest/upload-policy-store.ts'
+import * as tokens from '../../src/ingest/upload-token-store.ts'
 import { WRAPPED_COLUMNS } from '../../src/installation/wrapped-columns.ts'
 import * as wrapped from '../../src/installation/wrapped-store.ts'
 import * as claims from '../../src/jobs/claim-store.ts'
@@ -174,6 +175,10 @@ const PROGRESS = { lengthBytes: 2 ** 40, receivedBytes: 0, receivedState: null, 
 const RESUMABLE = {
   ...{ ...PROGRESS, accountId: A, metadata: 'title QQ==', fileName: 'a.mp4' },
   ...{ file: `${V2}/${'f'.repeat(32)}.sealed`, wrappedKey: bytes(4), iv: bytes(5, 16) },
+}
+const TOKEN = {
+  ...{ accountId: A, origin: 'https://school.example', folderId: 'root', tags: '["a"]', maxFiles: 1 },
+  ...{ createdAtS: 1, expiresAtS: 10 },
 }
 const free = { accountIds: [], hosts: [] }
 const delivery = (sequence: number) => ({ webhookId: 'h1', sequence, body: `body ${sequence}`, attempts: 1 })
@@ -514,6 +519,30 @@ const STORES: readonly (readonly [store: string, calls: readonly Call[]])[] = [
       (tx) => resumable.listExpiredResumableUploads(tx, 8, 10),
       (tx) => resumable.removeFinishedResumableUploads(tx, ['a', 'b']),
       (tx) => resumable.listExpiredResumableUploads(tx, 8, 10),
+    ],
+  ],
+  [
+    'upload tokens',
+    [
+      (tx) => tokens.insertUploadToken(tx, { ...TOKEN, id: 't1', hash: bytes(71), apiKeyId: KEY, reference: 'ann' }),
+      (tx) => tokens.insertUploadToken(tx, { ...TOKEN, id: 't2', hash: bytes(72), consoleUserId: 'u1', maxSizeBytes: 2 ** 40 }),
+      (tx) => tokens.findUploadToken(tx, bytes(71)),
+      (tx) => tokens.findUploadToken(tx, bytes(72)),
+      (tx) => tokens.hasLiveToken(tx, TOKEN.origin, 9),
+      (tx) => tokens.hasLiveToken(tx, TOKEN.origin, 10),
+      (tx) => tokens.takeFile(tx, 't1', 9),
+      (tx) => tokens.takeFile(tx, 't1', 9),
+      (tx) => tokens.takeFile(tx, 't2', 10),
+      (tx) => tokens.setUploadToken(tx, V3, { id: 't1', reference: 'ann', consoleUserId: null }),
+      (tx) => tokens.listUnfinishedOfToken(tx, 't1'),
+      (tx) => tokens.listTokenReferences(tx, ['t1', 't2']),
+      (tx) => tokens.revokeLiveToken(tx, B, { id: 't2', madeBy: undefined, nowS: 9 }),
+      (tx) => tokens.revokeLiveToken(tx, A, { id: 't2', madeBy: 'u2', nowS: 9 }),
+      (tx) => tokens.revokeLiveToken(tx, A, { id: 't2', madeBy: 'u1', nowS: 9 }),
+      (tx) => tokens.listUploadTokens(tx, A, { limit: 5, below: undefined, madeBy: undefined }),
+      (tx) => tokens.listUploadTokens(tx, A, { limit: 5, below: 2, madeBy: 'u1' }),
+      (tx) => tokens.removeExpiredTokens(tx, 10, 5),
+      (tx) => tokens.removeExpiredTokens(tx, 11, 1),
     ],
   ],
   [
@@ -1165,6 +1194,7 @@ const TABLES = [
   'videoTag',
   'videoText',
   'uploadPolicy',
+  'uploadToken',
   'import',
   'source',
   'generation',

@@ -215,6 +215,7 @@ async function ownValues(examples: string): Promise<(text: string) => string> {
     [EXAMPLE.folderId]: folder.id,
     [EXAMPLE.fileId]: String(poster?.id),
     [EXAMPLE.uploadId]: await beginUpload(),
+    [EXAMPLE.uploadTokenId]: (await ask<{ id: string }>('POST', '/api/upload-tokens', { origin: 'https://school.example' })).id,
     [EXAMPLE.videoUrl]: `http://${outside}/video.mp4`,
     [EXAMPLE.webhookId]: webhook.uuid,
     [EXAMPLE.webhookUrl]: webhookUrl,

@@ -80,6 +80,23 @@ function listCredentials(otp: string): Listed[] {
       ...elsewhere('the right key as Bearer', { headers: { Authorization: `Bearer ${key}` } }, refused(400)),
       bearer: may(...PERMISSIONS),
     },
+    ...(
+      [
+        ['an upload token from its page', 'token', PAGE, may('uploader')],
+        ['an upload token from another page', 'token', 'https://evil.example', refused(403)],
+        ['an upload token from no page', 'token', undefined, refused(403)],
+        ['a revoked upload token', 'revokedToken', PAGE, refused(401)],
+        ['an upload token of a revoked key', 'tokenOfRevoked', PAGE, refused(401)],
+        ['an upload token of a disabled account', 'tokenOfDisabled', PAGE, refused(403)],
+        ['an unknown upload token', undefined, PAGE, refused(401)],
+      ] as const
+    ).map(([name, token, origin, bearer]) => {
+      const from: Record<string, string> = origin === undefined ? {} : { Origin: origin }
+      const text = (token && keys[token]) ?? `upload_${'x'.repeat(64)}`
+      return { ...elsewhere(name, { headers: { Authorization: `Bearer ${text}`, ...from } }, refused(400)), bearer }
+    }),
+    inHeader('an upload token as a key', keys.token ?? '', refused(401)),
+    inBody('an upload token', keys.token ?? '', refused(401)),
     elsewhere('two headers', { headers: { Authorization: [`Apisecret ${key}`, `Apisecret ${key}`] } }, refused(400)),
     elsewhere('the right key in the query', { query: `clientSecretKey=${key}&Apisecret=${key}&key=${key}` }),
     elsewhere('the right key in a cookie', { headers: { Cookie: `Apisecret=${key}; clientSecretKey=${key}; session=${key}` } }),
@@ -88,6 +105,8 @@ function listCredentials(otp: string): Listed[] {
     }),
   ]
 }
+
+const PAGE = 'https://school.example'
 
 let location: Location
 let server: ReelgateServer
@@ -151,7 +170,17 @@ async function makeKeys(): Promise<void> {
 
   keys = { all: account?.apiKey ?? '', another: (await newAccount('Another')).apiKey }
   for (const permission of PERMISSIONS) keys[permission] = (await newKey([permission])).apiKey
+  const makeToken = async (key: string) => {
+    const body = { origin: PAGE }
+    const made = await createOwner(server.url, key).call('POST', '/api/upload-tokens', { body })
+    return (await made.json()) as { id: string; token: string }
+  }
+  keys.token = (await makeToken(keys.all ?? '')).token
+  const revokedToken = await makeToken(keys.all ?? '')
+  await createOwner(server.url, keys.all ?? '').call('DELETE', `/api/upload-tokens/${revokedToken.id}`)
+  keys.revokedToken = revokedToken.token
   const revoked = await newKey(PERMISSIONS)
+  keys.tokenOfRevoked = (await makeToken(revoked.apiKey)).token
   await command('key revoke', { keyId: revoked.keyId })
   keys.revoked = revoked.apiKey
   const rotated = await newKey(PERMISSIONS)
@@ -160,6 +189,7 @@ async function makeKeys(): Promise<void> {
   keys.expired = (await newKey(PERMISSIONS, { lifeS: 1 })).apiKey
   while ((await statusOf(keys.expired ?? '')) !== 401) await pause(100)
   keys.disabled = (await newAccount('Disabled')).apiKey
+  keys.tokenOfDisabled = (await makeToken(keys.disabled)).token
   await command('account disable', { account: 'Disabled' })
   const banned = await newKey(PERMISSIONS)
   Object.assign(keys, { banned: banned.apiKey, bannedId: banned.keyId })
@@ -209,6 +239,8 @@ function expected(route: string, listed: Listed): number | 'as for no video' {
   const { opens, alsoOpens, acceptsBearer, status, toBannedAccount }: Rule = ruleOf(route) ?? { opens: 'anybody', status: 0 }
   // The player's own routes take no query at all (playback-protocol.md).
   if (listed.credential.query !== undefined && route.includes(' /play/')) return 400
+  // The console's own are refused to pages of other sites, whatever these send.
+  if (listed.credential.headers?.Origin !== undefined && route.includes(' /console/api/')) return 403
   if (opens === 'proof' || opens === 'anybody') return status
   // Who changes something without the console's header is refused before anything is asked of a cookie.
   if (opens === 'cookie') return /^(GET|HEAD) /.test(route) ? 401 : 403

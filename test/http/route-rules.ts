@@ -5,7 +5,7 @@ import type { Permission } from '../../src/accounts/permission.ts'
 /** Who opens a route: a key with this permission; only a viewer's browser with its proof, or a person with the console's cookie; any client. */
 export type Rule = {
   opens: Permission | 'proof' | 'cookie' | 'anybody'
-  /** Whether the key may also come as Bearer. */
+  /** Whether the key may also come as Bearer, and an upload token. */
   acceptsBearer?: true
   /** Another permission that opens it. */
   alsoOpens?: Permission
@@ -36,6 +36,9 @@ export const RULES: Record<string, Rule> = {
   'HEAD /api/uploads/:uploadId': { opens: 'uploader', acceptsBearer: true, status: 412, path: UPLOAD },
   'PATCH /api/uploads/:uploadId': { opens: 'uploader', acceptsBearer: true, status: 412, path: UPLOAD },
   'DELETE /api/uploads/:uploadId': { opens: 'uploader', acceptsBearer: true, status: 412, path: UPLOAD },
+  'POST /api/upload-tokens': { opens: 'uploader', status: 200, body: { origin: 'https://school.example' } },
+  'GET /api/upload-tokens': { opens: 'uploader', status: 200 },
+  'DELETE /api/upload-tokens/:tokenId': { opens: 'uploader', status: 404, path: `/api/upload-tokens/${'0'.repeat(32)}` },
   'DELETE /api/videos': { opens: 'editor', status: 200, path: '/api/videos?videos=none' },
   'GET /api/videos/tags': { opens: 'viewer', status: 200 },
   'POST /api/videos/tags': { opens: 'editor', status: 200, body: { videos: ['VIDEO'], tags: ['a'] } },
@@ -145,6 +148,7 @@ export const RULES: Record<string, Rule> = {
 
   'GET /api/meta/:id': { opens: 'anybody', status: 200 },
   'OPTIONS /api/uploads': { opens: 'anybody', status: 204 },
+  'OPTIONS /api/uploads/:uploadId': { opens: 'anybody', status: 204, path: UPLOAD },
   'OPTIONS /upload': { opens: 'anybody', status: 204 },
   'GET /player': { opens: 'anybody', status: 200 },
   'GET /player/v2': { opens: 'anybody', status: 200 },

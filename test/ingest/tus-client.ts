@@ -8,12 +8,19 @@ type Body = string | Buffer<ArrayBuffer> | ReadableStream
 
 export type TusClient = ReturnType<typeof createTusClient>
 
-/** @param as the credential, instead of the owner's key */
-export function createTusClient({ url, apiKey }: Pick<Owner, 'url' | 'apiKey'>, as = `Apisecret ${apiKey}`) {
+/**
+ * @param as the credential, instead of the owner's key
+ * @param always headers of every request
+ */
+export function createTusClient(
+  { url, apiKey }: Pick<Owner, 'url' | 'apiKey'>,
+  as = `Apisecret ${apiKey}`,
+  always: Record<string, string> = {},
+) {
   const endpoint = `${url}/api/uploads`
 
   async function call(method: string, address: string, headers: Record<string, string | undefined> = {}, body?: Body) {
-    const all = { Authorization: as, 'Tus-Resumable': '1.0.0', ...headers }
+    const all = { Authorization: as, 'Tus-Resumable': '1.0.0', ...always, ...headers }
     const given = Object.entries(all).filter((entry): entry is [string, string] => entry[1] !== undefined)
     return fetch(address, { method, headers: Object.fromEntries(given), body, duplex: 'half' })
   }

@@ -13,6 +13,7 @@ const NOT_WRAPPED: Readonly<Record<string, string>> = {
   'import.received_state': 'sealed by the file’s own key',
   'resumable_upload.iv': 'goes with the wrapped key',
   'resumable_upload.received_state': 'sealed by the file’s own key',
+  'upload_token.hash': 'a hash',
   'source.sha256': 'a hash',
   'source.iv': 'goes with the wrapped key',
   'source.macs': 'checksums with a key of the source',

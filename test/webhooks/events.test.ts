@@ -155,3 +155,25 @@ test('the webhooks of one account receive nothing of another’s videos', async 
   expect(await webhooksOf(other).deliveries(webhook.uuid)).toEqual({ count: 0, rows: [] })
   expect(theirs.received).toEqual([])
 })
+
+test('the events of a video that came by an upload token have the reference of the token, and no other event has one', async () => {
+  const owner = await reelgate.newOwner('has a page')
+  const receiver = receivers.newReceiver()
+  await webhooksOf(owner).create(receiver.url)
+  const body = { origin: 'https://school.example', title: 'Homework', reference: 'student 4711' }
+  const made = await owner.call('POST', '/api/upload-tokens', { body })
+  const form = new FormData()
+  form.append('token', ((await made.json()) as { token: string }).token)
+  form.append('file', new Blob(['This is no video. ']), 'a.mp4')
+  const headers = { Origin: body.origin }
+  const sent = await fetch(`${reelgate.url}/upload`, { method: 'POST', body: form, headers })
+  const videoId = sent.headers.get('Reelgate-Video-Id') ?? ''
+  await receiver.until(1)
+  await owner.delete([videoId, (await owner.credentials('Another way')).videoId])
+  const payloads = (await receiver.until(3)).map(({ event }) => [event.event, event.payload.title, event.payload.reference])
+  expect(payloads).toEqual([
+    ['video:failed', 'Homework', 'student 4711'],
+    ['video:deleted', 'Homework', 'student 4711'],
+    ['video:deleted', 'Another way', undefined],
+  ])
+})

@@ -280,4 +280,34 @@ export const STATEMENTS: readonly string[] = [
   'create index resumable_upload_of_video on resumable_upload (video_id)',
   'create index resumable_upload_of_account on resumable_upload (account_id) where finished_at_s is null',
   'create index resumable_upload_expiry on resumable_upload (expires_at_s)',
+
+  // What the pages of owners upload with; and which videos came that way, with what the owner calls their sender.
+  `create table upload_token (
+    position integer primary key autoincrement,
+    id text not null unique,
+    account_id text not null,
+    hash blob not null unique,
+    api_key_id text,
+    console_user_id text,
+    origin text not null,
+    title text,
+    title_pattern text,
+    folder_id text not null,
+    tags text not null,
+    max_size_bytes integer,
+    max_files integer not null,
+    files integer not null default 0,
+    reference text,
+    video_id text,
+    created_at_s integer not null,
+    expires_at_s integer not null,
+    revoked_at_s integer
+  )`,
+  'create index upload_token_of_account on upload_token (account_id, position)',
+  'create index upload_token_of_origin on upload_token (origin, expires_at_s) where revoked_at_s is null',
+  'create index upload_token_age on upload_token (expires_at_s)',
+  'alter table video add column upload_token_id text',
+  'alter table video add column upload_reference text',
+  `create index video_of_upload_token on video (upload_token_id)
+    where upload_token_id is not null and status = 'PRE-Upload' and deleted_at_s is null`,
 ]

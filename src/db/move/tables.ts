@@ -28,6 +28,7 @@ export const KEYS = {
   upload_policy: ['key'],
   import: ['video_id'],
   resumable_upload: ['id'],
+  upload_token: ['position'],
   source: ['video_id'],
   generation: ['video_id', 'number'],
   rendition: ['video_id', 'generation', 'id'],

@@ -24,12 +24,15 @@ export const ActorBody = Type.Object({
   type: Type.Union([
     Type.Literal('key'),
     Type.Literal('user'),
+    Type.Literal('upload-token'),
     Type.Literal('command-line'),
     Type.Literal('server'),
     Type.Literal('viewer'),
   ]),
-  id: Type.Union([Type.String(), Type.Null()], { description: 'of the key or the person' }),
-  name: Type.Union([Type.String(), Type.Null()], { description: 'of the key or the person; null: deleted' }),
+  id: Type.Union([Type.String(), Type.Null()], { description: 'of the key, the person or the upload token' }),
+  name: Type.Union([Type.String(), Type.Null()], {
+    description: 'of the key or the person, or the reference of the token; null: there is none, or it was deleted',
+  }),
 })
 const EventBody = Type.Object({
   id: Type.Integer(),
@@ -118,6 +121,8 @@ function textOf({ what, kind, subject, subjectName, actor, changes }: EventRow):
 
 export function actorBody(actor: string, names: ActorNames): Static<typeof ActorBody> {
   if (actor === 'command-line' || actor === 'server' || actor === 'viewer') return { type: actor, id: null, name: null }
-  const [, userId] = /^user:(.+)$/.exec(actor) ?? []
-  return { type: userId === undefined ? 'key' : 'user', id: userId ?? actor, name: names.get(actor) ?? null }
+  const [, type, id] = /^(user|upload-token):(.+)$/.exec(actor) ?? []
+  const name = names.get(actor) ?? null
+  if (id === undefined) return { type: 'key', id: actor, name }
+  return { type: type === 'user' ? type : 'upload-token', id, name }
 }

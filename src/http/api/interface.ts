@@ -5,6 +5,7 @@ import type { FindCaller } from '../server/caller.ts'
 import { identify } from '../server/identify.ts'
 import type { LimitDeps } from '../server/limit.ts'
 import { refuseMethod } from '../server/method-not-allowed.ts'
+import { identifyToken, readUploadToken, type TokenRouteDeps } from '../server/upload-tokens.ts'
 import type { App } from '../wire/app-type.ts'
 import { addBodyParsers } from '../wire/bodies.ts'
 import { sendListsAsCsv } from '../wire/list-csv.ts'
@@ -28,6 +29,7 @@ import { sessionRoutes } from './sessions.ts'
 import { statisticsRoutes } from './statistics.ts'
 import { tagRoutes } from './tags.ts'
 import { trashRoutes } from './trash.ts'
+import { uploadTokenRoutes } from './upload-tokens.ts'
 import { uploadRoutes } from './uploads.ts'
 import { usageRoutes } from './usage.ts'
 import { videoRoutes } from './videos.ts'
@@ -39,7 +41,11 @@ const MAX_PUBLIC_BODY_BYTES = 4 * 1024
 
 type ApiDeps = CallerDeps & ApiRoutesDeps
 
-type CallerDeps = LimitDeps & { findCaller: FindCaller }
+type CallerDeps = LimitDeps & {
+  findCaller: FindCaller
+  /** Undefined: upload tokens are not accepted. */
+  tokens?: TokenRouteDeps
+}
 
 /** In the order of the API reference. */
 const ROUTES = [
@@ -50,6 +56,7 @@ const ROUTES = [
   folderRoutes,
   uploadRoutes,
   resumableUploadRoutes,
+  uploadTokenRoutes,
   importRoutes,
   otpRoutes,
   otpDefaultsRoutes,
@@ -75,7 +82,7 @@ export type ApiRoutesDeps = IntersectionOf<Parameters<(typeof ROUTES)[number]>[1
 
 /** The current interface, `/api`: `Authorization: Apisecret <secret>`, JSON in and out (wire-contract.md, sections 2 and 3). */
 export async function apiInterface(app: App, deps: ApiDeps): Promise<void> {
-  authenticateCallers(app, deps)
+  authenticateCallers(app, { ...deps, tokens: deps })
   apiRoutes(app, deps)
   eventRoutes(app, deps)
 }
@@ -90,6 +97,11 @@ export function authenticateCallers(app: App, deps: CallerDeps): void {
   app.addHook('onRequest', async (request, reply) => {
     const { permission = 'viewer', isPublic, isForAdministrators } = request.routeOptions.config
     if (isPublic) return
+    const token = readUploadToken(request)
+    if (token !== undefined && deps.tokens) {
+      request.tokenHolder = await identifyToken(deps.tokens, { request, reply }, token)
+      return
+    }
     const identified = identify(deps, { request, reply }, permission, () => deps.findCaller(request))
     if (request.is404) {
       await identified.catch(throwLimited) // which routes exist is no secret: 404 needs no key

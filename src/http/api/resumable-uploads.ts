@@ -2,7 +2,6 @@ import type { IncomingMessage } from 'node:http'
 import type { Server as TusServer, Upload as TusUpload } from '@tus/server'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
-import type { Caller } from '../../accounts/permission.ts'
 import { type ErrorCode, FAILURES } from '../../error-catalogue.ts'
 import { Failure, type FailureKind } from '../../errors.ts'
 import {
@@ -16,8 +15,10 @@ import {
   uploadFinished,
 } from '../../ingest/resumable-upload.ts'
 import type { UploadConnection } from '../../ingest/upload-locks.ts'
-import { authenticateRequest } from '../server/caller.ts'
+import { limitToToken, type Uploader } from '../../ingest/upload-token.ts'
+import { uploaderOf } from '../server/caller.ts'
 import { type LimitDeps, limitByAddress } from '../server/limit.ts'
+import { answerPreflight } from '../server/upload-tokens.ts'
 import { drainForm } from '../upload/form.ts'
 import type { App } from '../wire/app-type.ts'
 import { EXAMPLE } from '../wire/examples.ts'
@@ -71,7 +72,7 @@ const Tus = Type.Object(tus)
 type TusCall = {
   request: FastifyRequest
   reply: FastifyReply
-  holder: Caller
+  holder: Uploader
   connection: BodyConnection
   upload?: ResumableUpload
   error?: unknown
@@ -81,8 +82,9 @@ export function resumableUploadRoutes(api: App, deps: RoutesDeps): void {
   api.register(async (app) => {
     app.addContentTypeParser(PART_TYPE, (_request, _payload, done) => done(null)) // read below, as it comes
     const answer = async (request: FastifyRequest, reply: FastifyReply) => {
-      const call = { request, reply, holder: authenticateRequest(request), connection: connectionOf(request.raw) }
-      return answerTus(deps, call, await createTusServer(deps, call))
+      const call = { request, reply, holder: uploaderOf(request), connection: connectionOf(request.raw) }
+      const allowed = limitToToken(deps, call.holder)
+      return answerTus(allowed, call, await createTusServer(allowed, call))
     }
     app.post(
       '/uploads',
@@ -135,8 +137,9 @@ export function resumableUploadRoutes(api: App, deps: RoutesDeps): void {
   if (api.prefix !== '/api') return // the console's pages need no such question
   api.register(async (app) => {
     limitByAddress(app, deps, 'playback')
-    app.options('/uploads', { config: { isPublic: true } }, async (_request, reply) =>
-      reply
+    const describe = async (request: FastifyRequest, reply: FastifyReply) => {
+      await answerPreflight(deps, request, reply)
+      return reply
         .code(204)
         .headers({
           'Tus-Resumable': '1.0.0',
@@ -145,8 +148,9 @@ export function resumableUploadRoutes(api: App, deps: RoutesDeps): void {
           'Tus-Max-Size': String(deps.uploadMaxBytes),
           'Tus-Checksum-Algorithm': CHECKSUM_ALGORITHMS.join(','),
         })
-        .send(),
-    )
+        .send()
+    }
+    for (const path of ['/uploads', '/uploads/:uploadId']) app.options(path, { config: { isPublic: true } }, describe)
   })
 }
 

@@ -1,6 +1,7 @@
 import type { FastifyRequest } from 'fastify'
 import type { Caller, Permission } from '../../accounts/permission.ts'
 import { Failure } from '../../errors.ts'
+import type { TokenHolder, Uploader } from '../../ingest/upload-token.ts'
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -8,13 +9,15 @@ declare module 'fastify' {
     permission?: Permission
     /** Only for people who administrate the installation. */
     isForAdministrators?: true
-    /** The key may also be sent as `Bearer`, for clients that know no other form. */
+    /** The key may also be sent as `Bearer`, for clients that know no other form; so may an upload token. */
     acceptsBearer?: true
     /** Available without authentication. */
     isPublic?: true
   }
   interface FastifyRequest {
     holder?: Caller
+    /** Who sends an upload token, instead of a holder. */
+    tokenHolder?: TokenHolder
   }
 }
 
@@ -36,6 +39,11 @@ export function readApiKey(request: FastifyRequest): string {
 export function authenticateRequest(request: FastifyRequest): Caller {
   if (!request.holder) throw new Error('a route was reached without authentication')
   return request.holder
+}
+
+/** Who sends a request to a route that accepts upload tokens. */
+export function uploaderOf(request: FastifyRequest): Uploader {
+  return request.tokenHolder ?? authenticateRequest(request)
 }
 
 /** Whose account a change concerns, and who makes it. */

@@ -29,6 +29,7 @@ const CLASSES: Readonly<Record<string, string>> = {
   otp: 'OTPs',
   uploads: 'uploads',
   forms: 'upload forms',
+  uploadTokens: 'calls with an upload token',
   unauthenticated: 'calls without a valid API key',
   signIns: 'attempts to sign in',
   playback: 'playback calls',

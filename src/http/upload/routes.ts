@@ -1,10 +1,13 @@
 import type { FastifyReply } from 'fastify'
 import { Type } from 'typebox'
+import type { DeletionDeps } from '../../catalogue/deletion.ts'
 import { FAILURES } from '../../error-catalogue.ts'
 import { Failure } from '../../errors.ts'
 import type { SourceDeps } from '../../ingest/source.ts'
-import { receiveUpload } from '../../ingest/upload.ts'
+import { receiveWithToken } from '../../ingest/token-form.ts'
+import { type IncomingUpload, receiveUpload } from '../../ingest/upload.ts'
 import { BUCKET } from '../../ingest/upload-policy.ts'
+import { admitFromOrigin, getUploadToken } from '../../ingest/upload-token.ts'
 import { type LimitDeps, limitForms } from '../server/limit.ts'
 import type { App } from '../wire/app-type.ts'
 import { errorResponse } from '../wire/errors.ts'
@@ -18,7 +21,7 @@ const FIELDS_TIMEOUT_MS = 30_000
 /** What fields and boundaries take of a body at most, as far as its length says something about the file. */
 const MAX_FORM_BYTES = 2 ** 20
 
-type UploadDeps = LimitDeps & SourceDeps & { publicUrl(): string }
+type UploadDeps = LimitDeps & SourceDeps & DeletionDeps & { publicUrl(): string }
 
 const UploadForm = Type.Object({
   ...POLICY_FIELDS,
@@ -77,14 +80,26 @@ export async function uploadInterface(app: App, deps: UploadDeps): Promise<void>
     operation({ described: { body: UploadForm, response: UploadReplies } }, { summary: 'Send a video' }),
     async (request, reply) => {
       const declaredBytes = Math.max(0, Number(request.headers['content-length'] ?? 0) - MAX_FORM_BYTES)
-      const { fields, key, sha256 } = await readUploadForm(
+      const { origin } = request.headers
+      const { fields, videoId, key, sha256 } = await readUploadForm(
         request.raw,
-        async ({ fields, ...upload }) => ({ fields, ...(await receiveUpload(deps, { fields, ...upload, declaredBytes })) }),
+        async (upload) => ({ fields: upload.fields, ...(await receiveForm(deps, origin, { ...upload, declaredBytes })) }),
         FIELDS_TIMEOUT_MS,
       )
+      if (videoId !== undefined)
+        reply.headers({ 'Reelgate-Video-Id': videoId, 'Access-Control-Expose-Headers': 'Reelgate-Video-Id' })
       return sendStored(reply, deps.publicUrl(), { key, etag: sha256.toString('hex') }, fields)
     },
   )
+}
+
+type Received = { key: string; sha256: Buffer; videoId?: string }
+
+/** By the token in its fields, or the policy. A token is a field, because a form without a script can send no header. */
+async function receiveForm(deps: UploadDeps, origin: string | undefined, upload: IncomingUpload): Promise<Received> {
+  const token = upload.fields.get('token')
+  if (token === undefined || upload.fields.has('policy')) return receiveUpload(deps, upload)
+  return receiveWithToken(deps, admitFromOrigin(await getUploadToken(deps, token), origin), upload)
 }
 
 /** 303 to the given address, or 200, 201 with S3's document, or 204. */

@@ -154,6 +154,7 @@ async function startFull() {
   await bodyOf(owner, 'PUT', '/api/videos/importUrl', { url: `http://${SILENT}/video.mp4` })
   await owner.credentials('In no folder, and deleted').then(({ videoId }) => owner.delete([videoId]))
   await createTusClient(owner).create(1000)
+  await bodyOf(owner, 'POST', '/api/upload-tokens', { origin: 'https://school.example', reference: 'ann' })
   const trashed = await owner.readyVideo(await makeVideo({ seconds: 1 }), 'In the trash')
   await bodyOf(owner, 'DELETE', `/api/videos?trash=1&videos=${trashed}`)
   await signIn(reelgate)

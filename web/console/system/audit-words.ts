@@ -9,6 +9,8 @@ export function describeActor({ type, name }: Actor): string {
       return name === null ? 'A deleted API key' : `API key ${name}`
     case 'user':
       return name ?? 'A deleted person'
+    case 'upload-token':
+      return name === null ? 'An upload token' : `Upload token for ${name}`
     case 'command-line':
       return 'Command line'
     case 'viewer':
