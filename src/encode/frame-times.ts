@@ -72,11 +72,6 @@ export function fitRate(runs: readonly (readonly number[])[], rate: FrameRate): 
   return isConstant ? { rate, startS } : undefined
 }
 
-/** The fit of a video whose first frames have no times: ffmpeg counts them from zero, so the first one must be within half a frame of its place. */
-export function startWithUntimed({ rate, startS }: FrameFit): FrameFit {
-  return { rate, startS: Math.max(0, fromNearest(startS * hzOf(rate)) / hzOf(rate)) }
-}
-
 /** The largest number of frames a second that lasts for `count` frames. */
 export function peakRate(runs: readonly (readonly number[])[], count: number): number {
   const rates = runs.flatMap((run) => run.slice(count).map((timeS, index) => count / (timeS - (run[index] ?? 0))))

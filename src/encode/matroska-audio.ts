@@ -1,13 +1,12 @@
+import { CLUSTER, CLUSTER_TIMESTAMP, readHeader, SEGMENT, toNumber } from '../sandbox/matroska.ts'
+
 // Matroska as ffmpeg writes it into a pipe: of its containers the simplest that has a time with each packet.
 
 /** Samples of all channels in turn. */
 export type AudioBlock = { timeS: number; samples: Float32Array }
 
 // RFC 9559, section 5: the elements that contain blocks, and what is read of them.
-const SEGMENT = 0x18538067
-const CLUSTER = 0x1f43b675
 const BLOCK_GROUP = 0xa0
-const CLUSTER_TIMESTAMP = 0xe7
 const SIMPLE_BLOCK = 0xa3
 const BLOCK = 0xa1
 /** The number of the track, a time of two bytes that counts from the cluster's, and flags. */
@@ -32,6 +31,7 @@ async function* readElements(bytes: AsyncIterable<Buffer>): AsyncGenerator<{ id:
   for await (const part of bytes) {
     rest = Buffer.concat([rest, part])
     for (let header = readHeader(rest); header; header = readHeader(rest)) {
+      if (header === 'damaged') throw new RangeError('not a Matroska stream')
       const { id, start, sizeBytes } = header
       const end = [SEGMENT, CLUSTER, BLOCK_GROUP].includes(id) ? start : start + sizeBytes
       if (end - start > MAX_ELEMENT_BYTES) throw new RangeError(`an element of ${sizeBytes} bytes`)
@@ -40,25 +40,4 @@ async function* readElements(bytes: AsyncIterable<Buffer>): AsyncGenerator<{ id:
       rest = rest.subarray(end)
     }
   }
-}
-
-/** @returns undefined where the header is not complete */
-function readHeader(bytes: Buffer): { id: number; start: number; sizeBytes: number } | undefined {
-  const idBytes = numberBytes(bytes[0])
-  const start = idBytes + numberBytes(bytes[idBytes])
-  if (bytes.length < start) return undefined
-  const size = Buffer.from(bytes.subarray(idBytes, start))
-  // Its length is written as zeros before the first one.
-  size.writeUInt8(size.readUInt8(0) & (0xff >> size.length), 0)
-  return { id: toNumber(bytes.subarray(0, idBytes)), start, sizeBytes: toNumber(size) }
-}
-
-/** How many bytes a number has that begins with this one. */
-function numberBytes(first = 0xff): number {
-  if (first === 0) throw new RangeError('not a Matroska stream')
-  return Math.clz32(first) - 23
-}
-
-function toNumber(bytes: Buffer): number {
-  return bytes.reduce((value, byte) => value * 256 + byte, 0)
 }

@@ -15,7 +15,7 @@ export type Plan = {
   startS?: number
   /** False where a seek into the source is known not to be frame-exact (MPEG-TS, elementary streams). */
   isSeekable: boolean
-  /** Whether the source is read from a pipe, and both of its tracks in each run: its clock may jump, or an AVI has no index. */
+  /** Whether the source is read from a pipe, and both of its tracks in each run: its clock may jump or begins below zero, or an AVI has no index. */
   isPiped?: boolean
   /** Whether the audio of a pipe is known only after more than 5 MB. */
   hasLateAudio?: boolean

@@ -8,7 +8,7 @@ import { measureByDecoding } from './decoded-length.ts'
 import { inputClockArgs, READ_FURTHER } from './encoder.ts'
 import { type Entries, entriesOf, fraction, number, ratio, readLines } from './ffprobe-lines.ts'
 import { MIN_RATE_HZ } from './frame-rate.ts'
-import { type FrameFit, fitFrameTimes, fitRate, peakRate, placeRate, startWithUntimed } from './frame-times.ts'
+import { type FrameFit, fitFrameTimes, fitRate, peakRate, placeRate } from './frame-times.ts'
 import { breakOffNotice, firstOfJoinedNotice, MediaFailure } from './media-failure.ts'
 import type { AudioSource } from './plan.ts'
 import { readFrameTimes } from './read-frame-times.ts'
@@ -20,7 +20,7 @@ export type Probe = {
   formatName: string
   /** Whether a seek in this container is frame-exact; measured on 38 files. */
   isSeekable: boolean
-  /** Whether it is read from its start to its end: its clock may jump, or it was cut off so that seeks fail. */
+  /** Whether it is read from its start to its end: its clock may jump or begins below zero, or it was cut off so that seeks fail. */
   isPiped?: boolean
   /** Whether its audio is known only after more than 5 MB. */
   hasLateAudio?: boolean
@@ -160,10 +160,16 @@ async function describeSource(file: SourceFile, report: Report, lastPackets: Pac
   const isFirstOfJoined = reading.isFirstOfJoined || extents.get(videoTrack?.index)?.isRestarted
   const joined = isFirstOfJoined ? firstOfJoinedNotice(endS) : undefined
   const video = videoTrack && (await describeVideo(videoTrack))
+  // ffmpeg gives packets of a Matroska before zero no time, unless it comes from a pipe.
+  if (container === 'matroska' && !isPiped && (video?.firstHasTime === false || startS < -MAX_PRIMING_S))
+    return describeSource(
+      file,
+      { ...(await readReport(file, { isPiped: true })), isPiped: true },
+      { ...lastPackets, ends: new Map() },
+    )
   return {
     formatName,
-    // ffmpeg gives frames of a Matroska before zero no time: a seek then ends at the next key frame, and loses the sound up to there.
-    isSeekable: isSeekable && video?.firstHasTime !== false && !(container === 'matroska' && startS < -MAX_PRIMING_S),
+    isSeekable: isSeekable && video?.firstHasTime !== false,
     isPiped,
     hasLateAudio: reading.hasLateAudio,
     videoTrack: video,
@@ -286,7 +292,7 @@ function chooseReading(report: Report, { end, ends }: PacketReading): Reading {
   const isJumping = JUMPING.includes(container)
   // Seeks in an AVI whose end is missing leave nothing of it.
   const isPiped = isJumping || report.isPiped === true || (container === 'avi' && !isWhole && !isOutOfTime)
-  const endsEarly = !isJumping && (report.isPiped === true || POINTS_PAST_END.test(end.stderr))
+  const endsEarly = !isJumping && ((report.isPiped === true && container !== 'matroska') || POINTS_PAST_END.test(end.stderr))
   const reading = {
     container,
     isPiped,
@@ -479,8 +485,7 @@ async function describeTiming(
     isPiped && hasOneRate && base
       ? fitRate(runs, base)
       : (fitFrameTimes(runs, announced) ?? fitFrameTimes(runs.slice(0, 1), announced))
-  const wholeFit = fit && !firstHasTime ? startWithUntimed(fit) : fit
-  return { ...rates, fit: wholeFit, peakRateHz: peakRate(runs, Math.ceil((baseRateHz ?? USUAL_HZ) / 2)), firstHasTime }
+  return { ...rates, fit, peakRateHz: peakRate(runs, Math.ceil((baseRateHz ?? USUAL_HZ) / 2)), firstHasTime }
 }
 
 /** Of a Matroska tag such as 00:01:50.021000000, in seconds; without it 0. */

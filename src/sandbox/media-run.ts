@@ -19,7 +19,10 @@ export type MediaRun = {
   /** What may be opened; by default a video. */
   media?: 'video' | 'image'
   source: SealedSource
-  /** Whether the source is read from a pipe, from its start to its end: decrypted here, which is eight times as fast, but without seeks. */
+  /**
+   * Whether the source is read from a pipe, from its start to its end: decrypted here, which is eight times as fast, but without seeks. A
+   * Matroska gets times above zero.
+   */
   isPiped?: boolean | undefined
   /** Options of the input, such as `-ss`. */
   inputArgs?: readonly string[]

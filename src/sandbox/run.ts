@@ -1,10 +1,11 @@
 import { createDecipheriv } from 'node:crypto'
 import { createReadStream } from 'node:fs'
-import type { Readable } from 'node:stream'
+import { Readable } from 'node:stream'
 import { Failure } from '../errors.ts'
 import { mediaArgs } from './arguments.ts'
 import { isEncodingAllowed, type Sandbox } from './bubblewrap.ts'
 import { runSandboxed } from './child-process.ts'
+import { raiseMatroskaTimes } from './matroska.ts'
 import type { MediaEnd, MediaRun, SealedSource } from './media-run.ts'
 
 /**
@@ -25,7 +26,8 @@ async function runOnFile(sandbox: Sandbox, run: MediaRun, file: string): Promise
   if (!run.isPiped) return throwIfSandboxFailed(await runSandboxed(sandbox, { ...run, file, args }))
   const sealed = createReadStream(file, { highWaterMark: 2 ** 20 })
   try {
-    const end = await runSandboxed(sandbox, { ...run, stdin: decrypt(sealed, run.source), args })
+    const stdin = Readable.from(raiseMatroskaTimes(decrypt(sealed, run.source)))
+    const end = await runSandboxed(sandbox, { ...run, stdin, args })
     if (sealed.errored) throw sealed.errored
     return throwIfSandboxFailed(end)
   } finally {

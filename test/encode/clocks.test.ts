@@ -205,3 +205,29 @@ test.each(sampleOf('files that were cut off', CUT, 2))(
 test('I-13: of a whole file nothing is said', async () => {
   for (const name of ['a.mkv', 'a.mp4']) expect((await openVideo(await makeClip(name))).plan.notices).toBe(undefined)
 })
+
+const BELOW_ZERO = [
+  { what: 'with B-frames and Vorbis', rate: '20', sound: ['-c:a', 'libvorbis', '-ac', '6'] },
+  { what: 'with a rate of television', rate: '24000/1001', sound: AAC },
+  { what: 'with MP3', rate: '20', sound: ['-c:a', 'libmp3lame'] },
+]
+
+test.each(sampleOf('Matroska below zero', BELOW_ZERO, 1))(
+  'I-38: of a Matroska that begins below zero every frame is shown once and every beep is in its place, $what',
+  async ({ rate, sound }) => {
+    const file = path.join(await newFolder(), 'below.mkv')
+    const beep = `aevalsrc='0.5*sin(2*PI*1000*t)*lt(mod(t,${CLIP_S}),0.08)':s=48000:d=5`
+    const below = ['-output_ts_offset', '-1', '-avoid_negative_ts', 'disabled']
+    const video = {
+      frames: 90,
+      ...SMALL,
+      rate,
+      inputs: ['-f', 'lavfi', '-i', beep],
+      encode: [...H264, '-bf', '2', ...sound, ...below],
+    }
+    const { numbers, beeps } = await encode(await makeNumberedVideo(file, video))
+    expect(withoutRepeats(numbers)).toEqual(count(90))
+    expect(beeps.length).toBe(3)
+    for (const [index, beep] of beeps.entries()) expect(Math.abs(beep - index * CLIP_S)).toBeLessThan(SOUND_TOLERANCE_S)
+  },
+)

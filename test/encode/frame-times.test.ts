@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { planConstantRate } from '../../src/encode/frame-rate.ts'
-import { fitFrameTimes, startWithUntimed } from '../../src/encode/frame-times.ts'
+import { fitFrameTimes } from '../../src/encode/frame-times.ts'
 import { newChance, rounds } from '../seeded-random.ts'
 
 // A grid that is fitted to frame times: every frame of a constant rate has a slot of its own, whatever its container and first time.
@@ -103,14 +103,4 @@ test('I-35: however few frames a second there are, none is moved by more than 20
         startS: expect.toSatisfy((start) => start <= 0.0601 && start > -1 / hz),
       })
     }
-})
-
-test('I-38: frames without a time, which ffmpeg counts from zero, each have a slot before the first frame with a time', () => {
-  for (const firstS of [0.982, 1, 1.024]) {
-    const timed = Array.from({ length: 80 }, (_, frame) => firstS + frame / 20)
-    const fit = fitFrameTimes([timed], [])
-    if (!fit) throw new Error('the rate is not constant')
-    const untimed = Array.from({ length: 20 }, (_, frame) => frame / 20)
-    expect(slotsOf([...untimed, ...timed], { rateHz: 20, ...startWithUntimed(fit) })).toEqual({ doubled: 0, empty: 0 })
-  }
 })
