@@ -12,6 +12,7 @@ import { parseDescription, parseTitle } from './title.ts'
 import {
   findVideosByPosition,
   hasAddedAll,
+  listExisting,
   listPositions,
   listSummaries,
   setFolder,
@@ -153,5 +154,12 @@ async function readVideos(db: Db, accountId: string, positions: readonly number[
     db,
     rows.map((row) => row.id),
   )
-  return rows.map((row) => ({ ...row, posters: posters.get(row.id) ?? [], tags: tags.get(row.position) ?? [] }))
+  const duplicateOf = rows.flatMap((row) => row.duplicateOf ?? [])
+  const originals = duplicateOf.length === 0 ? [] : await listExisting(db, accountId, duplicateOf)
+  return rows.map((row) => ({
+    ...row,
+    duplicateOf: originals.find((id) => id === row.duplicateOf) ?? null,
+    posters: posters.get(row.id) ?? [],
+    tags: tags.get(row.position) ?? [],
+  }))
 }

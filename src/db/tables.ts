@@ -211,6 +211,8 @@ type VideoTable = {
   externalId: string | null
   /** Its owner's own pairs of texts, as JSON. Null: none. */
   metadata: string | null
+  /** The oldest video of the account whose source had the same bytes when this one's arrived; it may be deleted by now. */
+  duplicateOf: string | null
   /** The upload token that it came by, and its reference; null: it came another way. */
   uploadTokenId: string | null
   uploadReference: string | null

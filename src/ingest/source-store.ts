@@ -1,4 +1,5 @@
-import type { Selectable } from 'kysely'
+import { type Selectable, sql } from 'kysely'
+import { ACCOUNT_ID_UNINDEXED, NOT_DELETED_UNINDEXED } from '../catalogue/video-store.ts'
 import type { Db } from '../db/database.ts'
 import type { Tables } from '../db/tables.ts'
 
@@ -10,6 +11,32 @@ export async function insertSource(tx: Db, source: SourceRow): Promise<void> {
 
 export async function findSource(db: Db, videoId: string): Promise<SourceRow | undefined> {
   return db.selectFrom('source').selectAll().where('videoId', '=', videoId).executeTakeFirst()
+}
+
+/** Of sources with the same bytes no more are looked at, of which those of other accounts count, too. */
+const MAX_SAME_SOURCES = 1_000
+
+/** Sets of which video of the account this one is a duplicate, if any: the oldest that exists. */
+export async function setDuplicateOf(tx: Db, videoId: string, sha256: Buffer): Promise<void> {
+  const same = await tx.selectFrom('source').select('videoId').where('sha256', '=', sha256).limit(MAX_SAME_SOURCES).execute()
+  const oldest = await tx
+    .selectFrom('video')
+    .select('id')
+    .where(
+      'id',
+      'in',
+      same.map((row) => row.videoId).filter((id) => id !== videoId),
+    )
+    .where(ACCOUNT_ID_UNINDEXED, '=', ({ selectFrom }) => selectFrom('video').select('accountId').where('id', '=', videoId))
+    .where(NOT_DELETED_UNINDEXED)
+    .orderBy(sql`position + 0`) // an order that no index has: the few are sorted
+    .limit(1)
+    .executeTakeFirst()
+  await tx
+    .updateTable('video')
+    .set({ duplicateOf: oldest?.id ?? null })
+    .where('id', '=', videoId)
+    .execute()
 }
 
 /** The name of a source's blob: the video's id, then a random part. */

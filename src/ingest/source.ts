@@ -10,7 +10,7 @@ import { Failure } from '../errors.ts'
 import type { Signals } from '../signals/signals.ts'
 import type { BlobStore } from '../storage/blob-store.ts'
 import { runMinorGc } from './minor-gc.ts'
-import { insertSource, type SourceRow } from './source-store.ts'
+import { insertSource, type SourceRow, setDuplicateOf } from './source-store.ts'
 import type { PolicyDeps } from './upload-policy.ts'
 
 export type SourceDeps = PolicyDeps & {
@@ -98,6 +98,7 @@ export async function insertReceivedSource(
 ): Promise<void> {
   const wrappedKey = wrapSourceKey(deps, videoId, seal)
   await insertSource(tx, { videoId, file, sizeBytes, sha256, wrappedKey, iv: seal.iv, macs })
+  await setDuplicateOf(tx, videoId, sha256)
   await addSize(tx, videoId, sizeBytes)
 }
 

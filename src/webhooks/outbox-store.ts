@@ -1,3 +1,4 @@
+import { sql } from 'kysely'
 import type { Db } from '../db/database.ts'
 import { prepared } from '../db/prepared.ts'
 import type { DeliveryRow, VideoRow, WebhookRow } from '../db/tables.ts'
@@ -27,10 +28,21 @@ export async function takeSequence(tx: Db, event: WebhookEvent, accountId: strin
     .execute()
 }
 
-export type EventVideo = Pick<
-  VideoRow,
-  'id' | 'title' | 'uploadTimeS' | 'durationS' | 'status' | 'statusReason' | 'externalId' | 'metadata' | 'uploadReference'
-> & {
+const EVENT_COLUMNS = [
+  'id',
+  'title',
+  'uploadTimeS',
+  'durationS',
+  'status',
+  'statusReason',
+  'externalId',
+  'metadata',
+  'uploadReference',
+] as const
+
+export type EventVideo = Pick<VideoRow, (typeof EVENT_COLUMNS)[number]> & {
+  /** Null: none, or one that is deleted. */
+  duplicateOf: string | null
   tags: string[]
 }
 
@@ -40,18 +52,14 @@ const MAX_TAGS = 1_000
 export async function findEventVideos(db: Db, videoIds: readonly string[]): Promise<EventVideo[]> {
   const rows = await db
     .selectFrom('video')
-    .select([
-      'id',
-      'position',
-      'title',
-      'uploadTimeS',
-      'durationS',
-      'status',
-      'statusReason',
-      'externalId',
-      'metadata',
-      'uploadReference',
-    ])
+    .select([...EVENT_COLUMNS, 'position'])
+    .select(({ selectFrom }) =>
+      selectFrom('video as other')
+        .select('other.id')
+        .whereRef('other.id', '=', 'video.duplicateOf')
+        .where(sql<boolean>`coalesce(other.deleted_at_s, 0) = 0`)
+        .as('duplicateOf'),
+    )
     .where('id', 'in', videoIds)
     .orderBy('position')
     .execute()

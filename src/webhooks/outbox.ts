@@ -52,11 +52,16 @@ const MAX_TAG_BYTES = 12_000
 /** With the field names of wire-contract.md, section 7. */
 function toPayload({ id, title, uploadTimeS, tags, durationS, status, ...rest }: EventVideo) {
   const length = Math.round(durationS * 1000) / 1000
-  const { statusReason, externalId, metadata, uploadReference } = rest
+  const { statusReason, externalId, metadata, uploadReference, duplicateOf } = rest
   const reason = statusReason === null ? {} : { statusReason }
   const reference = uploadReference === null ? {} : { reference: uploadReference }
   const pairs: unknown = metadata === null ? undefined : JSON.parse(metadata)
-  const own = { ...(externalId !== null && { externalId }), ...(pairs !== undefined && { metadata: pairs }), ...reference }
+  const own = {
+    ...(duplicateOf !== null && { duplicateOf }),
+    ...(externalId !== null && { externalId }),
+    ...(pairs !== undefined && { metadata: pairs }),
+    ...reference,
+  }
   const maxTagBytes = MAX_TAG_BYTES - Buffer.byteLength(JSON.stringify(own))
   return { id, title, upload_time: uploadTimeS, tags: takeWithinBytes(tags, maxTagBytes), length, status, ...reason, ...own }
 }

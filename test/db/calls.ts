@@ -141,6 +141,7 @@ export const ALWAYS: readonly Call[] = [
   ['files of a video', 30, (db) => files.listFileRows(db, V)],
   ['a file', 30, (db) => files.findFileAnywhere(db, 30_000)],
   ['files that have a row', 60, (db) => files.listReferencedFileBlobs(db, [`${V}/7`, `${V}/8`])],
+  ['of which video one is a duplicate', 250, (db) => sources.setDuplicateOf(db, V, hashOf(9))],
   ['sources that have a row', 60, (db) => sources.listReferencedSources(db, [`${V}/7`, `${V}/8`])],
   [
     'which segments in a folder have a row',

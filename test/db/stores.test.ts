@@ -589,6 +589,7 @@ const STORES: readonly (readonly [store: string, calls: readonly Call[]])[] = [
           macs: bytes(4),
         }),
       (tx) => sources.findSource(tx, V1),
+      (tx) => sources.setDuplicateOf(tx, V3, Buffer.alloc(32, 1)),
       (tx) =>
         sources.listReferencedSources(tx, [
           `${V1}/${'f'.repeat(32)}.sealed`,

@@ -249,6 +249,9 @@ export const STATEMENTS: readonly string[] = [
     primary key (account_id, name, value, position)
   ) without rowid`,
   'create index video_metadata_of_video on video_metadata (position)',
+  // Which video had the same bytes when a video's source arrived.
+  'alter table video add column duplicate_of text',
+  'create index source_by_sha256 on source (sha256)',
 
   // Chapters of a video; `list`: JSON.
   `create table chapters (

@@ -26,6 +26,7 @@ export const VideoBody = Type.Object({
   folderId: Type.String(),
   externalId: Type.Optional(ExternalId),
   metadata: Type.Optional(Metadata),
+  duplicateOf: Type.Optional(Type.String({ description: 'the oldest video that had the same bytes when this file arrived' })),
 })
 
 export type VideoBody = Static<typeof VideoBody>
@@ -54,6 +55,7 @@ export function videoBody(publicUrl: string, video: Video): VideoBody {
     totalSizeBytes: video.totalSizeBytes,
     folderId: video.folderId,
     ...(video.externalId === null ? {} : { externalId: video.externalId }),
+    ...(video.duplicateOf === null ? {} : { duplicateOf: video.duplicateOf }),
     ...(video.metadata === null ? {} : { metadata: readMetadata(video.metadata) }),
   }
 }

@@ -1,5 +1,6 @@
 import { TagsInput, Textarea, TextInput } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
+import { Link } from '@tanstack/react-router'
 import { useState } from 'react'
 import { useForm } from 'react-hook-form'
 import type { VideoBody } from '../../../src/http/api/video-body.ts'
@@ -16,6 +17,7 @@ import { DeleteSection } from './delete-section.tsx'
 import { EmbedBuilder } from './embed-builder.tsx'
 import { MetadataFields, type Pair, toMetadata, toPairs } from './metadata-fields.tsx'
 import { PosterSection } from './poster-section.tsx'
+import { videoQuery } from './queries.ts'
 import { useMayEdit } from './use-may-edit.ts'
 
 export function DetailsTab({ video }: { video: VideoBody }) {
@@ -39,11 +41,24 @@ export function DetailsTab({ video }: { video: VideoBody }) {
             ['Added', formatMoment(video.upload_time)],
             ['Length', video.length > 0 ? formatDuration(video.length) : 'Not known yet'],
             ['Stored', formatBytes(video.totalSizeBytes)],
+            ...(video.duplicateOf === undefined
+              ? []
+              : [['Same file as', <VideoLink key="same" id={video.duplicateOf} />] as const]),
           ]}
         />
       </Section>
       {mayDelete && <DeleteSection video={video} />}
     </>
+  )
+}
+
+/** Another video, by its title. */
+function VideoLink({ id }: { id: string }) {
+  const { data } = useQuery(videoQuery(id))
+  return (
+    <Link to="/videos/$videoId" params={{ videoId: id }}>
+      {data?.title ?? id}
+    </Link>
   )
 }
 
