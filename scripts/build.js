@@ -20,7 +20,7 @@ export function build() {
   viteBuild('vite.config.ts')
   viteBuild('web/vite.config.ts')
   viteBuild('web/console/vite.config.ts')
-  for (const script of ['api', 'player', 'vdo']) viteBuild('web/embed/vite.config.ts', '--mode', script)
+  for (const script of ['api', 'player', 'uploader', 'vdo']) viteBuild('web/embed/vite.config.ts', '--mode', script)
   mkdirSync(join(root, 'dist'), { recursive: true })
   writeFileSync(BUILT_FROM, builtFrom)
 }

@@ -12,7 +12,7 @@ beforeAll(async () => {
   reelgate = await startSharedReelgate()
   const html = await (await fetch(`${reelgate.url}/player/`)).text()
   files = [...html.matchAll(/(?:src|href)="(?:\.\.\/)+(player\/assets\/[^"]+)"/g)].map(([, path]) => `/${path}`)
-  files.push('/v2/api.js', '/v2/player.js', '/v2/reelgate.d.ts', '/vdo.js')
+  files.push('/v2/api.js', '/v2/player.js', '/v2/uploader.js', '/v2/reelgate.d.ts', '/vdo.js')
 })
 
 afterAll(() => reelgate?.remove())

@@ -156,6 +156,7 @@ export const RULES: Record<string, Rule> = {
   'GET /v2': { opens: 'anybody', status: 200 },
   'GET /v2/api.js': { opens: 'anybody', status: 200 },
   'GET /v2/player.js': { opens: 'anybody', status: 200 },
+  'GET /v2/uploader.js': { opens: 'anybody', status: 200 },
   'GET /v2/reelgate.d.ts': { opens: 'anybody', status: 200 },
   'GET /player/v2/reelgate.d.ts': { opens: 'anybody', status: 200 },
   'GET /player/v2/api.js': { opens: 'anybody', status: 200 },

@@ -1,5 +1,5 @@
-// Types of `/v2/api.js` and `/v2/player.js`, for pages that embed the player. Keep a copy next to your own sources: it declares the global
-// `VdoPlayer` and the element <reelgate-player>, and exports its types. https://YOUR_SERVER/v2/reelgate.d.ts is the one of your server.
+// Types of `/v2/api.js`, `/v2/player.js` and `/v2/uploader.js`, for your pages. Keep a copy next to your own sources: it declares the global
+// `VdoPlayer` and the elements <reelgate-player> and <reelgate-uploader>, and exports its types. https://YOUR_SERVER/v2/reelgate.d.ts is the one of your server.
 
 /** What the viewer sees. `playing` includes a paused video, `waiting` ends by itself; `otpNeeded`: refused, and a new OTP helps; `refused`: none helps. */
 export type PlayerStatus = 'loading' | 'ready' | 'playing' | 'ended' | 'waiting' | 'otpNeeded' | 'refused'
@@ -164,6 +164,75 @@ export interface ReelgatePlayerElement extends HTMLElement {
   removeEventListener(name: string, listener: EventListenerOrEventListenerObject, options?: EventListenerOptions | boolean): void
 }
 
+/**
+ * Of a file in a <reelgate-uploader>. `waiting`: for its turn, or for a token. `retrying`: the connection was lost, and it is tried again by
+ * itself. `checking`: it was just added.
+ */
+export type UploadState = 'checking' | 'waiting' | 'sending' | 'retrying' | 'paused' | 'sent' | 'failed'
+
+/** `videoId`: once the upload exists. `problem`: why it has failed, or is tried again. */
+export type UploaderFile = {
+  readonly file: File
+  readonly state: UploadState
+  readonly sentBytes: number
+  readonly videoId: string | undefined
+  readonly problem: string | undefined
+}
+
+/** What the element says, whole sentences with places for `{name}`, `{size}`, `{percent}` and `{problem}`. */
+export type UploaderTexts = {
+  [Name in
+    | ('choose' | 'chooseSeveral' | 'drop' | 'dropSeveral' | 'list')
+    | (UploadState | 'stalled')
+    | ('sentAnnouncement' | 'failedAnnouncement' | 'retryingAnnouncement')
+    | ('pause' | 'resume' | 'retry' | 'cancel' | 'remove')]: string
+}
+
+/** Attributes of <reelgate-uploader> besides those of every element. */
+export type ReelgateUploaderAttributes = {
+  /** What `POST /api/upload-tokens` returned. A new one continues what waited for it. */
+  token?: string
+  /** Reelgate's address, where the script is not loaded from it. */
+  server?: string
+  /** Several files may be chosen. */
+  multiple?: boolean
+  /** As of a file input; videos if absent. */
+  accept?: string
+}
+
+/** Events of <reelgate-uploader>. `status`: of the answer; 0: there was none. */
+export interface UploaderEventMap {
+  /** The upload exists, or was found again. */
+  uploadstart: CustomEvent<UploaderFile>
+  /** Anything of a file has changed. */
+  uploadprogress: CustomEvent<UploaderFile>
+  uploadcomplete: CustomEvent<UploaderFile>
+  /** With `willRetry` it continues by itself. */
+  uploaderror: CustomEvent<UploaderFile & { status: number; willRetry: boolean }>
+  /** Files wait, and there is no token or it is not accepted any more. */
+  tokenneeded: CustomEvent<undefined>
+}
+
+export interface ReelgateUploaderElement extends HTMLElement {
+  readonly files: readonly UploaderFile[]
+  /** What is left out of an assignment is in English. */
+  get texts(): UploaderTexts
+  set texts(texts: Partial<UploaderTexts>)
+  addFiles(files: Iterable<File>): void
+  addEventListener<Name extends keyof UploaderEventMap>(
+    name: Name,
+    listener: (event: UploaderEventMap[Name]) => void,
+    options?: AddEventListenerOptions | boolean,
+  ): void
+  addEventListener(name: string, listener: EventListenerOrEventListenerObject, options?: AddEventListenerOptions | boolean): void
+  removeEventListener<Name extends keyof UploaderEventMap>(
+    name: Name,
+    listener: (event: UploaderEventMap[Name]) => void,
+    options?: EventListenerOptions | boolean,
+  ): void
+  removeEventListener(name: string, listener: EventListenerOrEventListenerObject, options?: EventListenerOptions | boolean): void
+}
+
 declare global {
   /** Defined by `/v2/api.js` and `/v2/player.js`. */
   const VdoPlayer: VdoPlayerConstructor
@@ -175,5 +244,6 @@ declare global {
   interface HTMLElementTagNameMap {
     'reelgate-player': ReelgatePlayerElement
     'vdocipher-player': ReelgatePlayerElement
+    'reelgate-uploader': ReelgateUploaderElement
   }
 }

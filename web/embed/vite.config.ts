@@ -15,7 +15,7 @@ function types(): Plugin {
   }
 }
 
-/** One script for other sites' pages, each a file of its own with a fixed name: `--mode api`, `--mode player` or `--mode vdo`. */
+/** One script for other sites' pages, each a file of its own with a fixed name: `--mode api`, `player`, `uploader` or `vdo`. */
 export default defineConfig(({ mode }) => ({
   publicDir: false,
   plugins: [types(), precompress()],

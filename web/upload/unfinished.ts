@@ -27,10 +27,10 @@ const heldHere = new Set<string>()
  */
 export async function claimUnfinished(server: string, { name, size, lastModified }: File): Promise<UnfinishedUpload | undefined> {
   const key = PREFIX + JSON.stringify([server, name, size, lastModified])
-  const release = await lock(key)
-  if (!release) return undefined
   const storage = openStorage()
   if (storage) removeOld(storage)
+  const release = await lock(key, { waits: storage?.getItem(key) != null })
+  if (!release) return undefined
   return {
     read: () => parse(storage?.getItem(key)),
     keep(address) {
@@ -45,24 +45,29 @@ export async function claimUnfinished(server: string, { name, size, lastModified
   }
 }
 
-/** @returns what ends the lock; undefined: another one has it */
-async function lock(key: string): Promise<(() => void) | undefined> {
+/** A page that was left holds its locks for a moment longer. */
+const MAX_WAIT_MS = 5_000
+
+/** @param waits for another page, which may be ending @returns what ends the lock; undefined: another one has it */
+async function lock(key: string, { waits }: { waits: boolean }): Promise<(() => void) | undefined> {
   if (heldHere.has(key)) return undefined
   heldHere.add(key)
   const held = Promise.withResolvers<void>()
   const taken = Promise.withResolvers<boolean>()
   if ('locks' in navigator)
     navigator.locks
-      .request(key, { ifAvailable: true }, (lock) => {
+      .request(key, waits ? { signal: AbortSignal.timeout(MAX_WAIT_MS) } : { ifAvailable: true }, (lock) => {
         taken.resolve(lock !== null)
         return lock ? held.promise : undefined
       })
-      .catch(() => taken.resolve(true)) // refused to a page in a sandbox
+      .catch(({ name }: DOMException) => taken.resolve(name !== 'TimeoutError')) // locks are refused to a page in a sandbox
   else taken.resolve(true)
   const release = () => {
     heldHere.delete(key)
     held.resolve()
+    window.removeEventListener('pagehide', release)
   }
+  window.addEventListener('pagehide', release)
   if (await taken.promise) return release
   return void release()
 }

@@ -14,8 +14,8 @@ export type PlayerAssets = {
   files: ReadonlyMap<string, Asset>
   embeds: Readonly<Record<EmbedFile, Asset>>
 }
-/** `web/embed`: the API for a page that holds the frame, the web component, `vdo.add` of older embeds, and the types of the first two. */
-export type EmbedFile = 'api.js' | 'player.js' | 'vdo.js' | 'reelgate.d.ts'
+/** `web/embed`: the API for a page that holds the frame, the two elements, `vdo.add` of older embeds, and the types of all but that. */
+export type EmbedFile = 'api.js' | 'player.js' | 'uploader.js' | 'vdo.js' | 'reelgate.d.ts'
 
 /**
  * Reads the player that Vite built.
@@ -32,8 +32,9 @@ export function readPlayerAssets(manifestFile: string): PlayerAssets {
   const names = Object.values(manifest).flatMap(({ file, css = [] }) => [file, ...css])
   const files = new Map(names.map((name) => [name, readAsset(join(folder, name))]))
   const embed = (file: EmbedFile) => readAsset(join(folder, 'embed', file))
-  const scripts = { 'api.js': embed('api.js'), 'player.js': embed('player.js'), 'vdo.js': embed('vdo.js') }
-  return { script: entry.file, style, files, embeds: { ...scripts, 'reelgate.d.ts': embed('reelgate.d.ts') } }
+  const elements = { 'player.js': embed('player.js'), 'uploader.js': embed('uploader.js') }
+  const embeds = { 'api.js': embed('api.js'), ...elements, 'vdo.js': embed('vdo.js'), 'reelgate.d.ts': embed('reelgate.d.ts') }
+  return { script: entry.file, style, files, embeds }
 }
 
 function readManifest(file: string): Record<string, { file: string; css?: string[]; isEntry?: boolean }> {

@@ -27,6 +27,7 @@ const EMBEDS: Readonly<Record<string, EmbedFile>> = {
   '/player/v2/api.js': 'api.js',
   '/v2/player.js': 'player.js',
   '/player/v2/player.js': 'player.js',
+  '/v2/uploader.js': 'uploader.js',
   '/v2/reelgate.d.ts': 'reelgate.d.ts',
   '/player/v2/reelgate.d.ts': 'reelgate.d.ts',
   '/vdo.js': 'vdo.js',

@@ -24,6 +24,7 @@ import { testOtherPages } from './other-pages.ts'
 import { testPageApi } from './page-api.ts'
 import { lookAt } from './player.ts'
 import { testPlaying } from './playing.ts'
+import { testUploading } from './uploading.ts'
 
 const GREEN = [0, 255, 0] as const
 const MAGENTA = [255, 0, 255] as const
@@ -286,6 +287,7 @@ export function testViewersWay(name: 'Chromium' | 'Firefox' | 'WebKit', start: (
 
   testPlaying(name, sampled, () => ({ tab: viewer, reelgate }))
   testOtherPages(name, () => ({ tab: viewer, reelgate, putPage: school.put }))
+  testUploading(() => ({ tab: viewer, reelgate, putPage: school.put }))
 
   // In Chromium in every run, in the engine drawn besides it in every second one.
   if (name === 'Chromium' || sampleOf(`the JavaScript API in ${name}`, [true, false], 1).includes(true))
