@@ -12,7 +12,7 @@ export type StorageQuota = {
   /** For what has no size yet. @throws Failure `over-quota` when nothing more fits */
   assertNotFull(accountId: string): Promise<void>
   /** Begins to receive the file of a video: it counts with what it reserves, until it is disposed of. */
-  receive(video: { accountId: string; videoId: string }): Reservation
+  receive(file: IncomingFile): Reservation
 }
 
 export type Reservation = Disposable & {
@@ -20,8 +20,11 @@ export type Reservation = Disposable & {
   reserve(bytes: number): Promise<void>
 }
 
+/** A file of a video. `replaces`: not 0 for one that is stored besides the video's first. */
+type IncomingFile = { accountId: string; videoId: string; replaces: number }
+
 /** A file that is being received. */
-type Incoming = { accountId: string; videoId: string; bytes: number }
+type Incoming = IncomingFile & { bytes: number }
 
 export function createStorageQuota(deps: { db: Db; slowQueryDb: Db }): StorageQuota {
   const incoming = new Set<Incoming>()
@@ -32,8 +35,10 @@ export function createStorageQuota(deps: { db: Db; slowQueryDb: Db }): StorageQu
     if (limitBytes === undefined) return undefined
     // Left out of the sum, which is read while some of them end: each counts once, here.
     const before = new Set(incoming)
-    const exceptIds = [...before].filter((file) => file.accountId === accountId).map(({ videoId }) => videoId)
-    const storedBytes = await sumStoredBytes(deps.slowQueryDb, accountId, exceptIds)
+    const ofAccount = [...before].filter((file) => file.accountId === accountId)
+    const idsOf = (files: readonly Incoming[]) => files.map(({ videoId }) => videoId)
+    const firstFiles = ofAccount.filter(({ replaces }) => replaces === 0)
+    const storedBytes = await sumStoredBytes(deps.slowQueryDb, accountId, idsOf(firstFiles), idsOf(ofAccount))
     const others = [...before.union(incoming)].filter((file) => file !== own && file.accountId === accountId)
     return { limitBytes, usedBytes: others.reduce((sum, { bytes }) => sum + bytes, storedBytes) }
   }
@@ -43,8 +48,8 @@ export function createStorageQuota(deps: { db: Db; slowQueryDb: Db }): StorageQu
       const found = await measure(accountId)
       if (found && found.usedBytes >= found.limitBytes) throw overQuota('Nothing more fits', found)
     },
-    receive({ accountId, videoId }) {
-      const file = { accountId, videoId, bytes: 0 }
+    receive({ accountId, videoId, replaces }) {
+      const file = { accountId, videoId, replaces, bytes: 0 }
       incoming.add(file)
       return {
         async reserve(bytes) {

@@ -109,7 +109,7 @@ async function createReader(
   { file, wrappedContentKey }: { file: FileRow; wrappedContentKey: Buffer | null },
 ): Promise<Download['read']> {
   if (file.type === 'original') {
-    const source = await findSource(deps.db, file.videoId)
+    const source = await findSource(deps.db, file.videoId, file.sourceNumber ?? undefined)
     if (!source?.wrappedKey) throw fileGone()
     const seal = openSourceSeal(deps, { ...source, wrappedKey: source.wrappedKey })
     return sealedReader({ kind: 'original', videoId: file.videoId, name: source.file }, deps.folders.sources, seal, source.macs)

@@ -85,7 +85,12 @@ function storedFiles(db: Db) {
   return db
     .selectFrom('file')
     .innerJoin('video', 'video.id', 'file.videoId')
-    .leftJoin('source', (join) => join.onRef('source.videoId', '=', 'file.videoId').on('file.type', '=', sql.lit('original')))
+    .leftJoin('source', (join) =>
+      join
+        .onRef('source.videoId', '=', 'file.videoId')
+        .onRef('source.number', '=', 'file.sourceNumber')
+        .on('file.type', '=', sql.lit('original')),
+    )
     .where('file.type', '!=', sql.lit('rendition'))
     .where('video.deletedAtS', 'is', null)
     .where(sql<SqlBool>`coalesce(source.file, file.blob) is not null`)

@@ -19,8 +19,13 @@ export type DeletionDeps = CatalogueDeps & {
   signals: Pick<Signals, 'send'>
 }
 
-/** Ends the playback sessions of videos, in the transaction that deletes or replaces them. */
-export type EndVideoSessions = (tx: Db, videoIds: readonly string[], why: 'video-deleted' | 'video-replaced') => Promise<void>
+/** Ends the playback sessions of videos, or of one of their generations, in the transaction that deletes or replaces them. */
+export type EndVideoSessions = (
+  tx: Db,
+  videoIds: readonly string[],
+  why: 'video-deleted' | 'video-replaced',
+  generation?: number,
+) => Promise<void>
 
 /** `onlyStatus`: others are left alone, so that an abandoned upload is not deleted when its file arrives at the same moment. */
 export type VideoDeletion = { accountId: string; by: Actor; videoIds: readonly string[]; onlyStatus?: VideoStatus }

@@ -1,3 +1,4 @@
+import { sql } from 'kysely'
 import { hasRow } from '../db/count-rows.ts'
 import type { Db } from '../db/database.ts'
 import type { FileRow, NewFile } from '../db/tables.ts'
@@ -27,13 +28,49 @@ export async function removeFile(tx: Db, file: FileRow): Promise<void> {
   if (await hasPublicFile(tx, file)) return
   const newest = await tx
     .selectFrom('file')
-    .select('attachmentId')
+    .select(['attachmentId', 'generation'])
     .where(({ and }) => and({ videoId: file.videoId, type: file.type }))
     .where('language', 'is not distinct from', file.language)
+    .where(isOfPlayed)
     .orderBy('generation', (by) => by.asc().nullsFirst()) // files from owners come before extracted posters
     .orderBy('id', 'desc')
     .executeTakeFirst()
-  if (newest) await updateSlot(tx, file).set({ enabled: 1 }).where('attachmentId', '=', newest.attachmentId).execute()
+  if (newest)
+    await updateSlot(tx, file)
+      .set({ enabled: 1 })
+      .where('attachmentId', '=', newest.attachmentId)
+      .where('generation', 'is not distinct from', newest.generation)
+      .execute()
+}
+
+/** Files that belong to no generation, or to the one that their video plays. */
+const isOfPlayed = sql<boolean>`(file.generation is null
+  or file.generation = (select video.generation from video where video.id = file.video_id))`
+
+/** Of what plays: neither of what is kept of former files nor of what is to replace it. */
+const isCurrent = sql<boolean>`(file.source_number is null
+  or file.source_number = (select video.source_number from video where video.id = file.video_id))`
+
+/**
+ * Has a video's MP4 made again as a file of its own: the video plays something else now.
+ * @returns the blob of the one before, which the caller removes after the commit; undefined when there was none
+ */
+export async function renewMp4(
+  tx: Db,
+  file: Pick<NewFile, 'videoId' | 'createdAtS' | 'widthPx' | 'heightPx'>,
+): Promise<string | undefined> {
+  const removed = await tx
+    .deleteFrom('file')
+    .where('videoId', '=', file.videoId)
+    .where('type', '=', 'mp4')
+    .returning('blob')
+    .executeTakeFirst()
+  if (removed)
+    await tx
+      .insertInto('file')
+      .values({ ...file, type: 'mp4' })
+      .execute()
+  return removed?.blob ?? undefined
 }
 
 /** Whether a slot has an enabled file. */
@@ -84,9 +121,16 @@ export async function findFileAnywhere(db: Db, fileId: number) {
   return { file, accountId, wrappedContentKey }
 }
 
-/** All files of a video, in the order in which they were added. */
+/** All files of what a video plays, in the order in which they were added. */
 export async function listFileRows(db: Db, videoId: string): Promise<FileRow[]> {
-  return db.selectFrom('file').selectAll().where('videoId', '=', videoId).orderBy('id').execute()
+  return db
+    .selectFrom('file')
+    .selectAll()
+    .where('videoId', '=', videoId)
+    .where(isOfPlayed)
+    .where(isCurrent)
+    .orderBy('id')
+    .execute()
 }
 
 /** The name of a poster's, a caption's or an MP4's blob: the video's id, then a random part. */

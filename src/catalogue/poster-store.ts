@@ -15,14 +15,15 @@ export function isExtracted({ attachmentId }: { attachmentId: string | null }): 
 }
 
 /**
- * Adds the posters extracted from a video, or records that there are none. They are enabled unless the video has an enabled poster.
+ * Adds the posters extracted from a video, or records that there are none. They are enabled unless the video has an enabled poster, or
+ * does not play this generation yet.
  * Extracted again, they replace the files of the earlier ones, which keep their addresses; those that were deleted stay deleted.
  * False when this was done before, or the video is deleted or plays a later generation.
  */
 export async function insertExtractedPosters(tx: Db, key: GenerationKey, posters: readonly NewPoster[], extractedAtS: number) {
   const video = await tx
     .selectFrom('video')
-    .select('id')
+    .select('generation')
     .where('id', '=', key.videoId)
     .where('generation', '<=', key.generation)
     .where('deletedAtS', 'is', null)
@@ -30,7 +31,9 @@ export async function insertExtractedPosters(tx: Db, key: GenerationKey, posters
   if (!video || (await isPosterExtractionDone(tx, key))) return false
   await setExtractedAt(tx, key, extractedAtS)
   if (await replaceFiles(tx, key, posters)) return true
-  const enabled = (await hasPublicFile(tx, { videoId: key.videoId, type: 'poster', language: null })) ? 0 : 1
+  const isHidden =
+    video.generation !== key.generation || (await hasPublicFile(tx, { videoId: key.videoId, type: 'poster', language: null }))
+  const enabled = isHidden ? 0 : 1
   const rows = posters.map((poster) => ({
     ...poster,
     type: 'poster' as const,
@@ -80,6 +83,18 @@ export async function publishExtractedPosters(tx: Db, video: GenerationKey): Pro
     .updateTable('file')
     .set({ enabled: 1 })
     .where(({ and }) => and({ videoId: video.videoId, generation: video.generation, attachmentId: EXTRACTED }))
+    .execute()
+}
+
+/** Of a generation that is kept while another plays. */
+export async function hideExtractedPosters(tx: Db, video: GenerationKey): Promise<void> {
+  await tx
+    .updateTable('file')
+    .set({ enabled: 0 })
+    .where('videoId', '=', video.videoId)
+    .where('generation', '=', video.generation)
+    .where('attachmentId', '=', EXTRACTED)
+    .where('enabled', '=', 1)
     .execute()
 }
 

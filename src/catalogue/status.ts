@@ -1,6 +1,7 @@
 import type { Db } from '../db/database.ts'
 import type { WebhookEvent } from '../webhooks/event.ts'
 import { addVideoEvents } from '../webhooks/outbox.ts'
+import type { GenerationKey } from './generation-key.ts'
 
 /** A video's states as the contract spells them (wire-contract.md, section 1). */
 export const VIDEO_STATUSES = ['PRE-Upload', 'Queued', 'Processing', 'ready', 'Not a media file', 'Encoding error'] as const
@@ -57,11 +58,35 @@ export async function requeueFailed(tx: Db, videoId: string, to: 'Queued' | 'Pro
   return numUpdatedRows > 0n
 }
 
-/** Adds a sentence for the owner to a video's reason, without changing its state. A sentence that it already has is not repeated. */
-export async function setStatusReason(tx: Db, videoId: string, reason: string): Promise<void> {
-  const video = await tx.selectFrom('video').select('statusReason').where('id', '=', videoId).executeTakeFirst()
-  const before = video?.statusReason ?? ''
-  if (before.includes(reason)) return
-  const statusReason = [before, reason].filter((sentence) => sentence !== '').join(' ')
-  await tx.updateTable('video').set({ statusReason }).where('id', '=', videoId).where('deletedAtS', 'is', null).execute()
+/**
+ * Adds a sentence for the owner to a generation's reason, which is its video's while that plays it. A sentence that it already has is not
+ * repeated.
+ */
+export async function setStatusReason(tx: Db, { videoId, generation }: GenerationKey, reason: string): Promise<void> {
+  const video = await tx
+    .selectFrom('video')
+    .select('statusReason')
+    .where('id', '=', videoId)
+    .where('generation', '=', generation)
+    .where('deletedAtS', 'is', null)
+    .executeTakeFirst()
+  const own = tx.updateTable('generation').where('videoId', '=', videoId).where('number', '=', generation)
+  if (video) {
+    const statusReason = addSentence(video.statusReason, reason)
+    await tx.updateTable('video').set({ statusReason }).where('id', '=', videoId).execute()
+    await own.set({ reason: statusReason }).execute()
+    return
+  }
+  const row = await tx
+    .selectFrom('generation')
+    .select('reason')
+    .where('videoId', '=', videoId)
+    .where('number', '=', generation)
+    .executeTakeFirst()
+  if (row) await own.set({ reason: addSentence(row.reason, reason) }).execute()
+}
+
+function addSentence(before: string | null, sentence: string): string {
+  if (before === null || before === '') return sentence
+  return before.includes(sentence) ? before : `${before} ${sentence}`
 }

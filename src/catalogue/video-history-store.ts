@@ -3,7 +3,7 @@ import type { Db } from '../db/database.ts'
 export async function listGenerations(db: Db, videoId: string) {
   return db
     .selectFrom('generation')
-    .select(['number', 'createdAtS', 'postersExtractedAtS', 'finishedAtS'])
+    .select(['number', 'createdAtS', 'postersExtractedAtS', 'finishedAtS', 'keptUntilS'])
     .where('videoId', '=', videoId)
     .orderBy('number')
     .execute()

@@ -229,6 +229,7 @@ const TABLES_WITH_VIDEO_ID = [
   'rendition',
   'generation',
   'source',
+  'replacement',
   'file',
   'chapters',
   'uploadPolicy',

@@ -1,11 +1,12 @@
 import { type Actor, recordAuditEvent } from '../audit/audit-log.ts'
 import type { Db } from '../db/database.ts'
-import type { VideoRow } from '../db/tables.ts'
+import type { ReplacementRow, VideoRow } from '../db/tables.ts'
 import { videoNotFound } from '../errors.ts'
 import type { CatalogueDeps, ListDeps } from './catalogue-deps.ts'
 import { getFolder } from './folder.ts'
 import { assertExternalIdsFree, type OwnFields, parseOwnFields } from './own-fields.ts'
 import { listEnabledPosters, type Poster } from './poster-store.ts'
+import { listReplacements } from './replacement-store.ts'
 import { findPositions, findSortedPositions, isSlowSearch, type VideoFilter, type VideoOrder } from './search-store.ts'
 import { listTagsOfVideos } from './tag-store.ts'
 import { parseDescription, parseTitle } from './title.ts'
@@ -22,7 +23,7 @@ import {
 } from './video-store.ts'
 
 /** A video as its owner sees it. */
-export type Video = VideoRow & { posters: Poster[]; tags: string[] }
+export type Video = VideoRow & { posters: Poster[]; tags: string[]; replacement: ReplacementRow | undefined }
 
 /** Skipping more rows than this on the way to a page may take milliseconds. */
 const MAX_QUICK_OFFSET = 5_000
@@ -150,10 +151,9 @@ async function readVideos(db: Db, accountId: string, positions: readonly number[
   // Tags first: a video deleted in between is then missing, instead of listed without its tags.
   const tags = await listTagsOfVideos(db, positions)
   const rows = await findVideosByPosition(db, accountId, positions)
-  const posters = await listEnabledPosters(
-    db,
-    rows.map((row) => row.id),
-  )
+  const ids = rows.map((row) => row.id)
+  const posters = await listEnabledPosters(db, ids)
+  const replacements = await listReplacements(db, ids)
   const duplicateOf = rows.flatMap((row) => row.duplicateOf ?? [])
   const originals = duplicateOf.length === 0 ? [] : await listExisting(db, accountId, duplicateOf)
   return rows.map((row) => ({
@@ -161,5 +161,6 @@ async function readVideos(db: Db, accountId: string, positions: readonly number[
     duplicateOf: originals.find((id) => id === row.duplicateOf) ?? null,
     posters: posters.get(row.id) ?? [],
     tags: tags.get(row.position) ?? [],
+    replacement: replacements.get(row.id),
   }))
 }

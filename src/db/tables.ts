@@ -26,6 +26,7 @@ export type Tables = {
   uploadToken: UploadTokenTable
   source: SourceTable
   generation: GenerationTable
+  replacement: ReplacementTable
   rendition: RenditionTable
   chunk: ChunkTable
   segment: SegmentTable
@@ -201,6 +202,10 @@ type VideoTable = {
   folderId: Generated<string>
   /** The generation that plays, or the first one while it is encoded. 0 before the first plan. */
   generation: Generated<number>
+  /** The last number that one of its generations or sources got: none is given twice, since caches keep what was served under it. */
+  lastNumber: Generated<number>
+  /** The source of what plays, or the first one. */
+  sourceNumber: Generated<number>
   /** 1 once its source is stored; maintained by a trigger. */
   hasSource: Generated<number>
   /** Options of its OTPs that do not set their own, as JSON. Null: none. */
@@ -285,6 +290,8 @@ type UploadPolicyTable = {
   expiresAtS: number
   /** Set by the one upload that was accepted. */
   spentAtS: number | null
+  /** 0: its file is the video's first. Otherwise it replaces that of the video; once it was accepted, this is the number of its source. */
+  replaces: Generated<number>
 }
 
 /** A pending or running import. The row is removed when the source is stored or the import has failed. */
@@ -318,6 +325,8 @@ type ImportTable = {
   nextAttemptAtS: number
   /** When the import fails for good unless it has finished; null before the first attempt. */
   endsAtS: number | null
+  /** 1: its file replaces the one that the video has. */
+  replaces: Generated<number>
 }
 
 /** A file that arrives in parts. */
@@ -345,6 +354,8 @@ type ResumableUploadTable = {
   expiresAtS: number
   /** When the video got its source; null before. */
   finishedAtS: number | null
+  /** 1: the file replaces the one that the video has. */
+  replaces: Generated<number>
 }
 
 /** What a page of an owner uploads with. */
@@ -382,10 +393,16 @@ type UploadTokenTable = {
   revokedAtS: number | null
 }
 
+/** A file that a video was or is to be made from. */
 type SourceTable = {
   videoId: string
+  /** 1 for the first file of its video; each that replaces it gets the next. */
+  number: Generated<number>
   /** Name below the sources folder. */
   file: string
+  /** As the client sent it, for display only. */
+  fileName: Generated<string>
+  receivedAtS: Generated<number>
   sizeBytes: number
   sha256: Buffer
   /** The key of this source only, wrapped by the master key; null once the video is deleted. */
@@ -410,6 +427,35 @@ type GenerationTable = {
   postersExtractedAtS: number | null
   /** When its last segment was published. */
   finishedAtS: number | null
+  /** The file that it is made from. */
+  sourceNumber: Generated<number>
+  /** Of its segments, once it is finished. */
+  segmentBytes: Generated<number>
+  /** `video.statusReason` while it plays. */
+  reason: string | null
+  /** Set while another generation plays in its place: until then it can play again, and goes on for its open sessions. */
+  keptUntilS: number | null
+  /** By what it was replaced. */
+  keptBy: 'replace' | 'trim' | 'undo' | null
+}
+
+/** What is to replace the generation that a video plays, or why it could not be made. */
+type ReplacementTable = {
+  videoId: string
+  accountId: string
+  kind: 'replace' | 'trim'
+  /** The file that it is made from; null while that is being imported. */
+  sourceNumber: number | null
+  /** The file's name. */
+  fileName: Generated<string>
+  /** Null before its source was examined, and once it has failed. */
+  generation: number | null
+  /** Of a trim: what is kept of the source, in seconds. */
+  startS: number | null
+  endS: number | null
+  /** Why it failed, for the video's owner. */
+  problem: string | null
+  requestedAtS: number
 }
 
 type RenditionTable = {
@@ -477,6 +523,8 @@ type FileTable = {
   attachmentId: string | null
   /** The generation that it belongs to: it is removed with it, and sealed by its content key. Null: it has a key of its own. */
   generation: number | null
+  /** Of an original: the number of its source. */
+  sourceNumber: number | null
   renditionId: number | null
   /** Name below its folder; null of an MP4 while it is being made. */
   blob: string | null
@@ -590,12 +638,15 @@ type KeyBudgetTable = {
   viewer: string
   /** Empty: the budget over all videos. */
   videoId: string
-  generation: number
+  /** All generations of one source share a budget. */
+  sourceNumber: number
   /** Seconds of video. */
   levelS: number
   earnedAtS: number
   /** A bit for each key window, the first one lowest: whether its key has been released. */
   released: Buffer
+  /** The generation whose windows these are. */
+  releasedOf: number
   usedAtS: number
   /** Rises with each save: write-behind.ts. */
   version: Generated<number>
@@ -845,6 +896,7 @@ type DeliveryTable = {
 export type VideoRow = Selectable<VideoTable>
 export type FolderRow = Selectable<FolderTable>
 export type ChunkRow = Selectable<ChunkTable>
+export type ReplacementRow = Selectable<ReplacementTable>
 export type SegmentRow = Selectable<SegmentTable>
 export type ServerKeyRow = Selectable<ServerKeyTable>
 export type AlertRow = Selectable<AlertTable>

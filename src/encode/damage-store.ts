@@ -87,6 +87,23 @@ export async function listDamaged(
     .execute()
 }
 
+/** The chunks of a generation that have a damaged segment, each once. */
+export async function listDamagedChunks(tx: Db, { videoId, generation }: GenerationKey): Promise<ChunkKey[]> {
+  const damaged = await tx
+    .selectFrom('segment')
+    .select(['videoId', 'generation', 'renditionId', 'number'])
+    .where('videoId', '=', videoId)
+    .where('generation', '=', generation)
+    .where('damaged', '=', 1)
+    .execute()
+  const chunks = new Map<string, ChunkKey>()
+  for (const segment of damaged) {
+    const chunk = await findFinishedChunk(tx, segment)
+    if (chunk) chunks.set(`${chunk.kind} ${chunk.firstSegment}`, chunk)
+  }
+  return [...chunks.values()]
+}
+
 /** The chunk that encoded a segment; undefined while it is pending or running. */
 export async function findFinishedChunk(tx: Db, segment: SegmentKey): Promise<ChunkKey | undefined> {
   const chunk = await tx

@@ -26,12 +26,13 @@ export type VideoDeps = {
   log: Logger
 }
 
-/** A video's encrypted source with its key, for ffmpeg; undefined once the video is deleted. */
+/** A video's encrypted source with its key, for ffmpeg; undefined once the video is deleted. @param number absent: of what it plays */
 export async function findSealedSource(
   deps: Pick<VideoDeps, 'db' | 'masterKey' | 'folders'>,
   videoId: string,
+  number?: number,
 ): Promise<SealedSource | undefined> {
-  const row = await findSource(deps.db, videoId)
+  const row = await findSource(deps.db, videoId, number)
   if (!row?.wrappedKey) return undefined
   const seal = openSourceSeal(deps, { ...row, wrappedKey: row.wrappedKey })
   return {
@@ -49,6 +50,13 @@ export async function findGenerationWithKey(
 ): Promise<GenerationWithKey | undefined> {
   const row = await findGeneration(db, { videoId, generation })
   if (!row?.wrappedContentKey) return undefined
-  const { plan, encoder, wrappedContentKey } = row
-  return { videoId, generation, plan, encoder, contentKey: unwrapContentKey(masterKey, videoId, generation, wrappedContentKey) }
+  const { plan, encoder, sourceNumber, wrappedContentKey } = row
+  return {
+    videoId,
+    generation,
+    plan,
+    encoder,
+    sourceNumber,
+    contentKey: unwrapContentKey(masterKey, videoId, generation, wrappedContentKey),
+  }
 }

@@ -1,36 +1,45 @@
+import { findReplacement, updateReplacement } from '../catalogue/replacement-store.ts'
 import { moveStatus } from '../catalogue/status.ts'
-import { newContentKey, wrapContentKey } from '../crypto/content-key.ts'
+import type { Db } from '../db/database.ts'
+import type { ReplacementRow } from '../db/tables.ts'
 import type { Claim } from '../jobs/claims.ts'
 import type { Sandbox } from '../sandbox/bubblewrap.ts'
 import type { SealedSource } from '../sandbox/media-run.ts'
-import { planChunks } from './chunk-plan.ts'
-import { insertChunks } from './chunk-store.ts'
 import { findSealedSource } from './encode-deps.ts'
-import { encoderFingerprint } from './encoder.ts'
 import { type FailDeps, failVideo } from './fail-video.ts'
-import { insertGeneration } from './generation-store.ts'
 import { planVideo } from './grid.ts'
 import { MediaFailure } from './media-failure.ts'
+import { insertPlanned } from './next-generation.ts'
 import type { Plan } from './plan.ts'
 import { probeSource } from './probe.ts'
 
-const FIRST_GENERATION = 1
-
-/** From a source to its plan: probe, ladder, grid, content key and chunks, in one transaction. A source that is not media fails the video. */
+/**
+ * From a source to its plan: probe, ladder, grid, content key and chunks, in one transaction. A source that is not media fails the video;
+ * one that was to replace what the video plays changes nothing.
+ */
 export async function examineSource(deps: FailDeps & { sandbox: Sandbox }, videoId: string, claim: Claim, signal: AbortSignal) {
-  const source = await findSealedSource(deps, videoId)
+  const replacement = await findPendingReplacement(deps.db, videoId)
+  const sourceNumber = replacement?.sourceNumber ?? FIRST_SOURCE
+  const source = await findSealedSource(deps, videoId, sourceNumber)
   if (!source) return // deleted meanwhile
   await deps.write((tx) => moveStatus(tx, videoId, 'Processing'))
   const plan = await planSource(deps.sandbox, source, signal)
-  if (plan instanceof MediaFailure) return failVideo(deps, { videoId, error: plan, fence: claim.isHeld, signal })
-  const key = { videoId, generation: FIRST_GENERATION }
+  if (plan instanceof MediaFailure) return failVideo(deps, { videoId, sourceNumber, error: plan, fence: claim.isHeld, signal })
   await claim.settle(async (tx) => {
-    const wrappedContentKey = wrapContentKey(deps.masterKey, videoId, FIRST_GENERATION, newContentKey())
-    const encoder = encoderFingerprint(deps.sandbox)
-    const isInserted = await insertGeneration(tx, { ...key, wrappedContentKey, plan, encoder, createdAtS: deps.wallNowS() })
-    if (isInserted) await insertChunks(tx, key, planChunks(plan))
+    const current = await findPendingReplacement(tx, videoId)
+    if (current?.sourceNumber !== replacement?.sourceNumber || current?.requestedAtS !== replacement?.requestedAtS) return // cancelled
+    const generation = await insertPlanned(deps, tx, { videoId, sourceNumber, plan })
+    if (replacement && generation !== undefined) await updateReplacement(tx, videoId, { generation })
   })
 }
+
+/** A replacement of a video that is wanted and whose file is here. */
+async function findPendingReplacement(db: Db, videoId: string): Promise<ReplacementRow | undefined> {
+  const replacement = await findReplacement(db, videoId)
+  return replacement?.problem === null && replacement.sourceNumber !== null ? replacement : undefined
+}
+
+const FIRST_SOURCE = 1
 
 async function planSource(sandbox: Sandbox, source: SealedSource, signal: AbortSignal): Promise<Plan | MediaFailure> {
   try {

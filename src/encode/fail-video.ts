@@ -2,10 +2,12 @@ import { recordOperationsAlert } from '../alerts/operations.ts'
 import type { VideoFolders } from '../catalogue/deletion.ts'
 import type { GenerationKey } from '../catalogue/generation-key.ts'
 import { listExtractedPosterBlobs } from '../catalogue/poster-store.ts'
+import { findReplacement, removeReplacement, updateReplacement } from '../catalogue/replacement-store.ts'
 import { moveStatus } from '../catalogue/status.ts'
 import { findAccountOfVideo } from '../catalogue/video-store.ts'
 import { isSealIntact } from '../crypto/sealed-file.ts'
 import type { Db } from '../db/database.ts'
+import type { ReplacementRow } from '../db/tables.ts'
 import { openSourceSeal } from '../ingest/source.ts'
 import { findSource } from '../ingest/source-store.ts'
 import { BlobLost, blocksOf } from '../storage/blob-store.ts'
@@ -13,7 +15,13 @@ import { abandonChunks } from './chunk-store.ts'
 import { hasDamage } from './damage-store.ts'
 import type { EncodeCounters } from './encode-counters.ts'
 import type { VideoDeps } from './encode-deps.ts'
-import { findLaterGeneration, findPlayedGeneration, isFinished, removeGeneration } from './generation-store.ts'
+import {
+  findLaterGeneration,
+  findPlayedGeneration,
+  isFinished,
+  removeGeneration,
+  removeUnusedSource,
+} from './generation-store.ts'
 import { MediaFailure } from './media-failure.ts'
 
 export type FailDeps = VideoDeps & { counters: EncodeCounters }
@@ -21,33 +29,55 @@ export type FailDeps = VideoDeps & { counters: EncodeCounters }
 /** Whether the work that failed may still decide about the video; may end it. False: it was fenced off, and nothing changes. */
 type Fence = (tx: Db) => Promise<boolean>
 
-type VideoFailure = { videoId: string; error: unknown; fence?: Fence; signal: AbortSignal }
+/** What of a video failed: a generation, or a source that was examined. Neither is given where that is not known. */
+export type FailedPart = { videoId: string; generation?: number; sourceNumber?: number }
+
+type VideoFailure = FailedPart & { error: unknown; fence?: Fence; signal: AbortSignal }
 
 /** Ends a video that cannot be encoded. When the disk has changed its source, that is the reason: what was found says nothing about the upload. */
-export async function failVideo(deps: FailDeps, { videoId, error, fence, signal }: VideoFailure): Promise<void> {
-  const isIntact = await isSourceIntact(deps, videoId, signal)
+export async function failVideo(deps: FailDeps, { error, fence, signal, ...part }: VideoFailure): Promise<void> {
+  const { videoId } = part
+  const replacement = await findReplacement(deps.db, videoId)
+  const sourceNumber = part.sourceNumber ?? replacement?.sourceNumber ?? undefined
+  const isIntact = await isSourceIntact(deps, { videoId, sourceNumber }, signal)
   const isKnown = error instanceof MediaFailure
   if (!isKnown) deps.log.error({ err: error, videoId }, 'video: encoding failed')
-  await settleFailure(deps, videoId, !isIntact ? sourceChanged() : isKnown ? error : unexpectedFailure(), fence)
+  await settleFailure(deps, part, !isIntact ? sourceChanged() : isKnown ? error : unexpectedFailure(), fence)
 }
 
 /** One transaction: the run's end, the video's status, and the chunks that are no longer needed. Jobs that still encode them are stopped. */
-export async function settleFailure(deps: FailDeps, videoId: string, failure: MediaFailure, fence?: Fence): Promise<void> {
+export async function settleFailure(deps: FailDeps, part: FailedPart, failure: MediaFailure, fence?: Fence): Promise<void> {
+  const { videoId } = part
   const { isSettled, hasFailed, removed } = await deps.write(async (tx) => {
     if (fence && !(await fence(tx))) return { isSettled: false, hasFailed: false }
+    const replacement = await findReplacement(tx, videoId)
+    if (replacement && isPartOf(replacement, part)) {
+      await alertOfFailure(deps, tx, videoId, failure)
+      return { isSettled: true, hasFailed: false, removed: await dropReplacement(tx, replacement, failure.message) }
+    }
     const removed = await removeUnneededNext(tx, videoId)
     if (removed) return { isSettled: true, hasFailed: false, removed }
     const hasFailed = await moveStatus(tx, videoId, failure.status, failure.message)
     await abandonChunks(tx, videoId)
-    if (hasFailed) await alertOfFailure(deps, tx, videoId, failure)
-    return { isSettled: true, hasFailed }
+    if (!hasFailed) return { isSettled: true, hasFailed }
+    await alertOfFailure(deps, tx, videoId, failure)
+    // Only what replaces a video that plays can be made: its owner begins again once it does.
+    const isPending = replacement !== undefined && replacement.problem === null
+    return {
+      isSettled: true,
+      hasFailed,
+      removed: isPending ? await dropReplacement(tx, replacement, failure.message) : undefined,
+    }
   })
   if (hasFailed) deps.counters.failures++
   if (hasFailed) deps.log.info({ videoId, status: failure.status, reason: failure.message }, 'video: failed')
-  if (removed)
-    deps.log.error({ ...removed.key, reason: failure.message }, 'video: next generation failed, the one before plays on')
+  if (removed && !hasFailed)
+    deps.log.error(
+      { videoId, generation: removed.generation, reason: failure.message },
+      'video: next generation failed, the one before plays on',
+    )
   if (isSettled) void deps.signals.send('work-cancelled', { videoIds: [videoId], work: 'encode' }) // not awaited: it waits for the calling run, too
-  if (removed) await removeGenerationFiles(deps.folders, removed.key, removed.posters)
+  if (removed) await removeFiles(deps.folders, removed)
 }
 
 /** One alert a day for each account, however many videos fail. */
@@ -61,14 +91,45 @@ async function alertOfFailure({ wallNowS }: VideoDeps, tx: Db, videoId: string, 
  * Removes a generation that could not be encoded, while the video plays a complete and intact one: it was to be encrypted again, and
  * the owner does not lose it.
  */
-async function removeUnneededNext(tx: Db, videoId: string): Promise<{ key: GenerationKey; posters: string[] } | undefined> {
+async function removeUnneededNext(tx: Db, videoId: string): Promise<RemovedFiles | undefined> {
   const played = { videoId, generation: (await findPlayedGeneration(tx, videoId))?.generation ?? 0 }
   const generation = await findLaterGeneration(tx, played)
   if (generation === undefined || !(await isFinished(tx, played)) || (await hasDamage(tx, played))) return undefined
   const key = { videoId, generation }
   const posters = await listExtractedPosterBlobs(tx, key)
   await removeGeneration(tx, key)
-  return { key, posters }
+  return { ...key, posters }
+}
+
+/** Whether this is what failed: what replaces a video, and not what it plays. */
+function isPartOf({ problem, sourceNumber, generation }: ReplacementRow, failed: FailedPart): boolean {
+  if (problem !== null || sourceNumber === null) return false
+  return failed.generation === undefined ? true : failed.generation === generation
+}
+
+/** What no row names any more, for `removeFiles`. */
+export type RemovedFiles = { videoId: string; generation: number | null; posters: readonly string[]; source?: string | undefined }
+
+/**
+ * Removes what was to replace a video, with its key; what plays goes on.
+ * @param problem is kept for the owner; absent: nothing of the replacement is
+ */
+export async function dropReplacement(
+  tx: Db,
+  { videoId, generation, sourceNumber }: ReplacementRow,
+  problem?: string,
+): Promise<RemovedFiles> {
+  const posters = generation === null ? [] : await listExtractedPosterBlobs(tx, { videoId, generation })
+  if (generation !== null) await removeGeneration(tx, { videoId, generation })
+  const source = sourceNumber === null ? undefined : await removeUnusedSource(tx, videoId, sourceNumber)
+  if (problem === undefined) await removeReplacement(tx, videoId)
+  else await updateReplacement(tx, videoId, { problem, generation: null, sourceNumber: null })
+  return { videoId, generation, posters, source }
+}
+
+export async function removeFiles(folders: VideoFolders, { videoId, generation, posters, source }: RemovedFiles): Promise<void> {
+  if (generation !== null) await removeGenerationFiles(folders, { videoId, generation }, posters)
+  if (source !== undefined) await folders.sources.remove(source)
 }
 
 /** Removes the segments and the extracted posters of a generation that no row names any more. */
@@ -102,9 +163,16 @@ export function segmentsLost(): MediaFailure {
   )
 }
 
+/** A file of a video; without a number, the one that it is made from. */
+type SourceKey = { videoId: string; sourceNumber?: number | undefined }
+
 /** Whether the source still has the bytes that were uploaded. @throws a failure of the host, such as a disk that is not mounted */
-export async function isSourceIntact(deps: VideoDeps, videoId: string, signal: AbortSignal): Promise<boolean> {
-  const row = await findSource(deps.db, videoId)
+export async function isSourceIntact(
+  deps: VideoDeps,
+  { videoId, sourceNumber }: SourceKey,
+  signal: AbortSignal,
+): Promise<boolean> {
+  const row = await findSource(deps.db, videoId, sourceNumber)
   if (!row?.wrappedKey) return true // deleted
   const seal = openSourceSeal(deps, { ...row, wrappedKey: row.wrappedKey })
   try {
@@ -117,7 +185,10 @@ export async function isSourceIntact(deps: VideoDeps, videoId: string, signal: A
 }
 
 /** Whether the file of the source is lost. @throws a failure of the host, such as a disk that is not mounted */
-export async function isSourceGone({ db, folders }: Pick<VideoDeps, 'db' | 'folders'>, videoId: string): Promise<boolean> {
-  const source = await findSource(db, videoId)
+export async function isSourceGone(
+  { db, folders }: Pick<VideoDeps, 'db' | 'folders'>,
+  { videoId, sourceNumber }: SourceKey,
+): Promise<boolean> {
+  const source = await findSource(db, videoId, sourceNumber)
   return source !== undefined && (await folders.sources.stat(source.file)) === undefined
 }

@@ -2,14 +2,21 @@ import { sql } from 'kysely'
 import type { GenerationKey } from '../catalogue/generation-key.ts'
 import { isPosterExtractionDone } from '../catalogue/poster-store.ts'
 import { moveStatus, setStatusReason } from '../catalogue/status.ts'
-import { NOT_DELETED_UNINDEXED } from '../catalogue/video-store.ts'
+import { addSize, NOT_DELETED_UNINDEXED, setFileName } from '../catalogue/video-store.ts'
 import { countRows, hasRow } from '../db/count-rows.ts'
 import type { Db } from '../db/database.ts'
+import type { Tables } from '../db/tables.ts'
 import { claimedSubjects } from '../jobs/claim-store.ts'
 import type { Plan } from './plan.ts'
 
 /** A generation as it is stored. Its key is null once the video is deleted. */
-export type GenerationRow = GenerationKey & { wrappedContentKey: Buffer | null; plan: Plan; encoder: string }
+export type GenerationRow = GenerationKey & {
+  wrappedContentKey: Buffer | null
+  plan: Plan
+  encoder: string
+  /** The file that it is made from. */
+  sourceNumber: number
+}
 
 export type NewSegment = { renditionId: number; number: number; file: string; sizeBytes: number; sha256: Buffer; init: Buffer }
 
@@ -18,7 +25,10 @@ export type NewSegment = { renditionId: number; number: number; file: string; si
  * then this one replaces it when it is finished.
  * @returns false when the video is deleted: it gets no key any more
  */
-export async function insertGeneration(tx: Db, row: GenerationRow & { createdAtS: number }): Promise<boolean> {
+export async function insertGeneration(
+  tx: Db,
+  { sourceNumber = 1, ...row }: Omit<GenerationRow, 'sourceNumber'> & { sourceNumber?: number; createdAtS: number },
+): Promise<boolean> {
   const { videoId, generation, plan } = row
   const video = await tx
     .selectFrom('video')
@@ -47,6 +57,7 @@ export async function insertGeneration(tx: Db, row: GenerationRow & { createdAtS
       plan: JSON.stringify(plan),
       encoder: row.encoder,
       createdAtS: row.createdAtS,
+      sourceNumber,
     })
     .execute()
   const videoRenditions = (plan.videoTrack?.renditions ?? []).map(({ id }) => ({ id, kind: 'video' as const }))
@@ -55,7 +66,7 @@ export async function insertGeneration(tx: Db, row: GenerationRow & { createdAtS
     .insertInto('rendition')
     .values([...videoRenditions, ...audioRenditions].map((rendition) => ({ ...rendition, videoId, generation })))
     .execute()
-  for (const notice of plan.notices ?? []) await setStatusReason(tx, videoId, notice)
+  for (const notice of plan.notices ?? []) await setStatusReason(tx, { videoId, generation }, notice)
   return true
 }
 
@@ -72,7 +83,7 @@ export async function findPlayedGeneration(db: Db, videoId: string) {
 export async function findGeneration(db: Db, { videoId, generation }: GenerationKey): Promise<GenerationRow | undefined> {
   const row = await db
     .selectFrom('generation')
-    .select(['wrappedContentKey', 'plan', 'encoder'])
+    .select(['wrappedContentKey', 'plan', 'encoder', 'sourceNumber'])
     .where(({ and }) => and({ videoId, number: generation }))
     .executeTakeFirst()
   return row && { videoId, generation, ...row, plan: JSON.parse(row.plan) }
@@ -219,7 +230,48 @@ export async function findUnplanned(
 
 /** Undefined: it has been examined. */
 export async function findIfUnplanned(tx: Db, videoId: string): Promise<UnplannedVideo | undefined> {
-  return unplannedVideos(tx, videoId).executeTakeFirst()
+  return (await unplannedVideos(tx, videoId).executeTakeFirst()) ?? unplannedReplacements(tx, videoId).executeTakeFirst()
+}
+
+/** The video whose replacement has waited longest to be examined: not before what it plays is complete. */
+export async function findUnplannedReplacement(db: Db, { nowS, only }: VideoFilter): Promise<UnplannedVideo | undefined> {
+  return unplannedReplacements(db, only)
+    .where('video.id', 'not in', claimedSubjects(db, 'video', nowS))
+    .where('video.id', 'not in', claimedSubjects(db, 'encoding', nowS))
+    .orderBy('requestedAtS')
+    .limit(1)
+    .executeTakeFirst()
+}
+
+function unplannedReplacements(db: Db, only: string | undefined) {
+  return (
+    db
+      .selectFrom('replacement')
+      .innerJoin('video', 'video.id', 'replacement.videoId')
+      .innerJoin('generation as played', (join) =>
+        join.onRef('played.videoId', '=', 'video.id').onRef('played.number', '=', 'video.generation'),
+      )
+      .select(['video.id', 'video.accountId'])
+      .where('replacement.generation', 'is', null)
+      .where('replacement.problem', 'is', null)
+      .where('replacement.sourceNumber', 'is not', null)
+      .where('video.status', '=', 'ready')
+      .where(NOT_DELETED_UNINDEXED)
+      .where('played.finishedAtS', 'is not', null)
+      // One that is encrypted again comes first.
+      .where(({ not, exists, selectFrom }) =>
+        not(
+          exists(
+            selectFrom('generation as next')
+              .select('next.number')
+              .whereRef('next.videoId', '=', 'video.id')
+              .whereRef('next.number', '>', 'video.generation')
+              .where('next.keptUntilS', 'is', null),
+          ),
+        ),
+      )
+      .$if(only !== undefined, (waiting) => waiting.where('replacement.videoId', '=', only ?? ''))
+  )
 }
 
 function unplannedVideos(db: Db, only: string | undefined) {
@@ -278,8 +330,147 @@ export async function switchToGeneration(tx: Db, { videoId, generation }: Genera
     .where('deletedAtS', 'is', null)
     .executeTakeFirst()
   if (!video) return undefined
-  await tx.updateTable('video').set({ generation }).where('id', '=', videoId).execute()
+  await playGeneration(tx, { videoId, generation })
   return video.generation
+}
+
+/** Makes a video play this generation: its length, picture and notices, and its file, are the video's from now on. */
+export async function playGeneration(tx: Db, { videoId, generation }: GenerationKey): Promise<void> {
+  const {
+    plan,
+    sourceNumber,
+    reason: statusReason,
+    fileName,
+  } = await tx
+    .selectFrom('generation')
+    .innerJoin('source', (join) =>
+      join.onRef('source.videoId', '=', 'generation.videoId').onRef('source.number', '=', 'generation.sourceNumber'),
+    )
+    .select(['plan', 'sourceNumber', 'reason', 'source.fileName'])
+    .where('generation.videoId', '=', videoId)
+    .where('generation.number', '=', generation)
+    .executeTakeFirstOrThrow()
+  const { durationS, videoTrack }: Plan = JSON.parse(plan)
+  await tx
+    .updateTable('video')
+    .set({ generation, sourceNumber, durationS, aspectRatio: videoTrack?.aspectRatio ?? null, statusReason })
+    .where('id', '=', videoId)
+    .execute()
+  // Empty in the row of a file from before names were kept with it, which has not been replaced.
+  if (fileName !== '') await setFileName(tx, videoId, fileName)
+}
+
+/**
+ * Keeps the generation that a video plays, for when it plays again: with its key and files, and with what the video shows of it. Nothing
+ * of it is encoded meanwhile.
+ */
+export async function keepGeneration(
+  tx: Db,
+  { videoId, generation }: GenerationKey,
+  kept: { keptUntilS: number; keptBy: NonNullable<Tables['generation']['keptBy']>; segmentBytes: number },
+): Promise<void> {
+  const video = tx.selectFrom('video').where('id', '=', videoId)
+  await tx
+    .updateTable('generation')
+    .set({ ...kept, reason: video.select('statusReason') })
+    .where('videoId', '=', videoId)
+    .where('number', '=', generation)
+    .execute()
+  await tx
+    .updateTable('source')
+    .set({ fileName: video.select('fileName').$asScalar().$notNull() })
+    .where('videoId', '=', videoId)
+    .where('number', '=', video.select('sourceNumber'))
+    .execute()
+  await tx
+    .updateTable('chunk')
+    .set({ state: 'done' })
+    .where('videoId', '=', videoId)
+    .where('generation', '=', generation)
+    .where('state', '!=', 'done')
+    .execute()
+}
+
+export type KeptGeneration = GenerationKey & {
+  sourceNumber: number
+  segmentBytes: number
+  keptUntilS: number
+  keptBy: Tables['generation']['keptBy']
+  durationS: number
+  fileName: string
+}
+
+/** The generations of a video that may play again, the one that was replaced last first. */
+export async function listKept(db: Db, videoId: string): Promise<KeptGeneration[]> {
+  const rows = await db
+    .selectFrom('generation')
+    .innerJoin('source', (join) =>
+      join.onRef('source.videoId', '=', 'generation.videoId').onRef('source.number', '=', 'generation.sourceNumber'),
+    )
+    .select(['generation.videoId', 'generation.number as generation', 'sourceNumber', 'segmentBytes'])
+    .select(['keptUntilS', 'keptBy', 'plan', 'source.fileName'])
+    .where('generation.videoId', '=', videoId)
+    .where('keptUntilS', 'is not', null)
+    .orderBy('keptUntilS', 'desc')
+    .orderBy('generation.createdAtS', 'desc')
+    .$narrowType<{ keptUntilS: number }>()
+    .execute()
+  return rows.map(({ plan, ...row }) => ({ ...row, durationS: (JSON.parse(plan) as Plan).durationS }))
+}
+
+/** Generations that have been kept for long enough, with their accounts. */
+export async function listEndedKept(db: Db, nowS: number, limit: number) {
+  return db
+    .selectFrom('generation')
+    .select(['videoId', 'number as generation'])
+    .where('keptUntilS', '<=', nowS)
+    .orderBy('keptUntilS')
+    .limit(limit)
+    .execute()
+}
+
+/** Whether another generation plays in place of this one, which may play again. */
+export async function isKept(db: Db, { videoId, generation }: GenerationKey): Promise<boolean> {
+  const row = await db
+    .selectFrom('generation')
+    .select('number')
+    .where('videoId', '=', videoId)
+    .where('number', '=', generation)
+    .where('keptUntilS', 'is not', null)
+    .executeTakeFirst()
+  return row !== undefined
+}
+
+/** Makes a kept generation one like any other. */
+export async function releaseKept(tx: Db, { videoId, generation }: GenerationKey): Promise<void> {
+  await tx
+    .updateTable('generation')
+    .set({ keptUntilS: null, keptBy: null })
+    .where('videoId', '=', videoId)
+    .where('number', '=', generation)
+    .execute()
+}
+
+/**
+ * Removes a file of a video, with its key, unless something is made from it.
+ * @returns the name of its blob, which the caller removes after the commit
+ */
+export async function removeUnusedSource(tx: Db, videoId: string, number: number): Promise<string | undefined> {
+  const used = await tx
+    .selectFrom('generation')
+    .select('number')
+    .where('videoId', '=', videoId)
+    .where('sourceNumber', '=', number)
+    .executeTakeFirst()
+  if (used) return undefined
+  const removed = await tx
+    .deleteFrom('source')
+    .where('videoId', '=', videoId)
+    .where('number', '=', number)
+    .returning(['file', 'sizeBytes'])
+    .executeTakeFirst()
+  if (removed) await addSize(tx, videoId, -removed.sizeBytes)
+  return removed?.file
 }
 
 /** The number of the generation that will replace this one; undefined when there is none. */
@@ -289,6 +480,7 @@ export async function findLaterGeneration(db: Db, video: GenerationKey): Promise
     .select('number')
     .where('videoId', '=', video.videoId)
     .where('number', '>', video.generation)
+    .where('keptUntilS', 'is', null)
     .executeTakeFirst()
   return later?.number
 }
@@ -303,20 +495,21 @@ export async function removeGeneration(tx: Db, video: GenerationKey): Promise<vo
 }
 
 /**
- * Marks a generation finished and records the total size of the video: source, segments and other files.
+ * Marks a generation finished and records the total size of the video: sources, segments and other files, those that are kept included.
  * @param done.segmentBytes the sum of `renditionSizes`, once no segment is missing
  * @returns false: it was finished before, or the video is deleted
  */
 export async function finishGeneration(tx: Db, video: GenerationKey, done: { segmentBytes: number; nowS: number }) {
   const finished = await tx
     .updateTable('generation')
-    .set({ finishedAtS: done.nowS })
+    .set({ finishedAtS: done.nowS, segmentBytes: done.segmentBytes })
     .where(({ and }) => and({ videoId: video.videoId, number: video.generation }))
     .where('finishedAtS', 'is', null)
     .where('wrappedContentKey', 'is not', null)
     .executeTakeFirst()
   if (finished.numUpdatedRows === 0n) return false
-  let totalSizeBytes = done.segmentBytes
+  const kept = await listKept(tx, video.videoId)
+  let totalSizeBytes = kept.reduce((sum, { segmentBytes }) => sum + segmentBytes, done.segmentBytes)
   for (const table of ['source', 'file'] as const) {
     const row = await tx
       .selectFrom(table)

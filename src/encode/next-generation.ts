@@ -1,6 +1,7 @@
 import type { EndVideoSessions } from '../catalogue/deletion.ts'
 import type { GenerationKey } from '../catalogue/generation-key.ts'
 import { listExtractedPosterBlobs, publishExtractedPosters } from '../catalogue/poster-store.ts'
+import { findReplacement, removeReplacement, takeNumber } from '../catalogue/replacement-store.ts'
 import { newContentKey, wrapContentKey } from '../crypto/content-key.ts'
 import type { Db } from '../db/database.ts'
 import { Failure, videoNotFound } from '../errors.ts'
@@ -9,6 +10,7 @@ import { planChunks } from './chunk-plan.ts'
 import { endRun, insertChunks, isCurrentRun, type VideoChunk } from './chunk-store.ts'
 import { findGenerationWithKey, type VideoDeps } from './encode-deps.ts'
 import { encoderFingerprint } from './encoder.ts'
+import { exchange } from './exchange.ts'
 import { isSourceIntact, removeGenerationFiles } from './fail-video.ts'
 import {
   findLaterGeneration,
@@ -64,7 +66,7 @@ export async function reencryptVideo(
   if (!(await deps.hasRoom()))
     throw new Failure('unavailable', 'The disk of this server has no room for another encoding of this video.')
   // Found out now, while the old generation plays: at the end it would fail the video.
-  if (!(await isSourceIntact(deps, videoId, new AbortController().signal)))
+  if (!(await isSourceIntact(deps, { videoId }, new AbortController().signal)))
     throw new Failure('conflict', 'The uploaded file of this video was lost or changed on this server’s disk. Upload it again.')
   const oldPosters = await listExtractedPosterBlobs(deps.db, video)
   const change = await deps.write(async (tx) => {
@@ -94,39 +96,52 @@ async function getReadyVideo(db: Db, videoId: string): Promise<GenerationKey & {
 async function addNextGeneration(deps: ReplaceDeps, tx: Db, video: GenerationWithKey) {
   if (await isFinished(tx, video)) {
     if ((await findLaterGeneration(tx, video)) !== undefined) return undefined
-    await insertNext(deps, tx, video)
+    await insertPlanned(deps, tx, video)
     return 'started'
   }
   await removeGeneration(tx, video)
-  await insertNext(deps, tx, video)
+  await insertPlanned(deps, tx, video)
   await deps.endVideoSessions(tx, [video.videoId], 'video-replaced')
   return 'replaced'
 }
 
-/** Adds the generation after this one, with the same plan and a new content key, and queues its chunks. */
-export async function insertNext(
-  deps: ReplaceDeps,
+/**
+ * Adds a generation with this plan and a new content key, and queues its chunks.
+ * @returns its number; undefined: the video is deleted
+ */
+export async function insertPlanned(
+  deps: Pick<ReplaceDeps, 'masterKey' | 'sandbox' | 'wallNowS'>,
   tx: Db,
-  { videoId, plan, ...video }: Pick<GenerationWithKey, 'videoId' | 'generation' | 'plan'>,
-): Promise<void> {
-  const generation = video.generation + 1
-  await insertGeneration(tx, {
+  { videoId, plan, sourceNumber }: Pick<GenerationWithKey, 'videoId' | 'plan' | 'sourceNumber'>,
+): Promise<number | undefined> {
+  const generation = await takeNumber(tx, videoId)
+  const isInserted = await insertGeneration(tx, {
     videoId,
     generation,
     plan,
+    sourceNumber,
     wrappedContentKey: wrapContentKey(deps.masterKey, videoId, generation, newContentKey()),
     encoder: encoderFingerprint(deps.sandbox),
     createdAtS: deps.wallNowS(),
   })
+  if (!isInserted) return undefined
   await insertChunks(tx, { videoId, generation }, planChunks(plan))
+  return generation
 }
 
 /**
- * Makes this complete generation the one that the video plays, in the transaction that marks it finished, and removes the one before.
+ * Makes this complete generation the one that the video plays, in the transaction that marks it finished. The one before is removed; one
+ * that was replaced by its owner is kept for its open sessions, and for when the owner wants it back.
+ * @param playedBytes the size of the segments of what has played until now
  * @returns the clean-up after the commit; undefined when the video plays this generation already
  */
-export async function replaceGeneration(deps: ReplaceDeps, tx: Db, video: GenerationWithKey) {
+export async function replaceGeneration(deps: ReplaceDeps, tx: Db, video: GenerationWithKey, playedBytes: number) {
   const { videoId } = video
+  const replacement = await findReplacement(tx, videoId)
+  if (replacement?.generation === video.generation) {
+    await removeReplacement(tx, videoId)
+    return exchange(deps, tx, video, { by: replacement.kind, playedBytes })
+  }
   const oldGeneration = await switchToGeneration(tx, video)
   if (oldGeneration === undefined) return undefined
   const old = { videoId, generation: oldGeneration }

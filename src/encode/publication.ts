@@ -15,7 +15,7 @@ import { insertSegment, moveToReadyIfPlayable, type NewSegment } from './generat
 import { gridFor, type Plan } from './plan.ts'
 
 /** A generation with its plan and its unwrapped content key, while it is encoded or read. */
-export type GenerationWithKey = GenerationKey & { plan: Plan; encoder: string; contentKey: Buffer }
+export type GenerationWithKey = GenerationKey & { plan: Plan; encoder: string; sourceNumber: number; contentKey: Buffer }
 
 export type PublicationDeps = {
   db: Db

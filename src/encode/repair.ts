@@ -15,6 +15,7 @@ import {
   segmentKey,
   setDamaged,
 } from './damage-store.ts'
+import { isKept } from './generation-store.ts'
 import { finishRun, type GenerationWithKey, type PublicationDeps, StaleRunError, segmentCipher } from './publication.ts'
 import { findSegmentFault, type SegmentFault } from './segment-file.ts'
 
@@ -35,6 +36,7 @@ export async function reportDamage(
     const isNew = await setDamaged(tx, segment, 1)
     if (!isNew && !(await isDamaged(tx, segment))) return 'gone'
     if (isNew && mayHaveBeenSent) await countRepair(tx, segment)
+    if (await isKept(tx, segment)) return isNew ? 'new' : 'known' // encoded again when it plays again
     const chunk = await findFinishedChunk(tx, segment)
     if (chunk) await reopenChunk(tx, chunk)
     return isNew ? 'new' : 'known'

@@ -7,7 +7,7 @@ import { Failure, videoNotFound } from '../errors.ts'
 import { findSource } from '../ingest/source-store.ts'
 import { isSourceGone, removeGenerationFiles } from './fail-video.ts'
 import { findGeneration, removeGeneration } from './generation-store.ts'
-import { insertNext, type RequestedDeps } from './next-generation.ts'
+import { insertPlanned, type RequestedDeps } from './next-generation.ts'
 
 /** Has a failed video encoded again, or imported again if its file did not fit. */
 export type Retry = (video: { accountId: string; videoId: string }, alsoInTransaction: (tx: Db) => Promise<void>) => Promise<void>
@@ -25,11 +25,11 @@ export async function retryVideo(
 ): Promise<void> {
   const video = await findVideo(deps.db, accountId, videoId)
   if (!video || video.deletedAtS !== null) throw videoNotFound()
-  if (!(await findSource(deps.db, videoId))?.wrappedKey || (await isSourceGone(deps, videoId)))
+  if (!(await findSource(deps.db, videoId))?.wrappedKey || (await isSourceGone(deps, { videoId })))
     throw new Failure('conflict', 'The server has no file of this video. Upload or import it again.')
   if (!(await deps.hasRoom())) throw new Failure('unavailable', 'The disk of this server has no room for another encoding.')
   const removed = await deps.write(async (tx) => {
-    const generations = await listGenerations(tx, videoId)
+    const generations = (await listGenerations(tx, videoId)).filter(({ keptUntilS }) => keptUntilS === null)
     const newest = generations.at(-1)
     if (!(await requeueFailed(tx, videoId, newest ? 'Processing' : 'Queued')))
       throw new Failure('conflict', 'Only a video that failed can be tried again.')
@@ -39,7 +39,7 @@ export async function retryVideo(
       old.push({ generation, posters: await listExtractedPosterBlobs(tx, { videoId, generation }) })
       await removeGeneration(tx, { videoId, generation })
     }
-    if (last) await insertNext(deps, tx, last)
+    if (last) await insertPlanned(deps, tx, last)
     await deps.endVideoSessions(tx, [videoId], 'video-replaced')
     await alsoInTransaction(tx)
     return old

@@ -16,7 +16,15 @@ import {
 } from './chunk-store.ts'
 import { findGenerationWithKey, findSealedSource } from './encode-deps.ts'
 import { encoderFingerprint } from './encoder.ts'
-import { type FailDeps, failVideo, isSourceGone, isSourceIntact, segmentsLost, settleFailure } from './fail-video.ts'
+import {
+  type FailDeps,
+  type FailedPart,
+  failVideo,
+  isSourceGone,
+  isSourceIntact,
+  segmentsLost,
+  settleFailure,
+} from './fail-video.ts'
 import { listPublishedNumbers } from './generation-store.ts'
 import { type ChunkEnd, InexactSeek, MediaFailure, truncationReason } from './media-failure.ts'
 import { type ReplaceDeps, startNextGeneration } from './next-generation.ts'
@@ -34,7 +42,7 @@ type Run = { deps: RunDeps; chunk: VideoChunk; claim: Claim; video: GenerationWi
 /** Encodes a chunk and publishes its segments, or repairs those that are damaged. */
 export async function runChunk(deps: RunDeps, chunk: VideoChunk, claim: Claim, signal: AbortSignal): Promise<void> {
   const video = await findGenerationWithKey(deps, chunk)
-  const source = await findSealedSource(deps, chunk.videoId)
+  const source = video && (await findSealedSource(deps, chunk.videoId, video.sourceNumber))
   if (!video || !source) return // deleted meanwhile
   const run: Run = { deps, chunk, claim, video, source, signal }
   const part = await unpublishedPart(run)
@@ -75,7 +83,7 @@ async function publishPart(run: Run, part: Part): Promise<void> {
     if (error instanceof InexactSeek) await runInSequence(run)
     // Another attempt would not change what the media is.
     else if (error instanceof MediaFailure)
-      await failVideo(deps, { videoId: video.videoId, error, fence: (tx) => endRun(tx, chunk, 'failed'), signal })
+      await failVideo(deps, { ...partOf(video), error, fence: (tx) => endRun(tx, chunk, 'failed'), signal })
     else if (!(error instanceof StaleRunError)) throw error
   }
 }
@@ -127,7 +135,7 @@ async function repairChunk(run: Run): Promise<void> {
   try {
     await repair.keepIntact()
     const mayComeOutEqual =
-      !repair.isDone() && video.encoder === encoderFingerprint(deps.sandbox) && !(await isSourceGone(deps, video.videoId))
+      !repair.isDone() && video.encoder === encoderFingerprint(deps.sandbox) && !(await isSourceGone(deps, video))
     // The bytes are compared with the published ones, whatever the decoder reports.
     for (const leadS of LEADS_S) {
       if (repair.isDone() || !mayComeOutEqual) break
@@ -138,9 +146,13 @@ async function repairChunk(run: Run): Promise<void> {
     if (error instanceof StaleRunError) return
     if (!(error instanceof MediaFailure)) throw error
   }
-  if (await isSourceIntact(deps, video.videoId, signal))
+  if (await isSourceIntact(deps, video, signal))
     await startNextGeneration(deps, video, chunk, 'a damaged segment came out with other bytes')
-  else await settleFailure(deps, video.videoId, segmentsLost(), (tx) => endRun(tx, chunk, 'failed'))
+  else await settleFailure(deps, partOf(video), segmentsLost(), (tx) => endRun(tx, chunk, 'failed'))
+}
+
+function partOf({ videoId, generation, sourceNumber }: GenerationWithKey): FailedPart {
+  return { videoId, generation, sourceNumber }
 }
 
 /** What is left of a chunk after a crash: segments already published at its beginning remain. */
@@ -194,7 +206,7 @@ async function saveEnd(run: Run, kind: Part['kind'], { missingFrames = 0, trunca
 
 /** Records for the owner that a stream of the source ends early. */
 async function saveTruncation({ deps, video }: Run, stream: 'video' | 'audio', atS: number): Promise<void> {
-  await deps.write((tx) => setStatusReason(tx, video.videoId, truncationReason(stream, atS, video.plan.durationS)))
+  await deps.write((tx) => setStatusReason(tx, video, truncationReason(stream, atS, video.plan.durationS)))
 }
 
 /** Each decodes the video up to its own end: with more of them, one that encodes all the rest takes less time. */

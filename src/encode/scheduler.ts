@@ -14,7 +14,7 @@ import {
   URGENT_PRIORITY,
   type VideoChunk,
 } from './chunk-store.ts'
-import { findIfUnplanned, findUnfinished, findUnplanned, isFinished } from './generation-store.ts'
+import { findIfUnplanned, findUnfinished, findUnplanned, findUnplannedReplacement, isFinished } from './generation-store.ts'
 
 export type EncodeWork = {
   examine(videoId: string, claim: Claim, signal: AbortSignal): Promise<void>
@@ -102,7 +102,10 @@ export function createEncodeScheduler(deps: EncodeSchedulerDeps, wake: () => voi
   async function claimSource({ work, only }: Permitted): Promise<Job | undefined> {
     return claims.claimNext({
       kind: 'video',
-      find: () => findUnplanned(db, { nowS: nowS(), only, lastAccountId }),
+      find: async () => {
+        const filter = { nowS: nowS(), only }
+        return (await findUnplanned(db, { ...filter, lastAccountId })) ?? (await findUnplannedReplacement(db, filter))
+      },
       subjectOf: ({ id }) => id,
       begin: (tx, { id }) => findIfUnplanned(tx, id),
       start({ id, accountId }) {

@@ -31,7 +31,7 @@ export function startEncoding(deps: EncodingDeps, opened: AsyncDisposableStack):
       examine: (...source) => examineSource(inSandbox, ...source),
       finish: (...video) => finishVideo(inSandbox, ...video),
       encode: (...chunk) => runChunk(inSandbox, ...chunk),
-      isLost: (videoId) => isSourceGone(deps, videoId).catch(() => false), // nothing is known of it while its disk is away
+      isLost: (videoId) => isSourceGone(deps, { videoId }).catch(() => false), // nothing is known of it while its disk is away
       fail: (videoId, error, signal) => failVideo(deps, { videoId, error, signal }),
     }
   }

@@ -2,6 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import type { StorageQuota } from '../accounts/storage-quota.ts'
 import { recordOperationsAlert } from '../alerts/operations.ts'
+import { findReplacement, removeReplacement, takeNumber, updateReplacement } from '../catalogue/replacement-store.ts'
 import { moveStatus } from '../catalogue/status.ts'
 import type { Db } from '../db/database.ts'
 import type { ImportRow } from '../db/tables.ts'
@@ -25,6 +26,7 @@ import {
 } from './import-store.ts'
 import { insertReceivedSource, NoRoom, type ReceivedSource } from './source.ts'
 import { findSource } from './source-store.ts'
+import { attachSource } from './upload.ts'
 
 type ImportSchedulerDeps = Omit<FetchDeps, 'write'> & {
   db: Db
@@ -32,6 +34,7 @@ type ImportSchedulerDeps = Omit<FetchDeps, 'write'> & {
   claims: Pick<Claims, 'claimNext'>
   /** A clock that never goes back. */
   nowS: () => number
+  wallNowS: () => number
   /** The time limit from the first attempt of an import to its end. */
   importMaxS: number
   quota: StorageQuota
@@ -132,7 +135,7 @@ function createImportClaim(deps: ImportSchedulerDeps) {
       })
     const source = await fetchImport({ ...deps, write }, { row, timeoutMs, reservation }, signal)
     const isAccepted = await claim.settle(async (tx) => {
-      await accept(tx, videoId, source)
+      await accept(tx, row, source)
       return true
     })
     if (!isAccepted) throw takenOver()
@@ -140,9 +143,12 @@ function createImportClaim(deps: ImportSchedulerDeps) {
   }
 
   /** In one transaction: gives the video its source, and removes the import with its URL. */
-  async function accept(tx: Db, videoId: string, source: ReceivedSource): Promise<void> {
+  async function accept(tx: Db, { videoId, replaces }: ImportRow, source: ReceivedSource): Promise<void> {
     if (!(await removeImport(tx, videoId))) throw videoDeletedDuringImport()
-    await insertReceivedSource(deps, tx, videoId, source)
+    if (replaces === 0) return insertReceivedSource(deps, tx, videoId, source)
+    const fileName = (await findReplacement(tx, videoId))?.fileName ?? ''
+    await removeReplacement(tx, videoId) // it waited for this file
+    await attachSource(deps, tx, { videoId, source, fileName, replaces: true }, await takeNumber(tx, videoId))
   }
 
   function reportReceived(): void {
@@ -173,19 +179,23 @@ function createImportClaim(deps: ImportSchedulerDeps) {
   }
 
   /** With the alert of a failed encode: one a day for each account, however many imports fail. */
-  async function fail({ videoId, accountId, file }: ImportRow, claim: Claim, problem: Failure): Promise<void> {
+  async function fail({ videoId, accountId, file, replaces }: ImportRow, claim: Claim, problem: Failure): Promise<void> {
     const status = problem.kind === 'unsupported' ? 'Not a media file' : 'Encoding error'
-    const settleRow = problem.kind === 'over-quota' ? holdImport : removeImport
+    const settleRow = problem.kind === 'over-quota' && replaces === 0 ? holdImport : removeImport
     const hasFailed = await claim.settle(async (tx) => {
       if (!(await settleRow(tx, videoId))) return false // deleted in the meantime
-      if (!(await moveStatus(tx, videoId, status, problem.message))) return false
+      if (replaces === 1) await updateReplacement(tx, videoId, { problem: problem.message })
+      else if (!(await moveStatus(tx, videoId, status, problem.message))) return false
       const numbers = { reason: problem.message }
       await recordOperationsAlert(tx, { accountId, cause: 'encode-failed', videoId, numbers }, deps.nowS())
       return true
     })
     if (hasFailed === undefined) return // taken over
     if (file) await deps.sources.remove(file)
-    if (hasFailed) deps.log.info({ videoId, status, reason: problem.message }, 'video: failed')
+    if (!hasFailed) return
+    if (replaces === 1)
+      deps.log.info({ videoId, reason: problem.message }, 'video: the file that was to replace it was not fetched')
+    else deps.log.info({ videoId, status, reason: problem.message }, 'video: failed')
   }
 
   return claim

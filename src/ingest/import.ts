@@ -1,14 +1,15 @@
 import type { Caller } from '../accounts/permission.ts'
 import { getFolder, ROOT_FOLDER_ID } from '../catalogue/folder.ts'
 import { assertExternalIdsFree, type OwnFields, parseOwnFields } from '../catalogue/own-fields.ts'
+import { insertReplacement } from '../catalogue/replacement-store.ts'
 import { requeueFailed } from '../catalogue/status.ts'
 import { parseTitle } from '../catalogue/title.ts'
-import { insertVideo, type OwnColumns } from '../catalogue/video-store.ts'
+import { findVideo, insertVideo, type OwnColumns } from '../catalogue/video-store.ts'
 import { type MasterKey, unwrap, wrap } from '../crypto/master-key.ts'
 import { newId } from '../crypto/secret.ts'
 import type { Db } from '../db/database.ts'
 import type { AlsoInTransaction } from '../db/write.ts'
-import { Failure } from '../errors.ts'
+import { Failure, videoNotFound } from '../errors.ts'
 import { type OutboundPolicy, parseOutboundUrl } from '../outbound/policy.ts'
 import type { Signals } from '../signals/signals.ts'
 import { countImports, insertImport, isImportHeld, resumeHeldImport } from './import-store.ts'
@@ -32,6 +33,35 @@ export type ImportRequest = {
   /** When the video was added where it comes from; default: now. */
   uploadTimeS?: number | undefined
 } & OwnFields
+
+/**
+ * Has this server fetch the file that is to replace what a video plays, as `requestImport`. Until that can be played, the video stays as
+ * it is.
+ * @throws Failure as `requestImport`; `not-found`; `conflict` when the video does not play, or is being replaced already
+ */
+export async function requestReplacingImport(
+  deps: ImportDeps,
+  holder: Pick<Caller, 'accountId' | 'mayImport'>,
+  { videoId, url }: { videoId: string; url: string },
+  alsoInTransaction?: AlsoInTransaction<RequestedImport>,
+): Promise<RequestedImport> {
+  assertMayImport(holder)
+  const parsed = parseImport(deps, { url })
+  const { accountId } = holder
+  await deps.quota.assertNotFull(accountId)
+  const title = await deps.write(async (tx) => {
+    await assertImportsFit(tx, accountId, 1)
+    const video = await findVideo(tx, accountId, videoId)
+    if (!video) throw videoNotFound()
+    const { fileName } = parsed
+    await insertReplacement(tx, { videoId, kind: 'replace', sourceNumber: null, fileName, requestedAtS: deps.wallNowS() })
+    await insertImportOf(tx, deps.masterKey, { videoId, accountId, url: parsed.url, replaces: 1 })
+    await alsoInTransaction?.(tx, { videoId, title: video.title })
+    return video.title
+  })
+  void deps.signals.send('work-queued', 'import')
+  return { videoId, title }
+}
 
 /** An import whose values are valid. */
 export type ParsedImport = { videoId: string; url: URL; title: string; fileName: string; uploadTimeS: number } & OwnColumns
@@ -102,8 +132,16 @@ export async function insertParsedImport(
 ): Promise<void> {
   await assertExternalIdsFree(tx, accountId, [video.externalId])
   await insertVideo(tx, accountId, { id: videoId, ...video, status: 'Queued' })
-  const wrappedUrl = wrap(masterKey, importUrlPurpose(videoId), Buffer.from(url.href))
-  await insertImport(tx, { videoId, accountId, host: url.hostname, wrappedUrl, nextAttemptAtS: 0 })
+  await insertImportOf(tx, masterKey, { videoId, accountId, url, replaces: 0 })
+}
+
+async function insertImportOf(
+  tx: Db,
+  masterKey: MasterKey,
+  { url, ...row }: { videoId: string; accountId: string; url: URL; replaces: 0 | 1 },
+): Promise<void> {
+  const wrappedUrl = wrap(masterKey, importUrlPurpose(row.videoId), Buffer.from(url.href))
+  await insertImport(tx, { ...row, host: url.hostname, wrappedUrl, nextAttemptAtS: 0 })
 }
 
 /**

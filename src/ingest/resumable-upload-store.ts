@@ -73,7 +73,17 @@ export async function listExpiredResumableUploads(db: Db, nowS: number, limit: n
     .execute()
 }
 
-/** Those that expired before then, of what has been finished: their videos have their sources. */
+/** Those of these that have finished: their videos have their sources. */
 export async function removeFinishedResumableUploads(tx: Db, ids: readonly string[]): Promise<void> {
   await tx.deleteFrom('resumableUpload').where('id', 'in', ids).where('finishedAtS', 'is not', null).execute()
+}
+
+/** Removes one before it has finished, of a video that stays. False: it has finished. */
+export async function removeUnfinishedResumableUpload(tx: Db, id: string): Promise<boolean> {
+  const { numDeletedRows } = await tx
+    .deleteFrom('resumableUpload')
+    .where('id', '=', id)
+    .where('finishedAtS', 'is', null)
+    .executeTakeFirst()
+  return numDeletedRows > 0n
 }

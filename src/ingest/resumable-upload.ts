@@ -1,11 +1,14 @@
 import { createHash } from 'node:crypto'
+import type { Actor } from '../audit/audit-log.ts'
 import { type DeletionDeps, deleteVideos } from '../catalogue/deletion.ts'
 import { getFolder, ROOT_FOLDER_ID } from '../catalogue/folder.ts'
+import { assertMayEdit } from '../catalogue/may-edit.ts'
 import { assertExternalIdsFree, type OwnFields, parseOwnFields } from '../catalogue/own-fields.ts'
+import { assertReplaceable } from '../catalogue/replacement-store.ts'
 import { parseTags } from '../catalogue/tag.ts'
 import { insertTags } from '../catalogue/tag-store.ts'
 import { parseTitle } from '../catalogue/title.ts'
-import { insertVideo, listPositions } from '../catalogue/video-store.ts'
+import { insertVideo, listPositions, type OwnColumns } from '../catalogue/video-store.ts'
 import { equalsInConstantTime } from '../crypto/constant-time.ts'
 import { newSeal, type ResumableSealing, resumeSealing, type Seal, type Sealed } from '../crypto/sealed-file.ts'
 import { newId } from '../crypto/secret.ts'
@@ -20,6 +23,7 @@ import {
   insertResumableUpload,
   listExpiredResumableUploads,
   removeFinishedResumableUploads,
+  removeUnfinishedResumableUpload,
   updateResumableUpload,
 } from './resumable-upload-store.ts'
 import { assertRoom, assertSize, displayName, openSourceSeal, type SourceDeps, wrapSourceKey } from './source.ts'
@@ -60,32 +64,26 @@ type NewUpload = {
 const SAVE_EVERY_BYTES = 16 * 2 ** 20
 
 /**
- * Adds a video whose file will arrive in parts. Durable when it resolves.
+ * Adds a video whose file will arrive in parts; or begins what replaces the file of one. Durable when it resolves.
  * @throws Failure `forbidden` when the account's uploads are off, or for what a token does not allow; `over-quota` or `unavailable` when it
- *   does not fit; `too-large`; `invalid` for what it begins with; `not-found` without such a folder; `conflict` for another video's `externalId`
+ *   does not fit; `too-large`; `invalid` for what it begins with; `not-found` without such a folder or video; `conflict` for another
+ *   video's `externalId`, or a video that cannot be replaced now
  */
 export async function beginUpload(deps: ResumableUploadDeps, holder: Uploader, sent: NewUpload): Promise<ResumableUploadRow> {
   assertMayUpload(holder)
   const upload = 'uploadToken' in holder ? applyToken(holder.uploadToken, sent) : sent
   const { accountId } = holder
-  const { metadata, lengthBytes, folderId = ROOT_FOLDER_ID } = upload
-  if (upload.videoId !== undefined)
-    throw new Failure(
-      'invalid',
-      'The file of a video cannot be replaced this way. Leave out "videoId": the upload makes a new video.',
-    )
+  const { metadata, lengthBytes } = upload
   const fileName = displayName(upload.fileName)
-  if (!upload.title && !fileName)
-    throw new Failure('invalid', 'The Upload-Metadata has neither "title" nor "filename". Send one of them.')
-  const title = parseTitle(upload.title || fileName)
-  const tags = parseTags(upload.tags)
-  const ownFields = parseOwnFields(upload.ownFields)
+  const replaced = upload.videoId
+  if (replaced !== undefined) await assertMayReplace(deps, holder, { ...upload, videoId: replaced })
+  const video = replaced === undefined ? parseNewVideo({ ...upload, fileName }) : undefined
   assertLength(deps, lengthBytes ?? 1)
   await assertRoom(deps, lengthBytes ?? 0)
-  const videoId = newId()
+  const videoId = replaced ?? newId()
   const seal = newSeal()
   const row = {
-    ...{ id: newId(), videoId, accountId, metadata, fileName, lengthBytes: lengthBytes ?? null },
+    ...{ id: newId(), videoId, accountId, metadata, fileName, lengthBytes: lengthBytes ?? null, replaces: video ? 0 : 1 },
     ...{ receivedBytes: 0, receivedState: null, expiresAtS: deps.nowS() + deps.uploadExpiryS, finishedAtS: null },
     ...newFile(deps, videoId, seal),
   }
@@ -93,15 +91,45 @@ export async function beginUpload(deps: ResumableUploadDeps, holder: Uploader, s
   using reservation = deps.quota.receive(row)
   await reservation.reserve(lengthBytes ?? 0)
   await deps.write(async (tx) => {
-    await getFolder(tx, accountId, folderId)
-    const addedBy = 'consoleUserId' in holder ? holder.consoleUserId : undefined
-    await assertExternalIdsFree(tx, accountId, [ownFields.externalId])
-    await insertVideo(tx, accountId, { id: videoId, title, uploadTimeS: deps.wallNowS(), folderId, addedBy, ...ownFields })
+    if (video) await addVideo(deps, tx, holder, { ...video, id: videoId })
+    else await assertReplaceable(tx, accountId, videoId)
     if ('uploadToken' in holder) await useToken(tx, holder.uploadToken, videoId, deps.nowS())
-    if (tags.length > 0) await insertTags(tx, accountId, await listPositions(tx, accountId, [videoId]), tags)
     await insertResumableUpload(tx, row)
   })
   return row
+}
+
+/** @throws Failure `invalid` with values that replacing a file does not change; `forbidden` */
+async function assertMayReplace(deps: ResumableUploadDeps, holder: Uploader, upload: NewUpload & { videoId: string }) {
+  const { videoId, title, folderId, tags, ownFields } = upload
+  if ([title, folderId, tags[0], ownFields.externalId, ownFields.metadata].some((value) => value !== undefined))
+    throw new Failure(
+      'invalid',
+      `With "videoId" the upload replaces a file: send no other metadata than "filename". Change the title and all else with POST /api/videos/${videoId}.`,
+    )
+  if (!('uploadToken' in holder)) await assertMayEdit(deps, holder, 'editor', [videoId]) // a token allows what it was made for
+}
+
+type NewVideo = { title: string; folderId: string; tags: readonly string[]; ownFields: OwnColumns }
+
+function parseNewVideo({ title, fileName, folderId = ROOT_FOLDER_ID, tags, ownFields }: NewUpload): NewVideo {
+  if (!title && !fileName)
+    throw new Failure('invalid', 'The Upload-Metadata has neither "title" nor "filename". Send one of them.')
+  return { title: parseTitle(title || fileName), folderId, tags: parseTags(tags), ownFields: parseOwnFields(ownFields) }
+}
+
+async function addVideo(
+  { wallNowS }: ResumableUploadDeps,
+  tx: Db,
+  holder: Uploader,
+  { id, title, folderId, tags, ownFields }: NewVideo & { id: string },
+): Promise<void> {
+  const { accountId } = holder
+  await getFolder(tx, accountId, folderId)
+  const addedBy = 'consoleUserId' in holder ? holder.consoleUserId : undefined
+  await assertExternalIdsFree(tx, accountId, [ownFields.externalId])
+  await insertVideo(tx, accountId, { id, title, uploadTimeS: wallNowS(), folderId, addedBy, ...ownFields })
+  if (tags.length > 0) await insertTags(tx, accountId, await listPositions(tx, accountId, [id]), tags)
 }
 
 function newFile(deps: Pick<SourceDeps, 'masterKey'>, videoId: string, seal: Seal) {
@@ -241,13 +269,13 @@ function readPieces(bytes: AsyncIterable<Buffer>) {
 /** The last part. */
 async function finishUpload(
   deps: ResumableUploadDeps,
-  { id, videoId, fileName }: ResumableUploadRow,
+  { id, videoId, fileName, replaces }: ResumableUploadRow,
   fromBytes: number,
   source: Sealed & { file: string; seal: Seal },
 ): Promise<void> {
   const nowS = deps.nowS()
   const times = { finishedAtS: nowS, expiresAtS: nowS + deps.uploadExpiryS }
-  const isFinished = await giveSource(deps, { videoId, source, fileName }, (tx: Db) =>
+  const isFinished = await giveSource(deps, { videoId, source, fileName, replaces: replaces === 1 }, (tx: Db) =>
     finishResumableUpload(tx, id, fromBytes, { sizeBytes: source.sizeBytes, ...times }),
   )
   if (isFinished) return
@@ -293,16 +321,19 @@ function checksumMismatch(): Failure {
 }
 
 /**
- * Ends an upload before it has finished: its video and what has arrived are deleted. The caller holds its lock.
+ * Ends an upload before it has finished: what has arrived is deleted, and its video unless that has another file. The caller holds its lock.
  * @throws Failure `forbidden` when it has finished
  */
-export async function terminateUpload(
-  deps: ResumableUploadDeps,
-  holder: Uploader,
-  { accountId, videoId, finishedAtS }: ResumableUploadRow,
-): Promise<void> {
-  if (finishedAtS !== null) throw uploadFinished()
-  await deleteVideos(deps, { accountId, by: holder, videoIds: [videoId], onlyStatus: 'PRE-Upload' })
+export async function terminateUpload(deps: ResumableUploadDeps, holder: Uploader, upload: ResumableUploadRow): Promise<void> {
+  if (upload.finishedAtS !== null) throw uploadFinished()
+  await abandonUpload(deps, upload, holder)
+}
+
+type AbandonDeps = DeletionDeps & Pick<SourceDeps, 'sources'>
+
+async function abandonUpload(deps: AbandonDeps, { id, accountId, videoId, file, replaces }: ResumableUploadRow, by: Actor) {
+  if (replaces === 0) await deleteVideos(deps, { accountId, by, videoIds: [videoId], onlyStatus: 'PRE-Upload' })
+  else if (await deps.write.makingRoom((tx) => removeUnfinishedResumableUpload(tx, id))) await deps.sources.remove(file)
 }
 
 /** A finished upload does not change. */
@@ -315,19 +346,18 @@ const MAX_EXPIRED = 500
 
 /** Removes unfinished uploads with what has arrived of them, and the record of finished ones. One whose client sends bytes continues. */
 export async function removeExpiredUploads(
-  deps: DeletionDeps & Pick<ResumableUploadDeps, 'uploadLocks'>,
+  deps: AbandonDeps & Pick<ResumableUploadDeps, 'uploadLocks'>,
   nowS: number,
 ): Promise<void> {
   const expired = await listExpiredResumableUploads(deps.db, nowS, MAX_EXPIRED)
   const isFinished = ({ finishedAtS }: { finishedAtS: number | null }) => finishedAtS !== null
   const finishedIds = expired.filter(isFinished).map(({ id }) => id)
   if (finishedIds.length > 0) await deps.write((tx) => removeFinishedResumableUploads(tx, finishedIds))
-  for (const { id, accountId, videoId } of expired.filter((upload) => !isFinished(upload))) {
+  for (const { id, accountId } of expired.filter((upload) => !isFinished(upload))) {
     const lock = await deps.uploadLocks.take(id, { silentForMs: () => undefined, end() {} }).catch(() => undefined)
     if (!lock) continue
     using _held = lock
     const upload = await findResumableUpload(deps.db, accountId, id)
-    if (upload && upload.expiresAtS <= nowS)
-      await deleteVideos(deps, { accountId, by: 'server', videoIds: [videoId], onlyStatus: 'PRE-Upload' })
+    if (upload && upload.expiresAtS <= nowS) await abandonUpload(deps, upload, 'server')
   }
 }

@@ -1,16 +1,23 @@
-import { type Selectable, sql } from 'kysely'
+import { type Insertable, type Selectable, sql } from 'kysely'
 import { ACCOUNT_ID_UNINDEXED, NOT_DELETED_UNINDEXED } from '../catalogue/video-store.ts'
 import type { Db } from '../db/database.ts'
 import type { Tables } from '../db/tables.ts'
 
 export type SourceRow = Selectable<Tables['source']>
 
-export async function insertSource(tx: Db, source: SourceRow): Promise<void> {
+export async function insertSource(tx: Db, source: Insertable<Tables['source']>): Promise<void> {
   await tx.insertInto('source').values(source).execute()
 }
 
-export async function findSource(db: Db, videoId: string): Promise<SourceRow | undefined> {
-  return db.selectFrom('source').selectAll().where('videoId', '=', videoId).executeTakeFirst()
+/** @param number absent: the source of what the video plays */
+export async function findSource(db: Db, videoId: string, number?: number): Promise<SourceRow | undefined> {
+  const current = db.selectFrom('video').select('sourceNumber').where('id', '=', videoId)
+  return db
+    .selectFrom('source')
+    .selectAll()
+    .where('videoId', '=', videoId)
+    .where('number', '=', number ?? current)
+    .executeTakeFirst()
 }
 
 /** Of sources with the same bytes no more are looked at, of which those of other accounts count, too. */

@@ -89,16 +89,17 @@ export class NoRoom extends Failure {
   }
 }
 
-/** Gives a video its source, in the caller's transaction. */
+/** Gives a video a source, in the caller's transaction. @param as absent: its first one */
 export async function insertReceivedSource(
   deps: Pick<SourceDeps, 'masterKey'>,
   tx: Db,
   videoId: string,
   { file, seal, sizeBytes, sha256, macs }: ReceivedSource,
+  as: { number?: number; fileName?: string; receivedAtS?: number } = {},
 ): Promise<void> {
   const wrappedKey = wrapSourceKey(deps, videoId, seal)
-  await insertSource(tx, { videoId, file, sizeBytes, sha256, wrappedKey, iv: seal.iv, macs })
-  await setDuplicateOf(tx, videoId, sha256)
+  await insertSource(tx, { ...as, videoId, file, sizeBytes, sha256, wrappedKey, iv: seal.iv, macs })
+  if (as.number === undefined) await setDuplicateOf(tx, videoId, sha256) // otherwise once the video plays it
   await addSize(tx, videoId, sizeBytes)
 }
 

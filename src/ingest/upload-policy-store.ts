@@ -1,7 +1,11 @@
 import { NOT_DELETED_UNINDEXED } from '../catalogue/video-store.ts'
 import type { Db } from '../db/database.ts'
 
-export async function insertPolicy(tx: Db, accountId: string, policy: { key: string; videoId: string; expiresAtS: number }) {
+export async function insertPolicy(
+  tx: Db,
+  accountId: string,
+  policy: { key: string; videoId: string; expiresAtS: number; replaces?: 0 | 1 },
+): Promise<void> {
   await tx
     .insertInto('uploadPolicy')
     .values({ ...policy, accountId })
@@ -14,7 +18,13 @@ export async function findPolicy(db: Db, key: string) {
     .selectFrom('uploadPolicy')
     .innerJoin('video', 'video.id', 'uploadPolicy.videoId')
     .innerJoin('account', 'account.id', 'video.accountId')
-    .select(['uploadPolicy.videoId', 'uploadPolicy.spentAtS', 'account.id as accountId', 'account.disabled'])
+    .select([
+      'uploadPolicy.videoId',
+      'uploadPolicy.spentAtS',
+      'uploadPolicy.replaces',
+      'account.id as accountId',
+      'account.disabled',
+    ])
     .where('uploadPolicy.key', '=', key)
     .where('video.deletedAtS', 'is', null)
     .executeTakeFirst()
@@ -35,11 +45,11 @@ export async function listExpiredUploads(db: Db, expiredBeforeS: number, limit: 
     .execute()
 }
 
-/** Marks the policy as used. False: another upload was first. */
-export async function spendPolicy(tx: Db, key: string, nowS: number): Promise<boolean> {
+/** Marks the policy as used, and for which file. False: another upload was first. */
+export async function spendPolicy(tx: Db, key: string, by: { spentAtS: number; replaces: number }): Promise<boolean> {
   const spent = await tx
     .updateTable('uploadPolicy')
-    .set({ spentAtS: nowS })
+    .set(by)
     .where('key', '=', key)
     .where('spentAtS', 'is', null)
     .executeTakeFirst()

@@ -3,6 +3,7 @@ import type { StorageQuota } from '../accounts/storage-quota.ts'
 import type { CatalogueDeps } from '../catalogue/catalogue-deps.ts'
 import { getFolder, ROOT_FOLDER_ID } from '../catalogue/folder.ts'
 import { assertExternalIdsFree, type OwnFields, parseOwnFields } from '../catalogue/own-fields.ts'
+import { assertReplaceable } from '../catalogue/replacement-store.ts'
 import { parseTitle } from '../catalogue/title.ts'
 import { insertVideo } from '../catalogue/video-store.ts'
 import { type MasterKey, signingKeys } from '../crypto/master-key.ts'
@@ -46,13 +47,8 @@ export async function issueUploadPolicy(
   assertMayUpload(holder)
   await deps.quota.assertNotFull(holder.accountId)
   const fields = parseOwnFields(own)
-  const videoId = newId()
-  const nowS = deps.nowS()
-  const expiresAtS = nowS + POLICY_LIFETIME_S
-  const issued = {
-    videoId,
-    form: signedForm(deriveSigners(deps.masterKey, nowS)[0], `orig/${videoId}/${newId()}`, nowS, expiresAtS),
-  }
+  const { issued, expiresAtS } = issueForm(deps, newId())
+  const { videoId } = issued
   await deps.write(async (tx) => {
     await getFolder(tx, holder.accountId, folderId)
     await assertExternalIdsFree(tx, holder.accountId, [fields.externalId])
@@ -64,10 +60,38 @@ export async function issueUploadPolicy(
   return issued
 }
 
+/**
+ * Issues the form of one upload whose file replaces what the video plays. Until such a file is complete, nothing changes.
+ * @throws Failure `forbidden` when the account's uploads are off; `over-quota` when nothing more fits; and as `assertReplaceable`
+ */
+export async function issueReplacementPolicy(
+  deps: PolicyDeps,
+  holder: Pick<Caller, 'accountId' | 'mayUpload'>,
+  videoId: string,
+  alsoInTransaction?: AlsoInTransaction<IssuedUpload>,
+): Promise<IssuedUpload> {
+  assertMayUpload(holder)
+  await deps.quota.assertNotFull(holder.accountId)
+  const { issued, expiresAtS } = issueForm(deps, videoId)
+  await deps.write(async (tx) => {
+    await assertReplaceable(tx, holder.accountId, videoId)
+    await insertPolicy(tx, holder.accountId, { key: issued.form.key, videoId, expiresAtS, replaces: 1 })
+    await alsoInTransaction?.(tx, issued)
+  })
+  return issued
+}
+
 /** @throws Failure `forbidden` when the account's uploads are off */
 export function assertMayUpload({ mayUpload }: Pick<Caller, 'mayUpload'>): void {
   if (!mayUpload)
     throw new Failure('forbidden', 'Uploads are disabled for this account. Ask the server’s administrator to enable them.')
+}
+
+function issueForm(deps: Pick<PolicyDeps, 'masterKey' | 'nowS'>, videoId: string): { issued: IssuedUpload; expiresAtS: number } {
+  const nowS = deps.nowS()
+  const expiresAtS = nowS + POLICY_LIFETIME_S
+  const form = signedForm(deriveSigners(deps.masterKey, nowS)[0], `orig/${videoId}/${newId()}`, nowS, expiresAtS)
+  return { issued: { videoId, form }, expiresAtS }
 }
 
 function signedForm(signer: Signer, key: string, nowS: number, expiresAtS: number): UploadForm {
@@ -95,13 +119,14 @@ function signedForm(signer: Signer, key: string, nowS: number, expiresAtS: numbe
 
 /**
  * Checks the fields that precede the file in a form. `fields` has lower-case names.
- * @returns the video that the file belongs to, and its account; `isSpent` when an earlier upload has used the policy: see `confirmSource`
+ * @returns the video that the file belongs to, and its account; `isSpent` when an earlier upload has used the policy: see `confirmSource`;
+ *   `replaces`: as in its row
  * @throws Failure `forbidden` when the signature or a field is wrong, or the policy has expired
  */
 export async function admitUpload(
   deps: PolicyDeps,
   fields: ReadonlyMap<string, string>,
-): Promise<{ key: string; accountId: string; videoId: string; isSpent: boolean }> {
+): Promise<{ key: string; accountId: string; videoId: string; isSpent: boolean; replaces: number }> {
   const signed = Object.fromEntries(fields)
   const { policy = '', key = '', 'x-amz-date': date = '', 'x-amz-signature': signature = '' } = signed
   const signers = deriveSigners(deps.masterKey, deps.nowS())
@@ -118,7 +143,8 @@ export async function admitUpload(
   const found = await findPolicy(deps.db, key)
   if (!found) throw new Failure('forbidden', 'The video of this policy was deleted. Ask for a new one.')
   if (found.disabled === 1) throw new Failure('forbidden', 'The account of this policy is disabled.')
-  return { key, accountId: found.accountId, videoId: found.videoId, isSpent: found.spentAtS !== null }
+  const { accountId, videoId, spentAtS } = found
+  return { key, accountId, videoId, isSpent: spentAtS !== null, replaces: found.replaces }
 }
 
 function assertFieldsMatch(fields: ReadonlyMap<string, string>, conditions: readonly (Record<string, string> | string[])[]) {

@@ -138,7 +138,7 @@ const DAMAGED_FILES = `select file.type as kind, file.video_id as "videoId", coa
     case when file.type = 'mp4' then file.enabled
       when file.attachment_id = 'drawn' and generation.posters_extracted_at_s is null then 1 else 0 end as remade
   from file join video on video.id = file.video_id
-  left join source on source.video_id = file.video_id and file.type = 'original'
+  left join source on source.video_id = file.video_id and source.number = file.source_number and file.type = 'original'
   left join generation on generation.video_id = file.video_id and generation.number = file.generation
   where damaged = 1 and video.deleted_at_s is null order by file.id`
 

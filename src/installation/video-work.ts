@@ -38,7 +38,8 @@ type VideoWorkDeps = Omit<
 }
 
 export function openVideoWork(deps: VideoWorkDeps): VideoWork {
-  const endVideoSessions: DeletionDeps['endVideoSessions'] = (tx, ids, why) => endSessionsOfVideos(tx, ids, deps.nowS(), why)
+  const endVideoSessions: DeletionDeps['endVideoSessions'] = (tx, ids, why, generation) =>
+    endSessionsOfVideos(tx, ids, deps.nowS(), why, generation)
   const encoding = { ...deps, endVideoSessions }
   const { uploadMaxBytes, uploadExpiryS } = deps.config
   const receiving = {

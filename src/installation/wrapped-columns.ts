@@ -35,7 +35,8 @@ export const WRAPPED_COLUMNS: readonly WrappedColumn[] = [
     purpose: ({ videoId, number }) => contentKeyPurpose(String(videoId), Number(number)),
   },
   {
-    ...{ table: 'source', column: 'wrappedKey', key: { videoId: 'text' } },
+    // Not by its number, which it does not have before an upgrade from 0.2.0.
+    ...{ table: 'source', column: 'wrappedKey', key: { videoId: 'text', file: 'text' } },
     purpose: ({ videoId }) => sourceKeyPurpose(String(videoId)),
   },
   {

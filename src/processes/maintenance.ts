@@ -8,6 +8,7 @@ import { FILE_BLOB_NAME, listReferencedFileBlobs } from '../catalogue/file-store
 import { deleteEndedTrash } from '../catalogue/trash.ts'
 import { dataPaths } from '../config/data-paths.ts'
 import { listReferencedSegments, SEGMENT_BLOB } from '../encode/generation-store.ts'
+import { deleteEndedKept } from '../encode/replacement.ts'
 import { pruneStoredResponses } from '../idempotency/idempotency.ts'
 import { deleteExpiredUploads } from '../ingest/expired-uploads.ts'
 import { removeExpiredUploads } from '../ingest/resumable-upload.ts'
@@ -75,8 +76,9 @@ export async function startMaintenance(foundation: Foundation): Promise<void> {
       () => pruneUsage(foundation, viewerDataDays),
       () => measureStorage(foundation),
       () => deleteExpiredUploads(deletion, nowS()),
-      () => removeExpiredUploads({ ...deletion, uploadLocks: receiving.uploadLocks }, nowS()),
+      () => removeExpiredUploads({ ...receiving, ...deletion }, nowS()),
       () => deleteEndedTrash(deletion),
+      () => deleteEndedKept({ ...foundation, ...deletion }),
       () => signals.send('work-queued', 'removal'), // what failed before, such as while the database was unavailable
       ...sweeps,
     ]

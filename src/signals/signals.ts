@@ -15,9 +15,12 @@ export type SignalData = {
   'segment-published': SegmentKey
   /** The bytes of a segment on the disk are not those that were published. */
   'segment-damaged': SegmentKey
-  /** All sessions of videos or of an account, or some; or since then perhaps some by another process, for reasons that the rows have. */
+  /**
+   * All sessions of videos or of an account, or some; or since then perhaps some by another process, for reasons that the rows have.
+   * `generation`: only those that play it.
+   */
   'session-ended':
-    | (({ videoIds: readonly string[] } | { accountId: string } | { sessionIds: readonly string[] }) & {
+    | (({ videoIds: readonly string[]; generation?: number } | { accountId: string } | { sessionIds: readonly string[] }) & {
         why: 'taken' | 'stopped' | 'video-deleted' | 'video-replaced' | 'account-disabled'
       })
     | { sinceS: number }

@@ -3,6 +3,7 @@ export const WEBHOOK_EVENTS = [
   'video:ready',
   'video:readyall',
   'video:failed',
+  'video:replaced',
   'video:deleted',
   'video:chapters',
   'otp:reused',

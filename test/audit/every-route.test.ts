@@ -1,3 +1,4 @@
+import { openAsBlob } from 'node:fs'
 import { setTimeout as pause } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { dataPaths } from '../../src/config/data-paths.ts'
@@ -183,6 +184,25 @@ test('L06: every operation and every command that manages something is in the au
         return upload.videoId
       },
     ],
+    ['PUT /api/videos/{id}', 'video:replacement-requested', to(videoId, () => ask('PUT', `/api/videos/${videoId}`))],
+    [
+      'DELETE /api/videos/{id}/replacement',
+      'video:replacement-cancelled',
+      to(videoId, async () => {
+        await owner.send(await ask('PUT', `/api/videos/${videoId}`), new Blob(['no video']))
+        await ask('DELETE', `/api/videos/${videoId}/replacement`)
+      }),
+    ],
+    [
+      'POST /api/videos/{id}/undo',
+      'video:replacement-undone',
+      to(videoId, async () => {
+        await owner.send(await ask('PUT', `/api/videos/${videoId}`), await openAsBlob(await makeVideo({ seconds: 2 })))
+        while ((await owner.video(videoId)).kept === undefined) await pause(50)
+        await ask('POST', `/api/videos/${videoId}/undo`)
+      }),
+    ],
+    ['DELETE /api/videos/{id}/kept', 'video:kept-deleted', to(videoId, () => ask('DELETE', `/api/videos/${videoId}/kept`))],
     ['POST /api/videos/tags', 'tags:added', to(videoId, () => ask('POST', '/api/videos/tags', tagging))],
     ['PUT /api/videos/tags', 'tags:replaced', to(videoId, () => ask('PUT', '/api/videos/tags', tagging))],
     ['DELETE /api/videos/tags', 'tags:removed', to(videoId, () => ask('DELETE', '/api/videos/tags', tagging))],

@@ -85,7 +85,7 @@ const NEW_ALERT = {
 const USAGE_DAYS = ['2026-03-01', '2026-03-02']
 const TODAY = Math.floor(NOW_S / 86_400)
 const viewingOf = (n: number) => ({ accountId: large, userId: `viewer ${n}`, videoId: idOf(n) })
-const budgetOf = (n: number) => ({ accountId: large, viewer: `user viewer ${n}`, videoId: idOf(n), generation: 1 })
+const budgetOf = (n: number) => ({ accountId: large, viewer: `user viewer ${n}`, videoId: idOf(n), sourceNumber: 1 })
 
 /** Found well whatever PostgreSQL knows about the tables: what is asked all the time, or by the clock. */
 export const ALWAYS: readonly Call[] = [
@@ -230,7 +230,7 @@ export const ALWAYS: readonly Call[] = [
     60,
     (db) => generations.findUnplanned(db, { nowS: NOW_S, only: V, lastAccountId: large }),
   ],
-  ['whether a video is still to be planned', 60, (db) => generations.findIfUnplanned(db, V)],
+  ['whether a video is still to be planned', 80, (db) => generations.findIfUnplanned(db, V)],
   ['whether a chunk waits', 20, (db) => chunks.hasPendingChunks(db)],
   [
     'a run of a chunk',
@@ -349,11 +349,19 @@ export const ONCE_ANALYZED: readonly Call[] = [
     (db) => viewings.saveViewingDay(db, { ...viewingOf(1), day: 20_000, intervals: '0 60', watchedS: 60 }),
   ],
   ['the key budget of a viewer', 10, (db) => budgets.findKeyBudget(db, budgetOf(1))],
-  ['that of the generation before', 10, (db) => budgets.findFormerKeyBudget(db, { ...budgetOf(1), generation: 2 })],
   [
     'saving a key budget',
     60,
-    (db) => budgets.saveKeyBudget(db, { ...budgetOf(1), version: 0, levelS: 1, earnedAtS: 1, released: hashOf(1), usedAtS: 1 }),
+    (db) =>
+      budgets.saveKeyBudget(db, {
+        ...budgetOf(1),
+        version: 0,
+        levelS: 1,
+        earnedAtS: 1,
+        released: hashOf(1),
+        releasedOf: 1,
+        usedAtS: 1,
+      }),
   ],
   ...[{}, { cause: 'keys-drawn' }, { userId: 'viewer 1' }].map(
     (filter): Call => [

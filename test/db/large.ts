@@ -51,6 +51,11 @@ const FILL: readonly (readonly [into: string, count: number, select: string])[] 
       case when n % 500 = 0 or n % 501 = 0 then 0 else 1 end, case when n % 501 = 0 then 1 else 0 end, 100,
       case when n % 4 in (1, 2) then 'f' || (n % 2000) else 'root' end, 'own ' || n, '{"all":"yes","rare":"' || (n % 3000) || '"}'`,
   ],
+  [
+    'replacement (video_id, account_id, kind, problem, requested_at_s)',
+    2_000,
+    `id(n), ${ownerOf}, 'replace', case when n % 100 > 0 then 'It is no video.' end, n`,
+  ],
   ['trashed_video (video_id, account_id, trashed_at_s, ends_at_s, tags)', 2_000, `id(${VIDEOS} + n), ${ownerOf}, n, n, '[]'`],
   [
     'video_tag (account_id, name, position, ordinal)',
@@ -134,9 +139,9 @@ const FILL: readonly (readonly [into: string, count: number, select: string])[] 
     `'2026-0' || (1 + n % 9) || '-01', ${ownerOf}, id(n), '', 1, 1`,
   ],
   [
-    'key_budget (account_id, viewer, video_id, generation, level_s, earned_at_s, released, used_at_s)',
+    'key_budget (account_id, viewer, video_id, source_number, level_s, earned_at_s, released, released_of, used_at_s)',
     VIDEOS,
-    `${ownerOf}, 'user viewer ' || (n % 1000), id(n), 1, 600, ${NOW_S} - n, hash(n), ${NOW_S} - n`,
+    `${ownerOf}, 'user viewer ' || (n % 1000), id(n), 1, 600, ${NOW_S} - n, hash(n), 1, ${NOW_S} - n`,
   ],
   [
     'alert (account_id, day, cause, subject, at_s, occurrence_count, session_id, user_id, video_id, numbers)',

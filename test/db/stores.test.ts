@@ -13,6 +13,7 @@ import * as files from '../../src/catalogue/file-store.ts'
 import * as folders from '../../src/catalogue/folder-store.ts'
 import * as ownFields from '../../src/catalogue/own-fields-store.ts'
 import * as posters from '../../src/catalogue/poster-store.ts'
+import * as replacements from '../../src/catalogue/replacement-store.ts'
 import * as search from '../../src/catalogue/search-store.ts'
 import { moveStatus, setStatusReason } from '../../src/catalogue/status.ts'
 import * as tags from '../../src/catalogue/tag-store.ts'
@@ -127,8 +128,8 @@ const session = (name: string, hash: number) => ({
   lastSeenAtS: 10,
 })
 const budget = (n: number, usedAtS: number) => ({
-  ...{ accountId: A, viewer: `user ${n}`, videoId: V2, generation: 1, levelS: 12.5, earnedAtS: 1_800_000_000.125 },
-  ...{ released: bytes(n), usedAtS, version: 0 },
+  ...{ accountId: A, viewer: `user ${n}`, videoId: V2, sourceNumber: 1, levelS: 12.5, earnedAtS: 1_800_000_000.125 },
+  ...{ released: bytes(n), releasedOf: 1, usedAtS, version: 0 },
 })
 const alert = (n: number) => ({
   ...{ accountId: A, day: 0, cause: 'keys-drawn', subject: `subject ${n}`, atS: n },
@@ -498,8 +499,8 @@ const STORES: readonly (readonly [store: string, calls: readonly Call[]])[] = [
       (tx) => policies.insertPolicy(tx, A, { key: 'orig/1', videoId: V1, expiresAtS: 10 }),
       (tx) => policies.insertPolicy(tx, A, { key: 'orig/4', videoId: V4, expiresAtS: 10 }),
       (tx) => policies.findPolicy(tx, 'orig/1'),
-      (tx) => policies.spendPolicy(tx, 'orig/1', 5),
-      (tx) => policies.spendPolicy(tx, 'orig/1', 5),
+      (tx) => policies.spendPolicy(tx, 'orig/1', { spentAtS: 5, replaces: 4 }),
+      (tx) => policies.spendPolicy(tx, 'orig/1', { spentAtS: 5, replaces: 0 }),
       (tx) => policies.listExpiredUploads(tx, 11, 5),
     ],
   ],
@@ -518,6 +519,8 @@ const STORES: readonly (readonly [store: string, calls: readonly Call[]])[] = [
       (tx) => resumable.findResumableUpload(tx, A, 'a'),
       (tx) => resumable.listExpiredResumableUploads(tx, 8, 10),
       (tx) => resumable.removeFinishedResumableUploads(tx, ['a', 'b']),
+      (tx) => resumable.removeUnfinishedResumableUpload(tx, 'b'),
+      (tx) => resumable.removeUnfinishedResumableUpload(tx, 'b'),
       (tx) => resumable.listExpiredResumableUploads(tx, 8, 10),
     ],
   ],
@@ -609,7 +612,7 @@ const STORES: readonly (readonly [store: string, calls: readonly Call[]])[] = [
       (tx) => generations.findUnplanned(tx, { nowS: 1, only: V2, lastAccountId: '' }),
       (tx) => generations.findIfUnplanned(tx, V1),
       (tx) => moveStatus(tx, V1, 'Processing'),
-      (tx) => setStatusReason(tx, V1, 'It breaks off.'),
+      (tx) => setStatusReason(tx, VIDEO, 'It breaks off.'),
       (tx) =>
         generations.insertGeneration(tx, { ...VIDEO, wrappedContentKey: bytes(1), plan: PLAN, encoder: 'e', createdAtS: 1 }),
       (tx) => generations.findGeneration(tx, { videoId: V1, generation: 1 }),
@@ -707,7 +710,34 @@ const STORES: readonly (readonly [store: string, calls: readonly Call[]])[] = [
       (tx) => generations.findLaterGeneration(tx, VIDEO),
       (tx) => posters.publishExtractedPosters(tx, { ...VIDEO, generation: 2 }),
       (tx) => generations.switchToGeneration(tx, { ...VIDEO, generation: 2 }),
-      (tx) => tx.updateTable('video').set({ generation: 1 }).where('id', '=', V1).execute(),
+      (tx) => tx.updateTable('video').set({ status: 'ready', generation: 1 }).where('id', '=', V1).execute(),
+      (tx) => replacements.takeNumber(tx, V1),
+      (tx) => replacements.takeNumber(tx, V1),
+      (tx) => replacements.insertReplacement(tx, { videoId: V1, kind: 'replace', sourceNumber: 1, requestedAtS: 5 }),
+      (tx) => replacements.findReplacement(tx, V1),
+      (tx) => replacements.listReplacements(tx, [V1, V2]),
+      (tx) =>
+        replacements.assertNoReplacement(tx, V1).then(
+          () => 'none',
+          () => 'one',
+        ),
+      (tx) => generations.findUnplannedReplacement(tx, { nowS: 9 }),
+      (tx) => replacements.updateReplacement(tx, V1, { problem: 'It is no video.' }),
+      (tx) => replacements.assertReplaceable(tx, A, V1),
+      (tx) => generations.findUnplannedReplacement(tx, { nowS: 9, only: V1 }),
+      (tx) => replacements.removeReplacement(tx, V1),
+      (tx) => posters.hideExtractedPosters(tx, VIDEO),
+      (tx) => generations.keepGeneration(tx, VIDEO, { keptUntilS: 20, keptBy: 'replace', segmentBytes: 2 ** 40 }),
+      (tx) => generations.isKept(tx, VIDEO),
+      (tx) => generations.listKept(tx, V1),
+      (tx) => generations.listEndedKept(tx, 20, 5),
+      (tx) => generations.listEndedKept(tx, 19, 5),
+      (tx) => generations.playGeneration(tx, { ...VIDEO, generation: 2 }),
+      (tx) => generations.playGeneration(tx, VIDEO),
+      (tx) => generations.releaseKept(tx, VIDEO),
+      (tx) => generations.removeUnusedSource(tx, V1, 1),
+      (tx) => damage.listDamagedChunks(tx, VIDEO),
+      (tx) => files.renewMp4(tx, { videoId: V1, createdAtS: 7 }),
       (tx) => generations.removeGeneration(tx, { ...VIDEO, generation: 2 }),
       (tx) => generations.listReferencedSegments(tx, [`${V1}/1/9/0.${'a'.repeat(12)}.m4s`]),
     ],
@@ -918,7 +948,6 @@ const STORES: readonly (readonly [store: string, calls: readonly Call[]])[] = [
         (version) => (tx: Db) => budgets.saveKeyBudget(tx, { ...budget(1, 9), version, levelS: 0.25, released: bytes(9) }),
       ),
       ...[1, 2, 9].map((n) => (tx: Db) => budgets.findKeyBudget(tx, budget(n, 0))),
-      ...[1, 2, 9].map((generation) => (tx: Db) => budgets.findFormerKeyBudget(tx, { ...budget(1, 0), generation })),
       (tx) => budgets.removeOldKeyBudgets(tx, 4, 1),
       (tx) => budgets.removeOldKeyBudgets(tx, 4, 9),
       (tx) => budgets.removeOldKeyBudgets(tx, 4, 9),

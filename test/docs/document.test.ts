@@ -85,6 +85,9 @@ test('every example does what it says: it is answered as documented', async () =
 const NOT_TO_BE_HAD: Record<string, number> = {
   'DELETE /api/bans': 404,
   'POST /api/videos/{id}/retry': 409,
+  'PUT /api/videos/{id}': 409,
+  'DELETE /api/videos/{id}/replacement': 409,
+  'POST /api/videos/{id}/undo': 409,
   'POST /console/api/sign-in/passkey': 400,
   'POST /console/api/passkeys': 400,
   'DELETE /console/api/passkeys/{id}': 404,

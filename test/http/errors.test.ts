@@ -90,7 +90,7 @@ describe('a method that does not exist on a route is 405 and Allow names those t
     ['POST /api/videos', ['DELETE', 'GET', 'HEAD', 'PUT']],
     ['POST /api/videos/', ['DELETE', 'GET', 'HEAD', 'PUT']],
     ['HEAD /v2/videos', ['POST']],
-    ['PUT /api/videos/ID', ['GET', 'HEAD', 'POST']],
+    ['DELETE /api/videos/ID', ['GET', 'HEAD', 'POST', 'PUT']],
     ['PATCH /api/videos/tags', ['DELETE', 'GET', 'HEAD', 'POST', 'PUT']],
     ['GET /api/videos/ID/otp', ['POST']],
     ['DELETE /api/videos/ID/otp', ['POST']],

@@ -28,6 +28,11 @@ export const RULES: Record<string, Rule> = {
   'GET /api/videos': { opens: 'viewer', status: 200 },
   'GET /api/videos/:id': { opens: 'viewer', status: 200 },
   'POST /api/videos/:id': { opens: 'editor', status: 200, body: { description: 'by its owner' } },
+  // A video without a file is not replaced.
+  'PUT /api/videos/:id': { opens: 'editor', status: 409 },
+  'DELETE /api/videos/:id/replacement': { opens: 'editor', status: 409 },
+  'POST /api/videos/:id/undo': { opens: 'editor', status: 409 },
+  'DELETE /api/videos/:id/kept': { opens: 'editor', status: 200 },
   'PUT /api/videos': { opens: 'uploader', status: 200, path: '/api/videos?title=x' },
   // Asked for an address that is refused as it stands, so that nothing is fetched.
   'PUT /api/videos/importUrl': { opens: 'uploader', status: 400, body: { url: 'http://127.0.0.1/' } },

@@ -99,7 +99,7 @@ async function startServer({ db, write }: Pick<Database, 'db' | 'write'>, outbou
     return job
   }
   const dispatcher = await startImportScheduler({
-    ...{ db, write, nowS, outbound, masterKey: MASTER_KEY, claims: { claimNext } },
+    ...{ db, write, nowS, wallNowS: nowS, outbound, masterKey: MASTER_KEY, claims: { claimNext } },
     ...{ importMaxS: 3600, uploadMaxBytes: 1e9, hasRoom: async () => true },
     sources: blobFolder(sources, tmp),
     quota: createStorageQuota({ db, slowQueryDb: db }),

@@ -184,10 +184,16 @@ describe('F-151: a request that breaks the rules is refused in words, and change
       code: 'not-found',
     },
     {
-      what: 'a video to replace',
+      what: 'a video to replace, and a title',
       headers: { 'Upload-Length': '1', 'Upload-Metadata': metadataOf({ title: 'x', videoId: '0'.repeat(32) }) },
       status: 400,
       code: 'invalid',
+    },
+    {
+      what: 'no such video to replace',
+      headers: { 'Upload-Length': '1', 'Upload-Metadata': metadataOf({ filename: 'x', videoId: '0'.repeat(32) }) },
+      status: 404,
+      code: 'not-found',
     },
     { what: 'a concatenation', headers: { 'Upload-Length': '1', 'Upload-Concat': 'partial' }, status: 400, code: 'invalid' },
   ])('$what: $status', async ({ headers, status, code }) => {

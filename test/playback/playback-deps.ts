@@ -218,7 +218,8 @@ export async function openBarePlayback({ durationS = 60 } = {}) {
 export function videoOf(videoId: string, durationS: number, generation = 1): PlayableVideo {
   const plan = planOf(durationS)
   const none = () => Buffer.alloc(0)
-  return { videoId, generation, plan, grid: gridFor(plan), windowKey: none, segmentIv: none, repairsOf: () => 0 }
+  const keys = { windowKey: none, segmentIv: none, repairsOf: () => 0 }
+  return { videoId, generation, sourceNumber: 1, plan, grid: gridFor(plan), ...keys }
 }
 
 /** A video of one rendition in segments of 4 s. */

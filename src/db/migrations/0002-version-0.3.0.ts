@@ -17,13 +17,14 @@ export const STATEMENTS: readonly string[] = [
     account_id text not null,
     viewer text not null,
     video_id text not null,
-    generation integer not null,
+    source_number integer not null,
     level_s real not null,
     earned_at_s real not null,
     released blob not null,
+    released_of integer not null,
     used_at_s integer not null,
     version integer not null default 0,
-    primary key (account_id, viewer, video_id, generation)
+    primary key (account_id, viewer, video_id, source_number)
   ) without rowid`,
   'create index key_budget_age on key_budget (used_at_s)',
 
@@ -251,7 +252,6 @@ export const STATEMENTS: readonly string[] = [
   'create index video_metadata_of_video on video_metadata (position)',
   // Which video had the same bytes when a video's source arrived.
   'alter table video add column duplicate_of text',
-  'create index source_by_sha256 on source (sha256)',
 
   // Chapters of a video; `list`: JSON.
   `create table chapters (
@@ -278,7 +278,8 @@ export const STATEMENTS: readonly string[] = [
     wrapped_key blob,
     iv blob not null,
     expires_at_s integer not null,
-    finished_at_s integer
+    finished_at_s integer,
+    replaces integer not null default 0
   ) without rowid`,
   'create index resumable_upload_of_video on resumable_upload (video_id)',
   'create index resumable_upload_of_account on resumable_upload (account_id) where finished_at_s is null',
@@ -313,4 +314,50 @@ export const STATEMENTS: readonly string[] = [
   'alter table video add column upload_reference text',
   `create index video_of_upload_token on video (upload_token_id)
     where upload_token_id is not null and status = 'PRE-Upload' and deleted_at_s is null`,
+
+  // A video has several files while one is to replace another, and while those that were replaced are kept.
+  `create table next_source (
+    video_id text not null,
+    number integer not null default 1,
+    file text not null,
+    file_name text not null default '',
+    received_at_s integer not null default 0,
+    size_bytes integer not null,
+    sha256 blob not null,
+    wrapped_key blob,
+    iv blob not null,
+    macs blob not null,
+    primary key (video_id, number)
+  ) without rowid`,
+  `insert into next_source (video_id, file, file_name, size_bytes, sha256, wrapped_key, iv, macs)
+    select video_id, file, coalesce((select file_name from video where id = video_id), ''), size_bytes, sha256, wrapped_key, iv, macs
+    from source`,
+  'drop table source',
+  'alter table next_source rename to source',
+  'create index source_by_sha256 on source (sha256)',
+  'alter table file add column source_number integer',
+  `update file set source_number = 1 where type = 'original'`,
+  'alter table video add column source_number integer not null default 1',
+  'alter table video add column last_number integer not null default 0',
+  'alter table generation add column source_number integer not null default 1',
+  'alter table generation add column segment_bytes integer not null default 0',
+  'alter table generation add column reason text',
+  'alter table generation add column kept_until_s integer',
+  'alter table generation add column kept_by text',
+  'create index generation_kept on generation (kept_until_s) where kept_until_s is not null',
+  `create table replacement (
+    video_id text primary key,
+    account_id text not null,
+    kind text not null,
+    source_number integer,
+    file_name text not null default '',
+    generation integer,
+    start_s real,
+    end_s real,
+    problem text,
+    requested_at_s integer not null
+  ) without rowid`,
+  'create index replacement_unplanned on replacement (requested_at_s) where generation is null and problem is null',
+  'alter table upload_policy add column replaces integer not null default 0',
+  'alter table import add column replaces integer not null default 0',
 ]

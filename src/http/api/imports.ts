@@ -1,7 +1,9 @@
 import { type Static, Type } from 'typebox'
 import { ROOT_FOLDER_ID } from '../../catalogue/folder.ts'
+import { assertMayEdit } from '../../catalogue/may-edit.ts'
+import { Failure } from '../../errors.ts'
 import type { IdempotencyDeps } from '../../idempotency/idempotency.ts'
-import { type ImportDeps, type RequestedImport, requestImport } from '../../ingest/import.ts'
+import { type ImportDeps, type RequestedImport, requestImport, requestReplacingImport } from '../../ingest/import.ts'
 import { type ImportOutcome, MAX_LISTED_IMPORTS, requestImports } from '../../ingest/import-list.ts'
 import { authenticateRequest } from '../server/caller.ts'
 import type { App } from '../wire/app-type.ts'
@@ -28,12 +30,15 @@ const Imported = {
 
 const ImportBody = Type.Object({
   ...Imported,
+  videoId: Type.Optional(
+    Type.String({ description: 'the video whose file this replaces, which needs editor; it keeps its title and folder' }),
+  ),
   folderId: Type.Optional(Type.String({ description: 'folder of the video; the root if absent' })),
 })
 
 const ImportReply = Type.Object({
   id: Type.String(),
-  status: Type.Literal('Queued'),
+  status: Type.Literal('Queued', { description: 'of the import; a video whose file is replaced stays ready' }),
   title: Type.String(),
 })
 
@@ -78,13 +83,21 @@ export function importRoutes(app: App, deps: ImportRoutesDeps): void {
       response: { 200: ImportReply },
     }),
     async (request, reply) => {
-      const { url, folderId, title, upload_time, externalId, metadata, ...form } = request.body
+      const { url, videoId, ...fields } = request.body
+      const { folderId, title, upload_time, externalId, metadata, ...form } = fields
       const holder = authenticateRequest(request)
+      if (videoId !== undefined && Object.keys(fields).length > 0)
+        throw new Failure(
+          'invalid',
+          `With "videoId" the import replaces a file: send no other field than "url". Change the title and all else with POST /api/videos/${videoId}.`,
+        )
+      if (videoId !== undefined) await assertMayEdit(deps, holder, 'editor', [videoId])
       return sendIdempotent(
         deps,
         { request, reply, accountId: holder.accountId },
-        (alsoInTransaction) =>
-          requestImport(
+        (alsoInTransaction) => {
+          if (videoId !== undefined) return requestReplacingImport(deps, holder, { videoId, url }, alsoInTransaction)
+          return requestImport(
             deps,
             holder,
             {
@@ -93,7 +106,8 @@ export function importRoutes(app: App, deps: ImportRoutesDeps): void {
               folderId: folderId || ROOT_FOLDER_ID,
             },
             alsoInTransaction,
-          ),
+          )
+        },
         jsonRepresentation(toReply),
       )
     },

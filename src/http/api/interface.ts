@@ -24,6 +24,7 @@ import { otpRoutes } from './otp.ts'
 import { otpDefaultsRoutes } from './otp-defaults.ts'
 import { queueRoutes } from './queue.ts'
 import { refusalRoutes } from './refusals.ts'
+import { replacementRoutes } from './replacements.ts'
 import { resumableUploadRoutes } from './resumable-uploads.ts'
 import { sessionRoutes } from './sessions.ts'
 import { statisticsRoutes } from './statistics.ts'
@@ -55,6 +56,7 @@ const ROUTES = [
   trashRoutes,
   folderRoutes,
   uploadRoutes,
+  replacementRoutes,
   resumableUploadRoutes,
   uploadTokenRoutes,
   importRoutes,

@@ -51,7 +51,7 @@ const CreateHeaders = Type.Object({
   'upload-metadata': Type.Optional(
     Type.String({
       description:
-        'pairs of a name and a value in base64, with commas between them: title, filename, folderId, tags (with commas between them), externalId, metadata (JSON)',
+        'pairs of a name and a value in base64, with commas between them: title, filename, folderId, tags (with commas between them), externalId, metadata (JSON); or filename and videoId, whose file is replaced (needs editor)',
       examples: ['title TGVzc29uIDEy'],
     }),
   ),
@@ -126,7 +126,7 @@ export function resumableUploadRoutes(api: App, deps: RoutesDeps): void {
         config: ofOne,
         schema: {
           summary: 'End a resumable upload',
-          description: 'Deletes its video and what has arrived. One that has finished is refused.',
+          description: 'Deletes what has arrived, and its video unless that has another file. One that has finished is refused.',
           params: UploadParams,
           headers: Tus,
         },

@@ -18,7 +18,7 @@ const UploadQuery = Type.Object({
   [METADATA_PARAMETER]: MetadataParameter,
 })
 
-const UploadReply = Type.Object({
+export const UploadReply = Type.Object({
   clientPayload: Type.Object({
     ...POLICY_FIELDS,
     uploadLink: Type.String(),
@@ -52,13 +52,12 @@ export function uploadRoutes(app: App, deps: UploadRoutesDeps): void {
             { title, folderId: folderId || ROOT_FOLDER_ID, externalId, metadata },
             alsoInTransaction,
           ),
-        jsonRepresentation(
-          ({ videoId, form }: IssuedUpload): Static<typeof UploadReply> => ({
-            clientPayload: { ...form, uploadLink: `${deps.publicUrl()}/upload` },
-            videoId,
-          }),
-        ),
+        jsonRepresentation((issued: IssuedUpload) => uploadReply(issued, deps.publicUrl())),
       )
     },
   )
+}
+
+export function uploadReply({ videoId, form }: IssuedUpload, publicUrl: string): Static<typeof UploadReply> {
+  return { clientPayload: { ...form, uploadLink: `${publicUrl}/upload` }, videoId }
 }

@@ -1,11 +1,29 @@
 import { type Static, Type } from 'typebox'
 import { readMetadata } from '../../catalogue/own-fields.ts'
 import type { Video } from '../../catalogue/video.ts'
+import type { KeptGeneration } from '../../encode/generation-store.ts'
 import { parseDefaults } from '../../playback/otp-defaults.ts'
 import { ExternalId, Metadata } from '../wire/own-fields.ts'
 import { posterPath } from '../wire/poster-path.ts'
 
 const PosterBody = Type.Object({ width: Type.Integer(), height: Type.Integer(), posterUrl: Type.String() })
+
+const Replacement = Type.Object({
+  kind: Type.Union([Type.Literal('replace'), Type.Literal('trim')]),
+  state: Type.Union([Type.Literal('importing'), Type.Literal('waiting'), Type.Literal('encoding'), Type.Literal('failed')], {
+    description: 'waiting: for its file to be examined',
+  }),
+  part: Type.Optional(Type.Number({ description: 'how much is encoded, 0 to 1; of one video, not in lists' })),
+  reason: Type.Optional(Type.String({ description: 'why it failed' })),
+})
+
+const Kept = Type.Object({
+  file: Type.String({ description: 'name of the uploaded file' }),
+  length: Type.Number({ description: 'seconds' }),
+  sizeBytes: Type.Integer({ description: 'of its renditions' }),
+  replacedBy: Type.Union([Type.Literal('replace'), Type.Literal('trim'), Type.Literal('undo')]),
+  keptUntil: Type.Integer({ description: 'Unix seconds; then it is deleted with its key' }),
+})
 
 /** A video on the wire (wire-contract.md, section 3). */
 export const VideoBody = Type.Object({
@@ -27,8 +45,18 @@ export const VideoBody = Type.Object({
   externalId: Type.Optional(ExternalId),
   metadata: Type.Optional(Metadata),
   duplicateOf: Type.Optional(Type.String({ description: 'the oldest video that had the same bytes when this file arrived' })),
+  replacement: Type.Optional(Replacement),
 })
 
+/** One video: with what only a single one is worth asking for. */
+export const OneVideoBody = Type.Object({
+  ...VideoBody.properties,
+  kept: Type.Optional(
+    Type.Array(Kept, { description: 'what it was before: POST /videos/{id}/undo has the first of these play again' }),
+  ),
+})
+
+export type OneVideoBody = Static<typeof OneVideoBody>
 export type VideoBody = Static<typeof VideoBody>
 
 export function videoBody(publicUrl: string, video: Video): VideoBody {
@@ -57,6 +85,39 @@ export function videoBody(publicUrl: string, video: Video): VideoBody {
     ...(video.externalId === null ? {} : { externalId: video.externalId }),
     ...(video.duplicateOf === null ? {} : { duplicateOf: video.duplicateOf }),
     ...(video.metadata === null ? {} : { metadata: readMetadata(video.metadata) }),
+    ...(video.replacement === undefined ? {} : { replacement: replacementBody(video.replacement) }),
+  }
+}
+
+function replacementBody({
+  kind,
+  sourceNumber,
+  generation,
+  problem,
+}: NonNullable<Video['replacement']>): Static<typeof Replacement> {
+  if (problem !== null) return { kind, state: 'failed', reason: problem }
+  return { kind, state: generation !== null ? 'encoding' : sourceNumber === null ? 'importing' : 'waiting' }
+}
+
+/** @param part how much of its replacement is encoded */
+export function oneVideoBody(
+  publicUrl: string,
+  video: Video,
+  { part, kept }: { part: number; kept: readonly KeptGeneration[] },
+): OneVideoBody {
+  const { replacement, ...body } = videoBody(publicUrl, video)
+  return {
+    ...body,
+    ...(replacement && { replacement: { ...replacement, ...(replacement.state !== 'failed' && { part }) } }),
+    ...(kept.length > 0 && {
+      kept: kept.map(({ fileName, durationS, segmentBytes, keptBy, keptUntilS }) => ({
+        file: fileName,
+        length: Math.round(durationS * 1000) / 1000,
+        sizeBytes: segmentBytes,
+        replacedBy: keptBy ?? 'replace',
+        keptUntil: keptUntilS,
+      })),
+    }),
   }
 }
 

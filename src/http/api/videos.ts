@@ -3,14 +3,16 @@ import { type DeletionDeps, deleteVideos } from '../../catalogue/deletion.ts'
 import { ROOT_FOLDER_ID } from '../../catalogue/folder.ts'
 import { moveToTrash } from '../../catalogue/trash.ts'
 import { editVideo, getVideo, moveVideos } from '../../catalogue/video.ts'
+import { listKept } from '../../encode/generation-store.ts'
 import { Failure } from '../../errors.ts'
+import { findReplacedPart } from '../../progress/replacement-progress.ts'
 import { authenticateRequest, changedBy } from '../server/caller.ts'
 import type { App } from '../wire/app-type.ts'
 import { EXAMPLE } from '../wire/examples.ts'
 import { Flag, isOn } from '../wire/flag.ts'
 import { EDITOR_OR_UPLOADER, operation } from '../wire/operation.ts'
 import { ExternalId, Metadata, readMetadataParameters } from '../wire/own-fields.ts'
-import { VideoBody, videoBody } from './video-body.ts'
+import { OneVideoBody, oneVideoBody } from './video-body.ts'
 
 export type VideoRoutesDeps = DeletionDeps & { publicUrl(): string }
 
@@ -60,9 +62,12 @@ const DeleteReply = Type.Object({ code: Type.Integer(), message: Type.String() }
 export function videoRoutes(app: App, deps: VideoRoutesDeps): void {
   app.get(
     '/videos/:id',
-    operation('viewer', { summary: 'One video', params: VideoParams, response: { 200: VideoBody } }),
-    async (request) =>
-      videoBody(deps.publicUrl(), await getVideo(deps, authenticateRequest(request).accountId, request.params.id)),
+    operation('viewer', { summary: 'One video', params: VideoParams, response: { 200: OneVideoBody } }),
+    async (request) => {
+      const video = await getVideo(deps, authenticateRequest(request).accountId, request.params.id)
+      const part = video.replacement ? await findReplacedPart(deps.db, video.replacement) : 0
+      return oneVideoBody(deps.publicUrl(), video, { part, kept: await listKept(deps.db, video.id) })
+    },
   )
 
   app.post(

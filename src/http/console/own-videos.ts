@@ -1,9 +1,7 @@
 import type { FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import { Value } from 'typebox/value'
-import { requirePermission } from '../../accounts/api-key.ts'
-import { haveAddedVideos } from '../../catalogue/video.ts'
-import { Failure } from '../../errors.ts'
+import { assertMayEdit } from '../../catalogue/may-edit.ts'
 import { VideoParams, type VideoRoutesDeps } from '../api/videos.ts'
 import { authenticateRequest } from '../server/caller.ts'
 import type { App } from '../wire/app-type.ts'
@@ -16,11 +14,7 @@ export function refuseVideosOfOthers(app: App, deps: VideoRoutesDeps): void {
   app.addHook('preHandler', async (request) => {
     const { isOpenToUploader, permission } = request.routeOptions.config
     if (!isOpenToUploader || permission === undefined) return
-    const caller = authenticateRequest(request)
-    if (caller.permissions.includes(permission)) return
-    if (!('consoleUserId' in caller)) return requirePermission(caller, permission)
-    if (await haveAddedVideos(deps, caller, videosOf(request))) return
-    throw new Failure('forbidden', 'Your role is uploader: you edit the videos that you have added. Ask an owner of the account.')
+    await assertMayEdit(deps, authenticateRequest(request), permission, videosOf(request))
   })
 }
 

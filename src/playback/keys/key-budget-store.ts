@@ -3,23 +3,17 @@ import type { Db } from '../../db/database.ts'
 import { prepared } from '../../db/prepared.ts'
 import type { KeyBudgetRow } from '../../db/tables.ts'
 
-export type BudgetKey = Pick<KeyBudgetRow, 'accountId' | 'viewer' | 'videoId' | 'generation'>
+export type BudgetKey = Pick<KeyBudgetRow, 'accountId' | 'viewer' | 'videoId' | 'sourceNumber'>
 
-export async function findKeyBudget(db: Db, { generation, ...key }: BudgetKey): Promise<KeyBudgetRow | undefined> {
-  return selectBudgets(db, key).where('generation', '=', generation).executeTakeFirst()
-}
-
-/** The same budget for the last generation before this one. */
-export async function findFormerKeyBudget(db: Db, { generation, ...key }: BudgetKey): Promise<KeyBudgetRow | undefined> {
-  return selectBudgets(db, key).where('generation', '<', generation).orderBy('generation', 'desc').limit(1).executeTakeFirst()
-}
-
-/** A budget for each generation of the video. */
-function selectBudgets(db: Db, { accountId, viewer, videoId }: Omit<BudgetKey, 'generation'>) {
+export async function findKeyBudget(
+  db: Db,
+  { accountId, viewer, videoId, sourceNumber }: BudgetKey,
+): Promise<KeyBudgetRow | undefined> {
   return db
     .selectFrom('keyBudget')
     .selectAll()
-    .where((row) => row.and({ accountId, viewer, videoId }))
+    .where((row) => row.and({ accountId, viewer, videoId, sourceNumber }))
+    .executeTakeFirst()
 }
 
 /** Changes no row that has another version than `version`, from which the change started; 0: there was none. */
@@ -30,20 +24,22 @@ export const saveKeyBudget = prepared<KeyBudgetRow>()((db, value) =>
       accountId: value('accountId'),
       viewer: value('viewer'),
       videoId: value('videoId'),
-      generation: value('generation'),
+      sourceNumber: value('sourceNumber'),
       levelS: value('levelS'),
       earnedAtS: value('earnedAtS'),
       released: value('released'),
+      releasedOf: value('releasedOf'),
       usedAtS: value('usedAtS'),
       version: sql`${value('version')} + 1`,
     })
     .onConflict((conflict) =>
       conflict
-        .columns(['accountId', 'viewer', 'videoId', 'generation'])
+        .columns(['accountId', 'viewer', 'videoId', 'sourceNumber'])
         .doUpdateSet((row) => ({
           levelS: row.ref('excluded.levelS'),
           earnedAtS: row.ref('excluded.earnedAtS'),
           released: row.ref('excluded.released'),
+          releasedOf: row.ref('excluded.releasedOf'),
           usedAtS: row.ref('excluded.usedAtS'),
           version: row.ref('excluded.version'),
         }))
@@ -51,11 +47,16 @@ export const saveKeyBudget = prepared<KeyBudgetRow>()((db, value) =>
     ),
 )
 
-/** Removes some of the budgets that were last used before then. @returns how many */
+/**
+ * Removes some of the budgets that were last used before then. One of a file that was replaced is kept as long as what was made from it,
+ * which may play again.
+ * @returns how many
+ */
 export async function removeOldKeyBudgets(tx: Db, beforeS: number, limit: number): Promise<number> {
-  const { numAffectedRows } = await sql`delete from key_budget where (account_id, viewer, video_id, generation) in
-    (select account_id, viewer, video_id, generation from key_budget where used_at_s < ${beforeS} order by used_at_s limit ${limit})`.execute(
-    tx,
-  )
+  const { numAffectedRows } = await sql`delete from key_budget where (account_id, viewer, video_id, source_number) in
+    (select account_id, viewer, video_id, source_number from key_budget where used_at_s < ${beforeS} and not exists
+      (select 1 from generation where generation.video_id = key_budget.video_id
+        and generation.source_number = key_budget.source_number and kept_until_s is not null)
+      order by used_at_s limit ${limit})`.execute(tx)
   return Number(numAffectedRows ?? 0)
 }

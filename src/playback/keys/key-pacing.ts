@@ -7,7 +7,7 @@ import { LEASE_S } from '../lease.ts'
 import type { PlayableVideo } from '../media/playable-video.ts'
 import { windowDurationS } from '../media/playlist.ts'
 import { affordableInS, type Balance, earn, type Terms, termsOfVideo, termsOfViewer } from './key-budget.ts'
-import { type BudgetKey, findFormerKeyBudget, findKeyBudget, saveKeyBudget } from './key-budget-store.ts'
+import { type BudgetKey, findKeyBudget, saveKeyBudget } from './key-budget-store.ts'
 import { hasWindow, joinWindows, withWindow } from './window-set.ts'
 
 // Keys are released at the pace of watching: playback-protocol.md, section 6. Budgets are in memory and saved every few seconds.
@@ -43,8 +43,10 @@ export type KeyPacing = {
 type Budget = {
   key: BudgetKey
   balance: Balance
-  /** The key windows that it has released: window-set.ts. */
-  released: Buffer
+  /** The key windows that it has released, by their generation: window-set.ts. */
+  released: Map<number, Buffer>
+  /** The generation that it last released a window of: the row has those of one. */
+  releasedOf: number
   /** Of an address: when each session there last earned, in that order. */
   earningSessions: Map<string, number>
   /** What its row has, and the version of that; 0: it has none. */
@@ -87,35 +89,25 @@ export function createKeyPacing({ db, write, nowS }: { db: Db; write: Write; now
   async function load(key: BudgetKey, startS: number): Promise<Budget> {
     const row = await findKeyBudget(db, key)
     const atS = nowS()
-    const { levelS, earnedAtS } = row ?? (await findFormerBalance(key)) ?? { levelS: startS, earnedAtS: atS }
+    const { levelS, earnedAtS } = row ?? { levelS: startS, earnedAtS: atS }
     const balance = { levelS, earnedAtS }
-    const released = row?.released ?? Buffer.alloc(0)
+    const releasedOf = row?.releasedOf ?? 0
+    const released = new Map(row ? [[releasedOf, row.released]] : [])
     const stored = { saved: row && { ...balance }, version: row?.version ?? 0, unsavedS: 0, maybeSaved: undefined }
-    return { key, balance, released, earningSessions: new Map(), ...stored }
-  }
-
-  /** Of the generation before: a video that is encoded again from the same source does not begin again for its viewers. */
-  async function findFormerBalance(key: BudgetKey): Promise<Balance | undefined> {
-    if (key.generation <= 1) return undefined
-    const row = await findFormerKeyBudget(db, key)
-    for (let generation = key.generation - 1; generation >= (row?.generation ?? 1); generation--) {
-      const inMemory = budgets.get(nameOf({ ...key, generation }))
-      if (inMemory) return inMemory.balance
-    }
-    return row
+    return { key, balance, released, releasedOf, earningSessions: new Map(), ...stored }
   }
 
   async function budgetsOf({ row, address, video }: Playing): Promise<SessionBudgets> {
     const { id: sessionId, accountId, userId } = row
-    const { videoId, generation, plan } = video
+    const { videoId, generation, sourceNumber, plan } = video
     const ofVideo = termsOfVideo(plan.durationS)
     const ofViewer = termsOfViewer(row.streamLimit)
     const viewer = userId === null ? `session ${sessionId}` : `user ${userId}`
-    const budgetOf = (owner: string) => getBudget({ accountId, viewer: owner, videoId, generation }, ofVideo)
+    const budgetOf = (owner: string) => getBudget({ accountId, viewer: owner, videoId, sourceNumber }, ofVideo)
     const [own, ofAllVideos, ofAddresses] = await Promise.all([
       budgetOf(viewer),
       // An address may have any number of viewers.
-      userId === null ? undefined : getBudget({ accountId, viewer, videoId: ALL_VIDEOS, generation: 0 }, ofViewer),
+      userId === null ? undefined : getBudget({ accountId, viewer, videoId: ALL_VIDEOS, sourceNumber: 0 }, ofViewer),
       // Without a userId an address has a budget, too: further OTPs there, and further addresses of a network, add little.
       Promise.all(userId === null ? ipScopes(address).map((scope) => budgetOf(`address ${scope}`)) : []),
     ])
@@ -136,10 +128,10 @@ export function createKeyPacing({ db, write, nowS }: { db: Db; write: Write; now
 
     return {
       recordPlaying,
-      hasReleased: (window) => ofVideoBudgets.every(({ released }) => hasWindow(released, window)),
+      hasReleased: (window) => ofVideoBudgets.every((budget) => hasWindow(releasedIn(budget, generation), window)),
       takeWindow(window) {
         recordPlaying()
-        const due = ofVideoBudgets.filter(({ released }) => !hasWindow(released, window))
+        const due = ofVideoBudgets.filter((budget) => !hasWindow(releasedIn(budget, generation), window))
         if (due.length === 0) return undefined
         const costS = windowDurationS(video, window)
         const waitS = Math.max(
@@ -149,7 +141,8 @@ export function createKeyPacing({ db, write, nowS }: { db: Db; write: Write; now
         if (waitS > 0) return { waitMs: Math.ceil(1000 * waitS), maxRate: Math.min(ofVideo.rate, ofViewer.rate) }
         for (const budget of due) {
           pay(budget, costS)
-          budget.released = withWindow(budget.released, window)
+          budget.released.set(generation, withWindow(releasedIn(budget, generation), window))
+          budget.releasedOf = generation
         }
         if (ofAllVideos) pay(ofAllVideos, costS)
         return undefined
@@ -170,17 +163,23 @@ function noteSession({ earningSessions }: Budget, sessionId: string, atS: number
   }
 }
 
+function releasedIn({ released }: Budget, generation: number): Buffer {
+  return released.get(generation) ?? Buffer.alloc(0)
+}
+
 function pay(budget: Budget, costS: number): void {
   budget.balance.levelS -= costS
   budget.unsavedS += costS
 }
 
 /** What nothing was taken from need not be saved: a program may come from thousands of addresses. */
-function toChange({ key, balance, released, saved, version, unsavedS }: Budget): BudgetChange | undefined {
-  if (!saved && released.length === 0 && key.videoId !== ALL_VIDEOS) return undefined
+function toChange(budget: Budget): BudgetChange | undefined {
+  const { key, balance, releasedOf, saved, version, unsavedS } = budget
+  if (!saved && budget.released.size === 0 && key.videoId !== ALL_VIDEOS) return undefined
   if (saved?.levelS === balance.levelS && saved.earnedAtS === balance.earnedAtS) return undefined
   const usedAtS = Math.floor(balance.earnedAtS)
-  return { row: { ...key, ...balance, released: Buffer.from(released), usedAtS, version }, paidS: unsavedS }
+  const released = Buffer.from(releasedIn(budget, releasedOf))
+  return { row: { ...key, ...balance, released, releasedOf, usedAtS, version }, paidS: unsavedS }
 }
 
 function onWritten(budget: Budget, { row, paidS }: BudgetChange): void {
@@ -192,19 +191,19 @@ function onWritten(budget: Budget, { row, paidS }: BudgetChange): void {
 
 /** Another server has released keys: they are paid for as well as those that were released here. What both have earned is earned once. */
 function mergeRow(budget: Budget, row: KeyBudgetRow): void {
-  const { levelS, earnedAtS, version } = row
+  const { levelS, earnedAtS, releasedOf, version } = row
   const { maybeSaved } = budget
   if (maybeSaved?.row.levelS === levelS && maybeSaved.row.earnedAtS === earnedAtS) {
     onWritten(budget, maybeSaved)
     return
   }
   budget.balance = { levelS: levelS - budget.unsavedS, earnedAtS }
-  budget.released = joinWindows(budget.released, row.released)
+  budget.released.set(releasedOf, joinWindows(releasedIn(budget, releasedOf), row.released))
   budget.saved = { levelS, earnedAtS }
   budget.version = version
   budget.maybeSaved = undefined
 }
 
-function nameOf({ accountId, videoId, generation, viewer }: BudgetKey): string {
-  return `${accountId} ${videoId} ${generation} ${viewer}`
+function nameOf({ accountId, videoId, sourceNumber, viewer }: BudgetKey): string {
+  return `${accountId} ${videoId} ${sourceNumber} ${viewer}`
 }

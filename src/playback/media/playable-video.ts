@@ -10,6 +10,8 @@ import { audioSegmentCount, gridFor, type Plan, videoSegmentCount } from '../../
 export type PlayableVideo = {
   videoId: string
   generation: number
+  /** The file that it was made from: generations of one share their key budgets. */
+  sourceNumber: number
   plan: Plan
   grid: SegmentGrid
   windowKey: (window: number) => Buffer
@@ -53,6 +55,7 @@ export function createPlayableVideos(db: Db, masterKey: MasterKey): PlayableVide
     const video = {
       videoId,
       generation,
+      sourceNumber: row.sourceNumber,
       plan: row.plan,
       grid: gridFor(row.plan),
       windowKey: createWindowKeyDeriver(contentKey),

@@ -121,6 +121,8 @@ type NamedEnd = Exclude<SignalData['session-ended'], { sinceS: number }>
 function sessionsAmong(sessions: SessionDeps['sessions'], ended: NamedEnd): LiveSession[] {
   if ('sessionIds' in ended) return ended.sessionIds.flatMap((id) => sessions.get(id) ?? [])
   return [...sessions.values()].filter(({ row }) =>
-    'accountId' in ended ? row.accountId === ended.accountId : ended.videoIds.includes(row.videoId),
+    'accountId' in ended
+      ? row.accountId === ended.accountId
+      : ended.videoIds.includes(row.videoId) && row.generation === (ended.generation ?? row.generation),
   )
 }

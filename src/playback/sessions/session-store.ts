@@ -69,15 +69,19 @@ export async function endSession(tx: Db, sessionId: string, endedAtS: number, en
   await endSessions(tx, endedAtS, endReason).where('id', '=', sessionId).execute()
 }
 
-/** Ends the sessions on videos and frees their stream slots. */
+/** Ends the sessions on videos, or on one of their generations, and frees their stream slots. */
 export async function endSessionsOfVideos(
   tx: Db,
   videoIds: readonly string[],
   endedAtS: number,
   endReason: string,
+  generation?: number,
 ): Promise<void> {
-  await freeSlotsOfVideos(tx, videoIds)
-  await endSessions(tx, endedAtS, endReason).where('videoId', 'in', videoIds).execute()
+  await freeSlotsOfVideos(tx, videoIds, generation)
+  await endSessions(tx, endedAtS, endReason)
+    .where('videoId', 'in', videoIds)
+    .$if(generation !== undefined, (sessions) => sessions.where('generation', '=', generation ?? 0))
+    .execute()
 }
 
 /** Ends the sessions of an account and frees their stream slots. */

@@ -111,12 +111,17 @@ export async function freeSlots(tx: Db, sessionIds: readonly string[]): Promise<
   await tx.deleteFrom('streamSlot').where('sessionId', 'in', sessionIds).execute()
 }
 
-/** Frees the slots of the sessions on videos that have not ended yet. */
-export async function freeSlotsOfVideos(tx: Db, videoIds: readonly string[]): Promise<void> {
+/** Frees the slots of the sessions on videos, or on one of their generations, that have not ended yet. */
+export async function freeSlotsOfVideos(tx: Db, videoIds: readonly string[], generation?: number): Promise<void> {
   await tx
     .deleteFrom('streamSlot')
     .where('sessionId', 'in', (of) =>
-      of.selectFrom('playbackSession').select('id').where('videoId', 'in', videoIds).where('endedAtS', 'is', null),
+      of
+        .selectFrom('playbackSession')
+        .select('id')
+        .where('videoId', 'in', videoIds)
+        .where('endedAtS', 'is', null)
+        .$if(generation !== undefined, (sessions) => sessions.where('generation', '=', generation ?? 0)),
     )
     .execute()
 }

@@ -168,6 +168,9 @@ async function startFull() {
     reelgate,
     "insert into claim (kind, subject, ends_at_s, failures) values ('mp4', 'waits after a failure', 9999999999, 1)",
   )
+  const replacing = await bodyOf<UploadCredentials>(owner, 'PUT', `/api/videos/${video}`)
+  await owner.send(replacing, new Blob(['no video']))
+  await expect.poll(async () => (await owner.video(video)).replacement).toMatchObject({ state: 'failed' })
   await bodyOf(owner, 'POST', `/api/videos/${second}`, { folderId: folder.id })
   await bodyOf(owner, 'POST', '/api/videos/tags', { videos: [video, second], tags: ['course', 'Γ'] })
   await bodyOf(owner, 'DELETE', '/api/videos/tags', { videos: [second], tags: ['Γ'] })

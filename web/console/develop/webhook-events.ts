@@ -5,6 +5,7 @@ export const EVENTS: Readonly<Record<WebhookEvent, string>> = {
   'video:ready': 'A video can be played',
   'video:readyall': 'A video is encoded whole',
   'video:failed': 'A video could not be encoded',
+  'video:replaced': 'A video plays another file',
   'video:deleted': 'A video was deleted',
   'video:chapters': 'The chapters of a video were changed',
   'otp:reused': 'An OTP was used a second time',

@@ -3,6 +3,19 @@ import type { Migration } from 'kysely/migration'
 import { STATEMENTS } from '../../migrations/0002-version-0.3.0.ts'
 
 const OWN_STATEMENTS = [
+  `create or replace function source_added() returns trigger language plpgsql as $$ begin
+    insert into file (video_id, type, created_at_s, source_number)
+      select new.video_id, 'original', case new.number when 1 then upload_time_s else new.received_at_s end, new.number
+      from video where id = new.video_id;
+    update video set has_source = 1 where id = new.video_id and has_source = 0;
+    return null;
+  end $$`,
+  'create trigger source_added after insert on source for each row execute function source_added()',
+  `create function source_removed() returns trigger language plpgsql as $$ begin
+    delete from file where video_id = old.video_id and type = 'original' and source_number = old.number;
+    return null;
+  end $$`,
+  'create trigger source_removed after delete on source for each row execute function source_removed()',
   // The queue of chunks, which are claimed in their own rows now.
   'drop schema if exists pgboss cascade',
   // Space in each page for the next version of a row: each is rewritten every few seconds.

@@ -3,6 +3,17 @@ import type { Migration } from 'kysely/migration'
 import { STATEMENTS } from '../../migrations/0002-version-0.3.0.ts'
 
 const OWN_STATEMENTS = [
+  `create trigger source_added after insert on source begin
+    insert into file (video_id, type, created_at_s, source_number)
+      select new.video_id, 'original', case new.number when 1 then upload_time_s else new.received_at_s end, new.number
+      from video where id = new.video_id;
+  end`,
+  `create trigger source_arrived after insert on source begin
+    update video set has_source = 1 where id = new.video_id and has_source = 0;
+  end`,
+  `create trigger source_removed after delete on source begin
+    delete from file where video_id = old.video_id and type = 'original' and source_number = old.number;
+  end`,
   // What is searched for may be missing: a move from PostgreSQL brings no texts of deleted videos.
   `create trigger video_restored after update of deleted_at_s on video when new.deleted_at_s is null and old.deleted_at_s is not null begin
     update folder set video_count = video_count + 1 where account_id = new.account_id and id = new.folder_id;

@@ -1,0 +1,79 @@
+import { renewMp4 } from '../catalogue/file-store.ts'
+import type { GenerationKey } from '../catalogue/generation-key.ts'
+import { hideExtractedPosters, listExtractedPosterBlobs, publishExtractedPosters } from '../catalogue/poster-store.ts'
+import { addSize } from '../catalogue/video-store.ts'
+import type { Db } from '../db/database.ts'
+import { findSource, setDuplicateOf } from '../ingest/source-store.ts'
+import type { Signals } from '../signals/signals.ts'
+import { DAY_S } from '../time.ts'
+import { addVideoEvents } from '../webhooks/outbox.ts'
+import { reopenChunk } from './chunk-store.ts'
+import { listDamagedChunks } from './damage-store.ts'
+import type { VideoDeps } from './encode-deps.ts'
+import type { RemovedFiles } from './fail-video.ts'
+import {
+  findGeneration,
+  type KeptGeneration,
+  keepGeneration,
+  playGeneration,
+  releaseKept,
+  removeGeneration,
+  removeUnusedSource,
+} from './generation-store.ts'
+
+/** How long what was replaced is kept. */
+const KEPT_S = 7 * DAY_S
+
+export type ExchangeDeps = Pick<VideoDeps, 'wallNowS' | 'folders' | 'log'> & { signals: Pick<Signals, 'send'> }
+
+/** By what a video came to play another generation, and the size of the segments of the one that it played. */
+type Exchange = { by: 'replace' | 'trim' | 'undo'; playedBytes: number }
+
+/**
+ * Makes a video play another complete generation, in the caller's transaction. The one that it played is kept, with its key: its
+ * sessions go on, and it can play again.
+ * @returns what is to be done after the commit
+ */
+export async function exchange(
+  deps: ExchangeDeps,
+  tx: Db,
+  { videoId, generation }: GenerationKey,
+  { by, playedBytes }: Exchange,
+): Promise<() => Promise<void>> {
+  const nowS = deps.wallNowS()
+  const video = await tx
+    .selectFrom('video')
+    .select(['generation', 'sourceNumber'])
+    .where('id', '=', videoId)
+    .executeTakeFirstOrThrow()
+  const [old, next] = [
+    { videoId, generation: video.generation },
+    { videoId, generation },
+  ]
+  await keepGeneration(tx, old, { keptUntilS: nowS + KEPT_S, keptBy: by, segmentBytes: playedBytes })
+  await hideExtractedPosters(tx, old)
+  await releaseKept(tx, next)
+  await playGeneration(tx, next)
+  const source = await findSource(tx, videoId)
+  if (source && source.number !== video.sourceNumber) await setDuplicateOf(tx, videoId, source.sha256)
+  await publishExtractedPosters(tx, next)
+  for (const chunk of await listDamagedChunks(tx, next)) await reopenChunk(tx, chunk)
+  const best = (await findGeneration(tx, next))?.plan.videoTrack?.renditions[0]
+  const mp4 = await renewMp4(tx, { videoId, createdAtS: nowS, widthPx: best?.widthPx, heightPx: best?.heightPx })
+  await addVideoEvents(tx, 'video:replaced', [videoId], { by })
+  return async () => {
+    await deps.signals.send('work-cancelled', { videoIds: [videoId], work: 'mp4' })
+    if (mp4 !== undefined) await deps.folders.files.remove(mp4)
+    for (const work of ['encode', 'mp4'] as const) void deps.signals.send('work-queued', work)
+    deps.log.info({ videoId, generation, by }, 'video: replaced')
+  }
+}
+
+/** Removes a kept generation with its key, and the file that only it was made from. Its sessions are the caller's to end. */
+export async function removeKept(tx: Db, { sourceNumber, segmentBytes, ...key }: KeptGeneration): Promise<RemovedFiles> {
+  const { videoId, generation } = key
+  const posters = await listExtractedPosterBlobs(tx, key)
+  await removeGeneration(tx, key)
+  await addSize(tx, videoId, -segmentBytes)
+  return { videoId, generation, posters, source: await removeUnusedSource(tx, videoId, sourceNumber) }
+}

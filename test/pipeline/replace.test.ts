@@ -1,0 +1,232 @@
+import { randomUUID } from 'node:crypto'
+import { existsSync, openAsBlob } from 'node:fs'
+import { readdir, readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import type { UploadCredentials, VideoBody } from '../client.ts'
+import { untilFinished } from '../data-folder.ts'
+import { type Reelgate, startReelgate } from '../in-process.ts'
+import { createTusClient, metadataOf } from '../ingest/tus-client.ts'
+import { startReelgate as startProcess } from '../reelgate.ts'
+import { changeRows, readRows } from '../rows.ts'
+import { makeVideo } from '../videos.ts'
+import { readMediaPlaylist, type Viewer } from '../viewer.ts'
+import { startReceivers, webhooksOf } from '../webhooks/receiver.ts'
+import { PASS_ON, startWithPrograms } from './programs.ts'
+
+// Another file under the same link: PUT /api/videos/{id}, and what becomes of the one before.
+
+const LONGER = { seconds: 5, size: '96x64' } as const
+
+test('X36: another file takes the place of a video only once it can be played, and with one call the former plays again', async () => {
+  const receivers = await startReceivers()
+  const reelgate = await startProcess({
+    video: await makeVideo(),
+    env: { REELGATE_OUTBOUND_ALLOW: receivers.host },
+  })
+  const { owner, videoId } = reelgate
+  await untilFinished(reelgate, videoId)
+  const receiver = receivers.newReceiver()
+  await webhooksOf(owner).create(receiver.url, 'video:replaced')
+  const before = await owner.video(videoId)
+  const watching = await play(reelgate)
+  const rendition = await firstRendition(watching)
+  const former = await watching.download(rendition)
+
+  const issued = await credentials(reelgate)
+  expect(issued.videoId).toBe(videoId)
+  expect(await owner.video(videoId)).toEqual(before) // nothing was sent yet
+  expect((await owner.send(issued, await openAsBlob(await makeVideo(LONGER)), 'Take two.mp4')).status).toBe(201)
+  const meanwhile = await owner.video(videoId)
+  if (meanwhile.replacement) {
+    expect(meanwhile.replacement).toMatchObject({ kind: 'replace', state: expect.stringMatching(/waiting|encoding/) })
+    expect(meanwhile).toMatchObject({ status: 'ready', length: before.length, posters: before.posters })
+  }
+  await reelgate.kill() // the file is on the disk and named by a row: the next start goes on
+  await reelgate.restart()
+  const after = await untilReplaced(reelgate)
+  expect(after).toMatchObject({ id: videoId, title: before.title, status: 'ready', upload_time: before.upload_time })
+  expect(after.length).toBeCloseTo(5, 1)
+  expect(after.poster).not.toBe(before.poster) // no cache shows the old one
+  expect(after.kept).toMatchObject([{ length: before.length, replacedBy: 'replace' }])
+  const [event] = await receiver.until(1)
+  expect(event?.event).toMatchObject({ event: 'video:replaced', payload: { id: videoId, by: 'replace' } })
+
+  // Who watches the former file goes on; who comes now sees the new one.
+  await watching.openPage()
+  watching.newPage()
+  await watching.reopen()
+  expect((await watching.download(rendition)).segments).toEqual(former.segments)
+  const newcomer = await play(reelgate)
+  expect((await newcomer.download(await firstRendition(newcomer))).segments).not.toEqual(former.segments)
+
+  expect((await owner.call('POST', `/api/videos/${videoId}/undo`)).status).toBe(200)
+  const undone = await owner.video(videoId)
+  expect(undone).toMatchObject({ length: before.length, poster: before.poster, totalSizeBytes: after.totalSizeBytes })
+  expect(undone.kept).toMatchObject([{ file: 'Take two.mp4', replacedBy: 'undo' }])
+  expect((await newcomer.download(await firstRendition(newcomer))).segments).not.toEqual(former.segments)
+  const again = await play(reelgate)
+  expect((await again.download(await firstRendition(again))).segments).toEqual(former.segments)
+
+  // What is deleted now can no longer be decrypted, and is gone from the disk.
+  const removed = await owner.call('DELETE', `/api/videos/${videoId}/kept`)
+  expect(await removed.json()).toEqual({ message: 'Deleted', count: 1 })
+  expect(readRows(reelgate, 'select number from generation where video_id = ?', videoId)).toEqual([{ number: 1 }])
+  expect(readRows(reelgate, 'select number from source where video_id = ?', videoId)).toEqual([{ number: 1 }])
+  const [, , number = ''] = /\/media\/\d+\/[\w-]+\/(\w+)\/(\d+)/.exec(await mediaPath(newcomer)) ?? []
+  await expect.poll(() => existsSync(join(reelgate.dataDir, 'segments', videoId, number || '3'))).toBe(false)
+  newcomer.newPage()
+  expect((await newcomer.reopen()).body).toMatchObject({ code: 'session-ended', why: 'video-replaced' })
+  expect((await owner.video(videoId)).totalSizeBytes).toBe(before.totalSizeBytes)
+  expect((await owner.call('POST', `/api/videos/${videoId}/undo`)).status).toBe(409)
+  await receivers.close()
+})
+
+test('F-170: a file that cannot be encoded changes nothing, and the video says why; the next may succeed', async () => {
+  const { reelgate, programs } = await startWithPrograms()
+  const videoId = await reelgate.owner.upload('A video', await makeVideo())
+  await untilFinished(reelgate, videoId)
+  const installed = { ...reelgate, videoId }
+  const { owner } = reelgate
+  const before = await owner.video(videoId)
+  const watching = await play(installed)
+
+  await owner.send(await credentials(installed), new Blob(['not a video, whatever its name']))
+  const failed = { kind: 'replace', state: 'failed', reason: expect.stringMatching(/not a video|cannot be read|audio or video/i) }
+  await expect.poll(async () => (await owner.video(videoId)).replacement, { timeout: 20_000 }).toEqual(failed)
+  expect({ ...(await owner.video(videoId)), replacement: undefined }).toEqual({ ...before, replacement: undefined })
+
+  await programs.becomes('ffmpeg', 'echo no luck >&2; exit 1')
+  await owner.send(await credentials(installed), await openAsBlob(await makeVideo(LONGER)))
+  await expect
+    .poll(async () => (await owner.video(videoId)).replacement, { timeout: 20_000 })
+    .toMatchObject({ state: 'failed', reason: /encoder stopped/ })
+  await programs.becomes('ffmpeg', PASS_ON)
+  expect({ ...(await owner.video(videoId)), replacement: undefined }).toEqual({ ...before, replacement: undefined })
+  expect((await watching.key(0)).status).toBe(200)
+  for (const table of ['generation', 'source'])
+    expect(readRows(reelgate, `select number from ${table} where video_id = ?`, videoId)).toEqual([{ number: 1 }])
+
+  expect((await owner.call('DELETE', `/api/videos/${videoId}/replacement`)).status).toBe(200)
+  expect(await owner.video(videoId)).toEqual(before)
+  await owner.send(await credentials(installed), await openAsBlob(await makeVideo(LONGER)))
+  expect((await untilReplaced(installed)).length).toBeCloseTo(5, 1)
+  expect((await watching.key(0)).status).toBe(200)
+})
+
+test('X37: a replacement takes no other fields, needs a video that plays, and there is one at a time', async () => {
+  const reelgate = await startReelgate({ video: await makeVideo() })
+  const { owner, videoId } = reelgate
+  const fields = await owner.call('PUT', `/api/videos/${videoId}`, { body: { title: 'Other' } })
+  expect([fields.status, ((await fields.json()) as { message: string }).message]).toEqual([
+    400,
+    expect.stringContaining(`POST /api/videos/${videoId}`),
+  ])
+  expect((await owner.call('PUT', `/api/videos/${'f'.repeat(32)}`)).status).toBe(404)
+  const { videoId: waiting } = await owner.credentials('Not uploaded')
+  expect((await owner.call('PUT', `/api/videos/${waiting}`)).status).toBe(409)
+
+  // Of two files that are sent with two credentials the first one counts.
+  await untilFinished(reelgate, videoId)
+  const both = [await credentials(reelgate), await credentials(reelgate)]
+  const file = await openAsBlob(await makeVideo(LONGER))
+  const sent = await Promise.all(both.map((issued) => owner.send(issued, file)))
+  expect(sent.map(({ status }) => status).sort()).toEqual([201, 409])
+  await untilReplaced(reelgate)
+  const first = both[sent.findIndex(({ status }) => status === 201)]
+  if (first) expect((await owner.send(first, file)).status).toBe(201) // the same file again is confirmed
+  if (first) expect((await owner.send(first, await openAsBlob(await makeVideo()))).status).toBe(403)
+})
+
+test('X37: a resumable upload replaces a file as a form does; one that is ended or expires leaves the video as it was', async () => {
+  const reelgate = await startReelgate({ video: await makeVideo() })
+  const { owner, videoId } = reelgate
+  await untilFinished(reelgate, videoId)
+  const before = await owner.video(videoId)
+  const tus = createTusClient(owner)
+  const file = await readFile(await makeVideo(LONGER))
+  const metadata = { filename: 'Take three.mp4', videoId }
+  const named = metadataOf({ ...metadata, title: 'Other' })
+  const refused = await tus.call('POST', tus.endpoint, { 'Upload-Length': '9', 'Upload-Metadata': named })
+  expect([refused.status, await refused.text()]).toEqual([400, expect.stringContaining(`POST /api/videos/${videoId}`)])
+
+  for (const end of ['ended', 'expired']) {
+    const upload = await tus.create(file.length, metadata)
+    expect(upload.videoId).toBe(videoId)
+    expect((await tus.patch(upload.address, 0, file.subarray(0, 20_000))).status).toBe(204)
+    if (end === 'ended') expect((await tus.remove(upload.address)).status).toBe(204)
+    else {
+      changeRows(reelgate, 'update resumable_upload set expires_at_s = 1')
+      await reelgate.stop()
+      await reelgate.restart()
+    }
+    await expect.poll(() => readRows(reelgate, 'select 1 from resumable_upload')).toEqual([])
+    expect(await owner.video(videoId)).toEqual(before)
+    await expect.poll(() => readdir(join(reelgate.dataDir, 'sources', videoId))).toHaveLength(1)
+  }
+
+  const { address } = await tus.create(file.length, metadata)
+  const half = file.length >> 1
+  expect((await tus.patch(address, 0, file.subarray(0, half))).status).toBe(204)
+  expect(await owner.video(videoId)).toEqual(before)
+  expect((await tus.patch(address, half, file.subarray(half))).status).toBe(204)
+  const after = await untilReplaced(reelgate)
+  expect(after.length).toBeCloseTo(5, 1)
+  expect(after.kept).toMatchObject([{ length: before.length }])
+})
+
+test('what was replaced is deleted with its key after seven days, and a video that is deleted leaves nothing of it', async () => {
+  const reelgate = await startReelgate({ video: await makeVideo() })
+  const { owner, videoId } = reelgate
+  await replaceWith(reelgate, await makeVideo(LONGER))
+  changeRows(reelgate, 'update generation set kept_until_s = kept_until_s - ? where video_id = ?', 7 * 24 * 3600 + 60, videoId)
+  await reelgate.stop()
+  await reelgate.restart()
+  await expect
+    .poll(() => readRows(reelgate, 'select number from source where video_id = ?', videoId).length, { timeout: 20_000 })
+    .toBe(1)
+  expect((await owner.video(videoId)).kept).toBe(undefined)
+  await expect.poll(() => existsSync(join(reelgate.dataDir, 'segments', videoId, '1'))).toBe(false)
+
+  await replaceWith(reelgate, await makeVideo())
+  expect((await owner.video(videoId)).kept).toHaveLength(1)
+  await owner.delete([videoId])
+  await expect.poll(() => readRows(reelgate, 'select 1 from source where video_id = ?', videoId)).toEqual([])
+  for (const folder of ['segments', 'sources', 'posters'])
+    await expect.poll(() => existsSync(join(reelgate.dataDir, folder, videoId))).toBe(false)
+})
+
+async function credentials({ owner, videoId }: Reelgate): Promise<UploadCredentials> {
+  const answer = await owner.call('PUT', `/api/videos/${videoId}`)
+  if (answer.status !== 200) throw new Error(`${answer.status} ${await answer.text()}`)
+  return (await answer.json()) as UploadCredentials
+}
+
+async function replaceWith(reelgate: Reelgate, path: string): Promise<VideoBody> {
+  await untilFinished(reelgate, reelgate.videoId)
+  const answer = await reelgate.owner.send(await credentials(reelgate), await openAsBlob(path))
+  expect(answer.status).toBe(201)
+  return untilReplaced(reelgate)
+}
+
+/** Resolves once nothing is to replace the video any more. */
+async function untilReplaced({ owner, videoId }: Reelgate): Promise<VideoBody> {
+  await expect.poll(async () => (await owner.video(videoId)).replacement, { timeout: 30_000 }).toBe(undefined)
+  return owner.video(videoId)
+}
+
+/** Each time as another person. */
+async function play(reelgate: Reelgate): Promise<Viewer> {
+  const viewer = reelgate.newViewer()
+  await viewer.redeem(await reelgate.owner.issueOtp(reelgate.videoId, { userId: randomUUID() }))
+  return viewer
+}
+
+async function firstRendition(viewer: Viewer): Promise<string> {
+  const [, name = ''] = /#EXT-X-STREAM-INF:.*\n(\S+)/.exec(await viewer.playlist('main')) ?? []
+  return name
+}
+
+async function mediaPath(viewer: Viewer): Promise<string> {
+  return readMediaPlaylist(await viewer.playlist(await firstRendition(viewer))).segments[0]?.uri ?? ''
+}
