@@ -57,6 +57,7 @@ export function startWebhookSender(deps: WebhookSenderDeps): Pick<Dispatcher, 's
       find: async () => findDueWebhook(db, nowS(), busySlots(await listSendingWebhooks(db))),
       subjectOf: ({ id }) => id,
       async begin(tx, webhook) {
+        if (!isWithinLimits(webhook, await listSendingWebhooks(tx))) return undefined
         const claimed = await claimDelivery(tx, webhook.id, nowS(), turns.get(webhook.id) ?? 'retry')
         return claimed && { ...claimed, webhook }
       },
@@ -71,11 +72,25 @@ export function startWebhookSender(deps: WebhookSenderDeps): Pick<Dispatcher, 's
   return startDispatcher({ slots: MAX_ATTEMPTS, claim, pollIntervalMs: POLL_INTERVAL_MS, follows, log })
 }
 
-function busySlots(sending: Awaited<ReturnType<typeof listSendingWebhooks>>): BusySlots {
+type Sending = Awaited<ReturnType<typeof listSendingWebhooks>>
+
+/** Whether no limit is exceeded with this endpoint, which is among them: another server may have claimed one since it was found. */
+function isWithinLimits({ accountId, consecutiveFailures }: WebhookRow, sending: Sending): boolean {
+  return (
+    sending.filter((row) => row.accountId === accountId).length <= MAX_ATTEMPTS_PER_ACCOUNT &&
+    (consecutiveFailures === 0 || sending.filter(isFailing).length <= MAX_ATTEMPTS_FAILING)
+  )
+}
+
+function isFailing({ consecutiveFailures }: Sending[number]): boolean {
+  return consecutiveFailures > 0
+}
+
+function busySlots(sending: Sending): BusySlots {
   const byAccount = Map.groupBy(sending, ({ accountId }) => accountId)
   return {
     accountIds: [...byAccount].flatMap(([accountId, rows]) => (rows.length < MAX_ATTEMPTS_PER_ACCOUNT ? [] : accountId)),
-    onlyHealthy: sending.filter(({ consecutiveFailures }) => consecutiveFailures > 0).length >= MAX_ATTEMPTS_FAILING,
+    onlyHealthy: sending.filter(isFailing).length >= MAX_ATTEMPTS_FAILING,
   }
 }
 

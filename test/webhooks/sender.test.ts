@@ -7,6 +7,7 @@ import { parseMasterKey } from '../../src/crypto/master-key.ts'
 import { newId } from '../../src/crypto/secret.ts'
 import type { DeliveryRow, WebhookRow } from '../../src/db/tables.ts'
 import { insertClaim } from '../../src/jobs/claim-store.ts'
+import type { Claims } from '../../src/jobs/claims.ts'
 import { createOutboundPolicy } from '../../src/outbound/policy.ts'
 import { createSignals } from '../../src/signals/signals.ts'
 import { pruneDeliveries } from '../../src/webhooks/batch-jobs.ts'
@@ -76,16 +77,22 @@ async function newOutbox() {
       }),
     deliveries: (webhookId: string): Promise<DeliveryRow[]> =>
       db.selectFrom('delivery').selectAll().where('webhookId', '=', webhookId).orderBy('sequence').execute(),
-    async start() {
+    async start(readFrom = db) {
       const claims = await openTestClaims(deps, { webhook: releaseDeliveries })
-      const sending = startWebhookSender({ ...deps, claims, onDisabled: async () => undefined })
+      const noMore = Promise.withResolvers<void>()
+      const claimNext: Claims['claimNext'] = async (work) => {
+        const job = await claims.claimNext(work)
+        if (!job) noMore.resolve()
+        return job
+      }
+      const sending = startWebhookSender({ ...deps, db: readFrom, claims: { claimNext }, onDisabled: async () => undefined })
       let stopped: Promise<void> | undefined
       const stop = () => {
         stopped ??= sending.stop()
         return stopped
       }
       onTestFinished(stop)
-      return { stop }
+      return { stop, hasFoundNoMore: noMore.promise }
     },
   }
 }
@@ -574,6 +581,36 @@ test('F-79: two servers together send to eight endpoints of an account, and to e
   await outbox.happen(20, videoId)
   await other.until(20) // while both look for more
   expect(received().sort()).toEqual([0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1])
+})
+
+test.each([
+  { limited: 'an account', most: 8, owners: 1, failures: 0 },
+  { limited: 'all endpoints that fail', most: 16, owners: 3, failures: 1 },
+])('F-101: what a server claims between two reads of another counts towards the limit of $limited', async (queue) => {
+  const outbox = await newOutbox()
+  const owners = await Promise.all(Array.from({ length: queue.owners }, outbox.newAccount))
+  for (const { accountId, videoId } of owners) {
+    for (let n = 0; n < 10; n++) await outbox.newWebhook(receivers.newReceiver(HANGS).url, accountId)
+    await outbox.happen(1, videoId)
+  }
+  await outbox.write((tx) => tx.updateTable('webhook').set({ consecutiveFailures: queue.failures }).execute())
+  // One server reads where deliveries are sent to, and then waits before it reads which are due.
+  const [hasRead, mayContinue] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+  const waiting = outbox.db.withPlugin({
+    transformQuery: ({ node }) => node,
+    async transformResult({ result }) {
+      hasRead.resolve()
+      await mayContinue.promise
+      return result
+    },
+  })
+  const one = await outbox.start(waiting)
+  await hasRead.promise
+  const other = await outbox.start()
+  await other.hasFoundNoMore
+  mayContinue.resolve()
+  await one.hasFoundNoMore
+  expect(await outbox.db.selectFrom('claim').select('subject').execute()).toHaveLength(queue.most)
 })
 
 test('F-09: a stop in the middle of a delivery is immediate and costs no attempt, and the next start sends it', async () => {
