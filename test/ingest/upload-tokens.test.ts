@@ -1,4 +1,6 @@
+import { execFile } from 'node:child_process'
 import { createHash, randomBytes } from 'node:crypto'
+import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createOwner, type Owner } from '../client.ts'
 import { getStoredSource, listFiles } from '../data-folder.ts'
@@ -70,6 +72,30 @@ test('a page uploads by tus with a token: the video has the title, folder and ta
   expect(await storedHash(videoId)).toBe(sha256(file))
   expect(await reelgate.owner.video(videoId)).toMatchObject({ title: 'Homework', tags: ['homework'], folderId })
   expect(await listed(id)).toMatchObject({ origin: PAGE, reference: 'student 4711', maxFiles: 1, files: 1, revokedAt: null })
+})
+
+/** As a page has it, in a process of its own: its package has the types of browsers. Outside a browser it needs the origin as a header. */
+const TUS_JS_CLIENT = `
+import { Upload } from 'tus-js-client'
+const [endpoint, token, origin, text] = process.argv.slice(1)
+new Upload(Buffer.from(text), {
+  endpoint,
+  headers: { Authorization: 'Bearer ' + token, Origin: origin },
+  chunkSize: 4,
+  metadata: { filename: 'a.mp4' },
+  onError: (error) => console.log(error.originalResponse?.getStatus()),
+  onSuccess: ({ lastResponse }) => console.log(lastResponse.getHeader('Reelgate-Video-Id')),
+}).start()
+`
+
+test('tus-js-client uploads with a token as it comes', async () => {
+  const { token } = await makeToken()
+  const send = async (origin: string) => {
+    const args = ['--input-type=module', '-e', TUS_JS_CLIENT, `${reelgate.url}/api/uploads`, token, origin, 'a small file']
+    return (await promisify(execFile)(process.execPath, args)).stdout.trim()
+  }
+  expect(await send('https://evil.example')).toBe('403')
+  expect(await storedHash(await send(PAGE))).toBe(sha256(Buffer.from('a small file')))
 })
 
 test('a page uploads in one form with a token in a field, as a form without a script can', async () => {

@@ -63,7 +63,7 @@ const TokenBody = Type.Object({
 })
 const ListQuery = Type.Object(PAGED_QUERY)
 const ListReply = Type.Object({ rows: Type.Array(TokenBody) })
-type UploadTokenListBody = Static<typeof ListReply>
+export type UploadTokenListBody = Static<typeof ListReply>
 
 const TokenParams = Type.Object({ tokenId: Type.String({ description: 'of the token', examples: [EXAMPLE.uploadTokenId] }) })
 const RevokeReply = Type.Object({ message: Type.Literal('Revoked') })

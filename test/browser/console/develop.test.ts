@@ -1,9 +1,10 @@
 import type { Browser } from 'playwright-core'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { createOwner } from '../../client.ts'
 import { type Reelgate, startSharedReelgate } from '../../in-process.ts'
 import { type Receivers, startReceivers, verify } from '../../webhooks/receiver.ts'
 import { startChromium } from '../chromium.ts'
+import { startSite } from '../site.ts'
 import { complaintsOf, openConsole, PHONE, tabTo } from './console.ts'
 
 // An owner connects a site: its keys and its webhooks.
@@ -11,7 +12,9 @@ import { complaintsOf, openConsole, PHONE, tabTo } from './console.ts'
 let reelgate: Reelgate & { remove(): Promise<void> }
 let receivers: Receivers
 let chromium: Browser
+let site: ReturnType<typeof startSite>
 beforeAll(async () => {
+  site = startSite()
   chromium = await startChromium()
   receivers = await startReceivers()
   const limits = { otp: { ip: 1000, key: 2, account: 1000 } }
@@ -23,6 +26,7 @@ afterAll(async () => {
   await chromium?.close()
   await reelgate?.remove()
   await receivers?.close()
+  site?.close()
 })
 
 const open = (path: string, options = {}) => openConsole(chromium, reelgate, { path, ...options })
@@ -72,6 +76,45 @@ test('by keyboard alone: a key is created with what it may do, works, is rotated
   }
   await page.getByRole('table', { name: 'Keys that are no longer valid' }).getByText('The site').nth(1).waitFor()
   expect(await Promise.all([first, second].map(statusWith))).toEqual([401, 401])
+  expect(complaintsOf(page)).toEqual([])
+})
+
+/** In a browser, from a page of this origin: begins an upload with a token. @returns the answer as the page reads it */
+async function beginFromPage(origin: string, token: string): Promise<unknown> {
+  const context = await chromium.newContext()
+  onTestFinished(() => context.close())
+  const page = await context.newPage()
+  await page.goto(`${origin}/homework`)
+  return page
+    .evaluate(
+      async ([endpoint = '', token]) => {
+        const headers = { Authorization: `Bearer ${token}`, 'Tus-Resumable': '1.0.0', 'Upload-Length': '10' }
+        const answer = await fetch(endpoint, { method: 'POST', headers: { ...headers, 'Upload-Metadata': 'filename YQ==' } })
+        const text = await answer.text()
+        return [answer.status, text, answer.headers.get('Location'), answer.headers.get('Reelgate-Video-Id')]
+      },
+      [`${reelgate.url}/api/uploads`, token],
+    )
+    .catch((error) => String(error))
+}
+
+test('a page of another site uploads with a token in a real browser, is seen in the console, and is refused once the token was revoked', async () => {
+  const { origin } = new URL(site.put('<h1>Homework</h1>', 'school.localhost'))
+  const body = { origin, title: 'Homework', maxFiles: 2, reference: 'Anna' }
+  const made = await reelgate.owner.call('POST', '/api/upload-tokens', { body })
+  const { token } = (await made.json()) as { token: string }
+  const begun = [201, '', expect.stringContaining('/api/uploads/'), expect.stringMatching(/^[0-9a-f]{32}$/)]
+  expect(await beginFromPage(origin, token)).toEqual(begun)
+  expect(await beginFromPage(origin.replace('school', 'evil'), token)).toMatch(/Failed to fetch/)
+
+  const page = await open('/develop/keys')
+  const row = page.getByRole('table', { name: 'Upload tokens' }).getByRole('row', { name: 'Anna' })
+  expect(await row.textContent()).toContain(`Homework${origin}1 of 2`)
+  await page.getByRole('button', { name: 'Revoke the token for Anna' }).click()
+  await page.getByRole('dialog', { name: 'Revoke the token for Anna?' }).getByRole('button', { name: 'Revoke' }).click()
+  await page.getByRole('heading', { name: 'Upload tokens' }).waitFor({ state: 'detached' })
+  await reelgate.owner.call('POST', '/api/upload-tokens', { body }) // so that the browser may ask
+  expect(await beginFromPage(origin, token)).toEqual([401, expect.stringContaining('revoked'), null, null])
   expect(complaintsOf(page)).toEqual([])
 })
 

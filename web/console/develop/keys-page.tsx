@@ -17,6 +17,7 @@ import { CreateKeyDialog, RevokeKeyDialog, RotateKeyDialog } from './key-dialogs
 import styles from './keys-page.module.css'
 import { PERMISSIONS } from './permissions.ts'
 import { type Key, keysQuery } from './queries.ts'
+import { UploadTokens } from './upload-tokens.tsx'
 
 type Open = { what: 'create' } | { what: 'rotate' | 'revoke'; key: Key } | { what: 'secret'; secret: string }
 
@@ -63,6 +64,7 @@ export function KeysPage() {
           empty={<p>No key is valid: no program can call the API.</p>}
         />
       </Section>
+      <UploadTokens />
       {ended.length > 0 && (
         <Section title="No longer valid">
           <DataTable

@@ -1,12 +1,14 @@
 import { queryOptions } from '@tanstack/react-query'
 import type { BanListBody } from '../../../src/http/api/bans.ts'
 import type { KeyListBody } from '../../../src/http/api/keys.ts'
+import type { UploadTokenListBody } from '../../../src/http/api/upload-tokens.ts'
 import type { DeliveryListBody, WebhookListBody } from '../../../src/http/api/webhooks.ts'
 import { callApi } from '../api.ts'
 import { rowsQuery } from '../rows-query.ts'
 
 export type Key = KeyListBody['rows'][number]
 export type Permission = Key['permissions'][number]
+export type UploadToken = UploadTokenListBody['rows'][number]
 export type Webhook = WebhookListBody['rows'][number]
 export type Delivery = DeliveryListBody['rows'][number]
 export type Ban = BanListBody['rows'][number]
@@ -14,6 +16,8 @@ export type Ban = BanListBody['rows'][number]
 export const DELIVERIES_ON_PAGE = 20
 
 export const keysQuery = rowsQuery<Key>('keys')
+
+export const uploadTokensQuery = rowsQuery<UploadToken>('upload-tokens')
 
 export const webhooksQuery = rowsQuery<Webhook>('hooks', { queryKey: ['webhooks', 'list'] })
 

@@ -3,7 +3,7 @@ import { videosPageQuery } from '../catalogue/queries.ts'
 import { accountDefaultsQuery } from '../protection/queries.ts'
 import { signedInRoute } from '../sign-in/root-routes.tsx'
 import { accountQuery } from '../system/queries.ts'
-import { bansQuery, keysQuery, webhooksQuery } from './queries.ts'
+import { bansQuery, keysQuery, uploadTokensQuery, webhooksQuery } from './queries.ts'
 
 export const developRoutes = [
   createRoute({
@@ -28,7 +28,8 @@ export const developRoutes = [
   createRoute({
     getParentRoute: () => signedInRoute,
     path: '/develop/keys',
-    loader: ({ context }) => context.queries.ensureQueryData(keysQuery),
+    loader: ({ context: { queries } }) =>
+      Promise.all([queries.ensureQueryData(keysQuery), queries.ensureQueryData(uploadTokensQuery)]),
     component: lazyRouteComponent(() => import('./keys-page.tsx'), 'KeysPage'),
   }),
   createRoute({
