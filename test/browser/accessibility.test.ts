@@ -20,6 +20,8 @@ let axe: string
 beforeAll(async () => {
   reelgate = await startSharedReelgate({ video: footage.movieHello, title: 'Hello' })
   await addFile(reelgate.owner, reelgate.videoId, '1\n00:00:00,000 --> 00:00:30,000\nHello\n', 'en')
+  const chapters = [0, 3, 6].map((startS) => ({ startS, title: `From second ${startS}` }))
+  await reelgate.owner.call('PUT', `/api/videos/${reelgate.videoId}/chapters`, { body: { language: 'en', chapters } })
   chromium = await startChromium()
   axe = await readFile(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
 })

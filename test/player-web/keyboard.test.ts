@@ -18,6 +18,8 @@ test.each([
   ['>', { kind: 'speed-by', steps: 1 }],
   [',', { kind: 'frame-by', frames: -1 }],
   ['.', { kind: 'frame-by', frames: 1 }],
+  ['n', { kind: 'chapter-by', steps: 1 }],
+  ['p', { kind: 'chapter-by', steps: -1 }],
   ['7', { kind: 'seek-to', share: 0.7 }],
   ['Home', { kind: 'seek-to', share: 0 }],
   ['End', { kind: 'seek-to', share: 1 }],

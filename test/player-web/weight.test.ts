@@ -21,7 +21,9 @@ test('F-99: the player weighs less than Video.js, with no part of hls.js that ou
   expect(await compressedBytes(main.file)).toBeLessThan(Math.min(MAX_SCRIPT_BYTES, VIDEO_JS_BYTES.script))
   expect(await compressedBytes(style)).toBeLessThan(VIDEO_JS_BYTES.style)
 
-  expect(Object.keys(manifest)).toEqual(expect.arrayContaining(['player/caption-style-settings.ts', 'player/settings-menu.ts']))
+  expect(Object.keys(manifest)).toEqual(
+    expect.arrayContaining(['player/caption-style-settings.ts', 'player/chapters.ts', 'player/settings-menu.ts']),
+  )
 })
 
 async function compressedBytes(file: string): Promise<number> {

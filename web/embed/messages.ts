@@ -69,7 +69,7 @@ export type PlayerMethod =
   | ('play' | 'pause' | 'getMetaData' | 'updatePlayerConfig' | 'untilReady')
   | ('getTotalPlayed' | 'getTotalCovered' | 'getTotalCoveredArray')
   | ('getCaptionLanguages' | 'setCaptionLanguage' | 'hideCaptions')
-  | ('getVideoQualities' | 'setVideoQuality' | 'enableAdaptiveVideo')
+  | ('getVideoQualities' | 'setVideoQuality' | 'enableAdaptiveVideo' | 'getChapters')
 
 /** Page to player, through the port. */
 export type PageMessage =

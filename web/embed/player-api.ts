@@ -8,7 +8,7 @@ type Listener = (value: ApiEvents[EventName]) => void
 
 export const API_EVENTS = [
   ...(['fullscreenChange', 'videoAdaptivenessChange', 'videoQualityChange'] as const),
-  ...(['statusChange', 'captionVisibilityChange', 'captionLanguageChange'] as const),
+  ...(['statusChange', 'captionVisibilityChange', 'captionLanguageChange', 'chapterchange'] as const),
 ] as const satisfies readonly EventName[]
 
 /** @param beforeLoad called when another video replaces this one */
@@ -37,6 +37,7 @@ export function createPlayerApi(frame: HTMLIFrameElement, connection: Connection
     getVideoQualities: () => call('getVideoQualities'),
     setVideoQuality: (id) => call('setVideoQuality', id),
     enableAdaptiveVideo: () => call('enableAdaptiveVideo'),
+    getChapters: () => call('getChapters'),
     setFullscreen,
     async loadVideo({ otp, playbackInfo }) {
       if (typeof otp !== 'string' || otp === '') throw new TypeError('loadVideo needs an otp.')

@@ -19,6 +19,12 @@ export type CaptionLanguages = {
   languages: { id: number; lang: string; label: string; active: boolean }[]
 }
 
+/** `startTime` in seconds; a chapter ends where the next one begins. */
+export type Chapter = { startTime: number; title: string }
+
+/** In the order of the video. `active`: the one that plays. */
+export type ChapterList = (Chapter & { active: boolean })[]
+
 /** How the player looks, as far as the page decides. */
 export type ThemeOption = 'primaryColor' | 'surfaceColor' | 'borderRadius' | 'fontFamily'
 
@@ -35,6 +41,8 @@ export type ApiEvents = {
   captionVisibilityChange: boolean
   /** null: no captions show. */
   captionLanguageChange: string | null
+  /** null: the first chapter has not begun. Never of a video without chapters. */
+  chapterchange: Chapter | null
 }
 
 /** Events of `video`: those of a video element. */
@@ -91,6 +99,8 @@ export interface PlayerApi {
   /** @throws RangeError for an `id` that is none of `qualities` */
   setVideoQuality(id: number): Promise<void>
   enableAdaptiveVideo(): Promise<void>
+  /** Empty: the video has none. */
+  getChapters(): Promise<ChapterList>
   /**
    * @returns whether the player is now in full screen
    * @throws DOMException `NotAllowedError` without a click or key press in the page just before

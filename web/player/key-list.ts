@@ -4,6 +4,7 @@ const KEY_LIST: readonly (readonly [keys: string, meaning: string])[] = [
   ['← →', '5 seconds back or ahead'],
   ['J L', '10 seconds back or ahead'],
   [', .', 'One frame back or ahead'],
+  ['N P', 'Next or previous chapter'],
   ['0 – 9', 'To a tenth of the video'],
   ['Home End', 'To the beginning or the end'],
   ['↑ ↓', 'Louder or quieter'],

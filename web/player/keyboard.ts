@@ -5,6 +5,7 @@ export type KeyAction =
   | { kind: 'volume-by'; step: number }
   | { kind: 'speed-by'; steps: 1 | -1 }
   | { kind: 'frame-by'; frames: 1 | -1 }
+  | { kind: 'chapter-by'; steps: 1 | -1 }
 
 type KeyPress = { key: string; ctrlKey: boolean; altKey: boolean; metaKey: boolean }
 
@@ -25,6 +26,8 @@ const ACTIONS: Readonly<Record<string, KeyAction>> = {
   '>': { kind: 'speed-by', steps: 1 },
   ',': { kind: 'frame-by', frames: -1 },
   '.': { kind: 'frame-by', frames: 1 },
+  n: { kind: 'chapter-by', steps: 1 },
+  p: { kind: 'chapter-by', steps: -1 },
   home: { kind: 'seek-to', share: 0 },
   end: { kind: 'seek-to', share: 1 },
   '?': { kind: 'show-keys' },

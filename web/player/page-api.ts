@@ -168,14 +168,17 @@ export function servePage({ video, screen, setTheme, playback }: Controlled): Pa
   }
 
   function reportStream() {
-    const stream = playback()?.stream
-    if (!stream) return
+    const opened = playback()
+    if (!opened) return
+    const { stream } = opened
+    const chapter = opened.currentChapter()
     wake()
     const shown = stream.shownQuality()
     reportApi({ name: 'videoAdaptivenessChange', value: stream.chosenQuality() === AUTOMATIC })
     if (shown) reportApi({ name: 'videoQualityChange', value: shown.index })
     reportApi({ name: 'captionVisibilityChange', value: stream.captions.chosen() !== NO_CAPTIONS })
     reportApi({ name: 'captionLanguageChange', value: stream.captions.language() ?? null })
+    if (chapter !== undefined) reportApi({ name: 'chapterchange', value: chapter })
   }
 
   function send(port: MessagePort, message: PlayerMessage) {

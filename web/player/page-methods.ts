@@ -1,5 +1,5 @@
 import type { PlayerMethod } from '../embed/messages.ts'
-import type { CaptionLanguages, MetaData, VideoQualities } from '../embed/reelgate.d.ts'
+import type { CaptionLanguages, ChapterList, MetaData, VideoQualities } from '../embed/reelgate.d.ts'
 import { NO_CAPTIONS } from './captions.ts'
 import type { Playback } from './playback.ts'
 import { countPlayedSeconds } from './played-seconds.ts'
@@ -70,6 +70,10 @@ export function createPageMethods(deps: PageMethodDeps): PageMethods {
       const found = stream.qualities().find(({ index }) => index === id)
       if (!found) throw new RangeError('The video has no quality with this id.')
       stream.chooseQuality(found.index)
+    },
+    async getChapters(): Promise<ChapterList> {
+      const { playback } = await opened()
+      return playback.chapters.map((chapter) => ({ ...chapter, active: chapter === playback.currentChapter() }))
     },
     enableAdaptiveVideo: async () => (await openedStream()).chooseQuality(AUTOMATIC),
     async updatePlayerConfig(config) {

@@ -1,4 +1,6 @@
+import type { Chapter } from '../embed/reelgate.d.ts'
 import { NO_CAPTIONS } from './captions.ts'
+import type { Chapters } from './chapters.ts'
 import { type PlayerElements, showDuration } from './elements.ts'
 import type { Floating } from './floating.ts'
 import type { Fullscreen } from './fullscreen.ts'
@@ -50,6 +52,11 @@ export type Playback = Pick<PlaybackSettings, 'rates' | 'offerRates' | 'chooseRa
   /** @returns whether a watermarked video has to wait, because it is not drawn; it plays when it is */
   playWhenDrawn(): boolean
   pause(): void
+  readonly chapters: readonly Chapter[]
+  /** Null: before the first one; undefined: the video has none, or what shows them is not loaded yet. */
+  currentChapter(): Chapter | null | undefined
+  /** @returns what the viewer reads of it */
+  stepChapter(steps: 1 | -1): string | undefined
 }
 
 /** Where the video starts. `isResumed`: because the viewer left it there. */
@@ -66,6 +73,9 @@ export function startPlayback(deps: PlaybackDeps, signer: Signer, answer: Sessio
   let hasStarted = false
   let startAtS = atS
   let watermarks: WatermarkGuard | undefined
+  const { language = '', chapters: listed = [] } = answer.video.chapters ?? {}
+  const chapters = listed.map(({ startS, title }) => ({ startTime: startS, title }))
+  let shownChapters: Chapters | undefined
 
   const stall = createStallNotice(screen, video, () => hasStarted)
   const reports = createSessionReports({
@@ -105,11 +115,36 @@ export function startPlayback(deps: PlaybackDeps, signer: Signer, answer: Sessio
   const stopTicker = startTicker(tick)
   listenToVideo(deps, { signal: life.signal, start, play, tick, stall, settings })
   playOnAfterPageCache(video, play, life.signal)
+  if (chapters.length > 0) void showChapters().catch(() => {}) // without a connection: the video itself is not there, either
   screen.show({ state: 'ready' })
   if (isResumed) offerBeginning(elements, atS, startOver, life.signal)
   if (options.autoplay || wasAskedToPlay) play()
   else if (!savesData()) whenSeen(video, () => stream.preload(startAtS), life.signal)
-  return Object.assign(settings, { stream, playWhenDrawn: () => watermarks?.playWhenDrawn() ?? false, pause })
+  return Object.assign(settings, { stream, playWhenDrawn, pause, chapters, currentChapter, stepChapter })
+
+  async function showChapters() {
+    const loaded = await import('./chapters.ts')
+    if (life.signal.aborted) return
+    shownChapters = loaded.showChapters(elements, {
+      ...{ chapters, language, durationS: answer.video.durationS, signal: life.signal },
+      changed: showSettings,
+      closeMenu: menu.close,
+      openPage: () => shownChapters && menu.openPage(shownChapters.page),
+    })
+    showSettings()
+  }
+
+  function currentChapter() {
+    return shownChapters?.current()
+  }
+
+  function stepChapter(steps: 1 | -1) {
+    return shownChapters?.step(steps)
+  }
+
+  function playWhenDrawn() {
+    return watermarks?.playWhenDrawn() ?? false
+  }
 
   function showSettings() {
     document.body.toggleAttribute('data-audio-only', isAudioOnly())
@@ -129,7 +164,12 @@ export function startPlayback(deps: PlaybackDeps, signer: Signer, answer: Sessio
 
   function actions() {
     const float = { label: 'Picture in picture', run: deps.floating.toggle, isInBar: true }
-    return [...(mayFloat && hasStarted && !isAudioOnly() ? [float] : []), { label: 'Keyboard shortcuts', run: deps.help.show }]
+    const chapterPage = shownChapters ? [{ label: 'Chapters', page: shownChapters.page }] : []
+    return [
+      ...chapterPage,
+      ...(mayFloat && hasStarted && !isAudioOnly() ? [float] : []),
+      { label: 'Keyboard shortcuts', run: deps.help.show },
+    ]
   }
 
   function play() {

@@ -1,10 +1,10 @@
 import type { PlayerElements } from './elements.ts'
 import { loadWhenUsed } from './load-when-used.ts'
-import type { Offer } from './settings.ts'
+import type { Offer, SettingsPage } from './settings.ts'
 import type { SettingsMenu } from './settings-menu.ts'
 import { showOnTop } from './top-layer.ts'
 
-export type Settings = { show(offer: Offer): void; close(): void; readonly isOpen: boolean }
+export type Settings = { show(offer: Offer): void; openPage(page: SettingsPage): void; close(): void; readonly isOpen: boolean }
 
 /** The settings, whose menu is loaded when the viewer opens it, and at the latest when the video plays: then it also opens offline. */
 export function createSettings({ settings: container, settingsButton: button, video }: PlayerElements): Settings {
@@ -33,6 +33,7 @@ export function createSettings({ settings: container, settingsButton: button, vi
       button.hidden = offer.settings.length === 0
       menu?.draw()
     },
+    openPage: (page) => void loadMenu().then((loaded) => loaded.openPage(page), apologize),
     close: () => menu?.close(),
     get isOpen() {
       return !container.hidden

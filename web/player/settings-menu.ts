@@ -5,7 +5,7 @@ import { showOnTop } from './top-layer.ts'
 /** Where columns of choices have no room: an entry for each setting, which opens a page of its choices. */
 const LIST = '(max-width: 640px), (max-height: 440px)'
 
-export type SettingsMenu = { toggle(): void; close(): void; draw(): void }
+export type SettingsMenu = { toggle(): void; openPage(page: SettingsPage): void; close(): void; draw(): void }
 
 /** Undefined: what it shows is no longer offered. */
 type Page = () => SettingsPage | undefined
@@ -28,7 +28,7 @@ export function createSettingsMenu(menu: HTMLElement, button: HTMLButtonElement,
   document.addEventListener('fullscreenchange', close)
   document.addEventListener('pointerdown', closeFromOutside, { capture: true })
   list.addEventListener('change', draw)
-  return { toggle: () => (menu.hidden ? open() : close()), close, draw }
+  return { toggle: () => (menu.hidden ? open() : close()), openPage, close, draw }
 
   function draw() {
     if (menu.hidden) return
@@ -68,7 +68,7 @@ export function createSettingsMenu(menu: HTMLElement, button: HTMLButtonElement,
         draw()
       },
     })
-    if (setting.page) column.append(createPageItem(setting.page))
+    if (setting.page) column.append(createPageItem(setting.page.title, setting.page.load))
     return column
   }
 
@@ -87,12 +87,12 @@ export function createSettingsMenu(menu: HTMLElement, button: HTMLButtonElement,
     value.textContent = choices.find((choice) => choice.value === chosen)?.label ?? ''
     entry.append(value)
     entry.ariaHasPopup = 'menu'
-    return page ? [entry, createPageItem(page)] : [entry]
+    return page ? [entry, createPageItem(page.title, page.load)] : [entry]
   }
 
-  function createPageItem(page: NonNullable<Setting['page']>): HTMLElement {
-    const item = createItem(page.title, async () => {
-      const loaded = await page.load()
+  function createPageItem(title: string, load: () => SettingsPage | Promise<SettingsPage>): HTMLElement {
+    const item = createItem(title, async () => {
+      const loaded = await load()
       showPage(() => loaded)
     })
     item.ariaHasPopup = 'menu'
@@ -100,10 +100,11 @@ export function createSettingsMenu(menu: HTMLElement, button: HTMLButtonElement,
   }
 
   /** Those of a page change what it shows. */
-  function createActionItem({ label, run }: Action): HTMLElement {
-    return createItem(label, () => {
+  function createActionItem(action: Action): HTMLElement {
+    if ('page' in action) return createPageItem(action.label, () => action.page)
+    return createItem(action.label, () => {
       if (pages.length === 0) close()
-      run()
+      action.run()
       draw()
     })
   }
@@ -113,6 +114,11 @@ export function createSettingsMenu(menu: HTMLElement, button: HTMLButtonElement,
     draw()
     menu.scrollTop = 0
     focusChosen()
+  }
+
+  function openPage(page: SettingsPage) {
+    if (menu.hidden) open()
+    showPage(() => page)
   }
 
   function leave() {
@@ -232,7 +238,7 @@ function createItem(label: string, run: () => void): HTMLButtonElement {
   return item
 }
 
-function createGroup({ name, choices, chosen, choose }: Setting): HTMLElement {
+function createGroup({ name, choices, chosen, choose, language }: Setting): HTMLElement {
   const group = document.createElement('div')
   const heading = document.createElement('span')
   group.role = 'group'
@@ -247,6 +253,7 @@ function createGroup({ name, choices, chosen, choose }: Setting): HTMLElement {
       choose(value)
     })
     item.role = 'menuitemradio'
+    if (language !== undefined) item.lang = language
     item.className = 'choice'
     item.ariaChecked = String(value === chosen)
     item.dataset.item = `${name} ${value}`

@@ -4,6 +4,8 @@ export type Setting = {
   choices: readonly { value: number; label: string }[]
   chosen: number
   choose: (value: number) => void
+  /** Of the choices, where it is not the player's. */
+  language?: string
   /** A page of its own, which an entry of the menu opens. */
   page?: { title: string; load(): Promise<SettingsPage> }
 }
@@ -17,8 +19,8 @@ export type SettingsPage = {
   actions: readonly Action[]
 }
 
-/** `isInBar`: the control bar has a button for it, unless it is small. */
-export type Action = { label: string; run: () => void; isInBar?: boolean }
+/** `isInBar`: the control bar has a button for it, unless it is small. `page`: it opens that one. */
+export type Action = { label: string; isInBar?: boolean } & ({ run: () => void } | { page: SettingsPage })
 
 /** What the menu offers now. */
 export type Offer = { settings: readonly Setting[]; actions: readonly Action[] }

@@ -66,6 +66,9 @@ export function createViewerActions(
         video.currentTime = stepFrame(video.currentTime, action.frames, frameRate, video.duration)
         return `One frame ${direction(action.frames)}`
       }
+      case 'chapter-by':
+        if (opened.chapters.length === 0) return 'This video has no chapters'
+        return opened.stepChapter(action.steps)
       // Requests to media-chrome, which remembers both for the next video.
       case 'volume-by': {
         const detail = Math.min(1, Math.max(0, video.volume + action.step))

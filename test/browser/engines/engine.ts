@@ -47,6 +47,8 @@ export const KEY_VALUES = {
   c: 'c',
   k: 'k',
   m: 'm',
+  n: 'n',
+  p: 'p',
   ',': ',',
   '.': '.',
 } as const
