@@ -22,6 +22,7 @@ export default defineConfig({
       input: {
         main: path('src/main.ts'),
         'slow-reads-worker': path('src/db/sqlite/slow-reads-worker.ts'),
+        'sealing-worker': path('src/crypto/sealing-worker.ts'),
         'webvtt-worker': path('src/assets/webvtt-worker.ts'),
       },
       output: { entryFileNames: '[name].js', chunkFileNames: '[name]-[hash].js' },

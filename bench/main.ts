@@ -17,6 +17,7 @@ import { PROCESS_ROWS } from './process.ts'
 import { ROTATE_ROWS } from './rotate.ts'
 import { formatAim, isMet, type Measured, type Row, removeLeftovers, withScope } from './row.ts'
 import { SEGMENT_ROWS } from './segment.ts'
+import { UPLOAD_ROWS } from './upload.ts'
 import { VIDEO_ROWS } from './video.ts'
 import { VIEWER_ROWS } from './viewers.ts'
 
@@ -32,6 +33,7 @@ const ROWS: readonly Row[] = [
   ...PARSE_ROWS,
   ...VIEWER_ROWS,
   ...SEGMENT_ROWS,
+  ...UPLOAD_ROWS,
   ...VIDEO_ROWS,
   ...FIRST_FRAME_ROWS,
   ...PLAYER_ROWS,

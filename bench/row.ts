@@ -6,7 +6,7 @@ export type Row = {
   /** For `--only`. */
   name: string
   what: string
-  unit: 'per s' | 's' | 'ms' | 'MB' | 'kB' | 'points'
+  unit: 'per s' | 'MB per s' | 's' | 'ms' | 'MB' | 'kB' | 'points'
   aim: Aim
   /** Creates what is kept between runs; its time is not measured. */
   prepare?(): Promise<unknown>

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { unwrapContentKey } from '../src/crypto/content-key.ts'
 import { type MasterKey, readMasterKeyFile, unwrap } from '../src/crypto/master-key.ts'
-import type { Seal } from '../src/crypto/sealed-file.ts'
+import { createFileHash, type Seal } from '../src/crypto/sealed-file.ts'
 import { CLOCK_PROBE } from '../src/storage/folder.ts'
 import { readRows, type Stored } from './rows.ts'
 
@@ -64,6 +64,13 @@ export function getStoredSource(installed: Installed, videoId: string): StoredSo
   const source = findStoredSource(installed, videoId)
   if (!source) throw new Error(`the video ${videoId} has no source`)
   return source
+}
+
+/** What a source's row has as the hash of these bytes. */
+export function sourceHash(clear: Buffer): Buffer {
+  const hash = createFileHash()
+  hash.update(clear)
+  return hash.digest()
 }
 
 /** The private key with which the server agrees with browsers on their proof keys. */

@@ -1,8 +1,11 @@
-import { createCipheriv, createDecipheriv, createHash, createHmac, randomBytes, subtle } from 'node:crypto'
+import { createDecipheriv, createHash, createHmac, randomBytes, subtle } from 'node:crypto'
 import { Transform, type TransformCallback } from 'node:stream'
+import type { IHasher } from 'hash-wasm'
 import { equalsInConstantTime } from './constant-time.ts'
 import { deriveKey } from './master-key.ts'
 import { openBlob, sealBlob } from './sealed-blob.ts'
+import { sealOnThread } from './sealing-thread.ts'
+import type { SealedBlock } from './sealing-worker.ts'
 
 /**
  * A sealed file that ffmpeg can read with seeks: AES-128-CBC with a key of its own, PKCS#7 at the end.
@@ -10,7 +13,7 @@ import { openBlob, sealBlob } from './sealed-blob.ts'
  */
 export type Seal = { key: Buffer; iv: Buffer }
 
-const MAC_BLOCK_BYTES = 2 ** 20
+const BLOCK_BYTES = 2 ** 20
 const MAC_BYTES = 32
 const CIPHER_BLOCK_BYTES = 16
 
@@ -18,87 +21,148 @@ export function newSeal(): Seal {
   return { key: randomBytes(16), iv: randomBytes(16) }
 }
 
-/** Size and checksums of a file after sealing. */
+/**
+ * Size and checksums of a file after sealing. `sha256` is that of the clear bytes, MiB by MiB, so that its state is small and known at every
+ * MiB: of the first MiB; then, with each further one, of what is so far and of the SHA-256 of that one.
+ */
 export type Sealed = { sizeBytes: number; sha256: Buffer; macs: Buffer }
 
-/** Seals a file piece by piece in constant memory; counts, hashes and authenticates on the way. */
+/** Seals a file in constant memory, a MiB at a time, on another thread; counts, hashes and authenticates on the way. */
 export type Sealing = {
-  /** @returns whole cipher blocks: what is left of the clear bytes waits for the next piece */
-  add(clear: Buffer): Buffer
+  /** Yields what is sealed now, often nothing: clear bytes wait until they fill a MiB, or for `flush`. To be used before the next call. */
+  add(clear: Buffer): AsyncGenerator<Buffer>
+  /** Seals what waits, but for the last bytes when they do not fill a cipher block. To be used before the next call. */
+  flush(): Promise<Buffer>
   /** Of all clear bytes added so far. */
   sizeBytes(): number
-  /** Ends the file. `last` are its last sealed bytes. */
-  end(): Sealed & { last: Buffer }
-}
-
-type Hash = { update(bytes: Buffer): unknown; digest(): Buffer }
-
-/** A file after some of its bytes: `iv` is its last sealed block, `rest` the clear bytes that do not fill a block. */
-type Sealable = { sizeBytes: number; sha256: Hash; macs: MacBlocks; iv: Buffer; rest: Buffer }
-
-function newFile(seal: Seal, sha256: Hash): Sealable {
-  return { sizeBytes: 0, sha256, macs: new MacBlocks(seal), iv: seal.iv, rest: Buffer.alloc(0) }
-}
-
-function continueSealing(seal: Seal, file: Sealable): Sealing {
-  const cipher = createCipheriv('aes-128-cbc', seal.key, file.iv)
-  cipher.update(file.rest)
-  function authenticate(sealed: Buffer): Buffer {
-    file.macs.add(sealed)
-    if (sealed.length > 0) file.iv = sealed.subarray(-CIPHER_BLOCK_BYTES)
-    return sealed
-  }
-  return {
-    add(clear) {
-      file.sha256.update(clear)
-      file.sizeBytes += clear.length
-      const restBytes = file.sizeBytes % CIPHER_BLOCK_BYTES
-      file.rest = clear.length < restBytes ? Buffer.concat([file.rest, clear]) : lastBytes(clear, restBytes)
-      return authenticate(cipher.update(clear))
-    },
-    sizeBytes: () => file.sizeBytes,
-    end() {
-      const last = authenticate(cipher.final())
-      return { last, sizeBytes: file.sizeBytes, sha256: file.sha256.digest(), macs: file.macs.end() }
-    },
-  }
-}
-
-/** Sealing that another process can continue, after any of its bytes. */
-export type ResumableSealing = Sealing & {
-  /** How many sealed bytes `add` has returned so far. */
+  /** How many sealed bytes were returned so far. */
   sealedBytes(): number
-  /** The state now, for `resumeSealing`. It can only be opened with the key of the file, since it has clear bytes in it. */
-  save(): Buffer
+  /** What continues after the bytes that were returned. After `flush` those are all that were added. */
+  save(): SavedSealing
+  /** Ends the file. `last` are its last sealed bytes. */
+  end(): Promise<Sealed & { last: Buffer }>
 }
 
 /**
- * @param saved what `save` returned after so many clear bytes; undefined for a new file
+ * Sealing that another process can continue, after so many clear bytes of the file. It can only be opened with the key of the file, since it
+ * has clear bytes in it.
+ */
+type SavedSealing = { sizeBytes: number; state: Buffer }
+
+/**
+ * The hashes of a block that was sealed up to somewhere within it. Node's hashes are several times faster, and cannot be saved: those of whole
+ * blocks are Node's.
+ */
+type BegunBlock = { clear: IHasher; sealed: IHasher }
+
+/**
+ * @param saved undefined for a new file
  * @throws when that is not of this file, or was saved by a version with another hash
  */
-export async function resumeSealing(seal: Seal, saved?: { sizeBytes: number; state: Buffer }): Promise<ResumableSealing> {
-  const [sha256, inner] = await Promise.all([createSavableHash(), createSavableHash()])
-  const mac = createSavableMac(macKeyOf(seal), inner)
-  const file = { ...newFile(seal, sha256), macs: new MacBlocks(seal, mac.begin) }
-  if (saved) {
-    const { sizeBytes } = saved
-    const sealedBytes = sealedBytesOf({ sizeBytes })
-    const blocks = Math.floor(sealedBytes / MAC_BLOCK_BYTES)
-    const take = cutFrom(openBlob(seal.key, stateName(sizeBytes), saved.state))
-    file.sizeBytes = sizeBytes
-    file.iv = take(CIPHER_BLOCK_BYTES)
-    file.rest = take(sizeBytes - sealedBytes)
-    const macs = take(blocks * MAC_BYTES)
-    sha256.load(take(sha256.save().length))
-    const from = { macs, blockBytes: sealedBytes % MAC_BLOCK_BYTES, mac: mac.begin(blocks, take()) }
-    file.macs = new MacBlocks(seal, mac.begin, from)
+export async function openSealing(seal: Seal, saved?: SavedSealing): Promise<Sealing> {
+  const macKey = macKeyOf(seal)
+  const pads = padsOf(macKey)
+  const memory = new SharedArrayBuffer(BLOCK_BYTES + CIPHER_BLOCK_BYTES) // of a block and its padding
+  const waiting = Buffer.from(memory)
+  let waitingBytes = 0
+  let sizeBytes = 0
+  let iv = seal.iv
+  const macs: Buffer[] = []
+  let sha256: Buffer | undefined
+  let begun: BegunBlock | undefined
+  if (saved) await load(saved)
+
+  async function load({ sizeBytes: savedBytes, state }: SavedSealing): Promise<void> {
+    const take = cutFrom(openBlob(seal.key, stateName(savedBytes), state))
+    sizeBytes = savedBytes
+    waitingBytes = savedBytes % CIPHER_BLOCK_BYTES
+    iv = take(CIPHER_BLOCK_BYTES)
+    take(waitingBytes).copy(waiting)
+    for (let whole = Math.floor(savedBytes / BLOCK_BYTES); macs.length < whole; ) macs.push(take(MAC_BYTES))
+    if (macs.length > 0) sha256 = take(SHA256_BYTES)
+    const states = take()
+    if (states.length === 0) return
+    begun = { clear: await createSavableHash(), sealed: await createSavableHash() }
+    begun.clear.load(states.subarray(0, states.length / 2))
+    begun.sealed.load(states.subarray(states.length / 2))
   }
+
+  /** Seals where the bytes wait. */
+  async function sealWaiting(clearBytes: number, isLast = false): Promise<SealedBlock & { sealed: Buffer }> {
+    const clear = waiting.subarray(0, clearBytes)
+    begun?.clear.update(clear)
+    const done = await sealOnThread({ key: seal.key, macKey, iv, number: macs.length, memory, clearBytes, isLast })
+    const sealed = waiting.subarray(0, done.sealedBytes)
+    begun?.sealed.update(sealed)
+    iv = Buffer.from(sealed.subarray(-CIPHER_BLOCK_BYTES))
+    waitingBytes -= clearBytes
+    return { ...done, sealed }
+  }
+
+  async function endBlock(isLast: boolean): Promise<Buffer> {
+    const hasClearBytes = waitingBytes > 0 || begun !== undefined || sizeBytes === 0
+    const { sealed, ...hashes } = await sealWaiting(waitingBytes, isLast)
+    if (hasClearBytes) sha256 = chainHashes(sha256, Buffer.from(begun?.clear.digest('binary') ?? hashes.sha256))
+    macs.push(begun ? pads.outer(begun.sealed.digest('binary')) : Buffer.from(hashes.mac))
+    begun = undefined
+    return sealed
+  }
+
   return {
-    ...continueSealing(seal, file),
-    sealedBytes: () => sealedBytesOf(file),
+    async *add(clear) {
+      for (let rest = clear; rest.length > 0; ) {
+        const piece = rest.subarray(0, BLOCK_BYTES - (sizeBytes % BLOCK_BYTES))
+        rest = rest.subarray(piece.length)
+        piece.copy(waiting, waitingBytes)
+        waitingBytes += piece.length
+        sizeBytes += piece.length
+        if (sizeBytes % BLOCK_BYTES === 0) yield await endBlock(false)
+      }
+    },
+    async flush() {
+      const rest = Buffer.from(waiting.subarray(waitingBytes - (waitingBytes % CIPHER_BLOCK_BYTES), waitingBytes))
+      const whole = waitingBytes - rest.length
+      if (whole === 0) return Buffer.alloc(0)
+      begun ??= { clear: await createSavableHash(), sealed: (await createSavableHash()).update(pads.inner(macs.length)) }
+      const sealed = Buffer.from((await sealWaiting(whole)).sealed)
+      rest.copy(waiting)
+      return sealed
+    },
+    sizeBytes: () => sizeBytes,
+    sealedBytes: () => sizeBytes - waitingBytes,
     save() {
-      const state = [file.iv, file.rest, file.macs.done(), sha256.save(), mac.save()]
-      return sealBlob(seal.key, stateName(file.sizeBytes), Buffer.concat(state))
+      const rest = waiting.subarray(0, waitingBytes < CIPHER_BLOCK_BYTES ? waitingBytes : 0)
+      const savedBytes = sizeBytes - waitingBytes + rest.length
+      const states = begun ? [begun.clear.save(), begun.sealed.save()] : []
+      const state = Buffer.concat([iv, rest, ...macs, sha256 ?? Buffer.alloc(0), ...states])
+      return { sizeBytes: savedBytes, state: sealBlob(seal.key, stateName(savedBytes), state) }
+    },
+    async end() {
+      const last = await endBlock(true)
+      return { last, sizeBytes, sha256: sha256 ?? Buffer.alloc(0), macs: Buffer.concat(macs) }
+    },
+  }
+}
+
+async function createSavableHash(): Promise<IHasher> {
+  const { createSHA256 } = await import('hash-wasm')
+  return (await createSHA256()).init()
+}
+
+const SHA256_BYTES = 32
+
+function chainHashes(before: Buffer | undefined, next: Buffer): Buffer {
+  return before ? createHash('sha256').update(before).update(next).digest() : next
+}
+
+/** `Sealed.sha256` of bytes that are not sealed, piece by piece. */
+export function createFileHash(): { update(bytes: Buffer): void; digest(): Buffer } {
+  const blocks = new Blocks(() => createHash('sha256'))
+  return {
+    update: (bytes) => blocks.add(bytes),
+    digest() {
+      const [first = createHash('sha256').digest(), ...others] = blocks.end()
+      return others.reduce(chainHashes, first)
     },
   }
 }
@@ -112,41 +176,18 @@ function cutFrom(bytes: Buffer): (count?: number) => Buffer {
   }
 }
 
-function sealedBytesOf({ sizeBytes }: Pick<Sealable, 'sizeBytes'>): number {
-  return sizeBytes - (sizeBytes % CIPHER_BLOCK_BYTES)
-}
-
-function lastBytes(bytes: Buffer, count: number): Buffer {
-  return Buffer.from(bytes.subarray(bytes.length - count))
-}
-
-/** A SHA-256 that can be saved, as Node's cannot. */
-type SavableHash = Hash & { restart(): void; save(): Uint8Array; load(state: Uint8Array): void }
-
-async function createSavableHash(): Promise<SavableHash> {
-  const { createSHA256 } = await import('hash-wasm')
-  const hash = await createSHA256()
-  return {
-    update: (bytes) => hash.update(bytes),
-    digest: () => Buffer.from(hash.digest('binary')),
-    restart: () => void hash.init(),
-    save: () => hash.save(),
-    load: (state) => void hash.load(state),
-  }
-}
-
 function stateName(sizeBytes: number): string {
-  return `sealing 2 ${sizeBytes}`
+  return `sealing 3 ${sizeBytes}`
 }
 
 /** Clear bytes in, sealed bytes out. */
 export class SealingStream extends Transform {
-  readonly #sealing: Sealing
+  readonly #sealing: Promise<Sealing>
   #sealed: Sealed | undefined
 
   constructor(seal: Seal) {
     super({ highWaterMark: 2 ** 18 })
-    this.#sealing = continueSealing(seal, newFile(seal, createHash('sha256')))
+    this.#sealing = openSealing(seal)
   }
 
   /** Only after the stream has ended. */
@@ -156,126 +197,77 @@ export class SealingStream extends Transform {
   }
 
   override _transform(chunk: Buffer, _encoding: BufferEncoding, done: TransformCallback): void {
-    done(null, this.#sealing.add(chunk))
+    const add = async () => {
+      for await (const sealed of (await this.#sealing).add(chunk)) this.push(Buffer.from(sealed))
+    }
+    add().then(() => done(), done)
   }
 
   override _flush(done: TransformCallback): void {
-    const { last, ...sealed } = this.#sealing.end()
-    this.#sealed = sealed
-    done(null, last)
+    const end = async () => {
+      const { last, ...sealed } = await (await this.#sealing).end()
+      this.#sealed = sealed
+      return last
+    }
+    end().then((last) => done(null, last), done)
   }
 }
-
-/** The MAC of one block, for which the number of the block has been added. */
-type BlockMac = { update(bytes: Buffer): unknown; digest(): Buffer }
-
-/** Where the blocks of a file continue: after the MACs of the whole ones, with so many bytes in the one that `mac` is of. */
-type BlocksSoFar = { macs: Buffer; blockBytes: number; mac: BlockMac }
 
 function macKeyOf({ key }: Seal): Buffer {
   return deriveKey(key, 'reelgate source-mac 1', 32)
 }
 
-/** Cuts a byte stream into blocks of a MiB and signs each with its number. */
-class MacBlocks {
-  readonly #newMac: (number: number) => BlockMac
-  readonly #done: Buffer[] = []
-  #count: number
-  #mac: BlockMac
-  #room: number
+/** HMAC-SHA-256 of a block and its number, as the two SHA-256 that it is of (RFC 2104): the inner one can be saved. */
+function padsOf(key: Buffer) {
+  const padded = (byte: number) => Buffer.concat([key, Buffer.alloc(64 - key.length)]).map((each) => each ^ byte)
+  const [inner, outer] = [padded(0x36), padded(0x5c)]
+  return {
+    inner: (number: number) => Buffer.concat([inner, Buffer.from(String(number))]),
+    outer: (innerHash: Uint8Array) => createHash('sha256').update(outer).update(innerHash).digest(),
+  }
+}
 
-  constructor(seal: Seal, newMac?: (number: number) => BlockMac, from?: BlocksSoFar) {
-    const key = macKeyOf(seal)
-    this.#newMac = newMac ?? ((number) => createHmac('sha256', key).update(String(number)))
-    if (from) this.#done.push(from.macs)
-    this.#count = (from?.macs.length ?? 0) / MAC_BYTES
-    this.#room = MAC_BLOCK_BYTES - (from?.blockBytes ?? 0)
-    this.#mac = from?.mac ?? this.#newMac(this.#count)
+type Hash = { update(bytes: Buffer): unknown; digest(): Buffer }
+
+/** Cuts a byte stream into blocks of a MiB and hashes each. */
+class Blocks {
+  readonly #newHash: (number: number) => Hash
+  readonly #done: Buffer[] = []
+  #hash: Hash | undefined
+  #room = BLOCK_BYTES
+
+  constructor(newHash: (number: number) => Hash) {
+    this.#newHash = newHash
   }
 
   add(bytes: Buffer): void {
     for (let rest = bytes; rest.length > 0; ) {
       const part = rest.subarray(0, this.#room)
-      this.#mac.update(part)
+      this.#hash ??= this.#newHash(this.#done.length)
+      this.#hash.update(part)
       this.#room -= part.length
       rest = rest.subarray(part.length)
-      if (this.#room === 0) this.#finishBlock()
+      if (this.#room === 0) this.end()
     }
   }
 
-  /** Of the whole blocks so far. */
-  done(): Buffer {
-    return Buffer.concat(this.#done)
-  }
-
-  end(): Buffer {
-    if (this.#room < MAC_BLOCK_BYTES) this.#finishBlock()
-    return this.done()
-  }
-
-  #finishBlock(): void {
-    this.#done.push(this.#mac.digest())
-    this.#count++
-    this.#mac = this.#newMac(this.#count)
-    this.#room = MAC_BLOCK_BYTES
-  }
-}
-
-/**
- * The MAC of one block after another, which can be saved within a block. Node's HMAC is several times faster, and cannot: the bytes of a
- * block wait for its end, and go through the other hash only where the MAC is saved.
- */
-function createSavableMac(key: Buffer, inner: SavableHash) {
-  let number = 0
-  let waiting: Buffer[] = []
-  let isInner = false
-  const padded = (byte: number) => Buffer.concat([key, Buffer.alloc(64 - key.length)]).map((each) => each ^ byte)
-
-  function addWaiting(): void {
-    if (!isInner) {
-      inner.restart()
-      inner.update(Buffer.from(padded(0x36)))
-      inner.update(Buffer.from(String(number)))
-    }
-    isInner = true
-    for (const bytes of waiting) inner.update(bytes)
-    waiting = []
-  }
-
-  function digest(): Buffer {
-    if (!isInner) {
-      const hmac = createHmac('sha256', key).update(String(number))
-      for (const bytes of waiting) hmac.update(bytes)
-      return hmac.digest()
-    }
-    addWaiting()
-    return createHash('sha256').update(padded(0x5c)).update(inner.digest()).digest()
-  }
-
-  function begin(ofNumber: number, state?: Buffer): BlockMac {
-    number = ofNumber
-    waiting = []
-    isInner = state !== undefined
-    if (state) inner.load(state)
-    return { update: (bytes) => waiting.push(bytes), digest }
-  }
-
-  return {
-    begin,
-    save() {
-      addWaiting()
-      return inner.save()
-    },
+  /** With the block that is not full. */
+  end(): readonly Buffer[] {
+    if (this.#hash) this.#done.push(this.#hash.digest())
+    this.#hash = undefined
+    this.#room = BLOCK_BYTES
+    return this.#done
   }
 }
 
 /** Compares the bytes of a sealed file, which it is given in their order, with those that were sealed. */
 export function checkSeal(seal: Seal, macs: Buffer): { add(bytes: Buffer): void; isIntact(): boolean } {
-  const found = new MacBlocks(seal)
+  const key = macKeyOf(seal)
+  const found = new Blocks((number) => createHmac('sha256', key).update(String(number)))
   return {
     add: (bytes) => found.add(bytes),
     isIntact() {
-      const now = found.end()
+      const now = Buffer.concat(found.end())
       return now.length % MAC_BYTES === 0 && equalsInConstantTime(now, macs)
     },
   }
@@ -307,13 +299,13 @@ export async function* readSealed(
   range: { first: number; last: number },
 ): AsyncGenerator<Buffer> {
   const verify = await openVerifier(macKeyOf({ key, iv }), macs)
-  const firstBlock = Math.floor(range.first / MAC_BLOCK_BYTES)
+  const firstBlock = Math.floor(range.first / BLOCK_BYTES)
   // CBC deciphers a block with the last bytes of the block before it, so these are verified, too.
   let before = firstBlock === 0 ? iv : (await readBlock(file, firstBlock - 1, verify)).subarray(-CIPHER_BLOCK_BYTES)
-  for (let number = firstBlock; number * MAC_BLOCK_BYTES <= range.last; number++) {
+  for (let number = firstBlock; number * BLOCK_BYTES <= range.last; number++) {
     const sealed = await readBlock(file, number, verify)
     const clear = createDecipheriv('aes-128-cbc', key, before).setAutoPadding(false).update(sealed)
-    const startsAt = number * MAC_BLOCK_BYTES
+    const startsAt = number * BLOCK_BYTES
     yield clear.subarray(Math.max(0, range.first - startsAt), range.last + 1 - startsAt)
     before = sealed.subarray(-CIPHER_BLOCK_BYTES)
   }
@@ -331,8 +323,8 @@ async function openVerifier(key: Buffer, macs: Buffer): Promise<Verify> {
 }
 
 async function readBlock(file: SealedBytes, number: number, verify: Verify): Promise<Buffer> {
-  const buffer = Buffer.alloc(MAC_BLOCK_BYTES)
-  const bytesRead = await file.read(buffer, number * MAC_BLOCK_BYTES)
+  const buffer = Buffer.alloc(BLOCK_BYTES)
+  const bytesRead = await file.read(buffer, number * BLOCK_BYTES)
   const sealed = buffer.subarray(0, bytesRead)
   if (!(await verify(number, sealed))) throw new Error('a sealed file was changed on the disk')
   return sealed

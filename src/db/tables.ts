@@ -316,7 +316,7 @@ type ImportTable = {
   etag: string | null
   /** Clear bytes of the file that are durable; bytes after them do not count. */
   receivedBytes: Generated<number>
-  /** What continues their sealing in any process, opened only by the key of the file: see `resumeSealing`. */
+  /** What continues their sealing in any process, opened only by the key of the file: see `openSealing`. */
   receivedState: Buffer | null
   /** The largest `receivedBytes` so far: only an attempt that gets further resets `attempts`. */
   maxReceivedBytes: Generated<number>

@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Reservation } from '../accounts/storage-quota.ts'
 import type { MasterKey } from '../crypto/master-key.ts'
-import { newSeal, type ResumableSealing, resumeSealing, type Seal, type Sealed } from '../crypto/sealed-file.ts'
+import { newSeal, openSealing, type Seal, type Sealed, type Sealing } from '../crypto/sealed-file.ts'
 import { newId } from '../crypto/secret.ts'
 import type { Db } from '../db/database.ts'
 import type { ImportRow } from '../db/tables.ts'
@@ -11,7 +11,6 @@ import { describeUrl, type OutboundPolicy } from '../outbound/policy.ts'
 import { BlobLost, type BlobStore } from '../storage/blob-store.ts'
 import { openImportUrl } from './import.ts'
 import { updateImport } from './import-store.ts'
-import { runMinorGc } from './minor-gc.ts'
 import { assertRoom, openSourceSeal, type ReceivedSource, wrapSourceKey } from './source.ts'
 
 export type FetchDeps = {
@@ -78,14 +77,14 @@ export async function fetchImport(deps: FetchDeps, attempt: ImportAttempt, signa
 type ImportAttempt = { row: ImportRow; timeoutMs: number; reservation: Pick<Reservation, 'reserve'> }
 
 /** A file that is being received. */
-type PartialFile = { name: string; seal: Seal; sealing: ResumableSealing }
+type PartialFile = { name: string; seal: Seal; sealing: Sealing }
 
 /** What an earlier attempt received, if it is still stored and the import can be resumed. */
 async function findPartial(deps: FetchDeps, row: ImportRow): Promise<(PartialFile & { etag: string }) | undefined> {
   const { videoId, file: name, wrappedKey, iv, etag, receivedBytes: sizeBytes, receivedState: state } = row
   if (!name || !wrappedKey || !iv || !etag || !state) return undefined
   const seal = openSourceSeal(deps, { videoId, wrappedKey, iv })
-  const sealing = await resumeSealing(seal, { sizeBytes, state }).catch(() => undefined) // saved by a version with another hash
+  const sealing = await openSealing(seal, { sizeBytes, state }).catch(() => undefined) // saved by a version with another hash
   if (!sealing) return undefined
   try {
     await deps.sources.appendPart(name, sizeBytes, [])
@@ -120,7 +119,7 @@ async function startFile(deps: FetchDeps, row: ImportRow, response: OutboundResp
   )
   if (!isRecorded) throw videoDeletedDuringImport()
   if (row.file) await deps.sources.remove(row.file)
-  return { name, seal, sealing: await resumeSealing(seal) }
+  return { name, seal, sealing: await openSealing(seal) }
 }
 
 /** Receives the bytes of a response, part by part: the row counts each once it is durable. */
@@ -137,7 +136,7 @@ async function receive(
       const { value: piece } = await pieces.next()
       if (!piece) return yield await endFile()
       if (sealing.sizeBytes() === 0) assertNotText(host, piece)
-      yield sealing.add(piece)
+      yield* sealing.add(piece)
       if (sealing.sizeBytes() > deps.uploadMaxBytes)
         throw new Failure('too-large', `${host} was not fetched: it is longer than ${deps.uploadMaxBytes} bytes.`)
     } while (sealing.sizeBytes() % PART_BYTES > 0)
@@ -146,7 +145,7 @@ async function receive(
   async function endFile(): Promise<Buffer> {
     if (sealing.sizeBytes() === 0) throw new Failure('unsupported', `${host} returned an empty file.`)
     await reservation.reserve(sealing.sizeBytes())
-    const { last, ...sealed } = sealing.end()
+    const { last, ...sealed } = await sealing.end()
     received.sealed = sealed
     return last
   }
@@ -161,7 +160,6 @@ async function receive(
       await saveProgress(deps, row, sealing)
       await assertRoom(deps, 0, 'video')
       await reservation.reserve(sealing.sizeBytes())
-      runMinorGc()
     }
   } finally {
     await pieces.return(undefined)
@@ -169,9 +167,9 @@ async function receive(
 }
 
 /** An attempt that gets further than any before does not count as a failed one. */
-async function saveProgress(deps: FetchDeps, row: ImportRow, sealing: ResumableSealing): Promise<void> {
-  const receivedBytes = sealing.sizeBytes()
-  const received = { receivedBytes, receivedState: sealing.save() }
+async function saveProgress(deps: FetchDeps, row: ImportRow, sealing: Sealing): Promise<void> {
+  const { sizeBytes: receivedBytes, state: receivedState } = sealing.save()
+  const received = { receivedBytes, receivedState }
   const isProgress = receivedBytes > row.maxReceivedBytes
   const changes = isProgress ? { ...received, maxReceivedBytes: receivedBytes, attempts: 0 } : received
   if (!(await deps.write((tx) => updateImport(tx, row.videoId, changes)))) throw videoDeletedDuringImport()

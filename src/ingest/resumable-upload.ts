@@ -10,13 +10,12 @@ import { insertTags } from '../catalogue/tag-store.ts'
 import { parseTitle } from '../catalogue/title.ts'
 import { insertVideo, listPositions, type OwnColumns } from '../catalogue/video-store.ts'
 import { equalsInConstantTime } from '../crypto/constant-time.ts'
-import { newSeal, type ResumableSealing, resumeSealing, type Seal, type Sealed } from '../crypto/sealed-file.ts'
+import { newSeal, openSealing, type Seal, type Sealed, type Sealing } from '../crypto/sealed-file.ts'
 import { newId } from '../crypto/secret.ts'
 import type { Db } from '../db/database.ts'
 import type { ResumableUploadRow } from '../db/tables.ts'
 import { Failure } from '../errors.ts'
 import { BlobLost } from '../storage/blob-store.ts'
-import { runMinorGc } from './minor-gc.ts'
 import {
   findResumableUpload,
   finishResumableUpload,
@@ -195,22 +194,20 @@ export async function receivePart(deps: ResumableUploadDeps, upload: ResumableUp
   let sealed: Sealed | undefined
 
   async function* sealPieces(): AsyncGenerator<Buffer> {
-    const saveAtBytes = checksum ? Number.POSITIVE_INFINITY : sealing.sizeBytes() + SAVE_EVERY_BYTES
-    while (sealing.sizeBytes() < saveAtBytes) {
+    const saveAtBytes = checksum ? Number.POSITIVE_INFINITY : sealing.sealedBytes() + SAVE_EVERY_BYTES
+    while (sealing.sealedBytes() < saveAtBytes) {
       const isComplete = sealing.sizeBytes() === lengthBytes
       const piece = isComplete ? undefined : await pieces.next()
       if (piece) {
         assertSize(sealing.sizeBytes() + piece.length, maxBytes)
         checksum?.update(piece)
-        yield sealing.add(piece)
+        yield* sealing.add(piece)
         continue
       }
-      if (isComplete) {
-        const { last, ...file } = sealing.end()
-        sealed = file
-        yield last
-      }
-      return
+      if (!isComplete) return yield await sealing.flush()
+      const { last, ...file } = await sealing.end()
+      sealed = file
+      return yield last
     }
   }
 
@@ -225,8 +222,8 @@ export async function receivePart(deps: ResumableUploadDeps, upload: ResumableUp
       await finishUpload(deps, upload, received, { ...sealed, file: upload.file, seal })
       return sealed.sizeBytes
     }
-    const now = sealing.sizeBytes()
-    const progress = { lengthBytes: lengthBytes ?? null, receivedBytes: now, receivedState: sealing.save() }
+    const { sizeBytes: now, state } = sealing.save()
+    const progress = { lengthBytes: lengthBytes ?? null, receivedBytes: now, receivedState: state }
     const expiresAtS = deps.nowS() + deps.uploadExpiryS
     if (!(await deps.write((tx) => updateResumableUpload(tx, upload.id, received, { ...progress, expiresAtS })))) {
       await deps.sources.remove(upload.file)
@@ -239,7 +236,6 @@ export async function receivePart(deps: ResumableUploadDeps, upload: ResumableUp
     }
     await reservation.reserve(received)
     await assertRoom(deps, 0)
-    runMinorGc()
   }
 }
 
@@ -283,17 +279,18 @@ async function finishUpload(
   throw uploadNotFound()
 }
 
-/** @throws Failure `conflict` when the bytes that had arrived are lost, such as after a backup was restored: the upload begins again then */
-async function openPartial(
-  deps: ResumableUploadDeps,
-  upload: ResumableUploadRow,
-): Promise<{ seal: Seal; sealing: ResumableSealing }> {
+/**
+ * @throws Failure `conflict` when the bytes that had arrived are lost, such as after a backup was restored, or an earlier version received
+ *   them: the upload begins again then
+ */
+async function openPartial(deps: ResumableUploadDeps, upload: ResumableUploadRow): Promise<{ seal: Seal; sealing: Sealing }> {
   const { videoId, wrappedKey, iv, receivedBytes: sizeBytes, receivedState: state } = upload
   if (wrappedKey === null) throw uploadNotFound()
   const seal = openSourceSeal(deps, { videoId, wrappedKey, iv })
-  if (!state) return { seal, sealing: await resumeSealing(seal) }
+  if (!state) return { seal, sealing: await openSealing(seal) }
+  const sealing = await openSealing(seal, { sizeBytes, state }).catch(() => undefined)
+  if (!sealing) throw await restartUpload(deps, upload)
   try {
-    const sealing = await resumeSealing(seal, { sizeBytes, state })
     await deps.sources.appendPart(upload.file, sealing.sealedBytes(), [])
     return { seal, sealing }
   } catch (error) {

@@ -3,13 +3,12 @@ import type { Logger } from 'pino'
 import type { Reservation } from '../accounts/storage-quota.ts'
 import { addSize } from '../catalogue/video-store.ts'
 import { unwrap, wrap } from '../crypto/master-key.ts'
-import { newSeal, type Seal, type Sealed, SealingStream } from '../crypto/sealed-file.ts'
+import { newSeal, openSealing, type Seal, type Sealed } from '../crypto/sealed-file.ts'
 import { newId } from '../crypto/secret.ts'
 import type { Db } from '../db/database.ts'
 import { Failure } from '../errors.ts'
 import type { Signals } from '../signals/signals.ts'
 import type { BlobStore } from '../storage/blob-store.ts'
-import { runMinorGc } from './minor-gc.ts'
 import { insertSource, type SourceRow, setDuplicateOf } from './source-store.ts'
 import type { PolicyDeps } from './upload-policy.ts'
 
@@ -37,13 +36,22 @@ export async function receiveSource(
   reservation?: Pick<Reservation, 'reserve'>,
 ): Promise<ReceivedSource> {
   const seal = newSeal()
-  const sealing = new SealingStream(seal)
+  const sealing = await openSealing(seal)
   const file = `${videoId}/${newId()}.sealed`
-  await deps.sources.put(file, [Readable.from(checkLimits(deps, bytes, reservation)), sealing])
-  return { ...sealing.sealed, file, seal }
+  const clear = Readable.from(checkLimits(deps, bytes, reservation), { highWaterMark: 8 }) // reads ahead while a MiB is sealed and written
+  const received: { sealed?: Sealed } = {}
+  async function* sealAll(): AsyncGenerator<Buffer> {
+    for await (const chunk of clear) yield* sealing.add(chunk)
+    const { last, ...sealed } = await sealing.end()
+    received.sealed = sealed
+    yield last
+  }
+  await deps.sources.put(file, [sealAll()])
+  if (!received.sealed) throw new Error('a source was stored before it ended')
+  return { ...received.sealed, file, seal }
 }
 
-/** How often memory is freed, and the disk space and the account's limit are checked: concurrent uploads share it, and some do not announce their size. */
+/** How often the disk space and the account's limit are checked: concurrent uploads share it, and some do not announce their size. */
 const CHECK_EVERY_BYTES = 8 * 2 ** 20
 
 async function* checkLimits(
@@ -59,7 +67,6 @@ async function* checkLimits(
     if (receivedBytes >= nextCheckBytes) {
       await assertRoom(deps, 0)
       await reservation?.reserve(receivedBytes)
-      runMinorGc()
       nextCheckBytes = receivedBytes + CHECK_EVERY_BYTES
     }
     yield chunk

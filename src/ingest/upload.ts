@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { assertReplaceable, insertReplacement, takeNumber } from '../catalogue/replacement-store.ts'
 import { moveStatus } from '../catalogue/status.ts'
 import { setFileName } from '../catalogue/video-store.ts'
-import type { Sealed } from '../crypto/sealed-file.ts'
+import { createFileHash, type Sealed } from '../crypto/sealed-file.ts'
 import type { Db } from '../db/database.ts'
 import { isCommitOutcomeUnknown } from '../db/write.ts'
 import { Failure } from '../errors.ts'
@@ -141,15 +141,18 @@ async function confirmSource(
   bytes: AsyncIterable<Buffer>,
 ): Promise<Buffer> {
   const source = await findSource(db, key.videoId, key.number)
-  const hash = createHash('sha256')
+  const [hash, plainHash] = [createFileHash(), createHash('sha256')]
   let sizeBytes = 0
   for await (const chunk of bytes) {
     hash.update(chunk)
+    plainHash.update(chunk)
     sizeBytes += chunk.length
     if (sizeBytes > (source?.sizeBytes ?? 0)) break
   }
-  const repeated = await findSameSource(db, key, { sizeBytes, sha256: hash.digest() })
-  if (repeated) return repeated.sha256
+  for (const sha256 of [hash.digest(), plainHash.digest()]) {
+    const repeated = await findSameSource(db, key, { sizeBytes, sha256 }) // 0.2.0 kept the plain one
+    if (repeated) return repeated.sha256
+  }
   throw new Failure('forbidden', 'This policy was already used for another file. Ask for a new one.')
 }
 

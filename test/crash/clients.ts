@@ -1,6 +1,7 @@
-import { createHash, randomBytes } from 'node:crypto'
+import { randomBytes } from 'node:crypto'
 import { sendCommand } from '../../src/control/socket.ts'
 import { post, type UploadCredentials, type VideoBody } from '../client.ts'
+import { sourceHash } from '../data-folder.ts'
 import { BOUNDARY, formBody, uploadParts } from '../ingest/raw-form.ts'
 import type { Reelgate } from '../reelgate.ts'
 import { readRows } from '../rows.ts'
@@ -77,7 +78,7 @@ export class Clients {
     if (!issued) throw new Error(`no credentials for ${videoId}`)
     this.known.credentials.delete(videoId)
     this.known.sent.set(videoId, { issued, clear, isVideo })
-    const sha256 = createHash('sha256').update(clear).digest('hex')
+    const sha256 = sourceHash(clear).toString('hex')
     const form = formBody(uploadParts(issued, clear, { success_action_status: '201' }))
     return this.#history.record<CallOf<'upload'>>(client, { kind: 'upload', videoId, sha256, isVideo }, async () => {
       const headers = { 'Content-Type': `multipart/form-data; boundary=${BOUNDARY}` }

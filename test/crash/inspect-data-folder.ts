@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto'
 import { cp, mkdtemp, readdir, readFile, rm, stat } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -8,7 +7,7 @@ import { windowOfAudioSegment, windowOfVideoSegment } from '../../src/crypto/key
 import { type MasterKey, unwrap } from '../../src/crypto/master-key.ts'
 import { openBlob } from '../../src/crypto/sealed-blob.ts'
 import { audioSegmentCount, type Plan, plannedSegmentCount, videoSegmentCount } from '../../src/encode/plan.ts'
-import { getMasterKey, type Installed, openSeal } from '../data-folder.ts'
+import { getMasterKey, type Installed, openSeal, sourceHash } from '../data-folder.ts'
 import { readSegment, readTimescale } from '../pipeline/videos.ts'
 import { readRows } from '../rows.ts'
 import { decrypt } from '../viewer.ts'
@@ -308,7 +307,7 @@ async function sourceBreaches(
   const seal = { key: unwrap(masterKey, `reelgate source-key 1 ${source.video_id}`, source.wrapped_key), iv: source.iv }
   return readWhole(path, 'its source', (sealed) => {
     const clear = openSeal(sealed, seal)
-    const isSame = clear.length === source.size_bytes && createHash('sha256').update(clear).digest().equals(source.sha256)
+    const isSame = clear.length === source.size_bytes && sourceHash(clear).equals(source.sha256)
     return isSame ? [] : ['its source is not what its row says']
   })
 }

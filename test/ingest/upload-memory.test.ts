@@ -1,8 +1,8 @@
-import { createHash } from 'node:crypto'
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import { type AddressInfo, connect } from 'node:net'
 import { expect, onTestFinished, test } from 'vitest'
+import { createFileHash } from '../../src/crypto/sealed-file.ts'
 import { getStoredSource } from '../data-folder.ts'
 import { anonymousMiB } from '../memory.ts'
 import { startReelgate } from '../reelgate.ts'
@@ -28,7 +28,7 @@ test(`E04: an upload of ${MEBIBYTES} MiB takes at most 50 MB of memory while it 
     `POST /upload HTTP/1.1\r\nHost: x\r\nContent-Type: multipart/form-data; boundary=${BOUNDARY}\r\nContent-Length: ${length}\r\n\r\n`,
   )
   socket.write(before)
-  const hash = createHash('sha256')
+  const hash = createFileHash()
   for (let sent = 0; sent < MEBIBYTES; sent++) {
     hash.update(block)
     if (!socket.write(block)) await new Promise((resolve) => socket.once('drain', resolve))

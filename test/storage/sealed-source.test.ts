@@ -8,7 +8,15 @@ import { buffer } from 'node:stream/consumers'
 import { pipeline } from 'node:stream/promises'
 import fc from 'fast-check'
 import { expect, onTestFinished, test } from 'vitest'
-import { isSealIntact, newSeal, resumeSealing, type Seal, type Sealing, SealingStream } from '../../src/crypto/sealed-file.ts'
+import {
+  createFileHash,
+  isSealIntact,
+  newSeal,
+  openSealing,
+  type Seal,
+  type Sealing,
+  SealingStream,
+} from '../../src/crypto/sealed-file.ts'
 import { openSandbox } from '../../src/sandbox/bubblewrap.ts'
 import { collect } from '../../src/sandbox/child-process.ts'
 import { runMedia } from '../../src/sandbox/run.ts'
@@ -28,10 +36,18 @@ test('a sealed source opens to the bytes that were sealed, however they came in,
       const clear = Buffer.concat(parts)
       const { seal, sealing, sealed } = await sealBytes(parts)
       expect(openSeal(sealed, seal)).toEqual(clear)
-      expect(sealing.sealed).toMatchObject({ sizeBytes: clear.length, sha256: createHash('sha256').update(clear).digest() })
+      expect(sealing.sealed).toMatchObject({ sizeBytes: clear.length, sha256: hashOf(clear) })
     }),
     { numRuns: rounds(10, 200) },
   )
+})
+
+test('the hash of a file up to a MiB is its SHA-256; of a longer one that of its blocks, one after the other', () => {
+  const sha256 = (...bytes: Buffer[]) => createHash('sha256').update(Buffer.concat(bytes)).digest()
+  const [one, two, three] = [randomBytes(MIB), randomBytes(MIB), randomBytes(5)]
+  expect(hashOf(Buffer.alloc(0))).toEqual(sha256())
+  expect(hashOf(one)).toEqual(sha256(one))
+  expect(hashOf(Buffer.concat([one, two, three]))).toEqual(sha256(sha256(sha256(one), sha256(two)), sha256(three)))
 })
 
 test('F-71: sealing that other processes continue after any byte gives what sealing in one pass gives; nothing is read back', async () => {
@@ -41,16 +57,17 @@ test('F-71: sealing that other processes continue after any byte gives what seal
   await fc.assert(
     fc.asyncProperty(cuts, async ({ ends, pieceBytes }) => {
       const seal = newSeal()
-      let sealing = await resumeSealing(seal)
+      let sealing = await openSealing(seal)
       const sealedParts: Buffer[] = []
       for (const end of [...ends.toSorted((a, b) => a - b), clear.length]) {
         const from = sealing.sizeBytes()
-        sealing = await resumeSealing(seal, { sizeBytes: from, state: sealing.save() })
+        sealing = await openSealing(seal, sealing.save())
         expect(sealing.sizeBytes()).toBe(from)
-        sealedParts.push(...addInPieces(sealing, clear.subarray(from, end), Math.max(pieceBytes, Math.ceil(end / 1000))))
+        const pieces = addInPieces(sealing, clear.subarray(from, end), Math.max(pieceBytes, Math.ceil(end / 1000)))
+        sealedParts.push(...(await pieces), Buffer.from(await sealing.flush()))
         expect(sealing.sealedBytes()).toBe(Buffer.concat(sealedParts).length)
       }
-      const { last, ...sealed } = sealing.end()
+      const { last, ...sealed } = await sealing.end()
       const whole = new SealingStream(seal)
       const wholeBytes = await buffer(Readable.from([clear]).pipe(whole))
       expect(sealed).toEqual(whole.sealed)
@@ -62,10 +79,11 @@ test('F-71: sealing that other processes continue after any byte gives what seal
 
 test('what continues a sealing opens with the key of the file alone, for the bytes that it was saved for, and has no clear bytes in it', async () => {
   const seal = newSeal()
-  const sealing = await resumeSealing(seal)
-  const clear = randomBytes(2 * MIB)
-  sealing.add(clear)
-  const state = sealing.save()
+  const sealing = await openSealing(seal)
+  const clear = randomBytes(2 * MIB + 100_001)
+  await addTo([], sealing, clear)
+  await sealing.flush()
+  const { state } = sealing.save()
   for (let at = clear.length - 128; at + 8 <= clear.length; at += 8)
     expect(state.includes(clear.subarray(at, at + 8))).toBe(false)
   const [flipped, sizeBytes] = [Buffer.from(state), clear.length]
@@ -75,8 +93,8 @@ test('what continues a sealing opens with the key of the file alone, for the byt
     [seal, { sizeBytes: MIB, state }],
     [seal, { sizeBytes, state: flipped }],
   ] as const)
-    await expect(resumeSealing(key, saved)).rejects.toThrow()
-  await resumeSealing(seal, { sizeBytes, state })
+    await expect(openSealing(key, saved)).rejects.toThrow()
+  await openSealing(seal, { sizeBytes, state })
 })
 
 test('nothing of the clear bytes is in the sealed file, and the same video sealed twice gives two ciphertexts', async () => {
@@ -159,9 +177,19 @@ test('ffmpeg reads a sealed source with seeks: the same frames as from the clear
   }
 })
 
-function addInPieces(sealing: Sealing, clear: Buffer, pieceBytes: number): Buffer[] {
+function hashOf(clear: Buffer): Buffer {
+  const hash = createFileHash()
+  hash.update(clear)
+  return hash.digest()
+}
+
+async function addTo(sealed: Buffer[], sealing: Sealing, clear: Buffer): Promise<void> {
+  for await (const bytes of sealing.add(clear)) sealed.push(Buffer.from(bytes))
+}
+
+async function addInPieces(sealing: Sealing, clear: Buffer, pieceBytes: number): Promise<Buffer[]> {
   const sealed: Buffer[] = []
-  for (let at = 0; at < clear.length; at += pieceBytes) sealed.push(sealing.add(clear.subarray(at, at + pieceBytes)))
+  for (let at = 0; at < clear.length; at += pieceBytes) await addTo(sealed, sealing, clear.subarray(at, at + pieceBytes))
   return sealed
 }
 

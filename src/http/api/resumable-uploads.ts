@@ -312,8 +312,8 @@ function readChecksum(header: string | undefined): UploadPart['checksum'] {
   return { algorithm, digest: Buffer.from(hash, 'base64') }
 }
 
-/** How much of a body waits in memory. */
-const MAX_QUEUED_BYTES = 256 * 1024
+/** How much of a body waits in memory: what is sealed next, while a MiB is sealed and written. */
+const MAX_QUEUED_BYTES = 2 ** 19
 
 /** A request for an upload, with what it brings. */
 type BodyConnection = UploadConnection & {
