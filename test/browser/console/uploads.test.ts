@@ -329,6 +329,24 @@ test('P-41: when the same file is chosen after the tab was closed, its upload co
   expect(await storedHash(reelgate, 'Closed')).toBe(hash)
 })
 
+test('P-47: a part whose connection dies in silence is sent over another one after 20 seconds', async () => {
+  const { reelgate, page } = await open()
+  await page.clock.install()
+  const died = Promise.withResolvers<void>()
+  let parts = 0
+  await page.route(isUpload, async (route) => {
+    if (route.request().method() !== 'PATCH' || parts > 0) return route.continue()
+    parts += 1
+    died.resolve() // without an answer
+  })
+  const { path, hash } = await fileOnDisk('Silent.mp4', 20_000)
+  await choose(page, path)
+  await died.promise
+  await page.clock.fastForward(20_000)
+  await tray(page).getByText('1 video uploaded').waitFor()
+  expect(await storedHash(reelgate, 'Silent')).toBe(hash)
+})
+
 test('P-42: an upload whose network is lost continues where it stopped: no part that has arrived is sent again', async () => {
   const { reelgate, page, offsets } = await openBehindNginx()
   const { path, hash } = await fileOnDisk('Train.mp4', 3_000_000)

@@ -161,11 +161,10 @@ export function createUploads({ findFolder, findPresent, onVideo }: UploadLibrar
     },
     async onStalled() {
       change(id, { isStalled: true })
-      if (await connection.check()) return // it is slow, or busy with the file
       await connection.whenHere()
       if (!find(id)?.isStalled) return
       files.sending?.stop()
-      void start(id) // a connection to a server that was away does not go on
+      void start(id) // over another connection: this one may have died in silence, and what has arrived is kept
     },
     onSent() {
       change(id, { state: 'sent', sentBytes: files.file.size, isStalled: false })
