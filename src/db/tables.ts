@@ -350,6 +350,8 @@ type ResumableUploadTable = {
   /** As `source.wrappedKey`; null once it is finished: then the source has it. */
   wrappedKey: Buffer | null
   iv: Buffer
+  /** The upload token that it was begun with; null: another way. */
+  uploadTokenId: string | null
   /** An unfinished one is removed then, with what has arrived; by the playback clock. Each part that arrives moves it. */
   expiresAtS: number
   /** When the video got its source; null before. */

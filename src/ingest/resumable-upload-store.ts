@@ -7,17 +7,17 @@ export async function insertResumableUpload(tx: Db, row: Insertable<Tables['resu
   await tx.insertInto('resumableUpload').values(row).execute()
 }
 
-/** Of the account's, one whose video is not deleted, and who or what token added that. */
+/** Of the account's, one whose video is not deleted, and who added that. */
 export async function findResumableUpload(
   db: Db,
   accountId: string,
   id: string,
-): Promise<(ResumableUploadRow & { addedBy: string | null; uploadTokenId: string | null }) | undefined> {
+): Promise<(ResumableUploadRow & { addedBy: string | null }) | undefined> {
   return db
     .selectFrom('resumableUpload')
     .innerJoin('video', 'video.id', 'resumableUpload.videoId')
     .selectAll('resumableUpload')
-    .select(['video.addedBy', 'video.uploadTokenId'])
+    .select('video.addedBy')
     .where('resumableUpload.id', '=', id)
     .where('resumableUpload.accountId', '=', accountId)
     .where(NOT_DELETED_UNINDEXED)

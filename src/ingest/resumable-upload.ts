@@ -30,6 +30,7 @@ import { giveSource } from './upload.ts'
 import type { UploadLocks } from './upload-locks.ts'
 import { assertMayUpload } from './upload-policy.ts'
 import { applyToken, type Uploader, useToken } from './upload-token.ts'
+import { setUploadReference } from './upload-token-store.ts'
 
 // A file that arrives in parts, over any number of connections, hours apart. What is acknowledged is durable: the bytes are on the disk,
 // sealed as they arrived, and the row counts them. All of them count only in the transaction that gives the video its source.
@@ -85,6 +86,7 @@ export async function beginUpload(deps: ResumableUploadDeps, holder: Uploader, s
     ...{ id: newId(), videoId, accountId, metadata, fileName, lengthBytes: lengthBytes ?? null, replaces: video ? 0 : 1 },
     ...{ receivedBytes: 0, receivedState: null, expiresAtS: deps.nowS() + deps.uploadExpiryS, finishedAtS: null },
     ...newFile(deps, videoId, seal),
+    uploadTokenId: 'uploadToken' in holder ? holder.uploadTokenId : null,
   }
   await deps.quota.assertNotFull(accountId)
   using reservation = deps.quota.receive(row)
@@ -265,15 +267,16 @@ function readPieces(bytes: AsyncIterable<Buffer>) {
 /** The last part. */
 async function finishUpload(
   deps: ResumableUploadDeps,
-  { id, videoId, fileName, replaces }: ResumableUploadRow,
+  { id, videoId, fileName, replaces, uploadTokenId }: ResumableUploadRow,
   fromBytes: number,
   source: Sealed & { file: string; seal: Seal },
 ): Promise<void> {
   const nowS = deps.nowS()
   const times = { finishedAtS: nowS, expiresAtS: nowS + deps.uploadExpiryS }
-  const isFinished = await giveSource(deps, { videoId, source, fileName, replaces: replaces === 1 }, (tx: Db) =>
-    finishResumableUpload(tx, id, fromBytes, { sizeBytes: source.sizeBytes, ...times }),
-  )
+  const isFinished = await giveSource(deps, { videoId, source, fileName, replaces: replaces === 1 }, async (tx: Db) => {
+    if (replaces === 1) await setUploadReference(tx, videoId, uploadTokenId)
+    return finishResumableUpload(tx, id, fromBytes, { sizeBytes: source.sizeBytes, ...times })
+  })
   if (isFinished) return
   await deps.sources.remove(source.file)
   throw uploadNotFound()

@@ -20,6 +20,8 @@ export async function receiveWithToken(
   const { uploadToken, accountId } = holder
   const allowed = limitToToken(deps, holder)
   const { folderId, tags, ...sent } = applyToken(uploadToken, readFields(fields, incoming.fileName))
+  if (sent.videoId !== undefined)
+    throw new Failure('forbidden', 'This upload token replaces the file of a video: send that to /api/uploads, by tus.')
   const title = sent.title || displayName(incoming.fileName)
   if (!title) throw new Failure('invalid', 'The form has no "title", and its file has no name. Send one of them.')
   assertSize(incoming.declaredBytes, allowed.uploadMaxBytes)

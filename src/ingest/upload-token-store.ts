@@ -57,13 +57,13 @@ export async function listTokenReferences(db: Db, ids: readonly string[]): Promi
   return new Map(rows.flatMap(({ id, reference }): [string, string][] => (reference === null ? [] : [[id, reference]])))
 }
 
-/** False: there is no such token, or it had ended. @param madeBy revokes only one that this person made */
+/** Undefined: there is no such token, or it had ended. @param madeBy revokes only one that this person made */
 export async function revokeLiveToken(
   tx: Db,
   accountId: string,
   { id, madeBy, nowS }: { id: string; madeBy: string | undefined; nowS: number },
-): Promise<boolean> {
-  const { numUpdatedRows } = await tx
+): Promise<{ videoId: string | null } | undefined> {
+  return tx
     .updateTable('uploadToken')
     .set({ revokedAtS: nowS })
     .where('accountId', '=', accountId)
@@ -71,8 +71,8 @@ export async function revokeLiveToken(
     .where('expiresAtS', '>', nowS)
     .where('revokedAtS', 'is', null)
     .$if(madeBy !== undefined, (tokens) => tokens.where('consoleUserId', '=', madeBy ?? ''))
+    .returning('videoId')
     .executeTakeFirst()
-  return numUpdatedRows > 0n
 }
 
 /** Takes one of the files that a token is good for. False: there is none left, or it has ended. */
@@ -98,6 +98,25 @@ export async function setUploadToken(
     .updateTable('video')
     .set({ uploadTokenId: id, uploadReference: reference, addedBy: consoleUserId })
     .where('id', '=', videoId)
+    .execute()
+}
+
+/** Records whose token brings the next file of a video; null: it comes another way. */
+export async function setUploadReference(tx: Db, videoId: string, tokenId: string | null): Promise<void> {
+  const token = tx
+    .selectFrom('uploadToken')
+    .select('reference')
+    .where('id', '=', tokenId ?? '')
+  await tx.updateTable('video').set({ uploadReference: token }).where('id', '=', videoId).execute()
+}
+
+/** Removes what a token had begun to replace, in videos that stay. */
+export async function removeReplacingOfToken(tx: Db, tokenId: string, videoId: string): Promise<void> {
+  await tx
+    .deleteFrom('resumableUpload')
+    .where('videoId', '=', videoId)
+    .where('uploadTokenId', '=', tokenId)
+    .where('finishedAtS', 'is', null)
     .execute()
 }
 

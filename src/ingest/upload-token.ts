@@ -3,13 +3,15 @@ import { requireRecentSignIn } from '../accounts/recent-sign-in.ts'
 import { recordAuditEvent } from '../audit/audit-log.ts'
 import { type DeletionDeps, deleteVideos } from '../catalogue/deletion.ts'
 import { getFolder, ROOT_FOLDER_ID } from '../catalogue/folder.ts'
+import { assertMayEdit } from '../catalogue/may-edit.ts'
 import { parseTags } from '../catalogue/tag.ts'
 import { parseTitle } from '../catalogue/title.ts'
+import { listExisting } from '../catalogue/video-store.ts'
 import { hashSecret, isSecret, newId, newSecret } from '../crypto/secret.ts'
 import type { Db } from '../db/database.ts'
 import type { UploadTokenRow } from '../db/tables.ts'
 import type { Write } from '../db/write.ts'
-import { Failure } from '../errors.ts'
+import { Failure, videoNotFound } from '../errors.ts'
 import { displayName } from './source.ts'
 import { assertMayUpload } from './upload-policy.ts'
 import {
@@ -18,6 +20,7 @@ import {
   listUnfinishedOfToken,
   listUploadTokens,
   removeExpiredTokens,
+  removeReplacingOfToken,
   revokeLiveToken,
   setUploadToken,
   takeFile,
@@ -53,6 +56,8 @@ type NewUploadToken = {
   maxFiles: number
   lifeS: number
   reference: string | undefined
+  /** Of a video whose file it replaces; then without title, pattern, folder and tags. */
+  videoId: string | undefined
 }
 
 /**
@@ -61,7 +66,7 @@ type NewUploadToken = {
  * @throws Failure `invalid`; `not-found` without such a folder; `forbidden` when the account's uploads are off; `sign-in-again`
  */
 export async function createUploadToken(
-  { write, nowS }: UploadTokenDeps,
+  { db, write, nowS }: UploadTokenDeps,
   caller: Caller,
   { lifeS, ...request }: NewUploadToken,
 ): Promise<{ id: string; token: string; expiresAtS: number }> {
@@ -73,13 +78,14 @@ export async function createUploadToken(
   if (request.title !== undefined) parseTitle(request.title)
   if (request.titlePattern !== undefined && parseTitle(request.titlePattern).split(ANY).length !== 2)
     throw new Failure('invalid', `"titlePattern" must have one "${ANY}", where the page fills in the rest.`)
+  if (request.videoId !== undefined) await assertMayReplace({ db, nowS }, caller, { ...request, videoId: request.videoId })
   const { accountId } = caller
   const [id, secret, atS] = [newId(), newSecret(), nowS()]
   const token = PREFIX + secret
   const { origin, title = null, titlePattern = null, folderId = ROOT_FOLDER_ID, maxSizeBytes = null, maxFiles } = request
   const row = {
     ...{ id, accountId, hash: hashSecret(token), origin, title, titlePattern, folderId, maxSizeBytes, maxFiles },
-    ...{ tags: JSON.stringify(parseTags(request.tags)), reference: request.reference ?? null, videoId: null },
+    ...{ tags: JSON.stringify(parseTags(request.tags)), reference: request.reference ?? null, videoId: request.videoId ?? null },
     ...{ createdAtS: atS, expiresAtS: atS + lifeS, revokedAtS: null },
     apiKeyId: 'apiKeyId' in caller ? caller.apiKeyId : null,
     consoleUserId: 'consoleUserId' in caller ? caller.consoleUserId : null,
@@ -92,6 +98,20 @@ export async function createUploadToken(
   })
   return { id, token, expiresAtS: row.expiresAtS }
 }
+
+/** @throws Failure `invalid`, `forbidden`, `not-found` */
+async function assertMayReplace(deps: Pick<UploadTokenDeps, 'db' | 'nowS'>, caller: Caller, request: Replacing): Promise<void> {
+  const { videoId, title, titlePattern, folderId, tags } = request
+  if ([title, titlePattern, folderId, tags[0]].some((value) => value !== undefined))
+    throw new Failure(
+      'invalid',
+      'With "videoId" a token replaces the file alone: leave out title, titlePattern, folderId and tags.',
+    )
+  await assertMayEdit(deps, caller, 'editor', [videoId])
+  if ((await listExisting(deps.db, caller.accountId, [videoId])).length === 0) throw videoNotFound()
+}
+
+type Replacing = Pick<NewUploadToken, 'title' | 'titlePattern' | 'folderId' | 'tags'> & { videoId: string }
 
 /** As browsers write it. @throws Failure `invalid` */
 function assertOrigin(origin: string): void {
@@ -130,8 +150,10 @@ export async function revokeUploadToken(deps: UploadTokenDeps & DeletionDeps, ca
   const { accountId } = caller
   const atS = deps.nowS()
   await deps.write(async (tx) => {
-    if (!(await revokeLiveToken(tx, accountId, { id, madeBy: ownOnly(caller), nowS: atS })))
+    const revoked = await revokeLiveToken(tx, accountId, { id, madeBy: ownOnly(caller), nowS: atS })
+    if (!revoked)
       throw new Failure('not-found', `There is no upload token ${id} that is still valid. GET /api/upload-tokens lists them.`)
+    if (revoked.videoId !== null) await removeReplacingOfToken(tx, id, revoked.videoId)
     await recordAuditEvent(tx, { atS, accountId, by: caller, kind: 'upload-token:revoked', subjects: [id] })
   })
   const videoIds = await listUnfinishedOfToken(deps.db, id)
@@ -203,11 +225,18 @@ type SentFields = {
 export function applyToken<Sent extends SentFields>(token: UploadToken, sent: Sent): Sent {
   const { title, titlePattern, folderId, tags } = token
   for (const name of ['externalId', 'metadata'] as const) if (sent.ownFields[name] !== undefined) throw fixedByToken(name)
-  if (sent.videoId !== undefined) throw fixedByToken('videoId')
+  if (sent.videoId !== undefined && sent.videoId !== token.videoId) throw fixedByToken('videoId')
   if (sent.folderId !== undefined && sent.folderId !== folderId) throw fixedByToken('folderId')
   if (sent.tags.length > 0 && !isSameSet(sent.tags, tags)) throw fixedByToken('tags')
   if (sent.title && !isAllowedTitle(token, sent.title)) throw fixedByToken('title')
+  if (token.videoId !== null) return applyReplacingToken({ ...sent, videoId: token.videoId })
   return { ...sent, folderId, tags, title: title ?? (sent.title || titleOf(titlePattern, sent.fileName)) }
+}
+
+/** Of a video that stays as it is but for its file. */
+function applyReplacingToken<Sent extends SentFields>(sent: Sent): Sent {
+  if (sent.title) throw fixedByToken('title')
+  return { ...sent, title: undefined, folderId: undefined, tags: [] }
 }
 
 /** The same with the largest file that a token allows. */
@@ -237,13 +266,13 @@ function fixedByToken(name: string): Failure {
 }
 
 /**
- * Counts a new video as one of the token's files, in the transaction that adds it.
+ * Counts a file as one of the token's, in the transaction that adds its video or begins to replace the file of one.
  * @throws Failure `forbidden` when there is none left, or the token has ended
  */
 export async function useToken(tx: Db, token: UploadToken, videoId: string, nowS: number): Promise<void> {
   if (!(await takeFile(tx, token.id, nowS)))
     throw new Failure('forbidden', `This upload token was for ${token.maxFiles} files, which have been sent. Ask for a new one.`)
-  await setUploadToken(tx, videoId, token)
+  if (token.videoId === null) await setUploadToken(tx, videoId, token)
 }
 
 /** How long tokens are listed after they have expired. */

@@ -4,6 +4,7 @@ import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createOwner, type Owner } from '../client.ts'
 import { getStoredSource, listFiles } from '../data-folder.ts'
+import { footage } from '../footage.ts'
 import { type Reelgate, startSharedReelgate } from '../in-process.ts'
 import { changeRows, readRows } from '../rows.ts'
 import { createTusClient, metadataOf } from './tus-client.ts'
@@ -238,6 +239,37 @@ describe('X43: what a token fixes no page changes:', () => {
     const { token } = await makeToken({ tags: ['a', 'b'] })
     expect((await begin(token, { metadata: { title: 'Homework', folderId: 'root', tags: 'b,a' } })).status).toBe(201)
   })
+})
+
+test('X43: a token for a video replaces the file of that video alone, changes nothing else, and is made by an editor alone', async () => {
+  const videoId = await reelgate.owner.readyVideo(footage.movieHello, 'Lesson 12')
+  const other = await reelgate.owner.readyVideo(footage.movieHello, 'Lesson 13')
+  const { id, token } = await makeToken({ title: undefined, videoId, maxFiles: 2, reference: 'student 4711' })
+  for (const [name, value] of Object.entries({ videoId: other, title: 'Mine', folderId: '0'.repeat(32), tags: 'exam' }))
+    expect((await begin(token, { metadata: { [name]: value } })).status).toBe(403)
+  expect((await sendForm({ token })).status).toBe(403)
+  const page = pageWith(token)
+  const revokedOne = await makeToken({ title: undefined, videoId })
+  const begun = await pageWith(revokedOne.token).create(10)
+  await reelgate.owner.call('DELETE', `/api/upload-tokens/${revokedOne.id}`)
+  expect((await createTusClient(reelgate.owner).head(begun.address)).status).toBe(404)
+  const { address, videoId: replaced } = await page.create(10)
+  expect(replaced).toBe(videoId)
+  expect((await page.patch(address, 0, '0123456789')).status).toBe(204)
+  expect(await reelgate.owner.video(videoId)).toMatchObject({
+    title: 'Lesson 12',
+    status: 'ready',
+    replacement: { kind: 'replace' },
+  })
+  expect(readRows(reelgate, 'select upload_reference from video where id = ?', videoId)).toEqual([
+    { upload_reference: 'student 4711' },
+  ])
+  expect(await listed(id)).toMatchObject({ files: 1, videoId })
+  const uploader = await reelgate.owner.call('POST', '/api/keys', { body: { name: 'site', permissions: ['uploader'] } })
+  const { secret } = (await uploader.json()) as { secret: string }
+  await expect(makeToken({ title: undefined, videoId }, createOwner(reelgate.url, secret))).rejects.toThrow(/^403/)
+  await expect(makeToken({ title: undefined, videoId }, await reelgate.newOwner('not theirs'))).rejects.toThrow(/^404/)
+  await expect(makeToken({ videoId })).rejects.toThrow(/^400/)
 })
 
 test('X44: a file that is larger than the token allows is refused, whether its length is said first, later or never', async () => {

@@ -277,6 +277,7 @@ export const STATEMENTS: readonly string[] = [
     file text not null,
     wrapped_key blob,
     iv blob not null,
+    upload_token_id text,
     expires_at_s integer not null,
     finished_at_s integer,
     replaces integer not null default 0

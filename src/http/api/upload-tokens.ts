@@ -35,6 +35,9 @@ const CreateBody = Type.Object({
   ttl: Type.Optional(
     Type.Integer({ minimum: 1, maximum: MAX_LIFE_S, description: `seconds until it expires; default ${DEFAULT_LIFE_S}` }),
   ),
+  videoId: Type.Optional(
+    Type.String({ description: 'of a video whose file it replaces, by tus; needs editor, and no title, folder or tags' }),
+  ),
   reference: Type.Optional(
     Type.String({ minLength: 1, maxLength: 200, description: 'what webhooks about its videos say', examples: ['student 4711'] }),
   ),
@@ -57,6 +60,7 @@ const TokenBody = Type.Object({
   maxFiles: Type.Integer(),
   files: Type.Integer({ description: 'that were begun with it, without those that were deleted before they had arrived' }),
   reference: TextOrNull,
+  videoId: TextOrNull,
   createdAt: Type.String({ description: 'ISO 8601' }),
   expiresAt: Type.String({ description: 'ISO 8601' }),
   revokedAt: Type.Union([Type.String(), Type.Null()], { description: 'ISO 8601; null: it is valid until it expires' }),
@@ -83,10 +87,10 @@ export function uploadTokenRoutes(app: App, deps: TokenRoutesDeps): void {
     }),
     async (request): Promise<Static<typeof CreateReply>> => {
       refuseMisspelledNames(Object.keys(request.body), Object.keys(CreateBody.properties))
-      const { origin, title, titlePattern, folderId, tags = [], maxSizeBytes, reference } = request.body
+      const { origin, title, titlePattern, folderId, tags = [], maxSizeBytes, reference, videoId } = request.body
       const { maxFiles = 1, ttl: lifeS = DEFAULT_LIFE_S } = request.body
       const limits = { maxSizeBytes, maxFiles, lifeS }
-      const asked = { origin, title, titlePattern, folderId: folderId || undefined, tags, reference, ...limits }
+      const asked = { origin, title, titlePattern, folderId: folderId || undefined, tags, reference, videoId, ...limits }
       const { id, token, expiresAtS } = await createUploadToken(deps, authenticateRequest(request), asked)
       return { id, token, expiresAt: isoTime(expiresAtS) }
     },
@@ -132,9 +136,9 @@ export function uploadTokenRoutes(app: App, deps: TokenRoutesDeps): void {
 }
 
 function tokenBody(token: UploadToken): Static<typeof TokenBody> {
-  const { id, origin, title, titlePattern, folderId, tags, maxSizeBytes, maxFiles, files, reference } = token
+  const { id, origin, title, titlePattern, folderId, tags, maxSizeBytes, maxFiles, files, reference, videoId } = token
   return {
-    ...{ id, origin, title, titlePattern, folderId, tags: [...tags], maxSizeBytes, maxFiles, files, reference },
+    ...{ id, origin, title, titlePattern, folderId, tags: [...tags], maxSizeBytes, maxFiles, files, reference, videoId },
     ...{ createdAt: isoTime(token.createdAtS), expiresAt: isoTime(token.expiresAtS), revokedAt: isoTimeOrNull(token.revokedAtS) },
   }
 }
