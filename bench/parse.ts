@@ -1,6 +1,6 @@
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
 import Fastify from 'fastify'
-import { toSafeWebVtt } from '../src/assets/webvtt.ts'
+import { toSafeWebVtt } from '../src/assets/safe-webvtt.ts'
 import { parseTagFilter } from '../src/catalogue/tag.ts'
 import { contentDisposition } from '../src/http/media/attachment.ts'
 import { findSecret } from '../src/http/v2/key-field.ts'

@@ -1,6 +1,6 @@
 import { parentPort, workerData } from 'node:worker_threads'
 import { Failure } from '../errors.ts'
-import { toSafeWebVtt } from './webvtt.ts'
+import { toSafeWebVtt } from './safe-webvtt.ts'
 
 // The thread of caption.ts: receives a file of captions, and returns plain WebVTT or a sentence about what is wrong.
 

@@ -1,5 +1,4 @@
 import { Failure } from '../errors.ts'
-import { decodeCaptions } from './caption-encoding.ts'
 
 // Owners' captions, WebVTT or SRT, are parsed leniently and written again: browsers get only cues and the few tags below. Styles,
 // regions, notes and all other tags are dropped.
@@ -10,22 +9,13 @@ type ReadCue = Cue & { times: Line }
 
 type Line = { number: number; text: string }
 
-/**
- * Converts a file of captions, whatever its name, in UTF-8, UTF-16 or an older encoding of their language.
- * @param language as it is stored: it decides between encodings
- * @returns plain WebVTT
- * @throws Failure `invalid` with the number of the line that is wrong
- */
-export function toSafeWebVtt(bytes: Buffer, language: string): string {
-  return writeWebVtt(readCaptions(decodeCaptions(bytes, language)))
-}
-
 /** More would take too long; a caption per second for a whole day is below these. */
 const MAX_LINES = 400_000
 const MAX_TAGS = 100_000
 const NO_CUE = /^(?:NOTE|STYLE|REGION)(?:[ \t].*)?$/
 
-function readCaptions(text: string): ReadCue[] {
+/** @throws Failure `invalid` with the number of the line that is wrong */
+export function readCaptions(text: string): ReadCue[] {
   const lines = text.split(/\r\n|\r|\n/)
   if (lines.length > MAX_LINES || text.split('<').length > MAX_TAGS)
     throw new Failure('invalid', `The captions are too long: expected at most ${MAX_LINES} lines and ${MAX_TAGS} tags.`)
