@@ -31,6 +31,7 @@ const AUDIT_KINDS = [
   'video:reencrypted',
   'video:retried',
   'video:replacement-requested',
+  'video:trimmed',
   'video:replacement-cancelled',
   'video:replacement-undone',
   'video:kept-deleted',

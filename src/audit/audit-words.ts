@@ -28,6 +28,7 @@ const KINDS: Readonly<Record<string, string>> = {
   'video:edited': 'Details changed',
   'video:retried': 'Encoded again',
   'video:replacement-requested': 'Another file was to be sent',
+  'video:trimmed': 'Trimmed',
   'video:replacement-cancelled': 'Replacement cancelled',
   'video:replacement-undone': 'Replacement undone',
   'video:kept-deleted': 'Former files deleted',

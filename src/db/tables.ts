@@ -206,6 +206,8 @@ type VideoTable = {
   lastNumber: Generated<number>
   /** The source of what plays, or the first one. */
   sourceNumber: Generated<number>
+  /** Where what plays begins on the time line on which it is counted what viewers watched. */
+  timelineStartS: Generated<number>
   /** 1 once its source is stored; maintained by a trigger. */
   hasSource: Generated<number>
   /** Options of its OTPs that do not set their own, as JSON. Null: none. */
@@ -405,6 +407,8 @@ type SourceTable = {
   /** As the client sent it, for display only. */
   fileName: Generated<string>
   receivedAtS: Generated<number>
+  /** Where the file begins on the time line of its video: where that of what it replaced began. */
+  timelineStartS: Generated<number>
   sizeBytes: number
   sha256: Buffer
   /** The key of this source only, wrapped by the master key; null once the video is deleted. */
@@ -684,11 +688,11 @@ type ViewingTable = {
   /** The owner's label of the viewer. */
   userId: string
   videoId: string
-  /** Sorted seconds, `from to from to …`, which neither overlap nor touch. */
+  /** Sorted seconds on the time line of the video, `from to from to …`, which neither overlap nor touch. */
   intervals: string
-  /** The sum of them. */
+  /** How many of them the video had when it was saved. */
   watchedS: number
-  /** Where the viewer watched last. */
+  /** Where the viewer watched last, on the time line. */
   positionS: number
   beganAtS: number
   lastAtS: number

@@ -147,7 +147,11 @@ function bestRenditionId({ videoTrack }: Plan): number {
 }
 
 /** A segment that was encoded here is read from its start, is not interlaced, and has the colors that it was given. */
-function planForEncoded({ videoTrack, ...plan }: Plan): Plan {
+function planForEncoded({ videoTrack, cut: _, ...plan }: Plan): Plan {
   const color = videoTrack?.color && encodedColor(videoTrack.color)
-  return { ...plan, isSeekable: false, videoTrack: videoTrack && { ...videoTrack, interlaced: false, hdr: false, color } }
+  return {
+    ...plan,
+    isSeekable: false,
+    videoTrack: videoTrack && { ...videoTrack, firstFrame: 0, interlaced: false, hdr: false, color },
+  }
 }

@@ -50,12 +50,12 @@ async function encodeSegments(
   encode: (sandbox: Sandbox, run: AudioRun) => Promise<AudioEnd>,
 ): Promise<{ segments: number; end?: { truncatedAtS?: number } }> {
   const first = chunk.firstSegment * AAC_FRAMES_PER_SEGMENT
-  const { frameCount, silentFrames = 0 } = audioTrack
+  const { frameCount, silentFrames = 0, firstSample = 0 } = audioTrack
   const count = Math.min(chunk.segmentCount * AAC_FRAMES_PER_SEGMENT, frameCount - first)
   if (count <= 0) throw new Error('the chunk begins after the end of the video')
   const dropped = PREROLL_FRAMES
   // The encoder puts 1024 samples of its own before the first.
-  const startSample = (first - dropped + 1) * AAC_FRAME_SAMPLES
+  const startSample = firstSample + (first - dropped + 1) * AAC_FRAME_SAMPLES
   const leadS = chunk.leadS ?? MIN_LEAD_S
   const seekToS = chunk.decodesFromStart ? 0 : Math.max(0, Math.floor(startSample / AAC_RATE_HZ) - leadS)
   const skippedSamples = startSample - seekToS * AAC_RATE_HZ
@@ -71,7 +71,7 @@ async function encodeSegments(
     reader: async (bytes) => {
       frames = await readSegments(bytes, audioTrack, { first, count, dropped }, sink)
     },
-    limits: chunkLimits(count * ONE_FRAME_S, first * ONE_FRAME_S - seekToS),
+    limits: chunkLimits(count * ONE_FRAME_S, firstSample / AAC_RATE_HZ + first * ONE_FRAME_S - seekToS),
     signal,
   })
   const segments = Math.ceil(frames / AAC_FRAMES_PER_SEGMENT)
@@ -86,7 +86,7 @@ async function encodeSegments(
   return { segments, end: audioEnd }
 
   function findAudioEnd(): { truncatedAtS?: number } {
-    const endSample = startSample + decodedSamples
+    const endSample = startSample + decodedSamples - firstSample
     const announcedEnd = Math.min(first + count, frameCount - silentFrames) * AAC_FRAME_SAMPLES
     // Only with decoder errors: many intact files announce a little more audio than they have.
     const isBroken = end.errorLines > 0 && endSample + TOLERATED_SAMPLES < announcedEnd

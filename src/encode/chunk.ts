@@ -138,17 +138,20 @@ function planFrames(videoTrack: VideoTrackPlan, { firstSegment, segmentCount, de
   const first = firstSegment * videoTrack.gopFrames
   const count = Math.min(segmentCount * videoTrack.gopFrames, videoTrack.frameCount - first)
   if (count <= 0) throw new Error('the chunk begins after the end of the video')
-  const sourceFrames = videoTrack.frameCount - (videoTrack.heldFrames ?? 0)
-  const secondsBefore = (leadS: number) => Math.max(0, Math.min(first, sourceFrames) - Math.ceil(leadS * rateHz(videoTrack)))
+  // What is read is counted from the source's first frame, what is made from the video's.
+  const { firstFrame = 0, heldFrames = 0 } = videoTrack
+  const firstRead = firstFrame + first
+  const sourceFrames = firstFrame + videoTrack.frameCount - heldFrames
+  const secondsBefore = (leadS: number) => Math.max(0, Math.min(firstRead, sourceFrames) - Math.ceil(leadS * rateHz(videoTrack)))
   const arrival = secondsBefore(MIN_LEAD_S)
   const seekTo = decodesFromStart ? 0 : secondsBefore(leadS)
-  const end = Math.min(first + count, sourceFrames)
+  const end = Math.min(firstRead + count, sourceFrames)
   return {
     first,
     count,
     seekTo,
     skipped: arrival - seekTo,
-    trimmed: first - arrival,
+    trimmed: firstRead - arrival,
     real: end - arrival,
     startsWithSeek: seekTo > 0,
     endsVideo: end === sourceFrames,

@@ -58,9 +58,10 @@ export function sourceFilters({ interlaced, storedPx }: VideoTrackPlan): string[
 }
 
 /** The filter that gives each frame its slot in the grid. */
-export function gridFilter({ rateNum, rateDen, slotStartS = 0, frameCount, heldFrames = 0 }: VideoTrackPlan): string {
+export function gridFilter({ rateNum, rateDen, slotStartS = 0, firstFrame = 0, ...counts }: VideoTrackPlan): string {
+  const { frameCount, heldFrames = 0 } = counts
   // fps drops an only frame that has no duration, as a cover; so it gets a second one.
-  if (frameCount - heldFrames === 1)
+  if (firstFrame === 0 && frameCount - heldFrames === 1)
     return `loop=loop=1:size=1,setpts=N*${rateDen}/${rateNum}/TB,fps=${rateNum}/${rateDen}:start_time=0`
   // Half a slot later and rounded down, instead of rounded: a last frame without a duration ends when it begins, and where that is
   // shortly before its slot, fps would take it for over. Exact halves stay in the later slot.

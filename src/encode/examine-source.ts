@@ -12,6 +12,7 @@ import { MediaFailure } from './media-failure.ts'
 import { insertPlanned } from './next-generation.ts'
 import type { Plan } from './plan.ts'
 import { probeSource } from './probe.ts'
+import { type Part, planCut } from './trim.ts'
 
 /**
  * From a source to its plan: probe, ladder, grid, content key and chunks, in one transaction. A source that is not media fails the video;
@@ -23,7 +24,8 @@ export async function examineSource(deps: FailDeps & { sandbox: Sandbox }, video
   const source = await findSealedSource(deps, videoId, sourceNumber)
   if (!source) return // deleted meanwhile
   await deps.write((tx) => moveStatus(tx, videoId, 'Processing'))
-  const plan = await planSource(deps.sandbox, source, signal)
+  const part = replacement && findPart(replacement)
+  const plan = await planSource(deps.sandbox, source, { part, signal })
   if (plan instanceof MediaFailure) return failVideo(deps, { videoId, sourceNumber, error: plan, fence: claim.isHeld, signal })
   await claim.settle(async (tx) => {
     const current = await findPendingReplacement(tx, videoId)
@@ -41,9 +43,19 @@ async function findPendingReplacement(db: Db, videoId: string): Promise<Replacem
 
 const FIRST_SOURCE = 1
 
-async function planSource(sandbox: Sandbox, source: SealedSource, signal: AbortSignal): Promise<Plan | MediaFailure> {
+/** A trim's part of the file. */
+function findPart({ startS, endS }: ReplacementRow): Part | undefined {
+  return startS === null || endS === null ? undefined : { startS, endS }
+}
+
+async function planSource(
+  sandbox: Sandbox,
+  source: SealedSource,
+  { part, signal }: { part: Part | undefined; signal: AbortSignal },
+): Promise<Plan | MediaFailure> {
   try {
-    return planVideo(await probeSource(sandbox, source, signal))
+    const plan = planVideo(await probeSource(sandbox, source, signal))
+    return part ? planCut(plan, { startS: part.startS, endS: Math.min(part.endS, plan.durationS) }) : plan
   } catch (error) {
     if (error instanceof MediaFailure) return error
     throw error

@@ -12,6 +12,7 @@ import { listDamagedChunks } from './damage-store.ts'
 import type { VideoDeps } from './encode-deps.ts'
 import type { RemovedFiles } from './fail-video.ts'
 import {
+  alignSource,
   findGeneration,
   type KeptGeneration,
   keepGeneration,
@@ -53,6 +54,7 @@ export async function exchange(
   await keepGeneration(tx, old, { keptUntilS: nowS + KEPT_S, keptBy: by, segmentBytes: playedBytes })
   await hideExtractedPosters(tx, old)
   await releaseKept(tx, next)
+  if (by === 'replace') await alignSource(tx, next)
   await playGeneration(tx, next)
   const source = await findSource(tx, videoId)
   if (source && source.number !== video.sourceNumber) await setDuplicateOf(tx, videoId, source.sha256)

@@ -76,10 +76,11 @@ export async function extractPostersAt(
 ): Promise<Poster[]> {
   const { videoTrack } = plan
   if (!videoTrack) throw new MediaFailure('Encoding error', 'The file has audio only.')
-  const inputArgs = [...videoInputArgs(plan), '-threads', '1', '-ss', timeS.toFixed(3), '-t', '20']
+  const atS = beginsAtS(plan) + timeS
+  const inputArgs = [...videoInputArgs(plan), '-threads', '1', '-ss', atS.toFixed(3), '-t', '20']
   // A pipe is decoded from its start.
   const { isPiped } = plan
-  const limits = isPiped ? chunkLimits(0, timeS) : LIMITS
+  const limits = isPiped ? chunkLimits(0, atS) : LIMITS
   const search: Search = { isPiped, inputArgs, filters: [], mayHaveErrors: true, limits }
   const posters = await extract({ sandbox, source, videoTrack, search, signal }, 'null')
   if (!posters) throw new MediaFailure('Encoding error', 'There is no frame at this time. Choose one a little earlier.')
@@ -88,18 +89,26 @@ export async function extractPostersAt(
 
 type Pass = { sandbox: Sandbox; source: SealedSource; videoTrack: VideoTrackPlan; search: Search; signal?: AbortSignal }
 
+/** Where the video begins in its source, in seconds. */
+function beginsAtS({ videoTrack }: Plan): number {
+  return videoTrack ? ((videoTrack.firstFrame ?? 0) * videoTrack.rateDen) / videoTrack.rateNum : 0
+}
+
 /** Key frames are quick to search. Where a seek is not clean or not possible, the first 20 s are decoded instead. */
 function searches(plan: Plan): Search[] {
   // Several threads would each decode a key frame, where one is mostly enough.
   const commonArgs = [...videoInputArgs(plan), '-threads', '1']
-  const { isPiped } = plan
+  const { isPiped, cut, durationS } = plan
   const fromStart: Search = {
     ...{ isPiped, inputArgs: [...commonArgs, '-t', '20'], filters: ['fps=1'], mayHaveErrors: true, limits: LIMITS },
   }
-  if (!plan.isSeekable) return [fromStart]
-  const atS = (plan.durationS / 10).toFixed(3)
-  const inputArgs = [...commonArgs, '-skip_frame', 'nokey', '-ss', atS, '-t', '120']
-  return [{ inputArgs, filters: [], mayHaveErrors: false, limits: LIMITS }, fromStart]
+  // Never a frame that was cut off: where the seek finds none, the first segment has some.
+  const others = cut ? [] : [fromStart]
+  if (!plan.isSeekable) return others
+  const atS = (beginsAtS(plan) + durationS / 10).toFixed(3)
+  const lengthS = String(cut ? Math.min(120, 0.9 * durationS) : 120)
+  const inputArgs = [...commonArgs, '-skip_frame', 'nokey', '-ss', atS, '-t', lengthS]
+  return [{ inputArgs, filters: [], mayHaveErrors: false, limits: LIMITS }, ...others]
 }
 
 /** The number of the brightest candidate; undefined when there is none, or the decoder reported errors where it must not. */

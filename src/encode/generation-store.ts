@@ -89,6 +89,31 @@ export async function findGeneration(db: Db, { videoId, generation }: Generation
   return row && { videoId, generation, ...row, plan: JSON.parse(row.plan) }
 }
 
+/** Where the file that a generation is made from begins on the time line of its video. */
+export async function findTimelineStart(db: Db, videoId: string, sourceNumber: number): Promise<number> {
+  const row = await db
+    .selectFrom('source')
+    .select('timelineStartS')
+    .where(({ and }) => and({ videoId, number: sourceNumber }))
+    .executeTakeFirst()
+  return row?.timelineStartS ?? 0
+}
+
+/** Puts a file where what its video plays begins, as what replaces that. */
+export async function alignSource(tx: Db, { videoId, generation }: GenerationKey): Promise<void> {
+  await tx
+    .updateTable('source')
+    .set({
+      timelineStartS: (of) =>
+        of.selectFrom('video').select('video.timelineStartS').where('video.id', '=', videoId).$asScalar().$notNull(),
+    })
+    .where('videoId', '=', videoId)
+    .where('number', '=', (of) =>
+      of.selectFrom('generation').select('sourceNumber').where('videoId', '=', videoId).where('number', '=', generation),
+    )
+    .execute()
+}
+
 /**
  * Publishes a segment: its first published bytes are final.
  * @returns false when it had been published before; the new bytes must be discarded
@@ -341,19 +366,21 @@ export async function playGeneration(tx: Db, { videoId, generation }: Generation
     sourceNumber,
     reason: statusReason,
     fileName,
+    timelineStartS,
   } = await tx
     .selectFrom('generation')
     .innerJoin('source', (join) =>
       join.onRef('source.videoId', '=', 'generation.videoId').onRef('source.number', '=', 'generation.sourceNumber'),
     )
-    .select(['plan', 'sourceNumber', 'reason', 'source.fileName'])
+    .select(['plan', 'sourceNumber', 'reason', 'source.fileName', 'source.timelineStartS'])
     .where('generation.videoId', '=', videoId)
     .where('generation.number', '=', generation)
     .executeTakeFirstOrThrow()
-  const { durationS, videoTrack }: Plan = JSON.parse(plan)
+  const { durationS, videoTrack, cut }: Plan = JSON.parse(plan)
+  const shape = { durationS, aspectRatio: videoTrack?.aspectRatio ?? null, timelineStartS: timelineStartS + (cut?.startS ?? 0) }
   await tx
     .updateTable('video')
-    .set({ generation, sourceNumber, durationS, aspectRatio: videoTrack?.aspectRatio ?? null, statusReason })
+    .set({ generation, sourceNumber, statusReason, ...shape })
     .where('id', '=', videoId)
     .execute()
   // Empty in the row of a file from before names were kept with it, which has not been replaced.

@@ -19,6 +19,8 @@ export type Plan = {
   isPiped?: boolean
   /** Whether the audio of a pipe is known only after more than 5 MB. */
   hasLateAudio?: boolean
+  /** What is kept of the file, in seconds of the `ofS` of what is made from all of it; missing: all. */
+  cut?: { startS: number; endS: number; ofS: number }
   /** What the owner must know of what is left out, as sentences. */
   notices?: readonly string[]
 }
@@ -31,6 +33,8 @@ export type VideoTrackPlan = {
   slotStartS?: number
   /** Ticks a second of the renditions' tracks; `timescale * rateDen / rateNum` is whole. */
   timescale: number
+  /** The frame of the source, counted in its grid, that is the video's first; missing: 0. */
+  firstFrame?: number
   /** Frames in the whole video at the output rate. */
   frameCount: number
   /** How many of them, at the end, repeat the last frame because the audio is longer; most videos have none. */
@@ -63,6 +67,8 @@ export type VideoRendition = {
 export type AudioTrackPlan = {
   renditionId: number
   bitrateBps: number
+  /** The sample of the source at 48 kHz with which the video begins; missing: 0. */
+  firstSample?: number
   frameCount: number
   /** How many of them, at the end, are silence because the video is longer; most videos have none. */
   silentFrames?: number

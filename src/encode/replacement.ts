@@ -1,13 +1,15 @@
 import type { EndVideoSessions } from '../catalogue/deletion.ts'
-import { assertNoReplacement, findReplacement } from '../catalogue/replacement-store.ts'
+import { assertNoReplacement, assertReplaceable, findReplacement, insertReplacement } from '../catalogue/replacement-store.ts'
 import { findVideo } from '../catalogue/video-store.ts'
 import type { Db } from '../db/database.ts'
 import { Failure, videoNotFound } from '../errors.ts'
 import { removeImport } from '../ingest/import-store.ts'
 import type { VideoDeps } from './encode-deps.ts'
 import { type ExchangeDeps, exchange, removeKept } from './exchange.ts'
-import { dropReplacement, type RemovedFiles, removeFiles } from './fail-video.ts'
-import { findLaterGeneration, isFinished, listEndedKept, listKept, renditionSizes } from './generation-store.ts'
+import { dropReplacement, isSourceGone, type RemovedFiles, removeFiles } from './fail-video.ts'
+import { findGeneration, findLaterGeneration, isFinished, listEndedKept, listKept, renditionSizes } from './generation-store.ts'
+import type { RequestedDeps } from './next-generation.ts'
+import { assertPart, type Part } from './trim.ts'
 
 // What an owner does with what replaces a video, and with what it replaced.
 
@@ -37,6 +39,39 @@ export async function cancelReplacement(
   })
   for (const work of ['encode', 'import'] as const) await deps.signals.send('work-cancelled', { videoIds: [videoId], work })
   await removeFiles(deps.folders, removed)
+}
+
+/**
+ * Has a video made again from a part of its file, which replaces it once it is complete. Durable when it resolves.
+ * @param part in seconds of the whole file, however it is trimmed now; without an end: to the file's end
+ * @throws Failure `not-found`; `invalid` for a part that is not within the file; `conflict` as `assertReplaceable`, or without the file;
+ *   `unavailable` without room
+ */
+export async function trimVideo(
+  deps: ReplacementDeps & Pick<RequestedDeps, 'hasRoom'>,
+  { accountId, videoId }: OwnedVideo,
+  { startS = 0, endS }: { startS?: number | undefined; endS?: number | undefined },
+  alsoInTransaction: AlsoInTransaction,
+): Promise<Part> {
+  await assertReplaceable(deps.db, accountId, videoId)
+  if (!(await deps.hasRoom()))
+    throw new Failure('unavailable', 'The disk of this server has no room for another encoding of this video.')
+  if (await isSourceGone(deps, { videoId }))
+    throw new Failure('conflict', 'The file of this video was lost on this server’s disk. Replace it with another.')
+  const part = await deps.write(async (tx) => {
+    const { generation = 0 } = (await findVideo(tx, accountId, videoId)) ?? {}
+    const played = await findGeneration(tx, { videoId, generation })
+    if (!played) throw videoNotFound()
+    const { plan, sourceNumber } = played
+    const ofS = plan.cut?.ofS ?? plan.durationS
+    const part = { startS, endS: endS ?? ofS }
+    assertPart(part, ofS)
+    await insertReplacement(tx, { videoId, kind: 'trim', sourceNumber, ...part, requestedAtS: deps.wallNowS() })
+    await alsoInTransaction(tx)
+    return part
+  })
+  void deps.signals.send('work-queued', 'encode')
+  return part
 }
 
 /**

@@ -61,7 +61,7 @@ async function publishPart(run: Run, part: Part): Promise<void> {
   if (video.encoder !== encoderFingerprint(deps.sandbox)) {
     return startNextGeneration(deps, video, chunk, 'the encoder has changed since this generation was started')
   }
-  const startsWithSeek = !part.decodesFromStart && part.firstSegment > 0
+  const startsWithSeek = !part.decodesFromStart && (part.firstSegment > 0 || video.plan.cut !== undefined)
   const publication = openPublication(
     { ...deps, claim: run.claim, segments: deps.folders.segments },
     video,

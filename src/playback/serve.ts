@@ -104,13 +104,14 @@ export function splitAtSeek(beat: Beat): Beat[] {
 }
 
 /** Adds the seconds that the beat shows to be watched, when the OTP names its viewer. */
-async function recordWatched(deps: PlaybackDeps, { row, watched }: LiveSession, beat: Beat): Promise<void> {
+async function recordWatched(deps: PlaybackDeps, { row, watched: counter }: LiveSession, beat: Beat): Promise<void> {
   const { accountId, userId, videoId, generation } = row
   const video = userId !== null && (await deps.videos.get(videoId, generation))
   if (userId === null || !video) return
-  const spans = countWatched(watched, { ...beat, atS: deps.preciseNowS() }, windowLengthS(video))
-  if (spans.length > 0)
-    await deps.viewings.add({ accountId, userId, videoId }, { spans, positionS: beat.positionS, durationS: video.plan.durationS })
+  const spans = countWatched(counter, { ...beat, atS: deps.preciseNowS() }, windowLengthS(video))
+  const { timelineStartS, plan } = video
+  const watched = { spans, positionS: beat.positionS, durationS: plan.durationS, timelineStartS }
+  if (spans.length > 0) await deps.viewings.add({ accountId, userId, videoId }, watched)
 }
 
 /** The page was closed: its stream slot gets free. The session ends ten minutes later, unless a page of it comes back. */

@@ -24,6 +24,16 @@ export function joinIntervals(a: Intervals, b: Intervals): Intervals {
   return pairsOf(b).reduce((joined, [fromS, toS]) => addInterval(joined, fromS, toS), a)
 }
 
+/** What of the intervals lies in so many seconds from a place on, counted from there. */
+export function cutIntervals(intervals: Intervals, { fromS, lengthS }: { fromS: number; lengthS: number }): Intervals {
+  // The same whole number in both directions, so that what was watched before a trim is found again after it.
+  const startS = Math.round(fromS)
+  return pairsOf(intervals).flatMap(([from, to]) => {
+    const [first, end] = [Math.max(0, from - startS), Math.min(lengthS, to - startS)]
+    return first < end ? [first, end] : []
+  })
+}
+
 export function sumIntervals(intervals: Intervals): number {
   let sumS = 0
   for (const [from, to] of pairsOf(intervals)) sumS += to - from

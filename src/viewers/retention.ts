@@ -1,7 +1,7 @@
 import { findVideo } from '../catalogue/video-store.ts'
 import type { Db } from '../db/database.ts'
 import { videoNotFound } from '../errors.ts'
-import { decodeIntervals, pairsOf, wholeSeconds } from './intervals.ts'
+import { cutIntervals, decodeIntervals, pairsOf, sumIntervals, wholeSeconds } from './intervals.ts'
 import { listViewingsOfVideo } from './viewing-store.ts'
 
 export type RetentionDeps = { db: Db; slowQueryDb: Db }
@@ -31,11 +31,12 @@ export async function getRetention({ db, slowQueryDb }: RetentionDeps, accountId
   const sums = { viewerCount: 0, completedCount: 0, watchedS: 0 }
   for (let below: number | undefined; sums.viewerCount < MAX_VIEWERS; ) {
     const viewings = await listViewingsOfVideo(slowQueryDb, videoId, { limit: PAGE_SIZE, below })
-    for (const { intervals, watchedS, completedAtS } of viewings) {
+    for (const { intervals, completedAtS } of viewings) {
+      const watched = cutIntervals(decodeIntervals(intervals), { fromS: video.timelineStartS, lengthS: seconds })
       sums.viewerCount++
       sums.completedCount += Number(completedAtS !== null)
-      sums.watchedS += watchedS
-      addViewing(changes, decodeIntervals(intervals))
+      sums.watchedS += sumIntervals(watched)
+      addViewing(changes, watched)
     }
     below = viewings.at(-1)?.id
     if (viewings.length < PAGE_SIZE) break

@@ -4,18 +4,34 @@ import type { Write } from '../db/write.ts'
 import { createWriteBehind, type Merge } from '../db/write-behind.ts'
 import { DAY_S } from '../time.ts'
 import { addVideoEvents } from '../webhooks/outbox.ts'
-import { decodeIntervals, encodeIntervals, type Intervals, joinIntervals, sumIntervals, wholeSeconds } from './intervals.ts'
+import {
+  cutIntervals,
+  decodeIntervals,
+  encodeIntervals,
+  type Intervals,
+  joinIntervals,
+  sumIntervals,
+  wholeSeconds,
+} from './intervals.ts'
 import { findViewing, findViewingDay, markCompleted, saveViewing, saveViewingDay, type ViewingKey } from './viewing-store.ts'
 
 // What each viewer has watched of each video. Beats add to it in memory, and cost no write.
 
-/** Seconds that were watched, where the viewer is, and how long the video is. */
-type Watched = { spans: readonly { fromS: number; toS: number }[]; positionS: number; durationS: number }
+/**
+ * Seconds that were watched, where the viewer is, and how long the video is, which begins at `timelineStartS` on the time line that all
+ * that it was and will be shares: trimmed, it still knows what was watched.
+ */
+type Watched = {
+  spans: readonly { fromS: number; toS: number }[]
+  positionS: number
+  durationS: number
+  timelineStartS: number
+}
 
 export type Viewings = {
   /** Adds seconds that a viewer has watched. */
   add(key: ViewingKey, watched: Watched): Promise<void>
-  /** Where the last second is that the viewer watched; 0 for one who has watched nothing. */
+  /** Where the last second is that the viewer watched, on the time line; 0 for one who has watched nothing. */
   findPosition(key: ViewingKey): Promise<number>
   /** Writes what was added before the call, and drops from memory what was not used for a while. */
   save(): Promise<void>
@@ -32,6 +48,7 @@ type Viewing = {
   days: Map<number, Intervals>
   positionS: number
   durationS: number
+  timelineStartS: number
   beganAtS: number
   lastAtS: number
   isCompleted: boolean
@@ -81,6 +98,7 @@ export function createViewings({ db, write, nowS }: { db: Db; write: Write; nowS
       days: new Map([[day, decodeIntervals(ofToday?.intervals ?? '')]]),
       positionS: row?.positionS ?? 0,
       durationS: Number.POSITIVE_INFINITY,
+      timelineStartS: 0,
       beganAtS: row?.beganAtS ?? atS,
       lastAtS: atS,
       isCompleted: row !== undefined && row.completedAtS !== null,
@@ -90,13 +108,14 @@ export function createViewings({ db, write, nowS }: { db: Db; write: Write; nowS
   }
 
   return {
-    async add(key, { spans, positionS, durationS }) {
+    async add(key, { spans, positionS, durationS, timelineStartS }) {
       const viewing = await viewings.getOrLoad(nameOf(key), () => load(key))
       const day = today()
-      const watched = spans.flatMap(({ fromS, toS }) => [fromS, toS])
+      const startS = Math.round(timelineStartS)
+      const watched = spans.flatMap(({ fromS, toS }) => [fromS + startS, toS + startS])
       viewing.intervals = joinIntervals(viewing.intervals, watched)
       viewing.days.set(day, joinIntervals(viewing.days.get(day) ?? [], watched))
-      Object.assign(viewing, { positionS, durationS, lastAtS: Math.floor(nowS()) })
+      Object.assign(viewing, { positionS: positionS + timelineStartS, durationS, timelineStartS, lastAtS: Math.floor(nowS()) })
       viewing.additions++
     },
     async findPosition(key) {
@@ -110,12 +129,15 @@ export function createViewings({ db, write, nowS }: { db: Db; write: Write; nowS
 
 const nameOf = ({ accountId, videoId, userId }: ViewingKey) => `${accountId} ${videoId} ${userId}`
 
-function toRows({ key, version, intervals, days, positionS, durationS, beganAtS, lastAtS, ...viewing }: Viewing): ViewingChange {
+function toRows({ key, version, intervals, days, positionS, beganAtS, lastAtS, ...viewing }: Viewing): ViewingChange {
+  const { timelineStartS, durationS } = viewing
+  const lengthS = wholeSeconds(durationS)
+  const watchedS = sumIntervals(cutIntervals(intervals, { fromS: timelineStartS, lengthS }))
   const columnsOf = (watched: Intervals) => ({ intervals: encodeIntervals(watched), watchedS: sumIntervals(watched) })
   return {
-    viewing: { ...key, version, ...columnsOf(intervals), positionS, beganAtS, lastAtS },
+    viewing: { ...key, version, intervals: encodeIntervals(intervals), watchedS, positionS, beganAtS, lastAtS },
     days: [...days].map(([day, watched]) => ({ ...key, day, ...columnsOf(watched) })),
-    isNowCompleted: !viewing.isCompleted && sumIntervals(intervals) >= COMPLETED_SHARE * wholeSeconds(durationS),
+    isNowCompleted: !viewing.isCompleted && watchedS >= COMPLETED_SHARE * lengthS,
     additions: viewing.additions,
   }
 }

@@ -4,7 +4,7 @@ import type { Db } from '../db/database.ts'
 import type { Write } from '../db/write.ts'
 import { Failure, videoNotFound } from '../errors.ts'
 import { DAY_S, isDay, utcDay } from '../time.ts'
-import { decodeIntervals, pairsOf } from './intervals.ts'
+import { cutIntervals, decodeIntervals, pairsOf, sumIntervals, wholeSeconds } from './intervals.ts'
 import type { Viewings } from './saved-viewings.ts'
 import {
   listOtpsOfViewer,
@@ -13,6 +13,7 @@ import {
   listViewingsOfViewer,
   removeOtps,
   removeViewer,
+  type VideoViewing,
   type ViewerKey,
   type ViewingKey,
   type ViewingPage,
@@ -58,8 +59,12 @@ export async function listViewersOfVideo(
   return (await listViewingsOfVideo(db, videoId, page)).map(toListed)
 }
 
-function toListed({ intervals, ...row }: Awaited<ReturnType<typeof listViewingsOfViewer>>[number]): ListedViewing {
-  return { ...row, intervals: pairsOf(decodeIntervals(intervals)) }
+/** As the video plays now. */
+function toListed({ timelineStartS, durationS, ...row }: VideoViewing): ListedViewing {
+  const part = { fromS: timelineStartS ?? 0, lengthS: wholeSeconds(durationS || Number.POSITIVE_INFINITY) }
+  const intervals = cutIntervals(decodeIntervals(row.intervals), part)
+  const positionS = Math.min(Math.max(0, row.positionS - part.fromS), durationS || Number.POSITIVE_INFINITY)
+  return { ...row, positionS, watchedS: sumIntervals(intervals), intervals: pairsOf(intervals) }
 }
 
 /**

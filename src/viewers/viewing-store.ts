@@ -109,16 +109,29 @@ export async function listViewingsOfViewer(
   db: Db,
   { accountId, userId }: Pick<ViewingKey, 'accountId' | 'userId'>,
   { limit, below }: ViewingPage,
-): Promise<ViewingRow[]> {
-  let query = db.selectFrom('viewing').selectAll().where('accountId', '=', accountId).where('userId', '=', userId)
-  if (below !== undefined) query = query.where('id', '<', below)
-  return query.orderBy('id', 'desc').limit(limit).execute()
+): Promise<VideoViewing[]> {
+  return selectPage(db, { limit, below })
+    .where('viewing.accountId', '=', accountId)
+    .where('viewing.userId', '=', userId)
+    .execute()
 }
 
-export async function listViewingsOfVideo(db: Db, videoId: string, { limit, below }: ViewingPage): Promise<ViewingRow[]> {
-  let query = db.selectFrom('viewing').selectAll().where('videoId', '=', videoId)
-  if (below !== undefined) query = query.where('id', '<', below)
-  return query.orderBy('id', 'desc').limit(limit).execute()
+export async function listViewingsOfVideo(db: Db, videoId: string, page: ViewingPage): Promise<VideoViewing[]> {
+  return selectPage(db, page).where('viewing.videoId', '=', videoId).execute()
+}
+
+/** With where on the time line its video begins, and how long that is; null without a video. */
+export type VideoViewing = ViewingRow & { timelineStartS: number | null; durationS: number | null }
+
+function selectPage(db: Db, { limit, below }: ViewingPage) {
+  return db
+    .selectFrom('viewing')
+    .leftJoin('video', 'video.id', 'viewing.videoId')
+    .selectAll('viewing')
+    .select(['video.timelineStartS', 'video.durationS'])
+    .$if(below !== undefined, (viewings) => viewings.where('viewing.id', '<', below ?? 0))
+    .orderBy('viewing.id', 'desc')
+    .limit(limit)
 }
 
 /** What was watched on the days from `fromDay` to `toDay`, these included, in the order of days. */

@@ -128,14 +128,15 @@ test('D24: an uploader edits the videos that they have uploaded or imported, and
       ['POST', `/videos/${id}/retry`, undefined],
       ['PUT', `/videos/${id}/chapters`, { chapters: [] }],
       ['PUT', `/videos/${id}`, undefined],
+      ['PUT', `/videos/${id}/trim`, { startS: 1 }],
       ['DELETE', `/videos/${id}/replacement`, undefined],
       ['POST', `/videos/${id}/undo`, undefined],
       ['DELETE', `/videos/${id}/kept`, undefined],
     ] as const
   const statuses = async (id: string) =>
     Promise.all(edits(id).map(async ([method, path, body]) => (await uploader.ask(method, path, { body })).status))
-  expect(await statuses(uploaded)).toEqual([200, 200, 200, 200, 400, 404, 409, 200, 409, 409, 409, 200])
-  for (const other of [videoId, ofOwner, '0'.repeat(32)]) expect(await statuses(other)).toEqual(Array(12).fill(403))
+  expect(await statuses(uploaded)).toEqual([200, 200, 200, 200, 400, 404, 409, 200, 409, 409, 409, 409, 200])
+  for (const other of [videoId, ofOwner, '0'.repeat(32)]) expect(await statuses(other)).toEqual(Array(13).fill(403))
   const mixed = { videos: [uploaded, ofOwner], tags: ['c'] }
   expect((await uploader.ask('POST', '/videos/tags', { body: mixed })).status).toBe(403)
   expect((await uploader.ask('POST', '/videos/tags', { body: { videos: [], tags: ['c'] } })).status).toBe(403)
@@ -149,7 +150,7 @@ test('D24: an uploader edits the videos that they have uploaded or imported, and
   const { rows } = await owner.get<{ rows: { id: string; name: string }[] }>('GET', '/users')
   const id = rows.find(({ name }) => name === nameOf('uploader'))?.id
   await owner.get('PUT', `/users/${id}`, { role: 'viewer' })
-  expect(await statuses(uploaded)).toEqual(Array(12).fill(403))
+  expect(await statuses(uploaded)).toEqual(Array(13).fill(403))
   await owner.get('PUT', `/users/${id}`, { role: 'uploader' })
 })
 

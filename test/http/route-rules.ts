@@ -30,6 +30,7 @@ export const RULES: Record<string, Rule> = {
   'POST /api/videos/:id': { opens: 'editor', status: 200, body: { description: 'by its owner' } },
   // A video without a file is not replaced.
   'PUT /api/videos/:id': { opens: 'editor', status: 409 },
+  'PUT /api/videos/:id/trim': { opens: 'editor', status: 409, body: { startS: 1 } },
   'DELETE /api/videos/:id/replacement': { opens: 'editor', status: 409 },
   'POST /api/videos/:id/undo': { opens: 'editor', status: 409 },
   'DELETE /api/videos/:id/kept': { opens: 'editor', status: 200 },

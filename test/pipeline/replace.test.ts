@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto'
 import { existsSync, openAsBlob } from 'node:fs'
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -13,6 +12,7 @@ import { makeVideo } from '../videos.ts'
 import { readMediaPlaylist, type Viewer } from '../viewer.ts'
 import { startReceivers, webhooksOf } from '../webhooks/receiver.ts'
 import { PASS_ON, startWithPrograms } from './programs.ts'
+import { play } from './replaced.ts'
 
 // Another file under the same link: PUT /api/videos/{id}, and what becomes of the one before.
 
@@ -213,13 +213,6 @@ async function replaceWith(reelgate: Reelgate, path: string): Promise<VideoBody>
 async function untilReplaced({ owner, videoId }: Reelgate): Promise<VideoBody> {
   await expect.poll(async () => (await owner.video(videoId)).replacement, { timeout: 30_000 }).toBe(undefined)
   return owner.video(videoId)
-}
-
-/** Each time as another person. */
-async function play(reelgate: Reelgate): Promise<Viewer> {
-  const viewer = reelgate.newViewer()
-  await viewer.redeem(await reelgate.owner.issueOtp(reelgate.videoId, { userId: randomUUID() }))
-  return viewer
 }
 
 async function firstRendition(viewer: Viewer): Promise<string> {

@@ -219,7 +219,7 @@ export function videoOf(videoId: string, durationS: number, generation = 1): Pla
   const plan = planOf(durationS)
   const none = () => Buffer.alloc(0)
   const keys = { windowKey: none, segmentIv: none, repairsOf: () => 0 }
-  return { videoId, generation, sourceNumber: 1, plan, grid: gridFor(plan), ...keys }
+  return { videoId, generation, sourceNumber: 1, timelineStartS: 0, plan, grid: gridFor(plan), ...keys }
 }
 
 /** A video of one rendition in segments of 4 s. */

@@ -37,7 +37,7 @@ test('F-80: what a viewer watches at two servers is watched, on its day too, and
   const { playback, row, here, there } = await openTwo({ durationS: 60 })
   const key = { accountId: row.accountId, userId: 'ann', videoId: row.videoId }
   const watch = (deps: PlaybackDeps, fromS: number, toS: number) =>
-    deps.viewings.add(key, { spans: [{ fromS, toS }], positionS: toS, durationS: 60 })
+    deps.viewings.add(key, { spans: [{ fromS, toS }], positionS: toS, durationS: 60, timelineStartS: 0 })
   await watch(here, 0, 10)
   playback.passS(1)
   await watch(there, 20, 30)
@@ -64,7 +64,7 @@ test('F-80: whatever three servers add and save in any order, the row has all of
     const fromS = Math.floor(chance.next() * 300)
     const toS = fromS + 1 + Math.floor(chance.next() * 5)
     for (let second = fromS; second < toS; second++) seconds.add(second)
-    await viewings.add(key, { spans: [{ fromS, toS }], positionS: toS, durationS: 3600 })
+    await viewings.add(key, { spans: [{ fromS, toS }], positionS: toS, durationS: 3600, timelineStartS: 0 })
     if (chance.next() < 0.4) await viewings.save()
   }
   for (const { viewings } of servers) await viewings.save()

@@ -1,6 +1,7 @@
 import { type Static, Type } from 'typebox'
 import { type AuditKind, recordAuditEvent } from '../../audit/audit-log.ts'
-import { cancelReplacement, deleteKept, type ReplacementDeps, undoReplacement } from '../../encode/replacement.ts'
+import type { RequestedDeps } from '../../encode/next-generation.ts'
+import { cancelReplacement, deleteKept, type ReplacementDeps, trimVideo, undoReplacement } from '../../encode/replacement.ts'
 import { Failure } from '../../errors.ts'
 import type { IdempotencyDeps } from '../../idempotency/idempotency.ts'
 import { type IssuedUpload, issueReplacementPolicy, type PolicyDeps } from '../../ingest/upload-policy.ts'
@@ -11,13 +12,21 @@ import { EDITOR_OR_UPLOADER, operation } from '../wire/operation.ts'
 import { UploadReply, uploadReply } from './uploads.ts'
 import { VideoParams } from './videos.ts'
 
-type ReplacementRoutesDeps = PolicyDeps & IdempotencyDeps & ReplacementDeps & { publicUrl(): string }
+type ReplacementRoutesDeps = PolicyDeps &
+  IdempotencyDeps &
+  ReplacementDeps &
+  Pick<RequestedDeps, 'hasRoom'> & { publicUrl(): string }
 
 type OfVideo = Parameters<typeof authenticateRequest>[0] & { params: Static<typeof VideoParams> }
 
 /** No field: a client that sends some means `POST /videos/:id`. */
 const NoBody = Type.Union([Type.Object({}), Type.Null()])
 
+const TrimBody = Type.Object({
+  startS: Type.Optional(Type.Number({ description: 'seconds of the whole file; 0 if absent', examples: [1] })),
+  endS: Type.Optional(Type.Number({ description: 'seconds of the whole file; its end if absent', examples: [3] })),
+})
+const TrimReply = Type.Object({ message: Type.Literal('Trimming'), startS: Type.Number(), endS: Type.Number() })
 const CancelReply = Type.Object({ message: Type.Literal('Cancelled') })
 const UndoReply = Type.Object({ message: Type.Literal('Undone') })
 const DeleteReply = Type.Object({ message: Type.Literal('Deleted'), count: Type.Integer({ description: 'how many' }) })
@@ -57,6 +66,24 @@ export function replacementRoutes(app: App, deps: ReplacementRoutesDeps): void {
           }),
         jsonRepresentation((issued: IssuedUpload) => uploadReply(issued, deps.publicUrl())),
       )
+    },
+  )
+
+  app.put(
+    '/videos/:id/trim',
+    operation(EDITOR_OR_UPLOADER, {
+      summary: 'Trim a video',
+      description:
+        'Makes the video again from a part of its file, exact to a frame. It plays as before until that is complete, and the former is kept for 7 days. Without fields it gets all of its file back.',
+      params: VideoParams,
+      body: TrimBody,
+      response: { 200: TrimReply },
+    }),
+    async (request) => {
+      const { accountId } = authenticateRequest(request)
+      const video = { accountId, videoId: request.params.id }
+      const part = await trimVideo(deps, video, request.body, (tx) => recordAuditEvent(tx, eventOf(request, 'video:trimmed')))
+      return { message: 'Trimming' as const, ...part }
     },
   )
 

@@ -48,9 +48,15 @@ export const VideoBody = Type.Object({
   replacement: Type.Optional(Replacement),
 })
 
+const Trim = Type.Object(
+  { startS: Type.Number(), endS: Type.Number(), ofS: Type.Number({ description: 'length of the whole file' }) },
+  { description: 'which seconds of its file it has; absent: all' },
+)
+
 /** One video: with what only a single one is worth asking for. */
 export const OneVideoBody = Type.Object({
   ...VideoBody.properties,
+  trim: Type.Optional(Trim),
   kept: Type.Optional(
     Type.Array(Kept, { description: 'what it was before: POST /videos/{id}/undo has the first of these play again' }),
   ),
@@ -103,12 +109,13 @@ function replacementBody({
 export function oneVideoBody(
   publicUrl: string,
   video: Video,
-  { part, kept }: { part: number; kept: readonly KeptGeneration[] },
+  { part, kept, trim }: { part: number; kept: readonly KeptGeneration[]; trim: Static<typeof Trim> | undefined },
 ): OneVideoBody {
   const { replacement, ...body } = videoBody(publicUrl, video)
   return {
     ...body,
     ...(replacement && { replacement: { ...replacement, ...(replacement.state !== 'failed' && { part }) } }),
+    ...(trim && { trim }),
     ...(kept.length > 0 && {
       kept: kept.map(({ fileName, durationS, segmentBytes, keptBy, keptUntilS }) => ({
         file: fileName,

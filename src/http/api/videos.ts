@@ -3,7 +3,7 @@ import { type DeletionDeps, deleteVideos } from '../../catalogue/deletion.ts'
 import { ROOT_FOLDER_ID } from '../../catalogue/folder.ts'
 import { moveToTrash } from '../../catalogue/trash.ts'
 import { editVideo, getVideo, moveVideos } from '../../catalogue/video.ts'
-import { listKept } from '../../encode/generation-store.ts'
+import { findGeneration, listKept } from '../../encode/generation-store.ts'
 import { Failure } from '../../errors.ts'
 import { findReplacedPart } from '../../progress/replacement-progress.ts'
 import { authenticateRequest, changedBy } from '../server/caller.ts'
@@ -66,7 +66,8 @@ export function videoRoutes(app: App, deps: VideoRoutesDeps): void {
     async (request) => {
       const video = await getVideo(deps, authenticateRequest(request).accountId, request.params.id)
       const part = video.replacement ? await findReplacedPart(deps.db, video.replacement) : 0
-      return oneVideoBody(deps.publicUrl(), video, { part, kept: await listKept(deps.db, video.id) })
+      const played = await findGeneration(deps.db, { videoId: video.id, generation: video.generation })
+      return oneVideoBody(deps.publicUrl(), video, { part, kept: await listKept(deps.db, video.id), trim: played?.plan.cut })
     },
   )
 

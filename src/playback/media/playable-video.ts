@@ -3,7 +3,7 @@ import { createSegmentIvDeriver, createWindowKeyDeriver, unwrapContentKey } from
 import type { MasterKey } from '../../crypto/master-key.ts'
 import type { Db } from '../../db/database.ts'
 import { listRepairs } from '../../encode/damage-store.ts'
-import { findGeneration } from '../../encode/generation-store.ts'
+import { findGeneration, findTimelineStart } from '../../encode/generation-store.ts'
 import { audioSegmentCount, gridFor, type Plan, videoSegmentCount } from '../../encode/plan.ts'
 
 /** What playback needs of one generation of a video, derived from its plan and content key. */
@@ -12,6 +12,8 @@ export type PlayableVideo = {
   generation: number
   /** The file that it was made from: generations of one share their key budgets. */
   sourceNumber: number
+  /** Where it begins on the time line of what viewers watched. */
+  timelineStartS: number
   plan: Plan
   grid: SegmentGrid
   windowKey: (window: number) => Buffer
@@ -46,6 +48,7 @@ export function createPlayableVideos(db: Db, masterKey: MasterKey): PlayableVide
     if (cached) return cached
     const countBefore = forgetCount
     const row = await findGeneration(db, { videoId, generation })
+    const fileStartS = row ? await findTimelineStart(db, videoId, row.sourceNumber) : 0
     const repairs = new Map(
       (await listRepairs(db, { videoId, generation })).map((segment) => [segmentName(segment), segment.repairs]),
     )
@@ -56,6 +59,7 @@ export function createPlayableVideos(db: Db, masterKey: MasterKey): PlayableVide
       videoId,
       generation,
       sourceNumber: row.sourceNumber,
+      timelineStartS: fileStartS + (row.plan.cut?.startS ?? 0),
       plan: row.plan,
       grid: gridFor(row.plan),
       windowKey: createWindowKeyDeriver(contentKey),

@@ -1,5 +1,4 @@
 import type { KeyObject } from 'node:crypto'
-import { findVideoDetails } from '../../catalogue/video-store.ts'
 import type { PlaybackSessionRow } from '../../db/tables.ts'
 import { createWriteBehind } from '../../db/write-behind.ts'
 import { createTokenBucket, PROOF_CHECK_RATE, PROOF_RATE } from '../../rate-limits/token-bucket.ts'
@@ -37,7 +36,7 @@ export function createSessionMemory(deps: Pick<SessionDeps, 'write' | 'nowS'>): 
 
 /** A session by its id, from memory or its row. */
 export async function findLiveSession(
-  deps: Pick<SessionDeps, 'db' | 'viewings' | 'sessions' | 'monotonicMs' | 'serverKeys'>,
+  deps: Pick<SessionDeps, 'db' | 'videos' | 'viewings' | 'sessions' | 'monotonicMs' | 'serverKeys'>,
   sessionId: string,
 ): Promise<LiveSession | undefined> {
   const live = deps.sessions.get(sessionId)
@@ -49,7 +48,7 @@ export async function findLiveSession(
 
 /** Adds a session to memory, from a row that was read or written just now. */
 export async function bringIntoMemory(
-  deps: Pick<SessionDeps, 'db' | 'viewings' | 'sessions' | 'monotonicMs'>,
+  deps: Pick<SessionDeps, 'db' | 'videos' | 'viewings' | 'sessions' | 'monotonicMs'>,
   row: PlaybackSessionRow,
   proofKey: KeyObject,
 ): Promise<LiveSession> {
@@ -64,13 +63,15 @@ export async function bringIntoMemory(
 
 /** Where the last second is that the OTP's viewer is known to have watched, in any session; 0 when the OTP names none. */
 async function findStartPosition(
-  { db, viewings }: Pick<SessionDeps, 'db' | 'viewings'>,
-  { accountId, userId, videoId }: PlaybackSessionRow,
+  { videos, viewings }: Pick<SessionDeps, 'videos' | 'viewings'>,
+  { accountId, userId, videoId, generation }: PlaybackSessionRow,
 ): Promise<number> {
   if (userId === null) return 0
+  const video = await videos.get(videoId, generation)
+  if (!video) return 0
+  const { durationS } = video.plan
   // Whole seconds are counted: those of two sessions join.
-  const positionS = Math.floor(await viewings.findPosition({ accountId, userId, videoId }))
-  const { durationS = 0 } = (await findVideoDetails(db, videoId)) ?? {}
+  const positionS = Math.floor((await viewings.findPosition({ accountId, userId, videoId })) - video.timelineStartS)
   return positionS > NEAR_AN_END_S && positionS < durationS - NEAR_AN_END_S ? positionS : 0
 }
 
