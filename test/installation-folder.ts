@@ -24,7 +24,8 @@ export async function makeLocation({ within = tmpdir(), copyOf, ...options }: Pl
   const folder = await mkdtemp(join(within, 'reelgate-'))
   const dataDir = join(folder, 'data')
   const masterKeyFile = `${dataDir}.key`
-  const { url, env, remove } = await makeDatabase({ ...options, copyOf: copyOf?.databaseUrl })
+  const sameKind: DatabaseOptions = copyOf ? { database: copyOf.databaseUrl === undefined ? 'sqlite' : 'postgres' } : {}
+  const { url, env, remove } = await makeDatabase({ ...sameKind, ...options, copyOf: copyOf?.databaseUrl })
   if (copyOf) {
     await cp(copyOf.dataDir, dataDir, { recursive: true, filter: (path) => !/\.(sock|reserve)$/.test(path) })
     await cp(copyOf.masterKeyFile, masterKeyFile)

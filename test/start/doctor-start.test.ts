@@ -16,7 +16,7 @@ let stopped: Awaited<ReturnType<typeof startOriginal>>
 /** Ended by kill -9: its last commits are in the log alone. */
 let killed: Awaited<ReturnType<typeof startSharedReelgate>>
 beforeAll(async () => {
-  stopped = await startOriginal()
+  stopped = await startOriginal({ database: 'sqlite' })
   killed = await startSharedReelgate({ database: 'sqlite' })
   await killed.owner.credentials('in the log')
   await killed.kill()

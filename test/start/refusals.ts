@@ -5,6 +5,7 @@ import { expect, onTestFinished } from 'vitest'
 import type { Installed } from '../data-folder.ts'
 import { startSharedReelgate } from '../in-process.ts'
 import { makeLocation } from '../installation-folder.ts'
+import type { DatabaseOptions } from '../postgres.ts'
 import { runCli } from '../reelgate.ts'
 
 // A refused start is one sentence on stderr that says what to do, exit code 1, and leaves everything as it was.
@@ -12,8 +13,8 @@ import { runCli } from '../reelgate.ts'
 export const serve = (env: Record<string, string>) => runCli(['serve'], { PORT: '0', REELGATE_LOG_LEVEL: 'silent', ...env })
 
 /** A stopped installation with one account and one uploaded file; the caller removes it. */
-export async function startOriginal() {
-  const original = await startSharedReelgate()
+export async function startOriginal(options: DatabaseOptions = {}) {
+  const original = await startSharedReelgate(options)
   const { owner } = original
   const upload = await owner.credentials('A video')
   await owner.send(upload, new Blob(['This is no video.']))
