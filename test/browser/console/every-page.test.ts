@@ -58,6 +58,7 @@ const PAGES: readonly PageToVisit[] = [
   ...(
     [
       ['details', (page: Page) => page.getByRole('textbox', { name: 'Title' })],
+      ['chapters', (page: Page) => page.getByRole('button', { name: 'Save the chapters' })],
       ['captions', (page: Page) => page.getByRole('table', { name: 'Captions' })],
       ['protection', (page: Page) => page.getByRole('textbox', { name: 'Site' })],
       ['files', (page: Page) => page.getByText('Video rendition').first()],

@@ -16,6 +16,7 @@ const route = getRouteApi('/signed-in/videos/$videoId')
 // A tab is loaded when it is opened, so that the player is there first.
 const DetailsTab = lazy(async () => ({ default: (await import('./details-tab.tsx')).DetailsTab }))
 const CaptionsTab = lazy(async () => ({ default: (await import('./captions-tab.tsx')).CaptionsTab }))
+const ChaptersTab = lazy(async () => ({ default: (await import('./chapters-tab.tsx')).ChaptersTab }))
 const ProtectionTab = lazy(async () => ({ default: (await import('./protection-tab.tsx')).ProtectionTab }))
 const FilesTab = lazy(async () => ({ default: (await import('./files-tab.tsx')).FilesTab }))
 const StatisticsTab = lazy(async () => ({ default: (await import('./statistics-tab.tsx')).StatisticsTab }))
@@ -24,6 +25,7 @@ const HistoryTab = lazy(async () => ({ default: (await import('./history-tab.tsx
 const TABS: readonly { tab: VideoTab | undefined; label: string; Content: ComponentType<{ video: VideoBody }> }[] = [
   { tab: undefined, label: 'Details', Content: DetailsTab },
   { tab: 'captions', label: 'Captions', Content: CaptionsTab },
+  { tab: 'chapters', label: 'Chapters', Content: ChaptersTab },
   { tab: 'protection', label: 'Protection', Content: ProtectionTab },
   { tab: 'files', label: 'Renditions', Content: FilesTab },
   { tab: 'statistics', label: 'Statistics', Content: StatisticsTab },

@@ -1,0 +1,117 @@
+import { Button, Textarea, TextInput } from '@mantine/core'
+import { useMutation, useQueryClient, useSuspenseQuery } from '@tanstack/react-query'
+import { useState } from 'react'
+import type { VideoBody } from '../../../src/http/api/video-body.ts'
+import type { ChaptersBody } from '../../../src/http/wire/chapters.ts'
+import { callApi } from '../api.ts'
+import { useAnnounce } from '../ui/announcements.tsx'
+import { FailureNotice } from '../ui/failure.tsx'
+import forms from '../ui/form.module.css'
+import { Section } from '../ui/section.tsx'
+import { formatStart, parseChapterLines, toChapterLines } from './chapter-lines.ts'
+import styles from './chapters-tab.module.css'
+import { chaptersQuery, previewQuery } from './queries.ts'
+import { useMayEdit } from './use-may-edit.ts'
+
+/** The chapters of a video as lines of text, with the player above. */
+export function ChaptersTab({ video: { id } }: { video: VideoBody }) {
+  const { data: stored } = useSuspenseQuery(chaptersQuery(id))
+  const mayEdit = useMayEdit(id)
+  if (mayEdit) return <ChaptersForm videoId={id} stored={stored} />
+  return (
+    <Section title="Chapters">
+      <ChapterList chapters={stored.chapters} />
+    </Section>
+  )
+}
+
+function ChaptersForm({ videoId, stored }: { videoId: string; stored: ChaptersBody }) {
+  const announce = useAnnounce()
+  const queries = useQueryClient()
+  const [text, setText] = useState(() => toChapterLines(stored.chapters))
+  const [language, setLanguage] = useState(stored.language ?? '')
+  const { chapters, problem } = parseChapterLines(text)
+  const save = useMutation({
+    mutationFn: () => {
+      const body = { ...(language.trim() !== '' && { language: language.trim() }), chapters }
+      return callApi<ChaptersBody>('PUT', `videos/${videoId}/chapters`, { body })
+    },
+    async onSuccess(saved) {
+      announce(
+        saved.chapters.length === 0
+          ? 'The video has no chapters now.'
+          : 'The chapters have been saved. The player above shows them.',
+      )
+      queries.setQueryData(chaptersQuery(videoId).queryKey, saved)
+      setText(toChapterLines(saved.chapters))
+      await queries.resetQueries({ queryKey: previewQuery(videoId).queryKey })
+    },
+  })
+  const addTime = () => {
+    const startS = Math.floor(findPlayer()?.currentTime ?? 0)
+    setText(`${text.trimEnd()}${text.trim() === '' ? '' : '\n'}${formatStart(startS)} `)
+  }
+  return (
+    <Section
+      title="Chapters"
+      lead="A line for each: when it begins, and its title. Paste them from a description, or pause the player above where one begins."
+    >
+      <div className={forms.form}>
+        <Textarea
+          label="Chapters, one a line"
+          placeholder={'0:00 Introduction\n12:30 Light and shadow'}
+          autosize
+          minRows={5}
+          maxRows={20}
+          value={text}
+          error={problem}
+          onChange={({ target }) => setText(target.value)}
+        />
+        <TextInput
+          label="Language of the titles"
+          description="Its code, such as en, de or pt-BR. Screen readers pronounce them by it."
+          value={language}
+          maxLength={35}
+          onChange={({ target }) => setLanguage(target.value)}
+        />
+        {save.error && <FailureNotice error={save.error} />}
+        <div className={styles.buttons}>
+          <Button variant="default" onClick={addTime}>
+            Add the player’s time
+          </Button>
+          <Button loading={save.isPending} disabled={problem !== undefined} onClick={() => save.mutate()}>
+            Save the chapters
+          </Button>
+        </div>
+      </div>
+      <ChapterList chapters={chapters} />
+    </Section>
+  )
+}
+
+/** As they are read; each goes to its place in the player above. */
+function ChapterList({ chapters }: Pick<ChaptersBody, 'chapters'>) {
+  if (chapters.length === 0) return <p>No chapters yet.</p>
+  return (
+    <ol className={styles.chapters} aria-label="Chapters of the video">
+      {chapters.map(({ startS, title }) => (
+        <li key={`${startS} ${title}`}>
+          <button type="button" className={styles.chapter} onClick={() => seekPlayer(startS)}>
+            <span className={styles.time}>{formatStart(startS)}</span>
+            <span dir="auto">{title}</span>
+          </button>
+        </li>
+      ))}
+    </ol>
+  )
+}
+
+/** The video of the player on this page, which is of this origin. */
+function findPlayer(): HTMLVideoElement | null | undefined {
+  return document.querySelector('iframe')?.contentDocument?.querySelector('video')
+}
+
+function seekPlayer(startS: number): void {
+  const player = findPlayer()
+  if (player) player.currentTime = Math.max(startS, 0.001) // before it is played, 0 would be no choice
+}
