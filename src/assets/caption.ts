@@ -1,7 +1,9 @@
 import { once } from 'node:events'
 import { Worker } from 'node:worker_threads'
 import type { Actor } from '../audit/audit-log.ts'
-import { Failure } from '../errors.ts'
+import { timelineStartMs } from '../catalogue/chapters-store.ts'
+import { findVideo } from '../catalogue/video-store.ts'
+import { Failure, videoNotFound } from '../errors.ts'
 import { createFairSemaphore, type FairSemaphore } from '../jobs/fair-semaphore.ts'
 import { limitBytes } from '../limit-bytes.ts'
 import { type AttachmentDeps, storeAttachment, uploadTooLarge } from './attachment.ts'
@@ -37,7 +39,7 @@ export async function receiveCaption(bytes: AsyncIterable<Buffer>): Promise<Buff
 type NewCaption = { accountId: string; by: Actor; videoId: string; language: string; text: Buffer }
 
 /**
- * Adds captions in a language to a video; they replace its previous ones in that language. Durable when it resolves.
+ * Adds captions in a language to a video, with the times of the video as it plays; they replace its previous ones in that language. Durable when it resolves.
  * @throws Failure `invalid`, naming the line that is wrong; `not-found` when the account has no such video; `unavailable` when
  *   too many captions of the account are waiting
  */
@@ -45,7 +47,9 @@ export async function addCaption(
   deps: CaptionDeps,
   { accountId, by, videoId, language, text }: NewCaption,
 ): Promise<{ id: number; createdAtS: number; sizeBytes: number }> {
-  const bytes = await deps.captionParser(accountId, () => parseInWorker(text, language))
+  const video = await findVideo(deps.db, accountId, videoId)
+  if (!video) throw videoNotFound()
+  const bytes = await deps.captionParser(accountId, () => parseInWorker(text, language, timelineStartMs(video)))
   const slot = { videoId, type: 'caption', language } as const
   const [stored] = await storeAttachment(deps, { accountId, by, slot, files: [{ bytes }] })
   if (!stored) throw new Error('stored captions have no id')
@@ -53,8 +57,8 @@ export async function addCaption(
 }
 
 /** In a thread of its own: the largest files take half a second, and no viewer must wait for that. @throws Failure `invalid` */
-export async function parseInWorker(captions: Buffer, language: string): Promise<Buffer> {
-  const workerData: WebVttRequest = { captions, language }
+export async function parseInWorker(captions: Buffer, language: string, laterMs = 0): Promise<Buffer> {
+  const workerData: WebVttRequest = { captions, language, laterMs }
   const worker = new Worker(new URL('./webvtt-worker.ts', import.meta.url), { workerData })
   const [result]: WebVttResult[] = await once(worker, 'message')
   if (!result) throw new Error('the thread that parses captions returned nothing')

@@ -1,6 +1,13 @@
 import { type Actor, recordAuditEvent } from '../audit/audit-log.ts'
 import type { CatalogueDeps } from '../catalogue/catalogue-deps.ts'
-import { type Chapter, type Chapters, findChapters, saveChapters } from '../catalogue/chapters-store.ts'
+import {
+  type Chapter,
+  type Chapters,
+  findChapters,
+  saveChapters,
+  timelineStartMs,
+  toPlayedChapters,
+} from '../catalogue/chapters-store.ts'
 import { findVideo } from '../catalogue/video-store.ts'
 import { Failure, videoNotFound } from '../errors.ts'
 import { addVideoEvents } from '../webhooks/outbox.ts'
@@ -10,7 +17,7 @@ import { type Cue, escapeText, writeWebVtt } from './webvtt.ts'
 export const MAX_CHAPTERS = 300
 export const MAX_TITLE_CHARACTERS = 200
 
-/** @returns also how long the video is; 0: not known yet @throws Failure `not-found` when the account has no such video */
+/** As the video plays them. @returns also how long the video is; 0: not known yet @throws Failure `not-found` when the account has no such video */
 export async function getChapters(
   { db }: Pick<CatalogueDeps, 'db'>,
   accountId: string,
@@ -18,11 +25,13 @@ export async function getChapters(
 ): Promise<Chapters & { durationS: number }> {
   const video = await findVideo(db, accountId, videoId)
   if (!video) throw videoNotFound()
-  return { ...(await findChapters(db, videoId)), durationS: video.durationS }
+  const { language, chapters } = await findChapters(db, videoId)
+  return { language, chapters: toPlayedChapters(chapters, video), durationS: video.durationS }
 }
 
 /**
- * Replaces the chapters of a video, in any order; an empty list removes them. They may come before the upload.
+ * Replaces the chapters of a video, in any order, with the times of the video as it plays, and those that a trim cut off; an empty list
+ * removes them. They may come before the upload.
  * @returns what is stored: in the order of the video, times in whole milliseconds, each run of white space in a title one space
  * @throws Failure `not-found` when the account has no such video; `invalid`, naming the chapter that is wrong
  */
@@ -33,18 +42,20 @@ export async function setChapters(
 ): Promise<Chapters> {
   const language = wanted.language === undefined ? null : parseLanguage(wanted.language)
   const chapters = parseChapters(wanted.chapters)
-  const stored = { language: chapters.length === 0 ? null : language, chapters }
+  const asPlayed = { language: chapters.length === 0 ? null : language, chapters }
   const atS = wallNowS()
   await write(async (tx) => {
     const video = await findVideo(tx, accountId, videoId)
     if (!video) throw videoNotFound()
     assertWithin(chapters, video.durationS)
-    await saveChapters(tx, videoId, stored)
+    const startMs = timelineStartMs(video)
+    const onTimeline = chapters.map(({ startS, title }) => ({ startS: (Math.round(startS * 1000) + startMs) / 1000, title }))
+    await saveChapters(tx, videoId, { ...asPlayed, chapters: onTimeline })
     const details = { chapterCount: chapters.length }
     await recordAuditEvent(tx, { atS, accountId, by, kind: 'chapters:changed', subjects: [videoId], details })
     await addVideoEvents(tx, 'video:chapters', [videoId], details)
   })
-  return stored
+  return asPlayed
 }
 
 /** @throws Failure `invalid` */

@@ -4,6 +4,7 @@ import { requirePermission } from '../accounts/api-key.ts'
 import { findLiveKey } from '../accounts/api-key-store.ts'
 import type { Caller } from '../accounts/permission.ts'
 import { recordAuditEvent } from '../audit/audit-log.ts'
+import { timelineStartMs } from '../catalogue/chapters-store.ts'
 import type { VideoFolders } from '../catalogue/deletion.ts'
 import { openFileKey } from '../catalogue/file-key.ts'
 import { findFileAnywhere } from '../catalogue/file-store.ts'
@@ -22,6 +23,7 @@ import { isLiveSignIn } from '../users/sign-in-store.ts'
 import { assetFolder } from './attachment.ts'
 import type { DamagedFiles, UnreadFile } from './damaged-file.ts'
 import { describeFile, getFile } from './video-file.ts'
+import { shiftWebVtt } from './webvtt.ts'
 
 export type DownloadDeps = {
   db: Db
@@ -74,6 +76,8 @@ function sign(master: MasterKey, { exp, keyId, fileId }: DownloadPath): string {
 type Download = {
   videoId: string
   name: string
+  /** Another one whenever the bytes are others: those of captions move with a trim. */
+  version: string
   contentType: string
   sizeBytes: number
   /** @throws Failure `not-found` when the file was deleted meanwhile; DamagedFile; by the call or by the stream */
@@ -100,7 +104,17 @@ export async function getDownload(deps: DownloadDeps, fileId: number): Promise<D
   const { name, sizeBytes } = described
   const { videoId } = file
   const read = await createReader(deps, found)
-  return { videoId, name, sizeBytes, contentType: CONTENT_TYPES[file.type], read }
+  const earlierMs = file.type === 'caption' ? timelineStartMs(found) : 0
+  const download = { videoId, name, version: `${fileId}`, sizeBytes, contentType: CONTENT_TYPES[file.type], read }
+  if (earlierMs === 0) return download
+  const stored = Buffer.concat(await Array.fromAsync(await read({ first: 0, last: sizeBytes })))
+  const shifted = Buffer.from(shiftWebVtt(stored.toString(), earlierMs))
+  return {
+    ...download,
+    version: `${fileId}-${earlierMs}`,
+    sizeBytes: shifted.length,
+    read: async ({ first, last }) => Readable.from([shifted.subarray(first, last + 1)]),
+  }
 }
 
 /** @throws Failure `not-found` when the file's key or source is gone */

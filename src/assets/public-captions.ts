@@ -22,7 +22,7 @@ function languageLabel(language: string): string {
   return first.toLocaleUpperCase(language) + rest.join('')
 }
 
-/** The WebVTT of enabled captions. Undefined: the video has none with this id. @throws DamagedFile */
+/** The WebVTT of enabled captions, as it is stored: on the video's time line. Undefined: the video has none with this id. @throws DamagedFile */
 export async function openCaption(deps: PublicCaptionDeps, videoId: string, id: number): Promise<string | undefined> {
   const find = async () => (await listCaptions(deps.db, videoId)).find((enabled) => enabled.id === id)
   const caption = await find()

@@ -163,6 +163,27 @@ export function writeWebVtt(cues: readonly Cue[]): string {
   return ['WEBVTT\n', ...blocks].join('\n')
 }
 
+const WRITTEN = /^(\d+):(\d\d):(\d\d)\.(\d{3}) --> (\d+):(\d\d):(\d\d)\.(\d{3})([^\n]*)\n(.*)$/s
+
+/**
+ * What `writeWebVtt` wrote, so much earlier; later, if negative. Cues that are over before the start are left out, and one that is shown
+ * there begins there.
+ */
+export function shiftWebVtt(webVtt: string, earlierMs: number): string {
+  if (earlierMs === 0) return webVtt
+  const cues = webVtt
+    .trimEnd()
+    .split('\n\n')
+    .flatMap((block): Cue[] => {
+      const found = WRITTEN.exec(block)
+      const [startMs, endMs] = [parseTimeMs(found?.slice(1, 5) ?? []), parseTimeMs(found?.slice(5, 9) ?? [])]
+      if (!found || startMs === undefined || endMs === undefined || endMs <= earlierMs) return []
+      const settings = (found[9] ?? '').trim().split(' ').filter(Boolean)
+      return [{ startMs: Math.max(0, startMs - earlierMs), endMs: endMs - earlierMs, settings, text: found[10] ?? '' }]
+    })
+  return writeWebVtt(cues)
+}
+
 function formatTime(ms: number): string {
   const two = (value: number) => String(Math.floor(value)).padStart(2, '0')
   const seconds = ms / 1000

@@ -111,14 +111,14 @@ export async function findFileAnywhere(db: Db, fileId: number) {
       join.onRef('generation.videoId', '=', 'file.videoId').onRef('generation.number', '=', 'file.generation'),
     )
     .selectAll('file')
-    .select(['generation.wrappedContentKey', 'video.accountId'])
+    .select(['generation.wrappedContentKey', 'video.accountId', 'video.timelineStartS'])
     .where('file.id', '=', fileId)
     .where('video.deletedAtS', 'is', null)
     .where('account.disabled', '=', 0)
     .executeTakeFirst()
   if (!row) return undefined
-  const { wrappedContentKey, accountId, ...file } = row
-  return { file, accountId, wrappedContentKey }
+  const { wrappedContentKey, accountId, timelineStartS, ...file } = row
+  return { file, accountId, wrappedContentKey, timelineStartS }
 }
 
 /** All files of what a video plays, in the order in which they were added. */

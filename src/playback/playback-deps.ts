@@ -23,6 +23,6 @@ export type PlaybackDeps = SessionDeps & {
 /** The captions of a video. */
 type Captions = {
   find(videoId: string): Promise<PublicCaption[]>
-  /** @returns WebVTT; undefined when the video has no captions with this id */
+  /** @returns WebVTT, on the video's time line; undefined when the video has no captions with this id */
   open(videoId: string, id: number): Promise<string | undefined>
 }

@@ -1,3 +1,5 @@
+import { shiftWebVtt } from '../assets/webvtt.ts'
+import { timelineStartMs } from '../catalogue/chapters-store.ts'
 import { signedMediaPath } from './media/media-path.ts'
 import type { PlayableVideo } from './media/playable-video.ts'
 import {
@@ -34,11 +36,17 @@ export async function buildPlaylist(deps: PlaybackDeps, session: LiveSession, na
 export const POSTER_NAME = 'poster'
 
 /** The main poster as JPEG, or captions as WebVTT. @throws PlaybackRefusal `file-gone` for those that were deleted since they were named */
-export async function openSessionFile(deps: PlaybackDeps, { row }: LiveSession, name: string): Promise<string | Buffer> {
-  const file =
-    name === POSTER_NAME ? await deps.openMainPoster(row) : await deps.captions.open(row.videoId, parseCaptionName(name) ?? 0)
+export async function openSessionFile(deps: PlaybackDeps, session: LiveSession, name: string): Promise<string | Buffer> {
+  const { row } = session
+  const file = name === POSTER_NAME ? await deps.openMainPoster(row) : await openSessionCaption(deps, session, name)
   if (file === undefined) throw new PlaybackRefusal('file-gone')
   return file
+}
+
+/** With the times of what this session plays, which may be the video before a trim. */
+async function openSessionCaption(deps: PlaybackDeps, session: LiveSession, name: string): Promise<string | undefined> {
+  const webVtt = await deps.captions.open(session.row.videoId, parseCaptionName(name) ?? 0)
+  return webVtt && shiftWebVtt(webVtt, timelineStartMs(await getSessionVideo(deps, session)))
 }
 
 /**

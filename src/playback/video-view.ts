@@ -1,4 +1,4 @@
-import { type Chapters, findChapters } from '../catalogue/chapters-store.ts'
+import { type Chapters, findChapters, toPlayedChapters } from '../catalogue/chapters-store.ts'
 import { listEnabledPosters } from '../catalogue/poster-store.ts'
 import { findVideoDetails } from '../catalogue/video-store.ts'
 import { fillForSession, type ImageWatermark, type TextWatermark, type Watermark } from '../watermark/watermark.ts'
@@ -25,15 +25,15 @@ export async function loadVideoView(deps: PlaybackDeps, session: LiveSession): P
   const video = await findVideoDetails(deps.db, row.videoId)
   if (!playable || !video) throw new PlaybackRefusal('video-gone')
   const [poster] = (await listEnabledPosters(deps.db, [row.videoId])).get(row.videoId) ?? []
-  const { durationS } = playable.plan
+  const { timelineStartS, plan } = playable
+  const { durationS } = plan
   const { language, chapters } = await findChapters(deps.db, row.videoId)
   return {
     title: video.title,
     durationS,
     aspectRatio: playable.plan.videoTrack?.aspectRatio ?? 16 / 9,
     poster: poster && { token: poster.token, isPublic: video.public === 1 },
-    // Those that were set before the video was there may begin behind its end.
-    chapters: { language, chapters: chapters.filter(({ startS }) => startS < durationS) },
+    chapters: { language, chapters: toPlayedChapters(chapters, { timelineStartS, durationS }) },
     watermarks: await loadWatermarks(deps, session),
   }
 }

@@ -1,8 +1,10 @@
 import { expect, test } from 'vitest'
+import { addFile, listFiles } from '../assets/sample-files.ts'
 import type { VideoBody } from '../client.ts'
 import { untilFinished } from '../data-folder.ts'
 import { type Reelgate, startReelgate } from '../in-process.ts'
 import { makeVideo } from '../videos.ts'
+import type { Viewer } from '../viewer.ts'
 import { haveWatched } from '../viewers/watched.ts'
 import { play } from './replaced.ts'
 
@@ -39,6 +41,69 @@ test('X39: a video is trimmed, trimmed again and made whole; sessions continue, 
   expect([whole.length, whole.trim]).toEqual([before.length, undefined])
   expect(await watchedBy(reelgate)).toEqual({ watchedS: 8, intervals: [[0, 8]], positionS: 8 })
 })
+
+test('X60: a trim moves chapters and captions with the scenes, an undo brings back all, and those set after a trim fit the whole', async () => {
+  const reelgate = await startReelgate({ video: await makeVideo({ seconds: 12, size: '96x64' }) })
+  const { owner, videoId } = reelgate
+  await untilFinished(reelgate, videoId)
+  const chapters = (...startsS: number[]) => startsS.map((startS) => ({ startS, title: `At ${startS}` }))
+  const put = (list: object) => owner.call('PUT', `/api/videos/${videoId}/chapters`, { body: { chapters: list } })
+  expect((await put(chapters(0, 2, 4, 11))).status).toBe(200)
+  const cue = (times: string, text: string) => `00:00:${times.replace(' ', ' --> 00:00:')}\n${text}\n`
+  const webVtt = (...cues: string[]) => ['WEBVTT\n', ...cues].join('\n')
+  const sent = webVtt(cue('00.500 02.000', 'Gone'), cue('02.500 04.500 align:start', 'Cut'), cue('06.000 07.250', 'Two\nlines'))
+  expect((await addFile(owner, videoId, sent, 'en')).status).toBe(200)
+  const before = await shownIn(reelgate, await play(reelgate))
+  expect(before).toMatchObject({ session: chapters(0, 2, 4, 11), api: chapters(0, 2, 4, 11), captions: sent, file: sent })
+  const watching = await play(reelgate)
+
+  expect((await trim(reelgate, { startS: 3, endS: 10 })).status).toBe(200)
+  await untilMade(reelgate)
+  const moved = [
+    { startS: 0, title: 'At 2' },
+    { startS: 1, title: 'At 4' },
+  ]
+  const movedText = webVtt(cue('00.000 01.500 align:start', 'Cut'), cue('03.000 04.250', 'Two\nlines'))
+  const trimmed = await shownIn(reelgate, await play(reelgate))
+  expect(trimmed).toMatchObject({ session: moved, api: moved, captions: movedText, file: movedText })
+  expect(trimmed.version).not.toBe(before.version)
+  expect(await captionsOf(watching)).toBe(sent)
+
+  expect((await owner.call('POST', `/api/videos/${videoId}/undo`)).status).toBe(200)
+  expect(await shownIn(reelgate, await play(reelgate))).toEqual({ ...before })
+
+  // Set while the part plays, in its seconds: three later in the whole.
+  expect((await owner.call('POST', `/api/videos/${videoId}/undo`)).status).toBe(200)
+  expect((await put(moved)).status).toBe(200)
+  expect((await addFile(owner, videoId, movedText, 'en')).status).toBe(200)
+  expect(await shownIn(reelgate, await play(reelgate))).toMatchObject({ session: moved, captions: movedText, file: movedText })
+  expect((await owner.call('POST', `/api/videos/${videoId}/undo`)).status).toBe(200)
+  expect(await shownIn(reelgate, await play(reelgate))).toMatchObject({
+    session: moved.map(({ startS, title }) => ({ startS: startS + 3, title })),
+    captions: webVtt(cue('03.000 04.500 align:start', 'Cut'), cue('06.000 07.250', 'Two\nlines')),
+  })
+})
+
+/** Chapters and captions, to players and to the owner. */
+async function shownIn({ owner, videoId }: Reelgate, viewer: Viewer) {
+  const { video } = (await viewer.reopen()).body as { video: { chapters: { chapters: unknown } } }
+  const api = (await (await owner.call('GET', `/api/videos/${videoId}/chapters`)).json()) as { chapters: unknown }
+  const caption = (await listFiles(owner, videoId)).findLast(({ type }) => type === 'caption')
+  const address = await owner.call('GET', `/api/videos/${videoId}/files/${caption?.id}`)
+  const file = await fetch(((await address.json()) as { redirect: string }).redirect)
+  return {
+    session: video.chapters.chapters,
+    api: api.chapters,
+    captions: await captionsOf(viewer),
+    version: file.headers.get('etag'),
+    file: await file.text(),
+  }
+}
+
+async function captionsOf(viewer: Viewer): Promise<string> {
+  const [name = ''] = /caption-\d+/.exec(await viewer.playlist('main')) ?? []
+  return (await viewer.call('file', name)).text()
+}
 
 function trim({ owner, videoId }: Reelgate, body: { startS?: number; endS?: number }) {
   return owner.call('PUT', `/api/videos/${videoId}/trim`, { body })

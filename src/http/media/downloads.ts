@@ -1,3 +1,4 @@
+import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import { type DownloadDeps, getDownload, mayDownload } from '../../assets/download.ts'
 import { DamagedFile } from '../../errors.ts'
@@ -40,19 +41,17 @@ export async function downloadInterface(
       const { exp, sig, keyId, fileId } = request.params
       const mayOpen = await mayDownload(deps, { exp: Number(exp), sig, keyId, fileId: Number(fileId) })
       if (!mayOpen) throw new PlaybackRefusal('not-allowed')
-      const download = await getDownload(deps, Number(fileId))
+      const download = await getDownload(deps, Number(fileId)).catch(passDamage)
+      if (download instanceof DamagedFile) return sendDamage(download, request, reply)
       const { sizeBytes, videoId } = download
-      // A file id is never reused, and the bytes of a file never change.
-      const tag = `"${fileId}"`
+      // A file id is never reused.
+      const tag = `"${download.version}"`
       const mayBePartial = [undefined, tag].includes(request.headers['if-range']?.toString())
       const range = readRange(mayBePartial ? request.headers.range : undefined, sizeBytes)
       const part = range === undefined || range === 'unsatisfiable' ? { first: 0, last: sizeBytes - 1 } : range
       const isSent = range !== 'unsatisfiable' && request.method !== 'HEAD' && sizeBytes > 0
       const bytes = isSent ? await download.read(part).catch(passDamage) : undefined // before any header is set
-      if (bytes instanceof DamagedFile) {
-        const { status, ...body } = errorResponse(bytes, request, reply)
-        return reply.code(status).send({ ...body, requestId: request.id })
-      }
+      if (bytes instanceof DamagedFile) return sendDamage(bytes, request, reply)
       reply.headers({
         'Accept-Ranges': 'bytes',
         ETag: tag,
@@ -65,6 +64,11 @@ export async function downloadInterface(
       return reply.send(bytes)
     },
   })
+}
+
+function sendDamage(damage: DamagedFile, request: FastifyRequest, reply: FastifyReply): FastifyReply {
+  const { status, ...body } = errorResponse(damage, request, reply)
+  return reply.code(status).send({ ...body, requestId: request.id })
 }
 
 /** Its words are for the owner; the error handler has only those for viewers. */
