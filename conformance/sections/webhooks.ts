@@ -2,7 +2,7 @@ import { check, type Section } from '../check.ts'
 import { Deviation, expectAnswer, expectValue } from '../expect.ts'
 import type { Installation } from '../installation.ts'
 import { isSignedBy } from '../public-host.ts'
-import { anyText, exactly, is, listOf, sentence, unixSeconds, whole } from '../shape.ts'
+import { anyText, exactly, is, isRecord, listOf, sentence, unixSeconds, videoId, whole } from '../shape.ts'
 import { refused } from './errors.ts'
 
 const nowInMs = is(
@@ -36,6 +36,8 @@ async function waitForEvent(at: Installation, event: string, trigger: () => Prom
   expectValue(Number(received.headers['webhook-timestamp']), unixSeconds, 'webhook-timestamp')
   const body: unknown = JSON.parse(received.text)
   const reason = event === 'video:failed' ? { statusReason: sentence } : undefined
+  const duplicate =
+    isRecord(body) && isRecord(body.payload) && 'duplicateOf' in body.payload ? { duplicateOf: videoId } : undefined
   const payload = exactly({
     id,
     title: anyText,
@@ -44,6 +46,7 @@ async function waitForEvent(at: Installation, event: string, trigger: () => Prom
     length: is('a number', (value) => typeof value === 'number'),
     status: anyText,
     ...reason,
+    ...duplicate,
   })
   expectValue(body, { hookId: uuid, event, time: nowInMs, payload }, 'body')
   return body as { payload: { id: string; status: string } }

@@ -29,7 +29,7 @@ export const KEYS = {
   import: ['video_id'],
   resumable_upload: ['id'],
   upload_token: ['position'],
-  source: ['video_id', 'file'],
+  source: ['video_id', 'number'],
   generation: ['video_id', 'number'],
   replacement: ['video_id'],
   rendition: ['video_id', 'generation', 'id'],
