@@ -20,7 +20,7 @@ type ReplacementRoutesDeps = PolicyDeps &
 type OfVideo = Parameters<typeof authenticateRequest>[0] & { params: Static<typeof VideoParams> }
 
 /** No field: a client that sends some means `POST /videos/:id`. */
-const NoBody = Type.Union([Type.Object({}), Type.Null()])
+const EmptyBody = Type.Union([Type.Object({}), Type.Null()])
 
 const TrimBody = Type.Object({
   startS: Type.Optional(Type.Number({ description: 'seconds of the whole file; 0 if absent', examples: [1] })),
@@ -45,7 +45,7 @@ export function replacementRoutes(app: App, deps: ReplacementRoutesDeps): void {
       description:
         'Returns upload credentials as `PUT /videos` does, with the same id. Nothing changes until a file sent with them is complete; the old one plays until the new one is encoded, and is kept for 7 days. To change the title or other fields use `POST /videos/{id}`.',
       params: VideoParams,
-      body: NoBody,
+      body: EmptyBody,
       headers: IdempotencyHeaders,
       response: { 200: UploadReply },
     }),
