@@ -16,9 +16,13 @@ const FIRST_PAGE_ROWS = 50
 const MAX_PAGE_ROWS = 1_000
 const PAGE_BYTES = 2 ** 20
 
-/** All rows, in the order of their keys; the next page is read while the caller handles one. */
+/**
+ * All rows, in the order of their keys; the next page is read while the caller handles one. A table of an earlier version, which is
+ * backed up before an upgrade, may lack columns that its key has got since; the others were its key.
+ */
 export async function* readPages(connection: Connection, table: TableName, columns: readonly string[]): AsyncGenerator<Row[]> {
-  const key = quoteNames(KEYS[table])
+  const keyColumns = KEYS[table].filter((name) => columns.includes(name))
+  const key = quoteNames(keyColumns)
   const read = (limit: number, last: readonly Value[] = []) => {
     const after = last.length > 0 ? `where (${key}) > (${last.map((_, i) => `$${i + 2}`).join(', ')})` : ''
     const statement = `select ${quoteNames(columns)} from "${table}" ${after} order by ${key} limit $1`
@@ -32,11 +36,11 @@ export async function* readPages(connection: Connection, table: TableName, colum
     const last = page.at(-1)
     if (!last) return
     const meanRowBytes = page.reduce((sum, row) => sum + rowSizeBytes(row), 0) / page.length
-    next = read(Math.ceil(Math.min(MAX_PAGE_ROWS, PAGE_BYTES / meanRowBytes)), keyValues(table, last))
+    next = read(Math.ceil(Math.min(MAX_PAGE_ROWS, PAGE_BYTES / meanRowBytes)), keyValues(keyColumns, last))
     yield page
   }
 }
 
-export function keyValues(table: TableName, row: Row): Value[] {
-  return KEYS[table].map((column) => row[column] ?? null)
+export function keyValues(key: readonly string[], row: Row): Value[] {
+  return key.map((column) => row[column] ?? null)
 }

@@ -94,7 +94,7 @@ async function findLastKey(connection: Connection, table: TableName): Promise<Va
   const key = KEYS[table]
   const order = key.map((column) => `"${column}" desc`).join(', ')
   const [row] = await rows<Row>(connection, `select ${quoteNames(key)} from "${table}" order by ${order} limit 1`)
-  return row ? keyValues(table, row) : []
+  return row ? keyValues(key, row) : []
 }
 
 async function insertRows(connection: Connection, table: TableName, columns: Columns, batch: readonly Row[]): Promise<void> {
