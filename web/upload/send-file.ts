@@ -59,7 +59,11 @@ export type Sending = {
   begun: Promise<void>
 }
 
-export type FileSender = { send(file: File, target: UploadTarget, events: SendEvents): Sending }
+export type FileSender = {
+  send(file: File, target: UploadTarget, events: SendEvents): Sending
+  /** Ends an upload that was begun: the server deletes what has arrived. A connection that was just stopped may hold it for a moment. */
+  discard(url: string, headers: Headers): Promise<void>
+}
 
 /** Passes Cloudflare's limit, which is 100 MB, in a time that a lost connection may cost. */
 const LARGEST_PART_BYTES = 50_000_000
@@ -68,6 +72,7 @@ const SMALLEST_PART_BYTES = 64_000
 /** Where connections break off, shorter parts would cost more time than they save. */
 const SMALLEST_BROKEN_PART_BYTES = 1_000_000
 const STALLED_AFTER_MS = 20_000
+const DISCARD_RETRIES_MS = [500, 2_000, 5_000]
 
 /**
  * Parts begin large. They are halved where a proxy refuses them, which the page of another site sees as a connection that breaks off; and
@@ -187,6 +192,7 @@ export function createFileSender(onSmallerParts: (refusal: SendFailure) => void)
         begun: begun.promise,
       }
     },
+    discard: (url, headers) => Upload.terminate(url, { headers: { ...headers }, retryDelays: DISCARD_RETRIES_MS }),
   }
 }
 

@@ -60,6 +60,7 @@ const PAGES: readonly PageToVisit[] = [
       ['details', (page: Page) => page.getByRole('textbox', { name: 'Title' })],
       ['chapters', (page: Page) => page.getByRole('button', { name: 'Save the chapters' })],
       ['captions', (page: Page) => page.getByRole('table', { name: 'Captions' })],
+      ['trim', (page: Page) => page.getByRole('button', { name: 'Replace file' })],
       ['protection', (page: Page) => page.getByRole('textbox', { name: 'Site' })],
       ['files', (page: Page) => page.getByText('Video rendition').first()],
       ['statistics', (page: Page) => page.getByRole('application', { name: 'Viewers of each part.' })],

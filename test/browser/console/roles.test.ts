@@ -23,7 +23,16 @@ afterAll(async () => {
   await reelgate?.remove()
 })
 
-const TABS = ['', '?tab=captions', '?tab=chapters', '?tab=protection', '?tab=files', '?tab=statistics', '?tab=history']
+const TABS = [
+  '',
+  '?tab=captions',
+  '?tab=chapters',
+  '?tab=trim',
+  '?tab=protection',
+  '?tab=files',
+  '?tab=statistics',
+  '?tab=history',
+]
 const PAGES = [
   ...['/videos', '/trash', '/alerts', '/viewers', '/activity', '/develop', '/develop/defaults', '/develop/webhooks'],
   ...['/system/you', '/system/settings', '/system/queue'],

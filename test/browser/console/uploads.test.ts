@@ -321,7 +321,7 @@ test('P-41: when the same file is chosen after the tab was closed, its upload co
 
   const tab = await openTab(page.context())
   await tab.goto(`${consoleUrl(nginx)}/videos`)
-  await tab.getByText('Add this file again: uploads continue where they stopped').waitFor()
+  await tab.getByText('Choose this file again in the same place: uploads continue where they stopped').waitFor()
   await choose(tab, path)
   await tray(tab).getByText('1 video uploaded').waitFor()
   expect(offsets.slice(2)[0]).toBeGreaterThan(before.at(-1) ?? 0)

@@ -52,7 +52,7 @@ export const videosPageQuery = ({ sort, ...filter }: Selection, page: number) =>
       })
     },
     refetchInterval: ({ state }) =>
-      state.data?.rows.some(({ status }) => isUnderWay(status)) ? REFRESH_UNDER_WAY_MS : REFRESH_MS,
+      state.data?.rows.some(({ status, replacement }) => isUnderWay(status, replacement)) ? REFRESH_UNDER_WAY_MS : REFRESH_MS,
   })
 
 /** The same videos as a file. */

@@ -1,4 +1,5 @@
 import type { VideoStatus } from '../../../src/catalogue/status.ts'
+import type { VideoBody } from '../../../src/http/api/video-body.ts'
 import type { StateFilter } from './search.ts'
 
 type Look = { label: string; color: 'ok' | 'warn' | 'stop' | 'lamp' | 'gray' }
@@ -13,7 +14,15 @@ const LOOKS: Readonly<Record<VideoStatus, Look>> = {
   'Encoding error': { label: 'Failed', color: 'stop' },
 }
 
-export function lookOf(status: string): Look {
+type Replacement = VideoBody['replacement']
+
+export function lookOf(status: string, replacement?: Replacement): Look {
+  if (replacement) {
+    const [what, failed] = replacement.kind === 'trim' ? ['being trimmed', 'trim failed'] : ['being replaced', 'new file failed']
+    return replacement.state === 'failed'
+      ? { label: `Ready, ${failed}`, color: 'stop' }
+      : { label: `Ready, ${what}`, color: 'lamp' }
+  }
   return Object.entries(LOOKS).find(([known]) => known === status)?.[1] ?? { label: status, color: 'gray' }
 }
 
@@ -26,6 +35,6 @@ export const STATES: Readonly<Record<StateFilter, { label: string; statuses: rea
 }
 
 /** Whether the server works on it, so that what is shown changes by itself. */
-export function isUnderWay(status: string): boolean {
-  return status === 'Queued' || status === 'Processing'
+export function isUnderWay(status: string, replacement?: Replacement): boolean {
+  return status === 'Queued' || status === 'Processing' || (replacement !== undefined && replacement.state !== 'failed')
 }

@@ -127,10 +127,10 @@ function Below({ video }: { video: VideoBody }) {
   return <span className={styles.tags}>{video.tags.join(' · ')}</span>
 }
 
-function State({ video: { status } }: { video: VideoBody }) {
-  const { label, color } = lookOf(status)
+function State({ video: { status, replacement } }: { video: VideoBody }) {
+  const { label, color } = lookOf(status, replacement)
   return (
-    <span className={styles.status} data-color={color} data-under-way={isUnderWay(status) || undefined}>
+    <span className={styles.status} data-color={color} data-under-way={isUnderWay(status, replacement) || undefined}>
       {label}
     </span>
   )

@@ -31,5 +31,5 @@ export function InterruptedNotice() {
 
 function sentenceOf(titles: readonly string[], why: Interrupted['why']): string {
   const [uploads, files] = titles.length === 1 ? ['An upload', 'this file'] : [`${titles.length} uploads`, 'these files']
-  return `${uploads} ended ${REASONS[why]}: ${listNames(titles)}. Add ${files} again: uploads continue where they stopped, within 24 hours unless the server is set otherwise.`
+  return `${uploads} ended ${REASONS[why]}: ${listNames(titles)}. Choose ${files} again in the same place: uploads continue where they stopped, within 24 hours unless the server is set otherwise.`
 }

@@ -46,13 +46,17 @@ export type Uploads = {
   bytesPerS(): number
   /** What may be a video, in this order; files in folders go to folders of the same names in this one, which are created. */
   add(chosen: readonly ChosenFile[], folderId: string): Promise<void>
+  /** Sends what is to replace the file of a video, if it may be one. */
+  replace(video: Replaced, file: File): Promise<void>
   /** Tries one that has failed, or waits to be tried again, now. */
   retry(id: string): void
-  /** Stops it, and deletes the video that was to get the file. */
+  /** Stops it, and deletes what has arrived; with the video that was to get the file, unless that has another one. */
   cancel(id: string): void
   /** Takes what is sent or has failed off the list. */
   clear(): void
 }
+
+type Replaced = { id: string; title: string }
 
 /** What uploads need of the library. */
 type UploadLibrary = {
@@ -70,6 +74,8 @@ type Work = {
   file: File
   folders: readonly string[]
   folderId: string
+  /** The id of the video whose file it replaces. */
+  replaces: string | undefined
   failures: number
   /** How much has arrived for good. */
   keptBytes: number
@@ -143,7 +149,7 @@ export function createUploads({ findFolder, findPresent, onVideo }: UploadLibrar
 
   const eventsOf = (id: string, files: Work, isWanted: () => boolean): SendEvents => ({
     onBegun({ url, videoId }) {
-      if (!isWanted()) return void (videoId && removeVideo(videoId)) // cancelled while it was being begun
+      if (!isWanted()) return void discard(files, { url, videoId }) // cancelled while it was being begun
       files.url = url
       files.unfinished?.keep({ url })
       change(id, { videoId })
@@ -250,13 +256,14 @@ export function createUploads({ findFolder, findPresent, onVideo }: UploadLibrar
   }
 
   async function begin(using: Sender, { id, title }: Upload, files: Work): Promise<void> {
-    const folderId = await findFolder(files.folderId, files.folders)
-    files.unfinished ??= await using.claimUnfinished(ENDPOINT, files.file)
+    const { file, replaces: videoId } = files
+    const place: Record<string, string> =
+      videoId === undefined ? { title, folderId: await findFolder(files.folderId, files.folders) } : { videoId }
+    files.unfinished ??= await using.claimUnfinished(videoId === undefined ? ENDPOINT : `${ENDPOINT} ${videoId}`, file)
     if (work.get(id) !== files) return files.unfinished?.release()
     const earlier = files.unfinished?.read()
     const begun = earlier && { url: earlier.url, headers: HEADERS, isEarlier: true }
-    const metadata = { title, filename: files.file.name, folderId }
-    await send(using, id, files, { begun, metadata }).begun
+    await send(using, id, files, { begun, metadata: { filename: file.name, ...place } }).begun
   }
 
   type Beginning = Pick<UploadTarget, 'begun' | 'metadata'>
@@ -270,16 +277,17 @@ export function createUploads({ findFolder, findPresent, onVideo }: UploadLibrar
     return sending
   }
 
-  function enqueue(chosen: readonly { chosen: ChosenFile; folderId: string }[]) {
+  function enqueue(chosen: readonly { chosen: ChosenFile; folderId: string; replaces?: Replaced }[]) {
     if (chosen.length === 0) return
     const isNewBatch = !uploads.some(isUnderWay)
     if (isNewBatch) batch += 1
     const before = isNewBatch ? uploads.filter(({ state }) => state === 'failed') : uploads
-    const next = chosen.map(({ chosen: { file, folders }, folderId }) => {
+    const next = chosen.map(({ chosen: { file, folders }, folderId, replaces }) => {
       const id = crypto.randomUUID()
-      work.set(id, { ...NEW_WORK, file, folders, folderId })
-      added.set(identityOf({ file, folders }), id)
-      return { ...NEW, id, batch, title: titleOf(file.name), sizeBytes: file.size }
+      work.set(id, { ...NEW_WORK, file, folders, folderId, replaces: replaces?.id })
+      if (!replaces) added.set(identityOf({ file, folders }), id)
+      const title = replaces ? `New file of ${replaces.title}` : titleOf(file.name)
+      return { ...NEW, id, batch, title, sizeBytes: file.size, videoId: replaces?.id }
     })
     set([...before, ...next])
     startNext()
@@ -337,6 +345,13 @@ export function createUploads({ findFolder, findPresent, onVideo }: UploadLibrar
       askedNames = asked.map(({ chosen: { file } }) => file.name)
       set(uploads)
     },
+    async replace(video, file) {
+      const using = await openSender().catch(() => undefined)
+      const why = await using?.whyNoVideo(file)
+      if (why === undefined) return enqueue([{ chosen: { file, folders: [] }, folderId: '', replaces: video }])
+      leftOut = [...leftOut, { name: file.name, why }]
+      set(uploads)
+    },
     retry(id) {
       const files = work.get(id)
       if (files) files.failures = 0
@@ -345,10 +360,12 @@ export function createUploads({ findFolder, findPresent, onVideo }: UploadLibrar
     },
     cancel(id) {
       const videoId = find(id)?.videoId
+      const files = work.get(id)
+      const url = files?.url ?? files?.unfinished?.read()?.url
       set(uploads.filter((upload) => upload.id !== id))
-      work.get(id)?.unfinished?.forget()
+      files?.unfinished?.forget()
       drop(id)
-      if (videoId !== undefined) void removeVideo(videoId)
+      if (files) void discard(files, { url, videoId })
       startNext()
     },
     clear() {
@@ -365,9 +382,16 @@ export function createUploads({ findFolder, findPresent, onVideo }: UploadLibrar
     return upload !== undefined && upload.state !== 'failed'
   }
 
-  /** One that will get no file. Where that fails it stays in the list, in which the owner can delete it. */
-  async function removeVideo(videoId: string) {
-    await callApi<unknown>('DELETE', 'videos', { body: { videos: [videoId] } }).catch(() => undefined)
+  /**
+   * What was begun and will not be finished: the video that will get no file, or of one that has another file only the upload. Where that
+   * fails the video stays in the list, in which the owner can delete it, and the upload expires.
+   */
+  async function discard({ replaces }: Work, { url, videoId }: { url: string | undefined; videoId: string | undefined }) {
+    const ends =
+      replaces === undefined
+        ? videoId && callApi<unknown>('DELETE', 'videos', { body: { videos: [videoId] } })
+        : url && openSender().then((using) => using.discard(url, HEADERS))
+    await Promise.resolve(ends).catch(() => undefined)
     onVideo()
   }
 }

@@ -26,6 +26,14 @@ export function toChapterLines(chapters: readonly Chapter[]): string {
   return chapters.map(({ startS, title }) => `${formatStart(startS)} ${title}`).join('\n')
 }
 
+/** A time alone: 12:30, 1:02:03, 0:07.5, or seconds such as 7.5. Undefined: it is none. */
+export function parseStart(text: string): number | undefined {
+  const [found, hours = '0', minutes = '0', seconds = ''] =
+    /^(?:(?:(\d{1,3}):)?(\d{1,3}):(?=[0-5]\d(?!\d)))?(\d{1,6}(?:[.,]\d{1,3})?)$/.exec(text.trim()) ?? []
+  if (found === undefined) return undefined
+  return (Number(hours) * 60 + Number(minutes)) * 60 + Number(seconds.replace(',', '.'))
+}
+
 /** Such as 12:30, 1:02:03 or 0:07.5 */
 export function formatStart(startS: number): string {
   const [hours, minutes] = [Math.floor(startS / 3600), Math.floor(startS / 60) % 60]

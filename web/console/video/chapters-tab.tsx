@@ -10,6 +10,7 @@ import forms from '../ui/form.module.css'
 import { Section } from '../ui/section.tsx'
 import { formatStart, parseChapterLines, toChapterLines } from './chapter-lines.ts'
 import styles from './chapters-tab.module.css'
+import { findPlayer, seekPlayer } from './page-player.ts'
 import { chaptersQuery, previewQuery } from './queries.ts'
 import { useMayEdit } from './use-may-edit.ts'
 
@@ -104,14 +105,4 @@ function ChapterList({ chapters }: Pick<ChaptersBody, 'chapters'>) {
       ))}
     </ol>
   )
-}
-
-/** The video of the player on this page, which is of this origin. */
-function findPlayer(): HTMLVideoElement | null | undefined {
-  return document.querySelector('iframe')?.contentDocument?.querySelector('video')
-}
-
-function seekPlayer(startS: number): void {
-  const player = findPlayer()
-  if (player) player.currentTime = Math.max(startS, 0.001) // before it is played, 0 would be no choice
 }

@@ -2,7 +2,7 @@ import { queryOptions } from '@tanstack/react-query'
 import type { VideoFileBody } from '../../../src/http/api/files.ts'
 import type { HistoryBody } from '../../../src/http/api/queue.ts'
 import type { RetentionBody } from '../../../src/http/api/statistics.ts'
-import type { VideoBody } from '../../../src/http/api/video-body.ts'
+import type { OneVideoBody } from '../../../src/http/api/video-body.ts'
 import type { ChaptersBody } from '../../../src/http/wire/chapters.ts'
 import { ApiFailure, callApi } from '../api.ts'
 import { isUnderWay } from '../catalogue/status.ts'
@@ -17,10 +17,10 @@ const REFRESH_UNDER_WAY_MS = 1_000
 export const videoQuery = (id: string) =>
   queryOptions({
     queryKey: ['videos', 'one', id],
-    queryFn: ({ signal }) => callApi<VideoBody>('GET', `videos/${encodeURIComponent(id)}`, { signal }),
+    queryFn: ({ signal }) => callApi<OneVideoBody>('GET', `videos/${encodeURIComponent(id)}`, { signal }),
     refetchInterval: ({ state }) => {
-      const status = state.data?.status ?? ''
-      return isUnderWay(status) || status === 'PRE-Upload' ? REFRESH_UNDER_WAY_MS : REFRESH_MS
+      const { status = '', replacement } = state.data ?? {}
+      return isUnderWay(status, replacement) || status === 'PRE-Upload' ? REFRESH_UNDER_WAY_MS : REFRESH_MS
     },
   })
 

@@ -1,13 +1,14 @@
-import { useSuspenseQuery } from '@tanstack/react-query'
+import { useQueryClient, useSuspenseQuery } from '@tanstack/react-query'
 import { getRouteApi, Link } from '@tanstack/react-router'
-import { type ComponentType, lazy, Suspense } from 'react'
-import type { VideoBody } from '../../../src/http/api/video-body.ts'
+import { type ComponentType, lazy, Suspense, useEffect, useRef } from 'react'
+import type { OneVideoBody, VideoBody } from '../../../src/http/api/video-body.ts'
 import { EXACTLY } from '../catalogue/search.ts'
 import { Page } from '../ui/page.tsx'
 import partStyles from '../ui/part-links.module.css'
 import { PlayerFrame } from './player-frame.tsx'
-import { videoQuery } from './queries.ts'
+import { previewQuery, videoQuery } from './queries.ts'
 import type { VideoTab } from './tabs.ts'
+import { useMayEdit } from './use-may-edit.ts'
 import styles from './video-page.module.css'
 import { VideoState } from './video-state.tsx'
 
@@ -17,6 +18,8 @@ const route = getRouteApi('/signed-in/videos/$videoId')
 const DetailsTab = lazy(async () => ({ default: (await import('./details-tab.tsx')).DetailsTab }))
 const CaptionsTab = lazy(async () => ({ default: (await import('./captions-tab.tsx')).CaptionsTab }))
 const ChaptersTab = lazy(async () => ({ default: (await import('./chapters-tab.tsx')).ChaptersTab }))
+const TrimTab = lazy(async () => ({ default: (await import('./trim-tab.tsx')).TrimTab }))
+const ReplacementNotice = lazy(async () => ({ default: (await import('./replacement-notice.tsx')).ReplacementNotice }))
 const ProtectionTab = lazy(async () => ({ default: (await import('./protection-tab.tsx')).ProtectionTab }))
 const FilesTab = lazy(async () => ({ default: (await import('./files-tab.tsx')).FilesTab }))
 const StatisticsTab = lazy(async () => ({ default: (await import('./statistics-tab.tsx')).StatisticsTab }))
@@ -26,6 +29,7 @@ const TABS: readonly { tab: VideoTab | undefined; label: string; Content: Compon
   { tab: undefined, label: 'Details', Content: DetailsTab },
   { tab: 'captions', label: 'Captions', Content: CaptionsTab },
   { tab: 'chapters', label: 'Chapters', Content: ChaptersTab },
+  { tab: 'trim', label: 'Trim and replace', Content: TrimTab },
   { tab: 'protection', label: 'Protection', Content: ProtectionTab },
   { tab: 'files', label: 'Renditions', Content: FilesTab },
   { tab: 'statistics', label: 'Statistics', Content: StatisticsTab },
@@ -36,17 +40,15 @@ export function VideoPage() {
   const { videoId } = route.useParams()
   const { tab: current } = route.useSearch()
   const { data: video } = useSuspenseQuery(videoQuery(videoId))
+  const mayEdit = useMayEdit(videoId)
   const Content = TABS.find(({ tab }) => tab === current)?.Content ?? DetailsTab
   return (
     <Page title={video.title} above={<Link to="/videos">← Videos</Link>}>
       <div className={styles.column}>
-        {video.status === 'ready' ? (
-          <PlayerFrame videoId={videoId} title={`Player: ${video.title}`} />
-        ) : (
-          <VideoState video={video} />
-        )}
+        {video.status === 'ready' ? <Player key={videoId} video={video} /> : <VideoState video={video} />}
+        <Suspense>{video.replacement && <ReplacementNotice video={video} />}</Suspense>
         <nav aria-label="About the video" className={partStyles.parts}>
-          {TABS.map(({ tab, label }) => (
+          {TABS.filter(({ tab }) => tab !== 'trim' || mayEdit).map(({ tab, label }) => (
             <Link
               key={label}
               to="/videos/$videoId"
@@ -69,4 +71,16 @@ export function VideoPage() {
       </div>
     </Page>
   )
+}
+
+/** Loaded again when the video plays another file or another part of it: a player that is open would go on with the former one. */
+function Player({ video: { id, title, length, kept } }: { video: OneVideoBody }) {
+  const queries = useQueryClient()
+  const exchange = kept && JSON.stringify([length, kept[0]])
+  const seen = useRef(exchange)
+  useEffect(() => {
+    if (exchange !== undefined && exchange !== seen.current) void queries.resetQueries({ queryKey: previewQuery(id).queryKey })
+    seen.current = exchange
+  }, [queries, id, exchange])
+  return <PlayerFrame videoId={id} title={`Player: ${title}`} />
 }
