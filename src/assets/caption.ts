@@ -36,7 +36,8 @@ export async function receiveCaption(bytes: AsyncIterable<Buffer>): Promise<Buff
   return Buffer.concat(await Array.fromAsync(limitBytes(bytes, MAX_CAPTION_BYTES, tooLong)))
 }
 
-type NewCaption = { accountId: string; by: Actor; videoId: string; language: string; text: Buffer }
+/** `startS`: where the video begins as it plays that the times are of; default: as it plays here. */
+type NewCaption = { accountId: string; by: Actor; videoId: string; language: string; text: Buffer; startS?: number }
 
 /**
  * Adds captions in a language to a video, with the times of the video as it plays; they replace its previous ones in that language. Durable when it resolves.
@@ -45,11 +46,12 @@ type NewCaption = { accountId: string; by: Actor; videoId: string; language: str
  */
 export async function addCaption(
   deps: CaptionDeps,
-  { accountId, by, videoId, language, text }: NewCaption,
+  { accountId, by, videoId, language, text, startS }: NewCaption,
 ): Promise<{ id: number; createdAtS: number; sizeBytes: number }> {
   const video = await findVideo(deps.db, accountId, videoId)
   if (!video) throw videoNotFound()
-  const bytes = await deps.captionParser(accountId, () => parseInWorker(text, language, timelineStartMs(video)))
+  const laterMs = timelineStartMs(startS === undefined ? video : { timelineStartS: startS })
+  const bytes = await deps.captionParser(accountId, () => parseInWorker(text, language, laterMs))
   const slot = { videoId, type: 'caption', language } as const
   const [stored] = await storeAttachment(deps, { accountId, by, slot, files: [{ bytes }] })
   if (!stored) throw new Error('stored captions have no id')

@@ -28,6 +28,7 @@ const AUDIT_KINDS = [
   'ban:began',
   'ban:lifted',
   'video:edited',
+  'video:moved-in',
   'video:reencrypted',
   'video:retried',
   'video:replacement-requested',

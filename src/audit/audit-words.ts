@@ -25,6 +25,7 @@ const KINDS: Readonly<Record<string, string>> = {
   'ban:began': 'Ban began',
   'ban:lifted': 'Ban lifted',
   'video:created': 'Video created',
+  'video:moved-in': 'Copied from another server',
   'video:edited': 'Details changed',
   'video:retried': 'Encoded again',
   'video:replacement-requested': 'Another file was to be sent',

@@ -65,6 +65,8 @@ type Options = JsonOption & {
   phrase?: true
   rows?: true
   pace: number
+  from: string
+  key: string
 }
 
 type Invocation = { argument: string; options: Options; command: Command }
@@ -360,6 +362,20 @@ const COMMANDS: readonly CommandSpec[] = [
     async run({ argument: file, options: { account, json } }) {
       const { tryVideo } = await import('./try.ts')
       await tryVideo(readConfig(), file, { account, json })
+    },
+  },
+  {
+    usage: 'import',
+    description: 'copy all videos of another server with the same API to the running server; run it again to continue',
+    options: [
+      new Option('--from <url>', 'its address, such as https://video.example.org').makeOptionMandatory(),
+      new Option('--key <secret>', 'an API key of it with viewer and downloader').makeOptionMandatory(),
+      new Option('--account <name>', 'name or id of the account here that gets them; default: the first one'),
+      new Option('--pace <requests>', 'ask it at most this often in a minute').argParser(integer(1, 100_000)).default(300),
+    ],
+    async run({ options: { from, key, account, pace, json } }) {
+      const { moveIn } = await import('./move-in.ts')
+      await moveIn(readConfig(), { from, key, account, pace, json })
     },
   },
   {

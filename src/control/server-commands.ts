@@ -1,13 +1,22 @@
+import { Readable } from 'node:stream'
 import { type Static, Type } from 'typebox'
 import { getAccount } from '../accounts/account.ts'
 import { getOtpKey } from '../accounts/api-key.ts'
+import { addCaption, type CaptionDeps, parseLanguage } from '../assets/caption.ts'
+import { setChapters } from '../assets/chapters.ts'
+import { addPoster, type PosterDeps, receivePoster } from '../assets/poster.ts'
 import { recordAuditEvent } from '../audit/audit-log.ts'
 import type { ListDeps } from '../catalogue/catalogue-deps.ts'
 import { type DeletionDeps, deleteVideos } from '../catalogue/deletion.ts'
 import { removeDemo } from '../demo/demo.ts'
+import type { ImportDeps } from '../ingest/import.ts'
+import { countImports } from '../ingest/import-store.ts'
 import { issueUploadPolicy, type PolicyDeps } from '../ingest/upload-policy.ts'
 import type { VideoWork } from '../installation/video-work.ts'
+import { assertMayMoveFrom, listMoved, moveAccount, moveVideo } from '../move-in/move-in.ts'
+import { setFilesMoved } from '../move-in/moved-video-store.ts'
 import { encodePlaybackInfo, issueOtp, type OtpDeps } from '../playback/otp.ts'
+import type { DefaultOptions } from '../playback/otp-defaults.ts'
 import { stopAndEraseViewer } from '../playback/sessions/stop.ts'
 import { findProgress } from '../progress/video-progress.ts'
 import { consoleUrl, linkUrl, makeLinkOnServer } from '../users/sign-in-link.ts'
@@ -20,7 +29,12 @@ export type ServerDeps = CommandDeps &
   DeletionDeps &
   ListDeps &
   TestDeps &
-  PolicyDeps & {
+  PolicyDeps &
+  ImportDeps &
+  CaptionDeps &
+  PosterDeps & {
+    /** Checks the default options of OTPs as the API gets them. @throws Failure `invalid` that names the option */
+    readOtpDefaults(of: 'account' | 'video', options: unknown): Promise<DefaultOptions>
     /** The playback clock: keys end by it. */
     nowS: () => number
     /** Where this machine reaches the server, whatever its public address. */
@@ -35,6 +49,25 @@ export type ServerDeps = CommandDeps &
 
 const Id = Type.String({ pattern: '^[0-9a-f]{32}$' })
 const VideoOfAccount = Type.Object({ accountId: Id, videoId: Id })
+
+const FolderPath = Type.Array(Type.String(), { description: 'names, the outermost first' })
+const Origin = { accountId: Id, origin: Type.String({ maxLength: 2048 }) }
+const OriginVideo = Type.Object({ ...Origin, originId: Id })
+const MovingVideo = Type.Object({
+  ...OriginVideo.properties,
+  url: Type.String(),
+  fileName: Type.String(),
+  title: Type.String(),
+  description: Type.String(),
+  uploadTimeS: Type.Integer(),
+  public: Type.Union([Type.Literal(0), Type.Literal(1)]),
+  folders: FolderPath,
+  otpDefaults: Type.Unknown(),
+  tags: Type.Array(Type.String()),
+  externalId: Type.Optional(Type.String()),
+  metadata: Type.Optional(Type.Record(Type.String(), Type.String())),
+})
+const Base64 = Type.String({ description: 'a file in base64' })
 
 const TRY_LINK_TTL_S = 6 * 3600
 
@@ -54,6 +87,16 @@ export const TryProgress = Type.Object({
 })
 export const TryLink = Type.Object({ url: Type.String(), ttlS: Type.Integer() })
 export const ConsoleLink = Type.Object({ url: Type.String(), user: Type.String(), expiresAtS: Type.Integer() })
+export const MoveBegun = Type.Object({ accountId: Id })
+export const MovedVideo = Type.Object({
+  videoId: Id,
+  state: Type.Union([Type.Literal('arriving'), Type.Literal('here'), Type.Literal('deleted')]),
+  hasFiles: Type.Boolean(),
+})
+export const MoveProgress = Type.Object({ arriving: Type.Integer() })
+const Problem = Type.Union([Type.String(), Type.Null()])
+export const MoveOutcome = Type.Object({ problem: Problem })
+export const MovedVideos = Type.Array(Type.Object({ originId: Id, isComplete: Type.Boolean(), problem: Problem }))
 export const TryCancellation = Type.Object({ withdrawn: Type.Boolean() })
 
 /** Commands that only a running server can do; `try` is made of four. */
@@ -89,6 +132,66 @@ export const SERVER_COMMANDS = {
       (await deleteVideos(deps, { accountId, by: 'command-line', videoIds: [videoId], onlyStatus: 'PRE-Upload' })) > 0
     return { withdrawn }
   }),
+  'move begin': command(
+    Type.Object({ account: Type.Optional(Type.String({ maxLength: 100 })), origin: Origin.origin }),
+    async (deps: ServerDeps, { account, origin }): Promise<Static<typeof MoveBegun>> => {
+      const { id: accountId } = await getAccount(deps, account)
+      await assertMayMoveFrom(deps, { accountId, origin })
+      return { accountId }
+    },
+  ),
+  'move account': command(
+    Type.Object({ ...Origin, folders: Type.Array(FolderPath), otpDefaults: Type.Unknown() }),
+    async (deps: ServerDeps, moving): Promise<Static<typeof MoveOutcome>> =>
+      moveAccount(deps, { ...moving, otpDefaults: await deps.readOtpDefaults('account', moving.otpDefaults) }),
+  ),
+  'move video': command(
+    MovingVideo,
+    async (deps: ServerDeps, moving): Promise<Static<typeof MovedVideo>> =>
+      moveVideo(deps, { ...moving, otpDefaults: await deps.readOtpDefaults('video', moving.otpDefaults) }),
+  ),
+  'move caption': command(
+    Type.Object({ ...VideoOfAccount.properties, language: Type.String(), startS: Type.Number(), file: Base64 }),
+    async (deps: ServerDeps, { file, language, ...video }) => {
+      const text = Buffer.from(file, 'base64')
+      await addCaption(deps, { ...video, by: 'command-line', language: parseLanguage(language), text })
+      return {}
+    },
+  ),
+  'move poster': command(
+    Type.Object({ ...VideoOfAccount.properties, file: Base64 }),
+    async (deps: ServerDeps, { file, ...video }) => {
+      const image = await receivePoster(deps, Readable.from([Buffer.from(file, 'base64')]))
+      await addPoster(deps, { ...video, by: 'command-line', image })
+      return {}
+    },
+  ),
+  'move chapters': command(
+    Type.Object({
+      ...VideoOfAccount.properties,
+      language: Type.Optional(Type.Union([Type.String(), Type.Null()])),
+      chapters: Type.Array(Type.Object({ startS: Type.Number(), title: Type.String() })),
+    }),
+    async (deps: ServerDeps, { accountId, videoId, language, chapters }) => {
+      const wanted = { ...(language && { language }), chapters }
+      await setChapters(deps, { accountId, videoId, by: 'command-line' }, wanted)
+      return {}
+    },
+  ),
+  'move files done': command(OriginVideo, async (deps: ServerDeps, video) => {
+    await deps.write((tx) => setFilesMoved(tx, video))
+    return {}
+  }),
+  'move progress': command(
+    Type.Object(Origin),
+    async (deps: ServerDeps, { accountId }): Promise<Static<typeof MoveProgress>> => ({
+      arriving: await countImports(deps.db, accountId),
+    }),
+  ),
+  'move list': command(
+    Type.Object(Origin),
+    (deps: ServerDeps, target): Promise<Static<typeof MovedVideos>> => listMoved(deps, target),
+  ),
   'video reencrypt': command(Type.Object({ videoId: Id }), async (deps: ServerDeps, { videoId }) => {
     const event = { atS: deps.nowS(), by: 'command-line', kind: 'video:reencrypted', subjects: [videoId] } as const
     await deps.reencrypt(videoId, (tx, accountId) => recordAuditEvent(tx, { ...event, accountId }))

@@ -19,6 +19,7 @@ export type Tables = {
   tag: TagTable
   videoTag: VideoTagTable
   videoMetadata: VideoMetadataTable
+  movedVideo: MovedVideoTable
   videoText: VideoTextTable
   uploadPolicy: UploadPolicyTable
   import: ImportTable
@@ -273,6 +274,18 @@ type VideoMetadataTable = {
   value: string
   /** The position of its video. */
   position: number
+}
+
+/** A video that was copied from another server; the row outlives the video, so that a deleted one does not come again. */
+type MovedVideoTable = {
+  accountId: string
+  /** The address of that server. */
+  origin: string
+  /** The video's id there. */
+  originId: string
+  videoId: string
+  /** Whether its captions, chapters and poster have come. */
+  hasFiles: Generated<number>
 }
 
 /** The texts that searches compare, folded by db/fold-case.ts; maintained by triggers on `video`. */

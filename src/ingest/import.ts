@@ -135,7 +135,8 @@ export async function insertParsedImport(
   await insertImportOf(tx, masterKey, { videoId, accountId, url, replaces: 0 })
 }
 
-async function insertImportOf(
+/** Adds the import of an existing video. */
+export async function insertImportOf(
   tx: Db,
   masterKey: MasterKey,
   { url, ...row }: { videoId: string; accountId: string; url: URL; replaces: 0 | 1 },

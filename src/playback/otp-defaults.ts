@@ -82,7 +82,8 @@ export function parseDefaults(stored: string | null): DefaultOptions {
   return stored === null ? {} : JSON.parse(stored)
 }
 
-function formatDefaults(options: DefaultOptions): string | null {
+/** As they are stored: null without any. */
+export function formatDefaults(options: DefaultOptions): string | null {
   return Object.keys(options).length === 0 ? null : JSON.stringify(options)
 }
 

@@ -1,7 +1,9 @@
 import { createAuthenticate } from '../accounts/api-key.ts'
 import { createKeyUseTracker } from '../accounts/key-use.ts'
 import { createUnknownProxyReport } from '../alerts/unknown-proxy.ts'
+import { createCaptionParser } from '../assets/caption.ts'
 import { createDamagedFiles } from '../assets/damaged-file.ts'
+import { createPosterRenderer } from '../assets/poster.ts'
 import { dataPaths } from '../config/data-paths.ts'
 import { startControlSocket } from '../control/socket.ts'
 import { type Demo, openDemo } from '../demo/demo.ts'
@@ -10,6 +12,7 @@ import { createAccountEvents } from '../events/account-events.ts'
 import { createInterfaces } from '../http/interfaces.ts'
 import { isDemoAllowed } from '../http/server/from-this-machine.ts'
 import { closeApp, listen } from '../http/server/listen.ts'
+import { readDefaultOptions } from '../http/wire/otp-options.ts'
 import { logErrors, runRegularly } from '../installation/log-errors.ts'
 import type { Foundation } from '../installation/open-foundation.ts'
 import { watchReadiness } from '../installation/readiness.ts'
@@ -113,6 +116,9 @@ export async function startWeb(foundation: Foundation): Promise<Web> {
       rotation: async () => rotation,
       copy: async () => restoredCopy,
       localUrl: () => url,
+      readOtpDefaults: async (of, options) => (await readDefaultOptions(playbackOtps, of, options)).options,
+      captionParser: createCaptionParser(),
+      posterRenderer: createPosterRenderer(),
     },
     log,
   )

@@ -5,7 +5,7 @@ import { dataPaths } from '../../src/config/data-paths.ts'
 import { COMMANDS, type CommandName } from '../../src/control/commands.ts'
 import { SERVER_COMMANDS, type ServerCommandName } from '../../src/control/server-commands.ts'
 import { sendCommand } from '../../src/control/socket.ts'
-import { addFile, SRT } from '../assets/sample-files.ts'
+import { addFile, makeImage, SRT } from '../assets/sample-files.ts'
 import { createOwner } from '../client.ts'
 import { createAuthenticator } from '../console/authenticator.ts'
 import { createPerson, makeLink, signIn } from '../console/person.ts'
@@ -61,12 +61,29 @@ const UNRECORDED: Readonly<Record<string, string>> = {
   audit: IS_A_QUESTION,
   'master key id': IS_A_QUESTION,
   'try begin': MAKES_A_VIDEO,
+  'move begin': IS_A_QUESTION,
+  'move progress': IS_A_QUESTION,
+  'move list': IS_A_QUESTION,
+  'move files done': 'no management: it notes how far a move is',
   'try progress': IS_A_QUESTION,
   'try link': IS_AN_OTP,
 }
 
 /** Where webhooks are sent: without a listener. */
 const UNUSED_ADDRESS = '127.0.0.1:9'
+
+const ORIGIN = `http://${UNUSED_ADDRESS}`
+const MOVING = {
+  ...{
+    origin: ORIGIN,
+    originId: 'd'.repeat(32),
+    url: `${ORIGIN}/a.mp4`,
+    fileName: 'a.mp4',
+    title: 'From there',
+    description: '',
+  },
+  ...{ uploadTimeS: 1, public: 1, folders: [], tags: [], otpDefaults: {} },
+}
 
 type Made = { accountId: string; keyId: string; apiKey: string }
 
@@ -126,6 +143,8 @@ test('L06: every operation and every command that manages something is in the au
     const [added] = [await (await addFile(owner, videoId, bytes, language)).json()].flat() as { id: number }[]
     return String(added?.id)
   }
+  const newestFile = () => String(readRows(reelgate, 'select max(id) as id from file')[0]?.id)
+  const moved = { accountId: una.accountId, videoId }
   const folder = await ask<{ id: string }>('POST', '/api/videos/folders', { name: 'New' })
   const folderPath = `/api/videos/folders/${folder.id}`
   const caption = await newFile(SRT, 'en')
@@ -348,6 +367,41 @@ test('L06: every operation and every command that manages something is in the au
       'try withdraw',
       'video:deleted',
       to(begun.videoId, () => command('try withdraw', { accountId: una.accountId, videoId: begun.videoId })),
+    ],
+    [
+      'move account',
+      'otp-defaults:changed',
+      async () => {
+        const { accountId } = await newAccount('Moved')
+        await command('move account', { accountId, origin: ORIGIN, folders: [], otpDefaults: { ttl: 60 } })
+        return accountId
+      },
+    ],
+    [
+      'move video',
+      'video:moved-in',
+      async () => (await command<{ videoId: string }>('move video', { accountId: una.accountId, ...MOVING })).videoId,
+    ],
+    [
+      'move caption',
+      'file:added',
+      async () => {
+        await command('move caption', { ...moved, language: 'fr', startS: 0, file: Buffer.from(SRT).toString('base64') })
+        return newestFile()
+      },
+    ],
+    [
+      'move poster',
+      'file:added',
+      async () => {
+        await command('move poster', { ...moved, file: (await makeImage('64x64')).toString('base64') })
+        return newestFile()
+      },
+    ],
+    [
+      'move chapters',
+      'chapters:changed',
+      to(videoId, () => command('move chapters', { ...moved, language: null, chapters: [] })),
     ],
     ['demo remove', 'video:deleted', to(demo?.id ?? '', () => command('demo remove', {}))],
     ['video reencrypt', 'video:reencrypted', to(videoId, () => command('video reencrypt', { videoId }))],

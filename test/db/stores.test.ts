@@ -38,6 +38,7 @@ import * as tokens from '../../src/ingest/upload-token-store.ts'
 import { WRAPPED_COLUMNS } from '../../src/installation/wrapped-columns.ts'
 import * as wrapped from '../../src/installation/wrapped-store.ts'
 import * as claims from '../../src/jobs/claim-store.ts'
+import * as moves from '../../src/move-in/moved-video-store.ts'
 import * as budgets from '../../src/playback/keys/key-budget-store.ts'
 import * as otpDefaults from '../../src/playback/otp-defaults-store.ts'
 import * as otps from '../../src/playback/otp-store.ts'
@@ -596,6 +597,11 @@ const STORES: readonly (readonly [store: string, calls: readonly Call[]])[] = [
         }),
       (tx) => sources.findSource(tx, V1),
       (tx) => sources.setDuplicateOf(tx, V3, Buffer.alloc(32, 1)),
+      (tx) => moves.insertMovedVideo(tx, { accountId: A, origin: 'https://a.example', originId: V4, videoId: V1 }),
+      (tx) => moves.setFilesMoved(tx, { accountId: A, origin: 'https://a.example', originId: V4 }),
+      (tx) => moves.findMovedVideo(tx, { accountId: A, origin: 'https://a.example', originId: V4 }),
+      (tx) => moves.findMovedVideo(tx, { accountId: B, origin: 'https://a.example', originId: V4 }),
+      (tx) => moves.listMovedVideos(tx, { accountId: A, origin: 'https://a.example' }),
       (tx) =>
         sources.listReferencedSources(tx, [
           `${V1}/${'f'.repeat(32)}.sealed`,

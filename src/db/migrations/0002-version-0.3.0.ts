@@ -264,6 +264,16 @@ export const STATEMENTS: readonly string[] = [
   'alter table import drop column received_sha256',
   'alter table import add column received_state blob',
 
+  // Which video of another server a video was copied from: what moves in is made once, however often the move is begun.
+  `create table moved_video (
+    account_id text not null,
+    origin text not null,
+    origin_id text not null,
+    video_id text not null,
+    has_files integer not null default 0,
+    primary key (account_id, origin, origin_id)
+  ) without rowid`,
+
   // Files that arrive in parts, over any number of connections, and those that arrived lately.
   `create table resumable_upload (
     id text primary key,

@@ -24,6 +24,7 @@ export const KEYS = {
   tag: ['account_id', 'name'],
   video_tag: ['account_id', 'name', 'position'],
   video_metadata: ['account_id', 'name', 'value', 'position'],
+  moved_video: ['account_id', 'origin', 'origin_id'],
   video_text: ['rowid'],
   upload_policy: ['key'],
   import: ['video_id'],

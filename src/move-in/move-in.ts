@@ -1,0 +1,135 @@
+import { isDeepStrictEqual } from 'node:util'
+import { recordAuditEvent } from '../audit/audit-log.ts'
+import type { ListDeps } from '../catalogue/catalogue-deps.ts'
+import { openFolderPath, parseFolderPath } from '../catalogue/folder.ts'
+import { requeueFailed } from '../catalogue/status.ts'
+import { parseTags } from '../catalogue/tag.ts'
+import { insertTags } from '../catalogue/tag-store.ts'
+import { parseDescription } from '../catalogue/title.ts'
+import { listPositions, updateVideo } from '../catalogue/video-store.ts'
+import type { Db } from '../db/database.ts'
+import { type ImportDeps, type ImportRequest, insertImportOf, insertParsedImport, parseImport } from '../ingest/import.ts'
+import { removeImport } from '../ingest/import-store.ts'
+import { displayName } from '../ingest/source.ts'
+import { assertPublicDestination } from '../outbound/policy.ts'
+import { type DefaultOptions, formatDefaults, getAccountDefaults, setAccountDefaults } from '../playback/otp-defaults.ts'
+import { saveVideosDefaults } from '../playback/otp-defaults-store.ts'
+import { findMovedVideo, insertMovedVideo, listMovedVideos, type MoveTarget, type OriginVideo } from './moved-video-store.ts'
+
+// A video of another server with the same API becomes one of this server: its row now, its original by an import.
+
+type MovingVideo = OriginVideo &
+  ImportRequest & {
+    /** Of its original. */
+    fileName: string
+    description: string
+    public: 0 | 1
+    /** Names, the outermost first. */
+    folders: readonly string[]
+    tags: readonly string[]
+    /** Checked. */
+    otpDefaults: DefaultOptions
+  }
+
+/** `arriving`: its original is fetched; `here`: it has arrived; `deleted`: it was, and does not come again. */
+type MovedVideo = { videoId: string; state: 'arriving' | 'here' | 'deleted'; hasFiles: boolean }
+
+/**
+ * Adds a video of another server and queues the import of its original, once: a video that was added before is left as it is, unless
+ * its original could not be fetched. Then that is queued again, with the new address. Durable when it resolves.
+ * @throws Failure `over-quota` when nothing more fits; `invalid` for a value; `conflict` for another video's `externalId`
+ */
+export async function moveVideo(deps: ImportDeps, moving: MovingVideo): Promise<MovedVideo> {
+  const { accountId, origin, originId, otpDefaults } = moving
+  const parsed = { ...parseImport(deps, moving), fileName: displayName(moving.fileName) }
+  const tags = parseTags(moving.tags)
+  const path = parseFolderPath(moving.folders)
+  const description = parseDescription(moving.description)
+  await deps.quota.assertNotFull(accountId)
+  const by = 'command-line' as const
+  const moved = await deps.write(async (tx): Promise<MovedVideo> => {
+    const known = await findMovedVideo(tx, moving)
+    if (known) return continueMove(deps, tx, { accountId, known, url: parsed.url })
+    const atS = deps.wallNowS()
+    const folderId = await openFolderPath(tx, { accountId, by, path, mayCreate: true, atS })
+    const { videoId } = parsed
+    await insertParsedImport(tx, deps.masterKey, { ...parsed, accountId, folderId, addedBy: undefined })
+    await updateVideo(tx, accountId, videoId, { description, public: moving.public })
+    if (tags.length > 0) await insertTags(tx, accountId, await listPositions(tx, accountId, [videoId]), tags)
+    await saveVideosDefaults(tx, accountId, [videoId], formatDefaults(otpDefaults))
+    await insertMovedVideo(tx, { accountId, origin, originId, videoId })
+    const details = { origin, originId }
+    await recordAuditEvent(tx, { atS, accountId, by, kind: 'video:moved-in', subjects: [videoId], details })
+    return { videoId, state: 'arriving', hasFiles: false }
+  })
+  if (moved.state === 'arriving') void deps.signals.send('work-queued', 'import')
+  return moved
+}
+
+async function continueMove(
+  { masterKey }: Pick<ImportDeps, 'masterKey'>,
+  tx: Db,
+  { accountId, known, url }: { accountId: string; known: MovedRow; url: URL },
+): Promise<MovedVideo> {
+  const { videoId } = known
+  const hasFiles = known.hasFiles === 1
+  if (isDeleted(known)) return { videoId, state: 'deleted', hasFiles }
+  if (known.hasSource === 1) return { videoId, state: 'here', hasFiles }
+  if (await requeueFailed(tx, videoId, 'Queued')) {
+    await removeImport(tx, videoId) // one that did not fit has kept its row
+    await insertImportOf(tx, masterKey, { accountId, videoId, url, replaces: 0 })
+  }
+  return { videoId, state: 'arriving', hasFiles }
+}
+
+type MovedRow = NonNullable<Awaited<ReturnType<typeof findMovedVideo>>>
+
+function isDeleted({ status, deletedAtS }: MovedRow): boolean {
+  return status === null || deletedAtS !== null
+}
+
+/** @throws Failure `invalid` for the address of a server from which nothing may be fetched */
+export async function assertMayMoveFrom(
+  { outbound }: Pick<ImportDeps, 'outbound'>,
+  { accountId, origin }: MoveTarget,
+): Promise<void> {
+  await assertPublicDestination(outbound, accountId, origin)
+}
+
+/**
+ * Adds the folders of another server that are missing, and its defaults of OTPs, if the account has none.
+ * @param account.otpDefaults checked
+ * @returns why its defaults were not taken; null: they were
+ */
+export async function moveAccount(
+  deps: ImportDeps,
+  {
+    accountId,
+    folders,
+    otpDefaults,
+  }: { accountId: string; folders: readonly (readonly string[])[]; otpDefaults: DefaultOptions },
+): Promise<{ problem: string | null }> {
+  const by = 'command-line' as const
+  const paths = folders.map(parseFolderPath)
+  await deps.write(async (tx) => {
+    for (const path of paths) await openFolderPath(tx, { accountId, by, path, mayCreate: true, atS: deps.wallNowS() })
+  })
+  const own = await getAccountDefaults(deps, accountId)
+  if (formatDefaults(otpDefaults) === null || isDeepStrictEqual(own, otpDefaults)) return { problem: null }
+  if (formatDefaults(own) !== null) return { problem: 'The account here has others, which were kept.' }
+  await setAccountDefaults(deps, { accountId, by }, otpDefaults)
+  return { problem: null }
+}
+
+/** The videos of another server that were copied: whether nothing of them is missing, and why an original did not come. */
+export async function listMoved(
+  { slowQueryDb }: Pick<ListDeps, 'slowQueryDb'>,
+  target: MoveTarget,
+): Promise<{ originId: string; isComplete: boolean; problem: string | null }[]> {
+  const rows = await listMovedVideos(slowQueryDb, target)
+  return rows.map((row) => ({
+    originId: row.originId,
+    isComplete: isDeleted(row) || (row.hasFiles === 1 && row.hasSource === 1),
+    problem: isDeleted(row) || row.hasSource === 1 ? null : row.statusReason,
+  }))
+}
