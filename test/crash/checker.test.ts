@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type Installed, listSegments, untilFinished } from '../data-folder.ts'
 import { startSharedReelgate } from '../in-process.ts'
+import { createTusClient } from '../ingest/tus-client.ts'
 import { makeLocation } from '../installation-folder.ts'
 import { DATABASE } from '../postgres.ts'
 import { changeRows, readRows } from '../rows.ts'
@@ -24,6 +25,8 @@ beforeAll(async () => {
   await untilFinished(reelgate, videoId)
   await owner.call('POST', '/api/videos/tags', { body: { videos: [videoId], tags: ['news'] } })
   await reelgate.newViewer().redeem(await owner.issueOtp(videoId))
+  const tus = createTusClient(owner)
+  await tus.patch((await tus.create(100)).address, 0, 'x'.repeat(50))
   await reelgate.stop() // in order: what a kill may leave lying is not what is looked for here
   memory = newMemory()
   expect(await examine(reelgate, memory)).toEqual({ breaches: [], orphans: [] })
@@ -36,17 +39,23 @@ const AGAIN = `insert into delivery (webhook_id, sequence, event, body, time_ms,
 type Harm = [what: string, harm: string | ((copy: Installed) => Promise<void>), seen: RegExp]
 
 const HARMS: readonly Harm[] = [
-  ['an account’s counter is off', 'update account set video_count = 2', /the counter says 2, there are 1/],
+  ['an account’s counter is off', 'update account set video_count = 3', /the counter says 3, there are 2/],
   ['a tag’s counter is off', 'update tag set video_count = 2', /tag .* news: the counter says 2, there are 1/],
-  ['a folder’s counter is off', 'update folder set video_count = 2', /videos in folder root: the counter says 2, there are 1/],
+  ['a folder’s counter is off', 'update folder set video_count = 3', /videos in folder root: the counter says 3, there are 2/],
   ['a video lies in a folder that is not there', `update video set folder_id = 'x'`, /folder of .*: .* there are 0/],
   ['a video is not in the search index', 'delete from video_text', /search index/],
-  ['a video that is gone is in the search index', 'update video_text set rowid = 99', /search index of what is gone/],
+  ['a video that is gone is in the search index', 'update video_text set rowid = rowid + 99', /search index of what is gone/],
   ['a state goes back', `update video set status = 'Processing'`, /went back/],
   ['a change number goes back', 'update account set change_number = 1', /change number/],
   ['a run is counted twice', 'update chunk set attempt = 0', /attempts of chunk/],
   ['a source’s row is lost', 'delete from source', /has no source/],
   ['a policy can be used again', 'update upload_policy set spent_at_s = null', /policy/],
+  [
+    'what arrived of an upload is lost',
+    async (copy) => rm(join(copy.dataDir, 'sources', fileOf(copy, 'resumable_upload'))),
+    /0 bytes are stored instead of 48/,
+  ],
+  ['an unfinished upload loses its key', 'update resumable_upload set wrapped_key = null', /has a key, or has none/],
   ['a plan is lost', 'delete from generation', /generation 1, which is not there/],
   ['a chunk is lost', `delete from chunk where kind = 'video'`, /in 0 chunks/],
   ['a segment’s row is lost', 'delete from segment where rendition_id = 1', /missing although its chunk is done/],
@@ -57,7 +66,7 @@ const HARMS: readonly Harm[] = [
   ['a session is forgotten', 'delete from playback_session', /spent without a session, or the reverse/],
   [
     'a stream has a slot too many',
-    `insert into stream_slot select account_id, 'ann', 2, 'x', 0, 0 from video`,
+    `insert into stream_slot select id, 'ann', 2, 'x', 0, 0 from account`,
     /ann holds a stream’s slot that no session may have/,
   ],
   ['a video is removed by half', 'delete from video', /which is no video/],
@@ -150,7 +159,9 @@ const fresh = (id: string) => video({ id, status: 'PRE-Upload', title: id, tags:
 function judged(ops: readonly Op[], observed: Partial<Observation> = {}): string {
   const world: World = {
     ...newWorld(),
-    videos: new Map([['v', { title: 'a title', tags: new Set(['news']), rank: 3, sha256: 'sent', isVideo: true }]]),
+    videos: new Map([
+      ['v', { title: 'a title', tags: new Set(['news']), rank: 3, sha256: 'sent', isVideo: true, arrivedBytes: 0 }],
+    ]),
     gone: new Set(['old']),
     otps: new Map([[OTP, { videoId: 'v', session: 's' }]]),
     keys: new Map([['k', { secret: '', isRevoked: false }]]),
@@ -158,7 +169,7 @@ function judged(ops: readonly Op[], observed: Partial<Observation> = {}): string
   const all: Observation = {
     ...{ count: 1, videos: new Map([['v', video()]]), answeredFor: [], sources: new Map([['v', 'sent']]) },
     ...{ sessions: new Map([[hashOf(OTP), ['s']]]), otpHashes: new Set([hashOf(OTP)]) },
-    ...{ windowKeys: new Map([['v', 'ff']]), workingKeys: new Set(['k']) },
+    ...{ windowKeys: new Map([['v', 'ff']]), workingKeys: new Set(['k']), arrivedBytes: new Map() },
     ...observed,
   }
   return judge(world, ops, all).join('\n')
@@ -169,6 +180,7 @@ const remove = (...videoIds: string[]) => ({ kind: 'delete', videoIds }) as cons
 const tag = (how: 'add' | 'replace' | 'remove', videoIds: string[], ...tags: string[]) =>
   ({ kind: 'tag', how, videoIds, tags }) as const
 const upload = (sha256: string) => ({ kind: 'upload', videoId: 'n', sha256, isVideo: true }) as const
+const part = (sentBytes: number, arrivedBytes?: number) => ({ kind: 'part', videoId: 'n', sentBytes, arrivedBytes }) as const
 const list = (...seen: Seen[]) => ({ kind: 'list', seen }) as const
 const redeem = (session?: string) => ({ kind: 'redeem', videoId: 'v', otp: OTP, viewer: 1, session }) as const
 /** A page that is one short of a full one, of more videos than fit on it; one of them is deleted while the page is read, or none. */
@@ -206,6 +218,14 @@ test.each<[string, () => string]>([
           ['v', 'sent'],
           ['n', 'new'],
         ]),
+      }),
+  ],
+  [
+    'a part without an answer has arrived',
+    () =>
+      judged([did(create('n')), did(part(5)), did(part(9), unknown)], {
+        ...seeing(video(), fresh('n')),
+        arrivedBytes: new Map([['n', 9]]),
       }),
   ],
 ])('the judge is content when %s', (_, verdict) => {
@@ -255,6 +275,25 @@ test.each<[string, () => string, RegExp]>([
         ]),
       }),
     /not what was sent/,
+  ],
+  [
+    'an acknowledged part is lost',
+    () => judged([did(create('n')), did(part(5))], { ...seeing(video(), fresh('n')), arrivedBytes: new Map([['n', 4]]) }),
+    /5 bytes were acknowledged, and 4 are there/,
+  ],
+  [
+    'an acknowledged part is asked for again',
+    () =>
+      judged([did(create('n')), did(part(5)), did(part(0, 4))], {
+        ...seeing(video(), fresh('n')),
+        arrivedBytes: new Map([['n', 5]]),
+      }),
+    /5 bytes were acknowledged, and 4 are there/,
+  ],
+  [
+    'an upload with an acknowledged part is lost',
+    () => judged([did(create('n')), did(part(5))], seeing(video(), fresh('n'))),
+    /what arrived of n was lost/,
   ],
   ['a source changes', () => judged([], { sources: new Map([['v', 'other']]) }), /has changed/],
   ['a state goes back', () => judged([], seeing(video({ status: 'Processing' }))), /went back/],

@@ -3,6 +3,7 @@ import { sendCommand } from '../../src/control/socket.ts'
 import { post, type UploadCredentials, type VideoBody } from '../client.ts'
 import { sourceHash } from '../data-folder.ts'
 import { BOUNDARY, formBody, uploadParts } from '../ingest/raw-form.ts'
+import { createTusClient, metadataOf, type TusClient } from '../ingest/tus-client.ts'
 import type { Reelgate } from '../reelgate.ts'
 import { readRows } from '../rows.ts'
 import { createViewer, type Viewer } from '../viewer.ts'
@@ -25,8 +26,14 @@ export type Known = {
   /** Live API keys: their secrets by id. */
   keys: Map<string, string>
   /** The last form that was sent for a video, to send it again when no answer came. */
-  sent: Map<string, { issued: UploadCredentials; clear: Buffer; isVideo: boolean }>
+  sent: Map<string, { issued: UploadCredentials; clear: Buffer<ArrayBuffer>; isVideo: boolean }>
+  /** Files that arrive in parts, of which no client is sending one. */
+  arriving: Map<string, Arriving>
+  /** Of those, the ones that a client took to send the next part. */
+  taken: Map<string, Arriving>
 }
+
+type Arriving = { address: string; clear: Buffer<ArrayBuffer>; isVideo: boolean }
 
 export const METHODS = { add: 'POST', replace: 'PUT', remove: 'DELETE' } as const
 export type TagChange = keyof typeof METHODS
@@ -36,6 +43,7 @@ export class Clients {
   #reelgate: Reelgate
   #history: History
   #accountId: string
+  #tus: TusClient
   #titles = 0
   readonly known: Known = {
     videos: new Set(),
@@ -46,12 +54,15 @@ export class Clients {
     playing: [],
     keys: new Map(),
     sent: new Map(),
+    arriving: new Map(),
+    taken: new Map(),
   }
 
   constructor(reelgate: Reelgate, history: History) {
     this.#reelgate = reelgate
     this.#history = history
     this.#accountId = readRows<{ id: string }>(reelgate, 'select id from account')[0]?.id ?? ''
+    this.#tus = createTusClient(reelgate.owner)
   }
 
   async create(client: number) {
@@ -71,7 +82,7 @@ export class Clients {
   async upload(
     client: number,
     videoId: string,
-    { clear, isVideo }: { clear: Buffer; isVideo: boolean },
+    { clear, isVideo }: { clear: Buffer<ArrayBuffer>; isVideo: boolean },
     held?: () => Promise<unknown>,
   ) {
     const issued = this.known.credentials.get(videoId)
@@ -89,8 +100,63 @@ export class Clients {
     })
   }
 
-  /** The same form once more, after an answer that never came. */
+  /** Begins a file that arrives in parts. */
+  async beginParts(client: number, { clear, isVideo }: { clear: Buffer<ArrayBuffer>; isVideo: boolean }) {
+    const title = `video ${++this.#titles}`
+    const op = await this.#history.record<CallOf<'create'>>(client, { kind: 'create', title }, async () => {
+      const headers = { 'Upload-Length': String(clear.length), 'Upload-Metadata': metadataOf({ title }) }
+      const answer = await this.#tus.call('POST', this.#tus.endpoint, headers)
+      if (!answer.ok) return { status: answer.status }
+      const videoId = answer.headers.get('Reelgate-Video-Id') ?? ''
+      const address = new URL(answer.headers.get('Location') ?? '', this.#tus.endpoint).href
+      this.known.arriving.set(videoId, { address, clear, isVideo })
+      return { status: answer.status, reported: { videoId } }
+    })
+    if (op.outcome === 'ok' && op.videoId) this.known.videos.add(op.videoId)
+    return op
+  }
+
+  /**
+   * Asks how much has arrived, and sends what follows; no other client sends parts of it meanwhile.
+   * @param sizeBytes at most so many; with the last of them it is an upload
+   */
+  async sendPart(client: number, videoId: string, sizeBytes: number) {
+    const arriving = this.known.arriving.get(videoId)
+    if (!arriving) throw new Error(`nothing arrives for ${videoId}`)
+    const { address, clear, isVideo } = arriving
+    this.known.arriving.delete(videoId)
+    this.known.taken.set(videoId, arriving)
+    const asked = await this.#history.record<CallOf<'part'>>(client, { kind: 'part', videoId, sentBytes: 0 }, async () => {
+      const { status, headers } = await this.#tus.head(address)
+      return { status, reported: status === 200 ? { arrivedBytes: Number(headers.get('Upload-Offset')) } : {} }
+    })
+    if (asked.outcome !== 'ok') return asked
+    const { arrivedBytes = 0 } = asked
+    const sentBytes = Math.min(clear.length, arrivedBytes + sizeBytes)
+    const send = async () => ({
+      status: (await this.#tus.patch(address, arrivedBytes, clear.subarray(arrivedBytes, sentBytes))).status,
+    })
+    if (sentBytes === clear.length) {
+      const upload = { kind: 'upload', videoId, sha256: sourceHash(clear).toString('hex'), isVideo } as const
+      // One whose last answer was lost is confirmed by its offset.
+      return this.#history.record<CallOf<'upload'>>(
+        client,
+        upload,
+        arrivedBytes < clear.length ? send : async () => ({ status: 200 }),
+      )
+    }
+    const op = await this.#history.record<CallOf<'part'>>(client, { kind: 'part', videoId, sentBytes }, send)
+    if (op.outcome === 'ok') this.known.arriving.set(videoId, arriving)
+    return op
+  }
+
+  /** What was sent once more, after an answer that never came: the same form, or what is missing of a file in parts. */
   uploadAgain(client: number, videoId: string) {
+    const arriving = this.known.taken.get(videoId)
+    if (arriving) {
+      this.known.arriving.set(videoId, arriving)
+      return this.sendPart(client, videoId, arriving.clear.length)
+    }
     const { issued, clear, isVideo } = this.known.sent.get(videoId) ?? {}
     if (!issued || !clear || isVideo === undefined) throw new Error(`nothing was sent for ${videoId}`)
     this.known.credentials.set(videoId, issued)
@@ -178,6 +244,7 @@ export class Clients {
       this.known.videos.delete(videoId)
       this.known.ready.delete(videoId)
       this.known.credentials.delete(videoId)
+      this.known.arriving.delete(videoId)
     }
     return this.#history.record<CallOf<'delete'>>(client, { kind: 'delete', videoIds }, async () => {
       const { status } = await this.#reelgate.owner.call('DELETE', `/api/videos?videos=${videoIds.join(',')}`)
@@ -223,18 +290,22 @@ export class Clients {
     for (const videoId of this.known.credentials.keys())
       if (videos.get(videoId)?.status !== 'PRE-Upload') this.known.credentials.delete(videoId)
     this.known.sent.clear()
+    for (const [videoId, arriving] of this.known.taken) this.known.arriving.set(videoId, arriving)
+    this.known.taken.clear()
+    for (const videoId of this.known.arriving.keys())
+      if (videos.get(videoId)?.status !== 'PRE-Upload') this.known.arriving.delete(videoId)
   }
 }
 
 /** Text, so that no demuxer takes it for anything; each is another. */
-export function noVideo(sizeBytes: number): Buffer {
+export function noVideo(sizeBytes: number): Buffer<ArrayBuffer> {
   const text = Buffer.alloc(sizeBytes, 'This is no video. ')
   text.write(randomBytes(16).toString('hex'))
   return text
 }
 
 /** The same video as a file of its own: a `free` box that no player reads follows it. */
-export function uniqueVideo(video: Buffer): Buffer {
+export function uniqueVideo(video: Buffer): Buffer<ArrayBuffer> {
   const box = Buffer.concat([Buffer.from([0, 0, 0, 24]), Buffer.from('free'), randomBytes(16)])
   return Buffer.concat([video, box])
 }

@@ -217,6 +217,10 @@ export async function observe(
     return status === 200 ? [keyId] : []
   })
   const sources = readRows<{ video_id: string; sha256: Buffer }>(reelgate, 'select video_id, sha256 from source')
+  const arriving = readRows<{ video_id: string; received_bytes: number }>(
+    reelgate,
+    'select video_id, received_bytes from resumable_upload where finished_at_s is null',
+  )
   const sessions = readRows<{ id: string; otp_hash: Buffer }>(reelgate, 'select id, otp_hash from playback_session')
   const otps = readRows<{ hash: Buffer }>(reelgate, 'select hash from otp')
   const ready = [...videos.values()].filter(({ status }) => status === 'ready')
@@ -224,6 +228,7 @@ export async function observe(
     count,
     videos,
     answeredFor,
+    arrivedBytes: new Map(arriving.map(({ video_id, received_bytes }) => [video_id, received_bytes])),
     sources: new Map(sources.map(({ video_id, sha256 }) => [video_id, sha256.toString('hex')])),
     sessions: new Map(
       [...Map.groupBy(sessions, ({ otp_hash }) => otp_hash.toString('hex'))].map(([hash, rows]) => [

@@ -33,6 +33,9 @@ const SCENARIOS: readonly Scenario[] = [
   { rows: 'I1, I9', name: 'credentials', prepare: credentials },
   { rows: 'I1, I9', name: 'an upload', prepare: uploadOf },
   { rows: 'F-02, I1, I9', name: 'the finish of an upload, after its last byte', prepare: finishOfUpload },
+  { rows: 'X29, I1, I9', name: 'the beginning of a resumable upload', prepare: beginningOfParts },
+  { rows: 'X29, I1', name: 'a part of a resumable upload', prepare: aPart },
+  { rows: 'X29, I1, I9', name: 'the last part of a resumable upload', prepare: lastPart },
   { rows: 'I5, I9', name: 'tagging and renaming', prepare: tagging },
   { rows: 'I4, I9', name: 'an OTP', prepare: issuing },
   { rows: 'O04, I4', name: 'a redeem', prepare: redeeming },
@@ -144,6 +147,23 @@ async function finishOfUpload({ clients, reelgate: server }: CrashTest): Promise
     last.resolve()
     await sending
   }
+}
+
+async function beginningOfParts({ clients }: CrashTest): Promise<() => Promise<unknown>> {
+  return () => clients.beginParts(0, { clear: noVideo(300_000), isVideo: false })
+}
+
+/** The second one, which does not end with a block of the cipher, and begins behind one that did not. */
+async function aPart({ clients }: CrashTest): Promise<() => Promise<unknown>> {
+  const { videoId = '' } = await clients.beginParts(0, { clear: noVideo(300_000), isVideo: false })
+  await clients.sendPart(0, videoId, 100_001)
+  return () => clients.sendPart(0, videoId, 100_003)
+}
+
+async function lastPart({ clients }: CrashTest): Promise<() => Promise<unknown>> {
+  const { videoId = '' } = await clients.beginParts(0, { clear: noVideo(300_000), isVideo: false })
+  await clients.sendPart(0, videoId, 200_001)
+  return () => clients.sendPart(0, videoId, 100_000)
 }
 
 /** From the answer to the upload on, which the probe follows. */

@@ -9,6 +9,8 @@ import { NoAnswer } from '../client.ts'
 export type Call =
   | { kind: 'create'; title: string; videoId?: string }
   | { kind: 'upload'; videoId: string; sha256: string; isVideo: boolean }
+  /** `arrivedBytes`: what the server said; `sentBytes`: to where the file has been sent, 0 for a question. */
+  | { kind: 'part'; videoId: string; sentBytes: number; arrivedBytes?: number }
   | { kind: 'list'; seen?: Seen[] }
   | { kind: 'one'; videoId: string; seen?: Seen[] }
   | { kind: 'edit'; videoId: string; title: string }

@@ -102,6 +102,7 @@ export async function examine(installed: Installed, memory: Memory): Promise<{ b
       ...playbackBreaches(rows),
       ...halfRows(rows),
       ...eventBreaches(rows),
+      ...(await uploadBreaches(installed, rows)),
     ]
     const inspection = { installed, masterKey: getMasterKey(installed), rows, memory }
     for (const video of rows.all<VideoRow>('select * from video')) {
@@ -211,7 +212,10 @@ function playbackBreaches(rows: Rows): string[] {
 
 /** Rows that speak of a video that is not there: a deletion, or a creation, of which a part survived. */
 function halfRows(rows: Rows): string[] {
-  const tables = ['upload_policy', 'source', 'generation', 'rendition', 'chunk', 'segment', 'file', 'view_total']
+  const tables = [
+    ...['upload_policy', 'resumable_upload', 'source', 'replacement', 'generation', 'rendition', 'chunk', 'segment'],
+    ...['file', 'view_total'],
+  ]
   const found = tables.flatMap((table) =>
     rows
       .all<{ video_id: string }>(`select distinct video_id from ${table} where video_id not in (select id from video)`)
@@ -220,6 +224,39 @@ function halfRows(rows: Rows): string[] {
   const tagged = rows.all<{ name: string }>('select name from video_tag where position not in (select position from video)')
   return [...found, ...tagged.map(({ name }) => `a video that is not there has the tag ${name}`)]
 }
+
+type UploadRow = {
+  video_id: string
+  file: string
+  received_bytes: number
+  finished_at_s: number | null
+  wrapped_key: Buffer | null
+  replaces: number
+  status: string
+  deleted_at_s: number | null
+}
+
+/** What was acknowledged of a file that arrives in parts is on the disk, and can be opened; with its last byte it is its video's. */
+async function uploadBreaches({ dataDir }: Installed, rows: Rows): Promise<string[]> {
+  const uploads = rows.all<UploadRow>(
+    `select resumable_upload.video_id, resumable_upload.file, received_bytes, finished_at_s, wrapped_key, replaces, status,
+       deleted_at_s from resumable_upload join video on video.id = video_id`,
+  )
+  const breaches: string[] = []
+  for (const { video_id, file, received_bytes, finished_at_s, wrapped_key, replaces, status, deleted_at_s } of uploads) {
+    const isFinished = finished_at_s !== null
+    if (isFinished !== (wrapped_key === null)) breaches.push(`the upload of ${video_id} has a key, or has none`)
+    if (replaces === 0 && isFinished !== (status !== 'PRE-Upload')) breaches.push(`an upload of ${video_id}, which is ${status}`)
+    if (isFinished || deleted_at_s !== null) continue
+    const { size = 0 } = (await stat(join(dataDir, 'sources', file)).catch(unlessMissing)) ?? {}
+    const sealedBytes = received_bytes - (received_bytes % CIPHER_BLOCK_BYTES)
+    if (size < sealedBytes) breaches.push(`of the upload of ${video_id} ${size} bytes are stored instead of ${sealedBytes}`)
+  }
+  return breaches
+}
+
+/** What does not fill a block is in the row. */
+const CIPHER_BLOCK_BYTES = 16
 
 /**
  * I7: what has become of the videos of an account is sent to its webhooks, once, and nothing else is. Judged by a webhook that is off and has
@@ -265,8 +302,10 @@ async function videoBreaches(inspection: Inspection, video: VideoRow): Promise<s
   const generations = rows.all<GenerationRow>(`select * from generation${of}`)
   if (video.deleted_at_s !== null) {
     const files = rows.all<FileRow>(`select * from file${of}`)
+    const uploads = rows.all<{ wrapped_key: Buffer | null }>(`select wrapped_key from resumable_upload${of}`)
     const keys = [
       source?.wrapped_key ?? null,
+      ...uploads.map((upload) => upload.wrapped_key),
       ...generations.map((generation) => generation.wrapped_content_key),
       ...files.map((file) => file.wrapped_key),
     ]
@@ -276,7 +315,8 @@ async function videoBreaches(inspection: Inspection, video: VideoRow): Promise<s
   const isWaiting = video.status === 'PRE-Upload'
   const policies = rows.all<{ spent_at_s: number | null }>(`select spent_at_s from upload_policy${of}`)
   if (isWaiting !== !source) breaches.push(isWaiting ? 'has a source already' : 'has no source')
-  if (isWaiting !== policies.every(({ spent_at_s }) => spent_at_s === null)) breaches.push('its policy is spent, or is not')
+  if (policies.length > 0 && isWaiting !== policies.every(({ spent_at_s }) => spent_at_s === null))
+    breaches.push('its policy is spent, or is not')
   if (rankOf(video.status) === 4 && !video.status_reason) breaches.push('failed without a reason')
   if (source) breaches.push(...(await sourceBreaches(installed, masterKey, source, memory)))
   const generation = generations.find(({ number }) => number === video.generation)
@@ -506,7 +546,7 @@ function keyOf(masterKey: MasterKey, file: FileRow, generations: readonly Genera
 async function findOrphans({ dataDir }: Installed, rows: Rows): Promise<string[]> {
   const orphans: string[] = []
   for (const [folder, names] of [
-    ['sources', 'select file as name from source'],
+    ['sources', 'select file as name from source union select file from resumable_upload where finished_at_s is null'],
     ['segments', 'select file as name from segment'],
     ['posters', 'select blob as name from file'],
     ['files', 'select blob as name from file'],

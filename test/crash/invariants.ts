@@ -9,7 +9,10 @@ export const PAGE = 40
 
 /** What was seen to be true when no client called, after the calls before. */
 export type World = {
-  videos: Map<string, { title: string; tags: ReadonlySet<string>; rank: number; sha256?: string; isVideo?: boolean }>
+  videos: Map<
+    string,
+    { title: string; tags: ReadonlySet<string>; rank: number; sha256?: string; isVideo?: boolean; arrivedBytes: number }
+  >
   gone: Set<string>
   otps: Map<string, { videoId: string; session?: string }>
   keys: Map<string, { secret: string; isRevoked: boolean }>
@@ -25,6 +28,8 @@ export type Observation = {
   answeredFor: readonly string[]
   /** SHA-256 of each video's source. */
   sources: ReadonlyMap<string, string>
+  /** What has arrived of each file that arrives in parts. */
+  arrivedBytes: ReadonlyMap<string, number>
   /** Sessions by the hash of their OTP. */
   sessions: ReadonlyMap<string, readonly string[]>
   otpHashes: ReadonlySet<string>
@@ -44,6 +49,7 @@ export function judge(world: World, ops: readonly Op[], observed: Observation): 
     ...presenceBreaches(round),
     ...halfDone(round),
     ...sourceBreaches(round),
+    ...partBreaches(round),
     ...readBreaches(round),
     ...contentBreaches(round),
     ...orderBreaches(round),
@@ -87,6 +93,7 @@ function isExplained(round: Round, op: Op): boolean {
     case 'edit':
     case 'otp':
     case 'key':
+    case 'part':
       return mayBeDeletedBefore(round, op.videoId, op.end)
     case 'tag':
       return op.videoIds.some((videoId) => mayBeDeletedBefore(round, videoId, op.end))
@@ -180,6 +187,30 @@ function sourceBreaches(round: Round): string[] {
       return [`the source of ${id} is not what was sent`]
     return accepted.length > 0 && source === undefined ? [`the upload of ${id} was lost`] : []
   })
+}
+
+/** What was acknowledged of a file that arrives in parts is never asked for again. */
+function partBreaches(round: Round): string[] {
+  const { world, observed } = round
+  const [parts, finished] = [of(round, 'part'), new Set(of(round, 'upload').map(({ videoId }) => videoId))]
+  const answers = [
+    ...parts.flatMap((op) => (op.arrivedBytes === undefined ? [] : [{ ...op, arrivedBytes: op.arrivedBytes }])),
+    ...Array.from(observed.arrivedBytes, ([videoId, arrivedBytes]) => ({
+      videoId,
+      arrivedBytes,
+      start: Number.POSITIVE_INFINITY,
+    })),
+  ]
+  const lost = answers.flatMap(({ videoId, arrivedBytes, start }) => {
+    const acknowledged = parts.filter((op) => op.videoId === videoId && op.outcome === 'ok' && op.end < start)
+    const mostBytes = Math.max(world.videos.get(videoId)?.arrivedBytes ?? 0, ...acknowledged.map(({ sentBytes }) => sentBytes))
+    return arrivedBytes < mostBytes ? [`of ${videoId} ${mostBytes} bytes were acknowledged, and ${arrivedBytes} are there`] : []
+  })
+  const gone = parts.filter(({ videoId, outcome }) => {
+    const isThere = observed.arrivedBytes.has(videoId) || observed.sources.has(videoId)
+    return outcome === 'ok' && !isThere && !finished.has(videoId) && deletesOf(round, videoId).length === 0
+  })
+  return [...lost, ...gone.map(({ videoId }) => `what arrived of ${videoId} was lost`)]
 }
 
 /** While the clients called: none saw a deleted video, or missed one that was there. */
@@ -351,8 +382,9 @@ export function remember(world: World, ops: readonly Op[], observed: Observation
   }
   for (const { id, title, tags, status } of observed.videos.values()) {
     const sha256 = observed.sources.get(id)
+    const arrivedBytes = observed.arrivedBytes.get(id) ?? 0
     const isVideo = world.videos.get(id)?.isVideo ?? (sha256 === undefined ? undefined : videos.get(sha256))
-    world.videos.set(id, { title, tags: new Set(tags), rank: rankOf(status), sha256, isVideo })
+    world.videos.set(id, { title, tags: new Set(tags), rank: rankOf(status), sha256, isVideo, arrivedBytes })
   }
   for (const { otp, videoId } of of(round, 'otp')) if (otp) world.otps.set(otp, { videoId })
   for (const [otp, found] of world.otps) found.session = observed.sessions.get(hashOf(otp))?.[0] ?? found.session

@@ -35,11 +35,21 @@ export function createWorkload(clients: Clients, chance: Chance, files: readonly
   async function upload(client: number): Promise<Op> {
     const videoId = one(known.credentials.keys())
     if (!videoId) return create(client)
+    const slow = chance.next() < 0.5 ? () => pause(chance.between(0, 300)) : undefined
+    return clients.upload(client, videoId, newFile(), slow)
+  }
+
+  function newFile() {
     const file = videosLeft > 0 && chance.next() < 0.5 ? one(files) : undefined
     if (file) videosLeft--
     const clear = file ? uniqueVideo(file) : noVideo(Math.floor(chance.between(40, 400_000)))
-    const slow = chance.next() < 0.5 ? () => pause(chance.between(0, 300)) : undefined
-    return clients.upload(client, videoId, { clear, isVideo: file !== undefined }, slow)
+    return { clear, isVideo: file !== undefined }
+  }
+
+  function sendPart(client: number): Promise<Op> {
+    const videoId = one(known.arriving.keys())
+    if (!videoId || chance.next() < 0.2) return clients.beginParts(client, newFile())
+    return clients.sendPart(client, videoId, Math.floor(chance.between(1, 200_000)))
   }
 
   async function tag(client: number): Promise<Op> {
@@ -90,6 +100,7 @@ export function createWorkload(clients: Clients, chance: Chance, files: readonly
   const ACTS: readonly [weight: number, act: Act][] = [
     [14, create],
     [10, upload],
+    [10, sendPart],
     [8, (client) => clients.list(client)],
     [10, onVideo((client, videoId) => clients.readOne(client, videoId))],
     [10, onVideo((client, videoId) => clients.edit(client, videoId))],

@@ -1,6 +1,5 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { once } from 'node:events'
-import { connect, type Socket } from 'node:net'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { getStoredSource, listFiles } from '../data-folder.ts'
 import { type Reelgate, startSharedReelgate } from '../in-process.ts'
@@ -23,61 +22,25 @@ const receivedBytes = (videoId: string) =>
   readRows<{ bytes: number }>(reelgate, 'select received_bytes as bytes from resumable_upload where video_id = ?', videoId)[0]
     ?.bytes
 
-/** A connection that announces a part and sends only these bytes of it. */
-async function beginPart(
-  address: string,
-  offset: number,
-  length: number,
-  bytes: Buffer,
-  lines: readonly string[] = [],
-): Promise<Socket> {
-  const { hostname, port, pathname, host } = new URL(address)
-  const socket = connect(Number(port), hostname)
-  socket.on('error', () => undefined)
-  socket.resume() // an answer that is not read would keep it open
-  await once(socket, 'connect')
-  const head = [
-    `PATCH ${pathname} HTTP/1.1`,
-    ...[`Host: ${host}`, `Authorization: ${tus.authorization}`, 'Tus-Resumable: 1.0.0', `Upload-Offset: ${offset}`],
-    ...['Content-Type: application/offset+octet-stream', `Content-Length: ${length}`, ...lines],
-  ]
-  socket.write(`${head.join('\r\n')}\r\n\r\n`)
-  socket.write(bytes)
-  return socket
-}
-
-/** Asks until no other connection has the upload. */
-async function offsetOf(address: string): Promise<number> {
-  const answers: number[] = []
-  await expect
-    .poll(async () => {
-      const response = await tus.head(address)
-      answers.push(Number(response.headers.get('Upload-Offset')))
-      return response.status
-    })
-    .toBe(200)
-  return answers.at(-1) ?? Number.NaN
-}
-
 test('F-153: a file whose connection is cut at random places is, after each resumption from the offset, whole, and nothing that was acknowledged is sent twice', async () => {
   const file = randomBytes(3_000_000)
   const { address, videoId } = await tus.create(file.length)
   let acknowledged = 0
   for (let cut = 0; cut < rounds(8, 60); cut++) {
-    const at = await offsetOf(address)
+    const at = await tus.offsetWhenFree(address)
     expect(at).toBeGreaterThanOrEqual(acknowledged)
     const left = file.length - at
     const bytes = file.subarray(at, at + Math.floor(chance.between(0, Math.min(left, 100_000))))
     const withChecksum = chance.between(0, 1) < 0.3
-    const socket = await beginPart(address, at, left, bytes, withChecksum ? [`Upload-Checksum: ${checksumOf(bytes)}`] : [])
+    const socket = await tus.beginPart(address, at, left, bytes, withChecksum ? [`Upload-Checksum: ${checksumOf(bytes)}`] : [])
     if (chance.between(0, 1) < 0.5) socket.end()
     else socket.resetAndDestroy()
     await once(socket, 'close')
-    acknowledged = await offsetOf(address)
+    acknowledged = await tus.offsetWhenFree(address)
     expect(acknowledged).toBeLessThanOrEqual(at + bytes.length)
     if (withChecksum) expect(acknowledged).toBe(at)
   }
-  const last = await offsetOf(address)
+  const last = await tus.offsetWhenFree(address)
   expect((await tus.patch(address, last, file.subarray(last))).status).toBe(204)
   expect(await storedHash(videoId)).toBe(sha256(file))
   const files = (await listFiles(reelgate, 'sources')).filter((name) => name.endsWith('.sealed'))
@@ -86,19 +49,19 @@ test('F-153: a file whose connection is cut at random places is, after each resu
 
 test('F-153: what came of a part that breaks off is kept to the last byte', async () => {
   const { address } = await tus.create(100_000)
-  const socket = await beginPart(address, 0, 100_000, randomBytes(50_001))
+  const socket = await tus.beginPart(address, 0, 100_000, randomBytes(50_001))
   const hasBegun = ({ status, headers }: Response) => status === 423 || headers.get('Upload-Offset') === '50001'
   await expect.poll(async () => hasBegun(await tus.head(address))).toBe(true)
   socket.end()
   await once(socket, 'close')
-  expect(await offsetOf(address)).toBe(50_001)
+  expect(await tus.offsetWhenFree(address)).toBe(50_001)
 })
 
 test('F-154: a connection that brings bytes keeps the upload, and others get 423; one that brings none for a second loses it, with what it brought', async () => {
   const file = randomBytes(200_000)
   const { address, videoId } = await tus.create(file.length)
   let sent = 70_000
-  const holder = await beginPart(address, 0, file.length, file.subarray(0, sent))
+  const holder = await tus.beginPart(address, 0, file.length, file.subarray(0, sent))
   for (let isHeld = false; !isHeld; sent += 100) {
     holder.write(file.subarray(sent, sent + 100))
     const { status, headers } = await tus.head(address)
@@ -106,7 +69,7 @@ test('F-154: a connection that brings bytes keeps the upload, and others get 423
     if (isHeld) expect(headers.get('Retry-After')).toBe('1')
     else expect(headers.get('Upload-Offset'), 'before the part has begun').toBe('0')
   }
-  expect(await offsetOf(address)).toBe(sent)
+  expect(await tus.offsetWhenFree(address)).toBe(sent)
   // The one that lost it can write nothing more.
   holder.write(randomBytes(1000))
   expect((await tus.patch(address, sent, file.subarray(sent))).status).toBe(204)

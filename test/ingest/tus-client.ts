@@ -1,4 +1,7 @@
 import { createHash } from 'node:crypto'
+import { once } from 'node:events'
+import { connect, type Socket } from 'node:net'
+import { expect } from 'vitest'
 import type { Owner } from '../client.ts'
 import { type RawAnswer, sendRaw } from '../raw-http.ts'
 
@@ -57,6 +60,42 @@ export function createTusClient(
   const patchRaw = (address: string, lines: readonly string[], body: string): Promise<RawAnswer> =>
     sendRaw(address, `PATCH ${new URL(address).pathname}`, [`Authorization: ${as}`, 'Tus-Resumable: 1.0.0', ...lines], body)
 
+  /** A connection that announces a part and sends only these bytes of it. */
+  async function beginPart(
+    address: string,
+    offset: number,
+    length: number,
+    bytes: Buffer,
+    lines: readonly string[] = [],
+  ): Promise<Socket> {
+    const { hostname, port, pathname, host } = new URL(address)
+    const socket = connect(Number(port), hostname)
+    socket.on('error', () => undefined)
+    socket.resume() // an answer that is not read would keep it open
+    await once(socket, 'connect')
+    const head = [
+      `PATCH ${pathname} HTTP/1.1`,
+      ...[`Host: ${host}`, `Authorization: ${as}`, 'Tus-Resumable: 1.0.0', `Upload-Offset: ${offset}`],
+      ...['Content-Type: application/offset+octet-stream', `Content-Length: ${length}`, ...lines],
+    ]
+    socket.write(`${head.join('\r\n')}\r\n\r\n`)
+    socket.write(bytes)
+    return socket
+  }
+
+  /** Asks until no other connection has the upload. */
+  async function offsetWhenFree(address: string): Promise<number> {
+    const answers: number[] = []
+    await expect
+      .poll(async () => {
+        const response = await head(address)
+        answers.push(Number(response.headers.get('Upload-Offset')))
+        return response.status
+      })
+      .toBe(200)
+    return answers.at(-1) ?? Number.NaN
+  }
+
   return {
     endpoint,
     authorization: as,
@@ -65,6 +104,8 @@ export function createTusClient(
     patch,
     head,
     offset,
+    beginPart,
+    offsetWhenFree,
     patchRaw,
     remove: (address: string) => call('DELETE', address),
   }
