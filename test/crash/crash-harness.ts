@@ -12,7 +12,7 @@ import { type Chance, rounds } from '../seeded-random.ts'
 import { makeVideo } from '../videos.ts'
 import { Clients, seenOf } from './clients.ts'
 import { type Op, openHistory, type Seen } from './history.ts'
-import { examine, newMemory } from './inspect-data-folder.ts'
+import { examine, type Memory, newMemory } from './inspect-data-folder.ts'
 import { judge, newWorld, type Observation, remember } from './invariants.ts'
 import { createWorkload, TAGS } from './workload.ts'
 
@@ -125,27 +125,27 @@ export async function newCrashTest(reelgate: Reelgate, chance: Chance, name: str
       if (isVideo && rank !== 3) breaches.push(`the video ${id} did not become ready`)
       if (isVideo === false && rank !== 4) breaches.push(`what is no video became ${rank}: ${id}`)
     }
-    breaches.push(...found, ...(await sweepBreaches(orphans)))
+    breaches.push(...found, ...(await sweepBreaches(reelgate, memory, orphans)))
     // What is there for a moment is being written by the server that has just started, such as a poster.
     await expect.poll(() => listFiles(reelgate, 'tmp')).toEqual([])
     return breaches
   }
 
-  /** Two days later: what no row names is gone, all else is as it was. */
-  async function sweepBreaches(orphans: readonly string[]): Promise<string[]> {
-    const then = Date.now() / 1000 - 2 * 24 * 3600
-    for (const name of await listFiles(reelgate))
-      if (/\.(sealed|m4s)$/.test(name)) await utimes(join(reelgate.dataDir, name), then, then)
-    await reelgate.restart()
-    if (orphans.length === 0) return []
-    await expect.poll(() => orphans.filter((path) => existsSync(path))).toEqual([])
-    await reelgate.kill()
-    const { breaches, orphans: left } = await examine(reelgate, memory)
-    await reelgate.restart()
-    return [...breaches, ...left.map((path) => `${path} is left although no row names it`)]
-  }
-
   return { reelgate, clients, runClients, history, world, videos, isQuiet, afterwards, goOn, compare, settled }
+}
+
+/** Of a server that is down, two days later: what no row names is gone, all else is as it was. It runs afterwards. */
+export async function sweepBreaches(reelgate: Reelgate, memory: Memory, orphans: readonly string[]): Promise<string[]> {
+  const then = Date.now() / 1000 - 2 * 24 * 3600
+  for (const name of await listFiles(reelgate))
+    if (/\.(sealed|m4s)$/.test(name)) await utimes(join(reelgate.dataDir, name), then, then)
+  await reelgate.restart()
+  if (orphans.length === 0) return []
+  await expect.poll(() => orphans.filter((path) => existsSync(path))).toEqual([])
+  await reelgate.kill()
+  const { breaches, orphans: left } = await examine(reelgate, memory)
+  await reelgate.restart()
+  return [...breaches, ...left.map((path) => `${path} is left although no row names it`)]
 }
 
 /** Up to some hundred calls on, and a little later still: inside any of them, or between two. */
