@@ -9,7 +9,7 @@ import { type ExchangeDeps, exchange, removeKept } from './exchange.ts'
 import { dropReplacement, isSourceGone, type RemovedFiles, removeFiles } from './fail-video.ts'
 import { findGeneration, findLaterGeneration, isFinished, listEndedKept, listKept, renditionSizes } from './generation-store.ts'
 import type { RequestedDeps } from './next-generation.ts'
-import { assertPart, type Part } from './trim.ts'
+import { assertPart, isCutTo, type Part } from './trim.ts'
 
 // What an owner does with what replaces a video, and with what it replaced.
 
@@ -19,6 +19,8 @@ export type ReplacementDeps = ExchangeDeps &
 
 /** The caller's record of what it does, in the same transaction. */
 type AlsoInTransaction = (tx: Db) => Promise<void>
+
+type Trim = Part & { isUnchanged: boolean }
 
 /**
  * Cancels the replacement that is being made, or forgets why one failed. Durable when it resolves.
@@ -42,7 +44,8 @@ export async function cancelReplacement(
 }
 
 /**
- * Has a video made again from a part of its file, which replaces it once it is complete. Durable when it resolves.
+ * Has a video made again from a part of its file, which replaces it once it is complete; nothing when that is what it plays. Durable when it
+ * resolves.
  * @param part in seconds of the whole file, however it is trimmed now; without an end: to the file's end
  * @throws Failure `not-found`; `invalid` for a part that is not within the file; `conflict` as `assertReplaceable`, or without the file;
  *   `unavailable` without room
@@ -52,13 +55,13 @@ export async function trimVideo(
   { accountId, videoId }: OwnedVideo,
   { startS = 0, endS }: { startS?: number | undefined; endS?: number | undefined },
   alsoInTransaction: AlsoInTransaction,
-): Promise<Part> {
+): Promise<Trim> {
   await assertReplaceable(deps.db, accountId, videoId)
   if (!(await deps.hasRoom()))
     throw new Failure('unavailable', 'The disk of this server has no room for another encoding of this video.')
   if (await isSourceGone(deps, { videoId }))
     throw new Failure('conflict', 'The file of this video was lost on this server’s disk. Replace it with another.')
-  const part = await deps.write(async (tx) => {
+  const trim = await deps.write(async (tx): Promise<Trim> => {
     const { generation = 0 } = (await findVideo(tx, accountId, videoId)) ?? {}
     const played = await findGeneration(tx, { videoId, generation })
     if (!played) throw videoNotFound()
@@ -66,12 +69,13 @@ export async function trimVideo(
     const ofS = plan.cut?.ofS ?? plan.durationS
     const part = { startS, endS: endS ?? ofS }
     assertPart(part, ofS)
+    if (isCutTo(plan, part)) return { ...part, isUnchanged: true }
     await insertReplacement(tx, { videoId, kind: 'trim', sourceNumber, ...part, requestedAtS: deps.wallNowS() })
     await alsoInTransaction(tx)
-    return part
+    return { ...part, isUnchanged: false }
   })
-  void deps.signals.send('work-queued', 'encode')
-  return part
+  if (!trim.isUnchanged) void deps.signals.send('work-queued', 'encode')
+  return trim
 }
 
 /**

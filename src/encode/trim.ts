@@ -38,6 +38,14 @@ export function assertPart({ startS, endS }: Part, ofS: number): void {
   )
 }
 
+/** Whether this part is what a plan makes, to the frame, or of sound alone to the sample. Pure. */
+export function isCutTo({ cut, durationS, videoTrack }: Plan, { startS, endS }: Part): boolean {
+  const hz = videoTrack ? videoTrack.rateNum / videoTrack.rateDen : AAC_RATE_HZ
+  const isSame = (one: number, other: number) => Math.round(one * hz) === Math.round(other * hz)
+  if (!cut) return isSame(startS, 0) && endS >= durationS - ROUNDED_S
+  return isSame(startS, cut.startS) && isSame(Math.min(endS, cut.ofS), cut.endS)
+}
+
 function cutVideo(videoTrack: VideoTrackPlan, { startS, endS }: Part): VideoTrackPlan {
   const hz = videoTrack.rateNum / videoTrack.rateDen
   const { frameCount, heldFrames = 0 } = videoTrack

@@ -84,6 +84,29 @@ test('X60: a trim moves chapters and captions with the scenes, an undo brings ba
   })
 })
 
+test('F-187: a trim to exactly what plays already changes nothing, and nothing is encoded', async () => {
+  const reelgate = await startReelgate({ video: await makeVideo({ seconds: 12, size: '96x64' }) })
+  const { owner, videoId } = reelgate
+  await untilFinished(reelgate, videoId)
+  const audited = async () =>
+    ((await (await owner.call('GET', '/api/audit-log?limit=100')).json()) as { rows: { kind: string }[] }).rows.filter(
+      ({ kind }) => kind === 'video:trimmed',
+    ).length
+  const unchanged = async (body: { startS?: number; endS?: number }) => {
+    const before = [await owner.video(videoId), await audited()]
+    const answer = await trim(reelgate, body)
+    expect([answer.status, await answer.json()]).toMatchObject([200, { message: 'Unchanged' }])
+    expect([await owner.video(videoId), await audited()]).toEqual(before)
+  }
+  await unchanged({})
+  await unchanged({ startS: 0, endS: 12 })
+  expect((await trim(reelgate, { startS: 3, endS: 10 })).status).toBe(200)
+  await untilMade(reelgate)
+  await unchanged({ startS: 3.001, endS: 10 }) // the same frame
+  expect((await trim(reelgate, { startS: 3, endS: 9.9 })).status).toBe(200)
+  expect((await untilMade(reelgate)).length).toBeCloseTo(6.9, 1)
+})
+
 /** Chapters and captions, to players and to the owner. */
 async function shownIn({ owner, videoId }: Reelgate, viewer: Viewer) {
   const { video } = (await viewer.reopen()).body as { video: { chapters: { chapters: unknown } } }

@@ -15,7 +15,7 @@ const MAX_PAUSE_MS = 50
 /**
  * Commits on PostgreSQL with serializable isolation: the result is as if all writers had written one after the other. A
  * savepoint would cost each call two more round trips. So a group runs without savepoints; only if one of its calls fails is
- * the group rolled back and run again with them.
+ * the group rolled back and run again with them. So is a single call that violated a constraint.
  */
 export function createPostgresCommitter(
   db: Kysely<Tables>,
@@ -29,7 +29,8 @@ export function createPostgresCommitter(
       return await inTransaction(() => runTogether(group))
     } catch (error) {
       if (!(error instanceof CallFailed)) throw error
-      if (group.length > 1) return commitWithSavepoints(group)
+      // Another session may have added the row since this transaction began: the call, which looks first, now sees it.
+      if (group.length > 1 || isConstraint(error.cause)) return commitWithSavepoints(group)
       for (const call of group) call.reject(toPublicError(error.cause))
       return []
     }

@@ -26,7 +26,13 @@ const TrimBody = Type.Object({
   startS: Type.Optional(Type.Number({ description: 'seconds of the whole file; 0 if absent', examples: [1] })),
   endS: Type.Optional(Type.Number({ description: 'seconds of the whole file; its end if absent', examples: [3] })),
 })
-const TrimReply = Type.Object({ message: Type.Literal('Trimming'), startS: Type.Number(), endS: Type.Number() })
+const TrimReply = Type.Object({
+  message: Type.Union([Type.Literal('Trimming'), Type.Literal('Unchanged')], {
+    description: 'Unchanged: it plays this part already',
+  }),
+  startS: Type.Number(),
+  endS: Type.Number(),
+})
 const CancelReply = Type.Object({ message: Type.Literal('Cancelled') })
 const UndoReply = Type.Object({ message: Type.Literal('Undone') })
 const DeleteReply = Type.Object({ message: Type.Literal('Deleted'), count: Type.Integer({ description: 'how many' }) })
@@ -82,8 +88,10 @@ export function replacementRoutes(app: App, deps: ReplacementRoutesDeps): void {
     async (request) => {
       const { accountId } = authenticateRequest(request)
       const video = { accountId, videoId: request.params.id }
-      const part = await trimVideo(deps, video, request.body, (tx) => recordAuditEvent(tx, eventOf(request, 'video:trimmed')))
-      return { message: 'Trimming' as const, ...part }
+      const { isUnchanged, ...part } = await trimVideo(deps, video, request.body, (tx) =>
+        recordAuditEvent(tx, eventOf(request, 'video:trimmed')),
+      )
+      return { message: isUnchanged ? ('Unchanged' as const) : ('Trimming' as const), ...part }
     },
   )
 

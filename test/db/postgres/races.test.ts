@@ -1,7 +1,8 @@
 import { sql } from 'kysely'
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import { insertAccount } from '../../../src/accounts/account-store.ts'
 import { insertApiKey } from '../../../src/accounts/api-key-store.ts'
+import { assertExternalIdsFree } from '../../../src/catalogue/own-fields.ts'
 import { insertVideo } from '../../../src/catalogue/video-store.ts'
 import { newId } from '../../../src/crypto/secret.ts'
 import type { Database, Db } from '../../../src/db/database.ts'
@@ -10,6 +11,7 @@ import { insertSession } from '../../../src/playback/sessions/session-store.ts'
 import { takeSlot } from '../../../src/playback/sessions/stream-slot-store.ts'
 import { rounds } from '../../seeded-random.ts'
 import { makeOtpRow, makeSessionRow } from '../bare-rows.ts'
+import { connectSecondServer } from '../second-server.ts'
 import { connectTo, openOwnPostgres } from './database.ts'
 
 // Guarantees with any writers at the weakest isolation: one conditional statement and constraints settle these races.
@@ -51,6 +53,28 @@ test('O03: an OTP has one session, whatever was read before', async () => {
   const outcomes = await Promise.allSettled(rivals.map((rival, i) => insertSession(rival, sessionOf(video, `s${i}`, hashOf(1)))))
   expect(outcomes.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected'])
   expect(outcomes.find(({ status }) => status === 'rejected')).toMatchObject({ reason: { code: '23505' } })
+})
+
+test('F-188: of two servers that give one externalId at the same time, one is refused with the conflict', async () => {
+  const database = await openOwnPostgres()
+  const { accountId } = await addVideo(database)
+  const other = connectSecondServer(database.url)
+  onTestFinished(() => other.close())
+  for (let round = 0; round < 20; round++) {
+    const externalId = `own ${round}`
+    const outcomes = await Promise.allSettled(
+      [database, other].map(({ write }) =>
+        write(async (tx) => {
+          await assertExternalIdsFree(tx, accountId, [externalId])
+          await insertVideo(tx, accountId, { id: newId(), title: 'A video', uploadTimeS: 1, externalId })
+        }),
+      ),
+    )
+    const refused = outcomes.filter((outcome) => outcome.status === 'rejected')
+    expect(refused.map(({ reason }) => [reason.kind, reason.message])).toEqual([
+      ['conflict', expect.stringContaining(externalId)],
+    ])
+  }
 })
 
 const LIMIT = 3
