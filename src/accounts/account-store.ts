@@ -6,7 +6,7 @@ type NewAccount = { id: string; name: string; createdAtS: number; mayUpload: boo
 export async function insertAccount(db: Db, account: NewAccount): Promise<void> {
   await db
     .insertInto('account')
-    .values({ ...account, mayUpload: Number(account.mayUpload), mayImport: Number(account.mayImport) })
+    .values({ ...account, mayUpload: Number(account.mayUpload), mayImport: Number(account.mayImport), normalizesLoudness: 1 })
     .execute()
 }
 
@@ -22,18 +22,20 @@ export type AccountChanges = {
   storageLimitBytes?: number | null
   otpDefaultsRemovable?: boolean
   deletesToTrash?: boolean
+  normalizesLoudness?: boolean
 }
 
 /** Writes the named settings alone, whatever else the object has. */
 export async function updateAccount(tx: Db, accountId: string, changes: AccountChanges): Promise<void> {
   const { name, pageMax, limitFactor, streamLimit, whenFull, storageLimitBytes, ...flags } = changes
-  const { mayUpload, mayImport, otpDefaultsRemovable, deletesToTrash } = flags
+  const { mayUpload, mayImport, otpDefaultsRemovable, deletesToTrash, normalizesLoudness } = flags
   await tx
     .updateTable('account')
     .set({
       ...{ name, pageMax, limitFactor, streamLimit, streamLimitPolicy: whenFull, storageLimitBytes },
       ...{ mayUpload: numberOf(mayUpload), mayImport: numberOf(mayImport) },
       ...{ otpDefaultsRemovable: numberOf(otpDefaultsRemovable), deletesToTrash: numberOf(deletesToTrash) },
+      normalizesLoudness: numberOf(normalizesLoudness),
     })
     .where('id', '=', accountId)
     .execute()
@@ -57,6 +59,17 @@ export async function setDisabled(tx: Db, accountId: string, disabled: boolean):
 export async function isAccountDisabled(db: Db, accountId: string): Promise<boolean> {
   const row = await db.selectFrom('account').select('disabled').where('id', '=', accountId).executeTakeFirst()
   return row?.disabled === 1
+}
+
+/** Whether the account of a video wants sound at one loudness; false once the video is gone. */
+export async function isLoudnessNormalized(db: Db, videoId: string): Promise<boolean> {
+  const row = await db
+    .selectFrom('video')
+    .innerJoin('account', 'account.id', 'video.accountId')
+    .select('account.normalizesLoudness')
+    .where('video.id', '=', videoId)
+    .executeTakeFirst()
+  return row?.normalizesLoudness === 1
 }
 
 /** What an account's videos may take on the disk; undefined: no limit, or no such account. */
@@ -121,6 +134,7 @@ function selectAccounts(db: Db) {
       'storageLimitBytes',
       'otpDefaultsRemovable',
       'deletesToTrash',
+      'normalizesLoudness',
       'videoCount',
     ])
 }
@@ -135,5 +149,6 @@ function withFlags(row: AccountRow) {
     disabled: row.disabled === 1,
     otpDefaultsRemovable: row.otpDefaultsRemovable === 1,
     deletesToTrash: row.deletesToTrash === 1,
+    normalizesLoudness: row.normalizesLoudness === 1,
   }
 }

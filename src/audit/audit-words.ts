@@ -93,6 +93,7 @@ const DETAILS: Readonly<Record<string, string>> = {
   streamLimitPolicy: 'when there are too many screens',
   storageLimitBytes: 'storage limit in bytes',
   deletesToTrash: 'deletes to the trash',
+  normalizesLoudness: 'sound at one loudness',
   otpDefaultsRemovable: 'OTPs may remove defaults',
   expiresAtS: 'until',
   oldExpiresAtS: 'old one until',
@@ -115,6 +116,7 @@ const YES_OR_NO: ReadonlySet<string> = new Set([
   'mayUpload',
   'mayImport',
   'deletesToTrash',
+  'normalizesLoudness',
 ])
 
 /**

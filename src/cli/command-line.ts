@@ -115,12 +115,15 @@ const ACCOUNT: Topic = {
         new Option('--deletes-to-trash <on|off>', 'whether deletions through the API can be undone for 7 days').argParser(
           onOrOff,
         ),
+        new Option('--normalizes-loudness <on|off>', 'whether the sound of new videos is brought to one loudness').argParser(
+          onOrOff,
+        ),
       ],
       async run({ argument: account, options, command }) {
         const { json, upload: mayUpload, import: mayImport, storageLimit, ...changes } = options
         if (Object.keys(options).every((option) => option === 'json'))
           command.error(
-            'expected one of --upload, --import, --limit-factor, --page-max, --stream-limit, --when-full, --storage-limit, --otp-defaults-removable, --deletes-to-trash',
+            'expected one of --upload, --import, --limit-factor, --page-max, --stream-limit, --when-full, --storage-limit, --otp-defaults-removable, --deletes-to-trash, --normalizes-loudness',
           )
         const storageLimitBytes = storageLimit === 'none' ? null : storageLimit
         await runAndPrint('account set', { account, mayUpload, mayImport, storageLimitBytes, ...changes }, { json })

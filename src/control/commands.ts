@@ -122,6 +122,7 @@ export const COMMANDS = {
       storageLimitBytes: Type.Optional(Type.Union([Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER }), Type.Null()])),
       otpDefaultsRemovable: Type.Optional(Type.Boolean()),
       deletesToTrash: Type.Optional(Type.Boolean()),
+      normalizesLoudness: Type.Optional(Type.Boolean()),
     }),
     ({ accounts }: CommandDeps, { account, ...changes }) => changeAccount(accounts, account, changes),
   ),

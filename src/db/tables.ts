@@ -80,6 +80,8 @@ type AccountTable = {
   otpDefaultsRemovable: Generated<number>
   /** Whether deletions through the API go to the trash, as those of the console do. */
   deletesToTrash: Generated<number>
+  /** Whether the sound of what is uploaded from now on is brought to one loudness. */
+  normalizesLoudness: Generated<number>
   /** The owners have seen its alerts up to this id. */
   alertsSeenId: Generated<number>
   /** Videos not deleted: updated by triggers in the same transaction as `video`, so that a list needs no count. */
@@ -484,6 +486,8 @@ type RenditionTable = {
   kind: 'video' | 'audio'
   /** The init segment: codec headers only, identical in every chunk. */
   init: Buffer | null
+  /** By how much its audio is made louder, in decibels, once that is measured: every chunk of it has the same. */
+  gainDb: number | null
 }
 
 /** Segments that one run of ffmpeg encodes: the unit of encoding work. */

@@ -6,7 +6,7 @@ import type { Reader } from '../sandbox/media-run.ts'
 import { runMedia } from '../sandbox/run.ts'
 import { type AudioEnd, type AudioRun, encodeChangingAudio, hasFormatChange } from './changing-audio.ts'
 import { type ChunkRequest, type ChunkSink, chunkLimits, firstLine, MIN_LEAD_S, throwIfFailed } from './chunk.ts'
-import { LIMITER, mixSources } from './downmix.ts'
+import { limitPeaks, mixSources } from './downmix.ts'
 import { audioClockFilter, audioEncoderArgs, audioInputArgs, companionArgs, SILENCE_BEFORE_START } from './encoder.ts'
 import { InexactSeek, MediaFailure } from './media-failure.ts'
 import { AAC_FRAMES_PER_SEGMENT, type AudioTrackPlan, type Plan } from './plan.ts'
@@ -20,13 +20,16 @@ const FADE_IN = `afade=start_sample=${(PREROLL_FRAMES - 1) * AAC_FRAME_SAMPLES}:
 const TOLERATED_SAMPLES = 2 * AAC_FRAME_SAMPLES
 const ONE_FRAME_S = AAC_FRAME_SAMPLES / AAC_RATE_HZ
 
+/** @property gainDb by how much the audio is made louder, in decibels; missing: it stays as it is */
+type AudioChunkRequest = ChunkRequest & { gainDb?: number | undefined }
+
 /**
  * Encodes a run of audio segments. Frame i of the video decodes to samples 1024·i to 1024·(i+1) of the source at 48 kHz, as the
  * encoder's delay is taken off its input; what the source lacks at the end is silence. For publishing see `encodeVideoChunk`.
  * @returns truncatedAtS: where the audio ends early, because the rest cannot be decoded
  * @throws InexactSeek; MediaFailure `Encoding error`, its message for the owner; the signal's reason
  */
-export async function encodeAudioChunk(request: ChunkRequest, sink: ChunkSink): Promise<{ truncatedAtS?: number }> {
+export async function encodeAudioChunk(request: AudioChunkRequest, sink: ChunkSink): Promise<{ truncatedAtS?: number }> {
   const { plan, chunk } = request
   const { audioTrack } = plan
   if (!audioTrack) throw new Error('the plan has no audio track')
@@ -44,7 +47,7 @@ export async function encodeAudioChunk(request: ChunkRequest, sink: ChunkSink): 
 
 /** @returns how many segments the sink got, and no `end` where the run ended before the chunk's, because channels or rate change */
 async function encodeSegments(
-  { sandbox, source, plan, chunk, signal }: ChunkRequest,
+  { sandbox, source, plan, gainDb, chunk, signal }: AudioChunkRequest,
   audioTrack: AudioTrackPlan,
   sink: ChunkSink,
   encode: (sandbox: Sandbox, run: AudioRun) => Promise<AudioEnd>,
@@ -64,6 +67,7 @@ async function encodeSegments(
     source,
     plan,
     audioTrack,
+    gainDb,
     seekToS,
     skippedSamples,
     frameCount: dropped + count,
@@ -112,12 +116,12 @@ async function encodeInOneProcess(sandbox: Sandbox, run: AudioRun): Promise<Audi
 }
 
 /** Outputs the audio, padded with silence, and the sizes of the decoded packets as lines of text. */
-function audioArgs({ plan, audioTrack, skippedSamples, frameCount, filters }: AudioRun): string[] {
+function audioArgs({ plan, audioTrack, gainDb, skippedSamples, frameCount, filters }: AudioRun): string[] {
   const samples = frameCount * AAC_FRAME_SAMPLES
   const skipped = skippedSamples + SILENCE_BEFORE_START
   const chain = [
     readSound(plan, audioTrack),
-    ...LIMITER,
+    ...limitPeaks(gainDb),
     `atrim=start_sample=${skipped}:end_sample=${skipped + samples}`,
     'asetpts=PTS-STARTPTS',
     ...filters,

@@ -4,7 +4,7 @@ import { AAC_FRAME_SAMPLES, AAC_RATE_HZ } from '../mp4/aac.ts'
 import type { Sandbox } from '../sandbox/bubblewrap.ts'
 import type { MediaEnd, MediaRun, Reader } from '../sandbox/media-run.ts'
 import { runMedia, runOnSamples } from '../sandbox/run.ts'
-import { LIMITER, mixChangingSources } from './downmix.ts'
+import { limitPeaks, mixChangingSources } from './downmix.ts'
 import { audioEncoderArgs, audioInputArgs, companionArgs } from './encoder.ts'
 import { type AudioBlock, readMatroskaAudio } from './matroska-audio.ts'
 import type { AudioTrackPlan, Plan } from './plan.ts'
@@ -17,6 +17,8 @@ import { runAll } from './run-all.ts'
 export type AudioRun = Pick<MediaRun, 'source' | 'limits' | 'signal'> & {
   plan: Plan
   audioTrack: AudioTrackPlan
+  /** By how much it is made louder, in decibels; missing: it stays as it is. */
+  gainDb?: number | undefined
   /** The second of the source to seek to; 0: it is read from its start. */
   seekToS: number
   /** At 48 kHz, from there to the first sample that is encoded. */
@@ -90,10 +92,10 @@ function decodingArgs({ plan, audioTrack, skippedSamples, frameCount }: AudioRun
   ]
 }
 
-function encodingArgs({ audioTrack, frameCount, filters }: AudioRun): string[] {
+function encodingArgs({ audioTrack, gainDb, frameCount, filters }: AudioRun): string[] {
   const whole = `apad=whole_len=${frameCount * AAC_FRAME_SAMPLES}`
   return [
-    ...['-af', [...LIMITER, whole, ...filters].join(',')],
+    ...['-af', [...limitPeaks(gainDb), whole, ...filters].join(',')],
     '-frames:a',
     String(frameCount),
     ...audioEncoderArgs(audioTrack),

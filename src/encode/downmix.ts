@@ -4,6 +4,8 @@ import type { AudioSource } from './plan.ts'
 const BOTH_EARS = Math.SQRT1_2.toFixed(4)
 /** −2 dB: AAC adds up to 0.5 dB to what it gets, and −1 dB of true peak is what broadcasters and stores ask for. */
 const LIMIT = 0.794
+/** −3.5 dB: of what is limited all the time, AAC makes more peaks. */
+const LIMIT_AFTER_GAIN = 0.668
 /** ffmpeg has a layout for each number of channels up to this, and takes that where the file names none. */
 const MAX_GUESSED_CHANNELS = 8
 
@@ -11,17 +13,25 @@ const MAX_GUESSED_CHANNELS = 8
 const OF_ONE_SIDE = ['B_', 'S_', 'F_C', 'TF_', 'TB_', 'TS_', 'W_', 'SD_', 'BF_']
 const BEHIND_OR_ABOVE = ['BC', 'TC', 'TFC', 'TBC', 'BFC']
 
-/** Keeps true peaks of stereo at 48 kHz below −1 dB: at twice the rate, because peaks between the samples count. */
-export const LIMITER = ['aresample=96000', `alimiter=limit=${LIMIT}:level=0:latency=1`, 'aresample=48000']
+/**
+ * Keeps true peaks of stereo at 48 kHz below −1 dB, and below −1.5 dB where a gain comes first: at twice the rate, because peaks between
+ * the samples count. It forgets a peak within a tenth of a second, so that a chunk comes out the same whatever is decoded before.
+ */
+export function limitPeaks(gainDb: number | undefined): string[] {
+  const gain = gainDb === undefined ? [] : [`volume=${gainDb}dB`]
+  const limit = gainDb === undefined ? LIMIT : LIMIT_AFTER_GAIN
+  return [...gain, 'aresample=96000', `alimiter=limit=${limit}:level=0:latency=1`, 'aresample=48000']
+}
 
 /**
  * The beginning of a filter graph, which ends without a label: stereo from one stream of the input, or the sum of several.
  * @param clock filters that bring a stream to our rate and to the video's time
+ * @param input the number of the input that is read
  */
-export function mixSources(sources: readonly AudioSource[], clock: readonly string[]): string {
-  const chains = sources.map((source) => `[0:${source.stream}]${[...stereoFilters(source), ...clock].join(',')}`)
+export function mixSources(sources: readonly AudioSource[], clock: readonly string[], input = 0): string {
+  const chains = sources.map((source) => `[${input}:${source.stream}]${[...stereoFilters(source), ...clock].join(',')}`)
   if (chains.length === 1) return chains.join()
-  const labels = chains.map((_, index) => `[track${index}]`)
+  const labels = chains.map((_, index) => `[track${input}_${index}]`)
   const tracks = chains.map((chain, index) => `${chain}${labels[index]};`)
   return `${tracks.join('')}${labels.join('')}amix=inputs=${labels.length}:normalize=0`
 }

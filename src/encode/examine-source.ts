@@ -1,3 +1,4 @@
+import { isLoudnessNormalized } from '../accounts/account-store.ts'
 import { findReplacement, updateReplacement } from '../catalogue/replacement-store.ts'
 import { moveStatus } from '../catalogue/status.ts'
 import type { Db } from '../db/database.ts'
@@ -25,7 +26,8 @@ export async function examineSource(deps: FailDeps & { sandbox: Sandbox }, video
   if (!source) return // deleted meanwhile
   await deps.write((tx) => moveStatus(tx, videoId, 'Processing'))
   const part = replacement && findPart(replacement)
-  const plan = await planSource(deps.sandbox, source, { part, signal })
+  const normalizesLoudness = await isLoudnessNormalized(deps.db, videoId)
+  const plan = await planSource(deps.sandbox, source, { part, normalizesLoudness, signal })
   if (plan instanceof MediaFailure) return failVideo(deps, { videoId, sourceNumber, error: plan, fence: claim.isHeld, signal })
   await claim.settle(async (tx) => {
     const current = await findPendingReplacement(tx, videoId)
@@ -51,10 +53,11 @@ function findPart({ startS, endS }: ReplacementRow): Part | undefined {
 async function planSource(
   sandbox: Sandbox,
   source: SealedSource,
-  { part, signal }: { part: Part | undefined; signal: AbortSignal },
+  { part, normalizesLoudness, signal }: { part: Part | undefined; normalizesLoudness: boolean; signal: AbortSignal },
 ): Promise<Plan | MediaFailure> {
   try {
-    const plan = planVideo(await probeSource(sandbox, source, signal))
+    const probe = await probeSource(sandbox, source, signal)
+    const plan: Plan = { ...planVideo(probe), ...(normalizesLoudness ? { normalizesLoudness } : {}) }
     return part ? planCut(plan, { startS: part.startS, endS: Math.min(part.endS, plan.durationS) }) : plan
   } catch (error) {
     if (error instanceof MediaFailure) return error

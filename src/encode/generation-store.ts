@@ -186,6 +186,26 @@ export async function listPublishedNumbers(db: Db, video: GenerationKey, renditi
   return rows.map((row) => row.number)
 }
 
+/** By how much an audio rendition is made louder, in decibels; undefined before that is measured. */
+export async function findGain(db: Db, video: GenerationKey, renditionId: number): Promise<number | undefined> {
+  const row = await db
+    .selectFrom('rendition')
+    .select('gainDb')
+    .where(({ and }) => and({ videoId: video.videoId, generation: video.generation, id: renditionId }))
+    .executeTakeFirst()
+  return row?.gainDb ?? undefined
+}
+
+/** Sets the gain of an audio rendition, once: a later one changes nothing. */
+export async function setGain(tx: Db, video: GenerationKey, renditionId: number, gainDb: number): Promise<void> {
+  await tx
+    .updateTable('rendition')
+    .set({ gainDb })
+    .where(({ and }) => and({ videoId: video.videoId, generation: video.generation, id: renditionId }))
+    .where('gainDb', 'is', null)
+    .execute()
+}
+
 /** A published segment's file; undefined while it is not published, and while it is damaged. */
 export async function findSegment(db: Db, video: GenerationKey, renditionId: number, number: number) {
   return db

@@ -21,6 +21,8 @@ export type Plan = {
   hasLateAudio?: boolean
   /** What is kept of the file, in seconds of the `ofS` of what is made from all of it; missing: all. */
   cut?: { startS: number; endS: number; ofS: number }
+  /** Whether each audio track is brought to one loudness; missing in older plans, whose sound is as loud as in the file. */
+  normalizesLoudness?: boolean
   /** What the owner must know of what is left out, as sentences. */
   notices?: readonly string[]
 }

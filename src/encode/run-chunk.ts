@@ -25,7 +25,8 @@ import {
   segmentsLost,
   settleFailure,
 } from './fail-video.ts'
-import { listPublishedNumbers } from './generation-store.ts'
+import { findGain, listPublishedNumbers, setGain } from './generation-store.ts'
+import { measureGain } from './loudness.ts'
 import { type ChunkEnd, InexactSeek, MediaFailure, truncationReason } from './media-failure.ts'
 import { type ReplaceDeps, startNextGeneration } from './next-generation.ts'
 import type { Plan } from './plan.ts'
@@ -183,15 +184,32 @@ async function chooseThreads(deps: RunDeps, { kind, segmentCount }: Part): Promi
 }
 
 /** Encodes a part once. Returns the error of a seek that was not clean. */
-async function tryPart({ deps, video, source, signal }: Run, part: Part & { threads: number; leadS: number }, sink: ChunkSink) {
+async function tryPart(run: Run, part: Part & { threads: number; leadS: number }, sink: ChunkSink) {
+  const { deps, video, source, signal } = run
   const request = { sandbox: deps.sandbox, source, plan: video.plan, chunk: part, signal }
   try {
-    if (part.kind === 'audio') return await encodeAudioChunk(request, sink)
+    if (part.kind === 'audio') return await encodeAudioChunk({ ...request, gainDb: await settleGain(run) }, sink)
     return await encodeVideoChunk({ ...request, threads: part.threads === 0 ? 'auto' : 1 }, sink)
   } catch (error) {
     if (error instanceof InexactSeek) return error
     throw error
   }
+}
+
+/**
+ * The gain of the audio, which all chunks have: durable before the first of them is encoded, whichever that is.
+ * @returns undefined where the audio stays as loud as it is
+ */
+async function settleGain({ deps, video, source, signal }: Run): Promise<number | undefined> {
+  const { plan } = video
+  const { audioTrack } = plan
+  if (!plan.normalizesLoudness || !audioTrack) return undefined
+  const { renditionId } = audioTrack
+  const settled = await findGain(deps.db, video, renditionId)
+  if (settled !== undefined) return settled
+  const gainDb = await measureGain(deps.sandbox, source, { plan, audioTrack, signal })
+  await deps.write((tx) => setGain(tx, video, renditionId, gainDb))
+  return findGain(deps.db, video, renditionId)
 }
 
 /** Records for the owner where the source ends early. */

@@ -34,24 +34,23 @@ export type SandboxedCall = Pick<MediaRun, 'pipes' | 'limits'> & {
 }
 
 export function mediaArgs({ bubblewrap }: SandboxTools, run: MediaRun, sourceFile: string): string[] {
-  const { tool, media = 'video', source, isPiped, inputArgs = [], outputArgs } = run
+  const { tool, media = 'video', source, isPiped, inputArgs = [], inputs = [inputArgs], outputArgs } = run
   const decryption = isPiped ? [] : ['-decryption_key', source.keyHex, '-decryption_iv', source.ivHex]
   // Demuxers that seek to the end (MXF, FLV) need the true end: `crypto` includes the padding.
   const file = `subfile,,start,0,end,${source.sizeBytes},,:crypto:${bubblewrap ? '/in' : path.resolve(sourceFile)}`
   return [
     // Damage is judged by the output, not by the share of failed packets: some files have thousands of empty ones.
     ...(tool === 'ffmpeg' ? ['-nostdin', '-max_error_rate', '1'] : []),
-    ...['-hide_banner', '-v', 'error', '-protocol_whitelist', 'file,crypto,subfile,pipe', '-format_whitelist', DEMUXERS[media]],
-    ...[
-      '-max_pixels',
-      String(MAX_PIXELS),
-      '-max_ts_probe',
-      String(MAX_UNTIMED_PACKETS),
+    ...['-hide_banner', '-v', 'error'],
+    // What an input may be holds for that one alone.
+    ...inputs.flatMap((args) => [
+      ...['-protocol_whitelist', 'file,crypto,subfile,pipe', '-format_whitelist', DEMUXERS[media]],
+      ...['-max_pixels', String(MAX_PIXELS), '-max_ts_probe', String(MAX_UNTIMED_PACKETS)],
       ...decryption,
-      ...inputArgs,
+      ...args,
       '-i',
       isPiped ? 'pipe:0' : file,
-    ],
+    ]),
     ...outputArgs,
   ]
 }

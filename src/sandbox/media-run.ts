@@ -26,6 +26,8 @@ export type MediaRun = {
   isPiped?: boolean | undefined
   /** Options of the input, such as `-ss`. */
   inputArgs?: readonly string[]
+  /** In place of `inputArgs`: the same file is opened several times, each time with these options. */
+  inputs?: readonly (readonly string[])[]
   /** Everything after the input. Outputs are named `pipe:3`, `pipe:4`, … in the order of `pipes`. */
   outputArgs: readonly string[]
   stdout?: Reader

@@ -690,6 +690,12 @@ const STORES: readonly (readonly [store: string, calls: readonly Call[]])[] = [
       (tx) => damage.listRepairs(tx, VIDEO),
       (tx) => generations.listTrackKinds(tx, VIDEO),
       (tx) => generations.findInit(tx, VIDEO, 9),
+      (tx) => generations.findGain(tx, VIDEO, 9),
+      ...[12.3, 4].map((gainDb) => async (tx: Db) => {
+        await generations.setGain(tx, VIDEO, 9, gainDb)
+        return generations.findGain(tx, VIDEO, 9)
+      }),
+      ...[V1, 'none'].map((videoId) => (tx: Db) => accounts.isLoudnessNormalized(tx, videoId)),
       (tx) => generations.findUnfinished(tx, { nowS: 9 }),
       (tx) =>
         tx

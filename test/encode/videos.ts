@@ -211,7 +211,7 @@ export async function openVideo(file: string): Promise<OpenVideo> {
 
 /** Encodes a whole video in chunks of some segments; `decodesFromStart` with a huge number of them is one unbroken pass. */
 export async function encodeVideo(
-  video: { sandbox: Sandbox; source: SealedSource; plan: Plan },
+  video: { sandbox: Sandbox; source: SealedSource; plan: Plan; gainDb?: number },
   { chunkSegments, decodesFromStart = false }: { chunkSegments: number; decodesFromStart?: boolean },
 ): Promise<EncodedVideo> {
   const sink = newSink()

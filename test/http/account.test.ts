@@ -24,7 +24,10 @@ test('an owner changes the settings that are an owner’s; what is absent stays'
     streamLimit: 0,
     whenFull: 'refuse',
     deletesToTrash: false,
+    normalizesLoudness: true,
   })
+  expect(await ask('PUT', '/api/account', { normalizesLoudness: 0 })).toMatchObject({ normalizesLoudness: false, streamLimit: 0 })
+  expect(await ask('PUT', '/api/account', { normalizesLoudness: 1 })).toMatchObject({ normalizesLoudness: true })
   expect(await ask('PUT', '/api/account', { streamLimit: 2, whenFull: 'stop-oldest' })).toMatchObject({ streamLimit: 2 })
   expect(await ask('PUT', '/api/account', { deletesToTrash: 1 })).toMatchObject({
     ...{ streamLimit: 2, whenFull: 'stop-oldest', deletesToTrash: true },

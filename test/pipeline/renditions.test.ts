@@ -35,6 +35,8 @@ const downloads: Record<string, Download[]> = {}
 
 beforeAll(async () => {
   reelgate = await startSharedReelgate()
+  // The sound is compared with the source's.
+  await reelgate.owner.call('PUT', '/api/account', { body: { normalizesLoudness: 0 } })
   VIDEOS.numbered = { ...videoOf('numbered'), path: await makeNumbered(reelgate.dataDir) }
   for (const name of DRAWN) videoIds[name] = await reelgate.owner.upload(name, videoOf(name).path)
   // While they are being made, each segment is looked at as soon as it is published.

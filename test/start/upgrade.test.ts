@@ -27,6 +27,8 @@ test.each(['sqlite', 'postgres'] as const)(
     ])
     expect((await owner.list('?q=gr%C3%B6%C3%9Fe')).rows).toHaveLength(1)
     expect((await owner.call('GET', '/api/hooks')).status).toBe(200)
+    // Loudness is not changed for an account that has videos already.
+    expect(await (await owner.call('GET', '/api/account')).json()).toMatchObject({ normalizesLoudness: false })
     expect((await owner.call('DELETE', `/api/videos?videos=${videoId}`)).status).toBe(200)
   },
 )

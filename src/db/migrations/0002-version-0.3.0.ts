@@ -201,6 +201,10 @@ export const STATEMENTS: readonly string[] = [
   'create index trashed_video_end on trashed_video (ends_at_s)',
   'alter table account add column deletes_to_trash integer not null default 0',
 
+  // Sound at one loudness: not of accounts from before, whose videos would differ from each other.
+  'alter table account add column normalizes_loudness integer not null default 0',
+  'alter table rendition add column gain_db real',
+
   // Sources that wait to be examined, by account: accounts take turns.
   'drop index video_unplanned',
   `create index video_unplanned on video (account_id, position)

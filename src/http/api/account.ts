@@ -32,6 +32,9 @@ export const AccountBody = Type.Object({
   }),
   otpDefaultsRemovable: Type.Boolean({ description: 'whether an OTP may remove a default watermark or whitelist' }),
   deletesToTrash: Type.Boolean({ description: 'whether deletions over the API go to the trash' }),
+  normalizesLoudness: Type.Boolean({
+    description: 'whether the sound of videos uploaded from now on is brought to one loudness, −16 LUFS; on for new accounts',
+  }),
   videosCount: Type.Integer(),
 })
 export type AccountBody = Static<typeof AccountBody>
@@ -57,6 +60,7 @@ const ChangeBody = Type.Object({
   streamLimit: Type.Optional(Type.Integer({ minimum: 0, maximum: 100, description: '0: no limit', examples: [2] })),
   whenFull: Type.Optional(WhenFull),
   deletesToTrash: Type.Optional(Flag),
+  normalizesLoudness: Type.Optional(Flag),
 })
 
 type AccountRoutesDeps = StatisticsDeps & AccountDeps & { viewerDataDays: number }
@@ -90,9 +94,10 @@ export function accountRoutes(app: App, deps: AccountRoutesDeps): void {
     }),
     async (request) => {
       const caller = authenticateRequest(request)
-      const { streamLimit, whenFull, deletesToTrash } = request.body
       // Named one by one: what only an administrator may change is not taken from here.
-      await changeAccount(deps, caller.accountId, { streamLimit, whenFull, deletesToTrash: isOnIfGiven(deletesToTrash) }, caller)
+      const { streamLimit, whenFull, deletesToTrash, normalizesLoudness } = request.body
+      const switches = { deletesToTrash: isOnIfGiven(deletesToTrash), normalizesLoudness: isOnIfGiven(normalizesLoudness) }
+      await changeAccount(deps, caller.accountId, { streamLimit, whenFull, ...switches }, caller)
       return ownAccountBody(caller.accountId)
     },
   )

@@ -32,6 +32,7 @@ const ChangeBody = Type.Object({
   mayImport: Type.Optional(Flag),
   otpDefaultsRemovable: Type.Optional(Flag),
   deletesToTrash: Type.Optional(Flag),
+  normalizesLoudness: Type.Optional(Flag),
   limitFactor: Type.Optional(Type.Integer({ minimum: 1, maximum: 1000 })),
   pageMax: Type.Optional(Type.Integer({ minimum: 1, maximum: 100 })),
   streamLimit: Type.Optional(Type.Integer({ minimum: 0, maximum: 100 })),
@@ -97,5 +98,6 @@ function readChanges(body: Static<typeof ChangeBody>): AccountChanges {
     ...{ mayUpload: isOnIfGiven(body.mayUpload), mayImport: isOnIfGiven(body.mayImport) },
     otpDefaultsRemovable: isOnIfGiven(body.otpDefaultsRemovable),
     deletesToTrash: isOnIfGiven(body.deletesToTrash),
+    normalizesLoudness: isOnIfGiven(body.normalizesLoudness),
   }
 }

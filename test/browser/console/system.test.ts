@@ -120,9 +120,12 @@ test('on a phone the settings of the account are changed', async () => {
   const page = await open('/system/settings', { viewport: PHONE, hasTouch: true })
   await page.getByRole('textbox', { name: 'Screens of one viewer' }).fill('2')
   await page.getByRole('switch', { name: 'The API deletes into the trash' }).check()
+  await page.getByRole('switch', { name: 'All videos equally loud' }).uncheck()
   await page.getByRole('button', { name: 'Save the settings' }).tap()
   await page.getByText('The settings have been saved.').waitFor()
-  expect(await (await reelgate.owner.call('GET', '/api/account')).json()).toMatchObject({ streamLimit: 2, deletesToTrash: true })
+  expect(await (await reelgate.owner.call('GET', '/api/account')).json()).toMatchObject({
+    ...{ streamLimit: 2, deletesToTrash: true, normalizesLoudness: false },
+  })
 })
 
 test('an administrator creates an account, looks into it, which its audit log says, and disables it', async () => {

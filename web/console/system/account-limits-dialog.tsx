@@ -13,6 +13,7 @@ const FLAGS = [
   ['mayUpload', 'May upload', 'Off: its keys and people add no videos by upload. What is there stays.'],
   ['mayImport', 'May import from addresses', 'Off: the server fetches no videos for it.'],
   ['deletesToTrash', 'The API deletes into the trash', 'Deleted videos can be restored for 7 days.'],
+  ['normalizesLoudness', 'All videos equally loud', 'Speech of new videos plays at −16 LUFS, however it was recorded.'],
   [
     'otpDefaultsRemovable',
     'A link may remove watermark and site',

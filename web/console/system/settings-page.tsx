@@ -61,11 +61,14 @@ function listRetention({ viewerDataDays, statisticsDays, auditLogDays, trashDays
   ] as const
 }
 
-type Settings = Pick<AccountBody, 'streamLimit' | 'whenFull' | 'deletesToTrash'>
+type Settings = Pick<AccountBody, 'streamLimit' | 'whenFull' | 'deletesToTrash' | 'normalizesLoudness'>
 
 function SettingsForm({ account }: { account: AccountBody }) {
   const form = useForm<Settings>({
-    values: { streamLimit: account.streamLimit, whenFull: account.whenFull, deletesToTrash: account.deletesToTrash },
+    values: {
+      ...{ streamLimit: account.streamLimit, whenFull: account.whenFull },
+      ...{ deletesToTrash: account.deletesToTrash, normalizesLoudness: account.normalizesLoudness },
+    },
     resetOptions: { keepDirtyValues: true },
   })
   const streamLimit = useField({ control: form.control, name: 'streamLimit' })
@@ -73,10 +76,9 @@ function SettingsForm({ account }: { account: AccountBody }) {
   const { isDirty, dirtyFields } = form.formState
   const save = useChange({
     call(settings: Settings) {
-      const { deletesToTrash, ...others } = changesIn(settings, dirtyFields)
-      return callApi<AccountBody>('PUT', 'account', {
-        body: { ...others, ...(deletesToTrash !== undefined && { deletesToTrash: deletesToTrash ? 1 : 0 }) },
-      })
+      const changed = Object.entries(changesIn(settings, dirtyFields))
+      const body = Object.fromEntries(changed.map(([name, value]) => [name, typeof value === 'boolean' ? Number(value) : value]))
+      return callApi<AccountBody>('PUT', 'account', { body })
     },
     announced: 'The settings have been saved.',
     onDone: (_reply, settings) => form.reset(settings),
@@ -105,6 +107,12 @@ function SettingsForm({ account }: { account: AccountBody }) {
         description="As the console always does: deleted videos can be restored for 7 days."
         control={form.control}
         name="deletesToTrash"
+      />
+      <SwitchField
+        label="All videos equally loud"
+        description="Speech of new videos plays at −16 LUFS, however it was recorded. What is encoded already stays."
+        control={form.control}
+        name="normalizesLoudness"
       />
     </Form>
   )
