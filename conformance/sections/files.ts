@@ -107,6 +107,11 @@ export const files: Section = {
         if (!names.some((name) => name.includes(`[${language}]`) && name.endsWith('.vtt')))
           throw new Deviation(`name: expected … [${language}].vtt, got ${names.join(', ')}`)
     }),
+    check('storyboard: no pictures before the video, and every field', async (at) => {
+      const { videoId } = await at.credentials()
+      const shape = { intervalS: anyNumber, count: 0, width: 0, height: 0, columns: 0, rows: 0, sheets: listOf(webAddress) }
+      expectAnswer(await at.api('GET', `/videos/${videoId}/storyboard`), { status: 200, body: exactly(shape) })
+    }),
     check('posters and captions are taken right behind the video, while it is Queued', async (at) => {
       const id = await at.uploadedVideo()
       expectAnswer(await addFile(at, `${id}?language=fr`, 'a.srt', CAPTIONS_SRT), { status: 200, body: CAPTION })

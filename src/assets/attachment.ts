@@ -68,9 +68,9 @@ export async function storeAttachment(
   }
 }
 
-/** Where the blobs of posters, captions and MP4s are. */
+/** Where the blobs of posters, storyboards, captions and MP4s are. */
 export function assetFolder(folders: VideoFolders, { type }: Pick<FileRow, 'type'>): BlobStore {
-  return type === 'poster' ? folders.posters : folders.files
+  return type === 'poster' || type === 'storyboard' ? folders.posters : folders.files
 }
 
 /** The refusal of an upload beyond its limit. @param what begins the sentence, such as `A poster` */

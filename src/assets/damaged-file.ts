@@ -1,5 +1,7 @@
 import { LRUCache } from 'lru-cache'
 import type { Logger } from 'pino'
+import { requeueStoryboard } from '../catalogue/storyboard-store.ts'
+import type { Db } from '../db/database.ts'
 import type { Write } from '../db/write.ts'
 import { requeuePosters } from '../encode/add-posters.ts'
 import { DamagedFile, type Failure, hostFailure } from '../errors.ts'
@@ -11,8 +13,8 @@ import { requeueMp4 } from './mp4-store.ts'
 export type FileDamage = FileName & { kind: FileKind; isMadeAgain: boolean }
 
 /**
- * Marks a file as damaged, logs it once, and has it made again where that is possible: an MP4 from the segments, extracted posters from
- * the source.
+ * Marks a file as damaged, logs it once, and has it made again where that is possible: an MP4 and a storyboard from the segments,
+ * extracted posters from the source.
  * @returns undefined when the file, or its video, was deleted meanwhile
  */
 export async function recordDamagedFile(
@@ -25,16 +27,31 @@ export async function recordDamagedFile(
     if (!file) return undefined
     const { id, kind, damaged, generation } = file
     await setFileDamaged(tx, id, 1)
-    if (kind === 'mp4') await requeueMp4(tx, name)
-    const isMadeAgain = kind === 'mp4' || (generation !== null && (await requeuePosters(tx, { videoId, generation })))
+    const isMadeAgain = await REQUEUES[kind](tx, { videoId, name, generation })
     return { kind, isNew: damaged === 0, isMadeAgain }
   })
   if (!found) return undefined
-  for (const work of ['encode', 'mp4'] as const) void signals.send('work-queued', work)
+  for (const work of ['encode', 'mp4', 'storyboard'] as const) void signals.send('work-queued', work)
   const { kind, isNew, isMadeAgain } = found
   if (isNew) log.error({ videoId, kind, file: name, problem }, 'file: damaged')
   return { videoId, name, kind, isMadeAgain }
 }
+
+/** Has a file made again where that is possible. @returns whether it is */
+const REQUEUES: Readonly<Record<FileKind, (tx: Db, file: FileName & { generation: number | null }) => Promise<boolean>>> = {
+  original: async () => false,
+  caption: async () => false,
+  poster: async (tx, { videoId, generation }) => generation !== null && requeuePosters(tx, { videoId, generation }),
+  async mp4(tx, { name }) {
+    await requeueMp4(tx, name)
+    return true
+  },
+  async storyboard(tx, { videoId, generation }) {
+    await requeueStoryboard(tx, { videoId, generation: generation ?? 0 })
+    return true
+  },
+}
+
 type DamageDeps = { write: Write; signals: Pick<Signals, 'send'>; log: Pick<Logger, 'error'> }
 
 /** A file that a request could not read. */
@@ -50,6 +67,8 @@ const SENTENCES: Readonly<Record<FileKind, string>> = {
   poster: 'This poster is missing or damaged on the disk of this server. Restore it from a backup, or set another one.',
   caption: 'These captions are missing or damaged on the disk of this server. Restore them from a backup, or upload them again.',
   mp4: 'This MP4 was missing or damaged on the disk of this server. It is being made again: try again in some minutes.',
+  storyboard:
+    'This storyboard was missing or damaged on the disk of this server. It is being made again: try again in some minutes.',
 }
 const EXTRACTED_POSTER =
   'This poster was missing or damaged on the disk of this server. It is being made again: try again in some minutes.'
@@ -87,6 +106,7 @@ const REMEDIES: Readonly<Record<FileKind, (names: string) => string>> = {
   original: (names) => `uploaded files ${names}. Copy them from media/sources in a backup; their videos play without them.`,
   poster: (names) => `posters ${names}. Copy them from media/posters in a backup, or set others and delete these.`,
   caption: (names) => `captions ${names}. Copy them from media/files in a backup, or upload them again and delete these.`,
+  storyboard: (names) => `storyboards ${names}. They could not be made again: the log says why.`,
   mp4: (names) => `MP4s ${names}. They could not be made again: the video's page says why.`,
 }
 

@@ -8,6 +8,7 @@ import { timelineStartMs } from '../catalogue/chapters-store.ts'
 import type { VideoFolders } from '../catalogue/deletion.ts'
 import { openFileKey } from '../catalogue/file-key.ts'
 import { findFileAnywhere } from '../catalogue/file-store.ts'
+import { findVideo } from '../catalogue/video-store.ts'
 import { equalsInConstantTime } from '../crypto/constant-time.ts'
 import { deriveKey, type MasterKey } from '../crypto/master-key.ts'
 import { openBlob } from '../crypto/sealed-blob.ts'
@@ -15,13 +16,14 @@ import { readSealed, type Seal } from '../crypto/sealed-file.ts'
 import type { Db } from '../db/database.ts'
 import type { FileRow } from '../db/tables.ts'
 import type { Write } from '../db/write.ts'
-import { Failure } from '../errors.ts'
+import { Failure, videoNotFound } from '../errors.ts'
 import { openSourceSeal } from '../ingest/source.ts'
 import { findSource } from '../ingest/source-store.ts'
 import type { BlobStore } from '../storage/blob-store.ts'
 import { isLiveSignIn } from '../users/sign-in-store.ts'
 import { assetFolder } from './attachment.ts'
 import type { DamagedFiles, UnreadFile } from './damaged-file.ts'
+import { findStoryboard } from './storyboard.ts'
 import { describeFile, getFile } from './video-file.ts'
 import { shiftWebVtt } from './webvtt.ts'
 
@@ -52,7 +54,6 @@ type DownloadPath = { exp: number; keyId: string; fileId: number }
  */
 export async function downloadPath(deps: DownloadDeps, holder: Caller, videoId: string, fileId: number): Promise<string> {
   const { accountId } = holder
-  const keyId = 'apiKeyId' in holder ? holder.apiKeyId : holder.signInId
   const file = await getFile(deps, accountId, videoId, fileId)
   if (!file.isDownloadable)
     throw new Failure('forbidden', 'This file cannot be downloaded: only originals, posters, captions and finished MP4s can.')
@@ -63,8 +64,27 @@ export async function downloadPath(deps: DownloadDeps, holder: Caller, videoId: 
     const event = { accountId, by: holder, kind: 'file:downloaded', subjects: [videoId], details } as const
     await deps.write((tx) => recordAuditEvent(tx, { ...event, atS: deps.nowS() }))
   }
-  const exp = deps.nowS() + PATH_TTL_S
-  return `download/${exp}/${sign(deps.masterKey, { exp, keyId, fileId })}/${keyId}/${fileId}`
+  return signedPath(deps, holder, fileId)
+}
+
+/**
+ * The storyboard of what a video plays, with a short-lived path for each of its sheets, as `downloadPath` has them.
+ * @returns undefined: it has none, or none yet
+ * @throws Failure `not-found` when the account has no such video
+ */
+export async function getStoryboard(deps: DownloadDeps, holder: Caller, videoId: string) {
+  const video = await findVideo(deps.db, holder.accountId, videoId)
+  if (!video) throw videoNotFound()
+  const found = await findStoryboard(deps.db, { videoId, generation: video.generation })
+  if (!found) return undefined
+  const { storyboard, durationS, sheets } = found
+  return { storyboard, durationS, paths: sheets.map(({ id }) => signedPath(deps, holder, id)) }
+}
+
+function signedPath({ nowS, masterKey }: DownloadDeps, holder: Caller, fileId: number): string {
+  const keyId = 'apiKeyId' in holder ? holder.apiKeyId : holder.signInId
+  const exp = nowS() + PATH_TTL_S
+  return `download/${exp}/${sign(masterKey, { exp, keyId, fileId })}/${keyId}/${fileId}`
 }
 
 function sign(master: MasterKey, { exp, keyId, fileId }: DownloadPath): string {
@@ -175,6 +195,7 @@ const CONTENT_TYPES = {
   poster: 'image/jpeg',
   caption: 'text/vtt; charset=utf-8',
   mp4: 'video/mp4',
+  storyboard: 'image/webp',
   original: 'application/octet-stream', // never a type that a browser would open: owners upload anything
   rendition: 'application/octet-stream',
 } as const

@@ -4,7 +4,7 @@ import type { Db } from '../db/database.ts'
 import type { StoredFile } from './file-check.ts'
 
 /** What a file is, apart from segments. */
-export type FileKind = 'original' | 'poster' | 'caption' | 'mp4'
+export type FileKind = 'original' | 'poster' | 'caption' | 'mp4' | 'storyboard'
 
 /** `name`: below its folder. */
 export type FileName = { videoId: string; name: string }
@@ -56,7 +56,7 @@ export async function listFilesAfter(
   return { files: rows.map(({ type: kind, ...row }) => ({ ...row, kind, folder: FOLDERS[kind], sha256: null })), lastId }
 }
 
-const FOLDERS = { original: 'sources', poster: 'posters', caption: 'files', mp4: 'files' } as const
+const FOLDERS = { original: 'sources', poster: 'posters', storyboard: 'posters', caption: 'files', mp4: 'files' } as const
 
 export async function totalFileSizeAfter(db: Db, id: number): Promise<number> {
   const row = await storedFiles(db)
@@ -66,7 +66,7 @@ export async function totalFileSizeAfter(db: Db, id: number): Promise<number> {
   return Number(row.sizeBytes ?? 0)
 }
 
-/** What is known of a file. Undefined: it, or its video, was deleted meanwhile. */
+/** What is known of a file, and the generation that it can be made again from. Undefined: it, or its video, was deleted meanwhile. */
 export async function findFileDamage(db: Db, { videoId, name }: FileName) {
   const row = await storedFiles(db)
     .select(['file.id', 'file.type', 'file.damaged', 'file.generation', 'file.attachmentId'])
@@ -74,7 +74,9 @@ export async function findFileDamage(db: Db, { videoId, name }: FileName) {
     .where(({ fn }) => fn.coalesce('source.file', 'file.blob'), '=', name)
     .$narrowType<{ type: FileKind }>()
     .executeTakeFirst()
-  return row && { id: row.id, kind: row.type, damaged: row.damaged, generation: isExtracted(row) ? row.generation : null }
+  if (!row) return undefined
+  const { id, type: kind, damaged } = row
+  return { id, kind, damaged, generation: kind === 'storyboard' || isExtracted(row) ? row.generation : null }
 }
 
 export async function setFileDamaged(tx: Db, id: number, damaged: 0 | 1): Promise<void> {

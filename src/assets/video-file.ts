@@ -14,7 +14,7 @@ import { assetFolder } from './attachment.ts'
 /** A file of a video as its owner sees it. */
 export type VideoFile = {
   id: number
-  type: 'original' | 'poster' | 'desktop' | 'mobile' | 'audio' | 'caption' | 'mp4'
+  type: 'original' | 'poster' | 'desktop' | 'mobile' | 'audio' | 'caption' | 'mp4' | 'storyboard'
   name: string
   createdAtS: number
   enabled: boolean
@@ -137,6 +137,7 @@ const FIELDS: Readonly<Record<FileRow['type'], (row: FileRow, context: Context) 
     name: `${video.title} [${language?.toUpperCase()}].vtt`,
     format: 'vtt',
   }),
+  storyboard: ({ id }, { video }) => ({ type: 'storyboard', name: `${video.title} storyboard ${id}.webp`, format: 'webp' }),
   mp4: ({ sizeBytes }, { video, plan }) => ({
     type: 'mp4',
     name: `${video.title.replace(/(?<=\S)\.mp4\s*$/i, '')}.mp4`, // many titles are file names

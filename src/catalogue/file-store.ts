@@ -97,6 +97,7 @@ export async function findFile(db: Db, accountId: string, videoId: string, fileI
     .innerJoin('video', 'video.id', 'file.videoId')
     .selectAll('file')
     .where(({ and }) => and({ 'file.id': fileId, 'file.videoId': videoId, 'video.accountId': accountId }))
+    .where('file.type', '!=', sql.lit('storyboard'))
     .where('video.deletedAtS', 'is', null)
     .executeTakeFirst()
 }
@@ -129,6 +130,7 @@ export async function listFileRows(db: Db, videoId: string): Promise<FileRow[]> 
     .where('videoId', '=', videoId)
     .where(isOfPlayed)
     .where(isCurrent)
+    .where('type', '!=', sql.lit('storyboard')) // with a route of its own: what lists files must not meet a type that it does not know
     .orderBy('id')
     .execute()
 }

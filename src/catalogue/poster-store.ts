@@ -108,12 +108,12 @@ export async function isPosterExtractionDone(db: Db, video: GenerationKey): Prom
   )
 }
 
-/** Names of the posters extracted from the video, enabled or not. */
-export async function listExtractedPosterBlobs(db: Db, video: GenerationKey): Promise<string[]> {
+/** Names of what was made from a generation besides its segments: extracted posters, enabled or not, and the sheets of its storyboard. */
+export async function listGenerationBlobs(db: Db, video: GenerationKey): Promise<string[]> {
   const rows = await db
     .selectFrom('file')
     .select('blob')
-    .where(({ and }) => and({ videoId: video.videoId, generation: video.generation, attachmentId: EXTRACTED }))
+    .where(({ and }) => and({ videoId: video.videoId, generation: video.generation }))
     .execute()
   return rows.flatMap(({ blob }) => blob ?? [])
 }

@@ -59,7 +59,13 @@ const Damage = Type.Object({ ...SegmentKey.properties, problem: Type.String(), m
 const ListedSegment = Type.Object({ ...SegmentKey.properties, file: Type.String(), sizeBytes: Count, sha256: Type.String() })
 const Position = Type.Union([SegmentKey, Type.Object({ fileId: Count })])
 const FileName = Type.Object({ videoId: Id, name: Type.String() })
-const FileKind = Type.Union([Type.Literal('original'), Type.Literal('poster'), Type.Literal('caption'), Type.Literal('mp4')])
+const FileKind = Type.Union([
+  Type.Literal('original'),
+  Type.Literal('poster'),
+  Type.Literal('caption'),
+  Type.Literal('mp4'),
+  Type.Literal('storyboard'),
+])
 const Base64 = Type.Union([Type.String(), Type.Null()])
 /** What opens it is wrapped by the master key. */
 const ListedFile = Type.Object({

@@ -448,6 +448,10 @@ type GenerationTable = {
   postersExtractedAtS: number | null
   /** When its last segment was published. */
   finishedAtS: number | null
+  /** When its storyboard was made, or found to be impossible. */
+  storyboardMadeAtS: number | null
+  /** How many attempts to make it were started. */
+  storyboardAttempts: Generated<number>
   /** The file that it is made from. */
   sourceNumber: Generated<number>
   /** Of its segments, once it is finished. */
@@ -535,7 +539,7 @@ type FileTable = {
   /** The id in the APIs: unique in the installation, never reused. */
   id: Generated<number>
   videoId: string
-  type: 'original' | 'rendition' | 'poster' | 'caption' | 'mp4'
+  type: 'original' | 'rendition' | 'poster' | 'caption' | 'mp4' | 'storyboard'
   createdAtS: number
   /** 0: replaced by a newer one; of an MP4: it could not be made. */
   enabled: Generated<number>
@@ -773,7 +777,7 @@ type MailTable = {
 }
 
 /** The kinds of work that one process at a time does; `encoding`: all work on a video, which waits after a failure. */
-export type WorkKind = 'video' | 'encoding' | 'chunk' | 'import' | 'mp4' | 'webhook' | 'mail'
+export type WorkKind = 'video' | 'encoding' | 'chunk' | 'import' | 'mp4' | 'storyboard' | 'webhook' | 'mail'
 
 /** Work that a process does now, or that waits after a failure. Times are on the playback clock. */
 type ClaimTable = {

@@ -1,6 +1,6 @@
 import { renewMp4 } from '../catalogue/file-store.ts'
 import type { GenerationKey } from '../catalogue/generation-key.ts'
-import { hideExtractedPosters, listExtractedPosterBlobs, publishExtractedPosters } from '../catalogue/poster-store.ts'
+import { hideExtractedPosters, listGenerationBlobs, publishExtractedPosters } from '../catalogue/poster-store.ts'
 import { addSize } from '../catalogue/video-store.ts'
 import type { Db } from '../db/database.ts'
 import { findSource, setDuplicateOf } from '../ingest/source-store.ts'
@@ -66,7 +66,7 @@ export async function exchange(
   return async () => {
     await deps.signals.send('work-cancelled', { videoIds: [videoId], work: 'mp4' })
     if (mp4 !== undefined) await deps.folders.files.remove(mp4)
-    for (const work of ['encode', 'mp4'] as const) void deps.signals.send('work-queued', work)
+    for (const work of ['encode', 'mp4', 'storyboard'] as const) void deps.signals.send('work-queued', work)
     deps.log.info({ videoId, generation, by }, 'video: replaced')
   }
 }
@@ -74,7 +74,7 @@ export async function exchange(
 /** Removes a kept generation with its key, and the file that only it was made from. Its sessions are the caller's to end. */
 export async function removeKept(tx: Db, { sourceNumber, segmentBytes, ...key }: KeptGeneration): Promise<RemovedFiles> {
   const { videoId, generation } = key
-  const posters = await listExtractedPosterBlobs(tx, key)
+  const posters = await listGenerationBlobs(tx, key)
   await removeGeneration(tx, key)
   await addSize(tx, videoId, -segmentBytes)
   return { videoId, generation, posters, source: await removeUnusedSource(tx, videoId, sourceNumber) }

@@ -1,7 +1,7 @@
 import { recordOperationsAlert } from '../alerts/operations.ts'
 import type { VideoFolders } from '../catalogue/deletion.ts'
 import type { GenerationKey } from '../catalogue/generation-key.ts'
-import { listExtractedPosterBlobs } from '../catalogue/poster-store.ts'
+import { listGenerationBlobs } from '../catalogue/poster-store.ts'
 import { findReplacement, removeReplacement, updateReplacement } from '../catalogue/replacement-store.ts'
 import { moveStatus } from '../catalogue/status.ts'
 import { findAccountOfVideo } from '../catalogue/video-store.ts'
@@ -96,7 +96,7 @@ async function removeUnneededNext(tx: Db, videoId: string): Promise<RemovedFiles
   const generation = await findLaterGeneration(tx, played)
   if (generation === undefined || !(await isFinished(tx, played)) || (await hasDamage(tx, played))) return undefined
   const key = { videoId, generation }
-  const posters = await listExtractedPosterBlobs(tx, key)
+  const posters = await listGenerationBlobs(tx, key)
   await removeGeneration(tx, key)
   return { ...key, posters }
 }
@@ -119,7 +119,7 @@ export async function dropReplacement(
   { videoId, generation, sourceNumber }: ReplacementRow,
   problem?: string,
 ): Promise<RemovedFiles> {
-  const posters = generation === null ? [] : await listExtractedPosterBlobs(tx, { videoId, generation })
+  const posters = generation === null ? [] : await listGenerationBlobs(tx, { videoId, generation })
   if (generation !== null) await removeGeneration(tx, { videoId, generation })
   const source = sourceNumber === null ? undefined : await removeUnusedSource(tx, videoId, sourceNumber)
   if (problem === undefined) await removeReplacement(tx, videoId)

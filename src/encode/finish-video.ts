@@ -26,6 +26,7 @@ export async function finishVideo(deps: FailDeps & ReplaceDeps, key: GenerationK
     return removeReplaced
   })
   await removeReplaced?.()
+  void deps.signals.send('work-queued', 'storyboard')
 }
 
 function sum(sizes: ReadonlyMap<number, number>): number {

@@ -1,6 +1,6 @@
 import type { EndVideoSessions } from '../catalogue/deletion.ts'
 import type { GenerationKey } from '../catalogue/generation-key.ts'
-import { listExtractedPosterBlobs, publishExtractedPosters } from '../catalogue/poster-store.ts'
+import { listGenerationBlobs, publishExtractedPosters } from '../catalogue/poster-store.ts'
 import { findReplacement, removeReplacement, takeNumber } from '../catalogue/replacement-store.ts'
 import { newContentKey, wrapContentKey } from '../crypto/content-key.ts'
 import type { Db } from '../db/database.ts'
@@ -38,7 +38,7 @@ export type RequestedDeps = ReplaceDeps & {
  */
 export async function startNextGeneration(deps: ReplaceDeps, video: GenerationWithKey, chunk: VideoChunk, reason: string) {
   const { videoId } = video
-  const oldPosters = await listExtractedPosterBlobs(deps.db, video)
+  const oldPosters = await listGenerationBlobs(deps.db, video)
   const change = await deps.write(async (tx) => {
     if (!(await isCurrentRun(tx, chunk))) return undefined // another run has handled this already
     if (await isFinished(tx, video)) await endRun(tx, chunk, 'failed')
@@ -68,7 +68,7 @@ export async function reencryptVideo(
   // Found out now, while the old generation plays: at the end it would fail the video.
   if (!(await isSourceIntact(deps, { videoId }, new AbortController().signal)))
     throw new Failure('conflict', 'The uploaded file of this video was lost or changed on this server’s disk. Upload it again.')
-  const oldPosters = await listExtractedPosterBlobs(deps.db, video)
+  const oldPosters = await listGenerationBlobs(deps.db, video)
   const change = await deps.write(async (tx) => {
     const { accountId, generation } = await getReadyVideo(tx, videoId)
     if (generation !== video.generation || (await findLaterGeneration(tx, video)) !== undefined)
@@ -145,7 +145,7 @@ export async function replaceGeneration(deps: ReplaceDeps, tx: Db, video: Genera
   const oldGeneration = await switchToGeneration(tx, video)
   if (oldGeneration === undefined) return undefined
   const old = { videoId, generation: oldGeneration }
-  const oldPosters = await listExtractedPosterBlobs(tx, old)
+  const oldPosters = await listGenerationBlobs(tx, old)
   await removeGeneration(tx, old)
   await publishExtractedPosters(tx, video)
   await deps.endVideoSessions(tx, [videoId], 'video-replaced')

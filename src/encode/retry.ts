@@ -1,4 +1,4 @@
-import { listExtractedPosterBlobs } from '../catalogue/poster-store.ts'
+import { listGenerationBlobs } from '../catalogue/poster-store.ts'
 import { requeueFailed } from '../catalogue/status.ts'
 import { listGenerations } from '../catalogue/video-history-store.ts'
 import { findVideo } from '../catalogue/video-store.ts'
@@ -36,7 +36,7 @@ export async function retryVideo(
     const last = newest && (await findGeneration(tx, { videoId, generation: newest.number }))
     const old: { generation: number; posters: string[] }[] = []
     for (const { number: generation } of generations) {
-      old.push({ generation, posters: await listExtractedPosterBlobs(tx, { videoId, generation }) })
+      old.push({ generation, posters: await listGenerationBlobs(tx, { videoId, generation }) })
       await removeGeneration(tx, { videoId, generation })
     }
     if (last) await insertPlanned(deps, tx, last)

@@ -73,7 +73,12 @@ export type ClaimsDeps = {
 }
 
 /** What the dispatchers of videos claim. */
-const KINDS_OF: Partial<Record<Work, WorkKind[]>> = { encode: ['video', 'chunk'], import: ['import'], mp4: ['mp4'] }
+const KINDS_OF: Partial<Record<Work, WorkKind[]>> = {
+  encode: ['video', 'chunk'],
+  import: ['import'],
+  mp4: ['mp4'],
+  storyboard: ['storyboard'],
+}
 const CANDIDATES_OF_SEVERAL_SERVERS = 16
 const LEASE_S = 15
 const RENEW_EVERY_MS = 5_000

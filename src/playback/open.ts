@@ -1,6 +1,8 @@
 import type { Logger } from 'pino'
 import { findPublicCaptions, openCaption, type PublicCaptionDeps } from '../assets/public-captions.ts'
 import { openMainPoster } from '../assets/public-poster.ts'
+import { findStoryboard, openStoryboardSheet, toStoryboardWebVtt } from '../assets/storyboard.ts'
+import { hasStoryboard } from '../catalogue/storyboard-store.ts'
 import type { Write } from '../db/write.ts'
 import type { Signals } from '../signals/signals.ts'
 import { createViewings } from '../viewers/saved-viewings.ts'
@@ -11,6 +13,7 @@ import { createPlayableVideos } from './media/playable-video.ts'
 import type { PlaybackClock } from './playback-clock.ts'
 import type { PlaybackDeps } from './playback-deps.ts'
 import { openCountries } from './rules/countries.ts'
+import { storyboardSheetName } from './serve.ts'
 import { createNonces } from './sessions/proof.ts'
 import { openServerKeys } from './sessions/server-key.ts'
 import { createSessionMemory, followEnds } from './sessions/session-memory.ts'
@@ -58,6 +61,14 @@ export async function openPlayback(deps: OpenPlaybackDeps): Promise<PlaybackDeps
       open: (videoId, id) => openCaption({ db, masterKey, folders, damagedFiles }, videoId, id),
     },
     openMainPoster: (video) => openMainPoster({ db, masterKey, posters: folders.posters, damagedFiles }, video),
+    storyboards: {
+      has: (video) => hasStoryboard(db, video),
+      describe: async (video) => {
+        const found = await findStoryboard(db, video)
+        return found && toStoryboardWebVtt(found.storyboard, found.durationS, storyboardSheetName)
+      },
+      open: (video, sheet) => openStoryboardSheet({ db, masterKey, posters: folders.posters, damagedFiles }, video, sheet),
+    },
     watermarkImages: deps.watermarkImages,
     countries,
     isRateLimited: deps.isRateLimited,

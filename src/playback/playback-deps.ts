@@ -1,4 +1,5 @@
 import type { PublicCaption } from '../assets/public-captions.ts'
+import type { GenerationKey } from '../catalogue/generation-key.ts'
 import type { PlaybackSessionRow } from '../db/tables.ts'
 import type { WatermarkImages } from '../watermark/watermark-image.ts'
 import type { KeyPacing } from './keys/key-pacing.ts'
@@ -15,9 +16,20 @@ export type PlaybackDeps = SessionDeps & {
   captions: Captions
   /** The JPEG of a video's main poster, public or not. */
   openMainPoster(video: { videoId: string; accountId: string }): Promise<Buffer | undefined>
+  storyboards: Storyboards
   watermarkImages: Pick<WatermarkImages, 'find'>
   /** Called for each session that receives its first key. */
   recordView(session: PlaybackSessionRow): void
+}
+
+/** Small pictures of what a session plays. */
+type Storyboards = {
+  /** @returns whether the generation has one now */
+  has(video: GenerationKey): Promise<boolean>
+  /** @returns the WebVTT that names its sheets; undefined when it has none */
+  describe(video: GenerationKey): Promise<string | undefined>
+  /** @param sheet counted from 0 @returns WebP; undefined when there is no such sheet */
+  open(video: GenerationKey, sheet: number): Promise<Buffer | undefined>
 }
 
 /** The captions of a video. */

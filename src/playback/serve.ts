@@ -35,12 +35,28 @@ export async function buildPlaylist(deps: PlaybackDeps, session: LiveSession, na
 /** What the main poster is called among a session's files. */
 export const POSTER_NAME = 'poster'
 
-/** The main poster as JPEG, or captions as WebVTT. @throws PlaybackRefusal `file-gone` for those that were deleted since they were named */
+/** What the storyboard is called among a session's files: WebVTT, which names its sheets. */
+export const STORYBOARD_NAME = 'storyboard'
+const STORYBOARD_SHEET = /^storyboard-(\d)$/
+
+/** @param sheet counted from 0 */
+export function storyboardSheetName(sheet: number): string {
+  return `${STORYBOARD_NAME}-${sheet}`
+}
+
+/** The main poster as JPEG, captions or a storyboard as WebVTT, or one of its sheets as WebP. @throws PlaybackRefusal `file-gone` for those that were deleted since they were named */
 export async function openSessionFile(deps: PlaybackDeps, session: LiveSession, name: string): Promise<string | Buffer> {
-  const { row } = session
-  const file = name === POSTER_NAME ? await deps.openMainPoster(row) : await openSessionCaption(deps, session, name)
+  const file = await openByName(deps, session, name)
   if (file === undefined) throw new PlaybackRefusal('file-gone')
   return file
+}
+
+async function openByName(deps: PlaybackDeps, session: LiveSession, name: string): Promise<string | Buffer | undefined> {
+  const { row } = session
+  if (name === POSTER_NAME) return deps.openMainPoster(row)
+  if (name === STORYBOARD_NAME) return deps.storyboards.describe(row)
+  const [, sheet] = STORYBOARD_SHEET.exec(name) ?? []
+  return sheet === undefined ? openSessionCaption(deps, session, name) : deps.storyboards.open(row, Number(sheet))
 }
 
 /** With the times of what this session plays, which may be the video before a trim. */

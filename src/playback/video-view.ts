@@ -12,6 +12,7 @@ type VideoView = {
   durationS: number
   aspectRatio: number
   poster: { token: string; isPublic: boolean } | undefined
+  hasStoryboard: boolean
   chapters: Chapters
   watermarks: ShownWatermark[]
 }
@@ -33,6 +34,7 @@ export async function loadVideoView(deps: PlaybackDeps, session: LiveSession): P
     durationS,
     aspectRatio: playable.plan.videoTrack?.aspectRatio ?? 16 / 9,
     poster: poster && { token: poster.token, isPublic: video.public === 1 },
+    hasStoryboard: await deps.storyboards.has(row),
     chapters: { language, chapters: toPlayedChapters(chapters, { timelineStartS, durationS }) },
     watermarks: await loadWatermarks(deps, session),
   }

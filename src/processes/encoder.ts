@@ -1,11 +1,12 @@
 import { availableParallelism } from 'node:os'
 import { startMp4Scheduler } from '../assets/mp4-scheduler.ts'
+import { startStoryboardScheduler } from '../assets/storyboard-scheduler.ts'
 import { findDemoVideo } from '../demo/demo-store.ts'
 import { startEncoding } from '../encode/start.ts'
 import { startImportScheduler } from '../ingest/import-work.ts'
 import type { Foundation } from '../installation/open-foundation.ts'
 
-/** Encodes, imports and exports MP4s until the server stops. */
+/** Encodes, imports, exports MP4s and makes storyboards until the server stops. */
 export async function startEncoder(foundation: Foundation): Promise<void> {
   const { config, opened, db, deletion, receiving, space, ownership, repairSegment } = foundation
   startEncoding(
@@ -22,4 +23,6 @@ export async function startEncoder(foundation: Foundation): Promise<void> {
   opened.defer(() => imports.stop())
   const mp4s = startMp4Scheduler({ ...foundation, hasRoom: space.hasRoom, reportDamage: repairSegment })
   opened.defer(() => mp4s.stop())
+  const storyboards = startStoryboardScheduler({ ...foundation, hasRoom: space.hasRoom, reportDamage: repairSegment })
+  opened.defer(() => storyboards.stop())
 }

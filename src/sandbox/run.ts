@@ -48,23 +48,36 @@ function decrypt(sealed: Readable, { keyHex, ivHex }: SealedSource): Readable {
  */
 export async function runOnSamples(
   sandbox: Sandbox,
-  { samples, outputArgs, ...run }: Omit<MediaRun, 'tool' | 'media' | 'source' | 'inputArgs'> & { samples: RawAudio },
+  { samples: { format, rateHz, channels, bytes }, ...run }: PipedRun & { samples: RawAudio },
+): Promise<MediaEnd> {
+  const inputArgs = ['-ar', String(rateHz), '-ac', String(channels)]
+  return runPiped(sandbox, { ...run, format, bytes, inputArgs })
+}
+
+/**
+ * Runs ffmpeg in the same sandbox on an init segment and segments of fragmented MP4, with or without gaps between them.
+ * @throws as `runMedia` does, and what the fragments throw
+ */
+export async function runOnFragments(
+  sandbox: Sandbox,
+  { fragments, ...run }: PipedRun & { fragments: Readable; inputArgs: readonly string[] },
+): Promise<MediaEnd> {
+  const end = await runPiped(sandbox, { ...run, format: 'mov', bytes: fragments })
+  if (fragments.errored) throw fragments.errored
+  return end
+}
+
+/** A run that reads its input from a pipe. */
+type PipedRun = Omit<MediaRun, 'tool' | 'media' | 'source' | 'inputArgs'>
+
+async function runPiped(
+  sandbox: Sandbox,
+  { format, bytes, inputArgs, outputArgs, ...run }: PipedRun & { format: string; bytes: Readable; inputArgs: readonly string[] },
 ): Promise<MediaEnd> {
   run.signal?.throwIfAborted()
   if (!(await isEncodingAllowed(sandbox))) throw new Failure('unavailable', NOT_OPENED)
-  const { format, rateHz, channels, bytes } = samples
-  const input = ['-f', format, '-ar', String(rateHz), '-ac', String(channels), '-i', 'pipe:0']
-  const args = [
-    '-hide_banner',
-    '-v',
-    'error',
-    '-protocol_whitelist',
-    'pipe',
-    '-format_whitelist',
-    format,
-    ...input,
-    ...outputArgs,
-  ]
+  const guard = ['-hide_banner', '-v', 'error', '-protocol_whitelist', 'pipe', '-format_whitelist', format]
+  const args = [...guard, '-f', format, ...inputArgs, '-i', 'pipe:0', ...outputArgs]
   return throwIfSandboxFailed(await runSandboxed(sandbox, { ...run, tool: 'ffmpeg', stdin: bytes, args }))
 }
 

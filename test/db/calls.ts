@@ -10,6 +10,7 @@ import * as folders from '../../src/catalogue/folder-store.ts'
 import * as ownFields from '../../src/catalogue/own-fields-store.ts'
 import * as posters from '../../src/catalogue/poster-store.ts'
 import type { VideoFilter, VideoOrder } from '../../src/catalogue/search-store.ts'
+import * as storyboards from '../../src/catalogue/storyboard-store.ts'
 import * as tags from '../../src/catalogue/tag-store.ts'
 import { findSortedVideos, findVideos } from '../../src/catalogue/video.ts'
 import * as videos from '../../src/catalogue/video-store.ts'
@@ -264,6 +265,8 @@ export const ALWAYS: readonly Call[] = [
   ['views of a video', 100, (db) => usage.addViews(db, { videoId: V, viewCount: 1 })],
   ['strikes', 30, (db) => bans.countStrikes(db, { scope: 'key', budget: 'reads', subject: idOf(7) }, NOW_S - 60)],
   ['accounts that want an MP4', 250, (db) => mp4s.listAccountsWithPendingMp4s(db, NOW_S)],
+  ['a storyboard to be made', 60, (db) => storyboards.findPendingStoryboard(db, NOW_S)],
+  ['sheets of a storyboard', 20, (db) => storyboards.listStoryboardSheets(db, { videoId: V, generation: 1 })],
   ['an MP4 to be made', 60, (db) => mp4s.findPendingMp4(db, large, NOW_S)],
   ['an MP4 that is made', 400, finishAnMp4],
   ['a video whose chunks are all done', 300, (db) => generations.findUnfinished(db, { nowS: NOW_S })],

@@ -74,9 +74,9 @@ const FILL: readonly (readonly [into: string, count: number, select: string])[] 
     `id(n), ${ownerOf}, n, 'host-' || (n % 20), '', case when n % 5 = 0 then 0 else ${NOW_S + 1000} end`,
   ],
   [
-    'generation (video_id, number, plan, encoder, created_at_s, finished_at_s)',
+    'generation (video_id, number, plan, encoder, created_at_s, finished_at_s, storyboard_made_at_s)',
     VIDEOS,
-    `id(n), 1, '{}', 'e', 1, case when n % 1000 = 0 then null else 2 end`,
+    `id(n), 1, '{}', 'e', 1, case when n % 1000 = 0 then null else 2 end, case when n % 100 = 0 then null else 3 end`,
   ],
   [
     'chunk (video_id, generation, kind, first_segment, segment_count, decodes_from_start, state, priority, position)',

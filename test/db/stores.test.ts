@@ -16,6 +16,7 @@ import * as posters from '../../src/catalogue/poster-store.ts'
 import * as replacements from '../../src/catalogue/replacement-store.ts'
 import * as search from '../../src/catalogue/search-store.ts'
 import { moveStatus, setStatusReason } from '../../src/catalogue/status.ts'
+import * as storyboards from '../../src/catalogue/storyboard-store.ts'
 import * as tags from '../../src/catalogue/tag-store.ts'
 import * as trash from '../../src/catalogue/trash-store.ts'
 import * as history from '../../src/catalogue/video-history-store.ts'
@@ -765,7 +766,7 @@ const STORES: readonly (readonly [store: string, calls: readonly Call[]])[] = [
       (tx) => posters.insertExtractedPosters(tx, VIDEO, [poster], 3),
       (tx) => posters.insertExtractedPosters(tx, VIDEO, [poster], 3),
       (tx) => posters.isPosterExtractionDone(tx, VIDEO),
-      (tx) => posters.listExtractedPosterBlobs(tx, VIDEO),
+      (tx) => posters.listGenerationBlobs(tx, VIDEO),
       (tx) => posters.listEnabledPosters(tx, [V1, V2]),
       (tx) => posters.findPosterByToken(tx, 't'),
       (tx) => files.insertAttachment(tx, A, caption, [captionFile('c1', 'one'), captionFile('c2', 'one')]),
@@ -1030,6 +1031,27 @@ const STORES: readonly (readonly [store: string, calls: readonly Call[]])[] = [
       (tx) => otpDefaults.findAccountDefaults(tx, A),
       (tx) => otpDefaults.findBothDefaults(tx, A, V1),
       (tx) => otpDefaults.findBothDefaults(tx, B, V1),
+    ],
+  ],
+  [
+    'storyboards',
+    [
+      (tx) => storyboards.findPendingStoryboard(tx, 5),
+      async (tx) => {
+        const pending = (await storyboards.findPendingStoryboard(tx, 5)) ?? { ...VIDEO, attempts: 0 }
+        return [
+          await storyboards.beginStoryboardAttempt(tx, pending),
+          await storyboards.beginStoryboardAttempt(tx, pending),
+          await storyboards.refundStoryboardAttempt(tx, pending),
+        ]
+      },
+      (tx) => storyboards.hasStoryboard(tx, VIDEO),
+      (tx) => storyboards.insertStoryboard(tx, VIDEO, [{ widthPx: 1600, heightPx: 900, blob: 's1', sizeBytes: 2 ** 20 }], 6),
+      (tx) => storyboards.insertStoryboard(tx, VIDEO, [], 7),
+      (tx) => storyboards.hasStoryboard(tx, VIDEO),
+      (tx) => storyboards.listStoryboardSheets(tx, VIDEO),
+      (tx) => storyboards.requeueStoryboard(tx, VIDEO),
+      (tx) => storyboards.listStoryboardSheets(tx, VIDEO),
     ],
   ],
   [

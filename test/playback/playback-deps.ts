@@ -76,6 +76,7 @@ export async function openBarePlayback({ durationS = 60 } = {}) {
     mediaSecrets: () => ['secret'],
     captions: { find: async () => [], open: async () => undefined },
     openMainPoster: async () => undefined,
+    storyboards: { has: async () => false, describe: async () => undefined, open: async () => undefined },
     watermarkImages: noWatermarkImages,
     countries,
     isRateLimited: false,

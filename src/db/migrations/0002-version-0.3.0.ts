@@ -362,6 +362,11 @@ export const STATEMENTS: readonly string[] = [
   'alter table generation add column kept_until_s integer',
   'alter table generation add column kept_by text',
   'create index generation_kept on generation (kept_until_s) where kept_until_s is not null',
+  // Small pictures of the whole video, in rows of `file`; videos from before get theirs, too.
+  'alter table generation add column storyboard_made_at_s integer',
+  'alter table generation add column storyboard_attempts integer not null default 0',
+  `create index generation_without_storyboard on generation (finished_at_s)
+    where storyboard_made_at_s is null and finished_at_s is not null`,
   `create table replacement (
     video_id text primary key,
     account_id text not null,

@@ -28,6 +28,7 @@ import { replacementRoutes } from './replacements.ts'
 import { resumableUploadRoutes } from './resumable-uploads.ts'
 import { sessionRoutes } from './sessions.ts'
 import { statisticsRoutes } from './statistics.ts'
+import { storyboardRoutes } from './storyboard.ts'
 import { tagRoutes } from './tags.ts'
 import { trashRoutes } from './trash.ts'
 import { uploadTokenRoutes } from './upload-tokens.ts'
@@ -76,6 +77,7 @@ const ROUTES = [
   viewerRoutes,
   fileRoutes,
   chapterRoutes,
+  storyboardRoutes,
 ] as const
 
 type IntersectionOf<Union> = (Union extends unknown ? (all: Union) => void : never) extends (all: infer All) => void ? All : never

@@ -10,7 +10,15 @@ import type { PlaybackDeps } from '../../playback/playback-deps.ts'
 import { hasWatermarks } from '../../playback/player-page.ts'
 import { mayRedeem, redeem } from '../../playback/redeem.ts'
 import { PlaybackRefusal } from '../../playback/refusal.ts'
-import { buildPlaylist, openSessionFile, POSTER_NAME, recordBeat, recordLeave, releaseKey } from '../../playback/serve.ts'
+import {
+  buildPlaylist,
+  openSessionFile,
+  POSTER_NAME,
+  recordBeat,
+  recordLeave,
+  releaseKey,
+  STORYBOARD_NAME,
+} from '../../playback/serve.ts'
 import { admitRequest } from '../../playback/sessions/admit-request.ts'
 import { type LiveSession, MAX_IDLE_S } from '../../playback/sessions/live-session.ts'
 import { type Operation, readProof } from '../../playback/sessions/proof.ts'
@@ -42,7 +50,10 @@ const PlaylistParams = Type.Object({
   session: Token,
   name: Type.String({ pattern: '^(main|caption-[1-9][0-9]{0,14}|[1-9][0-9]{0,8})$' }),
 })
-const FileParams = Type.Object({ session: Token, name: Type.String({ pattern: `^(${POSTER_NAME}|caption-[1-9][0-9]{0,14})$` }) })
+const FileParams = Type.Object({
+  session: Token,
+  name: Type.String({ pattern: `^(${POSTER_NAME}|${STORYBOARD_NAME}(-[0-3])?|caption-[1-9][0-9]{0,14})$` }),
+})
 const KeyParams = Type.Object({ session: Token, window: Type.String({ pattern: '^(0|[1-9][0-9]{0,8})$' }) })
 
 export async function playbackInterface(
@@ -95,7 +106,7 @@ export async function playbackInterface(
     const { session: id, name } = request.params
     const session = await admitted(request, 'file', id, name)
     const file = await openSessionFile(deps, session, name)
-    return reply.type(name === POSTER_NAME ? 'image/jpeg' : 'text/vtt; charset=utf-8').send(file)
+    return reply.type(fileType(name)).send(file)
   })
 
   app.get('/:session/key/:window', { exposeHeadRoute: false, schema: { params: KeyParams } }, async (request, reply) => {
@@ -131,7 +142,7 @@ export async function playbackInterface(
 
 /** What the player needs to know, after redeem and after each page load. */
 async function answerSession(deps: PlaybackDeps, session: LiveSession): Promise<SessionBody> {
-  const { title, durationS, aspectRatio, poster, chapters, watermarks } = await loadVideoView(deps, session)
+  const { title, durationS, aspectRatio, poster, hasStoryboard, chapters, watermarks } = await loadVideoView(deps, session)
   const { id, videoId, endsAtS } = session.row
   return {
     session: id,
@@ -142,6 +153,7 @@ async function answerSession(deps: PlaybackDeps, session: LiveSession): Promise<
       durationS,
       aspectRatio,
       ...(poster && { poster: poster.isPublic ? posterPath(poster.token) : `play/${id}/file/${POSTER_NAME}` }),
+      ...(hasStoryboard && { storyboard: `play/${id}/file/${STORYBOARD_NAME}` }),
       ...(chapters.chapters.length > 0 && { chapters: toChaptersBody(chapters) }),
     },
     playlist: `/play/${id}/playlist/main`,
@@ -155,6 +167,11 @@ async function answerSession(deps: PlaybackDeps, session: LiveSession): Promise<
     endsAtS,
     idleEndsS: MAX_IDLE_S,
   }
+}
+
+function fileType(name: string): string {
+  if (name === POSTER_NAME) return 'image/jpeg'
+  return name.startsWith(`${STORYBOARD_NAME}-`) ? 'image/webp' : 'text/vtt; charset=utf-8'
 }
 
 function watermarkBody(watermark: ShownWatermark): WatermarkBody {

@@ -38,6 +38,12 @@ export const SessionBody = Type.Object({
         description: 'path below the root, shown until the first frame; below play/ it needs a proof; absent while there is none',
       }),
     ),
+    storyboard: Type.Optional(
+      Type.String({
+        description:
+          'path below the root of WebVTT whose cues name pictures next to it; each needs a proof; absent while there is none',
+      }),
+    ),
     chapters: Type.Optional(ChaptersBody),
   }),
   playlist: Type.String(),

@@ -64,7 +64,7 @@ export function playerPolicy(cspNonce: string, ancestors?: readonly string[]): s
     "default-src 'none'",
     `script-src 'nonce-${cspNonce}'`,
     "style-src 'self' 'unsafe-inline'",
-    "img-src 'self' data:",
+    "img-src 'self' data: blob:",
     'media-src blob:',
     "connect-src 'self'",
     'worker-src blob:',

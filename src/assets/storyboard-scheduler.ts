@@ -1,0 +1,116 @@
+import type { Logger } from 'pino'
+import type { VideoFolders } from '../catalogue/deletion.ts'
+import {
+  beginStoryboardAttempt,
+  findPendingStoryboard,
+  insertStoryboard,
+  type NewSheet,
+  type PendingStoryboard,
+  refundStoryboardAttempt,
+} from '../catalogue/storyboard-store.ts'
+import type { MasterKey } from '../crypto/master-key.ts'
+import { sealBlob } from '../crypto/sealed-blob.ts'
+import { newToken } from '../crypto/secret.ts'
+import type { Db } from '../db/database.ts'
+import { isCommitOutcomeUnknown } from '../db/write.ts'
+import { findGenerationWithKey } from '../encode/encode-deps.ts'
+import type { GenerationWithKey } from '../encode/publication.ts'
+import type { Damage } from '../encode/repair.ts'
+import { isHostFailure } from '../errors.ts'
+import type { Claim, Claims } from '../jobs/claims.ts'
+import { type Dispatcher, type Job, startDispatcher } from '../jobs/dispatcher.ts'
+import type { Sandbox } from '../sandbox/bubblewrap.ts'
+import type { Signals } from '../signals/signals.ts'
+import { makeStoryboard } from './make-storyboard.ts'
+import { planStoryboard } from './storyboard.ts'
+
+type StoryboardSchedulerDeps = {
+  db: Db
+  /** A clock that never goes back. */
+  nowS: () => number
+  wallNowS: () => number
+  claims: Pick<Claims, 'claimNext'>
+  signals: Pick<Signals, 'on'>
+  masterKey: MasterKey
+  folders: VideoFolders
+  sandbox: Sandbox
+  log: Logger
+  /** Starts the repair of a damaged segment. */
+  reportDamage(damage: Damage): Promise<boolean>
+  /** Whether the disk has space for that many more bytes. */
+  hasRoom(forBytes: number): Promise<boolean>
+}
+
+/** How often to look for videos that another process completed, whose back-off has ended, or for free disk space. */
+const POLL_INTERVAL_MS = 5_000
+/** How many attempts may fail or crash this process; failures of the whole host do not count. */
+const MAX_ATTEMPTS = 3
+const BACK_OFF_S = 5
+
+/** Makes storyboards one at a time, next to encoding: each takes a few hundredths of the time that its video took. */
+export function startStoryboardScheduler(deps: StoryboardSchedulerDeps): Dispatcher {
+  const follows = { signals: deps.signals, work: 'storyboard' } as const
+  return startDispatcher({ slots: 1, claim: createClaim(deps), pollIntervalMs: POLL_INTERVAL_MS, follows, log: deps.log })
+}
+
+/** Creates the function that claims the next missing storyboard as a job. */
+function createClaim(deps: StoryboardSchedulerDeps) {
+  const { claims, db, nowS, wallNowS, log, hasRoom } = deps
+
+  return async (urgentOnly: boolean): Promise<Job | undefined> => {
+    if (urgentOnly || !(await hasRoom(0))) return undefined
+    return claims.claimNext({
+      kind: 'storyboard',
+      find: () => findPendingStoryboard(db, nowS()),
+      subjectOf: ({ videoId }) => videoId,
+      begin: async (tx, pending) => ((await beginStoryboardAttempt(tx, pending)) ? pending : undefined),
+      start: (pending) => (claim, signal) => attempt(pending, claim, signal),
+    })
+  }
+
+  async function attempt(pending: PendingStoryboard, claim: Claim, signal: AbortSignal): Promise<void> {
+    try {
+      if (pending.attempts >= MAX_ATTEMPTS) throw new Error(`the server crashed during ${MAX_ATTEMPTS} attempts`)
+      await makeAndStore(deps, pending, claim, signal)
+    } catch (error) {
+      const counts = !signal.aborted && !isHostFailure(error)
+      const { videoId } = pending
+      if (counts && pending.attempts + 1 >= MAX_ATTEMPTS) {
+        log.error({ err: error, videoId }, 'storyboard: failed; the video has none')
+        await claim.settle((tx) => insertStoryboard(tx, pending, [], wallNowS()))
+        return
+      }
+      if (!signal.aborted) log.warn({ err: error, videoId }, 'storyboard: attempt failed; trying again')
+      const refund = async (tx: Db) => void (counts || (await refundStoryboardAttempt(tx, pending)))
+      await claim.settle(refund, signal.aborted ? undefined : BACK_OFF_S)
+    }
+  }
+}
+
+async function makeAndStore(deps: StoryboardSchedulerDeps, pending: PendingStoryboard, claim: Claim, signal: AbortSignal) {
+  const { db, folders, sandbox, reportDamage } = deps
+  const { posters, segments } = folders
+  const video = await findGenerationWithKey(deps, pending)
+  if (!video) return // deleted meanwhile
+  const webps = await makeStoryboard({ db, segments, sandbox, reportDamage }, video, signal)
+  const sheets = webps.map((webp) => ({ webp, row: toRow(video, webp) }))
+  const remove = async () => {
+    for (const { row } of sheets) await posters.remove(row.blob)
+  }
+  try {
+    for (const { webp, row } of sheets) await posters.put(row.blob, sealBlob(video.contentKey, row.blob, webp))
+    const rows = sheets.map(({ row }) => row)
+    const isStored = await claim.settle((tx) => insertStoryboard(tx, pending, rows, deps.wallNowS()))
+    if (!isStored) await remove()
+  } catch (error) {
+    // Blobs whose rows may have been committed must stay; the sweep removes them if there are none.
+    if (!isCommitOutcomeUnknown(error)) await remove()
+    throw error
+  }
+}
+
+function toRow({ videoId, plan }: GenerationWithKey, webp: Buffer): NewSheet {
+  const { widthPx = 0, heightPx = 0, columns = 0, rows = 0 } = planStoryboard(plan) ?? {}
+  const blob = `${videoId}/${newToken()}.sealed`
+  return { blob, widthPx: columns * widthPx, heightPx: rows * heightPx, sizeBytes: webp.length }
+}
