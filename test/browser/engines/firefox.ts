@@ -112,7 +112,10 @@ async function openProfile(send: Send): Promise<Tab> {
   }
 
   return {
-    goto: (url) => send('browsingContext.navigate', { context, url, wait: 'complete' }),
+    async goto(url) {
+      await send('browsingContext.activate', { context }) // behind the tab of another profile, Enter would press no button
+      await send('browsingContext.navigate', { context, url, wait: 'complete' })
+    },
     reload: () => send('browsingContext.reload', { context, wait: 'complete' }),
     async run(where, script, argument) {
       const evaluated = await send<Evaluated>('script.callFunction', {

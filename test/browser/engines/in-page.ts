@@ -9,7 +9,7 @@ type PageElement = {
   scrollIntoView(to: { block: 'nearest' }): void
   getBoundingClientRect(): Box
 }
-type Video = { loop: boolean; readonly currentTime: number; readonly videoWidth: number; readonly videoHeight: number }
+type Video = { loop: boolean; currentTime: number; readonly videoWidth: number; readonly videoHeight: number }
 type Canvas = {
   width: number
   height: number
@@ -104,6 +104,10 @@ export function doubleTap(share: { x: number; y: number }): void {
 /** The video stays at its end. */
 export function stopLooping(): void {
   document.querySelector('video').loop = false
+}
+
+export function seek(timeS: number): void {
+  document.querySelector('video').currentTime = timeS
 }
 
 export const readSearch = (): string => location.search
