@@ -3,7 +3,7 @@ import type { Caller, Permission } from '../../accounts/permission.ts'
 import { Failure } from '../../errors.ts'
 import { ipRateLimitKey } from '../../net/ip.ts'
 import type { LimitResult, OwnerBudget, RateLimits } from '../../rate-limits/rate-limits.ts'
-import { closeAfterResponse } from './connections.ts'
+import { closeAfterResponse } from './connection-limits.ts'
 import { createLimitFailure, isFrameworkRefusal, type LimitDeps, type LimitedCall, setLimitHeaders } from './limit.ts'
 
 // The key is checked first: a call with a valid key counts against its address, key and account, and that of a person who is signed in

@@ -1,4 +1,6 @@
-import { type AddressInfo, isIP } from 'node:net'
+import { lookup } from 'node:dns/promises'
+import { once } from 'node:events'
+import { type AddressInfo, createServer, isIP, type Server } from 'node:net'
 import type { Config } from '../../config/config.ts'
 import { LISTEN_VARIABLES, listenFailure } from '../../net/listen-failure.ts'
 import type { App } from '../wire/app-type.ts'
@@ -15,12 +17,37 @@ const BACKLOG = 4096
  * @throws Failure `unavailable` when the port is taken or the address is not one of this machine
  */
 export async function listen(app: App, { host, port }: Pick<Config, 'host' | 'port'>): Promise<string> {
+  const [first = host, ...others] = host === 'localhost' ? await listAddresses(host) : [host]
+  const forwarders = others.map(() => createForwarder(app))
   try {
-    await app.listen({ host, port, backlog: BACKLOG })
+    await app.listen({ host: first, port, backlog: BACKLOG })
   } catch (cause) {
     throw listenFailure({ host, port, ...LISTEN_VARIABLES }, cause)
   }
-  return listenUrl(host, (app.server.address() as AddressInfo).port)
+  const address = app.server.address() as AddressInfo
+  for (const [index, forwarder] of forwarders.entries()) {
+    const listening = once(forwarder.listen({ host: others[index], port: address.port, backlog: BACKLOG }), 'listening')
+    await listening.catch(() => undefined) // such as `::1` without IPv6
+  }
+  return listenUrl(host, address.port)
+}
+
+async function listAddresses(host: string): Promise<string[]> {
+  const found = await lookup(host, { all: true, order: 'ipv4first' }).catch(() => [])
+  return [...new Set(found.map(({ address }) => address))]
+}
+
+/**
+ * Hands the connections of another address to the server. Fastify would open a second server for it, to which nothing applies that is
+ * attached to the first: the limits of connections (threat U18), the order of requests (F-100), the answer to what is not HTTP.
+ */
+function createForwarder(app: App): Server {
+  const forwarder = createServer({ allowHalfOpen: true, noDelay: true }, (socket) => app.server.emit('connection', socket))
+  app.addHook('preClose', (done) => {
+    forwarder.close(() => done())
+    app.server.closeIdleConnections()
+  })
+  return forwarder
 }
 
 /** The URL that a server listening on `host:port` has for clients on this machine. */
