@@ -33,6 +33,8 @@ export type PosterDeps = VideoDeps & { sandbox: Sandbox }
 
 /** `chunk`: the run that extracts them, too. */
 type PosterWork = {
+  /** Its segments are published when it ends: none can be waited for. */
+  isHeld?: boolean
   deps: PosterDeps
   chunk: VideoChunk
   video: GenerationWithKey
@@ -48,7 +50,7 @@ type PosterWork = {
 export async function addPosters(work: PosterWork): Promise<void> {
   const { deps, chunk, video } = work
   if (!video.plan.videoTrack || (await isPosterExtractionDone(deps.db, video))) return
-  const extracted = (await extractFromSource(work)) ?? (await extractFromFirstSegment(work))
+  const extracted = (await extractFromSource(work)) ?? (work.isHeld ? [] : await extractFromFirstSegment(work))
   const posters: NewPoster[] = []
   for (const { widthPx, heightPx, jpeg } of extracted) {
     const token = newToken()

@@ -102,10 +102,11 @@ function searches(plan: Plan): Search[] {
   const fromStart: Search = {
     ...{ isPiped, inputArgs: [...commonArgs, '-t', '20'], filters: ['fps=1'], mayHaveErrors: true, limits: LIMITS },
   }
-  // Never a frame that was cut off: where the seek finds none, the first segment has some.
-  const others = cut ? [] : [fromStart]
-  if (!plan.isSeekable) return others
+  // Never a frame that was cut off: a part may have no key frame.
   const atS = (beginsAtS(plan) + durationS / 10).toFixed(3)
+  const fromThere = { ...fromStart, inputArgs: [...commonArgs, '-ss', atS, '-t', String(Math.min(20, 0.9 * durationS))] }
+  if (!plan.isSeekable) return cut ? [] : [fromStart]
+  const others = cut ? [fromThere] : [fromStart]
   const lengthS = String(cut ? Math.min(120, 0.9 * durationS) : 120)
   const inputArgs = [...commonArgs, '-skip_frame', 'nokey', '-ss', atS, '-t', lengthS]
   return [{ inputArgs, filters: [], mayHaveErrors: false, limits: LIMITS }, ...others]
