@@ -1,13 +1,11 @@
-import { timelineStartMs } from '../catalogue/chapters-store.ts'
 import type { VideoFolders } from '../catalogue/deletion.ts'
 import { openFileKey } from '../catalogue/file-key.ts'
 import { listCaptions } from '../catalogue/file-store.ts'
-import { findVideo } from '../catalogue/video-store.ts'
 import type { MasterKey } from '../crypto/master-key.ts'
 import { openBlob } from '../crypto/sealed-blob.ts'
 import type { Db } from '../db/database.ts'
 import type { DamagedFiles } from './damaged-file.ts'
-import { countUnseenCues } from './webvtt.ts'
+import { languageLabel } from './language-label.ts'
 
 export type PublicCaptionDeps = { db: Db; masterKey: MasterKey; folders: VideoFolders; damagedFiles: DamagedFiles }
 
@@ -17,12 +15,6 @@ export type PublicCaption = { id: number; language: string; label: string }
 /** A video's captions, each labelled with the language's own name for itself. */
 export async function findPublicCaptions({ db }: Pick<PublicCaptionDeps, 'db'>, videoId: string): Promise<PublicCaption[]> {
   return (await listCaptions(db, videoId)).map(({ id, language }) => ({ id, language, label: languageLabel(language) }))
-}
-
-function languageLabel(language: string): string {
-  const label = new Intl.DisplayNames([language], { type: 'language' }).of(language) ?? language
-  const [first = '', ...rest] = label.replaceAll('"', '')
-  return first.toLocaleUpperCase(language) + rest.join('')
 }
 
 /** The WebVTT of enabled captions, as it is stored: on the video's time line. Undefined: the video has none with this id. @throws DamagedFile */
@@ -38,26 +30,4 @@ export async function openCaption(deps: PublicCaptionDeps, videoId: string, id: 
     if (!(await find())) return undefined
     throw await deps.damagedFiles.report({ kind: 'caption', videoId, name: caption.blob }, error)
   }
-}
-
-/**
- * How many lines of each enabled captions are before or behind what the video plays now, and so not shown: since it was trimmed, or got
- * another file. Only where there are any, by the id of the file.
- */
-export async function countUnseenLines(
-  deps: PublicCaptionDeps,
-  accountId: string,
-  videoId: string,
-): Promise<Map<number, number>> {
-  const unseen = new Map<number, number>()
-  const video = await findVideo(deps.db, accountId, videoId)
-  if (!video || video.durationS === 0) return unseen
-  const fromMs = timelineStartMs(video)
-  const part = { fromMs, toMs: fromMs + video.durationS * 1000 }
-  for (const { id } of await listCaptions(deps.db, videoId)) {
-    const webVtt = await openCaption(deps, videoId, id).catch(() => undefined) // a lost file is reported; the others are counted
-    const lines = webVtt === undefined ? 0 : countUnseenCues(webVtt, part)
-    if (lines > 0) unseen.set(id, lines)
-  }
-  return unseen
 }

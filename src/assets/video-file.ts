@@ -5,11 +5,12 @@ import { findFile, listFileRows, removeFile } from '../catalogue/file-store.ts'
 import { findVideo } from '../catalogue/video-store.ts'
 import type { FileRow, VideoRow } from '../db/tables.ts'
 import { findGeneration, renditionSizes } from '../encode/generation-store.ts'
-import type { Plan } from '../encode/plan.ts'
+import { audioTracksOf, findAudioTrack, type Plan } from '../encode/plan.ts'
 import { Failure, videoNotFound } from '../errors.ts'
 import { findSource } from '../ingest/source-store.ts'
 import type { Signals } from '../signals/signals.ts'
 import { assetFolder } from './attachment.ts'
+import { showAudioTracks } from './shown-audio.ts'
 
 /** A file of a video as its owner sees it. */
 export type VideoFile = {
@@ -165,8 +166,10 @@ function renditionFields({ renditionId }: FileRow, { video, plan, renditionBytes
   const encrypted = { format: 'hls', encryption: 'AES-128', sizeBytes }
   const videoTrack = plan?.videoTrack?.renditions.find(({ id }) => id === renditionId)
   if (!videoTrack) {
-    const bitrateBps = plan?.audioTrack?.bitrateBps ?? 0
-    return { type: 'audio', name: `${video.title} sound`, ...encrypted, bitrateBps, audioCodec: 'aac' }
+    const shown = plan && audioTracksOf(plan).length > 1 && showAudioTracks(plan).find(({ id }) => id === renditionId)
+    const named = shown ? { name: `${video.title} sound ${shown.label}`, language: shown.language ?? '' } : {}
+    const bitrateBps = (plan && findAudioTrack(plan, renditionId)?.bitrateBps) ?? 0
+    return { type: 'audio', name: `${video.title} sound`, ...named, ...encrypted, bitrateBps, audioCodec: 'aac' }
   }
   const { widthPx, heightPx, maxBitrateBps } = videoTrack
   return {

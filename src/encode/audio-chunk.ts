@@ -9,7 +9,7 @@ import { type ChunkRequest, type ChunkSink, chunkLimits, firstLine, MIN_LEAD_S, 
 import { limitPeaks, mixSources } from './downmix.ts'
 import { audioClockFilter, audioEncoderArgs, audioInputArgs, companionArgs, SILENCE_BEFORE_START } from './encoder.ts'
 import { InexactSeek, MediaFailure } from './media-failure.ts'
-import { AAC_FRAMES_PER_SEGMENT, type AudioTrackPlan, type Plan } from './plan.ts'
+import { AAC_FRAMES_PER_SEGMENT, type AudioTrackPlan, audioTracksOf, type Plan } from './plan.ts'
 
 // Encoded before the chunk's first frame and dropped: with two or fewer, the boundary between chunks clicks. Before the video's first
 // frame it is silence: ffmpeg's encoder makes a loud beginning up to 5 dB louder.
@@ -20,19 +20,36 @@ const FADE_IN = `afade=start_sample=${(PREROLL_FRAMES - 1) * AAC_FRAME_SAMPLES}:
 const TOLERATED_SAMPLES = 2 * AAC_FRAME_SAMPLES
 const ONE_FRAME_S = AAC_FRAME_SAMPLES / AAC_RATE_HZ
 
-/** @property gainDb by how much the audio is made louder, in decibels; missing: it stays as it is */
-type AudioChunkRequest = ChunkRequest & { gainDb?: number | undefined }
+/** @property gainDb by how much a track is made louder, in decibels; undefined: it stays as it is */
+type TrackRequest = ChunkRequest & { gainDb: number | undefined }
+/** @property findGain the same, called before each track is encoded */
+type AudioChunkRequest = ChunkRequest & { findGain?: (track: AudioTrackPlan) => Promise<TrackRequest['gainDb']> }
 
 /**
- * Encodes a run of audio segments. Frame i of the video decodes to samples 1024·i to 1024·(i+1) of the source at 48 kHz, as the
+ * Encodes a run of segments of each audio track, the default one first, each with an ffmpeg of its own: what one of them contains cannot
+ * spoil another. Frame i of the video decodes to samples 1024·i to 1024·(i+1) of the source at 48 kHz, as the
  * encoder's delay is taken off its input; what the source lacks at the end is silence. For publishing see `encodeVideoChunk`.
- * @returns truncatedAtS: where the audio ends early, because the rest cannot be decoded
+ * @returns truncatedAtS: where audio ends early, because the rest cannot be decoded; of several tracks that of the first one
  * @throws InexactSeek; MediaFailure `Encoding error`, its message for the owner; the signal's reason
  */
-export async function encodeAudioChunk(request: AudioChunkRequest, sink: ChunkSink): Promise<{ truncatedAtS?: number }> {
-  const { plan, chunk } = request
-  const { audioTrack } = plan
-  if (!audioTrack) throw new Error('the plan has no audio track')
+export async function encodeAudioChunk(
+  { findGain, ...request }: AudioChunkRequest,
+  sink: ChunkSink,
+): Promise<{ truncatedAtS?: number }> {
+  const ends: { truncatedAtS?: number }[] = []
+  for (const track of audioTracksOf(request.plan))
+    ends.push(await encodeTrack({ ...request, gainDb: await findGain?.(track) }, track, sink))
+  const [first, ...others] = ends
+  if (!first) throw new Error('the plan has no audio track')
+  return [first, ...others].find(({ truncatedAtS }) => truncatedAtS !== undefined) ?? first
+}
+
+async function encodeTrack(
+  request: TrackRequest,
+  audioTrack: AudioTrackPlan,
+  sink: ChunkSink,
+): Promise<{ truncatedAtS?: number }> {
+  const { chunk } = request
   await sink.onInit(audioTrack.renditionId, audioInit(audioTrack.bitrateBps))
   const begun = await encodeSegments(request, audioTrack, sink, encodeInOneProcess)
   if (begun.end) return begun.end
@@ -47,7 +64,7 @@ export async function encodeAudioChunk(request: AudioChunkRequest, sink: ChunkSi
 
 /** @returns how many segments the sink got, and no `end` where the run ended before the chunk's, because channels or rate change */
 async function encodeSegments(
-  { sandbox, source, plan, gainDb, chunk, signal }: AudioChunkRequest,
+  { sandbox, source, plan, gainDb, chunk, signal }: TrackRequest,
   audioTrack: AudioTrackPlan,
   sink: ChunkSink,
   encode: (sandbox: Sandbox, run: AudioRun) => Promise<AudioEnd>,

@@ -5,15 +5,27 @@ import { chunkLimits } from './chunk.ts'
 import { stereoFilters } from './downmix.ts'
 import { type Entries, number } from './ffprobe-lines.ts'
 import type { AudioSource } from './plan.ts'
+import { trackLanguage, trackName } from './track-names.ts'
 
-/** What is heard of a file. */
-export type AudioChoice = {
-  /** The streams that are heard together, as ffprobe reports them; usually one, none of a silent video. */
-  streams: readonly Entries[]
-  sources: readonly AudioSource[]
-  /** What the owner must know of the rest, as a sentence. */
+/** What can be heard of a file. */
+type AudioChoices = {
+  /** The default one first, the others in the order of the file; none of a silent video. */
+  tracks: readonly AudioChoice[]
+  /** What the owner must know of the rest, as sentences. */
   notice?: string
 }
+
+export type AudioChoice = {
+  /** The streams that are heard together, as ffprobe reports them; usually one. */
+  streams: readonly Entries[]
+  sources: readonly AudioSource[]
+  /** Of one among several, where the file names it. */
+  language?: string
+  name?: string
+}
+
+/** More than this, and a player's menu and the encoder's work have no end. */
+const MAX_TRACKS = 8
 
 // As many as ffmpeg's filters mix.
 const MAX_CHANNELS = 64
@@ -26,24 +38,40 @@ const CAMERA_CONTAINERS = ['mov', 'mxf', 'avi']
 const MIN_DECODE_SPEED = 10
 
 /**
- * Chooses the track that is heard: the default one if it can be decoded and is not digital silence throughout, else the first such.
- * Where there is a choice, each track is decoded up to its first sound; one that is silent to its end is read whole.
- * @param tracks all audio streams of the file, in its order
+ * Chooses the tracks that can be heard: all that can be decoded, of which the default one of the file comes first, or the first that is not
+ * digital silence throughout. Where there are several, each is decoded up to its first sound; one that is silent to its end is read whole.
+ * @param streams all audio streams of the file, in its order
  */
-export async function chooseAudio(file: AudioFile, tracks: readonly Entries[]): Promise<AudioChoice> {
-  const choices = listChoices(tracks.filter(isDecodableAudio), file.container)
-  const faults = new Map(tracks.map((track) => [track, isDecodableAudio(track) ? 'is left out' : 'cannot be decoded']))
-  let chosen = choices[0] ?? []
-  if (choices.length > 1)
-    for (const choice of choices) {
-      const sound = await findSound(file, sourcesOf(choice))
-      if (sound === 'found') {
-        chosen = choice
-        break
-      }
-      for (const track of choice) faults.set(track, sound === 'none' ? 'is silent' : 'cannot be decoded')
-    }
-  return { streams: chosen, sources: sourcesOf(chosen), notice: describeRest(tracks, chosen, faults) }
+export async function chooseAudio(file: AudioFile, streams: readonly Entries[]): Promise<AudioChoices> {
+  const choices = listChoices(streams.filter(isDecodableAudio), file.container)
+  const faults = new Map(streams.map((stream) => [stream, isDecodableAudio(stream) ? 'is left out' : 'cannot be decoded']))
+  const { audible, silent } = await sortBySound(file, choices, (stream) => faults.set(stream, 'cannot be decoded'))
+  const [first] = [...audible, ...silent]
+  if (!first) return { tracks: [], notice: describeRest(streams, [], faults) }
+  const others = [...audible, ...silent].filter((choice) => choice !== first).sort(inOrderOf(streams))
+  const names = others.length > 0
+  const tracks = [first, ...others].map((choice) => ({
+    streams: choice,
+    sources: sourcesOf(choice),
+    ...(names ? { ...trackLanguage(choice), ...trackName(choice) } : {}),
+  }))
+  const notices = [describeSilence(streams, silent.includes(choices[0] ?? []) ? choices[0] : undefined, first)]
+  notices.push(describeRest(streams, [first, ...others].flat(), faults))
+  const notice = notices.filter((sentence) => sentence !== undefined).join(' ')
+  return { tracks, ...(notice === '' ? {} : { notice }) }
+}
+
+/** An only choice is not looked at. */
+async function sortBySound(file: AudioFile, choices: readonly Entries[][], report: (undecodable: Entries) => void) {
+  const sorted = { audible: [] as Entries[][], silent: [] as Entries[][] }
+  if (choices.length < 2) return { ...sorted, audible: [...choices] }
+  for (const choice of choices) {
+    if (sorted.audible.length + sorted.silent.length === MAX_TRACKS) break
+    const sound = await findSound(file, sourcesOf(choice))
+    if (sound === 'undecodable') choice.forEach(report)
+    else sorted[sound === 'found' ? 'audible' : 'silent'].push(choice)
+  }
+  return sorted
 }
 
 type AudioFile = {
@@ -78,24 +106,32 @@ function listChoices(tracks: readonly Entries[], container: string): Entries[][]
   const microphones = findMicrophones(tracks, container)
   const others = tracks.filter((track) => !microphones.includes(track)).map((track) => [track])
   const choices = microphones.length > 0 ? [microphones, ...others] : others
-  const order = (choice: readonly Entries[]) => Math.min(...choice.map((track) => tracks.indexOf(track)))
-  return choices.sort((a, b) => Number(b.some(isDefault)) - Number(a.some(isDefault)) || order(a) - order(b))
+  const order = inOrderOf(tracks)
+  return choices.sort((a, b) => Number(b.some(isDefault)) - Number(a.some(isDefault)) || order(a, b))
+}
+
+function inOrderOf(tracks: readonly Entries[]) {
+  const place = (choice: readonly Entries[]) => Math.min(...choice.map((track) => tracks.indexOf(track)))
+  return (a: readonly Entries[], b: readonly Entries[]) => place(a) - place(b)
 }
 
 /**
- * Mono tracks that were recorded to be heard together: a left and a right one, or all uncompressed ones without titles in a
+ * Mono tracks that were recorded to be heard together: a left and a right one, or all uncompressed ones without titles of their own in a
  * camera's container, or in MP4 and MOV those that are enabled at the same time.
  */
 function findMicrophones(tracks: readonly Entries[], container: string): Entries[] {
   const [first, ...rest] = tracks.filter(({ channels }) => channels === '1')
   if (!first) return []
   const mono = [first, ...rest.filter((track) => track['tag:language'] === first['tag:language'])].slice(0, MAX_CHANNELS)
-  const isOfCamera =
-    CAMERA_CONTAINERS.includes(container) &&
-    mono.every((track) => track.codec_name?.startsWith('pcm_') && track['tag:title'] === first['tag:title'])
+  const isTitled = mono.some((track) => track['tag:title'] !== first['tag:title'])
+  const isOfCamera = CAMERA_CONTAINERS.includes(container) && !isTitled && mono.every(isUncompressed)
   if (mono.length > 1 && (arePlaced(mono) || isOfCamera)) return mono
-  const enabled = container === 'mov' ? mono.filter(isDefault) : []
+  const enabled = container === 'mov' && !isTitled ? mono.filter(isDefault) : []
   return enabled.length > 1 ? enabled : []
+}
+
+function isUncompressed({ codec_name }: Entries): boolean {
+  return codec_name?.startsWith('pcm_') === true
 }
 
 function arePlaced(tracks: readonly Entries[]): boolean {
@@ -152,7 +188,20 @@ async function readToFirstSound({ container, durationS, ...file }: AudioFile, so
   }
 }
 
-/** @returns such as "Audio track 2 of 4 is played; track 1 is silent, tracks 3 and 4 are left out." */
+/** @returns such as "Audio track 1 of 3 is silent: track 2 plays unless a viewer chooses another." */
+function describeSilence(streams: readonly Entries[], silent: readonly Entries[] | undefined, first: readonly Entries[]) {
+  if (!silent || silent === first) return undefined
+  const [silentTracks, firstTracks] = [silent, first].map((named) => nameTracks(streams, named))
+  const [is, plays] = [silent.length > 1 ? 'are' : 'is', first.length > 1 ? 'play' : 'plays']
+  return `Audio ${silentTracks} of ${streams.length} ${is} silent: ${firstTracks} ${plays} unless a viewer chooses another.`
+}
+
+function nameTracks(streams: readonly Entries[], named: readonly Entries[]): string {
+  const numbers = named.map((stream) => streams.indexOf(stream) + 1).toSorted((a, b) => a - b)
+  return `track${numbers.length > 1 ? 's' : ''} ${new Intl.ListFormat('en').format(numbers.map(String))}`
+}
+
+/** @returns such as "Audio tracks 1 and 2 of 4 are played; tracks 3 and 4 cannot be decoded." */
 function describeRest(tracks: readonly Entries[], chosen: readonly Entries[], faults: ReadonlyMap<Entries, string>) {
   if (chosen.length === tracks.length) return undefined
   if (chosen.length === 0)
@@ -161,11 +210,7 @@ function describeRest(tracks: readonly Entries[], chosen: readonly Entries[], fa
     tracks.filter((track) => !chosen.includes(track)),
     (track) => faults.get(track) ?? '',
   )
-  const nameTracks = (named: readonly Entries[]) => {
-    const numbers = named.map((track) => tracks.indexOf(track) + 1)
-    return `track${numbers.length > 1 ? 's' : ''} ${new Intl.ListFormat('en').format(numbers.map(String))}`
-  }
   const faultOf = (fault: string, named: readonly Entries[]) => (named.length > 1 ? fault.replace(/^is /, 'are ') : fault)
-  const played = `Audio ${nameTracks(chosen)} of ${tracks.length} ${faultOf('is played', chosen)}`
-  return `${played}; ${[...rest].map(([fault, named]) => `${nameTracks(named)} ${faultOf(fault, named)}`).join(', ')}.`
+  const played = `Audio ${nameTracks(tracks, chosen)} of ${tracks.length} ${faultOf('is played', chosen)}`
+  return `${played}; ${[...rest].map(([fault, named]) => `${nameTracks(tracks, named)} ${faultOf(fault, named)}`).join(', ')}.`
 }

@@ -7,7 +7,7 @@ import { countRows, hasRow } from '../db/count-rows.ts'
 import type { Db } from '../db/database.ts'
 import type { Tables } from '../db/tables.ts'
 import { claimedSubjects } from '../jobs/claim-store.ts'
-import type { Plan } from './plan.ts'
+import { audioTracksOf, type Plan } from './plan.ts'
 
 /** A generation as it is stored. Its key is null once the video is deleted. */
 export type GenerationRow = GenerationKey & {
@@ -61,7 +61,7 @@ export async function insertGeneration(
     })
     .execute()
   const videoRenditions = (plan.videoTrack?.renditions ?? []).map(({ id }) => ({ id, kind: 'video' as const }))
-  const audioRenditions = plan.audioTrack ? [{ id: plan.audioTrack.renditionId, kind: 'audio' as const }] : []
+  const audioRenditions = audioTracksOf(plan).map(({ renditionId }) => ({ id: renditionId, kind: 'audio' as const }))
   await tx
     .insertInto('rendition')
     .values([...videoRenditions, ...audioRenditions].map((rendition) => ({ ...rendition, videoId, generation })))
@@ -143,7 +143,7 @@ export async function insertSegment(tx: Db, video: GenerationKey, segment: NewSe
   return Number(inserted.numInsertedOrUpdatedRows ?? 0) > 0
 }
 
-/** Makes the video `ready` once its posters are extracted, and the audio and some video rendition have their first segment. */
+/** Makes the video `ready` once its posters are extracted, and the default audio and some video rendition have their first segment. */
 export async function moveToReadyIfPlayable(tx: Db, video: GenerationKey & { plan: Plan }): Promise<boolean> {
   const firsts = await tx
     .selectFrom('segment')

@@ -2,7 +2,7 @@ import { AAC_FRAME_SAMPLES, AAC_RATE_HZ } from '../mp4/aac.ts'
 import { chooseFrameRate, chooseTimescale, planConstantRate } from './frame-rate.ts'
 import { planLadder } from './ladder.ts'
 import type { AudioTrackPlan, Plan, VideoTrackPlan } from './plan.ts'
-import type { Probe } from './probe.ts'
+import { type AudioTrack, audioTracksIn, type Probe } from './probe.ts'
 
 const SEGMENT_S = 4
 const AUDIO_BITRATE_BPS = 128_000
@@ -15,10 +15,14 @@ export function planVideo(probe: Probe): Plan {
   const fit = probe.videoTrack && usableFit(probe.videoTrack)
   const startS = fit?.startS ?? 0
   const source = startFrom(startS, probe)
-  const videoTrack = source.videoTrack && planVideoTrack(source.videoTrack, fit, source.audioTrack?.durationS ?? 0)
+  const longestS = Math.max(0, ...source.audioTracks.map(({ durationS }) => durationS))
+  const videoTrack = source.videoTrack && planVideoTrack(source.videoTrack, fit, longestS)
   const videoS = videoTrack ? (videoTrack.frameCount * videoTrack.rateDen) / videoTrack.rateNum : 0
   // Audio that ends first is padded with silence: a player of two tracks stops where one of them ends.
-  const audioTrack = source.audioTrack && planAudioTrack(source.audioTrack, videoS, (videoTrack?.renditions.length ?? 0) + 1)
+  const firstId = (videoTrack?.renditions.length ?? 0) + 1
+  const [audioTrack, ...otherAudioTracks] = source.audioTracks.map((track, index) =>
+    planAudioTrack(track, Math.max(longestS, videoS), firstId + index),
+  )
   const audioS = audioTrack ? (audioTrack.frameCount * AAC_FRAME_SAMPLES) / AAC_RATE_HZ : 0
   const durationS = Math.max(videoS, audioS)
   const { isSeekable, isPiped, hasLateAudio, notices } = probe
@@ -27,6 +31,7 @@ export function planVideo(probe: Probe): Plan {
     ...(isPiped ? { isPiped } : {}),
     ...(hasLateAudio ? { hasLateAudio } : {}),
     ...(notices.length > 0 ? { notices } : {}),
+    ...(otherAudioTracks.length > 0 ? { otherAudioTracks } : {}),
   }
   return { videoTrack, audioTrack, durationS, ...unusual, isSeekable }
 }
@@ -39,18 +44,19 @@ function usableFit({ fit, interlaced, averageRateHz = 0 }: VideoSource): VideoSo
   return isOfFields ? undefined : fit
 }
 
-function startFrom(startS: number, { videoTrack, audioTrack }: Probe): Pick<Probe, 'videoTrack' | 'audioTrack'> {
+function startFrom(startS: number, probe: Probe): Pick<Probe, 'videoTrack'> & { audioTracks: AudioTrack[] } {
+  const { videoTrack } = probe
   return {
     videoTrack: videoTrack && {
       ...videoTrack,
       durationS: videoTrack.durationS - startS,
       shownS: videoTrack.shownS && videoTrack.shownS - startS,
     },
-    audioTrack: audioTrack && {
+    audioTracks: audioTracksIn(probe).map((audioTrack) => ({
       ...audioTrack,
       durationS: audioTrack.durationS - startS,
       ...(audioTrack.announcedS === undefined ? {} : { announcedS: audioTrack.announcedS - startS }),
-    },
+    })),
   }
 }
 
@@ -83,10 +89,11 @@ function planVideoTrack(source: VideoSource, fit: VideoSource['fit'], audioS: nu
   }
 }
 
-function planAudioTrack(source: NonNullable<Probe['audioTrack']>, videoS: number, renditionId: number): AudioTrackPlan {
+function planAudioTrack(source: AudioTrack, lengthS: number, renditionId: number): AudioTrackPlan {
   const countFrames = (durationS: number) => Math.max(1, Math.ceil((durationS * AAC_RATE_HZ) / AAC_FRAME_SAMPLES))
-  const frameCount = countFrames(Math.max(source.durationS, videoS))
+  const frameCount = countFrames(lengthS)
   const silentFrames = Math.max(0, frameCount - countFrames(source.announcedS ?? source.durationS))
-  const { sources, hasWrongTimes: byCount } = source
-  return { renditionId, bitrateBps: AUDIO_BITRATE_BPS, frameCount, silentFrames, byCount, sources }
+  const { sources, hasWrongTimes: byCount, language, name } = source
+  const named = { ...(language === undefined ? {} : { language }), ...(name === undefined ? {} : { name }) }
+  return { renditionId, bitrateBps: AUDIO_BITRATE_BPS, frameCount, silentFrames, byCount, sources, ...named }
 }

@@ -7,8 +7,10 @@ import type { SourceColor } from './color.ts'
 export type Plan = {
   /** Undefined for a file with audio only. */
   videoTrack?: VideoTrackPlan
-  /** Undefined for a silent video. */
+  /** The one that plays unless a viewer chooses another. Undefined for a silent video. */
   audioTrack?: AudioTrackPlan
+  /** The other audio tracks of the file, each a rendition as long as the first; missing: none. */
+  otherAudioTracks?: readonly AudioTrackPlan[]
   /** The longer of video and audio, in seconds. */
   durationS: number
   /** The moment of the source that is time 0, in seconds after its start: see `FrameFit`; missing: 0. */
@@ -78,6 +80,10 @@ export type AudioTrackPlan = {
   byCount?: boolean
   /** The source's streams that are heard, together; missing in older plans: its first audio stream. */
   sources?: readonly AudioSource[]
+  /** Of one among several, where the file names it: BCP 47, in lower case. */
+  language?: string
+  /** Its title in the file. */
+  name?: string
 }
 
 export type AudioSource = {
@@ -104,13 +110,24 @@ export function videoSegmentCount(videoTrack: VideoTrackPlan): number {
   return Math.ceil(videoTrack.frameCount / videoTrack.gopFrames)
 }
 
-/** How many segments the audio rendition has. */
+/** The audio tracks, the default one first. */
+export function audioTracksOf({ audioTrack, otherAudioTracks = [] }: Pick<Plan, 'audioTrack' | 'otherAudioTracks'>) {
+  return audioTrack ? [audioTrack, ...otherAudioTracks] : []
+}
+
+/** The audio track of a rendition; undefined for the id of another rendition, or of none. */
+export function findAudioTrack(plan: Plan, renditionId: number | null): AudioTrackPlan | undefined {
+  return audioTracksOf(plan).find((track) => track.renditionId === renditionId)
+}
+
+/** How many segments an audio rendition has. */
 export function audioSegmentCount(audioTrack: AudioTrackPlan): number {
   return Math.ceil(audioTrack.frameCount / AAC_FRAMES_PER_SEGMENT)
 }
 
 /** How many segments a complete video has, over all renditions. */
-export function plannedSegmentCount({ videoTrack, audioTrack }: Plan): number {
+export function plannedSegmentCount(plan: Plan): number {
+  const { videoTrack } = plan
   const videoRenditions = videoTrack ? videoSegmentCount(videoTrack) * videoTrack.renditions.length : 0
-  return videoRenditions + (audioTrack ? audioSegmentCount(audioTrack) : 0)
+  return audioTracksOf(plan).reduce((sum, track) => sum + audioSegmentCount(track), videoRenditions)
 }

@@ -47,17 +47,28 @@ export type Probe = {
     /** How long the last frame is shown, where the container says that it is longer than its packet. */
     shownS?: number
   }
-  audioTrack?: {
-    /** The streams that are heard, together. */
-    sources: readonly AudioSource[]
-    durationS: number
-    /** The duration in the container, where it is longer: a damaged end cannot be measured. */
-    announcedS?: number
-    /** ffmpeg counts empty packets of Ogg as audio, its joined files from zero, and all packets of ADTS at the rate of the first. */
-    hasWrongTimes?: boolean
-  }
+  /** The default one. */
+  audioTrack?: AudioTrack
+  otherAudioTracks?: readonly AudioTrack[]
   /** What the owner must know of what is left out, as sentences. */
   notices: readonly string[]
+}
+
+export type AudioTrack = {
+  /** The streams that are heard, together. */
+  sources: readonly AudioSource[]
+  durationS: number
+  /** The duration in the container, where it is longer: a damaged end cannot be measured. */
+  announcedS?: number
+  /** ffmpeg counts empty packets of Ogg as audio, its joined files from zero, and all packets of ADTS at the rate of the first. */
+  hasWrongTimes?: boolean
+  language?: string
+  name?: string
+}
+
+/** The audio tracks of a source, the default one first. */
+export function audioTracksIn({ audioTrack, otherAudioTracks = [] }: Pick<Probe, 'audioTrack' | 'otherAudioTracks'>) {
+  return audioTrack ? [audioTrack, ...otherAudioTracks] : []
 }
 
 const MAX_DURATION_S = 24 * 3600
@@ -132,18 +143,22 @@ async function describeSource(file: SourceFile, report: Report, lastPackets: Pac
   const reading = chooseReading(report, READ_COMPLETELY.includes(container) ? await readPackets(file, []) : lastPackets)
   const { isPiped, isDamaged } = reading
   const audio = await chooseAudio({ ...file, isPiped, container, durationS: reading.endS }, audioTracks)
-  if (!videoTrack && audio.streams.length === 0)
+  const audioStreams = audio.tracks.flatMap(({ streams }) => streams)
+  if (!videoTrack && audioStreams.length === 0)
     throw notMedia('The sound is in a format that this server cannot read: convert it to AAC and upload it again.')
-  const indexes = [videoTrack, ...audio.streams].flatMap((stream) => stream?.index ?? [])
+  const indexes = [videoTrack, ...audioStreams].flatMap((stream) => stream?.index ?? [])
   const { extents, isBrokenOff } = await readExtents(file, reading, indexes)
   const announcedS = announcedDuration(report)
   // A stream with a lost end is taken to be as long as the file.
   const lostS = isDamaged ? announcedS : 0
   const startS = number(report.format.start_time) ?? 0
-  const getDurationS = (stream: Entries) => {
+  const findDurationS = (stream: Entries) => {
     // Packets of CAF may have no duration; its table is always right.
     const endS = container === 'caf' ? undefined : extents.get(stream.index)?.endS
-    const durationS = endS !== undefined ? endS + delayOf(stream) : (number(stream.duration) ?? announcedS)
+    return endS !== undefined ? endS + delayOf(stream) : (number(stream.duration) ?? announcedS)
+  }
+  const getDurationS = (stream: Entries) => {
+    const durationS = findDurationS(stream)
     if (durationS === undefined || !(durationS > 0))
       throw notMedia('The file does not say how long it is, and its end could not be read.')
     if (durationS > MAX_DURATION_S) {
@@ -174,7 +189,7 @@ async function describeSource(file: SourceFile, report: Report, lastPackets: Pac
     hasLateAudio: reading.hasLateAudio,
     videoTrack: video,
     // Audio without a decoder is left out: the video is worth showing without it.
-    audioTrack: audio.streams.length > 0 ? await describeAudio(audio) : undefined,
+    ...(await describeAudioTracks(audio.tracks)),
     notices: [breakOff, joined, audio.notice, embeddedNotice(report)].filter((notice) => notice !== undefined),
   }
 
@@ -182,7 +197,7 @@ async function describeSource(file: SourceFile, report: Report, lastPackets: Pac
     const interlaced = ['tt', 'bb', 'tb', 'bt'].includes(stream.field_order ?? '')
     const look = { ...describeShape(stream), interlaced, color: describeColor(stream) }
     const knownS = extents.get(stream.index)?.endS ?? 0
-    if (audio.streams.length > 0 && knownS < MAX_STILL_S && (await isStill(file, stream, startS)))
+    if (audioStreams.length > 0 && knownS < MAX_STILL_S && (await isStill(file, stream, startS)))
       return { ...look, ...STILL, durationS: 1 / STILL.averageRateHz }
     const durationS = Math.max(getDurationS(stream), lostS)
     const extent = extents.get(stream.index)
@@ -198,13 +213,25 @@ async function describeSource(file: SourceFile, report: Report, lastPackets: Pac
     }
   }
 
-  async function describeAudio({ streams, sources }: AudioChoice): Promise<NonNullable<Probe['audioTrack']>> {
+  async function describeAudioTracks([first, ...others]: readonly AudioChoice[]) {
+    const audioTrack = first && (await describeAudio(first))
+    if (!audioTrack || others.length === 0) return { audioTrack }
+    const otherAudioTracks: AudioTrack[] = []
+    for (const { streams, ...other } of others) {
+      // What another track says of its length must not make the video fail.
+      const isKnown = streams.every((stream) => isPossible(findDurationS(stream)))
+      otherAudioTracks.push(isKnown ? await describeAudio({ streams, ...other }) : { ...other, durationS: audioTrack.durationS })
+    }
+    return { audioTrack, otherAudioTracks }
+  }
+
+  async function describeAudio({ streams, ...track }: AudioChoice): Promise<AudioTrack> {
     const statesWrongTimes = container === 'ogg' && streams.some(({ index }) => extents.get(index)?.hasWrongTimes)
     const hasWrongTimes = container === 'aac' || statesWrongTimes
     const statedS = Math.max(...streams.map(getDurationS))
     const durationS = (hasWrongTimes && !videoTrack && (await measureByDecoding(file, streams[0]?.index, statedS))) || statedS
     const tablesS = isBrokenOff ? [] : streams.map((stream) => number(stream.duration) ?? 0)
-    return { sources, durationS, announcedS: Math.max(durationS, lostS, ...tablesS), hasWrongTimes }
+    return { ...track, durationS, announcedS: Math.max(durationS, lostS, ...tablesS), hasWrongTimes }
   }
 }
 
@@ -233,6 +260,10 @@ async function readReport(
   if (end.exitCode !== 0) throw notMedia(whyUnreadable(end))
   if (lines.length > MAX_REPORT_LINES) throw notMedia(TOO_MANY_STREAMS)
   return toReport(lines)
+}
+
+function isPossible(durationS: number | undefined): boolean {
+  return durationS !== undefined && durationS > 0 && durationS <= MAX_DURATION_S
 }
 
 /** A crash is no finding about the file: the machine may be short of memory. */

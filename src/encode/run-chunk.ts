@@ -29,7 +29,7 @@ import { findGain, listPublishedNumbers, setGain } from './generation-store.ts'
 import { measureGain } from './loudness.ts'
 import { type ChunkEnd, InexactSeek, MediaFailure, truncationReason } from './media-failure.ts'
 import { type ReplaceDeps, startNextGeneration } from './next-generation.ts'
-import type { Plan } from './plan.ts'
+import { type AudioTrackPlan, audioTracksOf, type Plan } from './plan.ts'
 import { type GenerationWithKey, openPublication, type Publication, StaleRunError } from './publication.ts'
 import { openRepair } from './repair.ts'
 import { runAll } from './run-all.ts'
@@ -76,7 +76,7 @@ async function publishPart(run: Run, part: Part): Promise<void> {
       async (signal) => {
         threads = await encodeExactly({ ...run, signal }, { ...part, threads }, publication)
       },
-      async (signal) => hasPosters(chunk) && addPosters({ ...run, signal }),
+      async (signal) => hasPosters(chunk) && addPosters({ ...run, signal, isHeld: startsWithSeek }),
     ])
     await publication.finish(threads)
   } catch (error) {
@@ -170,8 +170,9 @@ async function unpublishedPart({ deps, chunk, video: { plan } }: Run): Promise<P
   return { kind, firstSegment, segmentCount: end - firstSegment, decodesFromStart }
 }
 
-function renditionIds({ audioTrack, videoTrack }: Plan, kind: Part['kind']): number[] {
-  return kind === 'audio' ? [audioTrack?.renditionId ?? 0] : (videoTrack?.renditions ?? []).map(({ id }) => id)
+function renditionIds(plan: Plan, kind: Part['kind']): number[] {
+  if (kind === 'audio') return audioTracksOf(plan).map(({ renditionId }) => renditionId)
+  return (plan.videoTrack?.renditions ?? []).map(({ id }) => id)
 }
 
 /**
@@ -188,7 +189,7 @@ async function tryPart(run: Run, part: Part & { threads: number; leadS: number }
   const { deps, video, source, signal } = run
   const request = { sandbox: deps.sandbox, source, plan: video.plan, chunk: part, signal }
   try {
-    if (part.kind === 'audio') return await encodeAudioChunk({ ...request, gainDb: await settleGain(run) }, sink)
+    if (part.kind === 'audio') return await encodeAudioChunk({ ...request, findGain: (track) => settleGain(run, track) }, sink)
     return await encodeVideoChunk({ ...request, threads: part.threads === 0 ? 'auto' : 1 }, sink)
   } catch (error) {
     if (error instanceof InexactSeek) return error
@@ -197,13 +198,12 @@ async function tryPart(run: Run, part: Part & { threads: number; leadS: number }
 }
 
 /**
- * The gain of the audio, which all chunks have: durable before the first of them is encoded, whichever that is.
+ * The gain of an audio track, which all chunks have: durable before the first of them is encoded, whichever that is.
  * @returns undefined where the audio stays as loud as it is
  */
-async function settleGain({ deps, video, source, signal }: Run): Promise<number | undefined> {
+async function settleGain({ deps, video, source, signal }: Run, audioTrack: AudioTrackPlan): Promise<number | undefined> {
   const { plan } = video
-  const { audioTrack } = plan
-  if (!plan.normalizesLoudness || !audioTrack) return undefined
+  if (!plan.normalizesLoudness) return undefined
   const { renditionId } = audioTrack
   const settled = await findGain(deps.db, video, renditionId)
   if (settled !== undefined) return settled

@@ -26,7 +26,9 @@ export function planCut(plan: Plan, part: Part): Plan {
   const audioTrack = plan.audioTrack && cutAudio(plan.audioTrack, startS, lengthS)
   const audioS = audioTrack ? (audioTrack.frameCount * AAC_FRAME_SAMPLES) / AAC_RATE_HZ : 0
   const durationS = Math.max(videoTrack ? lengthS : 0, audioS)
-  return { ...plan, videoTrack, audioTrack, durationS, cut: { startS, endS: startS + lengthS, ofS } }
+  const otherAudioTracks = plan.otherAudioTracks?.map((track) => cutAudio(track, startS, lengthS))
+  const others = otherAudioTracks ? { otherAudioTracks } : {}
+  return { ...plan, videoTrack, audioTrack, ...others, durationS, cut: { startS, endS: startS + lengthS, ofS } }
 }
 
 /** @throws Failure `invalid` for a part that is not within so many seconds, or too short */

@@ -6,7 +6,7 @@ import { createSegmentIvDeriver, deriveWindowKey, unwrapContentKey } from '../..
 import { windowOfAudioSegment, windowOfVideoSegment } from '../../src/crypto/key-window.ts'
 import { type MasterKey, unwrap } from '../../src/crypto/master-key.ts'
 import { openBlob } from '../../src/crypto/sealed-blob.ts'
-import { audioSegmentCount, type Plan, plannedSegmentCount, videoSegmentCount } from '../../src/encode/plan.ts'
+import { audioSegmentCount, findAudioTrack, type Plan, plannedSegmentCount, videoSegmentCount } from '../../src/encode/plan.ts'
 import { getMasterKey, type Installed, openSeal, sourceHash } from '../data-folder.ts'
 import { readSegment, readTimescale } from '../pipeline/videos.ts'
 import { readRows } from '../rows.ts'
@@ -514,7 +514,7 @@ async function segmentBreaches({ dataDir }: Installed, video: Video, segment: Se
 
 function openSegment({ plan, contentKey }: Video, { rendition_id, number }: SegmentRow, bytes: Buffer): Buffer {
   const grid = plan.videoTrack ?? { rateNum: 25, rateDen: 1, gopFrames: 100 }
-  const isAudio = rendition_id === plan.audioTrack?.renditionId
+  const isAudio = findAudioTrack(plan, rendition_id) !== undefined
   const window = isAudio ? windowOfAudioSegment(number, grid) : windowOfVideoSegment(number)
   return decrypt(bytes, deriveWindowKey(contentKey, window), createSegmentIvDeriver(contentKey)(rendition_id, number))
 }
@@ -528,8 +528,9 @@ async function lengthBreaches({ dataDir }: Installed, video: Video): Promise<str
       const clear = openSegment(video, segment, await readFile(join(dataDir, 'segments', segment.file)))
       for (const duration of readSegment(clear).durations) ticks += duration
     }
-    const { videoTrack, audioTrack } = video.plan
-    const isAudio = id === audioTrack?.renditionId
+    const { videoTrack } = video.plan
+    const audioTrack = findAudioTrack(video.plan, id)
+    const isAudio = audioTrack !== undefined
     const wantedS = isAudio
       ? (audioTrack.frameCount * 1024) / 48_000
       : videoTrack

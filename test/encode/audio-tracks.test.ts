@@ -1,6 +1,7 @@
 import { readFile, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { expect, test } from 'vitest'
+import { audioTracksOf } from '../../src/encode/plan.ts'
 import { sampleOf } from '../sample.ts'
 import { encodeVideo, ffmpeg, joinRendition, newFolder, openVideo } from './videos.ts'
 
@@ -20,29 +21,29 @@ type SoundFile = {
   /** What is done to the bytes of the file. */
   change?: (bytes: Buffer) => void
   /** How much louder each tone is left and right than in the file, in decibels; what is not named is silent. */
-  audible: Record<number, [number | undefined, number | undefined]>
+  audible: Audible
+  /** The same of each track that a viewer can choose instead, with what the file calls it. */
+  others?: { audible: Audible; language?: string; name?: string }[]
   notice?: string
   /** Where a second of it is measured. */
   fromS?: number
 }
+
+type Audible = Record<number, [number | undefined, number | undefined]>
 
 const NOT_LOUDER: [number, number] = [0, 0]
 const MAP = ['-map', '0:v', '-map', '1', '-map', '2']
 const AAC = [...H264, '-c:a', 'aac', '-b:a', '96k']
 const PCM = [...H264, '-c:a', 'pcm_s16le']
 const BOTH_MONO = { 500: NOT_LOUDER, 1300: NOT_LOUDER }
-const ONLY_2: Pick<SoundFile, 'audible' | 'notice'> = {
-  audible: { 1300: NOT_LOUDER },
-  notice: 'Audio track 2 of 2 is played; track 1 is left out.',
-}
-
 const TRACKS: readonly SoundFile[] = [
   {
     is: 'I-02: with a default track that is not the first',
     file: 'a.mkv',
     tracks: [500, 1300],
     encode: [...MAP, ...AAC, '-disposition:a:0', '0', '-disposition:a:1', 'default'],
-    ...ONLY_2,
+    audible: { 1300: NOT_LOUDER },
+    others: [{ audible: { 500: NOT_LOUDER } }],
   },
   {
     is: 'I-02: without a default track',
@@ -50,7 +51,27 @@ const TRACKS: readonly SoundFile[] = [
     tracks: [500, 1300],
     encode: [...MAP, ...AAC, '-default_mode', 'infer_no_subs', '-disposition:a', '0'],
     audible: { 500: NOT_LOUDER },
-    notice: 'Audio track 1 of 2 is played; track 2 is left out.',
+    others: [{ audible: { 1300: NOT_LOUDER } }],
+  },
+  {
+    is: 'T-01: in two languages, of which the second is the default one',
+    file: 'a.mkv',
+    tracks: [500, 1300],
+    encode: [
+      ...[...MAP, ...AAC, '-disposition:a:0', '0', '-disposition:a:1', 'default'],
+      ...['-metadata:s:a:0', 'language=ger', '-metadata:s:a:1', 'language=eng', '-metadata:s:a:0', 'title=Kommentar | "Regie"'],
+    ],
+    audible: { 1300: NOT_LOUDER },
+    others: [{ audible: { 500: NOT_LOUDER }, language: 'de', name: 'Kommentar | Regie' }],
+  },
+  {
+    is: 'T-01: with ten tracks, of which eight are kept',
+    file: 'a.mkv',
+    tracks: [500, 1300, 0, 500, 1300, 500, 1300, 500, 1300, 500],
+    encode: [...MAP, ...[3, 4, 5, 6, 7, 8, 9, 10].flatMap((input) => ['-map', String(input)]), ...AAC],
+    audible: { 500: NOT_LOUDER },
+    others: [1300, 0, 500, 1300, 500, 1300, 500].map((hz) => ({ audible: hz === 0 ? {} : { [hz]: NOT_LOUDER } })),
+    notice: 'Audio tracks 1, 2, 3, 4, 5, 6, 7, and 8 of 10 are played; tracks 9 and 10 are left out.',
   },
   {
     is: 'I-03: with a first track that no decoder reads',
@@ -96,7 +117,8 @@ const TRACKS: readonly SoundFile[] = [
     tracks: [0, 500, 1300],
     encode: [...MAP, '-map', '3', ...AAC, '-metadata:s:a:0', 'title=Mic', '-metadata:s:a:1', 'title=Desktop'],
     audible: { 500: NOT_LOUDER },
-    notice: 'Audio track 2 of 3 is played; track 1 is silent, track 3 is left out.',
+    others: [{ audible: {}, name: 'Mic' }, { audible: { 1300: NOT_LOUDER } }],
+    notice: 'Audio track 1 of 3 is silent: track 2 plays unless a viewer chooses another.',
   },
   ...['a.ts', 'a.asf'].map(
     (file): SoundFile => ({
@@ -105,7 +127,8 @@ const TRACKS: readonly SoundFile[] = [
       tracks: [0, 500],
       encode: [...MAP, ...(file === 'a.ts' ? AAC : ['-c:v', 'wmv2', '-c:a', 'wmav2'])],
       audible: { 500: NOT_LOUDER },
-      notice: 'Audio track 2 of 2 is played; track 1 is silent.',
+      others: [{ audible: {} }],
+      notice: 'Audio track 1 of 2 is silent: track 2 plays unless a viewer chooses another.',
     }),
   ),
   {
@@ -114,7 +137,7 @@ const TRACKS: readonly SoundFile[] = [
     tracks: [0, 0],
     encode: [...MAP, ...AAC],
     audible: {},
-    notice: 'Audio track 1 of 2 is played; track 2 is silent.',
+    others: [{ audible: {} }],
   },
   {
     is: 'I-05: with a left and a right mono track',
@@ -146,7 +169,14 @@ const TRACKS: readonly SoundFile[] = [
     tracks: [500, 1300],
     encode: [...MAP, ...PCM, '-metadata:s:a:0', 'language=eng', '-metadata:s:a:1', 'language=fra'],
     audible: { 500: NOT_LOUDER },
-    notice: 'Audio track 1 of 2 is played; track 2 is left out.',
+    others: [{ audible: { 1300: NOT_LOUDER }, language: 'fr' }],
+  },
+  {
+    is: 'T-02: with two mono tracks that have titles',
+    file: 'a.mov',
+    tracks: [500, 1300],
+    encode: [...MAP, ...PCM, '-metadata:s:a:0', 'title=Host', '-metadata:s:a:1', 'title=Guest'],
+    audible: BOTH_MONO,
   },
   ...[9, 10, 64].map(
     (channels): SoundFile => ({
@@ -192,12 +222,18 @@ test.for(sampleOf('tracks of sound', TRACKS, 4).map((sound) => [sound.is, sound]
     }
     const video = await openVideo(file)
     expect(video.plan.notices ?? []).toEqual(sound.notice === undefined ? [] : [sound.notice])
+    const tracks = audioTracksOf(video.plan)
+    const { others = [] } = sound
+    expect(tracks.slice(1).map(({ language, name }) => ({ language, name }))).toEqual(
+      others.map(({ language, name }) => ({ language, name })),
+    )
     const ears = await hear(folder, video)
-    for (const hz of [500, 1300]) {
-      const [left, right] = sound.audible[hz] ?? []
-      expectLevel(levelDb(ears.left, hz, sound.fromS), left)
-      expectLevel(levelDb(ears.right, hz, sound.fromS), right)
-    }
+    for (const [index, audible] of [sound.audible, ...others.map((other) => other.audible)].entries())
+      for (const hz of [500, 1300]) {
+        const [left, right] = audible[hz] ?? []
+        expectLevel(levelDb(ears[index]?.left, hz, sound.fromS), left)
+        expectLevel(levelDb(ears[index]?.right, hz, sound.fromS), right)
+      }
   },
 )
 
@@ -207,7 +243,7 @@ test('I-06: sound that adds up to more than there is room for has true peaks of 
   const loud = '[1]volume=18dB,pan=5.1|FL=0.99*c0|FR=0.99*c0|FC=0.99*c0|BL=0.99*c0|BR=0.99*c0[a]'
   const beeps = ['-f', 'lavfi', '-i', 'aevalsrc=0.5*sin(2*PI*1000*t)*lt(mod(t\\,1)\\,0.1):s=48000:d=2']
   await ffmpeg(...VIDEO, ...beeps, '-filter_complex', loud, '-map', '0:v', '-map', '[a]', ...PCM, file)
-  const { left, right } = await hear(folder, await openVideo(file), { oversampled: 4 })
+  const [{ left, right } = NOTHING] = await hear(folder, await openVideo(file), { oversampled: 4 })
   expect(20 * Math.log10(peakOf(left))).toBeLessThan(-1)
   expect(20 * Math.log10(peakOf(right))).toBeGreaterThan(-3)
 })
@@ -227,15 +263,22 @@ function renameCodec(bytes: Buffer, name: string, times: number) {
 
 type Ears = { left: Float32Array; right: Float32Array }
 
-/** What is audible of a video, at 48 kHz; nothing of a silent one. */
-async function hear(folder: string, video: Awaited<ReturnType<typeof openVideo>>, { oversampled = 1 } = {}): Promise<Ears> {
-  const { audioTrack } = video.plan
-  if (!audioTrack) return { left: new Float32Array(1), right: new Float32Array(1) }
+const NOTHING: Ears = { left: new Float32Array(1), right: new Float32Array(1) }
+
+/** What is audible of a video's tracks, at 48 kHz; nothing of a silent one. */
+async function hear(folder: string, video: Awaited<ReturnType<typeof openVideo>>, { oversampled = 1 } = {}): Promise<Ears[]> {
+  const tracks = audioTracksOf(video.plan)
+  if (tracks.length === 0) return []
   const encoded = await encodeVideo({ ...video, plan: { ...video.plan, videoTrack: undefined } }, { chunkSegments: 1 })
-  const file = await joinRendition(folder, encoded, audioTrack.renditionId)
-  const pcm = await ffmpeg('-i', file, '-af', 'aformat=sample_fmts=fltp', '-ar', `${oversampled * 48_000}`, '-f', 'f32le', '-')
-  const samples = new Float32Array(pcm.buffer.slice(pcm.byteOffset, pcm.byteOffset + pcm.length))
-  return { left: samples.filter((_, index) => index % 2 === 0), right: samples.filter((_, index) => index % 2 === 1) }
+  return Promise.all(
+    tracks.map(async ({ renditionId }) => {
+      const file = await joinRendition(folder, encoded, renditionId)
+      const rate = ['-af', 'aformat=sample_fmts=fltp', '-ar', `${oversampled * 48_000}`]
+      const pcm = await ffmpeg('-i', file, ...rate, '-f', 'f32le', '-')
+      const samples = new Float32Array(pcm.buffer.slice(pcm.byteOffset, pcm.byteOffset + pcm.length))
+      return { left: samples.filter((_, index) => index % 2 === 0), right: samples.filter((_, index) => index % 2 === 1) }
+    }),
+  )
 }
 
 function expectLevel(db: number, expectedDb: number | undefined) {
@@ -244,13 +287,13 @@ function expectLevel(db: number, expectedDb: number | undefined) {
 }
 
 /** The amplitude of a tone in a second of the sound. */
-function levelDb(samples: Float32Array, hz: number, fromS = 0.8): number {
+function levelDb(samples: Float32Array | undefined, hz: number, fromS = 0.8): number {
   let [re, im] = [0, 0]
   const [from, count] = [fromS * 48_000, 48_000]
   for (let i = from; i < from + count; i++) {
     const phase = (2 * Math.PI * hz * i) / 48_000
-    re += (samples[i] ?? 0) * Math.cos(phase)
-    im += (samples[i] ?? 0) * Math.sin(phase)
+    re += (samples?.[i] ?? 0) * Math.cos(phase)
+    im += (samples?.[i] ?? 0) * Math.sin(phase)
   }
   return 20 * Math.log10((2 * Math.hypot(re, im)) / count + 1e-9)
 }

@@ -225,7 +225,7 @@ export async function encodeVideo(
     await encodeVideoChunk({ ...video, chunk, threads: 'auto' }, sink)
   }
   for (const chunk of video.plan.audioTrack ? spans(audioSegmentCount(video.plan.audioTrack)) : [])
-    await encodeAudioChunk({ ...video, chunk }, sink)
+    await encodeAudioChunk({ ...video, chunk, findGain: async () => video.gainDb }, sink)
   return sink
 }
 

@@ -69,6 +69,7 @@ export type PlayerMethod =
   | ('play' | 'pause' | 'getMetaData' | 'updatePlayerConfig' | 'untilReady')
   | ('getTotalPlayed' | 'getTotalCovered' | 'getTotalCoveredArray')
   | ('getCaptionLanguages' | 'setCaptionLanguage' | 'hideCaptions')
+  | ('getAudioTracks' | 'setAudioTrack')
   | ('getVideoQualities' | 'setVideoQuality' | 'enableAdaptiveVideo' | 'getChapters')
 
 /** Page to player, through the port. */

@@ -8,7 +8,7 @@ type Listener = (value: ApiEvents[EventName]) => void
 
 export const API_EVENTS = [
   ...(['fullscreenChange', 'videoAdaptivenessChange', 'videoQualityChange'] as const),
-  ...(['statusChange', 'captionVisibilityChange', 'captionLanguageChange', 'chapterchange'] as const),
+  ...(['statusChange', 'captionVisibilityChange', 'captionLanguageChange', 'chapterchange', 'audioTrackChange'] as const),
 ] as const satisfies readonly EventName[]
 
 /** @param beforeLoad called when another video replaces this one */
@@ -34,6 +34,8 @@ export function createPlayerApi(frame: HTMLIFrameElement, connection: Connection
     getCaptionLanguages: () => call('getCaptionLanguages'),
     setCaptionLanguage: (language) => call('setCaptionLanguage', language),
     hideCaptions: () => call('hideCaptions'),
+    getAudioTracks: () => call('getAudioTracks'),
+    setAudioTrack: (track) => call('setAudioTrack', track),
     getVideoQualities: () => call('getVideoQualities'),
     setVideoQuality: (id) => call('setVideoQuality', id),
     enableAdaptiveVideo: () => call('enableAdaptiveVideo'),

@@ -13,6 +13,9 @@ export type VideoQualities = {
   qualities: { id: number; label: string; width: number; height: number; bitrate: number; active: boolean }[]
 }
 
+/** `lang`: empty where it is not known. `active`: the one that plays. Empty: a silent video, or one of sound alone with a single track. */
+export type AudioTrackList = { id: number; lang: string; label: string; active: boolean }[]
+
 /** `active`: chosen, and shown if `visible`. */
 export type CaptionLanguages = {
   visible: boolean
@@ -43,6 +46,8 @@ export type ApiEvents = {
   captionLanguageChange: string | null
   /** null: the first chapter has not begun. Never of a video without chapters. */
   chapterchange: Chapter | null
+  /** The `id` of the audio track that plays. Never of a video with fewer than two. */
+  audioTrackChange: number
 }
 
 /** Events of `video`: those of a video element. */
@@ -95,6 +100,9 @@ export interface PlayerApi {
   /** @param language such as `de`, or an element of `languages`. @throws RangeError for one that the video does not have */
   setCaptionLanguage(language: string | { id: number }): Promise<void>
   hideCaptions(): Promise<void>
+  getAudioTracks(): Promise<AudioTrackList>
+  /** @param track such as `de`, or an element of `getAudioTracks`. @throws RangeError for one that the video does not have */
+  setAudioTrack(track: string | { id: number }): Promise<void>
   getVideoQualities(): Promise<VideoQualities>
   /** @throws RangeError for an `id` that is none of `qualities` */
   setVideoQuality(id: number): Promise<void>

@@ -10,6 +10,7 @@ const KEY_LIST: readonly (readonly [keys: string, meaning: string])[] = [
   ['↑ ↓', 'Louder or quieter'],
   ['M', 'Sound off or on'],
   ['C', 'Captions off or on'],
+  ['A', 'Next audio track'],
   ['< >', 'Slower or faster'],
   ['F', 'Full screen'],
   ['Esc', 'Hide the controls'],

@@ -1,5 +1,5 @@
 export type KeyAction =
-  | { kind: 'toggle-play' | 'toggle-mute' | 'toggle-fullscreen' | 'toggle-captions' | 'show-keys' }
+  | { kind: 'toggle-play' | 'toggle-mute' | 'toggle-fullscreen' | 'toggle-captions' | 'next-audio' | 'show-keys' }
   | { kind: 'seek-by'; seconds: number }
   | { kind: 'seek-to'; share: number }
   | { kind: 'volume-by'; step: number }
@@ -22,6 +22,7 @@ const ACTIONS: Readonly<Record<string, KeyAction>> = {
   m: { kind: 'toggle-mute' },
   f: { kind: 'toggle-fullscreen' },
   c: { kind: 'toggle-captions' },
+  a: { kind: 'next-audio' },
   '<': { kind: 'speed-by', steps: -1 },
   '>': { kind: 'speed-by', steps: 1 },
   ',': { kind: 'frame-by', frames: -1 },

@@ -7,12 +7,18 @@ const MAX_POSITIONS = 200
 const MARGIN_S = 10
 
 /** `captionStyle`: as it was stored, for `parseCaptionStyle`. */
-type Settings = { rate?: number /** '': off */; captions?: string; captionStyle?: Readonly<Record<string, unknown>> }
+type Settings = {
+  rate?: number /** A language. */
+  audio?: string /** '': off */
+  captions?: string
+  captionStyle?: Readonly<Record<string, unknown>>
+}
 
 export function readSettings(): Settings {
-  const { rate, captions, captionStyle } = read(SETTINGS)
+  const { rate, audio, captions, captionStyle } = read(SETTINGS)
   return {
     ...(typeof rate === 'number' ? { rate } : {}),
+    ...(typeof audio === 'string' ? { audio } : {}),
     ...(typeof captions === 'string' ? { captions } : {}),
     ...(typeof captionStyle === 'object' && captionStyle !== null ? { captionStyle: { ...captionStyle } } : {}),
   }

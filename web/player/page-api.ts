@@ -176,6 +176,7 @@ export function servePage({ video, screen, setTheme, playback }: Controlled): Pa
     const shown = stream.shownQuality()
     reportApi({ name: 'videoAdaptivenessChange', value: stream.chosenQuality() === AUTOMATIC })
     if (shown) reportApi({ name: 'videoQualityChange', value: shown.index })
+    if (stream.audio.list().length > 1) reportApi({ name: 'audioTrackChange', value: stream.audio.chosen() })
     reportApi({ name: 'captionVisibilityChange', value: stream.captions.chosen() !== NO_CAPTIONS })
     reportApi({ name: 'captionLanguageChange', value: stream.captions.language() ?? null })
     if (chapter !== undefined) reportApi({ name: 'chapterchange', value: chapter })

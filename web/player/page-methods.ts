@@ -1,5 +1,5 @@
 import type { PlayerMethod } from '../embed/messages.ts'
-import type { CaptionLanguages, ChapterList, MetaData, VideoQualities } from '../embed/reelgate.d.ts'
+import type { AudioTrackList, CaptionLanguages, ChapterList, MetaData, VideoQualities } from '../embed/reelgate.d.ts'
 import { NO_CAPTIONS } from './captions.ts'
 import type { Playback } from './playback.ts'
 import { countPlayedSeconds } from './played-seconds.ts'
@@ -57,6 +57,18 @@ export function createPageMethods(deps: PageMethodDeps): PageMethods {
       captions.choose(found.index)
     },
     hideCaptions: async () => (await openedStream()).captions.choose(NO_CAPTIONS),
+    async getAudioTracks(): Promise<AudioTrackList> {
+      const { audio } = await openedStream()
+      const chosen = audio.chosen()
+      return audio.list().map(({ index: id, label, language: lang }) => ({ id, lang, label, active: id === chosen }))
+    },
+    async setAudioTrack(requested) {
+      const { audio } = await openedStream()
+      const id = isObject(requested) ? requested.id : undefined
+      const found = audio.list().find(({ index, language }) => index === id || language === requested)
+      if (!found) throw new RangeError('The video has no such audio track.')
+      audio.choose(found.index)
+    },
     async getVideoQualities(): Promise<VideoQualities> {
       const stream = await openedStream()
       const shown = stream.shownQuality()?.index

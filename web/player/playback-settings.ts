@@ -19,6 +19,7 @@ export type PlaybackSettings = {
   /** While a key is held back for pace, playing no faster than keys come hides the wait. */
   setMaxRate(rate: number): void
   toggleCaptions(): void
+  chooseAudio(index: number): void
   /** Shows the menu as things are now. */
   show(): void
 }
@@ -60,6 +61,7 @@ export function createPlaybackSettings(
       stream.captions.toggle()
       rememberCaptions()
     },
+    chooseAudio,
     show,
   }
 
@@ -84,8 +86,24 @@ export function createPlaybackSettings(
     rememberSettings({ captions: stream.captions.language() ?? '' })
   }
 
+  function chooseAudio(index: number) {
+    stream.audio.choose(index)
+    const { language } = stream.audio.list()[index] ?? {}
+    if (language) rememberSettings({ audio: language })
+  }
+
   function show() {
-    menu.show({ settings: [qualitySetting(stream), speedSetting(), captionsSetting()], actions: actions() })
+    const settings = [qualitySetting(stream), speedSetting(), audioSetting(), captionsSetting()]
+    menu.show({ settings, actions: actions() })
+  }
+
+  function audioSetting(): Setting {
+    return {
+      name: 'Audio',
+      choices: stream.audio.list().map(({ index, label }) => ({ value: index, label })),
+      chosen: stream.audio.chosen(),
+      choose: chooseAudio,
+    }
   }
 
   function speedSetting(): Setting {

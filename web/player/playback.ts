@@ -47,8 +47,14 @@ type PlaybackDeps = {
 }
 
 /** What keys and the page around the player may change. */
-export type Playback = Pick<PlaybackSettings, 'rates' | 'offerRates' | 'chooseRate' | 'useRate' | 'toggleCaptions'> & {
-  readonly stream: Pick<Stream, 'captions' | 'qualities' | 'chosenQuality' | 'shownQuality' | 'chooseQuality' | 'frameRate'>
+export type Playback = Pick<
+  PlaybackSettings,
+  'rates' | 'offerRates' | 'chooseRate' | 'useRate' | 'toggleCaptions' | 'chooseAudio'
+> & {
+  readonly stream: Pick<
+    Stream,
+    'audio' | 'captions' | 'qualities' | 'chosenQuality' | 'shownQuality' | 'chooseQuality' | 'frameRate'
+  >
   /** @returns whether a watermarked video has to wait, because it is not drawn; it plays when it is */
   playWhenDrawn(): boolean
   pause(): void
@@ -88,6 +94,7 @@ export function startPlayback(deps: PlaybackDeps, signer: Signer, answer: Sessio
   const stream = openStream(
     {
       ...{ video, signer, session, captionLanguage: options.captionLanguage ?? (readSettings().captions || undefined) },
+      audioLanguage: readSettings().audio,
       playlist: new URL(`play/${session}/playlist/main`, root),
     },
     {

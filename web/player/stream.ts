@@ -1,4 +1,5 @@
 import Hls, { type ErrorData, type HlsConfig, type Level } from 'hls.js'
+import { type AudioTracks, createAudioTracks } from './audio-tracks.ts'
 import { type Captions, createCaptions } from './captions.ts'
 import { isSlowLine, startingBps } from './line-speed.ts'
 import { createLoader, type LoaderReport } from './loader.ts'
@@ -23,13 +24,14 @@ type Quality = { index: number; label: string; widthPx: number; heightPx: number
 type StreamReport = Omit<LoaderReport, 'refused'> & {
   /** Final, or after `try-again` resumable: loading has stopped already. */
   refused(refusal: Refusal): void
-  /** The qualities, the chosen one or the one in use changed. */
+  /** The qualities or audio tracks, or the chosen one or the one in use changed. */
   qualityChanged(): void
   /** There are captions to choose from, or others show. */
   captionsChanged(): void
 }
 
 export type Stream = {
+  readonly audio: AudioTracks
   readonly captions: Pick<Captions, 'list' | 'chosen' | 'choose' | 'language' | 'toggle'>
   /** Loads the first segments of the lowest quality, without their key, where the line may be slow. Fails silently. */
   preload(atS: number): void
@@ -51,17 +53,19 @@ type StreamRequest = {
   signer: Signer
   session: string
   playlist: URL
+  audioLanguage?: string | undefined
   captionLanguage?: string
 }
 
 /** Opens a session's stream on the video element. Reads the multivariant playlist immediately, keys only after `start`. */
 export function openStream(request: StreamRequest, report: StreamReport): Stream {
-  const { video, signer, session, playlist, captionLanguage } = request
+  const { video, signer, session, playlist, audioLanguage, captionLanguage } = request
   const segmentPaths = createSegmentPaths(signer, session)
   let wantKeys = () => {}
   const keysWanted = new Promise<void>((resolve) => (wantKeys = resolve))
   const loader = createLoader({ signer, session, segmentPaths, keysWanted, report: { ...report, refused: stopAndReport } })
   const hls = new Hls({ ...HLS_CONFIG, abrEwmaDefaultEstimate: startingBps(), loader })
+  const audio = createAudioTracks(hls, audioLanguage, report.qualityChanged)
   const captions = createCaptions(hls, video, captionLanguage, report.captionsChanged)
   const stopWatchingSeeks = bufferLessAfterSeeks(hls, video)
   const stopRepeatingSeeks = repeatStuckSeeks(video)
@@ -94,6 +98,7 @@ export function openStream(request: StreamRequest, report: StreamReport): Stream
   })
 
   return {
+    audio,
     captions,
     preload,
     start,

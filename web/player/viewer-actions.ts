@@ -44,7 +44,7 @@ export function createViewerActions(
       return opened && 'Play'
     }
     if (!opened) return undefined
-    const { captions } = opened.stream
+    const { audio, captions } = opened.stream
     const hasMedia = Number.isFinite(video.duration)
     switch (action.kind) {
       case 'toggle-play':
@@ -85,6 +85,12 @@ export function createViewerActions(
         opened.toggleCaptions()
         if (captions.list().length === 0) return 'This video has no captions'
         return captions.chosen() === NO_CAPTIONS ? 'Captions off' : `Captions: ${captions.list()[captions.chosen()]?.label}`
+      case 'next-audio': {
+        const tracks = audio.list()
+        if (tracks.length < 2) return 'This video has one audio track'
+        opened.chooseAudio((audio.chosen() + 1) % tracks.length)
+        return `Audio: ${tracks[audio.chosen()]?.label}`
+      }
       case 'toggle-fullscreen':
         fullscreen.toggle()
         return undefined

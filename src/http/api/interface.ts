@@ -11,6 +11,7 @@ import { addBodyParsers } from '../wire/bodies.ts'
 import { sendListsAsCsv } from '../wire/list-csv.ts'
 import { accountRoutes } from './account.ts'
 import { alertRoutes } from './alerts.ts'
+import { audioRoutes } from './audio.ts'
 import { auditRoutes } from './audit-log.ts'
 import { banRoutes } from './bans.ts'
 import { chapterRoutes } from './chapters.ts'
@@ -76,6 +77,7 @@ const ROUTES = [
   alertRoutes,
   viewerRoutes,
   fileRoutes,
+  audioRoutes,
   chapterRoutes,
   storyboardRoutes,
 ] as const

@@ -4,7 +4,7 @@ import type { MasterKey } from '../../crypto/master-key.ts'
 import type { Db } from '../../db/database.ts'
 import { listRepairs } from '../../encode/damage-store.ts'
 import { findGeneration, findTimelineStart } from '../../encode/generation-store.ts'
-import { audioSegmentCount, gridFor, type Plan, videoSegmentCount } from '../../encode/plan.ts'
+import { audioSegmentCount, findAudioTrack, gridFor, type Plan, videoSegmentCount } from '../../encode/plan.ts'
 
 /** What playback needs of one generation of a video, derived from its plan and content key. */
 export type PlayableVideo = {
@@ -83,7 +83,9 @@ function segmentName({ renditionId, number }: { renditionId: number; number: num
 }
 
 /** How many segments a rendition has; undefined when the video has none of that id. */
-export function findSegmentCount({ plan: { videoTrack, audioTrack } }: PlayableVideo, renditionId: number): number | undefined {
-  if (audioTrack?.renditionId === renditionId) return audioSegmentCount(audioTrack)
+export function findSegmentCount({ plan }: PlayableVideo, renditionId: number): number | undefined {
+  const audioTrack = findAudioTrack(plan, renditionId)
+  if (audioTrack) return audioSegmentCount(audioTrack)
+  const { videoTrack } = plan
   return videoTrack?.renditions.some(({ id }) => id === renditionId) ? videoSegmentCount(videoTrack) : undefined
 }

@@ -1,7 +1,14 @@
 import type { PublicCaption } from '../../assets/public-captions.ts'
+import { type ShownAudioTrack, showAudioTracks } from '../../assets/shown-audio.ts'
 import { SEGMENTS_PER_WINDOW, windowOfAudioSegment, windowOfVideoSegment } from '../../crypto/key-window.ts'
 import { AUDIO_CODEC, videoCodec } from '../../encode/ladder.ts'
-import { AAC_FRAMES_PER_SEGMENT, audioSegmentCount, type VideoRendition, videoSegmentCount } from '../../encode/plan.ts'
+import {
+  AAC_FRAMES_PER_SEGMENT,
+  audioSegmentCount,
+  findAudioTrack,
+  type VideoRendition,
+  videoSegmentCount,
+} from '../../encode/plan.ts'
 import { AAC_FRAME_SAMPLES, AAC_RATE_HZ } from '../../mp4/aac.ts'
 import type { PlayableVideo } from './playable-video.ts'
 
@@ -39,11 +46,10 @@ export function multivariantPlaylist(
 ): string {
   const { videoTrack, audioTrack } = video.plan
   const lines = ['#EXTM3U', '#EXT-X-VERSION:7', '#EXT-X-INDEPENDENT-SEGMENTS']
-  if (audioTrack && videoTrack) {
-    lines.push(
-      `#EXT-X-MEDIA:TYPE=AUDIO,GROUP-ID="${AUDIO_GROUP}",NAME="sound",DEFAULT=YES,AUTOSELECT=YES,CHANNELS="2",URI="${audioTrack.renditionId}"`,
-    )
-  }
+  const audioTracks = showAudioTracks(video.plan)
+  // Sound alone is the stream itself.
+  const withAudio = videoTrack ? audioTracks.length > 0 : audioTracks.length > 1
+  if (withAudio) lines.push(...audioTracks.map(audioMedia))
   for (const { id, language, label } of captions) {
     lines.push(
       `#EXT-X-MEDIA:TYPE=SUBTITLES,GROUP-ID="${CAPTION_GROUP}",NAME="${label}",LANGUAGE="${language}",DEFAULT=NO,AUTOSELECT=YES,FORCED=NO,URI="${captionName(id)}"`,
@@ -52,18 +58,20 @@ export function multivariantPlaylist(
   const withCaptions = captions.length > 0
   if (audioTrack && !videoTrack)
     lines.push(
-      streamInf({ bandwidthBps: audioTrack.bitrateBps, codecs: [AUDIO_CODEC], withCaptions }),
+      streamInf({ bandwidthBps: audioTrack.bitrateBps, codecs: [AUDIO_CODEC], withAudio, withCaptions }),
       String(audioTrack.renditionId),
     )
   for (const rendition of selectRenditions(videoTrack?.renditions ?? [], forcedBitrateKbps)) {
     const codecs = [videoCodec(rendition), ...(audioTrack ? [AUDIO_CODEC] : [])]
     const bandwidthBps = rendition.maxBitrateBps + (audioTrack?.bitrateBps ?? 0)
-    lines.push(
-      streamInf({ bandwidthBps, codecs, rendition, rate: video.grid, withAudio: audioTrack !== undefined, withCaptions }),
-      String(rendition.id),
-    )
+    lines.push(streamInf({ bandwidthBps, codecs, rendition, rate: video.grid, withAudio, withCaptions }), String(rendition.id))
   }
   return `${lines.join('\n')}\n`
+}
+
+function audioMedia({ id, label, language, isDefault }: ShownAudioTrack): string {
+  const named = `NAME="${label}"${language === undefined ? '' : `,LANGUAGE="${language}"`}`
+  return `#EXT-X-MEDIA:TYPE=AUDIO,GROUP-ID="${AUDIO_GROUP}",${named},DEFAULT=${isDefault ? 'YES' : 'NO'},AUTOSELECT=YES,CHANNELS="2",URI="${id}"`
 }
 
 function streamInf(stream: {
@@ -71,7 +79,7 @@ function streamInf(stream: {
   codecs: string[]
   rendition?: VideoRendition
   rate?: PlayableVideo['grid']
-  withAudio?: boolean
+  withAudio: boolean
   withCaptions: boolean
 }): string {
   // A segment may take its encoder's whole buffer of two seconds on top of its own four.
@@ -142,8 +150,9 @@ function listSegments(
   renditionId: number,
   forcedBitrateKbps: number | null,
 ): PlaylistSegment[] | undefined {
-  const { videoTrack, audioTrack } = video.plan
-  if (audioTrack?.renditionId === renditionId) {
+  const { videoTrack } = video.plan
+  const audioTrack = findAudioTrack(video.plan, renditionId)
+  if (audioTrack) {
     return Array.from({ length: audioSegmentCount(audioTrack) }, (_, number) => ({
       window: windowOfAudioSegment(number, video.grid),
       durationS: (sizeOfPart(audioTrack.frameCount, AAC_FRAMES_PER_SEGMENT, number) * AAC_FRAME_SAMPLES) / AAC_RATE_HZ,

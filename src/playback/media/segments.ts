@@ -2,6 +2,7 @@ import type { GenerationKey } from '../../catalogue/generation-key.ts'
 import type { Db } from '../../db/database.ts'
 import type { Write } from '../../db/write.ts'
 import { findInit, findSegment } from '../../encode/generation-store.ts'
+import { findAudioTrack } from '../../encode/plan.ts'
 import { prioritizeSegment } from '../../encode/prioritize-segment.ts'
 import { waitForSegment } from '../../encode/publication.ts'
 import type { Damage } from '../../encode/repair.ts'
@@ -66,7 +67,7 @@ async function awaitSegment(deps: SegmentDeps, { path, renditionId, number, sign
   const video = await getSignedVideo(deps, path)
   if (number >= (findSegmentCount(video, renditionId) ?? 0)) throw new PlaybackRefusal('bad-request')
 
-  const isAudio = video.plan.audioTrack?.renditionId === renditionId
+  const isAudio = findAudioTrack(video.plan, renditionId) !== undefined
   const waited = waitForSegment(
     deps.signals,
     { ...path, renditionId, number },

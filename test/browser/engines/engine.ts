@@ -44,6 +44,7 @@ export const KEY_VALUES = {
   ArrowUp: '\ue013',
   ArrowRight: '\ue014',
   ArrowDown: '\ue015',
+  a: 'a',
   c: 'c',
   k: 'k',
   m: 'm',

@@ -7,6 +7,7 @@ import { compareWithSource, findColour, type Rgb, type Spot } from '../frame-pix
 import { readCaptions, tryStoredKeys } from '../in-page.ts'
 import { playerAddress } from '../player.ts'
 import { startSite } from '../site.ts'
+import { testAudioTracks } from './audio-tracks.ts'
 import { type Engine, type Tab, VIEWPORT } from './engine.ts'
 import {
   addPageClass,
@@ -314,6 +315,7 @@ export function testViewersWay(name: 'Chromium' | 'Firefox' | 'WebKit', start: (
     expect(await pixels(MAGENTA)).toBe(0)
   })
 
+  if (name === 'Firefox') testAudioTracks(() => ({ tab: viewer, reelgate }))
   testPlaying(name, sampled, () => ({ tab: viewer, reelgate }))
   testOtherPages(name, () => ({ tab: viewer, reelgate, putPage: school.put }))
   testUploading(() => ({ tab: viewer, reelgate, putPage: school.put }))
