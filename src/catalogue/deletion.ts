@@ -91,16 +91,25 @@ export function startRemovals(deps: RemovalDeps): Removals {
   const { signal } = deps
   let running: Promise<void> | undefined
   let again = false
+  let areKeysInLog = true // of a run that was killed before it truncated the log
   let retryDelayMs = MIN_RETRY_DELAY_MS
   let retry: NodeJS.Timeout | undefined
 
   async function removeAll(): Promise<void> {
     while (again && !signal.aborted) {
       again = false
-      const isDone = await removeTombstones(deps, signal).catch((error) => {
-        deps.log[logLevelFor(error, 'error')]({ err: error }, 'deletion: videos could not be removed; retrying')
-        return false
-      })
+      const isDone = await removeTombstones(deps, signal)
+        .then(async ({ isDone, count }) => {
+          const isDue = (count > 0 || areKeysInLog) && !signal.aborted
+          if (isDue) areKeysInLog = false
+          if (isDue) await deps.truncateWal()
+          return isDone
+        })
+        .catch((error) => {
+          areKeysInLog = true
+          deps.log[logLevelFor(error, 'error')]({ err: error }, 'deletion: videos could not be removed; retrying')
+          return false
+        })
       clearTimeout(retry)
       if (isDone) retryDelayMs = MIN_RETRY_DELAY_MS
       else retryLater()
@@ -122,6 +131,10 @@ export function startRemovals(deps: RemovalDeps): Removals {
   }
 
   deps.signals.on('work-queued', (work) => work === 'removal' && run())
+  deps.signals.on('keys-destroyed', () => {
+    areKeysInLog = true
+    run()
+  })
   return {
     async stop() {
       clearTimeout(retry)
@@ -130,12 +143,12 @@ export function startRemovals(deps: RemovalDeps): Removals {
   }
 }
 
-/** @returns false when a video could not be removed */
-async function removeTombstones({ db, write, truncateWal, folders, signals, log }: RemovalDeps, signal: AbortSignal) {
+/** @returns isDone: false when a video could not be removed; count: of those that there were */
+async function removeTombstones({ db, write, folders, signals, log }: RemovalDeps, signal: AbortSignal) {
   const videoIds = await listTombstones(db)
   let isDone = true
   for (const videoId of videoIds) {
-    if (signal.aborted) return isDone
+    if (signal.aborted) break
     try {
       // Another call may be deleting it and not have stopped it yet: an encode would create the folders again.
       await signals.send('work-cancelled', { videoIds: [videoId] })
@@ -147,6 +160,5 @@ async function removeTombstones({ db, write, truncateWal, folders, signals, log 
       log[logLevelFor(error, 'error')]({ err: error, videoId }, 'deletion: files of a video could not be removed; retrying')
     }
   }
-  if (videoIds.length > 0) await truncateWal()
-  return isDone
+  return { isDone, count: videoIds.length }
 }

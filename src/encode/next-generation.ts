@@ -161,5 +161,6 @@ async function cleanUpReplaced(
   posters: readonly string[],
 ): Promise<void> {
   void deps.signals.send('session-ended', { videoIds: [videoId], why: 'video-replaced' })
+  void deps.signals.send('keys-destroyed', undefined)
   await removeGenerationFiles(deps.folders, { videoId, generation }, posters)
 }

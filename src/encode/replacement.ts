@@ -39,6 +39,7 @@ export async function cancelReplacement(
     await alsoInTransaction(tx)
     return dropReplacement(tx, replacement)
   })
+  void deps.signals.send('keys-destroyed', undefined)
   for (const work of ['encode', 'import'] as const) await deps.signals.send('work-cancelled', { videoIds: [videoId], work })
   await removeFiles(deps.folders, removed)
 }
@@ -165,6 +166,7 @@ async function removeAll(
 }
 
 async function cleanUp(deps: ReplacementDeps, removed: readonly (RemovedFiles & { generation: number })[]): Promise<void> {
+  if (removed.length > 0) void deps.signals.send('keys-destroyed', undefined)
   for (const files of removed) {
     const { videoId, generation } = files
     void deps.signals.send('session-ended', { videoIds: [videoId], generation, why: 'video-replaced' })

@@ -333,7 +333,10 @@ type AbandonDeps = DeletionDeps & Pick<SourceDeps, 'sources'>
 
 async function abandonUpload(deps: AbandonDeps, { id, accountId, videoId, file, replaces }: ResumableUploadRow, by: Actor) {
   if (replaces === 0) await deleteVideos(deps, { accountId, by, videoIds: [videoId], onlyStatus: 'PRE-Upload' })
-  else if (await deps.write.makingRoom((tx) => removeUnfinishedResumableUpload(tx, id))) await deps.sources.remove(file)
+  else if (await deps.write.makingRoom((tx) => removeUnfinishedResumableUpload(tx, id))) {
+    void deps.signals.send('keys-destroyed', undefined)
+    await deps.sources.remove(file)
+  }
 }
 
 /** A finished upload does not change. */

@@ -24,6 +24,8 @@ export type SignalData = {
         why: 'taken' | 'stopped' | 'video-deleted' | 'video-replaced' | 'account-disabled'
       })
     | { sinceS: number }
+  /** Keys of a video that stays were deleted: the log of the database has them until it is truncated. */
+  'keys-destroyed': undefined
   /** The rows of a deleted video are about to be removed, and with them what was not saved yet. */
   'video-removal': undefined
   /** A ban was lifted. `withCounts`: what was counted of its subject is forgotten, too. Undefined: the rows have changed. */
@@ -67,6 +69,7 @@ export function createSignals(write: Pick<Write, 'onCommit'>): Signals {
     'segment-published': new Set(),
     'segment-damaged': new Set(),
     'session-ended': new Set(),
+    'keys-destroyed': new Set(),
     'video-removal': new Set(),
     'bans-changed': new Set(),
     'key-ring-changed': new Set(),

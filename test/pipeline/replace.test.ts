@@ -6,6 +6,7 @@ import type { UploadCredentials, VideoBody } from '../client.ts'
 import { untilFinished } from '../data-folder.ts'
 import { type Reelgate, startReelgate } from '../in-process.ts'
 import { createTusClient, metadataOf } from '../ingest/tus-client.ts'
+import { DATABASE } from '../postgres.ts'
 import { startReelgate as startProcess } from '../reelgate.ts'
 import { changeRows, readRows } from '../rows.ts'
 import { makeVideo } from '../videos.ts'
@@ -195,6 +196,38 @@ test('what was replaced is deleted with its key after seven days, and a video th
   for (const folder of ['segments', 'sources', 'posters'])
     await expect.poll(() => existsSync(join(reelgate.dataDir, folder, videoId))).toBe(false)
 })
+
+test.skipIf(DATABASE !== 'sqlite')(
+  'F-171: after what was replaced is deleted, or a video was encrypted again, no key of it is in the database or its log',
+  async () => {
+    const reelgate = await startProcess({ video: await makeVideo() })
+    const { owner, videoId, dataDir } = reelgate
+    await untilFinished(reelgate, videoId)
+    const keyOf = (number: number) =>
+      readRows<{ key: Buffer }>(
+        reelgate,
+        'select wrapped_content_key as key from generation where video_id = ? and number = ?',
+        videoId,
+        number,
+      )[0]?.key ?? Buffer.alloc(0)
+    const filesWith = async (key: Buffer) => {
+      const files = await Promise.all(['reelgate.db', 'reelgate.db-wal'].map((name) => readFile(join(dataDir, name))))
+      return files.filter((bytes) => key.length === 0 || bytes.includes(key)).length
+    }
+    const first = keyOf(1)
+    expect(await filesWith(first)).toBeGreaterThan(0)
+    expect((await owner.call('PUT', `/api/videos/${videoId}/trim`, { body: { startS: 1 } })).status).toBe(200)
+    await untilReplaced(reelgate)
+    expect((await owner.call('DELETE', `/api/videos/${videoId}/kept`)).status).toBe(200)
+    await expect.poll(() => filesWith(first)).toBe(0)
+
+    const [{ generation } = { generation: 0 }] = readRows<{ generation: number }>(reelgate, 'select generation from video')
+    const second = keyOf(generation)
+    expect(await reelgate.cli('video', 'reencrypt', videoId)).toMatchObject({ code: 0 })
+    await expect.poll(() => keyOf(generation)).toHaveLength(0)
+    await expect.poll(() => filesWith(second)).toBe(0)
+  },
+)
 
 async function credentials({ owner, videoId }: Reelgate): Promise<UploadCredentials> {
   const answer = await owner.call('PUT', `/api/videos/${videoId}`)
