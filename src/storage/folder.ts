@@ -201,8 +201,13 @@ async function appendPart(folder: Folder, path: string, countedBytes: number, by
   try {
     await using file = await openGrown(folder, path, countedBytes)
     if (countedBytes === 0) await syncFolders(folder, dirname(path))
-    await file.writeFile(bytes)
-    await file.sync()
+    try {
+      await file.writeFile(bytes)
+      await file.sync()
+    } catch (error) {
+      if (isDiskFull(error)) await file.truncate(countedBytes) // others need the room until it is continued
+      throw error
+    }
     return (await file.stat()).size
   } catch (error) {
     if (isDiskFull(error)) folder.onDiskFull?.()
