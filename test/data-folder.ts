@@ -114,6 +114,14 @@ export async function untilFinished(installed: Installed, videoId: string): Prom
   }
 }
 
+/** Resolves when nothing more is made of what the video plays: it is finished, and has its storyboard. */
+export async function untilSettled(installed: Installed, videoId: string): Promise<void> {
+  await untilFinished(installed, videoId)
+  const sql =
+    'select 1 from generation join video on id = video_id and number = generation where id = ? and storyboard_made_at_s is null'
+  while (readRows(installed, sql, videoId).length > 0) await pause(50)
+}
+
 /** Processes whose command line names the folder: encoders of this installation, of the sandbox and below it. */
 export async function findEncoders({ dataDir }: Installed): Promise<number[]> {
   const pids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name)).map(Number)
