@@ -17,16 +17,17 @@ import { type Cue, escapeText, writeWebVtt } from './webvtt.ts'
 export const MAX_CHAPTERS = 300
 export const MAX_TITLE_CHARACTERS = 200
 
-/** As the video plays them. @returns also how long the video is; 0: not known yet @throws Failure `not-found` when the account has no such video */
+/** As the video plays them. @returns also how many others are before or behind what it plays, and how long it is; 0: not known yet @throws Failure `not-found` when the account has no such video */
 export async function getChapters(
   { db }: Pick<CatalogueDeps, 'db'>,
   accountId: string,
   videoId: string,
-): Promise<Chapters & { durationS: number }> {
+): Promise<Chapters & { unseen: number; durationS: number }> {
   const video = await findVideo(db, accountId, videoId)
   if (!video) throw videoNotFound()
-  const { language, chapters } = await findChapters(db, videoId)
-  return { language, chapters: toPlayedChapters(chapters, video), durationS: video.durationS }
+  const { language, chapters: all } = await findChapters(db, videoId)
+  const chapters = toPlayedChapters(all, video)
+  return { language, chapters, unseen: all.length - chapters.length, durationS: video.durationS }
 }
 
 /**

@@ -1,11 +1,14 @@
+import { timelineStartMs } from '../catalogue/chapters-store.ts'
 import type { VideoFolders } from '../catalogue/deletion.ts'
 import { openFileKey } from '../catalogue/file-key.ts'
 import { listCaptions } from '../catalogue/file-store.ts'
+import { findVideo } from '../catalogue/video-store.ts'
 import type { MasterKey } from '../crypto/master-key.ts'
 import { openBlob } from '../crypto/sealed-blob.ts'
 import type { Db } from '../db/database.ts'
 import type { DamagedFiles } from './damaged-file.ts'
 import { languageLabel } from './language-label.ts'
+import { countUnseenCues } from './webvtt.ts'
 
 export type PublicCaptionDeps = { db: Db; masterKey: MasterKey; folders: VideoFolders; damagedFiles: DamagedFiles }
 
@@ -30,4 +33,26 @@ export async function openCaption(deps: PublicCaptionDeps, videoId: string, id: 
     if (!(await find())) return undefined
     throw await deps.damagedFiles.report({ kind: 'caption', videoId, name: caption.blob }, error)
   }
+}
+
+/**
+ * How many lines of each enabled captions are before or behind what the video plays now, and so not shown: since it was trimmed, or got
+ * another file. Only where there are any, by the id of the file.
+ */
+export async function countUnseenLines(
+  deps: PublicCaptionDeps,
+  accountId: string,
+  videoId: string,
+): Promise<Map<number, number>> {
+  const unseen = new Map<number, number>()
+  const video = await findVideo(deps.db, accountId, videoId)
+  if (!video || video.durationS === 0) return unseen
+  const fromMs = timelineStartMs(video)
+  const part = { fromMs, toMs: fromMs + video.durationS * 1000 }
+  for (const { id } of await listCaptions(deps.db, videoId)) {
+    const webVtt = await openCaption(deps, videoId, id).catch(() => undefined) // a lost file is reported; the others are counted
+    const lines = webVtt === undefined ? 0 : countUnseenCues(webVtt, part)
+    if (lines > 0) unseen.set(id, lines)
+  }
+  return unseen
 }

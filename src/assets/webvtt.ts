@@ -171,17 +171,27 @@ const WRITTEN = /^(\d+):(\d\d):(\d\d)\.(\d{3}) --> (\d+):(\d\d):(\d\d)\.(\d{3})(
  */
 export function shiftWebVtt(webVtt: string, earlierMs: number): string {
   if (earlierMs === 0) return webVtt
-  const cues = webVtt
+  const shown = readWritten(webVtt).filter(({ endMs }) => endMs > earlierMs)
+  return writeWebVtt(
+    shown.map((cue) => ({ ...cue, startMs: Math.max(0, cue.startMs - earlierMs), endMs: cue.endMs - earlierMs })),
+  )
+}
+
+/** How many cues of what `writeWebVtt` wrote are never shown, because they are over before the one time or begin after the other. */
+export function countUnseenCues(webVtt: string, { fromMs, toMs }: { fromMs: number; toMs: number }): number {
+  return readWritten(webVtt).filter(({ startMs, endMs }) => endMs <= fromMs || startMs >= toMs).length
+}
+
+function readWritten(webVtt: string): Cue[] {
+  return webVtt
     .trimEnd()
     .split('\n\n')
     .flatMap((block): Cue[] => {
       const found = WRITTEN.exec(block)
       const [startMs, endMs] = [parseTimeMs(found?.slice(1, 5) ?? []), parseTimeMs(found?.slice(5, 9) ?? [])]
-      if (!found || startMs === undefined || endMs === undefined || endMs <= earlierMs) return []
-      const settings = (found[9] ?? '').trim().split(' ').filter(Boolean)
-      return [{ startMs: Math.max(0, startMs - earlierMs), endMs: endMs - earlierMs, settings, text: found[10] ?? '' }]
+      if (!found || startMs === undefined || endMs === undefined) return []
+      return [{ startMs, endMs, settings: (found[9] ?? '').trim().split(' ').filter(Boolean), text: found[10] ?? '' }]
     })
-  return writeWebVtt(cues)
 }
 
 function formatTime(ms: number): string {

@@ -42,7 +42,7 @@ test('X39: a video is trimmed, trimmed again and made whole; sessions continue, 
   expect(await watchedBy(reelgate)).toEqual({ watchedS: 8, intervals: [[0, 8]], positionS: 8 })
 })
 
-test('X60: a trim moves chapters and captions with the scenes, an undo brings back all, and those set after a trim fit the whole', async () => {
+test('X60: a trim moves chapters and captions with the scenes, an undo brings back all, and those set after a trim fit the whole; the owner sees how many do not fit', async () => {
   const reelgate = await startReelgate({ video: await makeVideo({ seconds: 12, size: '96x64' }) })
   const { owner, videoId } = reelgate
   await untilFinished(reelgate, videoId)
@@ -55,6 +55,7 @@ test('X60: a trim moves chapters and captions with the scenes, an undo brings ba
   expect((await addFile(owner, videoId, sent, 'en')).status).toBe(200)
   const before = await shownIn(reelgate, await play(reelgate))
   expect(before).toMatchObject({ session: chapters(0, 2, 4, 11), api: chapters(0, 2, 4, 11), captions: sent, file: sent })
+  expect(before.doesNotFit).toEqual({ chapters: undefined, captions: undefined })
   const watching = await play(reelgate)
 
   expect((await trim(reelgate, { startS: 3, endS: 10 })).status).toBe(200)
@@ -67,6 +68,7 @@ test('X60: a trim moves chapters and captions with the scenes, an undo brings ba
   const trimmed = await shownIn(reelgate, await play(reelgate))
   expect(trimmed).toMatchObject({ session: moved, api: moved, captions: movedText, file: movedText })
   expect(trimmed.version).not.toBe(before.version)
+  expect(trimmed.doesNotFit).toEqual({ chapters: 2, captions: 1 })
   expect(await captionsOf(watching)).toBe(sent)
 
   expect((await owner.call('POST', `/api/videos/${videoId}/undo`)).status).toBe(200)
@@ -110,13 +112,17 @@ test('F-187: a trim to exactly what plays already changes nothing, and nothing i
 /** Chapters and captions, to players and to the owner. */
 async function shownIn({ owner, videoId }: Reelgate, viewer: Viewer) {
   const { video } = (await viewer.reopen()).body as { video: { chapters: { chapters: unknown } } }
-  const api = (await (await owner.call('GET', `/api/videos/${videoId}/chapters`)).json()) as { chapters: unknown }
+  const api = (await (await owner.call('GET', `/api/videos/${videoId}/chapters`)).json()) as {
+    chapters: unknown
+    doesNotFit?: number
+  }
   const caption = (await listFiles(owner, videoId)).findLast(({ type }) => type === 'caption')
   const address = await owner.call('GET', `/api/videos/${videoId}/files/${caption?.id}`)
   const file = await fetch(((await address.json()) as { redirect: string }).redirect)
   return {
     session: video.chapters.chapters,
     api: api.chapters,
+    doesNotFit: { chapters: api.doesNotFit, captions: caption?.doesNotFit },
     captions: await captionsOf(viewer),
     version: file.headers.get('etag'),
     file: await file.text(),

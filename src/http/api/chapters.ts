@@ -3,7 +3,7 @@ import { getChapters, MAX_CHAPTERS, MAX_TITLE_CHARACTERS, setChapters, toChapter
 import type { CatalogueDeps } from '../../catalogue/catalogue-deps.ts'
 import { authenticateRequest, changedBy } from '../server/caller.ts'
 import type { App } from '../wire/app-type.ts'
-import { ChaptersBody, toChaptersBody } from '../wire/chapters.ts'
+import { ChaptersBody, StoredChaptersBody, toChaptersBody } from '../wire/chapters.ts'
 import { EDITOR_OR_UPLOADER, operation } from '../wire/operation.ts'
 import { VideoParams } from './videos.ts'
 
@@ -13,7 +13,7 @@ const FormatQuery = Type.Object({
 const Reply = {
   200: {
     description: 'The chapters, in the order of the video; an empty list if there are none',
-    content: { 'application/json': { schema: ChaptersBody }, 'text/vtt': { schema: Type.String() } },
+    content: { 'application/json': { schema: StoredChaptersBody }, 'text/vtt': { schema: Type.String() } },
   },
 }
 
@@ -26,8 +26,12 @@ export function chapterRoutes(app: App, deps: CatalogueDeps): void {
       schema: { summary: 'Chapters of a video', params: VideoParams, querystring: FormatQuery },
     },
     async (request, reply) => {
-      const { durationS, ...chapters } = await getChapters(deps, authenticateRequest(request).accountId, request.params.id)
-      if (request.query.format !== 'vtt') return toChaptersBody(chapters)
+      const { durationS, unseen, ...chapters } = await getChapters(
+        deps,
+        authenticateRequest(request).accountId,
+        request.params.id,
+      )
+      if (request.query.format !== 'vtt') return { ...toChaptersBody(chapters), ...(unseen > 0 && { doesNotFit: unseen }) }
       return reply.type('text/vtt; charset=utf-8').send(toChaptersWebVtt(chapters.chapters, durationS))
     },
   )

@@ -6,6 +6,7 @@ import { addCaption, type CaptionDeps, parseLanguage, receiveCaption } from '../
 import { type DownloadDeps, downloadPath } from '../../assets/download.ts'
 import { type Mp4Deps, requestMp4 } from '../../assets/mp4.ts'
 import { addPoster, addPosterAt, type PosterDeps, receivePoster, type StoredPoster } from '../../assets/poster.ts'
+import { countUnseenLines } from '../../assets/public-captions.ts'
 import { deleteFile, type FileDeps, listFiles, type VideoFile } from '../../assets/video-file.ts'
 import { Failure } from '../../errors.ts'
 import { authenticateRequest, changedBy } from '../server/caller.ts'
@@ -38,6 +39,12 @@ const FileReply = Type.Object({
   audio_codec: Type.String(),
   lang: Type.String({ description: 'of captions, and of an audio track among several' }),
   isDownloadable: ZeroOrOne,
+  doesNotFit: Type.Optional(
+    Type.Integer({
+      description:
+        'of enabled captions: how many lines are before or behind what the video plays now, and are not shown; absent: none',
+    }),
+  ),
   isDeletable: ZeroOrOne,
   error: Type.Optional(Type.String({ description: 'why an MP4 could not be made, where `enabled` is 0' })),
 })
@@ -99,7 +106,12 @@ export function fileRoutes(app: App, deps: FileRoutesDeps): void {
   app.get(
     '/videos/:id/files',
     operation('viewer', { summary: 'Files of a video', params: VideoParams, response: { 200: Type.Array(FileReply) } }),
-    async (request) => (await listFiles(deps, authenticateRequest(request).accountId, request.params.id)).map(toFileReply),
+    async (request) => {
+      const { accountId } = authenticateRequest(request)
+      const files = await listFiles(deps, accountId, request.params.id)
+      const unseenLines = await countUnseenLines(deps, accountId, request.params.id)
+      return files.map((file) => toFileReply(file, unseenLines.get(file.id)))
+    },
   )
 
   // Forms are streamed here: the parser of the other routes keeps them in memory and accepts no files.
@@ -205,7 +217,7 @@ function parseFileId(text: string): number {
   return Number(text)
 }
 
-function toFileReply(file: VideoFile): Static<typeof FileReply> {
+function toFileReply(file: VideoFile, unseenLines?: number): Static<typeof FileReply> {
   return {
     id: file.id,
     name: file.name,
@@ -224,5 +236,6 @@ function toFileReply(file: VideoFile): Static<typeof FileReply> {
     isDownloadable: Number(file.isDownloadable),
     isDeletable: Number(file.isDeletable),
     error: file.problem,
+    ...(unseenLines !== undefined && { doesNotFit: unseenLines }),
   }
 }

@@ -16,6 +16,18 @@ export const ChaptersBody = Type.Object({
 })
 export type ChaptersBody = Static<typeof ChaptersBody>
 
+/** Chapters as owners get them. */
+export const StoredChaptersBody = Type.Object({
+  ...ChaptersBody.properties,
+  doesNotFit: Type.Optional(
+    Type.Integer({
+      description:
+        'how many further chapters are before or behind what the video plays now, and are not shown: setting chapters removes them. Absent: none',
+    }),
+  ),
+})
+export type StoredChaptersBody = Static<typeof StoredChaptersBody>
+
 export function toChaptersBody({ language, chapters }: Chapters): ChaptersBody {
   return { ...(language !== null && { language }), chapters: [...chapters] }
 }

@@ -6,7 +6,18 @@ import { type Reelgate, startReelgate, startSharedReelgate } from '../../in-proc
 import { readRows } from '../../rows.ts'
 import { makeVideo } from '../../videos.ts'
 import { startChromium } from '../chromium.ts'
-import { complaintsOf, consoleUrl, DESKTOP, findFaults, keepPicture, openConsole, openTab, PHONE, tabTo } from './console.ts'
+import {
+  addCaptions,
+  complaintsOf,
+  consoleUrl,
+  DESKTOP,
+  findFaults,
+  keepPicture,
+  openConsole,
+  openTab,
+  PHONE,
+  tabTo,
+} from './console.ts'
 
 // An owner cuts a lesson, sends another file for it, and takes both back.
 
@@ -105,21 +116,30 @@ test.each([
 
 test('another file replaces that of a lesson: the list and the page say how far it is, and that the former one plays until then', async () => {
   const own = await startWithLesson()
+  const chapters = [0, 2, 4].map((startS) => ({ startS, title: `At ${startS}` }))
+  await own.owner.call('PUT', `/api/videos/${own.videoId}/chapters`, { body: { chapters } })
+  await addCaptions(own, 'en', [
+    ['00:01.000', '00:02.000', 'A first line'],
+    ['00:03.500', '00:04.000', 'A second line'],
+  ])
   const page = await openTrim(own)
   const held = Promise.withResolvers<void>()
   await page.route(isPart, async (route) => {
     await held.promise
     await route.continue()
   })
-  await chooser(page).setInputFiles(await makeVideo({ seconds: 8, size: '96x64' }))
+  await chooser(page).setInputFiles(await makeVideo({ seconds: 3, size: '96x64' }))
   await page.getByText(/^0 % of .* sent\. Keep this tab open/).waitFor()
   await page.getByRole('region', { name: 'Uploads' }).getByText('New file of Lesson 12').waitFor()
   expect(await findFaults(page)).toEqual([])
   await keepPicture(page, 'replace-sent')
   held.resolve()
-  await untilPlays(own, 8)
+  await untilPlays(own, 3)
+  await page.getByText('not shown: 1 line of the captions in English and 1 chapter.').waitFor()
+  await keepPicture(page, 'replaced-does-not-fit')
+  expect(await findFaults(page)).toEqual([])
   await page.getByText('replaced · kept until').waitFor()
-  expect(await page.getByRole('textbox', { name: 'End' }).inputValue()).toBe('0:08')
+  expect(await page.getByRole('textbox', { name: 'End' }).inputValue()).toMatch(/^0:03/)
   expect(await own.owner.video(own.videoId)).toMatchObject({ title: 'Lesson 12', kept: [{ replacedBy: 'replace' }] })
 
   // One that is no video changes nothing.
@@ -134,6 +154,7 @@ test('another file replaces that of a lesson: the list and the page say how far 
   await list.getByText('Ready', { exact: true }).waitFor()
   await page.getByRole('button', { name: 'Undo the replacement' }).click()
   await untilPlays(own, 6)
+  await page.getByText('not shown:').waitFor({ state: 'detached' })
   await expectPlaying(page)
   expect(complaintsOf(page)).toEqual([])
 })

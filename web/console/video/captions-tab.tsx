@@ -13,11 +13,18 @@ import { RowButton } from '../ui/row-button.tsx'
 import { Section } from '../ui/section.tsx'
 import { formatBytes } from '../units.ts'
 import { CaptionEditor } from './caption-editor.tsx'
+import { countLines } from './fit-notice.tsx'
 import { languageName } from './language-name.ts'
 import { filesQuery } from './queries.ts'
 import { useMayEdit } from './use-may-edit.ts'
 import { useRefreshCaptions } from './use-refresh-captions.ts'
 import styles from './video-page.module.css'
+
+/** Since the video was trimmed, or got another file. */
+const NOT_SHOWN: Column<VideoFileBody> = {
+  name: 'Not shown',
+  cell: ({ doesNotFit }) => doesNotFit !== undefined && `${countLines(doesNotFit)} outside the video`,
+}
 
 /** Captions by language: uploaded, edited line by line with the player above, and deleted. */
 export function CaptionsTab({ video: { id } }: { video: VideoBody }) {
@@ -30,6 +37,7 @@ export function CaptionsTab({ video: { id } }: { video: VideoBody }) {
     { name: 'Language', kind: 'title', cell: ({ lang }) => languageName(lang) },
     { name: 'Code', cell: ({ lang }) => lang },
     { name: 'Size', kind: 'number', cell: ({ size }) => formatBytes(size) },
+    ...(captions.some(({ doesNotFit }) => doesNotFit !== undefined) ? [NOT_SHOWN] : []),
     ...(mayEdit
       ? [
           {

@@ -2,10 +2,10 @@ import { Button, Textarea, TextInput } from '@mantine/core'
 import { useMutation, useQueryClient, useSuspenseQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import type { VideoBody } from '../../../src/http/api/video-body.ts'
-import type { ChaptersBody } from '../../../src/http/wire/chapters.ts'
+import type { ChaptersBody, StoredChaptersBody } from '../../../src/http/wire/chapters.ts'
 import { callApi } from '../api.ts'
 import { useAnnounce } from '../ui/announcements.tsx'
-import { FailureNotice } from '../ui/failure.tsx'
+import { FailureNotice, Notice } from '../ui/failure.tsx'
 import forms from '../ui/form.module.css'
 import { Section } from '../ui/section.tsx'
 import { formatStart, parseChapterLines, toChapterLines } from './chapter-lines.ts'
@@ -26,7 +26,7 @@ export function ChaptersTab({ video: { id } }: { video: VideoBody }) {
   )
 }
 
-function ChaptersForm({ videoId, stored }: { videoId: string; stored: ChaptersBody }) {
+function ChaptersForm({ videoId, stored }: { videoId: string; stored: StoredChaptersBody }) {
   const announce = useAnnounce()
   const queries = useQueryClient()
   const [text, setText] = useState(() => toChapterLines(stored.chapters))
@@ -75,6 +75,12 @@ function ChaptersForm({ videoId, stored }: { videoId: string; stored: ChaptersBo
           maxLength={35}
           onChange={({ target }) => setLanguage(target.value)}
         />
+        {stored.doesNotFit !== undefined && (
+          <Notice
+            isWarning
+            text={`${countChapters(stored.doesNotFit)} before or behind what the video plays now, and not shown. If you save, only the chapters above remain.`}
+          />
+        )}
         {save.error && <FailureNotice error={save.error} />}
         <div className={styles.buttons}>
           <Button variant="default" onClick={addTime}>
@@ -105,4 +111,8 @@ function ChapterList({ chapters }: Pick<ChaptersBody, 'chapters'>) {
       ))}
     </ol>
   )
+}
+
+function countChapters(count: number): string {
+  return count === 1 ? '1 more chapter is' : `${count} more chapters are`
 }

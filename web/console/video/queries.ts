@@ -3,7 +3,7 @@ import type { VideoFileBody } from '../../../src/http/api/files.ts'
 import type { HistoryBody } from '../../../src/http/api/queue.ts'
 import type { RetentionBody } from '../../../src/http/api/statistics.ts'
 import type { OneVideoBody } from '../../../src/http/api/video-body.ts'
-import type { ChaptersBody } from '../../../src/http/wire/chapters.ts'
+import type { StoredChaptersBody } from '../../../src/http/wire/chapters.ts'
 import { ApiFailure, callApi } from '../api.ts'
 import { isUnderWay } from '../catalogue/status.ts'
 import { listNeeded } from '../protection/annotation.ts'
@@ -57,7 +57,7 @@ export const defaultAnnotateQuery = (id: string) =>
 export const chaptersQuery = (id: string) =>
   queryOptions({
     queryKey: ['videos', 'chapters', id],
-    queryFn: ({ signal }) => callApi<ChaptersBody>('GET', `videos/${id}/chapters`, { signal }),
+    queryFn: ({ signal }) => callApi<StoredChaptersBody>('GET', `videos/${id}/chapters`, { signal }),
     // What is typed is not overwritten.
     staleTime: Number.POSITIVE_INFINITY,
     gcTime: 0,

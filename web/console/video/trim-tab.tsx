@@ -14,6 +14,7 @@ import { formatBytes, formatDay, formatDuration, formatMoment } from '../units.t
 import { useUploadList, useUploads } from '../upload/upload-provider.tsx'
 import { isUnderWay as isBeingSent } from '../upload/uploads.ts'
 import { formatStart, parseStart } from './chapter-lines.ts'
+import { FitNotice } from './fit-notice.tsx'
 import { findPlayer, seekPlayer } from './page-player.ts'
 import { videoQuery } from './queries.ts'
 import styles from './trim-tab.module.css'
@@ -29,6 +30,7 @@ export function TrimTab({ video: { id } }: { video: VideoBody }) {
   const { trim = { startS: 0, endS: video.length, ofS: video.length } } = video
   return (
     <>
+      <FitNotice videoId={id} />
       <TrimForm key={`${trim.startS} ${trim.endS} ${trim.ofS}`} video={video} trim={trim} isBusy={isBusy} />
       <ReplaceSection video={video} isBusy={isBusy} />
       {video.kept && <FormerSection videoId={id} kept={video.kept} isBusy={isBusy} />}
