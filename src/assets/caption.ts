@@ -19,7 +19,7 @@ export function createCaptionParser(): FairSemaphore {
   return createFairSemaphore({ slots: 1, slotsPerAccount: 1, queue: { maxLength: 20, fullMessage } })
 }
 
-const MAX_CAPTION_BYTES = 5 * 2 ** 20
+export const MAX_CAPTION_BYTES = 5 * 2 ** 20
 /** Language, script and region of BCP 47. */
 const LANGUAGE = /^[a-z]{2,3}(-[a-z]{4})?(-([a-z]{2}|\d{3}))?$/
 

@@ -4,6 +4,8 @@ import {
   type Chapter,
   type Chapters,
   findChapters,
+  MAX_CHAPTER_TITLE_CHARACTERS,
+  MAX_CHAPTERS,
   saveChapters,
   timelineStartMs,
   toPlayedChapters,
@@ -13,9 +15,6 @@ import { Failure, videoNotFound } from '../errors.ts'
 import { addVideoEvents } from '../webhooks/outbox.ts'
 import { parseLanguage } from './caption.ts'
 import { type Cue, escapeText, writeWebVtt } from './webvtt.ts'
-
-export const MAX_CHAPTERS = 300
-export const MAX_TITLE_CHARACTERS = 200
 
 /** As the video plays them. @returns also how many others are before or behind what it plays, and how long it is; 0: not known yet @throws Failure `not-found` when the account has no such video */
 export async function getChapters(
@@ -72,10 +71,10 @@ function parseChapters(wanted: readonly Chapter[]): Chapter[] {
 function parseChapter({ startS, title: text }: Chapter, index: number): Chapter {
   const title = text.replace(/[\s\p{Cc}]+/gu, ' ').trim()
   if (startS < 0) throw new Failure('invalid', `Chapter ${index + 1} begins at ${startS} seconds. The first second is 0.`)
-  if (title === '' || [...title].length > MAX_TITLE_CHARACTERS || !title.isWellFormed())
+  if (title === '' || [...title].length > MAX_CHAPTER_TITLE_CHARACTERS || !title.isWellFormed())
     throw new Failure(
       'invalid',
-      `The title of chapter ${index + 1} must have 1 to ${MAX_TITLE_CHARACTERS} characters, without unpaired surrogates.`,
+      `The title of chapter ${index + 1} must have 1 to ${MAX_CHAPTER_TITLE_CHARACTERS} characters, without unpaired surrogates.`,
     )
   return { startS: Math.round(startS * 1000) / 1000, title }
 }

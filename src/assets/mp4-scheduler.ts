@@ -10,7 +10,8 @@ import { isCommitOutcomeUnknown } from '../db/write.ts'
 import { findGenerationWithKey } from '../encode/encode-deps.ts'
 import type { GenerationWithKey } from '../encode/publication.ts'
 import type { Damage } from '../encode/repair.ts'
-import { Failure, isHostFailure } from '../errors.ts'
+import { Failure } from '../errors.ts'
+import { createAttempts } from '../jobs/attempts.ts'
 import type { Claim, Claims } from '../jobs/claims.ts'
 import { type Dispatcher, type Job, startDispatcher } from '../jobs/dispatcher.ts'
 import { createRoundRobin } from '../jobs/round-robin.ts'
@@ -43,9 +44,6 @@ type Mp4SchedulerDeps = {
 
 /** How often to look for MP4s whose back-off has ended, or for free disk space. */
 const POLL_INTERVAL_MS = 5_000
-/** How many attempts may fail or crash this process; failures of the whole host do not count. */
-const MAX_ATTEMPTS = 3
-const BACK_OFF_S = 5
 
 /**
  * Makes MP4s one at a time, concurrently with encoding: muxing takes seconds where encoding takes minutes. Accounts take turns.
@@ -58,6 +56,13 @@ export function startMp4Scheduler(deps: Mp4SchedulerDeps): Dispatcher {
 /** Creates the function that claims the next pending MP4 as a job. */
 function createClaim(deps: Mp4SchedulerDeps) {
   const accounts = createRoundRobin()
+  const attempt = createAttempts<PendingMp4>({
+    name: 'mp4',
+    problems: PROBLEMS,
+    refund: refundMp4Attempt,
+    fail: async (tx, { id }, problem) => void (await finishMp4(tx, id, { enabled: 0, problem })),
+    log: deps.log,
+  })
 
   async function claim(urgentOnly: boolean): Promise<Job | undefined> {
     if (urgentOnly || !(await deps.hasRoom(0))) return undefined
@@ -68,7 +73,7 @@ function createClaim(deps: Mp4SchedulerDeps) {
       begin: async (tx, mp4) => ((await beginMp4Attempt(tx, mp4)) ? mp4 : undefined),
       start(mp4) {
         accounts.markServed(mp4.accountId)
-        return (claim, signal) => attempt(mp4, claim, signal)
+        return (claim, signal) => attempt(mp4, claim, signal, () => makeMp4(deps, mp4, claim, signal))
       },
     })
   }
@@ -79,32 +84,13 @@ function createClaim(deps: Mp4SchedulerDeps) {
     return accountId === undefined || !mp4 ? undefined : { ...mp4, accountId }
   }
 
-  async function attempt(mp4: PendingMp4, claim: Claim, signal: AbortSignal): Promise<void> {
-    if (mp4.attempts >= MAX_ATTEMPTS) return fail(mp4, claim, MAX_ATTEMPTS_REASON)
-    try {
-      await makeMp4(deps, mp4, claim, signal)
-    } catch (error) {
-      await settleFailure(mp4, claim, error, signal)
-    }
-  }
-
-  async function settleFailure(mp4: PendingMp4, claim: Claim, error: unknown, signal: AbortSignal): Promise<void> {
-    const counts = !signal.aborted && !isHostFailure(error)
-    if (counts && mp4.attempts + 1 >= MAX_ATTEMPTS) return fail(mp4, claim, CAUSE_IN_LOG, error)
-    if (!signal.aborted) deps.log.warn({ err: error, videoId: mp4.videoId }, 'mp4: attempt failed; trying again')
-    await claim.settle(async (tx) => void (counts || (await refundMp4Attempt(tx, mp4))), signal.aborted ? undefined : BACK_OFF_S)
-  }
-
-  async function fail({ id, videoId }: PendingMp4, claim: Claim, problem: string, error?: unknown): Promise<void> {
-    deps.log.error({ err: error, videoId, problem }, 'mp4: failed')
-    await claim.settle((tx) => finishMp4(tx, id, { enabled: 0, problem }))
-  }
-
   return claim
 }
 
-const CAUSE_IN_LOG = 'The MP4 could not be made on this server. Its log says why; then request it again.'
-const MAX_ATTEMPTS_REASON = `The MP4 could not be made: the server crashed during ${MAX_ATTEMPTS} attempts. Request it again when the cause is fixed.`
+const PROBLEMS = {
+  failed: 'The MP4 could not be made on this server. Its log says why; then request it again.',
+  crashed: 'The MP4 could not be made: the server crashed during 3 attempts. Request it again when the cause is fixed.',
+}
 
 async function makeMp4(deps: Mp4SchedulerDeps, { id, videoId, generation }: PendingMp4, claim: Claim, signal: AbortSignal) {
   const video = await findGenerationWithKey(deps, { videoId, generation })

@@ -1,7 +1,7 @@
 import { type Actor, recordAuditEvent } from '../audit/audit-log.ts'
 import type { CatalogueDeps, ListDeps } from '../catalogue/catalogue-deps.ts'
 import type { VideoFolders } from '../catalogue/deletion.ts'
-import { findFile, listFileRows, removeFile } from '../catalogue/file-store.ts'
+import { findFile, listFileRows, removeFile, setShown } from '../catalogue/file-store.ts'
 import { findVideo } from '../catalogue/video-store.ts'
 import type { FileRow, VideoRow } from '../db/tables.ts'
 import { findGeneration, renditionSizes } from '../encode/generation-store.ts'
@@ -19,6 +19,10 @@ export type VideoFile = {
   name: string
   createdAtS: number
   enabled: boolean
+  /** Captions that viewers do not get until their owner shows them. */
+  isHidden: boolean
+  /** What captions are called in the uploaded file that they came from. */
+  streamTitle: string | undefined
   sizeBytes: number
   /** Such as `jpeg`; empty when it is unknown. */
   format: string
@@ -66,13 +70,13 @@ export async function describeFile(deps: ListDeps, accountId: string, row: FileR
   return video && toVideoFile(row, await loadContext(deps, video, [row]))
 }
 
-type FileDeletion = { accountId: string; by: Actor; videoId: string; fileId: number }
+type OwnedFile = { accountId: string; by: Actor; videoId: string; fileId: number }
 
 /**
  * Deletes a poster, captions or an MP4. Durable when it resolves. If it was enabled, the previous one is enabled again.
  * @throws Failure `not-found`; `conflict` for the original and renditions
  */
-export async function deleteFile(deps: FileDeps, { accountId, by, videoId, fileId }: FileDeletion): Promise<void> {
+export async function deleteFile(deps: FileDeps, { accountId, by, videoId, fileId }: OwnedFile): Promise<void> {
   const atS = deps.wallNowS()
   const deleted = await deps.write.makingRoom(async (tx) => {
     const row = await findFile(tx, accountId, videoId, fileId)
@@ -85,6 +89,31 @@ export async function deleteFile(deps: FileDeps, { accountId, by, videoId, fileI
   })
   if (deleted.type === 'mp4') await deps.signals.send('work-cancelled', { videoIds: [videoId], work: 'mp4' })
   if (deleted.blob !== null) await assetFolder(deps.folders, deleted).remove(deleted.blob)
+}
+
+/**
+ * Shows captions to viewers, in place of others in their language, or hides them. Durable when it resolves.
+ * @throws Failure `not-found`; `conflict` for other files, and captions that have not been read out of the file
+ */
+export async function showCaptions(
+  deps: ListDeps & FileDeps,
+  { accountId, by, videoId, fileId }: OwnedFile,
+  isShown: boolean,
+): Promise<VideoFile> {
+  const atS = deps.wallNowS()
+  await deps.write(async (tx) => {
+    const row = await findFile(tx, accountId, videoId, fileId)
+    if (!row) throw new Failure('not-found', 'File not found')
+    if (row.type !== 'caption') throw new Failure('conflict', 'Only captions can be shown or hidden.')
+    if (row.blob === null)
+      throw new Failure('conflict', row.problem ?? 'These captions are still being read out of the file. Try again in a moment.')
+    if (row.enabled === Number(isShown) && row.hidden === Number(!isShown)) return
+    await setShown(tx, row, isShown)
+    const details = { videoId, language: row.language }
+    const kind = isShown ? 'caption:shown' : 'caption:hidden'
+    await recordAuditEvent(tx, { atS, accountId, by, kind, subjects: [String(fileId)], details })
+  })
+  return getFile(deps, accountId, videoId, fileId)
 }
 
 /** The properties of a video that its files show. */
@@ -106,6 +135,8 @@ function toVideoFile(row: FileRow, context: Context): VideoFile {
     id: row.id,
     createdAtS: row.createdAtS,
     enabled: row.enabled === 1,
+    isHidden: row.hidden === 1,
+    streamTitle: row.streamTitle ?? undefined,
     sizeBytes: row.sizeBytes,
     widthPx: row.widthPx ?? 0,
     heightPx: row.heightPx ?? 0,
@@ -133,9 +164,9 @@ const FIELDS: Readonly<Record<FileRow['type'], (row: FileRow, context: Context) 
     name: `${video.title} ${widthPx}x${heightPx}.jpg`,
     format: 'jpeg',
   }),
-  caption: ({ language }, { video }) => ({
+  caption: ({ language, streamTitle }, { video }) => ({
     type: 'caption',
-    name: `${video.title} [${language?.toUpperCase()}].vtt`,
+    name: `${video.title} [${language?.toUpperCase()}]${streamTitle === null ? '' : ` ${streamTitle}`}.vtt`,
     format: 'vtt',
   }),
   storyboard: ({ id }, { video }) => ({ type: 'storyboard', name: `${video.title} storyboard ${id}.webp`, format: 'webp' }),

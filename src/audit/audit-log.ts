@@ -49,6 +49,8 @@ const AUDIT_KINDS = [
   'file:added',
   'file:deleted',
   'file:downloaded',
+  'caption:shown',
+  'caption:hidden',
   'mp4:requested',
   'otp:reused',
   'otp-defaults:changed',

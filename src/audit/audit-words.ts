@@ -53,6 +53,8 @@ const KINDS: Readonly<Record<string, string>> = {
   'file:added': 'File added',
   'file:deleted': 'File deleted',
   'file:downloaded': 'File downloaded',
+  'caption:shown': 'Captions shown to viewers',
+  'caption:hidden': 'Captions hidden from viewers',
   'mp4:requested': 'MP4 asked for',
   'otp:reused': 'An OTP was used a second time',
   'otp-defaults:changed': 'Protection changed',

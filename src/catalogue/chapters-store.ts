@@ -4,6 +4,9 @@ import { prepared } from '../db/prepared.ts'
 /** Where a part of a video begins. It ends where the next one begins, the last one with the video. */
 export type Chapter = { startS: number; title: string }
 
+export const MAX_CHAPTERS = 300
+export const MAX_CHAPTER_TITLE_CHARACTERS = 200
+
 /** The chapters of a video, in their order and on its time line, and the language of their titles: BCP 47, in lower case. */
 export type Chapters = { language: string | null; chapters: readonly Chapter[] }
 

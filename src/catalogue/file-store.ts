@@ -32,6 +32,7 @@ export async function removeFile(tx: Db, file: FileRow): Promise<void> {
     .where(({ and }) => and({ videoId: file.videoId, type: file.type }))
     .where('language', 'is not distinct from', file.language)
     .where(isOfPlayed)
+    .where('hidden', '=', 0)
     .orderBy('generation', (by) => by.asc().nullsFirst()) // files from owners come before extracted posters
     .orderBy('id', 'desc')
     .executeTakeFirst()
@@ -41,6 +42,16 @@ export async function removeFile(tx: Db, file: FileRow): Promise<void> {
       .where('attachmentId', '=', newest.attachmentId)
       .where('generation', 'is not distinct from', newest.generation)
       .execute()
+}
+
+/** Shows captions in place of others in their language, or hides them; those that they replaced stay replaced. */
+export async function setShown(tx: Db, file: FileRow, isShown: boolean): Promise<void> {
+  if (isShown) await updateSlot(tx, file).set({ enabled: 0 }).where('enabled', '=', 1).execute()
+  await tx
+    .updateTable('file')
+    .set({ enabled: Number(isShown), hidden: Number(!isShown) })
+    .where('id', '=', file.id)
+    .execute()
 }
 
 /** Files that belong to no generation, or to the one that their video plays. */

@@ -553,7 +553,7 @@ type FileTable = {
   /** Of an original: the number of its source. */
   sourceNumber: number | null
   renditionId: number | null
-  /** Name below its folder; null of an MP4 while it is being made. */
+  /** Name below its folder; null of an MP4 while it is being made, and of captions. */
   blob: string | null
   sizeBytes: Generated<number>
   widthPx: number | null
@@ -562,14 +562,20 @@ type FileTable = {
   token: string | null
   /** Of a caption: BCP 47, in lower case. */
   language: string | null
+  /** 1: captions that viewers do not get until their owner shows them. */
+  hidden: Generated<number>
+  /** Of captions that were inside of the uploaded file: ffmpeg's number of their stream. Without a blob they are still to be read. */
+  streamIndex: number | null
+  /** What that stream is called there. */
+  streamTitle: string | null
   /** Wrapped by the master key; null once the video is deleted. */
   wrappedKey: Buffer | null
   /** Set together with `macs` for large files, which are read in parts: see crypto/sealed-file.ts. */
   iv: Buffer | null
   macs: Buffer | null
-  /** Of an MP4: how many attempts to make it were started. */
+  /** Of an MP4, or captions inside of a file: how many attempts to make it were started. */
   attempts: Generated<number>
-  /** Of an MP4 that could not be made: the reason, for its owner. */
+  /** Of one that could not be made: the reason, for its owner. */
   problem: string | null
   /** 1: its file was found missing or changed, and has neither been made again nor found intact since. Not of renditions. */
   damaged: Generated<number>
@@ -777,7 +783,7 @@ type MailTable = {
 }
 
 /** The kinds of work that one process at a time does; `encoding`: all work on a video, which waits after a failure. */
-export type WorkKind = 'video' | 'encoding' | 'chunk' | 'import' | 'mp4' | 'storyboard' | 'webhook' | 'mail'
+export type WorkKind = 'video' | 'encoding' | 'chunk' | 'import' | 'mp4' | 'captions' | 'storyboard' | 'webhook' | 'mail'
 
 /** Work that a process does now, or that waits after a failure. Times are on the playback clock. */
 type ClaimTable = {

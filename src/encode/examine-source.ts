@@ -6,8 +6,10 @@ import type { ReplacementRow } from '../db/tables.ts'
 import type { Claim } from '../jobs/claims.ts'
 import type { Sandbox } from '../sandbox/bubblewrap.ts'
 import type { SealedSource } from '../sandbox/media-run.ts'
+import { type Embedded, takeOver } from './embedded.ts'
 import { findSealedSource } from './encode-deps.ts'
 import { type FailDeps, failVideo } from './fail-video.ts'
+import { findPlayedGeneration } from './generation-store.ts'
 import { planVideo } from './grid.ts'
 import { MediaFailure } from './media-failure.ts'
 import { insertPlanned } from './next-generation.ts'
@@ -27,14 +29,20 @@ export async function examineSource(deps: FailDeps & { sandbox: Sandbox }, video
   await deps.write((tx) => moveStatus(tx, videoId, 'Processing'))
   const part = replacement && findPart(replacement)
   const normalizesLoudness = await isLoudnessNormalized(deps.db, videoId)
-  const plan = await planSource(deps.sandbox, source, { part, normalizesLoudness, signal })
-  if (plan instanceof MediaFailure) return failVideo(deps, { videoId, sourceNumber, error: plan, fence: claim.isHeld, signal })
+  const examined = await planSource(deps.sandbox, source, { replacement, part, normalizesLoudness, signal })
+  if (examined instanceof MediaFailure)
+    return failVideo(deps, { videoId, sourceNumber, error: examined, fence: claim.isHeld, signal })
+  const { plan, embedded } = examined
   await claim.settle(async (tx) => {
     const current = await findPendingReplacement(tx, videoId)
     if (current?.sourceNumber !== replacement?.sourceNumber || current?.requestedAtS !== replacement?.requestedAtS) return // cancelled
     const generation = await insertPlanned(deps, tx, { videoId, sourceNumber, plan })
-    if (replacement && generation !== undefined) await updateReplacement(tx, videoId, { generation })
+    if (generation === undefined) return
+    if (replacement) return updateReplacement(tx, videoId, { generation })
+    const { accountId } = (await findPlayedGeneration(tx, videoId)) ?? {}
+    if (accountId !== undefined) await takeOver(tx, { accountId, videoId, atS: deps.wallNowS() }, embedded, plan.startS)
   })
+  if (!replacement && embedded.captions.length > 0) void deps.signals.send('work-queued', 'captions')
 }
 
 /** A replacement of a video that is wanted and whose file is here. */
@@ -50,17 +58,33 @@ function findPart({ startS, endS }: ReplacementRow): Part | undefined {
   return startS === null || endS === null ? undefined : { startS, endS }
 }
 
+type Examination = {
+  replacement: ReplacementRow | undefined
+  part: Part | undefined
+  normalizesLoudness: boolean
+  signal: AbortSignal
+}
+type Examined = { plan: Plan; embedded: Embedded }
+
 async function planSource(
   sandbox: Sandbox,
   source: SealedSource,
-  { part, normalizesLoudness, signal }: { part: Part | undefined; normalizesLoudness: boolean; signal: AbortSignal },
-): Promise<Plan | MediaFailure> {
+  { replacement, part, normalizesLoudness, signal }: Examination,
+): Promise<Examined | MediaFailure> {
   try {
     const probe = await probeSource(sandbox, source, signal)
-    const plan: Plan = { ...planVideo(probe), ...(normalizesLoudness ? { normalizesLoudness } : {}) }
-    return part ? planCut(plan, { startS: part.startS, endS: Math.min(part.endS, plan.durationS) }) : plan
+    const { embedded } = probe
+    const notices = [...probe.notices, ...(replacement ? keptNotices(embedded, part) : embedded.notices)]
+    const plan: Plan = { ...planVideo({ ...probe, notices }), ...(normalizesLoudness ? { normalizesLoudness } : {}) }
+    return { plan: part ? planCut(plan, { startS: part.startS, endS: Math.min(part.endS, plan.durationS) }) : plan, embedded }
   } catch (error) {
     if (error instanceof MediaFailure) return error
     throw error
   }
+}
+
+/** Captions and chapters belong to the video, not to its file: those of a file that replaces another are not taken over. */
+function keptNotices({ captions, chapters }: Embedded, part: Part | undefined): string[] {
+  const found = [...(captions.length > 0 ? ['captions'] : []), ...(chapters.length > 0 ? ['chapters'] : [])].join(' and ')
+  return part || found === '' ? [] : [`The file contains ${found}: those of the video stay as they are.`]
 }

@@ -1,3 +1,4 @@
+import { MAX_CHAPTERS } from '../catalogue/chapters-store.ts'
 import { MAX_PIXELS } from '../sandbox/arguments.ts'
 import type { Sandbox } from '../sandbox/bubblewrap.ts'
 import { type MediaEnd, type MediaRun, type SealedSource, SIGKILL_EXIT, wasKilled } from '../sandbox/media-run.ts'
@@ -5,6 +6,7 @@ import { runMedia } from '../sandbox/run.ts'
 import { type AudioChoice, chooseAudio, isDecodableAudio, isUnknownAudio } from './choose-audio.ts'
 import { describeColor, type SourceColor } from './color.ts'
 import { measureByDecoding } from './decoded-length.ts'
+import { describeEmbedded, type Embedded } from './embedded.ts'
 import { inputClockArgs, READ_FURTHER } from './encoder.ts'
 import { type Entries, entriesOf, fraction, number, ratio, readLines } from './ffprobe-lines.ts'
 import { MIN_RATE_HZ } from './frame-rate.ts'
@@ -50,6 +52,8 @@ export type Probe = {
   /** The default one. */
   audioTrack?: AudioTrack
   otherAudioTracks?: readonly AudioTrack[]
+  /** Captions and chapters inside of the file. */
+  embedded: Embedded
   /** What the owner must know of what is left out, as sentences. */
   notices: readonly string[]
 }
@@ -96,7 +100,7 @@ const MAX_ASPECT_RATIO = 20
 type Report = {
   streams: readonly Entries[]
   format: Entries
-  hasChapters: boolean
+  chapters: readonly Entries[]
   /** It can be opened as a pipe only. */
   isPiped?: boolean
   /** Its audio is known only after more than 5 MB. */
@@ -108,7 +112,8 @@ const REPORTED = [
   'stream_disposition=attached_pic,default',
   'stream_tags=language,title,DURATION',
   'stream_side_data=rotation',
-  'chapter=id',
+  'chapter=start_time,end_time',
+  'chapter_tags=title',
 ].join(':')
 
 /**
@@ -190,7 +195,8 @@ async function describeSource(file: SourceFile, report: Report, lastPackets: Pac
     videoTrack: video,
     // Audio without a decoder is left out: the video is worth showing without it.
     ...(await describeAudioTracks(audio.tracks)),
-    notices: [breakOff, joined, audio.notice, embeddedNotice(report)].filter((notice) => notice !== undefined),
+    embedded: describeEmbedded(report, { startS, endS: isBrokenOff ? endS : Math.max(endS, reading.endS) }),
+    notices: [breakOff, joined, audio.notice].filter((notice) => notice !== undefined),
   }
 
   async function describeVideo(stream: Entries): Promise<NonNullable<Probe['videoTrack']>> {
@@ -240,7 +246,7 @@ async function readReport(
   { sandbox, source, signal }: SourceFile,
   { inputArgs = [], isPiped = false }: Pick<MediaRun, 'inputArgs' | 'isPiped'> = {},
 ): Promise<Report> {
-  const lines: string[] = []
+  const lines: ReportLines = { others: [], chapters: [] }
   const end = await runMedia(sandbox, {
     tool: 'ffprobe',
     source,
@@ -258,7 +264,7 @@ async function readReport(
   if (end.exitCode !== 0 && !isPiped && end.stderr.includes('error reading header'))
     return { ...(await readReport({ sandbox, source, signal }, { inputArgs, isPiped: true })), isPiped: true }
   if (end.exitCode !== 0) throw notMedia(whyUnreadable(end))
-  if (lines.length > MAX_REPORT_LINES) throw notMedia(TOO_MANY_STREAMS)
+  if (lines.others.length > MAX_REPORT_LINES) throw notMedia(TOO_MANY_STREAMS)
   return toReport(lines)
 }
 
@@ -394,7 +400,7 @@ type PacketReading = { end: MediaEnd; ends: StreamEnds }
 /** @returns the report as well, unless something was wrong: ffprobe takes longer to start than to read either of them. */
 async function readPackets({ sandbox, source, signal }: SourceFile, inputArgs: readonly string[]) {
   const ends: StreamEnds = new Map()
-  const lines: string[] = []
+  const lines: ReportLines = { others: [], chapters: [] }
   const end = await runMedia(sandbox, {
     tool: 'ffprobe',
     source,
@@ -404,14 +410,17 @@ async function readPackets({ sandbox, source, signal }: SourceFile, inputArgs: r
     limits: PROBE_LIMITS,
     signal,
   })
-  const isReport = end.exitCode === 0 && end.errorLines === 0 && lines.length <= MAX_REPORT_LINES
+  const isReport = end.exitCode === 0 && end.errorLines === 0 && lines.others.length <= MAX_REPORT_LINES
   return { end, ends, report: isReport ? toReport(lines) : undefined }
 }
 
-/** One more than are allowed, by which it shows. Of the chapters, one says that there are some. */
-function keepLine(lines: string[], line: string) {
-  if (isChapter(line) && isChapter(lines.at(-1))) return
-  if (lines.length <= MAX_REPORT_LINES) lines.push(line)
+type ReportLines = { others: string[]; chapters: string[] }
+
+/** One more than are allowed, by which it shows. */
+function keepLine({ others, chapters }: ReportLines, line: string) {
+  if (!line.startsWith('chapter|')) {
+    if (others.length <= MAX_REPORT_LINES) others.push(line)
+  } else if (chapters.length <= MAX_CHAPTERS) chapters.push(line)
 }
 
 function keepEnd(line: string, ends: StreamEnds) {
@@ -428,32 +437,11 @@ function keepEnd(line: string, ends: StreamEnds) {
   ends.set(stream_index, { lastS, endS, hasWrongTimes, isRestarted })
 }
 
-function toReport(lines: readonly string[]): Report {
-  const inSection = (section: string) => lines.filter((line) => line.startsWith(`${section}|`)).map(entriesOf)
+function toReport({ others, chapters }: ReportLines): Report {
+  const inSection = (section: string) => others.filter((line) => line.startsWith(`${section}|`)).map(entriesOf)
   // In MPEG-TS those of a program are reported twice.
   const streams = new Map(inSection('stream').map((stream) => [stream.index, stream]))
-  return { streams: [...streams.values()], format: inSection('format')[0] ?? {}, hasChapters: lines.some(isChapter) }
-}
-
-function isChapter(line: string | undefined): boolean {
-  return line?.startsWith('chapter|') === true
-}
-
-const MAX_NAMED_LANGUAGES = 10
-
-/** Captions and chapters inside the file are not shown yet. */
-function embeddedNotice({ streams, hasChapters }: Report): string | undefined {
-  const tracks = streams.filter(({ codec_type, closed_captions = '0' }) => codec_type === 'subtitle' || closed_captions === '1')
-  const languages = tracks
-    .flatMap(({ 'tag:language': language }) =>
-      language && language !== 'und' && /^[a-z]{2,3}$/.test(language) ? [language] : [],
-    )
-    .slice(0, MAX_NAMED_LANGUAGES)
-  const named = languages.length > 0 ? `captions (${[...new Set(languages)].join(', ')})` : 'captions'
-  const parts = [...(tracks.length > 0 ? [named] : []), ...(hasChapters ? ['chapters'] : [])]
-  if (parts.length === 0) return undefined
-  const advice = tracks.length > 0 ? ' Add the captions as WebVTT or SRT.' : ''
-  return `The file contains ${parts.join(' and ')}, which are not shown.${advice}`
+  return { streams: [...streams.values()], format: inSection('format')[0] ?? {}, chapters: chapters.map(entriesOf) }
 }
 
 function describeShape({ sample_aspect_ratio, rotation, ...stream }: Entries) {

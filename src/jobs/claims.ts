@@ -77,6 +77,7 @@ const KINDS_OF: Partial<Record<Work, WorkKind[]>> = {
   encode: ['video', 'chunk'],
   import: ['import'],
   mp4: ['mp4'],
+  captions: ['captions'],
   storyboard: ['storyboard'],
 }
 const CANDIDATES_OF_SEVERAL_SERVERS = 16

@@ -253,6 +253,16 @@ test('L06: every operation and every command that manages something is in the au
       to(videoId, () => ask('POST', `/api/videos/${videoId}/files`, { type: 'mp4' })),
     ],
     [
+      'PUT /api/videos/{id}/files/{fileId}',
+      'caption:hidden',
+      to(caption, () => ask('PUT', `/api/videos/${videoId}/files/${caption}`, { enabled: 0 })),
+    ],
+    [
+      'PUT /api/videos/{id}/files/{fileId}',
+      'caption:shown',
+      to(caption, () => ask('PUT', `/api/videos/${videoId}/files/${caption}`, { enabled: 1 })),
+    ],
+    [
       'DELETE /api/videos/{id}/files/{fileId}',
       'file:deleted',
       to(caption, () => ask('DELETE', `/api/videos/${videoId}/files/${caption}`)),

@@ -124,6 +124,7 @@ test('D24: an uploader edits the videos that they have uploaded or imported, and
       ['PUT', '/videos/tags', { videos: [id], tags: ['b'] }],
       ['DELETE', '/videos/tags', { videos: [id], tags: ['b'] }],
       ['POST', `/videos/${id}/files`, undefined],
+      ['PUT', `/videos/${id}/files/1`, { enabled: 1 }],
       ['DELETE', `/videos/${id}/files/1`, undefined],
       ['POST', `/videos/${id}/retry`, undefined],
       ['PUT', `/videos/${id}/chapters`, { chapters: [] }],
@@ -135,8 +136,8 @@ test('D24: an uploader edits the videos that they have uploaded or imported, and
     ] as const
   const statuses = async (id: string) =>
     Promise.all(edits(id).map(async ([method, path, body]) => (await uploader.ask(method, path, { body })).status))
-  expect(await statuses(uploaded)).toEqual([200, 200, 200, 200, 400, 404, 409, 200, 409, 409, 409, 409, 200])
-  for (const other of [videoId, ofOwner, '0'.repeat(32)]) expect(await statuses(other)).toEqual(Array(13).fill(403))
+  expect(await statuses(uploaded)).toEqual([200, 200, 200, 200, 400, 404, 404, 409, 200, 409, 409, 409, 409, 200])
+  for (const other of [videoId, ofOwner, '0'.repeat(32)]) expect(await statuses(other)).toEqual(Array(14).fill(403))
   const mixed = { videos: [uploaded, ofOwner], tags: ['c'] }
   expect((await uploader.ask('POST', '/videos/tags', { body: mixed })).status).toBe(403)
   expect((await uploader.ask('POST', '/videos/tags', { body: { videos: [], tags: ['c'] } })).status).toBe(403)
@@ -150,7 +151,7 @@ test('D24: an uploader edits the videos that they have uploaded or imported, and
   const { rows } = await owner.get<{ rows: { id: string; name: string }[] }>('GET', '/users')
   const id = rows.find(({ name }) => name === nameOf('uploader'))?.id
   await owner.get('PUT', `/users/${id}`, { role: 'viewer' })
-  expect(await statuses(uploaded)).toEqual(Array(13).fill(403))
+  expect(await statuses(uploaded)).toEqual(Array(14).fill(403))
   await owner.get('PUT', `/users/${id}`, { role: 'uploader' })
 })
 

@@ -9,6 +9,7 @@ import * as fileDamage from '../../src/assets/file-damage-store.ts'
 import * as mp4s from '../../src/assets/mp4-store.ts'
 import * as acts from '../../src/audit/audit-store.ts'
 import * as chapters from '../../src/catalogue/chapters-store.ts'
+import * as embedded from '../../src/catalogue/embedded-captions-store.ts'
 import * as files from '../../src/catalogue/file-store.ts'
 import * as folders from '../../src/catalogue/folder-store.ts'
 import * as ownFields from '../../src/catalogue/own-fields-store.ts'
@@ -773,6 +774,47 @@ const STORES: readonly (readonly [store: string, calls: readonly Call[]])[] = [
       (tx) => files.insertAttachment(tx, A, caption, [captionFile(`${V1}/${'y'.repeat(22)}.sealed`, 'two')]),
       (tx) => files.insertAttachment(tx, B, caption, [captionFile('c4', 'three')]),
       (tx) => files.hasPublicFile(tx, caption),
+      async (tx) => {
+        const file = (await files.listFileRows(tx, V1)).findLast(({ type }) => type === 'caption') ?? expect.fail('no captions')
+        return [
+          await files.setShown(tx, file, false),
+          await files.hasPublicFile(tx, caption),
+          await files.setShown(tx, file, true),
+          await files.hasPublicFile(tx, caption),
+        ]
+      },
+      (tx) => embedded.hasEmbeddedCaptions(tx, V1),
+      (tx) =>
+        embedded.insertEmbeddedCaptions(tx, { videoId: V1, createdAtS: 4 }, [
+          { streamIndex: 2, language: 'fr', title: null },
+          { streamIndex: 3, language: 'und', title: 'Signs' },
+        ]),
+      (tx) => embedded.hasEmbeddedCaptions(tx, V1),
+      (tx) => embedded.listAccountsWithUnreadCaptions(tx, 5),
+      (tx) => embedded.listUnreadTracks(tx, V1),
+      async (tx) => {
+        const unread = (await embedded.findUnreadCaptions(tx, A, 5)) ?? expect.fail('no captions to be read')
+        return [
+          await embedded.beginReadingCaptions(tx, unread),
+          await embedded.findUnreadCaptions(tx, A, 5),
+          await embedded.refundReadingCaptions(tx, unread),
+          await embedded.findUnreadCaptions(tx, A, 5),
+        ]
+      },
+      async (tx) => {
+        const [track] = await embedded.listUnreadTracks(tx, V1)
+        const read = { blob: 'e', sizeBytes: 3 }
+        return [
+          await embedded.finishReadingCaptions(tx, track?.id ?? 0, read),
+          await embedded.finishReadingCaptions(tx, track?.id ?? 0, read),
+        ]
+      },
+      (tx) => embedded.failReadingCaptions(tx, V1, 'Why'),
+      (tx) => embedded.findUnreadCaptions(tx, A, 5),
+      async (tx) => {
+        for (const file of await files.listFileRows(tx, V1)) if (file.streamIndex !== null) await files.removeFile(tx, file)
+        return files.listFileRows(tx, V1)
+      },
       (tx) => files.listCaptions(tx, V1),
       (tx) =>
         files.listReferencedFileBlobs(tx, [poster.blob, `${V1}/${'y'.repeat(22)}.sealed`, `${V1}/${'z'.repeat(22)}.sealed`]),

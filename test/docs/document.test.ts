@@ -81,12 +81,13 @@ test('every example does what it says: it is answered as documented', async () =
   for (const location of locations()) await tryExample(location)
 })
 
-/** What an example cannot be given here: no client is banned, no video has failed, and there is no authenticator. */
+/** What an example cannot be given here: no client is banned, no video has failed, the file is no captions, and there is no authenticator. */
 const NOT_TO_BE_HAD: Record<string, number> = {
   'DELETE /api/bans': 404,
   'POST /api/videos/{id}/retry': 409,
   'PUT /api/videos/{id}': 409,
   'PUT /api/videos/{id}/trim': 409,
+  'PUT /api/videos/{id}/files/{fileId}': 409,
   'DELETE /api/videos/{id}/replacement': 409,
   'POST /api/videos/{id}/undo': 409,
   'POST /console/api/sign-in/passkey': 400,

@@ -83,25 +83,6 @@ test('I-21: the cover of a WMA, a Matroska or an MP4 is a still for as long as i
   }
 })
 
-test('I-22: captions and chapters inside a file are said, and nothing of a file without them', async () => {
-  const folder = await newFolder()
-  const [captions, chapters] = [path.join(folder, 'captions.srt'), path.join(folder, 'chapters.txt')]
-  await writeFile(captions, '1\n00:00:00,000 --> 00:00:01,000\nHello\n')
-  const chapter = (n: number) => `[CHAPTER]\nTIMEBASE=1/1\nSTART=${n}\nEND=${n + 1}\ntitle=Part ${n}\n`
-  await writeFile(chapters, `;FFMETADATA1\n${chapter(0)}${chapter(1)}`)
-  const plain = await make('plain.mkv', ...PICTURE, '-c:v', 'libx264', '-preset', 'ultrafast')
-  const inputs = ['-i', captions, '-i', captions, '-i', chapters, '-map', '0', '-map', '1', '-map', '2', '-map_chapters', '3']
-  const tracks = ['-metadata:s:s:0', 'language=eng', '-metadata:s:s:1', 'language=ger']
-  const notices = async (file: string) => (await openVideo(file)).plan.notices ?? []
-  expect(await notices(plain)).toEqual([])
-  const both = await make('both.mkv', '-i', plain, ...inputs, ...tracks, '-c', 'copy')
-  expect(await notices(both)).toEqual([
-    'The file contains captions (eng, ger) and chapters, which are not shown. Add the captions as WebVTT or SRT.',
-  ])
-  const divided = await make('divided.mp4', '-i', plain, '-i', chapters, '-map_chapters', '1', '-c', 'copy')
-  expect(await notices(divided)).toEqual(['The file contains chapters, which are not shown.'])
-})
-
 test('I-37: of joined Ogg files with a picture, of which ffmpeg reads the first, the owner reads where it ends', async () => {
   const part = (offset: string) =>
     make('part.ogv', ...PICTURE, ...SOUND, '-c:v', 'libtheora', '-c:a', 'libvorbis', '-serial_offset', offset)

@@ -22,6 +22,7 @@ const PROBE: Probe = {
   isSeekable: true,
   videoTrack: PICTURE,
   audioTrack: { sources: SOURCES, durationS: 60.02 },
+  embedded: { captions: [], chapters: [], notices: [] },
   notices: [],
 }
 

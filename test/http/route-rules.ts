@@ -78,6 +78,12 @@ export const RULES: Record<string, Rule> = {
     status: 404,
     path: '/api/videos/VIDEO/files/1',
   },
+  'PUT /api/videos/:id/files/:fileId': {
+    opens: 'editor',
+    status: 404,
+    path: '/api/videos/VIDEO/files/1',
+    body: { enabled: 1 },
+  },
   'DELETE /api/videos/:id/files/:fileId': { opens: 'editor', status: 404, path: '/api/videos/VIDEO/files/1' },
   'GET /api/videos/:id/audio': { opens: 'viewer', status: 200 },
   'GET /api/videos/:id/chapters': { opens: 'viewer', status: 200 },

@@ -237,6 +237,11 @@ export const STATEMENTS: readonly string[] = [
   // Which originals, posters, captions and MP4s were found missing or changed.
   'alter table file add column damaged integer not null default 0',
   'create index file_damaged on file (id) where damaged = 1',
+  // Captions inside of uploaded files, which viewers do not get before their owner shows them.
+  'alter table file add column hidden integer not null default 0',
+  'alter table file add column stream_index integer',
+  'alter table file add column stream_title text',
+  `create index caption_unmade on file (id) where type = 'caption' and (blob) is null and problem is null`,
   // How often a segment was repaired whose file had other bytes, which is part of its address.
   'alter table segment add column repairs integer not null default 0',
   'create index segment_repaired on segment (video_id, generation) where repairs > 0',

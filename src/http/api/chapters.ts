@@ -1,6 +1,7 @@
 import { Type } from 'typebox'
-import { getChapters, MAX_CHAPTERS, MAX_TITLE_CHARACTERS, setChapters, toChaptersWebVtt } from '../../assets/chapters.ts'
+import { getChapters, setChapters, toChaptersWebVtt } from '../../assets/chapters.ts'
 import type { CatalogueDeps } from '../../catalogue/catalogue-deps.ts'
+import { MAX_CHAPTER_TITLE_CHARACTERS, MAX_CHAPTERS } from '../../catalogue/chapters-store.ts'
 import { authenticateRequest, changedBy } from '../server/caller.ts'
 import type { App } from '../wire/app-type.ts'
 import { ChaptersBody, StoredChaptersBody, toChaptersBody } from '../wire/chapters.ts'
@@ -40,7 +41,7 @@ export function chapterRoutes(app: App, deps: CatalogueDeps): void {
     '/videos/:id/chapters',
     operation(EDITOR_OR_UPLOADER, {
       summary: 'Set the chapters of a video',
-      description: `Replaces all of them; an empty list removes them. At most ${MAX_CHAPTERS}, in any order, each with a time of its own within the video and a title of 1 to ${MAX_TITLE_CHARACTERS} characters. They may be set before the upload. Replies what is stored.`,
+      description: `Replaces all of them; an empty list removes them. At most ${MAX_CHAPTERS}, in any order, each with a time of its own within the video and a title of 1 to ${MAX_CHAPTER_TITLE_CHARACTERS} characters. They may be set before the upload. Replies what is stored.`,
       params: VideoParams,
       body: ChaptersBody,
       response: { 200: ChaptersBody },

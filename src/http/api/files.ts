@@ -7,7 +7,7 @@ import { type DownloadDeps, downloadPath } from '../../assets/download.ts'
 import { type Mp4Deps, requestMp4 } from '../../assets/mp4.ts'
 import { addPoster, addPosterAt, type PosterDeps, receivePoster, type StoredPoster } from '../../assets/poster.ts'
 import { countUnseenLines } from '../../assets/public-captions.ts'
-import { deleteFile, type FileDeps, listFiles, type VideoFile } from '../../assets/video-file.ts'
+import { deleteFile, type FileDeps, listFiles, showCaptions, type VideoFile } from '../../assets/video-file.ts'
 import { Failure } from '../../errors.ts'
 import { authenticateRequest, changedBy } from '../server/caller.ts'
 import { drainForm, readUploadForm } from '../upload/form.ts'
@@ -46,7 +46,15 @@ const FileReply = Type.Object({
     }),
   ),
   isDeletable: ZeroOrOne,
-  error: Type.Optional(Type.String({ description: 'why an MP4 could not be made, where `enabled` is 0' })),
+  hidden: Type.Optional(
+    Type.Literal(1, {
+      description: 'captions that viewers do not get until they are shown, such as those inside of the uploaded file',
+    }),
+  ),
+  title: Type.Optional(Type.String({ description: 'what captions are called in the uploaded file that they came from' })),
+  error: Type.Optional(
+    Type.String({ description: 'why an MP4 could not be made, or captions not be read out of the file, where `enabled` is 0' }),
+  ),
 })
 export type VideoFileBody = Static<typeof FileReply>
 
@@ -63,6 +71,9 @@ const FrameBody = Type.Object({
   time: Type.Number({ description: 'seconds from the start of the video' }),
 })
 const FrameForm = Type.Object({ type: Type.Literal('poster'), time: Type.String({ pattern: '^\\d{1,7}(\\.\\d{1,6})?$' }) })
+const ShownBody = Type.Object({
+  enabled: Type.Integer({ minimum: 0, maximum: 1, description: '1: shown to viewers; 0: hidden' }),
+})
 const FilesQuery = Type.Object({
   language: Type.Optional(
     Type.String({ description: 'language of captions, such as en or pt-BR; without it the file is a poster' }),
@@ -190,6 +201,23 @@ export function fileRoutes(app: App, deps: FileRoutesDeps): void {
     },
   )
 
+  app.put(
+    '/videos/:id/files/:fileId',
+    operation(EDITOR_OR_UPLOADER, {
+      summary: 'Show or hide captions',
+      description:
+        'Shown captions replace others in their language. Captions inside of an uploaded file are hidden until they are shown. Players that are open keep what they have until they are reloaded.',
+      params: FileParams,
+      body: ShownBody,
+      response: { 200: FileReply },
+    }),
+    async (request) => {
+      const { id, fileId } = request.params
+      const file = { ...changedBy(request), videoId: id, fileId: parseFileId(fileId) }
+      return toFileReply(await showCaptions(deps, file, request.body.enabled === 1))
+    },
+  )
+
   app.delete(
     '/videos/:id/files/:fileId',
     operation(EDITOR_OR_UPLOADER, { summary: 'Delete a file', params: FileParams, response: { 200: DeletedReply } }),
@@ -235,6 +263,8 @@ function toFileReply(file: VideoFile, unseenLines?: number): Static<typeof FileR
     lang: file.language,
     isDownloadable: Number(file.isDownloadable),
     isDeletable: Number(file.isDeletable),
+    ...(file.isHidden ? { hidden: 1 as const } : {}),
+    title: file.streamTitle,
     error: file.problem,
     ...(unseenLines !== undefined && { doesNotFit: unseenLines }),
   }

@@ -15,7 +15,7 @@ import { formatBytes } from '../units.ts'
 import { CaptionEditor } from './caption-editor.tsx'
 import { countLines } from './fit-notice.tsx'
 import { languageName } from './language-name.ts'
-import { filesQuery } from './queries.ts'
+import { filesQuery, isBeingMade } from './queries.ts'
 import { useMayEdit } from './use-may-edit.ts'
 import { useRefreshCaptions } from './use-refresh-captions.ts'
 import styles from './video-page.module.css'
@@ -32,11 +32,13 @@ export function CaptionsTab({ video: { id } }: { video: VideoBody }) {
   const mayEdit = useMayEdit(id)
   const [edited, setEdited] = useState<VideoFileBody>()
   const [removed, setRemoved] = useState<VideoFileBody>()
-  const captions = files.filter(({ type, enabled }) => type === 'caption' && enabled === 1)
+  // Not those that newer ones replaced.
+  const captions = files.filter(({ type, enabled, hidden }) => type === 'caption' && (enabled === 1 || hidden === 1))
   const columns: Column<VideoFileBody>[] = [
-    { name: 'Language', kind: 'title', cell: ({ lang }) => languageName(lang) },
+    { name: 'Language', kind: 'title', cell: captionsName },
     { name: 'Code', cell: ({ lang }) => lang },
-    { name: 'Size', kind: 'number', cell: ({ size }) => formatBytes(size) },
+    { name: 'Viewers', cell: visibility },
+    { name: 'Size', kind: 'number', cell: ({ size }) => (size === 0 ? '' : formatBytes(size)) },
     ...(captions.some(({ doesNotFit }) => doesNotFit !== undefined) ? [NOT_SHOWN] : []),
     ...(mayEdit
       ? [
@@ -45,10 +47,13 @@ export function CaptionsTab({ video: { id } }: { video: VideoBody }) {
             kind: 'actions' as const,
             cell: (file: VideoFileBody) => (
               <span className={styles.row}>
-                <RowButton onClick={() => setEdited(file)} aria-label={`Edit lines: ${languageName(file.lang)}`}>
-                  Edit lines
-                </RowButton>
-                <RowButton onClick={() => setRemoved(file)} aria-label={`Delete ${languageName(file.lang)}`}>
+                {file.size > 0 && <ShowButton videoId={id} file={file} />}
+                {file.size > 0 && (
+                  <RowButton onClick={() => setEdited(file)} aria-label={`Edit lines: ${captionsName(file)}`}>
+                    Edit lines
+                  </RowButton>
+                )}
+                <RowButton onClick={() => setRemoved(file)} aria-label={`Delete ${captionsName(file)}`}>
                   Delete
                 </RowButton>
               </span>
@@ -73,6 +78,39 @@ export function CaptionsTab({ video: { id } }: { video: VideoBody }) {
       {edited && <CaptionEditor key={edited.id} videoId={id} file={edited} onClose={() => setEdited(undefined)} />}
       {removed && <DeleteCaptions videoId={id} file={removed} onClose={() => setRemoved(undefined)} />}
     </>
+  )
+}
+
+function captionsName({ lang, title }: VideoFileBody): string {
+  return title === undefined ? languageName(lang) : `${languageName(lang)}, “${title}”`
+}
+
+function visibility(file: VideoFileBody): string {
+  if (file.error !== undefined) return file.error
+  if (isBeingMade(file)) return 'Being read out of the file'
+  return file.enabled === 1 ? 'Shown' : 'Hidden'
+}
+
+function ShowButton({ videoId, file }: { videoId: string; file: VideoFileBody }) {
+  const announce = useAnnounce()
+  const refresh = useRefreshCaptions(videoId)
+  const isShown = file.enabled === 1
+  const show = useMutation({
+    mutationFn: () => callApi<unknown>('PUT', `videos/${videoId}/files/${file.id}`, { body: { enabled: isShown ? 0 : 1 } }),
+    async onSuccess() {
+      announce(`Captions in ${captionsName(file)} are ${isShown ? 'hidden from' : 'shown to'} viewers.`)
+      await refresh()
+    },
+    onError: ({ message }) => announce(message),
+  })
+  return (
+    <RowButton
+      onClick={() => show.mutate()}
+      disabled={show.isPending}
+      aria-label={`${isShown ? 'Hide' : 'Show'} ${captionsName(file)}`}
+    >
+      {isShown ? 'Hide' : 'Show'}
+    </RowButton>
   )
 }
 

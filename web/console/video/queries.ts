@@ -28,11 +28,12 @@ export const filesQuery = (id: string) =>
   queryOptions({
     queryKey: ['videos', 'files', id],
     queryFn: ({ signal }) => callApi<VideoFileBody[]>('GET', `videos/${id}/files`, { signal }),
-    // An MP4 is made in the background.
+    // An MP4 is made in the background, and captions are read out of the file.
     refetchInterval: ({ state }) => (state.data?.some(isBeingMade) ? REFRESH_UNDER_WAY_MS : REFRESH_MS),
   })
 
-export function isBeingMade({ type, isDownloadable, enabled }: VideoFileBody): boolean {
+export function isBeingMade({ type, isDownloadable, enabled, error }: VideoFileBody): boolean {
+  if (type === 'caption') return isDownloadable === 0 && error === undefined
   return type === 'mp4' && enabled === 1 && isDownloadable === 0
 }
 
