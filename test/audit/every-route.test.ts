@@ -221,7 +221,14 @@ test('L06: every operation and every command that manages something is in the au
         await ask('POST', `/api/videos/${videoId}/undo`)
       }),
     ],
-    ['PUT /api/videos/{id}/trim', 'video:trimmed', to(videoId, () => ask('PUT', `/api/videos/${videoId}/trim`, {}))],
+    [
+      'PUT /api/videos/{id}/trim',
+      'video:trimmed',
+      to(videoId, async () => {
+        await ask('PUT', `/api/videos/${videoId}/trim`, { endS: 0.6 })
+        while ((await owner.video(videoId)).replacement !== undefined) await pause(50)
+      }),
+    ],
     ['DELETE /api/videos/{id}/kept', 'video:kept-deleted', to(videoId, () => ask('DELETE', `/api/videos/${videoId}/kept`))],
     ['POST /api/videos/tags', 'tags:added', to(videoId, () => ask('POST', '/api/videos/tags', tagging))],
     ['PUT /api/videos/tags', 'tags:replaced', to(videoId, () => ask('PUT', '/api/videos/tags', tagging))],
