@@ -16,6 +16,7 @@ import {
   findGeneration,
   type KeptGeneration,
   keepGeneration,
+  listKept,
   playGeneration,
   releaseKept,
   removeGeneration,
@@ -51,7 +52,9 @@ export async function exchange(
     { videoId, generation: video.generation },
     { videoId, generation },
   ]
-  await keepGeneration(tx, old, { keptUntilS: nowS + KEPT_S, keptBy: by, segmentBytes: playedBytes })
+  const [last] = await listKept(tx, videoId)
+  const keptUntilS = Math.max(nowS + KEPT_S, (last?.keptUntilS ?? 0) + 1) // the order of undo, also where the clock has gone back
+  await keepGeneration(tx, old, { keptUntilS, keptBy: by, segmentBytes: playedBytes })
   await hideExtractedPosters(tx, old)
   await releaseKept(tx, next)
   if (by === 'replace') await alignSource(tx, next)

@@ -197,6 +197,21 @@ test('what was replaced is deleted with its key after seven days, and a video th
     await expect.poll(() => existsSync(join(reelgate.dataDir, folder, videoId))).toBe(false)
 })
 
+test('F-172: an undo plays what was replaced last, also where the clock has gone back since', async () => {
+  const reelgate = await startReelgate({ video: await makeVideo() })
+  const { owner, videoId } = reelgate
+  const trim = async (startS: number) => {
+    expect((await owner.call('PUT', `/api/videos/${videoId}/trim`, { body: { startS } })).status).toBe(200)
+    return untilReplaced(reelgate)
+  }
+  await trim(1)
+  changeRows(reelgate, 'update generation set kept_until_s = kept_until_s + 86400 where kept_until_s is not null')
+  const before = await trim(2)
+  expect(before.kept).toMatchObject([{ length: expect.closeTo(2, 1) }, { length: expect.closeTo(3, 1) }])
+  expect((await owner.call('POST', `/api/videos/${videoId}/undo`)).status).toBe(200)
+  expect((await owner.video(videoId)).trim).toMatchObject({ startS: 1 })
+})
+
 test.skipIf(DATABASE !== 'sqlite')(
   'F-171: after what was replaced is deleted, or a video was encrypted again, no key of it is in the database or its log',
   async () => {
