@@ -195,9 +195,18 @@ export async function receivePart(deps: ResumableUploadDeps, upload: ResumableUp
   let received = upload.receivedBytes
   let sealed: Sealed | undefined
 
+  async function assertFits(): Promise<void> {
+    await reservation.reserve(sealing.sizeBytes())
+    await assertRoom(deps, 0)
+  }
+
   async function* sealPieces(): AsyncGenerator<Buffer> {
-    const saveAtBytes = checksum ? Number.POSITIVE_INFINITY : sealing.sealedBytes() + SAVE_EVERY_BYTES
-    while (sealing.sealedBytes() < saveAtBytes) {
+    for (let checkAtBytes = sealing.sealedBytes() + SAVE_EVERY_BYTES; ; ) {
+      if (sealing.sealedBytes() >= checkAtBytes) {
+        if (!checksum) return
+        await assertFits() // and is not saved: all of it counts, or nothing
+        checkAtBytes += SAVE_EVERY_BYTES
+      }
       const isComplete = sealing.sizeBytes() === lengthBytes
       const piece = isComplete ? undefined : await pieces.next()
       if (piece) {
@@ -213,12 +222,22 @@ export async function receivePart(deps: ResumableUploadDeps, upload: ResumableUp
     }
   }
 
-  for (let countedBytes = sealing.sealedBytes(); ; ) {
-    countedBytes = await deps.sources.appendPart(upload.file, countedBytes, sealPieces())
-    if (checksum) {
-      pieces.throwIfBroken()
-      if (!equalsInConstantTime(checksum.digest(), part.checksum?.digest ?? Buffer.alloc(0))) throw checksumMismatch()
+  /** Nothing is left on the disk of what is refused. */
+  async function append(countedBytes: number): Promise<number> {
+    try {
+      const storedBytes = await deps.sources.appendPart(upload.file, countedBytes, sealPieces())
+      await reservation.reserve(sealing.sizeBytes())
+      if (checksum) pieces.throwIfBroken()
+      if (checksum && !equalsInConstantTime(checksum.digest(), part.checksum?.digest ?? Buffer.alloc(0))) throw checksumMismatch()
+      return storedBytes
+    } catch (error) {
+      if (error instanceof Failure) await deps.sources.appendPart(upload.file, countedBytes, []).catch(() => undefined)
+      throw error
     }
+  }
+
+  for (let countedBytes = sealing.sealedBytes(); ; ) {
+    countedBytes = await append(countedBytes)
     if (sealed) {
       await deps.sources.finish(upload.file, countedBytes)
       await finishUpload(deps, upload, received, { ...sealed, file: upload.file, seal })
@@ -236,8 +255,7 @@ export async function receivePart(deps: ResumableUploadDeps, upload: ResumableUp
       pieces.throwIfBroken()
       return received
     }
-    await reservation.reserve(received)
-    await assertRoom(deps, 0)
+    await assertFits()
   }
 }
 

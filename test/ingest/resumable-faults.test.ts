@@ -1,5 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { once } from 'node:events'
+import { stat } from 'node:fs/promises'
+import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { getStoredSource, listFiles } from '../data-folder.ts'
 import { type Reelgate, startSharedReelgate } from '../in-process.ts'
@@ -106,6 +108,35 @@ test('F-155: an account that is full is refused before the first byte, and unfin
   const refused = await own.patch(unknown.address, 0, randomBytes(301))
   expect([refused.status, await refused.json()]).toEqual([403, expect.objectContaining({ code: 'over-quota' })])
   expect((await own.patch(unknown.address, 0, randomBytes(300), { 'Upload-Length': '300' })).status).toBe(204)
+})
+
+test('F-173: a part whose size is not announced is held to the account’s limit, with and without a checksum, and nothing of what is refused stays on the disk', async () => {
+  const owner = await reelgate.newOwner('full before the end')
+  const own = createTusClient(owner)
+  const { id } = (await (await owner.call('GET', '/api/account')).json()) as { id: string }
+  const unannounced = (bytes: Buffer<ArrayBuffer>) => new Blob([bytes]).stream()
+  const storedBytes = async (videoId: string) => {
+    const files = (await listFiles(reelgate, 'sources')).filter(
+      (name) => name.startsWith(`${videoId}/`) && name.endsWith('.sealed'),
+    )
+    const sizes = await Promise.all(files.map(async (name) => (await stat(join(reelgate.dataDir, 'sources', name))).size))
+    return sizes.reduce((sum, size) => sum + size, 0)
+  }
+  for (const { limitBytes, sentBytes, headers } of [
+    { limitBytes: 1000, sentBytes: 5000, headers: {} },
+    { limitBytes: 17 * 2 ** 20, sentBytes: 40 * 2 ** 20, headers: { 'Upload-Checksum': checksumOf(Buffer.alloc(1)) } },
+  ]) {
+    changeRows(reelgate, 'update account set storage_limit_bytes = ? where id = ?', limitBytes, id)
+    const { address, videoId } = await own.create(undefined)
+    const refused = await own.patch(address, 0, unannounced(Buffer.alloc(sentBytes)), headers)
+    expect([refused.status, await refused.json()]).toEqual([403, expect.objectContaining({ code: 'over-quota' })])
+    expect([await own.offsetWhenFree(address), await storedBytes(videoId)]).toEqual([0, 0])
+
+    const wrong = await own.patch(address, 0, Buffer.alloc(800), { 'Upload-Checksum': checksumOf(Buffer.alloc(1)) })
+    expect([wrong.status, await storedBytes(videoId)]).toEqual([460, 0])
+    expect((await own.patch(address, 0, Buffer.alloc(800), { 'Upload-Length': '800' })).status).toBe(204)
+    await owner.delete([videoId])
+  }
 })
 
 test('F-156: an upload that has expired is gone, with its video and its bytes; one that got further in time is not', async () => {
