@@ -43,10 +43,12 @@ async function listAddresses(host: string): Promise<string[]> {
  */
 function createForwarder(app: App): Server {
   const forwarder = createServer({ allowHalfOpen: true, noDelay: true }, (socket) => app.server.emit('connection', socket))
+  const closed = once(forwarder, 'close')
   app.addHook('preClose', (done) => {
-    forwarder.close(() => done())
-    app.server.closeIdleConnections()
+    forwarder.close()
+    done() // streams of events end after this
   })
+  app.addHook('onClose', async () => void (await closed))
   return forwarder
 }
 
