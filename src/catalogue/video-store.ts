@@ -202,12 +202,16 @@ async function returnTokenFiles(tx: Db, videoIds: readonly string[]): Promise<vo
     .where('status', '=', 'PRE-Upload')
     .groupBy('uploadTokenId')
     .execute()
-  for (const { uploadTokenId, count } of rows)
-    await tx
-      .updateTable('uploadToken')
-      .set((token) => ({ files: token('files', '-', count) }))
-      .where('id', '=', uploadTokenId)
-      .execute()
+  for (const { uploadTokenId, count } of rows) if (uploadTokenId !== null) await returnFilesOfToken(tx, uploadTokenId, count)
+}
+
+/** So many files that were counted never arrived. */
+export async function returnFilesOfToken(tx: Db, uploadTokenId: string, count: number): Promise<void> {
+  await tx
+    .updateTable('uploadToken')
+    .set((token) => ({ files: token('files', '-', count) }))
+    .where('id', '=', uploadTokenId)
+    .execute()
 }
 
 /** Deleted videos whose files may still exist, without those in the trash. */

@@ -78,12 +78,15 @@ export async function removeFinishedResumableUploads(tx: Db, ids: readonly strin
   await tx.deleteFrom('resumableUpload').where('id', 'in', ids).where('finishedAtS', 'is not', null).execute()
 }
 
-/** Removes one before it has finished, of a video that stays. False: it has finished. */
-export async function removeUnfinishedResumableUpload(tx: Db, id: string): Promise<boolean> {
-  const { numDeletedRows } = await tx
+/** Removes one before it has finished, of a video that stays. Undefined: it has finished. */
+export async function removeUnfinishedResumableUpload(
+  tx: Db,
+  id: string,
+): Promise<Pick<ResumableUploadRow, 'uploadTokenId'> | undefined> {
+  return tx
     .deleteFrom('resumableUpload')
     .where('id', '=', id)
     .where('finishedAtS', 'is', null)
+    .returning('uploadTokenId')
     .executeTakeFirst()
-  return numDeletedRows > 0n
 }

@@ -8,7 +8,7 @@ import { assertReplaceable } from '../catalogue/replacement-store.ts'
 import { parseTags } from '../catalogue/tag.ts'
 import { insertTags } from '../catalogue/tag-store.ts'
 import { parseTitle } from '../catalogue/title.ts'
-import { insertVideo, listPositions, type OwnColumns } from '../catalogue/video-store.ts'
+import { insertVideo, listPositions, type OwnColumns, returnFilesOfToken } from '../catalogue/video-store.ts'
 import { equalsInConstantTime } from '../crypto/constant-time.ts'
 import { newSeal, openSealing, type Seal, type Sealed, type Sealing } from '../crypto/sealed-file.ts'
 import { newId } from '../crypto/secret.ts'
@@ -351,10 +351,17 @@ type AbandonDeps = DeletionDeps & Pick<SourceDeps, 'sources'>
 
 async function abandonUpload(deps: AbandonDeps, { id, accountId, videoId, file, replaces }: ResumableUploadRow, by: Actor) {
   if (replaces === 0) await deleteVideos(deps, { accountId, by, videoIds: [videoId], onlyStatus: 'PRE-Upload' })
-  else if (await deps.write.makingRoom((tx) => removeUnfinishedResumableUpload(tx, id))) {
+  else if (await deps.write.makingRoom((tx) => removeReplacing(tx, id))) {
     void deps.signals.send('keys-destroyed', undefined)
     await deps.sources.remove(file)
   }
+}
+
+/** The token that began it may be used again. @returns whether it had not finished */
+async function removeReplacing(tx: Db, id: string): Promise<boolean> {
+  const removed = await removeUnfinishedResumableUpload(tx, id)
+  if (removed?.uploadTokenId) await returnFilesOfToken(tx, removed.uploadTokenId, 1)
+  return removed !== undefined
 }
 
 /** A finished upload does not change. */

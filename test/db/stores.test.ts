@@ -539,6 +539,7 @@ const STORES: readonly (readonly [store: string, calls: readonly Call[]])[] = [
       (tx) => tokens.takeFile(tx, 't1', 9),
       (tx) => tokens.takeFile(tx, 't1', 9),
       (tx) => tokens.takeFile(tx, 't2', 10),
+      (tx) => videos.returnFilesOfToken(tx, 't1', 1),
       (tx) => tokens.setUploadToken(tx, V3, { id: 't1', reference: 'ann', consoleUserId: null }),
       (tx) => tokens.listUnfinishedOfToken(tx, 't1'),
       (tx) => tokens.setUploadReference(tx, V2, 't1'),

@@ -253,6 +253,10 @@ test('X43: a token for a video replaces the file of that video alone, changes no
   const begun = await pageWith(revokedOne.token).create(10)
   await reelgate.owner.call('DELETE', `/api/upload-tokens/${revokedOne.id}`)
   expect((await createTusClient(reelgate.owner).head(begun.address)).status).toBe(404)
+  // One that is ended before it has arrived, or expires, counts for none of the token's files.
+  const { address: ended } = await page.create(10)
+  expect((await page.remove(ended)).status).toBe(204)
+  expect(await listed(id)).toMatchObject({ files: 0 })
   const { address, videoId: replaced } = await page.create(10)
   expect(replaced).toBe(videoId)
   expect((await page.patch(address, 0, '0123456789')).status).toBe(204)
