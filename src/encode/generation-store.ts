@@ -441,6 +441,8 @@ export async function keepGeneration(
 export type KeptGeneration = GenerationKey & {
   sourceNumber: number
   segmentBytes: number
+  /** Of its file, which it may share with others. */
+  sourceBytes: number
   keptUntilS: number
   keptBy: Tables['generation']['keptBy']
   durationS: number
@@ -455,7 +457,7 @@ export async function listKept(db: Db, videoId: string): Promise<KeptGeneration[
       join.onRef('source.videoId', '=', 'generation.videoId').onRef('source.number', '=', 'generation.sourceNumber'),
     )
     .select(['generation.videoId', 'generation.number as generation', 'sourceNumber', 'segmentBytes'])
-    .select(['keptUntilS', 'keptBy', 'plan', 'source.fileName'])
+    .select(['keptUntilS', 'keptBy', 'plan', 'source.fileName', 'source.sizeBytes as sourceBytes'])
     .where('generation.videoId', '=', videoId)
     .where('keptUntilS', 'is not', null)
     .orderBy('keptUntilS', 'desc')

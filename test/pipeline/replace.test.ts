@@ -65,6 +65,13 @@ test('X36: another file takes the place of a video only once it can be played, a
   const undone = await owner.video(videoId)
   expect(undone).toMatchObject({ length: before.length, poster: before.poster, totalSizeBytes: after.totalSizeBytes })
   expect(undone.kept).toMatchObject([{ file: 'Take two.mp4', replacedBy: 'undo' }])
+  // What is kept counts with its file.
+  const [source] = readRows<{ bytes: number }>(
+    reelgate,
+    'select s.size_bytes + g.segment_bytes as bytes from source s join generation g on g.video_id = s.video_id and g.source_number = s.number where s.video_id = ? and s.number <> 1',
+    videoId,
+  )
+  expect(undone.kept).toMatchObject([{ sizeBytes: source?.bytes }])
   expect((await newcomer.download(await firstRendition(newcomer))).segments).not.toEqual(former.segments)
   const again = await play(reelgate)
   expect((await again.download(await firstRendition(again))).segments).toEqual(former.segments)

@@ -1,7 +1,7 @@
 import { type Static, Type } from 'typebox'
 import { readMetadata } from '../../catalogue/own-fields.ts'
 import type { Video } from '../../catalogue/video.ts'
-import type { KeptGeneration } from '../../encode/generation-store.ts'
+import type { findGeneration, KeptGeneration } from '../../encode/generation-store.ts'
 import { parseDefaults } from '../../playback/otp-defaults.ts'
 import { ExternalId, Metadata } from '../wire/own-fields.ts'
 import { posterPath } from '../wire/poster-path.ts'
@@ -20,7 +20,7 @@ const Replacement = Type.Object({
 const Kept = Type.Object({
   file: Type.String({ description: 'name of the uploaded file' }),
   length: Type.Number({ description: 'seconds' }),
-  sizeBytes: Type.Integer({ description: 'of its renditions' }),
+  sizeBytes: Type.Integer({ description: 'of its renditions, and of its file, unless that plays or a newer one is made of it' }),
   replacedBy: Type.Union([Type.Literal('replace'), Type.Literal('trim'), Type.Literal('undo')]),
   keptUntil: Type.Integer({ description: 'Unix seconds; then it is deleted with its key' }),
 })
@@ -105,22 +105,24 @@ function replacementBody({
   return { kind, state: generation !== null ? 'encoding' : sourceNumber === null ? 'importing' : 'waiting' }
 }
 
-/** @param part how much of its replacement is encoded */
+/** @param part how much of its replacement is encoded @param played undefined: the video has no file yet */
 export function oneVideoBody(
   publicUrl: string,
   video: Video,
-  { part, kept, trim }: { part: number; kept: readonly KeptGeneration[]; trim: Static<typeof Trim> | undefined },
+  { part, kept, played }: { part: number; kept: readonly KeptGeneration[]; played: Awaited<ReturnType<typeof findGeneration>> },
 ): OneVideoBody {
   const { replacement, ...body } = videoBody(publicUrl, video)
   return {
     ...body,
     ...(replacement && { replacement: { ...replacement, ...(replacement.state !== 'failed' && { part }) } }),
-    ...(trim && { trim }),
+    ...(played?.plan.cut && { trim: played.plan.cut }),
     ...(kept.length > 0 && {
-      kept: kept.map(({ fileName, durationS, segmentBytes, keptBy, keptUntilS }) => ({
+      kept: kept.map(({ fileName, durationS, segmentBytes, sourceBytes, sourceNumber, keptBy, keptUntilS }, index) => ({
         file: fileName,
         length: Math.round(durationS * 1000) / 1000,
-        sizeBytes: segmentBytes,
+        sizeBytes:
+          segmentBytes +
+          (new Set([played, ...kept.slice(0, index)].map((of) => of?.sourceNumber)).has(sourceNumber) ? 0 : sourceBytes),
         replacedBy: keptBy ?? 'replace',
         keptUntil: keptUntilS,
       })),

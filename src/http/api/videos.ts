@@ -67,7 +67,7 @@ export function videoRoutes(app: App, deps: VideoRoutesDeps): void {
       const video = await getVideo(deps, authenticateRequest(request).accountId, request.params.id)
       const part = video.replacement ? await findReplacedPart(deps.db, video.replacement) : 0
       const played = await findGeneration(deps.db, { videoId: video.id, generation: video.generation })
-      return oneVideoBody(deps.publicUrl(), video, { part, kept: await listKept(deps.db, video.id), trim: played?.plan.cut })
+      return oneVideoBody(deps.publicUrl(), video, { part, kept: await listKept(deps.db, video.id), played })
     },
   )
 
