@@ -1,4 +1,4 @@
-import { randomBytes } from 'node:crypto'
+import { hash, randomBytes } from 'node:crypto'
 import type { Logger } from 'pino'
 import type { GenerationKey } from '../catalogue/generation-key.ts'
 import { createSegmentIvDeriver, deriveWindowKey, encryptSegment } from '../crypto/content-key.ts'
@@ -69,7 +69,8 @@ export function openPublication(
     const bytes = encrypt(renditionId, number, clear)
     // Each encrypted version has its own name, so that none is ever overwritten.
     const file = `${video.videoId}/${video.generation}/${renditionId}/${number}.${randomBytes(6).toString('hex')}.m4s`
-    return { renditionId, number, file, init, ...(await deps.segments.put(file, bytes)) }
+    const { sizeBytes } = await deps.segments.put(file, bytes)
+    return { renditionId, number, file, init, sizeBytes, sha256: hash('sha256', bytes, 'buffer') }
   }
 
   async function publish(segments: readonly NewSegment[], finished?: VideoChunk): Promise<void> {

@@ -11,9 +11,9 @@ import type { Readable } from 'node:stream'
 export type BlobStore = {
   /**
    * Writes a blob, of a stream in constant memory. Whole and durable under its name when it resolves; nothing of it is left when it
-   * fails.
+   * fails, also when the bytes throw at their end: then a blob with that name stays as it was.
    */
-  put(name: string, bytes: Buffer | Stages, options?: PutOptions): Promise<StoredBlob>
+  put(name: string, bytes: Buffer | Stages, options?: PutOptions): Promise<{ sizeBytes: number }>
   /**
    * Takes a blob of another store, in place of one with its name, where the two can share its bytes, as folders of one file system do.
    * @returns false: they cannot, so it is to be copied
@@ -63,11 +63,7 @@ export type Stages = readonly [NodeJS.ReadableStream | AsyncIterable<Uint8Array>
 export type PutOptions = {
   /** Aborts the write. Do not pass it to the source as well: its error would be unhandled until the blob is open. */
   signal?: AbortSignal
-  /** Refuses the bytes by throwing, before they have their name: then a blob with that name stays as it was. */
-  accept?(sha256: Buffer): void
 }
-
-export type StoredBlob = { sizeBytes: number; sha256: Buffer }
 
 /** `file`: where blobs are files, two with the same one share their bytes. */
 export type BlobStat = { sizeBytes: number; changedAtS: number; file?: { device: number; inode: number } }

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { BlobLost, type BlobStore, blocksOf, ignoreLost, type StoredBlob } from './blob-store.ts'
+import { BlobLost, type BlobStore, blocksOf, ignoreLost } from './blob-store.ts'
 
 // Published blobs, which never change: whether they are intact, and copies of them for a backup or a restored installation.
 
@@ -38,19 +38,27 @@ export async function hashBlob(store: BlobStore, name: string, check = NO_CHECK,
 }
 
 /** Copies a blob to another store; undefined when it is lost, or not intact: then the other store stays as it is. */
-export async function copyBlob(from: BlobStore, to: BlobStore, name: string, check = NO_CHECK): Promise<StoredBlob | undefined> {
+export async function copyBlob(
+  from: BlobStore,
+  to: BlobStore,
+  name: string,
+  check = NO_CHECK,
+): Promise<{ sizeBytes: number; sha256: Buffer } | undefined> {
+  const hash = createHash('sha256')
+  let sha256 = Buffer.alloc(0)
   async function* checked(blocks: AsyncIterable<Buffer>) {
     for await (const bytes of blocks) {
+      hash.update(bytes)
       check.add(bytes)
       yield bytes
     }
-  }
-  function accept(sha256: Buffer): void {
+    sha256 = hash.digest()
     if (!check.isIntact(sha256)) throw new BlobLost('it has other bytes than were published')
   }
   try {
     await using blob = await from.open(name)
-    return await to.put(name, [checked(blocksOf(blob))], { accept })
+    const { sizeBytes } = await to.put(name, [checked(blocksOf(blob))])
+    return { sizeBytes, sha256 }
   } catch (error) {
     return ignoreLost(error)
   }

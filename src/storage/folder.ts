@@ -1,4 +1,4 @@
-import { createHash, hash, randomBytes } from 'node:crypto'
+import { randomBytes } from 'node:crypto'
 import type { Dirent } from 'node:fs'
 import {
   access,
@@ -83,41 +83,24 @@ function openFolder(folder: Folder): BlobStore {
   }
 }
 
-async function put(folder: Folder, path: string, bytes: Buffer | Stages, { signal, accept }: PutOptions = {}) {
+async function put(folder: Folder, path: string, bytes: Buffer | Stages, { signal }: PutOptions = {}) {
   const unfinished = join(folder.tmp, randomBytes(16).toString('hex'))
   const left = [unfinished]
   try {
     await using file = await open(unfinished, 'wx', MODES.file)
-    const sha256 = Buffer.isBuffer(bytes) ? await write(file, bytes) : await writeStages(file, bytes, signal)
-    accept?.(sha256)
+    if (Buffer.isBuffer(bytes)) await file.writeFile(bytes)
+    else await pipeline([...bytes, (last: AsyncIterable<Uint8Array>) => file.writeFile(last)], { signal })
     await file.sync()
     left.push(path)
     await inFolderOf(path, () => rename(unfinished, path))
     await syncFolders(folder, dirname(path))
-    return { sizeBytes: (await file.stat()).size, sha256 }
+    return { sizeBytes: (await file.stat()).size }
   } catch (error) {
     // A second attempt could not be trusted: the kernel reports a failed write only once.
     for (const path of left) await rm(path, { force: true })
     if (isDiskFull(error)) folder.onDiskFull?.()
     throw error
   }
-}
-
-async function write(file: FileHandle, bytes: Buffer): Promise<Buffer> {
-  await file.writeFile(bytes)
-  return hash('sha256', bytes, 'buffer')
-}
-
-async function writeStages(file: FileHandle, stages: Stages, signal: AbortSignal | undefined): Promise<Buffer> {
-  const sha256 = createHash('sha256')
-  async function* hashed(bytes: AsyncIterable<Uint8Array>) {
-    for await (const part of bytes) {
-      sha256.update(part)
-      yield part
-    }
-  }
-  await pipeline([...stages, (bytes: AsyncIterable<Uint8Array>) => file.writeFile(hashed(bytes))], { signal })
-  return sha256.digest()
 }
 
 /** By a hard link. */

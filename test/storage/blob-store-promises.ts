@@ -25,20 +25,20 @@ export function testBlobStore(engine: string, open: () => Promise<StoreUnderTest
   }
 
   describe(engine, () => {
-    test('a blob has the bytes that were put, and its size and hash are reported', async () => {
+    test('a blob has the bytes that were put, and its size is reported', async () => {
       const { store, reopen } = await open()
       for (const bytes of [randomBytes(70_000), Buffer.alloc(0)]) {
-        expect(await store.put('video/1/0.m4s', bytes)).toEqual({ sizeBytes: bytes.length, sha256: sha256(bytes) })
+        expect(await store.put('video/1/0.m4s', bytes)).toEqual({ sizeBytes: bytes.length })
         expect((await reopen().read('video/1/0.m4s')).equals(bytes)).toBe(true)
         expect(await store.stat('video/1/0.m4s')).toMatchObject({ sizeBytes: bytes.length })
       }
     })
 
-    test('a stream becomes a blob once it has ended, and its size and hash are reported', async () => {
+    test('a stream becomes a blob once it has ended, and its size is reported', async () => {
       const { store } = await open()
       const bytes = randomBytes(3_000_000)
       const parts = Readable.from(pieces(bytes.subarray(0, 1), bytes.subarray(1, 900_000), bytes.subarray(900_000)))
-      expect(await store.put('video/source', [parts])).toEqual({ sizeBytes: bytes.length, sha256: sha256(bytes) })
+      expect(await store.put('video/source', [parts])).toEqual({ sizeBytes: bytes.length })
       expect((await store.read('video/source')).equals(bytes)).toBe(true)
     })
 
@@ -53,18 +53,14 @@ export function testBlobStore(engine: string, open: () => Promise<StoreUnderTest
       expect(await store.removeUnfinished(Number.POSITIVE_INFINITY)).toBe(0)
     })
 
-    test('bytes that are refused, and a stream that breaks, leave the blob that has their name', async () => {
+    test('bytes that are refused at their end leave the blob that has their name', async () => {
       const { store } = await open()
       await store.put('video/a', Buffer.from('before'))
-      const refused: Buffer[] = []
-      const accept = (hash: Buffer) => {
-        refused.push(hash)
+      async function* refused() {
+        yield Buffer.from('after')
         throw new Error('other bytes than expected')
       }
-      for (const bytes of [Buffer.from('after'), [Readable.from(pieces('aft', 'er'))] as const])
-        await expect(store.put('video/a', bytes, { accept })).rejects.toThrow('other bytes than expected')
-      expect(refused).toEqual([sha256(Buffer.from('after')), sha256(Buffer.from('after'))])
-      expect(await store.put('video/b', [pieces('be', 'fore')])).toMatchObject({ sha256: sha256(Buffer.from('before')) })
+      await expect(store.put('video/a', [refused()])).rejects.toThrow('other bytes than expected')
       expect((await store.read('video/a')).toString()).toBe('before')
     })
 
