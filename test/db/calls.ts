@@ -5,6 +5,7 @@ import * as fileDamage from '../../src/assets/file-damage-store.ts'
 import * as mp4s from '../../src/assets/mp4-store.ts'
 import * as acts from '../../src/audit/audit-store.ts'
 import * as chapters from '../../src/catalogue/chapters-store.ts'
+import * as embedded from '../../src/catalogue/embedded-captions-store.ts'
 import * as files from '../../src/catalogue/file-store.ts'
 import * as folders from '../../src/catalogue/folder-store.ts'
 import * as ownFields from '../../src/catalogue/own-fields-store.ts'
@@ -265,6 +266,8 @@ export const ALWAYS: readonly Call[] = [
   ['views of a video', 100, (db) => usage.addViews(db, { videoId: V, viewCount: 1 })],
   ['strikes', 30, (db) => bans.countStrikes(db, { scope: 'key', budget: 'reads', subject: idOf(7) }, NOW_S - 60)],
   ['accounts that want an MP4', 250, (db) => mp4s.listAccountsWithPendingMp4s(db, NOW_S)],
+  ['accounts with captions inside files to be read', 60, (db) => embedded.listAccountsWithUnreadCaptions(db, NOW_S)],
+  ['captions inside a file to be read', 60, (db) => embedded.findUnreadCaptions(db, large, NOW_S)],
   ['a storyboard to be made', 60, (db) => storyboards.findPendingStoryboard(db, NOW_S)],
   ['sheets of a storyboard', 20, (db) => storyboards.listStoryboardSheets(db, { videoId: V, generation: 1 })],
   ['an MP4 to be made', 60, (db) => mp4s.findPendingMp4(db, large, NOW_S)],

@@ -15,6 +15,7 @@ const UNDER_WAY = new Set([
   'chunk_pending',
   'chunk_open',
   'chunk_by_age',
+  'caption_unmade',
   'mp4_unmade',
   'delivery_open',
 ])
