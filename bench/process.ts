@@ -78,11 +78,16 @@ async function measureLoadedMb(scope: Scope, kind: MemoryKind): Promise<number> 
   const { dataDir, apiKey } = await copyFilledFolder(scope, VIDEOS)
   const { pid, url } = await startService(scope, dataDir)
   const requests = [formatRequest('GET', LIST, authorization(apiKey))]
+  return measureMaxMb(pid, kind, () => measureResponsesPerS(scope, url, { requests, seconds: 10 }))
+}
+
+/** The most memory that a process has during some work, in MB. */
+export async function measureMaxMb(pid: number, kind: MemoryKind, work: () => Promise<unknown>): Promise<number> {
   let maxMb = 0
   const sampler = setInterval(async () => {
     maxMb = Math.max(maxMb, await memoryMb(pid, kind))
   }, 100)
-  await measureResponsesPerS(scope, url, { requests, seconds: 10 }).finally(() => clearInterval(sampler))
+  await work().finally(() => clearInterval(sampler))
   return Math.max(maxMb, await memoryMb(pid, kind))
 }
 

@@ -5,12 +5,14 @@ import { join } from 'node:path'
 import { createOwner } from '../test/client.ts'
 import { createTusClient } from '../test/ingest/tus-client.ts'
 import { measureInterleaved, timeMs } from './interleaved.ts'
+import { measureMaxMb } from './process.ts'
 import type { Row, Scope } from './row.ts'
 import { firstApiKey, ROOT, startBuild, startPeer, startService } from './service.ts'
 
 const PAIRS = 3
 const FILE_BYTES = 256 * 2 ** 20
 const PART_BYTES = 50_000_000
+const UPLOADS = 20
 
 export const UPLOAD_ROWS: readonly Row[] = [
   {
@@ -39,6 +41,19 @@ export const UPLOAD_ROWS: readonly Row[] = [
       return compare(ours, peer)
     },
   },
+  {
+    name: 'memory-uploads',
+    what: `anonymous memory, its maximum while ${UPLOADS} resumable uploads of ${PART_BYTES / 1e6} MB arrive concurrently`,
+    unit: 'MB',
+    aim: { oursAtMost: 150 },
+    measure: async (scope) => {
+      const service = await startService(scope, join(scope.folder, 'data'))
+      const apiKey = firstApiKey(service)
+      await (await sendByTus(service.url, apiKey))()
+      const uploads = () => Promise.all(Array.from({ length: UPLOADS }, () => sendByTus(service.url, apiKey, PART_BYTES)))
+      return { ours: await measureMaxMb(service.pid, 'RssAnon', uploads) }
+    },
+  },
 ]
 
 /** @returns what removes the file again */
@@ -59,11 +74,11 @@ async function compare(ours: Send, peer: Send) {
 
 const part = randomBytes(PART_BYTES)
 
-async function sendByTus(url: string, apiKey: string): ReturnType<Send> {
+async function sendByTus(url: string, apiKey: string, fileBytes = FILE_BYTES): ReturnType<Send> {
   const tus = createTusClient({ url, apiKey })
-  const { address, videoId } = await tus.create(FILE_BYTES)
-  for (let sent = 0; sent < FILE_BYTES; sent += PART_BYTES) {
-    const length = Math.min(PART_BYTES, FILE_BYTES - sent)
+  const { address, videoId } = await tus.create(fileBytes)
+  for (let sent = 0; sent < fileBytes; sent += PART_BYTES) {
+    const length = Math.min(PART_BYTES, fileBytes - sent)
     const headers = {
       Authorization: tus.authorization,
       'Tus-Resumable': '1.0.0',

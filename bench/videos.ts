@@ -17,6 +17,12 @@ export function makeHalfHourVideo(): Promise<string> {
   return makeOnce('video-half-an-hour', ['-stream_loop', '9', '-i', footage.wannaworktogether, '-c', 'copy'])
 }
 
+/** So many minutes of the same. */
+export function makeLongVideo(minutes: number): Promise<string> {
+  const args = ['-stream_loop', '-1', '-i', footage.wannaworktogether, '-t', String(60 * minutes), '-c', 'copy']
+  return makeOnce(`video-${minutes}-min`, args)
+}
+
 /** @returns the path of an MP4 that is kept between runs */
 async function makeOnce(name: string, args: readonly string[]): Promise<string> {
   const path = join(CACHE, `${name}.mp4`)
