@@ -1,8 +1,9 @@
+import { findAudioSettings } from '../catalogue/audio-settings-store.ts'
 import { createSegmentIvDeriver, decryptSegment, deriveWindowKey } from '../crypto/content-key.ts'
 import { windowOfAudioSegment, windowOfVideoSegment } from '../crypto/key-window.ts'
 import type { Db } from '../db/database.ts'
 import { findInit, listSegmentFiles, renditionSizes } from '../encode/generation-store.ts'
-import { AAC_FRAMES_PER_SEGMENT, gridFor, type Plan } from '../encode/plan.ts'
+import { AAC_FRAMES_PER_SEGMENT, findAudioTrack, gridFor, type Plan } from '../encode/plan.ts'
 import type { GenerationWithKey } from '../encode/publication.ts'
 import type { Damage } from '../encode/repair.ts'
 import { readSegment } from '../encode/segment-file.ts'
@@ -10,6 +11,7 @@ import { Failure } from '../errors.ts'
 import { AAC_FRAME_SAMPLES, AAC_RATE_HZ } from '../mp4/aac.ts'
 import { joinFragment, joinInits } from '../mp4/mux.ts'
 import type { BlobStore } from '../storage/blob-store.ts'
+import { showAudioTracks } from './shown-audio.ts'
 
 /** Largest piece that is yielded: sealing it blocks this thread for a millisecond. */
 const MAX_PIECE_BYTES = 2 ** 18
@@ -26,7 +28,7 @@ type ExportMp4Deps = { db: Db; segments: BlobStore; reportDamage(damage: Damage)
  */
 export async function* exportMp4(deps: ExportMp4Deps, video: GenerationWithKey): AsyncGenerator<Buffer> {
   const renditions = await Promise.all(
-    exportedRenditions(video.plan).map(async (rendition) => openRendition(deps.db, video, rendition)),
+    exportedRenditions(await exportedPlan(deps.db, video)).map(async (rendition) => openRendition(deps.db, video, rendition)),
   )
   yield joinInits(renditions, video.plan.durationS)
   const order = renditions
@@ -52,7 +54,14 @@ export async function* exportMp4(deps: ExportMp4Deps, video: GenerationWithKey):
 /** The approximate size of a video's MP4. */
 export async function exportedSizeBytes(db: Db, video: GenerationWithKey): Promise<number> {
   const sizes = await renditionSizes(db, video)
-  return exportedRenditions(video.plan).reduce((sum, { id }) => sum + (sizes.get(id) ?? 0), 0)
+  return exportedRenditions(await exportedPlan(db, video)).reduce((sum, { id }) => sum + (sizes.get(id) ?? 0), 0)
+}
+
+/** Its audio track is the default one. */
+async function exportedPlan(db: Db, { plan, ...source }: GenerationWithKey): Promise<Plan> {
+  const tracks = showAudioTracks(plan, await findAudioSettings(db, source))
+  const audioTrack = findAudioTrack(plan, tracks.find(({ isDefault }) => isDefault)?.id ?? null)
+  return { ...plan, ...(audioTrack && { audioTrack }) }
 }
 
 type ExportedRendition = { id: number; segmentS: number; delayTicks: number; keyWindow(segment: number): number }

@@ -1,4 +1,5 @@
 import { type Actor, recordAuditEvent } from '../audit/audit-log.ts'
+import { type AudioSettings, findAudioSettings } from '../catalogue/audio-settings-store.ts'
 import type { CatalogueDeps, ListDeps } from '../catalogue/catalogue-deps.ts'
 import type { VideoFolders } from '../catalogue/deletion.ts'
 import { findFile, listFileRows, removeFile, setShown } from '../catalogue/file-store.ts'
@@ -117,7 +118,13 @@ export async function showCaptions(
 }
 
 /** The properties of a video that its files show. */
-type Context = { video: VideoRow; plan: Plan | undefined; sourceBytes: number; renditionBytes: Map<number, number> }
+type Context = {
+  video: VideoRow
+  plan: Plan | undefined
+  audioSettings: readonly AudioSettings[]
+  sourceBytes: number
+  renditionBytes: Map<number, number>
+}
 
 async function loadContext({ db, slowQueryDb }: ListDeps, video: VideoRow, rows: readonly FileRow[]): Promise<Context> {
   const generation = await findGeneration(db, { videoId: video.id, generation: video.generation })
@@ -125,7 +132,8 @@ async function loadContext({ db, slowQueryDb }: ListDeps, video: VideoRow, rows:
   // For a video of ten hours this sums fifty thousand segments.
   const hasRendition = rows.some(({ type }) => type === 'rendition')
   const renditionBytes = generation && hasRendition ? await renditionSizes(slowQueryDb, generation) : new Map()
-  return { video, plan: generation?.plan, sourceBytes: source?.sizeBytes ?? 0, renditionBytes }
+  const audioSettings = generation && hasRendition ? await findAudioSettings(db, generation) : []
+  return { video, plan: generation?.plan, audioSettings, sourceBytes: source?.sizeBytes ?? 0, renditionBytes }
 }
 
 type TypeFields = Pick<VideoFile, 'type' | 'name' | 'format'> & Partial<VideoFile>
@@ -192,12 +200,13 @@ function originalFields(_: FileRow, { video, plan, sourceBytes }: Context): Type
   }
 }
 
-function renditionFields({ renditionId }: FileRow, { video, plan, renditionBytes }: Context): TypeFields {
+function renditionFields({ renditionId }: FileRow, { video, plan, audioSettings, renditionBytes }: Context): TypeFields {
   const sizeBytes = renditionBytes.get(renditionId ?? 0) ?? 0
   const encrypted = { format: 'hls', encryption: 'AES-128', sizeBytes }
   const videoTrack = plan?.videoTrack?.renditions.find(({ id }) => id === renditionId)
   if (!videoTrack) {
-    const shown = plan && audioTracksOf(plan).length > 1 && showAudioTracks(plan).find(({ id }) => id === renditionId)
+    const shown =
+      plan && audioTracksOf(plan).length > 1 && showAudioTracks(plan, audioSettings).find(({ id }) => id === renditionId)
     const named = shown ? { name: `${video.title} sound ${shown.label}`, language: shown.language ?? '' } : {}
     const bitrateBps = (plan && findAudioTrack(plan, renditionId)?.bitrateBps) ?? 0
     return { type: 'audio', name: `${video.title} sound`, ...named, ...encrypted, bitrateBps, audioCodec: 'aac' }

@@ -46,6 +46,7 @@ const AUDIT_KINDS = [
   'folder:changed',
   'folder:deleted',
   'chapters:changed',
+  'audio-track:changed',
   'file:added',
   'file:deleted',
   'file:downloaded',

@@ -50,6 +50,7 @@ const KINDS: Readonly<Record<string, string>> = {
   'folder:changed': 'Folder changed',
   'folder:deleted': 'Folder deleted',
   'chapters:changed': 'Chapters changed',
+  'audio-track:changed': 'Audio track changed',
   'file:added': 'File added',
   'file:deleted': 'File deleted',
   'file:downloaded': 'File downloaded',

@@ -236,6 +236,7 @@ const TABLES_WITH_VIDEO_ID = [
   'replacement',
   'file',
   'chapters',
+  'audioSettings',
   'uploadPolicy',
   'viewTotal',
   'viewing',

@@ -33,6 +33,7 @@ export type Tables = {
   segment: SegmentTable
   file: FileTable
   chapters: ChaptersTable
+  audioSettings: AudioSettingsTable
   otp: OtpTable
   serverKey: ServerKeyTable
   playbackSession: PlaybackSessionTable
@@ -587,6 +588,14 @@ type ChaptersTable = {
   /** Of the titles: BCP 47, in lower case; null: unknown. */
   language: string | null
   /** JSON of catalogue/chapters.ts `Chapter[]`, in their order. */
+  list: string
+}
+
+/** A file of a video of whose audio tracks its owner has set something. */
+type AudioSettingsTable = {
+  videoId: string
+  sourceNumber: number
+  /** JSON of catalogue/audio-settings-store.ts `AudioSettings[]`. */
   list: string
 }
 

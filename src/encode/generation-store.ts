@@ -1,4 +1,5 @@
 import { sql } from 'kysely'
+import { saveAudioSettings } from '../catalogue/audio-settings-store.ts'
 import type { GenerationKey } from '../catalogue/generation-key.ts'
 import { isPosterExtractionDone } from '../catalogue/poster-store.ts'
 import { moveStatus, setStatusReason } from '../catalogue/status.ts'
@@ -512,6 +513,7 @@ export async function removeUnusedSource(tx: Db, videoId: string, number: number
     .where('sourceNumber', '=', number)
     .executeTakeFirst()
   if (used) return undefined
+  await saveAudioSettings(tx, { videoId, sourceNumber: number }, [])
   const removed = await tx
     .deleteFrom('source')
     .where('videoId', '=', videoId)

@@ -1,6 +1,6 @@
 import type { Entries } from './ffprobe-lines.ts'
 
-const MAX_TRACK_NAME_CHARACTERS = 60
+export const MAX_TRACK_NAME_CHARACTERS = 60
 
 // ISO 639-2's codes for no language, several, and one that is not known; and those that are left for private use.
 const NO_LANGUAGE = /^(und|mis|mul|zxx|q[a-t][a-z])$/
@@ -24,7 +24,7 @@ export function trackName([track]: readonly Entries[]): { name?: string } {
 }
 
 /** As playlists can carry it: in one line, and without the quotation mark that would end it. */
-function cleanTrackName(text: string): string {
+export function cleanTrackName(text: string): string {
   const line = text
     .toWellFormed()
     .replaceAll('"', '')

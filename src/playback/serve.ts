@@ -1,4 +1,6 @@
+import { showAudioTracks } from '../assets/shown-audio.ts'
 import { shiftWebVtt } from '../assets/webvtt.ts'
+import { findAudioSettings } from '../catalogue/audio-settings-store.ts'
 import { timelineStartMs } from '../catalogue/chapters-store.ts'
 import { signedMediaPath } from './media/media-path.ts'
 import type { PlayableVideo } from './media/playable-video.ts'
@@ -23,7 +25,10 @@ import { countWatched, recordWindow } from './sessions/watched-seconds.ts'
 export async function buildPlaylist(deps: PlaybackDeps, session: LiveSession, name: string): Promise<string> {
   const video = await getSessionVideo(deps, session)
   const { videoId, forcedBitrateKbps } = session.row
-  if (name === 'main') return multivariantPlaylist(video, forcedBitrateKbps, await deps.captions.find(videoId))
+  if (name === 'main') {
+    const audioTracks = showAudioTracks(video.plan, await findAudioSettings(deps.db, video))
+    return multivariantPlaylist(video, forcedBitrateKbps, await deps.captions.find(videoId), audioTracks)
+  }
   const captionId = parseCaptionName(name)
   if (captionId !== undefined) return captionPlaylist(video, captionId)
   const mediaPath = signedMediaPath(deps.mediaSecrets(), video, deps.nowS())

@@ -249,6 +249,11 @@ test('L06: every operation and every command that manages something is in the au
       to(videoId, () => ask('PUT', `/api/videos/${videoId}/otp-defaults`, { ttl: 60 })),
     ],
     [
+      'PUT /api/videos/{id}/audio/{trackId}',
+      'audio-track:changed',
+      to(videoId, () => ask('PUT', `/api/videos/${videoId}/audio/2`, { name: 'A' })),
+    ],
+    [
       'PUT /api/videos/{id}/chapters',
       'chapters:changed',
       to(videoId, () => ask('PUT', `/api/videos/${videoId}/chapters`, { chapters: [] })),

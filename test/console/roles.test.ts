@@ -128,6 +128,7 @@ test('D24: an uploader edits the videos that they have uploaded or imported, and
       ['DELETE', `/videos/${id}/files/1`, undefined],
       ['POST', `/videos/${id}/retry`, undefined],
       ['PUT', `/videos/${id}/chapters`, { chapters: [] }],
+      ['PUT', `/videos/${id}/audio/99`, {}],
       ['PUT', `/videos/${id}`, undefined],
       ['PUT', `/videos/${id}/trim`, { startS: 1 }],
       ['DELETE', `/videos/${id}/replacement`, undefined],
@@ -136,8 +137,8 @@ test('D24: an uploader edits the videos that they have uploaded or imported, and
     ] as const
   const statuses = async (id: string) =>
     Promise.all(edits(id).map(async ([method, path, body]) => (await uploader.ask(method, path, { body })).status))
-  expect(await statuses(uploaded)).toEqual([200, 200, 200, 200, 400, 404, 404, 409, 200, 409, 409, 409, 409, 200])
-  for (const other of [videoId, ofOwner, '0'.repeat(32)]) expect(await statuses(other)).toEqual(Array(14).fill(403))
+  expect(await statuses(uploaded)).toEqual([200, 200, 200, 200, 400, 404, 404, 409, 200, 404, 409, 409, 409, 409, 200])
+  for (const other of [videoId, ofOwner, '0'.repeat(32)]) expect(await statuses(other)).toEqual(Array(15).fill(403))
   const mixed = { videos: [uploaded, ofOwner], tags: ['c'] }
   expect((await uploader.ask('POST', '/videos/tags', { body: mixed })).status).toBe(403)
   expect((await uploader.ask('POST', '/videos/tags', { body: { videos: [], tags: ['c'] } })).status).toBe(403)
@@ -151,7 +152,7 @@ test('D24: an uploader edits the videos that they have uploaded or imported, and
   const { rows } = await owner.get<{ rows: { id: string; name: string }[] }>('GET', '/users')
   const id = rows.find(({ name }) => name === nameOf('uploader'))?.id
   await owner.get('PUT', `/users/${id}`, { role: 'viewer' })
-  expect(await statuses(uploaded)).toEqual(Array(14).fill(403))
+  expect(await statuses(uploaded)).toEqual(Array(15).fill(403))
   await owner.get('PUT', `/users/${id}`, { role: 'uploader' })
 })
 

@@ -4,6 +4,7 @@ import * as alertMails from '../../src/alerts/mail-store.ts'
 import * as fileDamage from '../../src/assets/file-damage-store.ts'
 import * as mp4s from '../../src/assets/mp4-store.ts'
 import * as acts from '../../src/audit/audit-store.ts'
+import * as audioSettings from '../../src/catalogue/audio-settings-store.ts'
 import * as chapters from '../../src/catalogue/chapters-store.ts'
 import * as embedded from '../../src/catalogue/embedded-captions-store.ts'
 import * as files from '../../src/catalogue/file-store.ts'
@@ -151,6 +152,7 @@ export const ALWAYS: readonly Call[] = [
     (db) => generations.listReferencedSegments(db, [`${V}/1/1/0.${'a'.repeat(12)}.m4s`]),
   ],
   ['captions', 30, (db) => files.listCaptions(db, V)],
+  ['settings of audio tracks', 20, (db) => audioSettings.findAudioSettings(db, { videoId: V, sourceNumber: 1 })],
   ['chapters', 20, (db) => chapters.findChapters(db, V)],
   ['setting chapters', 120, (db) => chapters.saveChapters(db, V, { language: null, chapters: [{ startS: 0, title: 'A' }] })],
   [

@@ -115,6 +115,7 @@ const FILL: readonly (readonly [into: string, count: number, select: string])[] 
     `id(n), ${ownerOf}, hash(n), id(1 + n % 1000), 'https://' || n || '.example', 'root', '[]', 2, 1, ${NOW_S} - 2500 + n`,
   ],
   ['chapters (video_id, language, list)', VIDEOS, `id(n), 'en', '[]'`],
+  ['audio_settings (video_id, source_number, list)', VIDEOS, `id(n), 1, '[]'`],
   ['file (video_id, type, created_at_s)', 30, `id(n * 99), 'mp4', 1`],
   ['strike (scope, subject, budget, at_s)', 5_000, `'key', id(n % 500), 'reads', ${NOW_S} - n`],
   [

@@ -8,6 +8,7 @@ import * as mails from '../../src/alerts/mail-store.ts'
 import * as fileDamage from '../../src/assets/file-damage-store.ts'
 import * as mp4s from '../../src/assets/mp4-store.ts'
 import * as acts from '../../src/audit/audit-store.ts'
+import * as audioSettings from '../../src/catalogue/audio-settings-store.ts'
 import * as chapters from '../../src/catalogue/chapters-store.ts'
 import * as embedded from '../../src/catalogue/embedded-captions-store.ts'
 import * as files from '../../src/catalogue/file-store.ts'
@@ -1098,6 +1099,18 @@ const STORES: readonly (readonly [store: string, calls: readonly Call[]])[] = [
     ],
   ],
   [
+    'settings of audio tracks',
+    [
+      (tx) => audioSettings.findAudioSettings(tx, { videoId: V1, sourceNumber: 1 }),
+      (tx) => audioSettings.saveAudioSettings(tx, { videoId: V1, sourceNumber: 1 }, [{ id: 3, name: 'Übung' }]),
+      (tx) => audioSettings.findAudioSettings(tx, { videoId: V1, sourceNumber: 1 }),
+      (tx) => audioSettings.findAudioSettings(tx, { videoId: V1, sourceNumber: 2 }),
+      (tx) => audioSettings.saveAudioSettings(tx, { videoId: V1, sourceNumber: 1 }, []),
+      (tx) => audioSettings.findAudioSettings(tx, { videoId: V1, sourceNumber: 1 }),
+      (tx) => audioSettings.saveAudioSettings(tx, { videoId: V2, sourceNumber: 1 }, [{ id: 4, isDefault: true }]),
+    ],
+  ],
+  [
     'chapters',
     [
       (tx) => chapters.findChapters(tx, V1),
@@ -1315,6 +1328,7 @@ const TABLES = [
   'segment',
   'file',
   'chapters',
+  'audioSettings',
   'otp',
   'playbackSession',
   'streamSlot',

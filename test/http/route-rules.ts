@@ -86,6 +86,7 @@ export const RULES: Record<string, Rule> = {
   },
   'DELETE /api/videos/:id/files/:fileId': { opens: 'editor', status: 404, path: '/api/videos/VIDEO/files/1' },
   'GET /api/videos/:id/audio': { opens: 'viewer', status: 200 },
+  'PUT /api/videos/:id/audio/:trackId': { opens: 'editor', status: 404, path: '/api/videos/VIDEO/audio/99', body: {} },
   'GET /api/videos/:id/chapters': { opens: 'viewer', status: 200 },
   'GET /api/videos/:id/storyboard': { opens: 'viewer', status: 200 },
   'PUT /api/videos/:id/chapters': { opens: 'editor', status: 200, body: { chapters: [] } },

@@ -55,15 +55,8 @@ test('T-03, T-06: the playlist has each audio track with language, name and defa
 
 test('T-03: an MP4 has the default audio track', async () => {
   const reelgate = await startReelgate({ video: await makeLanguages(TONES, 10) })
-  const { owner, videoId } = reelgate
-  await untilFinished(reelgate, videoId)
-  await owner.call('POST', `/api/videos/${videoId}/files`, { body: { type: 'mp4' } })
-  const mp4 = async () => (await listFiles(owner, videoId)).find(({ type, size }) => type === 'mp4' && size > 0)
-  await expect.poll(mp4).toBeDefined()
-  const address = await owner.call('GET', `/api/videos/${videoId}/files/${(await mp4())?.id}`)
-  const file = join(await newFolder(), 'video.mp4')
-  await writeFile(file, await (await fetch(((await address.json()) as { redirect: string }).redirect)).bytes())
-  expect(await toneOf(file)).toBe(ENGLISH)
+  await untilFinished(reelgate, reelgate.videoId)
+  expect(await toneOf(await downloadMp4(reelgate))).toBe(ENGLISH)
 })
 
 test('T-03: sound alone in several languages has a group of them, and one track is the stream itself', async () => {
@@ -73,6 +66,34 @@ test('T-03: sound alone in several languages has a group of them, and one track 
   expect(main).toMatch(/NAME="English",LANGUAGE="en",DEFAULT=YES,.*URI="1"\n.*NAME="Deutsch",LANGUAGE="de",DEFAULT=NO,.*URI="2"/)
   expect(main).toMatch(/#EXT-X-STREAM-INF:.*,AUDIO="audio",CLOSED-CAPTIONS=NONE\n1\n$/)
   expect(await tonesOf(viewer)).toEqual([ENGLISH, GERMAN])
+})
+
+test('T-07: an audio track is renamed, gets a language and becomes the default, for players, MP4s and the list, and keeps it with a trim', async () => {
+  const reelgate = await startReelgate({ video: await makeLanguages(TONES, 10) })
+  const { owner, videoId } = reelgate
+  await untilFinished(reelgate, videoId)
+  const put = (id: number, body: object) => owner.call('PUT', `/api/videos/${videoId}/audio/${id}`, { body })
+  expect((await put(3, { name: ' Öster\n"reich"\u0000 ', language: 'de-AT', default: true })).status).toBe(200)
+  const changed = { id: 3, name: 'Öster reich', language: 'de-at', default: true }
+  const others = [
+    { id: 2, name: 'English', language: 'en', default: false },
+    { id: 4, name: 'Commentary', language: 'en', default: false },
+  ]
+  const list = async () => (await owner.call('GET', `/api/videos/${videoId}/audio`)).json()
+  const tracks = [others[0], changed, others[1]]
+  expect(await list()).toEqual({ tracks })
+  const statuses = [put(9, { default: true }), put(3, { language: '!' }), put(3, { name: 'a'.repeat(61) })]
+  expect((await Promise.all(statuses)).map(({ status }) => status)).toEqual([404, 400, 400])
+  const main = await (await play(reelgate)).playlist('main')
+  expect(main).toMatch(/NAME="English",LANGUAGE="en",DEFAULT=NO/)
+  expect(main).toMatch(/NAME="Öster reich",LANGUAGE="de-at",DEFAULT=YES,AUTOSELECT=YES,CHANNELS="2",URI="3"/)
+  expect(await toneOf(await downloadMp4(reelgate))).toBe(GERMAN)
+
+  expect((await owner.call('PUT', `/api/videos/${videoId}/trim`, { body: { startS: 2, endS: 8 } })).status).toBe(200)
+  await expect.poll(async () => (await owner.video(videoId)).length).toBeCloseTo(6, 1)
+  expect(await list()).toEqual({ tracks })
+  expect((await put(3, { name: '', language: '' })).status).toBe(200)
+  expect(await list()).toEqual({ tracks: [others[0], { ...changed, name: 'Deutsch', language: 'de' }, others[1]] })
 })
 
 test('T-04: all audio tracks share the key windows of one, each with IVs of its own', async () => {
@@ -97,6 +118,16 @@ test('T-03: a video with one audio track has the playlist that it always had', a
 
 const generationOf = (reelgate: Reelgate) =>
   readRows<{ generation: number }>(reelgate, 'select generation from video where id = ?', reelgate.videoId)[0]?.generation ?? 0
+
+async function downloadMp4({ owner, videoId }: Reelgate): Promise<string> {
+  await owner.call('POST', `/api/videos/${videoId}/files`, { body: { type: 'mp4' } })
+  const mp4 = async () => (await listFiles(owner, videoId)).find(({ type, size }) => type === 'mp4' && size > 0)
+  await expect.poll(mp4).toBeDefined()
+  const address = await owner.call('GET', `/api/videos/${videoId}/files/${(await mp4())?.id}`)
+  const file = join(await newFolder(), 'video.mp4')
+  await writeFile(file, await (await fetch(((await address.json()) as { redirect: string }).redirect)).bytes())
+  return file
+}
 
 /** What is audible of each audio track, in the order of the playlist. */
 async function tonesOf(viewer: Viewer): Promise<(number | undefined)[]> {

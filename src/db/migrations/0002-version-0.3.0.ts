@@ -269,6 +269,14 @@ export const STATEMENTS: readonly string[] = [
     list text not null
   )`,
 
+  // What an owner has set of the audio tracks of a file; `list`: JSON.
+  `create table audio_settings (
+    video_id text not null,
+    source_number integer not null,
+    list text not null,
+    primary key (video_id, source_number)
+  ) without rowid`,
+
   // What continues an import in any process. Those of 0.2.0 that were interrupted start again.
   'alter table import drop column received_sha256',
   'alter table import add column received_state blob',

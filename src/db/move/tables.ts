@@ -38,6 +38,7 @@ export const KEYS = {
   segment: ['video_id', 'generation', 'rendition_id', 'number'],
   file: ['id'],
   chapters: ['video_id'],
+  audio_settings: ['video_id', 'source_number'],
   otp: ['hash'],
   server_key: ['id'],
   playback_session: ['id'],

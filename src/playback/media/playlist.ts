@@ -43,10 +43,10 @@ export function multivariantPlaylist(
   video: PlayableVideo,
   forcedBitrateKbps: number | null,
   captions: readonly PublicCaption[] = [],
+  audioTracks: readonly ShownAudioTrack[] = showAudioTracks(video.plan),
 ): string {
   const { videoTrack, audioTrack } = video.plan
   const lines = ['#EXTM3U', '#EXT-X-VERSION:7', '#EXT-X-INDEPENDENT-SEGMENTS']
-  const audioTracks = showAudioTracks(video.plan)
   // Sound alone is the stream itself.
   const withAudio = videoTrack ? audioTracks.length > 0 : audioTracks.length > 1
   if (withAudio) lines.push(...audioTracks.map(audioMedia))
@@ -59,7 +59,7 @@ export function multivariantPlaylist(
   if (audioTrack && !videoTrack)
     lines.push(
       streamInf({ bandwidthBps: audioTrack.bitrateBps, codecs: [AUDIO_CODEC], withAudio, withCaptions }),
-      String(audioTrack.renditionId),
+      String(audioTracks.find(({ isDefault }) => isDefault)?.id ?? audioTrack.renditionId),
     )
   for (const rendition of selectRenditions(videoTrack?.renditions ?? [], forcedBitrateKbps)) {
     const codecs = [videoCodec(rendition), ...(audioTrack ? [AUDIO_CODEC] : [])]

@@ -58,6 +58,7 @@ const PAGES: readonly PageToVisit[] = [
   ...(
     [
       ['details', (page: Page) => page.getByRole('textbox', { name: 'Title' })],
+      ['audio', (page: Page) => page.getByRole('button', { name: 'Edit sound' })],
       ['chapters', (page: Page) => page.getByRole('button', { name: 'Save the chapters' })],
       ['captions', (page: Page) => page.getByRole('table', { name: 'Captions' })],
       ['trim', (page: Page) => page.getByRole('button', { name: 'Replace file' })],

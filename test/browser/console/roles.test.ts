@@ -26,6 +26,7 @@ afterAll(async () => {
 const TABS = [
   '',
   '?tab=captions',
+  '?tab=audio',
   '?tab=chapters',
   '?tab=trim',
   '?tab=protection',

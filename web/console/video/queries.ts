@@ -1,4 +1,5 @@
 import { queryOptions } from '@tanstack/react-query'
+import type { AudioTracksBody } from '../../../src/http/api/audio.ts'
 import type { VideoFileBody } from '../../../src/http/api/files.ts'
 import type { HistoryBody } from '../../../src/http/api/queue.ts'
 import type { RetentionBody } from '../../../src/http/api/statistics.ts'
@@ -53,6 +54,12 @@ export const defaultAnnotateQuery = (id: string) =>
       return ofVideo?.annotate ?? ofAccount?.annotate ?? null
     },
     staleTime: 0,
+  })
+
+export const audioQuery = (id: string) =>
+  queryOptions({
+    queryKey: ['videos', 'audio', id],
+    queryFn: ({ signal }) => callApi<AudioTracksBody>('GET', `videos/${id}/audio`, { signal }),
   })
 
 export const chaptersQuery = (id: string) =>

@@ -1,3 +1,3 @@
 /** The tabs of a video's page after the first. */
-export const VIDEO_TABS = ['captions', 'chapters', 'trim', 'protection', 'files', 'statistics', 'history'] as const
+export const VIDEO_TABS = ['audio', 'captions', 'chapters', 'trim', 'protection', 'files', 'statistics', 'history'] as const
 export type VideoTab = (typeof VIDEO_TABS)[number]

@@ -17,6 +17,7 @@ const route = getRouteApi('/signed-in/videos/$videoId')
 // A tab is loaded when it is opened, so that the player is there first.
 const DetailsTab = lazy(async () => ({ default: (await import('./details-tab.tsx')).DetailsTab }))
 const CaptionsTab = lazy(async () => ({ default: (await import('./captions-tab.tsx')).CaptionsTab }))
+const AudioTab = lazy(async () => ({ default: (await import('./audio-tab.tsx')).AudioTab }))
 const ChaptersTab = lazy(async () => ({ default: (await import('./chapters-tab.tsx')).ChaptersTab }))
 const TrimTab = lazy(async () => ({ default: (await import('./trim-tab.tsx')).TrimTab }))
 const ReplacementNotice = lazy(async () => ({ default: (await import('./replacement-notice.tsx')).ReplacementNotice }))
@@ -27,6 +28,7 @@ const HistoryTab = lazy(async () => ({ default: (await import('./history-tab.tsx
 
 const TABS: readonly { tab: VideoTab | undefined; label: string; Content: ComponentType<{ video: VideoBody }> }[] = [
   { tab: undefined, label: 'Details', Content: DetailsTab },
+  { tab: 'audio', label: 'Audio', Content: AudioTab },
   { tab: 'captions', label: 'Captions', Content: CaptionsTab },
   { tab: 'chapters', label: 'Chapters', Content: ChaptersTab },
   { tab: 'trim', label: 'Trim and replace', Content: TrimTab },

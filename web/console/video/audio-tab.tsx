@@ -1,0 +1,113 @@
+import { TextInput } from '@mantine/core'
+import { useMutation, useQueryClient, useSuspenseQuery } from '@tanstack/react-query'
+import { useState } from 'react'
+import type { AudioTracksBody } from '../../../src/http/api/audio.ts'
+import type { VideoBody } from '../../../src/http/api/video-body.ts'
+import { callApi, csvUrl } from '../api.ts'
+import { useAnnounce } from '../ui/announcements.tsx'
+import { type Column, DataTable } from '../ui/data-table.tsx'
+import { Dialog } from '../ui/dialog.tsx'
+import { FailureNotice } from '../ui/failure.tsx'
+import { RowButton } from '../ui/row-button.tsx'
+import { Section } from '../ui/section.tsx'
+import { languageName } from './language-name.ts'
+import { audioQuery, previewQuery } from './queries.ts'
+import { useMayEdit } from './use-may-edit.ts'
+import styles from './video-page.module.css'
+
+type AudioTrack = AudioTracksBody['tracks'][number]
+
+/** The audio tracks that viewers choose among: their names and languages, and which one plays by itself. */
+export function AudioTab({ video: { id } }: { video: VideoBody }) {
+  const { tracks } = useSuspenseQuery(audioQuery(id)).data
+  const mayEdit = useMayEdit(id)
+  const [edited, setEdited] = useState<AudioTrack>()
+  const makeDefault = useChange(id, ({ name }: AudioTrack) => `“${name}” plays unless a viewer chooses another.`)
+  const columns: Column<AudioTrack>[] = [
+    { name: 'Name', kind: 'title', cell: ({ name }) => name },
+    { name: 'Language', cell: ({ language }) => (language === undefined ? '–' : languageName(language)) },
+    { name: 'Plays', cell: (track) => (track.default ? 'by itself' : 'when chosen') },
+    ...(mayEdit
+      ? [
+          {
+            name: 'Actions',
+            kind: 'actions' as const,
+            cell: (track: AudioTrack) => (
+              <span className={styles.row}>
+                <RowButton onClick={() => setEdited(track)} aria-label={`Edit ${track.name}`}>
+                  Edit
+                </RowButton>
+                {!track.default && (
+                  <RowButton
+                    onClick={() => makeDefault.mutate({ track, change: { default: true } })}
+                    aria-label={`Make default: ${track.name}`}
+                  >
+                    Make default
+                  </RowButton>
+                )}
+              </span>
+            ),
+          },
+        ]
+      : []),
+  ]
+  return (
+    <Section title="Audio tracks" lead="The tracks of the file. With several, viewers choose in the player.">
+      {makeDefault.error && <FailureNotice error={makeDefault.error} />}
+      <DataTable
+        label="Audio tracks"
+        csv={csvUrl(`videos/${id}/audio`)}
+        columns={columns}
+        rows={tracks}
+        keyOf={(track) => track.id}
+        empty={<p>None: the video is silent, or its file has not been examined yet.</p>}
+      />
+      {edited && <EditTrack key={edited.id} videoId={id} track={edited} onClose={() => setEdited(undefined)} />}
+    </Section>
+  )
+}
+
+function EditTrack({ videoId, track, onClose }: { videoId: string; track: AudioTrack; onClose(): void }) {
+  const [name, setName] = useState(track.name)
+  const [language, setLanguage] = useState(track.language ?? '')
+  const save = useChange(videoId, () => 'The audio track has been saved. The player above shows it.')
+  const submit = () => {
+    const isNamed = name.trim() !== track.name
+    save.mutate({ track, change: { ...(isNamed && { name }), language } }, { onSuccess: onClose })
+  }
+  return (
+    <Dialog title={`Edit ${track.name}`} onClose={onClose} action="Save" change={save} onSubmit={submit}>
+      <TextInput
+        label="Name"
+        description="As viewers read it. Empty: as the file has it."
+        value={name}
+        maxLength={60}
+        onChange={({ target }) => setName(target.value)}
+      />
+      <TextInput
+        label="Language"
+        description="Its code, such as en, de or pt-BR. Empty: as the file has it."
+        value={language}
+        maxLength={35}
+        onChange={({ target }) => setLanguage(target.value)}
+      />
+    </Dialog>
+  )
+}
+
+type Change = { track: AudioTrack; change: { name?: string; language?: string; default?: true } }
+
+/** The player above is loaded again with what has changed. */
+function useChange(videoId: string, announcement: (track: AudioTrack) => string) {
+  const announce = useAnnounce()
+  const queries = useQueryClient()
+  return useMutation({
+    mutationFn: ({ track, change }: Change) =>
+      callApi<AudioTracksBody>('PUT', `videos/${videoId}/audio/${track.id}`, { body: change }),
+    async onSuccess(saved, { track }) {
+      announce(announcement(track))
+      queries.setQueryData(audioQuery(videoId).queryKey, saved)
+      await queries.resetQueries({ queryKey: previewQuery(videoId).queryKey })
+    },
+  })
+}
