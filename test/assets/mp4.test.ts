@@ -1,4 +1,5 @@
-import { execFile } from 'node:child_process'
+import { execFile, spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { mkdtemp, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { delimiter, join } from 'node:path'
@@ -286,8 +287,16 @@ async function holdUp(reelgate: Reelgate, videoId: string) {
   await rename(path, aside)
   await run('mkfifo', [path])
   // A process of its own, which can be ended: a writer into a pipe without a reader waits for ever.
-  const feed = () => run('sh', ['-c', 'cat "$0" > "$1"', aside, path], { timeout: 5_000 }).catch(() => undefined)
-  return { feed, restore: () => rename(aside, path) }
+  const feeder = spawn('sh', ['-c', 'exec 3> "$1" && echo reached && read -r _ && cat "$0" >&3', aside, path])
+  onTestFinished(() => void feeder.kill())
+  const ended = once(feeder, 'close')
+  const feed = async () => {
+    feeder.stdin.end('\n')
+    const timer = setTimeout(() => feeder.kill(), 5_000)
+    await ended
+    clearTimeout(timer)
+  }
+  return { reached: once(feeder.stdout, 'data'), feed, restore: () => rename(aside, path) }
 }
 
 const unfinishedIn = async (reelgate: Reelgate) => (await filesBelow(reelgate, 'tmp')).length
@@ -441,10 +450,11 @@ sampled('F-10: a PostgreSQL that goes away while one is made delays it, and cost
   await untilFinished(reelgate, videoId)
   const held = await holdUp(reelgate, videoId)
   await ask(owner, videoId)
-  await untilBegun(reelgate)
+  await held.reached // by then all its rows have been read
   await postgres.stop()
   await held.feed()
-  await expect.poll(() => reelgate.output()).toContain('mp4: attempt failed; trying again')
+  // Entire, while its row cannot be written.
+  await expect.poll(() => filesBelow(reelgate, 'files')).toContainEqual(expect.stringMatching(/\.sealed$/))
   await held.restore()
   await postgres.start()
   await expect.poll(() => reelgate.output()).toContain('mp4: ready')
