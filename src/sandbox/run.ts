@@ -62,9 +62,11 @@ export async function runOnFragments(
   sandbox: Sandbox,
   { fragments, ...run }: PipedRun & { fragments: Readable; inputArgs: readonly string[] },
 ): Promise<MediaEnd> {
-  const end = await runPiped(sandbox, { ...run, format: 'mov', bytes: fragments })
-  if (fragments.errored) throw fragments.errored
-  return end
+  // Unheard it would end this process, and ffmpeg would wait for more.
+  const broken = new AbortController()
+  fragments.once('error', (error) => broken.abort(error))
+  const signal = AbortSignal.any([broken.signal, ...(run.signal ? [run.signal] : [])])
+  return runPiped(sandbox, { ...run, signal, format: 'mov', bytes: fragments })
 }
 
 /** A run that reads its input from a pipe. */

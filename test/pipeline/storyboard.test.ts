@@ -5,7 +5,7 @@ import { planStoryboard } from '../../src/assets/storyboard.ts'
 import { listFiles } from '../assets/sample-files.ts'
 import { makeNumberedVideo, readNumbers } from '../encode/videos.ts'
 import { type Reelgate, startReelgate } from '../in-process.ts'
-import { readRows } from '../rows.ts'
+import { changeRows, readRows } from '../rows.ts'
 import { makeSound, makeVideo } from '../videos.ts'
 import { play } from './replaced.ts'
 import { newFolder } from './videos.ts'
@@ -170,6 +170,19 @@ test('B-04: what plays has a storyboard of its own: after a trim, an undo, anoth
 
   expect((await owner.call('DELETE', `/api/videos?videos=${videoId}`)).status).toBe(200)
   await expect.poll(() => blobs()).toEqual([])
+})
+
+test('B-04: where a segment is damaged, the storyboard is made once it has been encoded again, and the server stays', async () => {
+  const reelgate = await startReelgate({ video: await makeVideo({ seconds: 12, size: '96x64' }) })
+  const { videoId } = reelgate
+  const before = await bytesOf((await storyboardOf(reelgate, videoId)).sheets[0] ?? '')
+  await reelgate.stop()
+  const [segment] = readRows<{ file: string }>(reelgate, 'select file from segment where rendition_id = 1 and number = 1')
+  await writeFile(join(reelgate.dataDir, 'segments', segment?.file ?? ''), 'damaged')
+  changeRows(reelgate, `delete from file where type = 'storyboard'`)
+  changeRows(reelgate, 'update generation set storyboard_made_at_s = null')
+  await reelgate.restart()
+  expect((await bytesOf((await storyboardOf(reelgate, videoId)).sheets[0] ?? '')).equals(before)).toBe(true)
 })
 
 test('B-05: a file with audio only has none', async () => {
