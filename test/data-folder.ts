@@ -130,3 +130,10 @@ export async function findEncoders({ dataDir }: Installed): Promise<number[]> {
   )
   return lines.filter(({ line }) => line.includes(dataDir) && /ffmpeg|ffprobe|bwrap|prlimit/.test(line)).map(({ pid }) => pid)
 }
+
+/** Until the storyboard of what a video plays is made. */
+export async function untilStoryboard(installed: Installed, videoId: string): Promise<void> {
+  const sql = `select file.id from file join video on video.id = video_id and video.generation = file.generation
+    where type = 'storyboard' and video_id = ?`
+  while (readRows(installed, sql, videoId).length === 0) await pause(50)
+}

@@ -166,3 +166,26 @@ export function readCaptions(): string[] {
   const shown = [...(document.querySelector('video')?.textTracks ?? [])].filter(({ mode }) => mode === 'showing')
   return shown.flatMap(({ activeCues }) => [...(activeCues ?? [])].map(({ text }) => text))
 }
+
+type PageElement = {
+  readonly shadowRoot: { querySelector(selector: string): PageElement | null } | null
+  readonly naturalWidth?: number
+  getBoundingClientRect(): { left: number; right: number; top: number }
+  getAttribute(name: string): string | null
+}
+declare const innerWidth: number
+declare function getComputedStyle(element: PageElement): { visibility: string }
+
+/** What the preview over the seek bar shows: which part of the sheet, and whether it is on the screen and within the frame. */
+export function readSeekPreview(range: PageElement) {
+  const thumbnail = range.shadowRoot?.querySelector('media-preview-thumbnail')
+  const image = thumbnail?.shadowRoot?.querySelector('img')
+  const { left = -1, right = -1, top = -1 } = thumbnail?.getBoundingClientRect() ?? {}
+  return {
+    isShown: thumbnail ? getComputedStyle(thumbnail).visibility === 'visible' : false,
+    isWithin: left >= 0 && right <= innerWidth && top >= 0,
+    hasPicture: (image?.naturalWidth ?? 0) > 100,
+    place: thumbnail?.getAttribute('mediapreviewcoords'),
+    chapter: range.shadowRoot?.querySelector('media-preview-chapter-display')?.getAttribute('aria-valuetext'),
+  }
+}

@@ -22,7 +22,12 @@ test('F-99: the player weighs less than Video.js, with no part of hls.js that ou
   expect(await compressedBytes(style)).toBeLessThan(VIDEO_JS_BYTES.style)
 
   expect(Object.keys(manifest)).toEqual(
-    expect.arrayContaining(['player/caption-style-settings.ts', 'player/chapters.ts', 'player/settings-menu.ts']),
+    expect.arrayContaining([
+      'player/caption-style-settings.ts',
+      'player/chapters.ts',
+      'player/settings-menu.ts',
+      'player/storyboard.ts',
+    ]),
   )
 })
 

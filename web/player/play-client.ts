@@ -43,15 +43,24 @@ export async function posterUrl(
 ): Promise<string | undefined> {
   if (poster === undefined) return undefined
   const url = new URL(poster, root)
+  if (!parseSignedRequest(url.href, session)) return url.href
+  const blob = await fetchFile(signer, session, url)
+  return blob && dataUrl(blob)
+}
+
+/** A file of the session. Undefined: it cannot be had now. */
+export async function fetchFile(signer: Signer, session: string, url: URL): Promise<Blob | undefined> {
   const signed = parseSignedRequest(url.href, session)
-  if (!signed) return url.href
+  if (!signed) return undefined
   try {
-    const answer = await fetch(url, { headers: { 'Reelgate-Proof': await signer.sign(signed) }, cache: 'no-store' })
-    signer.takeNonce(answer.headers.get('Reelgate-Nonce'))
-    return answer.ok ? await dataUrl(await answer.blob()) : undefined
-  } catch {
-    return undefined
-  }
+    // After a long pause the first proof is stale, and its answer has the nonce for the next.
+    for (let attempt = 1; attempt <= 2; attempt++) {
+      const answer = await fetch(url, { headers: { 'Reelgate-Proof': await signer.sign(signed) }, cache: 'no-store' })
+      signer.takeNonce(answer.headers.get('Reelgate-Nonce'))
+      if (answer.ok) return await answer.blob()
+    }
+  } catch {}
+  return undefined
 }
 
 function dataUrl(blob: Blob): Promise<string> {

@@ -6,6 +6,7 @@ import type { Floating } from './floating.ts'
 import type { Fullscreen } from './fullscreen.ts'
 import type { Help } from './help.ts'
 import { savesData } from './line-speed.ts'
+import { loadWhenUsed } from './load-when-used.ts'
 import { showMediaSession } from './media-session.ts'
 import { readSettings, rememberPosition } from './memory.ts'
 import type { PlayerOptions } from './options.ts'
@@ -122,6 +123,7 @@ export function startPlayback(deps: PlaybackDeps, signer: Signer, answer: Sessio
   const stopTicker = startTicker(tick)
   listenToVideo(deps, { signal: life.signal, start, play, tick, stall, settings })
   playOnAfterPageCache(video, play, life.signal)
+  showStoryboardWhenUsed()
   if (chapters.length > 0) void showChapters().catch(() => {}) // without a connection: the video itself is not there, either
   screen.show({ state: 'ready' })
   if (isResumed) offerBeginning(elements, atS, startOver, life.signal)
@@ -139,6 +141,19 @@ export function startPlayback(deps: PlaybackDeps, signer: Signer, answer: Sessio
       openPage: () => shownChapters && menu.openPage(shownChapters.page),
     })
     showSettings()
+  }
+
+  function showStoryboardWhenUsed() {
+    const range = elements.controller.querySelector<HTMLElement>('media-time-range')
+    const path = answer.video.storyboard
+    if (!range || path === undefined) return
+    const url = new URL(path, root)
+    const load = loadWhenUsed(async () => {
+      const { showStoryboard } = await import('./storyboard.ts')
+      await showStoryboard({ range, video, signer, session, url, signal: life.signal })
+    })
+    const show = () => void load().catch(() => {}) // the next use tries again
+    for (const type of ['pointerenter', 'focusin']) range.addEventListener(type, show, { signal: life.signal })
   }
 
   function currentChapter() {

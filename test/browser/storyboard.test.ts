@@ -1,0 +1,100 @@
+import type { Browser } from 'playwright-core'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { untilStoryboard } from '../data-folder.ts'
+import { footage } from '../footage.ts'
+import { startSharedReelgate } from '../in-process.ts'
+import { startChromiumWithFrameStorage } from './chromium.ts'
+import { readSeekPreview } from './in-page.ts'
+import { openPlayer, type Player, playerAddress } from './player.ts'
+
+// Pictures over the seek bar, as a viewer sees them. The video has 8.3 seconds: four pictures on one sheet.
+
+const LIMIT = { timeout: 5_000 }
+
+let reelgate: Awaited<ReturnType<typeof startSharedReelgate>>
+let chromium: Browser
+
+beforeAll(async () => {
+  reelgate = await startSharedReelgate({ video: footage.movieHello, title: 'Hello' })
+  const chapters = [
+    { startS: 0, title: 'Hello' },
+    { startS: 4, title: 'The end of it' },
+  ]
+  await reelgate.owner.call('PUT', `/api/videos/${reelgate.videoId}/chapters`, { body: { chapters } })
+  await untilStoryboard(reelgate, reelgate.videoId)
+  chromium = await startChromiumWithFrameStorage()
+})
+
+afterAll(async () => {
+  await chromium?.close()
+  await reelgate?.remove()
+})
+
+async function watch(viewport = { width: 854, height: 480 }): Promise<Player & { requests: string[] }> {
+  const otp = await reelgate.owner.issueOtp(reelgate.videoId)
+  const player = await openPlayer(await chromium.newContext({ viewport }), playerAddress(reelgate.url, otp))
+  const requests: string[] = []
+  player.page.on('request', (request) => requests.push(request.url()))
+  await player.shows('ready')
+  await player.play()
+  await player.playsPast(0.2)
+  await player.page.keyboard.press('k')
+  return Object.assign(player, { requests })
+}
+
+function readPreview({ frame }: Player) {
+  return frame.locator('media-time-range').evaluate(readSeekPreview)
+}
+
+async function pointAt({ page, frame }: Player, share: number) {
+  const bar = await frame.locator('media-time-range').boundingBox()
+  if (!bar) throw new Error('The player has no seek bar')
+  await page.mouse.move(bar.x + 12 + (bar.width - 24) * share, bar.y + bar.height / 2, { steps: 3 })
+}
+
+test('B-06: under a moving pointer the seek bar shows the picture of that time, with chapter and time, and loads it only then', async () => {
+  const player = await watch()
+  const ofStoryboard = () => player.requests.filter((url) => /storyboard/.test(url)).map((url) => url.split('/').at(-1))
+  expect(ofStoryboard()).toEqual([])
+  for (const [share, place, chapter] of [
+    [0.02, '0 0 160 90', 'chapter: Hello'],
+    [0.35, '160 0 160 90', 'chapter: Hello'],
+    [0.6, '320 0 160 90', 'chapter: The end of it'],
+    [0.97, '480 0 160 90', 'chapter: The end of it'],
+  ] as const) {
+    await pointAt(player, share)
+    await expect
+      .poll(() => readPreview(player), LIMIT)
+      .toEqual({ isShown: true, isWithin: true, hasPicture: true, place, chapter })
+    await player.screenshot(`storyboard-${share}`)
+  }
+  expect(ofStoryboard().slice(-2)).toEqual(['storyboard', 'storyboard-0'])
+  expect(player.complaints).toEqual([])
+})
+
+test('B-06: keys on the seek bar show it, too, until a moment after the last', async () => {
+  const player = await watch()
+  await player.frame.locator('media-time-range').evaluate((range) => range.shadowRoot?.querySelector('input')?.focus())
+  await player.page.keyboard.press('ArrowRight')
+  await expect
+    .poll(() => readPreview(player), LIMIT)
+    .toMatchObject({ isShown: true, isWithin: true, hasPicture: true, place: '320 0 160 90' })
+  await player.screenshot('storyboard-keys')
+  await player.page.keyboard.press('ArrowLeft')
+  await expect.poll(() => readPreview(player), LIMIT).toMatchObject({ isShown: true, place: '0 0 160 90' })
+  await expect.poll(() => readPreview(player), LIMIT).toMatchObject({ isShown: false })
+})
+
+test.each([
+  { width: 320, height: 180 },
+  { width: 390, height: 219 },
+  { width: 1440, height: 810 },
+])('B-06: the picture fits a frame of $width pixels', async (viewport) => {
+  const player = await watch(viewport)
+  for (const share of [0.02, 0.5, 0.98]) {
+    await pointAt(player, share)
+    await player.screenshot(`storyboard-${viewport.width}-${share}`)
+    await expect.poll(() => readPreview(player), LIMIT).toMatchObject({ isShown: true, isWithin: true, hasPicture: true })
+    await player.screenshot(`storyboard-${viewport.width}-${share}`)
+  }
+})
