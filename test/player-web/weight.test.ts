@@ -27,6 +27,7 @@ test('F-99: the player weighs less than Video.js, with no part of hls.js that ou
       'player/chapters.ts',
       'player/settings-menu.ts',
       'player/storyboard.ts',
+      'player/transcript.ts',
     ]),
   )
 })

@@ -68,7 +68,7 @@ export type SettableProperty = (typeof SETTABLE_PROPERTIES)[number]
 export type PlayerMethod =
   | ('play' | 'pause' | 'getMetaData' | 'updatePlayerConfig' | 'untilReady')
   | ('getTotalPlayed' | 'getTotalCovered' | 'getTotalCoveredArray')
-  | ('getCaptionLanguages' | 'setCaptionLanguage' | 'hideCaptions')
+  | ('getCaptionLanguages' | 'setCaptionLanguage' | 'hideCaptions' | 'setTranscript')
   | ('getAudioTracks' | 'setAudioTrack')
   | ('getVideoQualities' | 'setVideoQuality' | 'enableAdaptiveVideo' | 'getChapters')
 

@@ -36,6 +36,7 @@ export function createPlayerApi(frame: HTMLIFrameElement, connection: Connection
     hideCaptions: () => call('hideCaptions'),
     getAudioTracks: () => call('getAudioTracks'),
     setAudioTrack: (track) => call('setAudioTrack', track),
+    setTranscript: (shown) => call('setTranscript', shown),
     getVideoQualities: () => call('getVideoQualities'),
     setVideoQuality: (id) => call('setVideoQuality', id),
     enableAdaptiveVideo: () => call('enableAdaptiveVideo'),

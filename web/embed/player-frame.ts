@@ -4,7 +4,7 @@ import type { VdoPlayer } from './vdo-player.ts'
 
 /** What an embedding page may say of a player, by the names of the player page's options. */
 export const OPTIONS = [
-  ...(['playbackInfo', 'autoplay', 'loop', 'controls', 'ccLanguage', 'litemode', 't', 'title'] as const),
+  ...(['playbackInfo', 'autoplay', 'loop', 'controls', 'ccLanguage', 'litemode', 't', 'title', 'transcript'] as const),
   ...THEME_OPTIONS,
 ] as const satisfies readonly (keyof ReelgatePlayerAttributes)[]
 

@@ -103,6 +103,8 @@ export interface PlayerApi {
   getAudioTracks(): Promise<AudioTrackList>
   /** @param track such as `de`, or an element of `getAudioTracks`. @throws RangeError for one that the video does not have */
   setAudioTrack(track: string | { id: number }): Promise<void>
+  /** Shows the captions' text next to the picture, or over it. @throws RangeError for a video without captions */
+  setTranscript(shown: boolean): Promise<void>
   getVideoQualities(): Promise<VideoQualities>
   /** @throws RangeError for an `id` that is none of `qualities` */
   setVideoQuality(id: number): Promise<void>
@@ -158,6 +160,8 @@ export type ReelgatePlayerAttributes = {
   t?: number | string
   /** `off`: no title in the player. */
   title?: string
+  /** `on`: the transcript is open from the start, of a video with captions. */
+  transcript?: string
 } & { [Option in ThemeOption]?: string }
 
 type VideoEventMap = { [Name in VideoEventName]: Event }

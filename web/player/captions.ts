@@ -11,6 +11,10 @@ export type Captions = {
   language(): string | undefined
   /** Off, or on again: those that showed before. */
   toggle(): void
+  /** Loads captions to be read beside the picture, while none show, too: these, or the chosen or likeliest ones. False: no longer. */
+  read(captions: number | boolean): void
+  /** Those that are read: their number, and their cues as far as they are loaded. */
+  beingRead(): { index: number; track: TextTrack } | undefined
   /** To be called when hls.js begins to load: what was chosen before, it forgets. */
   load(): void
   end(): void
@@ -32,6 +36,7 @@ export function createCaptions(
   let chosen = NO_CAPTIONS
   let lastChosen = NO_CAPTIONS
   let isLoading = false
+  let isRead = false
   /** hls.js reads a fragment of captions again whenever it comes back to it. */
   const knownCues = new Set<string>()
 
@@ -46,6 +51,7 @@ export function createCaptions(
       if (!knownCues.has(known)) text.addCue(cue)
       knownCues.add(known)
     }
+    if (isRead) changed()
   })
   // The browser's own controls switch its list of tracks.
   video.textTracks.addEventListener('change', chooseShown, { signal: listening.signal })
@@ -58,9 +64,19 @@ export function createCaptions(
     toggle() {
       if (tracks.length > 0) choose(chosen === NO_CAPTIONS ? Math.max(0, lastChosen) : NO_CAPTIONS)
     },
+    read(captions) {
+      isRead = captions !== false
+      if (typeof captions === 'number') lastChosen = captions
+      choose(typeof captions === 'number' && chosen !== NO_CAPTIONS ? captions : chosen)
+    },
+    beingRead() {
+      const index = readIndex()
+      const track = tracks[index]
+      return track && { index, track }
+    },
     load() {
       isLoading = true
-      hls.subtitleTrack = chosen
+      hls.subtitleTrack = readIndex()
     },
     end() {
       listening.abort()
@@ -79,9 +95,21 @@ export function createCaptions(
   function choose(index: number) {
     chosen = index
     if (index !== NO_CAPTIONS) lastChosen = index
-    for (const [at, track] of tracks.entries()) track.mode = at === index ? 'showing' : 'disabled'
-    if (isLoading) hls.subtitleTrack = index
+    const read = readIndex()
+    for (const [at, track] of tracks.entries()) track.mode = at === index ? 'showing' : at === read ? 'hidden' : 'disabled'
+    if (isLoading) hls.subtitleTrack = read
     changed()
+  }
+
+  /** Of the captions that are loaded: those that show, or that are read without. */
+  function readIndex(): number {
+    if (chosen !== NO_CAPTIONS || !isRead) return chosen
+    if (lastChosen !== NO_CAPTIONS) return lastChosen
+    const [language = ''] = navigator.language.split('-')
+    return Math.max(
+      0,
+      tracks.findIndex((track) => track.language.startsWith(language)),
+    )
   }
 
   function chooseShown() {

@@ -11,6 +11,7 @@ const KEY_LIST: readonly (readonly [keys: string, meaning: string])[] = [
   ['M', 'Sound off or on'],
   ['C', 'Captions off or on'],
   ['A', 'Next audio track'],
+  ['T', 'Transcript'],
   ['< >', 'Slower or faster'],
   ['F', 'Full screen'],
   ['Esc', 'Hide the controls'],

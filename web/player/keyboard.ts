@@ -1,5 +1,14 @@
 export type KeyAction =
-  | { kind: 'toggle-play' | 'toggle-mute' | 'toggle-fullscreen' | 'toggle-captions' | 'next-audio' | 'show-keys' }
+  | {
+      kind:
+        | 'toggle-play'
+        | 'toggle-mute'
+        | 'toggle-fullscreen'
+        | 'toggle-captions'
+        | 'toggle-transcript'
+        | 'next-audio'
+        | 'show-keys'
+    }
   | { kind: 'seek-by'; seconds: number }
   | { kind: 'seek-to'; share: number }
   | { kind: 'volume-by'; step: number }
@@ -23,6 +32,7 @@ const ACTIONS: Readonly<Record<string, KeyAction>> = {
   f: { kind: 'toggle-fullscreen' },
   c: { kind: 'toggle-captions' },
   a: { kind: 'next-audio' },
+  t: { kind: 'toggle-transcript' },
   '<': { kind: 'speed-by', steps: -1 },
   '>': { kind: 'speed-by', steps: 1 },
   ',': { kind: 'frame-by', frames: -1 },

@@ -19,6 +19,7 @@ export type PlayerOptions = {
   loop: boolean
   controls: 'on' | 'off' | 'native'
   showsTitle: boolean
+  transcript: boolean
 }
 
 /** @throws Error when the page is not one of ours */
@@ -55,6 +56,7 @@ export function parseOptions(search: string): PlayerOptions {
     loop: isOn(query.get('loop')),
     controls: controls === 'off' || controls === 'native' ? controls : 'on',
     showsTitle: isOn(query.get('title') ?? 'on'),
+    transcript: isOn(query.get('transcript')),
   }
 }
 

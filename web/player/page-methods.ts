@@ -69,6 +69,11 @@ export function createPageMethods(deps: PageMethodDeps): PageMethods {
       if (!found) throw new RangeError('The video has no such audio track.')
       audio.choose(found.index)
     },
+    async setTranscript(isShown) {
+      const { captions } = await openedStream()
+      if (isShown && captions.list().length === 0) throw new RangeError('The video has no captions.')
+      await (await opened()).playback.showTranscript(Boolean(isShown))
+    },
     async getVideoQualities(): Promise<VideoQualities> {
       const stream = await openedStream()
       const shown = stream.shownQuality()?.index

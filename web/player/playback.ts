@@ -23,6 +23,7 @@ import { createSlotWait } from './slot-wait.ts'
 import { createStallNotice, type StallNotice } from './stall-notice.ts'
 import { openStream, type Stream } from './stream.ts'
 import { startTicker } from './ticker.ts'
+import type { Transcript } from './transcript.ts'
 import { keepScreenOn } from './wake-lock.ts'
 import { showWatermarks, type WatermarkGuard } from './watermark-overlay.ts'
 import type { PlayState, SessionAnswer } from './wire.ts'
@@ -64,6 +65,8 @@ export type Playback = Pick<
   currentChapter(): Chapter | null | undefined
   /** @returns what the viewer reads of it */
   stepChapter(steps: 1 | -1): string | undefined
+  /** @param isShown missing: the other way round. Resolves when it is. */
+  showTranscript(isShown?: boolean): Promise<void>
 }
 
 /** Where the video starts. `isResumed`: because the viewer left it there. */
@@ -83,6 +86,13 @@ export function startPlayback(deps: PlaybackDeps, signer: Signer, answer: Sessio
   const { language = '', chapters: listed = [] } = answer.video.chapters ?? {}
   const chapters = listed.map(({ startS, title }) => ({ startTime: startS, title }))
   let shownChapters: Chapters | undefined
+  let transcript: Transcript | undefined
+  let opensTranscript = options.transcript
+  const loadTranscript = loadWhenUsed(async () => {
+    const { createTranscript } = await import('./transcript.ts')
+    transcript = createTranscript(elements, stream.captions, life.signal)
+    return transcript
+  })
 
   const stall = createStallNotice(screen, video, () => hasStarted)
   const reports = createSessionReports({
@@ -129,7 +139,7 @@ export function startPlayback(deps: PlaybackDeps, signer: Signer, answer: Sessio
   if (isResumed) offerBeginning(elements, atS, startOver, life.signal)
   if (options.autoplay || wasAskedToPlay) play()
   else if (!savesData()) whenSeen(video, () => stream.preload(startAtS), life.signal)
-  return Object.assign(settings, { stream, playWhenDrawn, pause, chapters, currentChapter, stepChapter })
+  return Object.assign(settings, { stream, playWhenDrawn, pause, chapters, currentChapter, stepChapter, showTranscript })
 
   async function showChapters() {
     const loaded = await import('./chapters.ts')
@@ -164,6 +174,12 @@ export function startPlayback(deps: PlaybackDeps, signer: Signer, answer: Sessio
     return shownChapters?.step(steps)
   }
 
+  async function showTranscript(isShown?: boolean, takesFocus = true) {
+    opensTranscript = false
+    const { show, isOpen } = await loadTranscript()
+    show(isShown ?? !isOpen(), takesFocus)
+  }
+
   function playWhenDrawn() {
     return watermarks?.playWhenDrawn() ?? false
   }
@@ -177,6 +193,8 @@ export function startPlayback(deps: PlaybackDeps, signer: Signer, answer: Sessio
 
   function captionsChanged() {
     if (stream.captions.chosen() !== NO_CAPTIONS) void deps.loadCaptionStyle().catch(() => {})
+    transcript?.update()
+    if (opensTranscript && stream.captions.list().length > 0) void showTranscript(true, false).catch(() => {})
     showSettings()
   }
 
@@ -187,8 +205,10 @@ export function startPlayback(deps: PlaybackDeps, signer: Signer, answer: Sessio
   function actions() {
     const float = { label: 'Picture in picture', run: deps.floating.toggle, isInBar: true }
     const chapterPage = shownChapters ? [{ label: 'Chapters', page: shownChapters.page }] : []
+    const readCaptions = { label: 'Transcript', run: () => void showTranscript().catch(() => {}) }
     return [
       ...chapterPage,
+      ...(stream.captions.list().length > 0 ? [readCaptions] : []),
       ...(mayFloat && hasStarted && !isAudioOnly() ? [float] : []),
       { label: 'Keyboard shortcuts', run: deps.help.show },
     ]

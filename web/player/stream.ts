@@ -32,7 +32,7 @@ type StreamReport = Omit<LoaderReport, 'refused'> & {
 
 export type Stream = {
   readonly audio: AudioTracks
-  readonly captions: Pick<Captions, 'list' | 'chosen' | 'choose' | 'language' | 'toggle'>
+  readonly captions: Pick<Captions, 'list' | 'chosen' | 'choose' | 'language' | 'toggle' | 'read' | 'beingRead'>
   /** Loads the first segments of the lowest quality, without their key, where the line may be slow. Fails silently. */
   preload(atS: number): void
   /** Begins to play, hence to request keys; only from the first press of play on. */

@@ -91,6 +91,10 @@ export function createViewerActions(
         opened.chooseAudio((audio.chosen() + 1) % tracks.length)
         return `Audio: ${tracks[audio.chosen()]?.label}`
       }
+      case 'toggle-transcript':
+        if (captions.list().length === 0) return 'This video has no captions'
+        opened.showTranscript().catch(() => {})
+        return undefined
       case 'toggle-fullscreen':
         fullscreen.toggle()
         return undefined
