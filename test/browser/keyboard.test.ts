@@ -111,6 +111,7 @@ test('with keys alone a viewer plays, pauses, seeks, changes volume, captions, q
   await press('ArrowRight', 'Home', 'Enter')
   await player.until(({ rate }) => rate === 0.5)
   await pressTo('Keyboard shortcuts', 'ArrowRight', 'End')
+  await pressTo('Transcript', 'ArrowUp')
   await pressTo('Caption style', 'ArrowUp')
   await page.keyboard.press('Enter')
   await menu('Caption style').waitFor()

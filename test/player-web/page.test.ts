@@ -65,6 +65,8 @@ test('the address says what plays and how', () => {
     loop: false,
     controls: 'native',
     showsTitle: true,
+    startAtS: undefined,
+    transcript: false,
   })
 })
 
