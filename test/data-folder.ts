@@ -100,26 +100,27 @@ export function listSegments(installed: Installed, videoId: string): StoredSegme
   return readRows<StoredSegment>(installed, sql, videoId)
 }
 
-/** Resolves when every segment of every rendition of the video is there; throws when the video fails. */
+/** How long a storyboard is waited for: none is made while the account is disabled, or the server stopped. */
+const STORYBOARD_WAIT_MS = 60_000
+
+/**
+ * Resolves when every segment of every rendition of the video is there, and its storyboard: nothing more is made of it then. Throws when
+ * the video fails.
+ */
 export async function untilFinished(installed: Installed, videoId: string): Promise<void> {
-  type Row = { status: string; status_reason: string | null; finished_at_s: number | null }
+  type Row = { status: string; status_reason: string | null; finished_at_s: number | null; storyboard_made_at_s: number | null }
   const sql =
-    'select status, status_reason, finished_at_s from video left join generation on video_id = id and number = generation where id = ?'
+    'select status, status_reason, finished_at_s, storyboard_made_at_s from video left join generation on video_id = id and number = generation where id = ?'
+  let finishedAtMs: number | undefined
   for (;;) {
     const [video] = readRows<Row>(installed, sql, videoId)
     if (!video || !['Queued', 'Processing', 'ready'].includes(video.status))
       throw new Error(`the video will not finish: ${video?.status} ${video?.status_reason}`)
-    if (video.finished_at_s !== null) return
-    await pause(100)
+    if (video.storyboard_made_at_s !== null) return
+    if (video.finished_at_s !== null) finishedAtMs ??= performance.now()
+    if (finishedAtMs !== undefined && performance.now() - finishedAtMs > STORYBOARD_WAIT_MS) return
+    await pause(50)
   }
-}
-
-/** Resolves when nothing more is made of what the video plays: it is finished, and has its storyboard. */
-export async function untilSettled(installed: Installed, videoId: string): Promise<void> {
-  await untilFinished(installed, videoId)
-  const sql =
-    'select 1 from generation join video on id = video_id and number = generation where id = ? and storyboard_made_at_s is null'
-  while (readRows(installed, sql, videoId).length > 0) await pause(50)
 }
 
 /** Processes whose command line names the folder: encoders of this installation, of the sandbox and below it. */

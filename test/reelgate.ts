@@ -6,7 +6,7 @@ import { onTestFinished } from 'vitest'
 import { dataPaths } from '../src/config/data-paths.ts'
 import { sendCommand } from '../src/control/socket.ts'
 import { createOwner, type Owner } from './client.ts'
-import { untilSettled } from './data-folder.ts'
+import { untilFinished } from './data-folder.ts'
 import { type Golden, getGolden } from './golden.ts'
 import { type Location, makeLocation, type PlaceOptions } from './installation-folder.ts'
 import { createViewer, type Viewer } from './viewer.ts'
@@ -97,7 +97,7 @@ export function goldenWith(video: string): Promise<Golden> {
   return getGolden(video, async (folder) => {
     const reelgate = await startSharedReelgate({ within: folder })
     const videoId = await reelgate.owner.upload('A video', video)
-    await untilSettled(reelgate, videoId)
+    await untilFinished(reelgate, videoId)
     await reelgate.stop()
     const { dataDir, masterKeyFile, databaseUrl, owner } = reelgate
     return { dataDir, masterKeyFile, databaseUrl, owner: { apiKey: owner.apiKey }, videoId }

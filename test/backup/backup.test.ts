@@ -62,7 +62,7 @@ test('a backup on the same disk is made of hard links, and one on another disk o
   const first = await backUp(reelgate, elsewhere)
   expect(first).toMatchObject({ linkedBytes: 0, copiedBytes: first.sizeBytes })
   expect(await backUp(reelgate, here)).toMatchObject({ copiedBytes: 0, linkedBytes: first.sizeBytes })
-  await reelgate.owner.readyVideo(await makeVideo({ seconds: 1 }))
+  await untilFinished(reelgate, await reelgate.owner.readyVideo(await makeVideo({ seconds: 1 })))
   const second = await backUp(reelgate, elsewhere)
   expect(second.copiedBytes).toBe(second.sizeBytes - first.sizeBytes)
   expect(await backUp(reelgate, elsewhere)).toMatchObject({ copiedBytes: 0 })

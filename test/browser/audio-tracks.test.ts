@@ -1,7 +1,8 @@
 import type { Browser } from 'playwright-core'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect } from 'vitest'
 import { untilFinished } from '../data-folder.ts'
 import { startSharedReelgate } from '../in-process.ts'
+import { sampledTests } from '../sample.ts'
 import { startChromiumWithFrameStorage } from './chromium.ts'
 import { openPlayer, openTab, type Player, playerAddress } from './player.ts'
 import { startSite } from './site.ts'
@@ -12,6 +13,8 @@ import { COMMENTARY, ENGLISH, GERMAN, judgeSwitch, makeLanguages, readTones, rec
 let reelgate: Awaited<ReturnType<typeof startSharedReelgate>>
 let chromium: Browser
 const site = startSite()
+
+const { test, draw } = sampledTests('choosing audio tracks', 3)
 
 beforeAll(async () => {
   reelgate = await startSharedReelgate({ video: await makeLanguages(), title: 'Languages' })
@@ -124,6 +127,8 @@ test('T-05: of sound alone the track is changed in mid-play, too', async () => {
   }
   expect(complaintsOf(player)).toEqual([])
 })
+
+draw()
 
 // What follows runs in the page, so it uses nothing of this module.
 

@@ -111,7 +111,7 @@ describe('a method that does not exist on a route is 405 and Allow names those t
     const token = 'x'.repeat(22)
     const paths = {
       [`/api/meta/${videoId}`]: ['GET', 'HEAD'],
-      [`/api/videos/${videoId}/files/5`]: ['DELETE', 'GET', 'HEAD'],
+      [`/api/videos/${videoId}/files/5`]: ['DELETE', 'GET', 'HEAD', 'PUT'],
       '/api/hooks': ['DELETE', 'GET', 'HEAD', 'POST'],
       '/v2/otp': ['POST'],
       '/v2/tags/add': ['POST'],

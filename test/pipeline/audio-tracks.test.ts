@@ -1,11 +1,12 @@
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { expect, test } from 'vitest'
+import { expect } from 'vitest'
 import { listFiles } from '../assets/sample-files.ts'
 import { makeLanguages, TONES } from '../browser/tones.ts'
 import { listSegments, untilFinished } from '../data-folder.ts'
 import { type Reelgate, startReelgate } from '../in-process.ts'
 import { readRows } from '../rows.ts'
+import { sampledTests } from '../sample.ts'
 import { makeVideo } from '../videos.ts'
 import { readMediaPlaylist, type Viewer } from '../viewer.ts'
 import { play } from './replaced.ts'
@@ -14,6 +15,8 @@ import { decode, newFolder, writeRendition } from './videos.ts'
 // A video with three audio tracks, each a tone, from its upload to its deletion. Of the file the second one is the default.
 
 const [GERMAN, ENGLISH, COMMENTARY] = TONES.map(({ hz }) => hz)
+
+const { test, draw } = sampledTests('videos with several audio tracks', 3)
 
 test('T-03, T-06: the playlist has each audio track with language, name and default, and each has its sound, also after repair, trim and encryption', async () => {
   const reelgate = await startReelgate({ video: await makeLanguages(TONES, 10) })
@@ -115,6 +118,8 @@ test('T-03: a video with one audio track has the playlist that it always had', a
     '#EXT-X-MEDIA:TYPE=AUDIO,GROUP-ID="audio",NAME="sound",DEFAULT=YES,AUTOSELECT=YES,CHANNELS="2",URI="2"',
   ])
 })
+
+draw()
 
 const generationOf = (reelgate: Reelgate) =>
   readRows<{ generation: number }>(reelgate, 'select generation from video where id = ?', reelgate.videoId)[0]?.generation ?? 0

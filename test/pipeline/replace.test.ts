@@ -3,7 +3,7 @@ import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import type { UploadCredentials, VideoBody } from '../client.ts'
-import { untilSettled } from '../data-folder.ts'
+import { untilFinished } from '../data-folder.ts'
 import { type Reelgate, startReelgate } from '../in-process.ts'
 import { createTusClient, metadataOf } from '../ingest/tus-client.ts'
 import { DATABASE } from '../postgres.ts'
@@ -26,7 +26,7 @@ test('X36: another file takes the place of a video only once it can be played, a
     env: { REELGATE_OUTBOUND_ALLOW: receivers.host },
   })
   const { owner, videoId } = reelgate
-  await untilSettled(reelgate, videoId)
+  await untilFinished(reelgate, videoId)
   const receiver = receivers.newReceiver()
   await webhooksOf(owner).create(receiver.url, 'video:replaced')
   const before = await owner.video(videoId)
@@ -93,7 +93,7 @@ test('X36: another file takes the place of a video only once it can be played, a
 test('F-170: a file that cannot be encoded changes nothing, and the video says why; the next may succeed', async () => {
   const { reelgate, programs } = await startWithPrograms()
   const videoId = await reelgate.owner.upload('A video', await makeVideo())
-  await untilSettled(reelgate, videoId)
+  await untilFinished(reelgate, videoId)
   const installed = { ...reelgate, videoId }
   const { owner } = reelgate
   const before = await owner.video(videoId)
@@ -135,7 +135,7 @@ test('X37: a replacement takes no other fields, needs a video that plays, and th
   expect((await owner.call('PUT', `/api/videos/${waiting}`)).status).toBe(409)
 
   // Of two files that are sent with two credentials the first one counts.
-  await untilSettled(reelgate, videoId)
+  await untilFinished(reelgate, videoId)
   const both = [await credentials(reelgate), await credentials(reelgate)]
   const file = await openAsBlob(await makeVideo(LONGER))
   const sent = await Promise.all(both.map((issued) => owner.send(issued, file)))
@@ -149,7 +149,7 @@ test('X37: a replacement takes no other fields, needs a video that plays, and th
 test('X37: a resumable upload replaces a file as a form does; one that is ended or expires leaves the video as it was', async () => {
   const reelgate = await startReelgate({ video: await makeVideo() })
   const { owner, videoId } = reelgate
-  await untilSettled(reelgate, videoId)
+  await untilFinished(reelgate, videoId)
   const before = await owner.video(videoId)
   const tus = createTusClient(owner)
   const file = await readFile(await makeVideo(LONGER))
@@ -224,7 +224,7 @@ test.skipIf(DATABASE !== 'sqlite')(
   async () => {
     const reelgate = await startProcess({ video: await makeVideo() })
     const { owner, videoId, dataDir } = reelgate
-    await untilSettled(reelgate, videoId)
+    await untilFinished(reelgate, videoId)
     const keyOf = (number: number) =>
       readRows<{ key: Buffer }>(
         reelgate,
@@ -258,7 +258,7 @@ async function credentials({ owner, videoId }: Reelgate): Promise<UploadCredenti
 }
 
 async function replaceWith(reelgate: Reelgate, path: string): Promise<VideoBody> {
-  await untilSettled(reelgate, reelgate.videoId)
+  await untilFinished(reelgate, reelgate.videoId)
   const answer = await reelgate.owner.send(await credentials(reelgate), await openAsBlob(path))
   expect(answer.status).toBe(201)
   return untilReplaced(reelgate)
@@ -268,7 +268,7 @@ async function replaceWith(reelgate: Reelgate, path: string): Promise<VideoBody>
 async function untilReplaced(reelgate: Reelgate): Promise<VideoBody> {
   const { owner, videoId } = reelgate
   await expect.poll(async () => (await owner.video(videoId)).replacement, { timeout: 30_000 }).toBe(undefined)
-  await untilSettled(reelgate, videoId)
+  await untilFinished(reelgate, videoId)
   return owner.video(videoId)
 }
 

@@ -1,11 +1,12 @@
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { expect, test } from 'vitest'
+import { test as everyTest, expect } from 'vitest'
 import { planStoryboard } from '../../src/assets/storyboard.ts'
 import { listFiles } from '../assets/sample-files.ts'
 import { makeNumberedVideo, readNumbers } from '../encode/videos.ts'
 import { type Reelgate, startReelgate } from '../in-process.ts'
 import { changeRows, readRows } from '../rows.ts'
+import { sampledTests } from '../sample.ts'
 import { makeSound, makeVideo } from '../videos.ts'
 import { play } from './replaced.ts'
 import { newFolder } from './videos.ts'
@@ -51,6 +52,8 @@ const numbered = (path: string, frames: number, rate: number) =>
     ...{ frames, rate: String(rate), widthPx: 128, heightPx: 72 },
     encode: ['-c:v', 'libx264', '-preset', 'ultrafast', '-g', '250', '-pix_fmt', 'yuv420p'],
   })
+
+const { test, draw } = sampledTests('storyboards', 3)
 
 test('B-01: a picture for every two seconds shows their beginning, and a session gets the same sheets as the owner', async () => {
   const reelgate = await startReelgate()
@@ -200,7 +203,9 @@ test('B-05: a file with audio only has none', async () => {
   expect((await viewer.call('file', 'storyboard')).status).toBe(404)
 })
 
-test.each([
+draw()
+
+everyTest.each([
   { shape: 'upright', size: [240, 426], tile: [90, 160] },
   { shape: 'square', size: [240, 240], tile: [120, 120] },
   { shape: 'as wide as a strip', size: [1920, 16], tile: [240, 2] },
@@ -214,7 +219,7 @@ test.each([
   expect([storyboard?.widthPx, storyboard?.heightPx]).toEqual(tile)
 })
 
-test('B-05: there are at most 400 pictures, none for less than a second, and always one', () => {
+everyTest('B-05: there are at most 400 pictures, none for less than a second, and always one', () => {
   const rendition = { id: 1, widthPx: 426, heightPx: 240, maxBitrateBps: 1, level: 30 }
   const track = { rateNum: 25, rateDen: 1, timescale: 25, frameCount: 1000, gopFrames: 100, interlaced: false, aspectRatio: 1 }
   const planned = (durationS: number) =>

@@ -50,6 +50,7 @@ test('a redeem opens a session and says what the player needs, and nothing else'
       durationS: expect.closeTo(3, 1),
       aspectRatio: 1,
       poster: expect.stringMatching(/^poster\/[\w-]{22}\.jpg$/),
+      storyboard: `play/${body.session}/file/storyboard`,
     },
     playlist: `/play/${body.session}/playlist/main`,
     marks: [],
