@@ -100,27 +100,30 @@ export function listSegments(installed: Installed, videoId: string): StoredSegme
   return readRows<StoredSegment>(installed, sql, videoId)
 }
 
-/** How long a storyboard is waited for: none is made while the account is disabled, or the server stopped. */
-const STORYBOARD_WAIT_MS = 60_000
-
-/**
- * Resolves when every segment of every rendition of the video is there, and its storyboard: nothing more is made of it then. Throws when
- * the video fails.
- */
-export async function untilFinished(installed: Installed, videoId: string): Promise<void> {
-  type Row = { status: string; status_reason: string | null; finished_at_s: number | null; storyboard_made_at_s: number | null }
+/** Resolves when every segment of every rendition of the video is there; throws when the video fails. */
+export async function untilEncoded(installed: Installed, videoId: string): Promise<void> {
+  type Row = { status: string; status_reason: string | null; finished_at_s: number | null }
   const sql =
-    'select status, status_reason, finished_at_s, storyboard_made_at_s from video left join generation on video_id = id and number = generation where id = ?'
-  let finishedAtMs: number | undefined
+    'select status, status_reason, finished_at_s from video left join generation on video_id = id and number = generation where id = ?'
   for (;;) {
     const [video] = readRows<Row>(installed, sql, videoId)
     if (!video || !['Queued', 'Processing', 'ready'].includes(video.status))
       throw new Error(`the video will not finish: ${video?.status} ${video?.status_reason}`)
-    if (video.storyboard_made_at_s !== null) return
-    if (video.finished_at_s !== null) finishedAtMs ??= performance.now()
-    if (finishedAtMs !== undefined && performance.now() - finishedAtMs > STORYBOARD_WAIT_MS) return
-    await pause(50)
+    if (video.finished_at_s !== null) return
+    await pause(100)
   }
+}
+
+/** None is made while the server is stopped, or the account disabled. */
+const STORYBOARD_WAIT_MS = 60_000
+
+/** As `untilEncoded`, and its storyboard is there, too: nothing more is made of the video. */
+export async function untilFinished(installed: Installed, videoId: string): Promise<void> {
+  await untilEncoded(installed, videoId)
+  const sql =
+    'select 1 from generation join video on id = video_id and number = generation where id = ? and storyboard_made_at_s is null'
+  const endsAtMs = performance.now() + STORYBOARD_WAIT_MS
+  while (readRows(installed, sql, videoId).length > 0 && performance.now() < endsAtMs) await pause(50)
 }
 
 /** Processes whose command line names the folder: encoders of this installation, of the sandbox and below it. */

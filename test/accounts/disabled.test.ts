@@ -4,7 +4,7 @@ import { dataPaths } from '../../src/config/data-paths.ts'
 import type { CommandName } from '../../src/control/commands.ts'
 import { sendCommand } from '../../src/control/socket.ts'
 import { createOwner, type Owner } from '../client.ts'
-import { untilFinished } from '../data-folder.ts'
+import { untilEncoded, untilFinished } from '../data-folder.ts'
 import { sendRaw } from '../raw-http.ts'
 import { type Reelgate, startSharedReelgate } from '../reelgate.ts'
 import { readRows } from '../rows.ts'
@@ -91,7 +91,7 @@ describe('K16: an account that is disabled', () => {
     const sent = await owner.credentials('On its way')
     expect((await owner.send(sent, await openAsBlob(await makeVideo({ seconds: 15, rate: 10 })))).status).toBe(201)
     await command('account disable', { account: accountId })
-    await untilFinished(reelgate, sent.videoId)
+    await untilEncoded(reelgate, sent.videoId)
     expect(readRows(reelgate, 'select status from video where id = ?', sent.videoId)).toEqual([{ status: 'ready' }])
   })
 })

@@ -1,7 +1,7 @@
 import { rm, writeFile } from 'node:fs/promises'
 import { delimiter, join } from 'node:path'
 import { expect, test } from 'vitest'
-import { untilFinished } from '../data-folder.ts'
+import { untilEncoded } from '../data-folder.ts'
 import { newFolder } from '../encode/videos.ts'
 import { type Reelgate, startReelgate } from '../in-process.ts'
 import { runCli } from '../reelgate.ts'
@@ -18,7 +18,7 @@ test('M30: where bubblewrap does not run, uploads wait, the demo plays, and star
     expect(reelgate.output()).toContain(said)
   const videoId = await reelgate.owner.upload('A video', await makeVideo({ seconds: 1, size: '160x90' }))
   await expect.poll(() => readRows(reelgate, DEMO)).toMatchObject([{ status: 'ready' }])
-  await untilFinished(reelgate, String(readRows(reelgate, DEMO)[0]?.id))
+  await untilEncoded(reelgate, String(readRows(reelgate, DEMO)[0]?.id))
   expect(await redeemDemo(reelgate)).toMatchObject({ playing: true })
   expect((await reelgate.owner.video(videoId)).status).toBe('Queued')
   expect(await readiness(reelgate)).toMatchObject([200, { status: 'ready', checks: { ffmpeg: 'ok', sandbox: 'low' } }])
