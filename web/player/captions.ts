@@ -11,7 +11,7 @@ export type Captions = {
   language(): string | undefined
   /** Off, or on again: those that showed before. */
   toggle(): void
-  /** Loads captions to be read beside the picture, while none show, too: these, or the chosen or likeliest ones. False: no longer. */
+  /** Loads captions to be read next to the picture, also while none are shown: these, or the chosen or likeliest ones. False: no longer. */
   read(captions: number | boolean): void
   /** Those that are read: their number, and their cues as far as they are loaded. */
   beingRead(): { index: number; track: TextTrack } | undefined

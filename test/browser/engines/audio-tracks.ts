@@ -9,7 +9,7 @@ import { lookAt } from './player.ts'
 /** The default track of the video, which is in English, and the next one. */
 const [ENGLISH_ID, GERMAN_ID] = [2, 3]
 
-/** Of what `audio-tracks` hears in Chromium: Firefox has no `AudioContext` that runs on machines without a sound device. */
+/** Less than `audio-tracks` checks in Chromium: Firefox has no `AudioContext` that runs on machines without a sound device. */
 export function testAudioTracks(location: () => { tab: Tab; reelgate: Reelgate }) {
   test('T-05: another audio track chosen by its key in mid-play is loaded, and the video plays on', async () => {
     const { tab, reelgate } = location()
