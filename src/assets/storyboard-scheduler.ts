@@ -16,7 +16,7 @@ import { isCommitOutcomeUnknown } from '../db/write.ts'
 import { findGenerationWithKey } from '../encode/encode-deps.ts'
 import type { GenerationWithKey } from '../encode/publication.ts'
 import type { Damage } from '../encode/repair.ts'
-import { isHostFailure } from '../errors.ts'
+import { createAttempts } from '../jobs/attempts.ts'
 import type { Claim, Claims } from '../jobs/claims.ts'
 import { type Dispatcher, type Job, startDispatcher } from '../jobs/dispatcher.ts'
 import type { Sandbox } from '../sandbox/bubblewrap.ts'
@@ -43,10 +43,6 @@ type StoryboardSchedulerDeps = {
 
 /** How often to look for videos that another process completed, whose back-off has ended, or for free disk space. */
 const POLL_INTERVAL_MS = 5_000
-/** How many attempts may fail or crash this process; failures of the whole host do not count. */
-const MAX_ATTEMPTS = 3
-const BACK_OFF_S = 5
-
 /** Makes storyboards one at a time, next to encoding: each takes a few hundredths of the time that its video took. */
 export function startStoryboardScheduler(deps: StoryboardSchedulerDeps): Dispatcher {
   const follows = { signals: deps.signals, work: 'storyboard' } as const
@@ -56,6 +52,13 @@ export function startStoryboardScheduler(deps: StoryboardSchedulerDeps): Dispatc
 /** Creates the function that claims the next missing storyboard as a job. */
 function createClaim(deps: StoryboardSchedulerDeps) {
   const { claims, db, nowS, wallNowS, log, hasRoom } = deps
+  const attempt = createAttempts<PendingStoryboard>({
+    name: 'storyboard',
+    problems: PROBLEMS,
+    refund: refundStoryboardAttempt,
+    fail: async (tx, pending) => void (await insertStoryboard(tx, pending, [], wallNowS())),
+    log,
+  })
 
   return async (urgentOnly: boolean): Promise<Job | undefined> => {
     if (urgentOnly || !(await hasRoom(0))) return undefined
@@ -64,27 +67,15 @@ function createClaim(deps: StoryboardSchedulerDeps) {
       find: () => findPendingStoryboard(db, nowS()),
       subjectOf: ({ videoId }) => videoId,
       begin: async (tx, pending) => ((await beginStoryboardAttempt(tx, pending)) ? pending : undefined),
-      start: (pending) => (claim, signal) => attempt(pending, claim, signal),
+      start: (pending) => (claim, signal) => attempt(pending, claim, signal, () => makeAndStore(deps, pending, claim, signal)),
     })
   }
+}
 
-  async function attempt(pending: PendingStoryboard, claim: Claim, signal: AbortSignal): Promise<void> {
-    try {
-      if (pending.attempts >= MAX_ATTEMPTS) throw new Error(`the server crashed during ${MAX_ATTEMPTS} attempts`)
-      await makeAndStore(deps, pending, claim, signal)
-    } catch (error) {
-      const counts = !signal.aborted && !isHostFailure(error)
-      const { videoId } = pending
-      if (counts && pending.attempts + 1 >= MAX_ATTEMPTS) {
-        log.error({ err: error, videoId }, 'storyboard: failed; the video has none')
-        await claim.settle((tx) => insertStoryboard(tx, pending, [], wallNowS()))
-        return
-      }
-      if (!signal.aborted) log.warn({ err: error, videoId }, 'storyboard: attempt failed; trying again')
-      const refund = async (tx: Db) => void (counts || (await refundStoryboardAttempt(tx, pending)))
-      await claim.settle(refund, signal.aborted ? undefined : BACK_OFF_S)
-    }
-  }
+/** For the log: its owner sees no pictures on the seek bar. */
+const PROBLEMS = {
+  failed: 'The storyboard could not be made: the video has none.',
+  crashed: 'The storyboard could not be made, since the server crashed during 3 attempts: the video has none.',
 }
 
 async function makeAndStore(deps: StoryboardSchedulerDeps, pending: PendingStoryboard, claim: Claim, signal: AbortSignal) {
