@@ -66,8 +66,8 @@ function appendToLastCue(cues: readonly ReadCue[], { firstLine, lines }: Block):
 }
 
 const TIME = String.raw`(?:(\d{1,4}):)?(\d{1,2}):(\d{1,2})(?:[.,](\d{1,3}))?`
-// `s`: the last group matches to the end without fail, so that spaces cannot cause backtracking.
-const TIMES = new RegExp(String.raw`^\s*${TIME}\s*-->\s*${TIME}(?:\s+(.*))?$`, 's')
+// What follows is not matched: of millions of spaces the expression would remember each, until its stack is full.
+const TIMES = new RegExp(String.raw`^\s*${TIME}\s*-->\s*${TIME}(?=\s|$)`)
 
 /** Common mistakes in times: a line that begins like this does not belong to the text of the previous caption. */
 const BROKEN_TIMES = /^\s*(?:\d{1,4}:)?\d{1,2}:\d{1,2}[.,]\d{1,3}\s*(?:[-=–—>]|$)/
@@ -78,7 +78,10 @@ function readTimes(line: Line): Omit<ReadCue, 'text'> {
   const [startMs, endMs] = [parseTimeMs(found.slice(1, 5)), parseTimeMs(found.slice(5, 9))]
   if (startMs === undefined || endMs === undefined) throw invalidLine(line, 'minutes and seconds are expected from 0 to 59')
   if (endMs < startMs) throw invalidLine(line, 'an end is expected that is not before the start')
-  const settings = (found[9] ?? '').split(/\s+/).filter((setting) => SAFE_SETTINGS.some((form) => form.test(setting)))
+  const settings = line.text
+    .slice(found[0].length)
+    .split(/\s+/)
+    .filter((setting) => SAFE_SETTINGS.some((form) => form.test(setting)))
   return { startMs, endMs, settings, times: line }
 }
 
