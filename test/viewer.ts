@@ -216,6 +216,14 @@ export function readMediaPlaylist(text: string): MediaPlaylist {
   }
 }
 
+/** The names of all media playlists that a multivariant playlist lists, those of audio tracks first. */
+export function readNames(text: string): string[] {
+  return Array.from(
+    text.matchAll(/TYPE=AUDIO.*URI="([^"]+)"|#EXT-X-STREAM-INF:.*\n(\S+)/g),
+    ([, audio, rendition = '']) => audio ?? rendition,
+  )
+}
+
 /** The renditions that a multivariant playlist lists. */
 export function readRenditions(
   text: string,

@@ -1,7 +1,8 @@
 import { expect, test } from 'vitest'
+import { makeLanguages, TONES } from '../browser/tones.ts'
 import { startReelgate } from '../in-process.ts'
 import { makeVideo } from '../videos.ts'
-import type { Viewer } from '../viewer.ts'
+import { readMediaPlaylist, readNames, type Viewer } from '../viewer.ts'
 import { stretchVideo } from './stretched-video.ts'
 
 test('a key that comes too early is answered with the time to wait and the speed to play at until then', async () => {
@@ -43,4 +44,35 @@ test('a key that comes too early is answered with the time to wait and the speed
       if (answer.status !== 200) return { window, refused: answer }
     }
   }
+})
+
+test('T-20: a viewer who changes the language with each segment pays once for a window, and all languages together give no more keys than one', async () => {
+  const reelgate = await startReelgate({ video: await makeLanguages(TONES, 10) })
+  stretchVideo(reelgate, 3600)
+  const takeAll = async (count: number) => {
+    const viewer = reelgate.newViewer()
+    await viewer.redeem(await reelgate.owner.issueOtp(reelgate.videoId, { userId: `with-${count}` }))
+    const names = readNames(await viewer.playlist('main')).slice(0, count)
+    const windowsOf = async (name: string) =>
+      readMediaPlaylist(await viewer.playlist(name)).segments.map(({ keyUri }) => Number(/\d+$/.exec(keyUri)))
+    const windows = await Promise.all(names.map(windowsOf))
+    const keys = new Map<number, string>()
+    for (let n = 0; ; n++)
+      for (const ofTrack of windows) {
+        const window = ofTrack[n] ?? expect.fail('no key was refused')
+        const answer = await viewer.key(window)
+        if (answer.status === 429) return keys
+        expect(answer.status).toBe(200)
+        const key = Buffer.from(await answer.arrayBuffer()).toString('hex')
+        expect(keys.get(window) ?? key).toBe(key)
+        keys.set(window, key)
+      }
+  }
+  const [one, all] = [await takeAll(1), await takeAll(4)]
+  // Ten minutes, and what is earned meanwhile.
+  for (const keys of [one, all]) {
+    expect(keys.size).toSatisfy((size: number) => size >= 50 && size < 60)
+    expect(Math.max(...keys.keys())).toBe(keys.size - 1)
+  }
+  for (const [window, key] of all) expect(one.get(window) ?? key).toBe(key)
 })

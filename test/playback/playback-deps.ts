@@ -7,7 +7,7 @@ import { parseMasterKey } from '../../src/crypto/master-key.ts'
 import { newId } from '../../src/crypto/secret.ts'
 import type { Db } from '../../src/db/database.ts'
 import { insertGeneration } from '../../src/encode/generation-store.ts'
-import { gridFor, type Plan } from '../../src/encode/plan.ts'
+import { type AudioTrackPlan, gridFor, type Plan } from '../../src/encode/plan.ts'
 import { createOutboundPolicy } from '../../src/outbound/policy.ts'
 import { createKeyPacing } from '../../src/playback/keys/key-pacing.ts'
 import { createPlayableVideos, type PlayableVideo } from '../../src/playback/media/playable-video.ts'
@@ -30,6 +30,7 @@ import { createSignals } from '../../src/signals/signals.ts'
 import { createViewings } from '../../src/viewers/saved-viewings.ts'
 import { openOwnDatabase } from '../db/database.ts'
 import { createViewer, type Viewer } from '../viewer.ts'
+import { stretchTrack } from './stretched-video.ts'
 
 const STARTED_AT_S = 1_800_000_000
 /** Addresses for documentation, which are nowhere, put into countries. */
@@ -223,12 +224,16 @@ export function videoOf(videoId: string, durationS: number, generation = 1): Pla
   return { videoId, generation, sourceNumber: 1, timelineStartS: 0, plan, grid: gridFor(plan), ...keys }
 }
 
-/** A video of one rendition in segments of 4 s. */
+/** A video of one rendition in segments of 4 s, with three audio tracks. */
 export function planOf(durationS: number): Plan {
   const rendition = { id: 1, widthPx: 640, heightPx: 360, maxBitrateBps: 800_000, level: 30 }
   const grid = { rateNum: 25, rateDen: 1, timescale: 12_800, gopFrames: 100, interlaced: false }
+  const newAudioTrack = (renditionId: number): AudioTrackPlan =>
+    stretchTrack({ renditionId, bitrateBps: 128_000, frameCount: 0 }, durationS)
   return {
     videoTrack: { ...grid, frameCount: 25 * durationS, aspectRatio: 16 / 9, renditions: [rendition] },
+    audioTrack: newAudioTrack(2),
+    otherAudioTracks: [newAudioTrack(3), newAudioTrack(4)],
     durationS,
     isSeekable: true,
   }

@@ -1,10 +1,10 @@
 import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { makeLanguages, TONES } from '../browser/tones.ts'
 import { createOwner } from '../client.ts'
 import { type MovableClock, newMovableClock } from '../faults/faked-clock.ts'
 import { type Reelgate, startSharedReelgate } from '../reelgate.ts'
 import { newChance, rounds } from '../seeded-random.ts'
-import { makeVideo } from '../videos.ts'
 import { sendFrom, type Viewer } from '../viewer.ts'
 
 // Everything that can be done over HTTP with the recorded requests of a viewer, later and over restarts of the server. The rules below
@@ -15,7 +15,7 @@ let clock: MovableClock
 let aheadS = 0
 beforeAll(async () => {
   clock = await newMovableClock('time')
-  reelgate = await startSharedReelgate({ video: await makeVideo({ seconds: 15, rate: 10 }), env: clock.env })
+  reelgate = await startSharedReelgate({ video: await makeLanguages(TONES, 15), env: clock.env })
 })
 afterAll(async () => {
   await reelgate?.remove()
@@ -71,6 +71,7 @@ function nextRequest(victim: Victim): Recorded {
     { operation: 'key', argument: '0' },
     { operation: 'key', argument: '1' },
     { operation: 'playlist', argument: 'main' },
+    { operation: 'playlist', argument: pick(['2', '3', '4']) }, // the languages
     { operation: 'page', body: '{}' },
     { operation: 'beat', body: JSON.stringify({ state: 'playing', positionS: 1, rate: 1, bufferS: 5 }) },
   ])
@@ -159,7 +160,7 @@ const TRIES: Record<string, (victim: Victim, victims: readonly Victim[], thief: 
     return [await send({ ...request, proof: joined(request.proof, 1, randomBytes(16).toString('base64url')) })]
   },
   'another path': async ({ har, viewer }) => {
-    const rest = pick(['key/0', 'key/1', 'key/2', 'playlist/main', 'playlist/1', 'file/storyboard'])
+    const rest = pick(['key/0', 'key/1', 'key/2', 'playlist/main', 'playlist/1', 'playlist/3', 'file/storyboard'])
     const { proof } = pick(har.filter(({ path }) => !path.endsWith(rest)))
     return [await send({ method: 'GET', proof, path: `/play/${viewer.state.session}/${rest}` })]
   },

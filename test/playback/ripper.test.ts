@@ -1,16 +1,16 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { expect, onTestFinished, test } from 'vitest'
+import { makeLanguages, TONES } from '../browser/tones.ts'
 import { createOwner } from '../client.ts'
 import { newMovableClock } from '../faults/faked-clock.ts'
 import { startReelgate } from '../reelgate.ts'
 import { sampleOf } from '../sample.ts'
 import { newChance } from '../seeded-random.ts'
-import { makeVideo } from '../videos.ts'
-import type { Viewer } from '../viewer.ts'
+import { readMediaPlaylist, readNames, type Viewer } from '../viewer.ts'
 import { stretchVideo } from './stretched-video.ts'
 
-// A viewer's own program against a real server, written from playback-protocol.md: it requests all keys of a video, each as soon as it
-// may, with as many OTPs as it likes. The server's time is moved, not waited for.
+// A viewer's own program against a real server, written from playback-protocol.md: it requests all keys of a video in three languages,
+// each as soon as it may, with as many OTPs as it likes. The server's time is moved, not waited for.
 
 const chance = newChance('a viewer’s own program')
 
@@ -37,11 +37,9 @@ test.each(sampleOf('programs that ask a server for all keys', [...NAMED, ...UNNA
   async ({ minutes, otps, options, atLeastS, moves = false }) => {
     const program = await startProgram(60 * minutes, options, moves)
     for (let n = 0; n < otps; n++) await program.addSession()
-    const windows = await program.countWindows()
-    for (let window = 0; window < windows; ) {
-      const waitS = await program.requestKey(window)
-      if (waitS === undefined) window++
-      else await program.spendTime(waitS)
+    for (const window of await program.listWindows()) {
+      for (let waitS = await program.requestKey(window); waitS !== undefined; waitS = await program.requestKey(window))
+        await program.spendTime(waitS)
     }
     expect(program.spentS()).toBeGreaterThan(atLeastS - 1)
   },
@@ -55,7 +53,10 @@ const LEASE_S = 18
 async function startProgram(durationS: number, options: Attack['options'], moves: boolean) {
   const clock = await newMovableClock('time')
   onTestFinished(clock.remove)
-  const reelgate = await startReelgate({ video: await makeVideo(), env: { ...clock.env, REELGATE_TRUSTED_PROXIES: '127.0.0.1' } })
+  const reelgate = await startReelgate({
+    video: await makeLanguages(TONES, 10),
+    env: { ...clock.env, REELGATE_TRUSTED_PROXIES: '127.0.0.1' },
+  })
   stretchVideo(reelgate, durationS)
   const owner = createOwner(reelgate.url, reelgate.owner.apiKey, CLOSE)
   const viewers: Viewer[] = []
@@ -140,11 +141,13 @@ async function startProgram(durationS: number, options: Attack['options'], moves
   return {
     addSession,
     requestKey,
-    async countWindows(): Promise<number> {
-      const [viewer] = viewers
-      const [, rendition = ''] = /^(\d+)$/m.exec((await viewer?.playlist('main')) ?? '') ?? []
-      const keys = (await viewer?.playlist(rendition))?.matchAll(/URI="\.\.\/key\/(\d+)"/g) ?? []
-      return 1 + Math.max(...Array.from(keys, ([, window]) => Number(window)))
+    /** Of the picture and of each language, in the order of time. */
+    async listWindows(): Promise<number[]> {
+      const [viewer = expect.fail()] = viewers
+      const windows = new Set<number>()
+      for (const name of readNames(await viewer.playlist('main')))
+        for (const { keyUri } of readMediaPlaylist(await viewer.playlist(name)).segments) windows.add(Number(/\d+$/.exec(keyUri)))
+      return [...windows].sort((a, b) => a - b)
     },
     /** Tries something now and then, and lets the time pass. */
     async spendTime(seconds: number): Promise<void> {
