@@ -7,6 +7,7 @@ import { createViewer } from '../test/viewer.ts'
 import { measureDownloadsPerS, measureFirstDownloadsPerS } from './download.ts'
 import { measureInterleaved } from './interleaved.ts'
 import { formatRequest } from './load.ts'
+import { startSegmentNginx } from './peers/nginx.ts'
 import type { Row, Scope } from './row.ts'
 import { firstApiKey, type ListeningProcess, ROOT, startBuild, startPeer, startService } from './service.ts'
 import { make48SVideo } from './videos.ts'
@@ -29,6 +30,14 @@ export const SEGMENT_ROWS: readonly Row[] = [
     aim: { ratioAtLeast: 3 },
     prepare: make48SVideo,
     measure: (scope) => compareSegments(scope, 'static.ts'),
+  },
+  {
+    name: 'segment-accel',
+    what: 'segments of a 720p video, sent by nginx that the service asks to (X-Accel-Redirect); peer: the same nginx, static files',
+    unit: 'per s',
+    aim: { ratioAtLeast: 0.85 },
+    prepare: make48SVideo,
+    measure: compareAccel,
   },
   {
     name: 'segment-cold',
@@ -111,6 +120,22 @@ async function compareSegments(scope: Scope, peerName: string) {
   const theirs = segments.map(({ file }) => formatRequest('GET', `/${file}`))
   const measureService = () => measureDownloadsPerS(service.url, ours)
   const measurePeer = () => measureDownloadsPerS(peer.url, theirs)
+  await measureService()
+  await measurePeer()
+  return measureInterleaved(PAIRS, measureService, measurePeer)
+}
+
+async function compareAccel(scope: Scope) {
+  const dataDir = join(scope.folder, 'data')
+  const env = { REELGATE_MEDIA_ACCEL: '/segments/', REELGATE_TRUSTED_PROXIES: '127.0.0.1' }
+  const service = await startService(scope, dataDir, env)
+  const { videoId, segments } = await encodeVideo(service, dataDir)
+  const signed = await signPath(service, firstApiKey(service), videoId)
+  const nginx = await startSegmentNginx(scope, service.url, join(dataDir, 'segments'))
+  const ours = segments.map(({ rendition_id, number }) => formatRequest('GET', `/${signed}/${rendition_id}/${number}.m4s`))
+  const theirs = segments.map(({ file }) => formatRequest('GET', `/static/${file}`))
+  const measureService = () => measureDownloadsPerS(nginx.url, ours)
+  const measurePeer = () => measureDownloadsPerS(nginx.url, theirs)
   await measureService()
   await measurePeer()
   return measureInterleaved(PAIRS, measureService, measurePeer)

@@ -13,14 +13,26 @@ const PROGRAMS = ['/usr/sbin/nginx', join(import.meta.dirname, '../../.cache/ngi
 
 /** nginx in front of keys in files: auth_request asks a program about each request. */
 export async function startNginx(scope: Scope): Promise<{ url: string }> {
-  const folder = join(scope.folder, 'nginx')
-  await mkdir(join(folder, 'www'), { recursive: true })
-  await writeFile(join(folder, 'www/key'), Buffer.alloc(16, 7))
+  const www = join(scope.folder, 'www')
+  await mkdir(www, { recursive: true })
+  await writeFile(join(www, 'key'), Buffer.alloc(16, 7))
   const allow = await startPeer(scope, 'allow.ts')
+  return serve(scope, new URL(allow.url).host, '/play/s/key/0', KEY_LOCATIONS.replace('WWW', www))
+}
+
+/** nginx in front of the service, which asks it to send segments, and of the same files without the service. */
+export async function startSegmentNginx(scope: Scope, serviceUrl: string, segments: string): Promise<{ url: string }> {
+  const locations = SEGMENT_LOCATIONS.replaceAll('SEGMENTS', segments)
+  return serve(scope, new URL(serviceUrl).host, '/healthz', locations)
+}
+
+async function serve(scope: Scope, behind: string, readyPath: string, locations: string): Promise<{ url: string }> {
+  const folder = join(scope.folder, 'nginx')
+  await mkdir(folder, { recursive: true })
   const port = await freePort()
   const url = `http://127.0.0.1:${port}`
-  await writeFile(join(folder, 'nginx.conf'), configuration(folder, port, new URL(allow.url).host))
-  scope.defer(await runNginx(folder, `${url}/play/s/key/0`))
+  await writeFile(join(folder, 'nginx.conf'), configuration({ folder, port, behind, locations }))
+  scope.defer(await runNginx(folder, url + readyPath))
   return { url }
 }
 
@@ -50,7 +62,21 @@ export async function runNginx(folder: string, url: string): Promise<() => Promi
   }
 }
 
-const configuration = (folder: string, port: number, allow: string) => `
+const KEY_LOCATIONS = `
+    location /play/ { auth_request /allow; root WWW; try_files /key =404; }
+    location = /allow {
+      internal;
+      proxy_pass http://behind;
+      proxy_pass_request_body off;
+      proxy_set_header Content-Length "";
+    }`
+const SEGMENT_LOCATIONS = `
+    location / { proxy_pass http://behind; }
+    location /segments/ { internal; alias SEGMENTS/; sendfile on; }
+    location /static/ { alias SEGMENTS/; sendfile on; default_type video/iso.segment; }`
+
+type Served = { folder: string; port: number; behind: string; locations: string }
+const configuration = ({ folder, port, behind, locations }: Served) => `
 ${process.getuid?.() === 0 ? 'user root;' : ''}
 daemon off;
 worker_processes auto;
@@ -61,18 +87,12 @@ http {
   keepalive_requests 1000000;
   client_body_temp_path ${folder}/body; proxy_temp_path ${folder}/proxy;
   fastcgi_temp_path ${folder}/fastcgi; uwsgi_temp_path ${folder}/uwsgi; scgi_temp_path ${folder}/scgi;
-  upstream allow { server ${allow}; keepalive 64; }
+  upstream behind { server ${behind}; keepalive 64; }
   server {
     listen 127.0.0.1:${port};
-    location /play/ { auth_request /allow; root ${folder}/www; try_files /key =404; }
-    location = /allow {
-      internal;
-      proxy_pass http://allow;
-      proxy_pass_request_body off;
-      proxy_set_header Content-Length "";
-      proxy_http_version 1.1;
-      proxy_set_header Connection "";
-    }
+    proxy_http_version 1.1;
+    proxy_set_header Connection "";
+    ${locations}
   }
 }
 `

@@ -30,6 +30,12 @@ function toConfig(variables: Variables) {
       `REELGATE_PUBLIC_URL is ${publicUrl} but Reelgate listens on ${variables.HOST} only, so there is a proxy in front. Name its address in REELGATE_TRUSTED_PROXIES (127.0.0.1 for one on this machine): without it all viewers would share one address and its limits.`,
     )
   }
+  if (variables.REELGATE_MEDIA_ACCEL && trustedProxies.length === 0) {
+    throw new Failure(
+      'invalid',
+      'REELGATE_MEDIA_ACCEL needs the nginx in front in REELGATE_TRUSTED_PROXIES (127.0.0.1 for one on this machine): only a proxy that is named there is asked to send files.',
+    )
+  }
   const dataDir = resolve(variables.REELGATE_DATA)
   const outboundAllow: readonly string[] = variables.REELGATE_OUTBOUND_ALLOW.split(',').flatMap((entry) => entry.trim() || [])
   const toolFolders: readonly string[] = variables.PATH.split(delimiter).filter(isAbsolute)
@@ -57,6 +63,8 @@ function toConfig(variables: Variables) {
     limits: readLimits(variables.REELGATE_LIMITS),
     /** Addresses and networks, each as `192.0.2.1` or `2001:db8::/32`. */
     trustedProxies,
+    /** Undefined: no nginx in front sends segments. */
+    mediaAccel: variables.REELGATE_MEDIA_ACCEL,
     /** A file of the owner's own; undefined: the packaged one. */
     countriesFile: variables.REELGATE_COUNTRIES && resolve(variables.REELGATE_COUNTRIES),
     /** DEVICE:INODE of the output that systemd's journal keeps. */

@@ -121,6 +121,15 @@ const Variables = Type.Object({
       defaultText: 'none',
     }),
   ),
+  REELGATE_MEDIA_ACCEL: Type.Optional(
+    Type.String({
+      description:
+        'the nginx in front sends segments itself: the path of its internal location for the folder segments, such as /segments/; needs REELGATE_TRUSTED_PROXIES',
+      expected: 'a path that begins and ends with a /, such as /segments/, of letters, digits, ., - and _',
+      pattern: '^/([A-Za-z0-9._-]+/)+$',
+      defaultText: 'none: the server sends them',
+    }),
+  ),
   REELGATE_LIMITS: Type.Optional(
     Type.String({
       description: 'requests per minute that differ from the defaults, as JSON such as {"reads":{"ip":1200}}, or off',

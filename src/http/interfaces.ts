@@ -1,4 +1,5 @@
 import { fileURLToPath } from 'node:url'
+import type { FastifyRequest } from 'fastify'
 import type { Logger } from 'pino'
 import { createCaptionParser } from '../assets/caption.ts'
 import { createPosterRenderer } from '../assets/poster.ts'
@@ -32,7 +33,7 @@ import { readPlayerAssets } from './player/assets.ts'
 import { playerInterface } from './player/routes.ts'
 import { createApp } from './server/app.ts'
 import { readApiKey } from './server/caller.ts'
-import { clientAddresses, reportUnknownProxies } from './server/client-address.ts'
+import { clientAddresses, getPeerAddress, reportUnknownProxies } from './server/client-address.ts'
 import { limitConnections } from './server/connection-limits.ts'
 import { type HealthDeps, healthInterface, refuseWhileDatabaseInUse } from './server/health.ts'
 import { refuseUnclearHosts } from './server/host-header.ts'
@@ -44,7 +45,7 @@ import { createResponseCache } from './wire/response-cache.ts'
 
 /** What the interfaces need of the features. */
 type InterfaceDeps = {
-  config: Pick<Config, 'trustedProxies' | 'limits' | 'viewerDataDays'>
+  config: Pick<Config, 'trustedProxies' | 'limits' | 'viewerDataDays' | 'mediaAccel'>
   log: Logger
   limits: RateLimits | undefined
   publicUrl(): string
@@ -84,7 +85,12 @@ export function createInterfaces(deps: InterfaceDeps): App {
     publicUrl,
   }
   const owners = { ...deps.owners, ...limiting, ...ownParts }
-  const segments = { ...deps.segments, segmentReader: createSegmentReader(folders.segments) }
+  const segments = {
+    ...deps.segments,
+    segmentReader: createSegmentReader(folders.segments),
+    // Only a trusted proxy understands the header; to others it would show how files are named.
+    accelPathFor: ({ raw }: FastifyRequest) => (isProxy(getPeerAddress(raw.socket)) ? config.mediaAccel : undefined),
+  }
   const traffic = limits && createTrafficMeter(playback.sessions, playback.nowS)
   const player = readPlayerAssets(fileURLToPath(import.meta.resolve('#player/manifest.json')))
 

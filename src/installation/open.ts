@@ -1,8 +1,8 @@
 import type { VideoFolders } from '../catalogue/deletion.ts'
 import type { Config } from '../config/config.ts'
-import { dataPaths, MEDIA_FOLDERS, ofMediaFolders } from '../config/data-paths.ts'
+import { dataPaths, MEDIA_FOLDERS, type MediaFolder, ofMediaFolders } from '../config/data-paths.ts'
 import { createMasterKey, removeUnfinishedKey } from '../crypto/master-key.ts'
-import { blobFolder, createFolders, emptyFolder } from '../storage/folder.ts'
+import { blobFolder, createFolders, emptyFolder, FOR_GROUP } from '../storage/folder.ts'
 import { type DatabaseWithMark, openDatabase } from './database.ts'
 import { assertNoDataWithoutKey, type BoundMasterKey, bindMasterKey, readMasterKey } from './master-key.ts'
 
@@ -15,9 +15,13 @@ type Installation = DatabaseWithMark &
   }
 
 /** The files of videos. Their folders exist, or are only read. */
-export function storedFiles({ dataDir }: Pick<Config, 'dataDir'>, onDiskFull?: () => void): VideoFolders {
-  const paths = dataPaths(dataDir)
-  return ofMediaFolders((folder) => blobFolder(paths[folder], paths.tmp, onDiskFull))
+export function storedFiles(
+  config: Pick<Config, 'dataDir'> & Partial<Pick<Config, 'mediaAccel'>>,
+  onDiskFull?: () => void,
+): VideoFolders {
+  const paths = dataPaths(config.dataDir)
+  const isForNginx = (folder: MediaFolder) => folder === 'segments' && config.mediaAccel !== undefined
+  return ofMediaFolders((folder) => blobFolder(paths[folder], paths.tmp, onDiskFull, isForNginx(folder) ? FOR_GROUP : undefined))
 }
 
 /**

@@ -29,25 +29,29 @@ type Folder = {
   tmp: string
   /** Called when a write finds the disk full. */
   onDiskFull?: (() => void) | undefined
+  modes: Modes
   /** Of a bulk folder: the folders whose names are to be made durable. */
   unsynced?: Set<string>
 }
 
-const MODES = { folder: 0o700, file: 0o600 }
+type Modes = { folder: number; file: number }
+const OWNER_ONLY: Modes = { folder: 0o700, file: 0o600 }
+/** Of what another program of this machine may be allowed to read, by its group or by an access control list. */
+export const FOR_GROUP: Modes = { folder: 0o750, file: 0o640 }
 /** How much of a blob is read at a time to be sent. */
 const READ_BYTES = 256 * 1024
 
 /** Creates missing folders. Their names are durable when it resolves; the folders above them are up to the caller. */
 export async function createFolders(...paths: readonly string[]): Promise<void> {
   for (const path of paths) {
-    await mkdir(path, { recursive: true, mode: MODES.folder })
+    await mkdir(path, { recursive: true, mode: OWNER_ONLY.folder })
     await syncFolder(dirname(path)) // also when it exists: an earlier start may have been killed before it did
   }
 }
 
 /** The blobs of a folder. It and `tmp` exist, or its blobs are only read. */
-export function blobFolder(root: string, tmp: string, onDiskFull?: () => void): BlobStore {
-  return openFolder({ root, tmp, onDiskFull })
+export function blobFolder(root: string, tmp: string, onDiskFull?: () => void, modes = OWNER_ONLY): BlobStore {
+  return openFolder({ root, tmp, onDiskFull, modes })
 }
 
 /** The blobs of a backup, or of an installation that is restored from one. */
@@ -59,7 +63,7 @@ export type BulkFolder = BlobStore & {
 /** As `blobFolder`; but when it is empty, its blobs are lost: the same disk has the rows that name them. */
 export function bulkFolder(root: string, tmp: string): BulkFolder {
   const unsynced = new Set<string>()
-  return { ...openFolder({ root, tmp, unsynced }), syncNames: () => unsynced.forEach(syncInPlace) }
+  return { ...openFolder({ root, tmp, unsynced, modes: OWNER_ONLY }), syncNames: () => unsynced.forEach(syncInPlace) }
 }
 
 function openFolder(folder: Folder): BlobStore {
@@ -87,12 +91,12 @@ async function put(folder: Folder, path: string, bytes: Buffer | Stages, { signa
   const unfinished = join(folder.tmp, randomBytes(16).toString('hex'))
   const left = [unfinished]
   try {
-    await using file = await open(unfinished, 'wx', MODES.file)
+    await using file = await open(unfinished, 'wx', folder.modes.file)
     if (Buffer.isBuffer(bytes)) await file.writeFile(bytes)
     else await pipeline([...bytes, (last: AsyncIterable<Uint8Array>) => file.writeFile(last)], { signal })
     await file.sync()
     left.push(path)
-    await inFolderOf(path, () => rename(unfinished, path))
+    await inFolderOf(folder, path, () => rename(unfinished, path))
     await syncFolders(folder, dirname(path))
     return { sizeBytes: (await file.stat()).size }
   } catch (error) {
@@ -113,19 +117,19 @@ async function adopt(folder: Folder, path: string, source: string): Promise<bool
     if (['EXDEV', 'EPERM', 'ENOTSUP', 'EMLINK'].includes(code)) return false
     throw code === 'ENOENT' ? new BlobLost('its file is missing', { cause: error }) : error
   }
-  await inFolderOf(path, () => rename(unfinished, path))
+  await inFolderOf(folder, path, () => rename(unfinished, path))
   await rm(unfinished, { force: true }) // renaming one name of a file to another name of the same file does nothing
   await syncFolders(folder, dirname(path))
   return true
 }
 
 /** Creates the folder of a file, and the file in it. Removals delete the folder at any moment when it is empty. */
-async function inFolderOf<T>(path: string, create: () => Promise<T>, tries = 5): Promise<T> {
+async function inFolderOf<T>(folder: Folder, path: string, create: () => Promise<T>, tries = 5): Promise<T> {
   try {
-    await mkdir(dirname(path), { recursive: true, mode: MODES.folder })
+    await mkdir(dirname(path), { recursive: true, mode: folder.modes.folder })
     return await create()
   } catch (error) {
-    if (tries > 1 && errorCode(error) === 'ENOENT') return inFolderOf(path, create, tries - 1)
+    if (tries > 1 && errorCode(error) === 'ENOENT') return inFolderOf(folder, path, create, tries - 1)
     throw error
   }
 }
@@ -208,7 +212,7 @@ async function openGrown(folder: Folder, path: string, countedBytes: number): Pr
   const { O_WRONLY, O_APPEND, O_CREAT } = constants
   const file =
     countedBytes === 0
-      ? await inFolderOf(path, () => open(path, O_WRONLY | O_APPEND | O_CREAT, MODES.file))
+      ? await inFolderOf(folder, path, () => open(path, O_WRONLY | O_APPEND | O_CREAT, folder.modes.file))
       : await open(path, O_WRONLY | O_APPEND).catch((error) => explain(folder, error))
   try {
     const { size } = await file.stat()

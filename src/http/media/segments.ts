@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import { parseSegmentFileName, SEGMENT_FILE_NAME } from '../../playback/media/playlist.ts'
-import type { OpenSegment } from '../../playback/media/segment-reader.ts'
+import type { OpenSegment, SegmentFile } from '../../playback/media/segment-reader.ts'
 import { openInit, openSegment, type SegmentDeps } from '../../playback/media/segments.ts'
 import { PlaybackRefusal } from '../../playback/refusal.ts'
 import type { TrafficMeter } from '../../playback/sessions/traffic.ts'
@@ -23,7 +23,13 @@ const MediaParams = Type.Object({
 
 const IMMUTABLE = 'public, max-age=31536000, immutable'
 
-type MediaDeps = SegmentDeps & LimitDeps & { usage: Pick<Usage, 'recordSentBytes'>; traffic: TrafficMeter | undefined }
+type MediaDeps = SegmentDeps &
+  LimitDeps & {
+    usage: Pick<Usage, 'recordSentBytes'>
+    traffic: TrafficMeter | undefined
+    /** The path of the folder of segments at the proxy that a request came through; undefined: the server sends them. */
+    accelPathFor(request: FastifyRequest): string | undefined
+  }
 
 /** Ciphertext on signed paths: cacheable without limit, open to any origin, no credentials (playback-protocol.md, section 8). */
 export async function mediaInterface(app: App, deps: MediaDeps): Promise<void> {
@@ -50,21 +56,26 @@ export async function mediaInterface(app: App, deps: MediaDeps): Promise<void> {
       onResponseSent(reply, init.length, onSent)
       return reply.headers({ 'Cache-Control': IMMUTABLE, 'Content-Type': 'video/mp4' }).send(init)
     }
-    const segment = await openSegment(deps, { path, renditionId, ...segmentName, signal: closed.signal })
+    const accelPath = deps.accelPathFor(request)
+    const asked = { path, renditionId, ...segmentName, asFile: accelPath !== undefined, signal: closed.signal }
+    const segment = await openSegment(deps, asked)
     const video = await deps.videos.get(path.videoId, path.generation)
     const findWait = (sizeBytes: number) => video && deps.traffic?.take(address, video, sizeBytes)
-    return sendSegment({ request, reply }, segment, findWait, onSent)
+    return sendSegment({ request, reply, accelPath }, segment, findWait, onSent)
   })
 }
 
-/** @param findWait returns the seconds until so many bytes may be sent; undefined: now */
+/**
+ * Sends a segment, or has the proxy send its file, with the range that was asked for.
+ * @param findWait returns the seconds until so many bytes may be sent; undefined: now
+ */
 async function sendSegment(
-  { request, reply }: { request: FastifyRequest; reply: FastifyReply },
-  segment: OpenSegment,
+  { request, reply, accelPath = '' }: { request: FastifyRequest; reply: FastifyReply; accelPath: string | undefined },
+  segment: OpenSegment | SegmentFile,
   findWait: (sizeBytes: number) => number | undefined,
   onSent: (sentBytes: number) => void,
 ): Promise<FastifyReply> {
-  const sizeBytes = 'bytes' in segment ? segment.bytes.length : segment.blob.sizeBytes
+  const sizeBytes = sizeOf(segment)
   const range = readRange(request.headers.range, sizeBytes)
   reply.headers({ 'Accept-Ranges': 'bytes', 'Content-Type': 'video/iso.segment' })
   if (range === 'unsatisfiable') {
@@ -78,8 +89,18 @@ async function sendSegment(
     if ('blob' in segment) await segment.blob.close()
     throw new PlaybackRefusal('slow-down', { retryAfterS })
   }
-  describePart(reply, range, sizeBytes).header('Cache-Control', IMMUTABLE)
+  reply.header('Cache-Control', IMMUTABLE)
+  if ('file' in segment) {
+    onSent(lengthBytes)
+    return reply.header('X-Accel-Redirect', `${accelPath}${segment.file}`).send()
+  }
+  describePart(reply, range, sizeBytes)
   onResponseSent(reply, lengthBytes, onSent)
   if ('bytes' in segment) return reply.send(segment.bytes.subarray(first, last + 1))
   return sendWhole(reply, segment.blob.stream({ first, last }), lengthBytes)
+}
+
+function sizeOf(segment: OpenSegment | SegmentFile): number {
+  if ('bytes' in segment) return segment.bytes.length
+  return 'blob' in segment ? segment.blob.sizeBytes : segment.sizeBytes
 }

@@ -13,12 +13,17 @@ import type { BlobStore, OpenBlob } from '../../storage/blob-store.ts'
 /** A segment in memory, or open to be read, which the caller closes. It can be sent whole even when the video is deleted meanwhile. */
 export type OpenSegment = { bytes: Buffer } | { blob: OpenBlob }
 
+/** A segment whose bytes another program reads from the folder of segments. */
+export type SegmentFile = { file: string; sizeBytes: number }
+
 /** Reads segments, and checks that each is what was published: once in a process, and again when its file was written again. */
 export type SegmentReader = {
   /** @throws DamagedFile */
   read(segment: ExpectedSegment): Promise<Buffer>
   /** @param signal aborted when the segment has been sent. @throws DamagedFile */
   open(segment: ExpectedSegment, signal: AbortSignal): Promise<OpenSegment>
+  /** Checks only that the file is there, with the right length. @throws DamagedFile */
+  find(segment: ExpectedSegment): Promise<SegmentFile>
 }
 
 /** A segment's file is not as its row says. */
@@ -89,7 +94,16 @@ export function createSegmentReader(segments: BlobStore): SegmentReader {
     }
   }
 
+  async function find({ file, sizeBytes }: ExpectedSegment): Promise<SegmentFile> {
+    const found = await segments.stat(file)
+    // A missing file is opened to learn why: its whole folder may be missing, which is no damage.
+    if (!found) await (await segments.open(file).catch(throwUnreadable)).close()
+    else if (found.sizeBytes !== sizeBytes) throw new DamagedFile(wrongSize(found.sizeBytes, sizeBytes))
+    return { file, sizeBytes }
+  }
+
   return {
+    find,
     read: (segment) => read(segment),
     async open(segment, signal) {
       const { file, sizeBytes } = segment

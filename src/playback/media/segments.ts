@@ -11,7 +11,7 @@ import { PlaybackRefusal } from '../refusal.ts'
 import { isSignedMediaPath, type MediaSecrets } from './media-path.ts'
 import { findSegmentCount, type PlayableVideo, type PlayableVideos } from './playable-video.ts'
 import { cacheKey, type SegmentCache } from './segment-cache.ts'
-import { DamagedFile, type OpenSegment, type SegmentReader } from './segment-reader.ts'
+import { DamagedFile, type OpenSegment, type SegmentFile, type SegmentReader } from './segment-reader.ts'
 
 export type SegmentDeps = {
   db: Db
@@ -29,29 +29,37 @@ export type SegmentDeps = {
 /** A signed address: `/media/<exp>/<sig>/<videoId>/<generation>/…` */
 type MediaPath = GenerationKey & { exp: number; sig: string }
 
-/** `repairs`: as its address has it. `signal` is aborted when the response has ended or its connection was closed. */
-type SegmentRequest = { path: MediaPath; renditionId: number; number: number; repairs: number; signal: AbortSignal }
+/** `repairs`: as its address has it. `asFile`: another program sends it. `signal` is aborted when the response has ended or its connection was closed. */
+type SegmentRequest = {
+  path: MediaPath
+  renditionId: number
+  number: number
+  repairs: number
+  asFile: boolean
+  signal: AbortSignal
+}
 
 /** A player that waits longer takes the network for slow (playback-facts.md, section 2). */
 const MAX_WAIT_MS = 4_000
 const RETRY_DAMAGED_AFTER_S = 5
 
 /**
- * Opens a segment, whose bytes are those that were published. One that is not encoded yet, or is being repaired, gets priority and is
+ * Opens a segment, whose bytes are those that were published; as a file, which another program sends, it has only their length. One that is not encoded yet, or is being repaired, gets priority and is
  * waited for, 4 s at most.
  * @throws PlaybackRefusal `not-allowed` for a wrong or expired signature; `video-gone`; `bad-request` for a segment that the video
  * does not have; `segment-replaced` for the address from before a repair; `busy` when it was not encoded in time, or its file is not as
  * its row says
  */
-export async function openSegment(deps: SegmentDeps, request: SegmentRequest): Promise<OpenSegment> {
-  const { path, renditionId, number, repairs } = request
+export async function openSegment(deps: SegmentDeps, request: SegmentRequest): Promise<OpenSegment | SegmentFile> {
+  const { path, renditionId, number, repairs, asFile } = request
   const video = await getSignedVideo(deps, path)
   if (repairs !== video.repairsOf(renditionId, number)) throw new PlaybackRefusal('segment-replaced')
   const name = cacheKey(path, renditionId, number)
   try {
-    const hot = deps.hotSegments.find(name)
+    const hot = asFile ? undefined : deps.hotSegments.find(name)
     if (hot) return { bytes: await hot }
     const segment = (await findSegment(deps.db, path, renditionId, number)) ?? (await awaitSegment(deps, request))
+    if (asFile) return await deps.segmentReader.find(segment)
     const bytes = await deps.hotSegments.readIfHot(name, segment.sizeBytes, () => deps.segmentReader.read(segment))
     return bytes ? { bytes } : await deps.segmentReader.open(segment, request.signal)
   } catch (error) {
@@ -63,7 +71,10 @@ export async function openSegment(deps: SegmentDeps, request: SegmentRequest): P
   }
 }
 
-async function awaitSegment(deps: SegmentDeps, { path, renditionId, number, signal }: Omit<SegmentRequest, 'repairs'>) {
+async function awaitSegment(
+  deps: SegmentDeps,
+  { path, renditionId, number, signal }: Omit<SegmentRequest, 'repairs' | 'asFile'>,
+) {
   const video = await getSignedVideo(deps, path)
   if (number >= (findSegmentCount(video, renditionId) ?? 0)) throw new PlaybackRefusal('bad-request')
 
@@ -84,7 +95,10 @@ async function awaitSegment(deps: SegmentDeps, { path, renditionId, number, sign
 }
 
 /** The init segment of a rendition. @throws PlaybackRefusal as `openSegment` */
-export async function openInit(deps: SegmentDeps, request: Omit<SegmentRequest, 'number' | 'repairs'>): Promise<Buffer> {
+export async function openInit(
+  deps: SegmentDeps,
+  request: Omit<SegmentRequest, 'number' | 'repairs' | 'asFile'>,
+): Promise<Buffer> {
   const { path, renditionId } = request
   await getSignedVideo(deps, path)
   const init = await findInit(deps.db, path, renditionId)
