@@ -207,6 +207,37 @@ test.each([
   },
 )
 
+test('L-12: the bar is one line at each width, with a long chapter, next to the transcript and without it', async () => {
+  const { owner, videoId } = reelgate
+  const chapters = [{ startS: 0, title: 'A chapter whose title is longer than the bar has room for' }]
+  expect((await owner.call('PUT', `/api/videos/${videoId}/chapters`, { body: { chapters } })).status).toBe(200)
+  const player = await watch('&ccLanguage=en')
+  await pauseAfterStart(player)
+  for (const withTranscript of [false, true]) {
+    if (withTranscript) await player.page.keyboard.press('t')
+    if (withTranscript) await linesOf(player).first().waitFor()
+    for (const width of [561, 640, 720, 844, 1000]) {
+      await player.page.setViewportSize({ width, height: 360 })
+      const end = withTranscript && width >= 640 ? (await panelOf(player).boundingBox())?.x : width
+      expect(await misplacedInBar(player, end ?? 0), `${width} pixels, ${withTranscript}`).toEqual([])
+    }
+    await player.screenshot(`bar-${withTranscript ? 'with-transcript' : 'alone'}`)
+  }
+  expect((await owner.call('PUT', `/api/videos/${videoId}/chapters`, { body: { chapters: [] } })).status).toBe(200)
+})
+
+/** What is in another line than the play button, or reaches over the end of the bar. */
+async function misplacedInBar({ page }: Player, end: number): Promise<string[]> {
+  const boxes = await page.locator('media-control-bar > *').evaluateAll((elements) =>
+    elements.map((element) => {
+      const { x, y, width } = element.getBoundingClientRect()
+      return { name: element.localName, x, y, width }
+    }),
+  )
+  const drawn = boxes.filter(({ width }) => width > 0)
+  return drawn.filter(({ x, y, width }) => y !== drawn[0]?.y || x + width > end).map(({ name }) => name)
+}
+
 test('L-10: in full screen it is there, too', async () => {
   const player = await watch('&ccLanguage=en')
   await pauseAfterStart(player)

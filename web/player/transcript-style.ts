@@ -108,6 +108,12 @@ export const TRANSCRIPT_CSS = `
   [data-transcript] media-controller { box-sizing: border-box; border: 0 solid #000; border-right-width: clamp(260px, 36vw, 400px); }
   [data-transcript] .settings { right: calc(clamp(260px, 36vw, 400px) + 8px); max-width: calc(64% - 16px); }
 }
+@media (min-width: 640px) and (max-width: 960px) and (min-aspect-ratio: 4/5) {
+  [data-transcript] :is(media-volume-range, .float-button, .bar-button.chapter) { display: none; } /* the bar is as narrow as a phone's */
+}
+@media (min-width: 640px) and (max-width: 720px) and (min-aspect-ratio: 4/5) {
+  [data-transcript] media-captions-button { display: none; } /* the settings have them */
+}
 @media (max-aspect-ratio: 4/5) and (min-height: 440px) {
   .transcript { inset: 45% 0 0; border-block-start: 1px solid var(--line); }
   [data-transcript] media-controller { box-sizing: border-box; border: 0 solid #000; border-bottom-width: 55vh; }
