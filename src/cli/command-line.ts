@@ -191,6 +191,11 @@ const KEY: Topic = {
       run: ({ options }) => rotateMasterKey(options),
     },
     {
+      usage: 'media-secret',
+      description: 'print the secret by which a proxy checks the addresses of segments (nginx: secure_link_md5)',
+      run: ({ options }) => runOnServerAndPrint('key media-secret', {}, options),
+    },
+    {
       usage: 'phrase',
       description: 'print the recovery phrase of the master key',
       run: ({ options }) => showPhrase(options),

@@ -36,6 +36,10 @@ function toConfig(variables: Variables) {
       'REELGATE_MEDIA_ACCEL needs the nginx in front in REELGATE_TRUSTED_PROXIES (127.0.0.1 for one on this machine): only a proxy that is named there is asked to send files.',
     )
   }
+  const mediaUrl = variables.REELGATE_MEDIA_URL?.replace(/(?<!\/)\/+$/, '')
+  if (mediaUrl && !URL.canParse(mediaUrl)) throw invalid('REELGATE_MEDIA_URL')
+  if (variables.REELGATE_MEDIA_TOKEN_KEY && !mediaUrl) throw invalid('REELGATE_MEDIA_TOKEN_KEY')
+  const isDirect = variables.REELGATE_MEDIA_DELIVERY === 'direct'
   const dataDir = resolve(variables.REELGATE_DATA)
   const outboundAllow: readonly string[] = variables.REELGATE_OUTBOUND_ALLOW.split(',').flatMap((entry) => entry.trim() || [])
   const toolFolders: readonly string[] = variables.PATH.split(delimiter).filter(isAbsolute)
@@ -64,7 +68,9 @@ function toConfig(variables: Variables) {
     /** Addresses and networks, each as `192.0.2.1` or `2001:db8::/32`. */
     trustedProxies,
     /** Undefined: no nginx in front sends segments. */
-    mediaAccel: variables.REELGATE_MEDIA_ACCEL,
+    mediaAccel: isDirect ? variables.REELGATE_MEDIA_ACCEL : undefined,
+    /** Where players load segments of finished videos, without a trailing slash; undefined: from this server. */
+    mediaOrigin: isDirect && mediaUrl ? { url: mediaUrl, bunnyKey: variables.REELGATE_MEDIA_TOKEN_KEY } : undefined,
     /** A file of the owner's own; undefined: the packaged one. */
     countriesFile: variables.REELGATE_COUNTRIES && resolve(variables.REELGATE_COUNTRIES),
     /** DEVICE:INODE of the output that systemd's journal keeps. */

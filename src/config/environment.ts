@@ -130,6 +130,29 @@ const Variables = Type.Object({
       defaultText: 'none: the server sends them',
     }),
   ),
+  REELGATE_MEDIA_URL: Type.Optional(
+    Type.String({
+      description:
+        'URL of a CDN or an nginx that fetches segments from this server and keeps them; players load those of finished videos there',
+      expected: 'a URL such as https://media.example.org, without a query',
+      pattern: '^https?://[^/?#@\\s]+(/[^?#\\s]*)?$',
+      defaultText: 'none: from this server',
+    }),
+  ),
+  REELGATE_MEDIA_TOKEN_KEY: Type.Optional(
+    Type.String({
+      description: 'key of Bunny’s token authentication, whose directory tokens then precede the paths at REELGATE_MEDIA_URL',
+      expected: 'the key of a pull zone, of letters, digits and -, and REELGATE_MEDIA_URL with it',
+      pattern: '^[A-Za-z0-9-]+$',
+      defaultText: 'none: no such tokens',
+    }),
+  ),
+  REELGATE_MEDIA_DELIVERY: Type.Union([Type.Literal('direct'), Type.Literal('server')], {
+    description:
+      'direct or server: whether players load segments from where REELGATE_MEDIA_URL and REELGATE_MEDIA_ACCEL say, or all from the server itself',
+    expected: 'direct or server',
+    default: 'direct',
+  }),
   REELGATE_LIMITS: Type.Optional(
     Type.String({
       description: 'requests per minute that differ from the defaults, as JSON such as {"reads":{"ip":1200}}, or off',

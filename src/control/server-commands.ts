@@ -15,6 +15,7 @@ import { issueUploadPolicy, type PolicyDeps } from '../ingest/upload-policy.ts'
 import type { VideoWork } from '../installation/video-work.ts'
 import { assertMayMoveFrom, listMoved, moveAccount, moveVideo } from '../move-in/move-in.ts'
 import { setFilesMoved } from '../move-in/moved-video-store.ts'
+import { deriveMediaSecrets } from '../playback/media/media-path.ts'
 import { encodePlaybackInfo, issueOtp, type OtpDeps } from '../playback/otp.ts'
 import type { DefaultOptions } from '../playback/otp-defaults.ts'
 import { stopAndEraseViewer } from '../playback/sessions/stop.ts'
@@ -218,6 +219,10 @@ export const SERVER_COMMANDS = {
       return { url: linkUrl(consoleUrl(deps.publicUrl()), token), user: userName, expiresAtS }
     },
   ),
+  'key media-secret': command(Type.Object({}), async ({ masterKey, nowS }: ServerDeps) => {
+    const [secret] = deriveMediaSecrets(masterKey, nowS())
+    return { secret }
+  }),
   'demo remove': command(Type.Object({}), async (deps: ServerDeps) => {
     await removeDemo(deps)
     return { removed: true }

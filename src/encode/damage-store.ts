@@ -49,6 +49,17 @@ export async function listRepairs(db: Db, { videoId, generation }: GenerationKey
     .execute()
 }
 
+/** The damaged segments of one rendition. */
+export async function listDamagedNumbers(db: Db, { videoId, generation }: GenerationKey, renditionId: number): Promise<number[]> {
+  const rows = await db
+    .selectFrom('segment')
+    .select('number')
+    .where(({ and }) => and({ videoId, generation, renditionId, damaged: 1 }))
+    .orderBy('number')
+    .execute()
+  return rows.map((row) => row.number)
+}
+
 export async function hasDamage(db: Db, video: GenerationKey): Promise<boolean> {
   return hasRow(
     db.selectFrom('segment').where(({ and }) => and({ videoId: video.videoId, generation: video.generation, damaged: 1 })),

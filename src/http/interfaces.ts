@@ -9,6 +9,7 @@ import type { Demo } from '../demo/demo.ts'
 import type { DatabaseInUse } from '../errors.ts'
 import type { SourceDeps } from '../ingest/source.ts'
 import { proxiesAmong, unknownProxiesAmong } from '../net/trusted-proxies.ts'
+import type { SegmentCheck } from '../playback/media/segment-check.ts'
 import { createSegmentReader } from '../playback/media/segment-reader.ts'
 import type { SegmentDeps } from '../playback/media/segments.ts'
 import type { PlaybackDeps } from '../playback/playback-deps.ts'
@@ -60,7 +61,7 @@ type InterfaceDeps = {
   uploads: SourceDeps & DeletionDeps
   playback: PlaybackDeps
   usage: Usage
-  segments: Pick<SegmentDeps, 'hotSegments' | 'reportDamage'>
+  segments: Pick<SegmentDeps, 'hotSegments' | 'reportDamage'> & { check: SegmentCheck }
   health: Pick<HealthDeps, 'readChecks' | 'areWebhooksHeld'>
   demo: Demo | undefined
   /** Undefined: nothing is measured. */
@@ -108,7 +109,7 @@ export function createInterfaces(deps: InterfaceDeps): App {
   app.register(v2Interface, { ...owners, prefix: '/v2' })
   app.register(uploadInterface, { ...deps.uploads, ...limiting, publicUrl, prefix: '/upload' })
   app.register(playerInterface, { ...playback, ...limiting, player })
-  app.register(playbackInterface, { ...playback, ...limiting, usage, prefix: '/play' })
+  app.register(playbackInterface, { ...playback, ...limiting, usage, checkSegment: deps.segments.check, prefix: '/play' })
   app.register(mediaInterface, { ...playback, ...limiting, ...segments, usage, traffic, prefix: '/media' })
   app.register(downloadInterface, { ...deps.owners, ...limiting, usage, prefix: '/download' })
   app.register(posterInterface, {

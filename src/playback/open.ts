@@ -8,7 +8,8 @@ import type { Signals } from '../signals/signals.ts'
 import { createViewings } from '../viewers/saved-viewings.ts'
 import type { WatermarkImages } from '../watermark/watermark-image.ts'
 import { createKeyPacing } from './keys/key-pacing.ts'
-import { deriveMediaSecrets } from './media/media-path.ts'
+import { createMediaDelivery } from './media/delivery.ts'
+import { deriveMediaSecrets, type MediaOrigin } from './media/media-path.ts'
 import { createPlayableVideos } from './media/playable-video.ts'
 import type { PlaybackClock } from './playback-clock.ts'
 import type { PlaybackDeps } from './playback-deps.ts'
@@ -28,6 +29,8 @@ type OpenPlaybackDeps = PublicCaptionDeps & {
   clock: PlaybackClock
   watermarkImages: WatermarkImages
   recordView: PlaybackDeps['recordView']
+  recordSentBytes: PlaybackDeps['recordSentBytes']
+  mediaOrigin: MediaOrigin | undefined
   countriesFile: string | undefined
   /** Whether the requests of a session are rate-limited. */
   isRateLimited: boolean
@@ -39,6 +42,7 @@ export async function openPlayback(deps: OpenPlaybackDeps): Promise<PlaybackDeps
   const { db, write, signals, masterKey, clock, folders, damagedFiles, log } = deps
   const countries = openCountries(deps.countriesFile)
   await restoreStreamSlots({ write, clock })
+  const mediaSecrets = () => deriveMediaSecrets(masterKey, clock.nowS())
   const playback: PlaybackDeps = {
     db,
     write,
@@ -55,7 +59,8 @@ export async function openPlayback(deps: OpenPlaybackDeps): Promise<PlaybackDeps
     sessionRefusals: createSessionRefusals({ write, nowS: clock.nowS }),
     viewings: createViewings({ db, write, nowS: clock.nowS }),
     sessions: createSessionMemory({ write, nowS: clock.nowS }),
-    mediaSecrets: () => deriveMediaSecrets(masterKey, clock.nowS()),
+    mediaSecrets,
+    delivery: createMediaDelivery({ db, nowS: clock.nowS, mediaSecrets, mediaOrigin: deps.mediaOrigin }),
     captions: {
       find: (videoId) => findPublicCaptions({ db }, videoId),
       open: (videoId, id) => openCaption({ db, masterKey, folders, damagedFiles }, videoId, id),
@@ -73,6 +78,7 @@ export async function openPlayback(deps: OpenPlaybackDeps): Promise<PlaybackDeps
     countries,
     isRateLimited: deps.isRateLimited,
     recordView: deps.recordView,
+    recordSentBytes: deps.recordSentBytes,
     log,
   }
   followEnds(signals, playback)

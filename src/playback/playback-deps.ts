@@ -3,6 +3,7 @@ import type { GenerationKey } from '../catalogue/generation-key.ts'
 import type { PlaybackSessionRow } from '../db/tables.ts'
 import type { WatermarkImages } from '../watermark/watermark-image.ts'
 import type { KeyPacing } from './keys/key-pacing.ts'
+import type { MediaDelivery } from './media/delivery.ts'
 import type { MediaSecrets } from './media/media-path.ts'
 import type { SessionDeps } from './sessions/session-deps.ts'
 import type { Tickets } from './ticket.ts'
@@ -13,6 +14,7 @@ export type PlaybackDeps = SessionDeps & {
   tickets: Tickets
   keyPacing: KeyPacing
   mediaSecrets(): MediaSecrets
+  delivery: MediaDelivery
   captions: Captions
   /** The JPEG of a video's main poster, public or not. */
   openMainPoster(video: { videoId: string; accountId: string }): Promise<Buffer | undefined>
@@ -20,6 +22,8 @@ export type PlaybackDeps = SessionDeps & {
   watermarkImages: Pick<WatermarkImages, 'find'>
   /** Called for each session that receives its first key. */
   recordView(session: PlaybackSessionRow): void
+  /** Called for what another origin sends to a viewer's address. */
+  recordSentBytes(videoId: string, address: string, sentBytes: number): void
 }
 
 /** Small pictures of what a session plays. */

@@ -2,7 +2,8 @@ import { showAudioTracks } from '../assets/shown-audio.ts'
 import { shiftWebVtt } from '../assets/webvtt.ts'
 import { findAudioSettings } from '../catalogue/audio-settings-store.ts'
 import { timelineStartMs } from '../catalogue/chapters-store.ts'
-import { signedMediaPath } from './media/media-path.ts'
+import { hasWindow } from './keys/window-set.ts'
+import { estimateBytes } from './media/delivery.ts'
 import type { PlayableVideo } from './media/playable-video.ts'
 import {
   captionPlaylist,
@@ -31,8 +32,8 @@ export async function buildPlaylist(deps: PlaybackDeps, session: LiveSession, na
   }
   const captionId = parseCaptionName(name)
   if (captionId !== undefined) return captionPlaylist(video, captionId)
-  const mediaPath = signedMediaPath(deps.mediaSecrets(), video, deps.nowS())
-  const playlist = mediaPlaylist(video, { renditionId: Number(name), forcedBitrateKbps }, mediaPath)
+  const addressOf = await deps.delivery.addressesOf(video, Number(name))
+  const playlist = mediaPlaylist(video, { renditionId: Number(name), forcedBitrateKbps }, addressOf)
   if (!playlist) throw new PlaybackRefusal('bad-request')
   return playlist
 }
@@ -89,9 +90,23 @@ export async function releaseKey(deps: PlaybackDeps, session: LiveSession, windo
     throw new PlaybackRefusal('key-pace', { ...wait, retryAfterS: Math.max(1, Math.ceil(wait.waitMs / 1000)) })
   }
   deps.suspicions.recordKey(session.row, window, windowDurationS(video, window))
+  if (!hasWindow(session.watched.windows, window)) void countSentElsewhere(deps, session, video, window)
   recordWindow(session.watched, window)
   noteFirstKey(deps, session)
   return video.windowKey(window)
+}
+
+/** What another origin sends, this server counts by the key windows of each session: all of a window, once. */
+async function countSentElsewhere(deps: PlaybackDeps, session: LiveSession, video: PlayableVideo, window: number): Promise<void> {
+  try {
+    const sizes = await deps.delivery.findSizesElsewhere(video)
+    if (!sizes) return
+    const { renditionId } = session
+    const sentBytes = estimateBytes(video, sizes, { renditionId, partS: windowDurationS(video, window) })
+    deps.recordSentBytes(video.videoId, session.address, sentBytes)
+  } catch (error) {
+    deps.log.warn({ err: error, videoId: video.videoId }, 'playback: counting sent bytes failed')
+  }
 }
 
 /** From here on the viewer can see the picture. */
@@ -101,8 +116,17 @@ function noteFirstKey(deps: PlaybackDeps, session: LiveSession): void {
   deps.recordView(session.row)
 }
 
-/** @param leftAtS where it played before a seek, the first one since the beat before */
-export type Beat = { state: 'playing' | 'stalled' | 'paused' | 'ended'; positionS: number; rate: number; leftAtS?: number }
+/**
+ * @param leftAtS where it played before a seek, the first one since the beat before
+ * @param rendition the id of the video rendition that it shows
+ */
+export type Beat = {
+  state: 'playing' | 'stalled' | 'paused' | 'ended'
+  positionS: number
+  rate: number
+  leftAtS?: number
+  rendition?: number
+}
 
 /**
  * The player says that it is there, and where in the video; a page that had said goodbye is back. While it plays it needs its stream
@@ -115,6 +139,7 @@ export async function recordBeat(deps: PlaybackDeps, session: LiveSession, beat:
   const isPlaying = state === 'playing' || state === 'stalled'
   session.isPlaying = isPlaying
   session.leftAtS = null
+  session.renditionId = beat.rendition ?? session.renditionId
   if (isPlaying) await acquireStreamSlot(deps, session)
   for (const part of splitAtSeek(beat)) {
     deps.suspicions.recordBeat(session.row, { isPlaying: part.state === 'playing', positionS: part.positionS })

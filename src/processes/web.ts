@@ -19,6 +19,7 @@ import { watchReadiness } from '../installation/readiness.ts'
 import { readServerState } from '../installation/server-state.ts'
 import { createSystem } from '../installation/system.ts'
 import { cacheKey, createSegmentCache } from '../playback/media/segment-cache.ts'
+import { createSegmentCheck } from '../playback/media/segment-check.ts'
 import { openPlayback, savePlayback } from '../playback/open.ts'
 import { createOtpDefaultsFinder } from '../playback/otp-defaults.ts'
 import { endSessionsOfAccount } from '../playback/sessions/session-store.ts'
@@ -52,6 +53,8 @@ export async function startWeb(foundation: Foundation): Promise<Web> {
   const playback = await openPlayback({
     ...{ ...foundation, damagedFiles, watermarkImages },
     recordView: usage.recordView,
+    recordSentBytes: usage.recordSentBytes,
+    mediaOrigin: config.mediaOrigin,
     countriesFile: config.countriesFile,
     isRateLimited: limits !== undefined,
   })
@@ -90,7 +93,11 @@ export async function startWeb(foundation: Foundation): Promise<Web> {
       authenticate: createAuthenticate(foundation, keyUses.record),
     },
     uploads: { ...receiving, ...deletion },
-    segments: { hotSegments, reportDamage },
+    segments: {
+      hotSegments,
+      reportDamage,
+      check: createSegmentCheck({ ...foundation, segments: foundation.folders.segments, reportDamage: repairSegment }),
+    },
     people: {
       endAccountSessions: endSessionsOfAccount,
       system: createSystem({ ...foundation, databaseProblem: () => ownership.damage() }),

@@ -56,6 +56,7 @@ const UNRECORDED: Readonly<Record<string, string>> = {
   'webhook list': IS_A_QUESTION,
   'ban list': IS_A_QUESTION,
   'session list': IS_A_QUESTION,
+  'key media-secret': IS_A_QUESTION,
   'alert list': IS_A_QUESTION,
   'alert test': 'sends the operator an e-mail, and changes nothing',
   audit: IS_A_QUESTION,

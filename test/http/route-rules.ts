@@ -148,6 +148,7 @@ export const RULES: Record<string, Rule> = {
   'GET /play/:session/key/:window': { opens: 'proof', status: 403, path: `/play/${'A'.repeat(22)}/key/0` },
   'GET /play/:session/file/:name': { opens: 'proof', status: 403, path: `/play/${'A'.repeat(22)}/file/caption-1` },
   'POST /play/:session/beat': { opens: 'proof', status: 403, body: { state: 'playing', positionS: 0 } },
+  'POST /play/:session/damage': { opens: 'proof', status: 403, body: { rendition: 1, segment: 0 } },
   'POST /play/:session/leave': { opens: 'proof', status: 403 },
   // Its address is signed for a session.
   'GET /media/:exp/:sig/:videoId/:generation/:rendition/:file': {

@@ -10,6 +10,8 @@ import { insertGeneration } from '../../src/encode/generation-store.ts'
 import { type AudioTrackPlan, gridFor, type Plan } from '../../src/encode/plan.ts'
 import { createOutboundPolicy } from '../../src/outbound/policy.ts'
 import { createKeyPacing } from '../../src/playback/keys/key-pacing.ts'
+import { createMediaDelivery } from '../../src/playback/media/delivery.ts'
+import type { MediaOrigin } from '../../src/playback/media/media-path.ts'
 import { createPlayableVideos, type PlayableVideo } from '../../src/playback/media/playable-video.ts'
 import { savePlayback } from '../../src/playback/open.ts'
 import { issueOtp, type OtpRequest } from '../../src/playback/otp.ts'
@@ -50,7 +52,8 @@ const AT_HOME: From = { address: '192.0.2.1', ticket: '', ancestors: [] }
  * Playback without HTTP and ffmpeg, on a database of its own and a clock that the test moves: what takes hours, in milliseconds.
  * There is one ready video, without bytes.
  */
-export async function openBarePlayback({ durationS = 60 } = {}) {
+export async function openBarePlayback({ durationS = 60, mediaOrigin }: { durationS?: number; mediaOrigin?: MediaOrigin } = {}) {
+  const sent: { address: string; sentBytes: number }[] = []
   const { db, write } = await openOwnDatabase()
   const clock = { nowS: STARTED_AT_S, nowMs: 0 }
   const nowS = () => Math.floor(clock.nowS)
@@ -75,6 +78,7 @@ export async function openBarePlayback({ durationS = 60 } = {}) {
     viewings: createViewings({ db, write, nowS }),
     sessions: createSessionMemory({ write, nowS }),
     mediaSecrets: () => ['secret'],
+    delivery: createMediaDelivery({ db, nowS, mediaSecrets: () => ['secret'], mediaOrigin }),
     captions: { find: async () => [], open: async () => undefined },
     openMainPoster: async () => undefined,
     storyboards: { has: async () => false, describe: async () => undefined, open: async () => undefined },
@@ -82,6 +86,7 @@ export async function openBarePlayback({ durationS = 60 } = {}) {
     countries,
     isRateLimited: false,
     recordView() {},
+    recordSentBytes: (_videoId, address, sentBytes) => void sent.push({ address, sentBytes }),
     log: pino({ level: 'silent' }),
   })
   /** A server: with a memory and signals of its own. */

@@ -6,10 +6,14 @@ import { createSegmentPaths } from '../../web/player/segment-paths.ts'
 const MINUTE_MS = 60_000
 const SESSION = 's'.repeat(22)
 const signed = (exp: number) => `media/${exp}/${'A'.repeat(22)}/`
-const segment = (exp: number, number = 3) => `https://video.example/${signed(exp)}${'0'.repeat(32)}/1/2/${number}.m4s`
+const base = (exp: number) => `https://video.example/${signed(exp)}${'0'.repeat(32)}/1/2`
+const segment = (exp: number, number = 3) => `${base(exp)}/${number}.m4s`
+
+const playlistOf = (exp: number, third: string) =>
+  ['#EXTM3U', ...['0.m4s', '1.m4s', '2.m4s', third, '4.m4s', '5.m4s'].map((file) => `${base(exp)}/${file}`)].join('\n')
 
 /** A server that signs again each time it is asked, and a player whose minutes pass when the test says so. */
-async function startPlayer({ refusals = [], playlistEnd = 'rest' }: { refusals?: number[]; playlistEnd?: string } = {}) {
+async function startPlayer({ refusals = [], third = '3.m4s' }: { refusals?: number[]; third?: string } = {}) {
   vi.useFakeTimers({ toFake: ['performance'] })
   onTestFinished(() => void vi.useRealTimers())
   const asked: string[] = []
@@ -18,7 +22,7 @@ async function startPlayer({ refusals = [], playlistEnd = 'rest' }: { refusals?:
     asked.push(`${request.url} ${request.headers['reelgate-proof']}`)
     response.setHeader('Reelgate-Nonce', 'newest')
     response.statusCode = refusals.shift() ?? 200
-    response.end(response.statusCode === 200 ? `#EXTM3U\n../../../${signed(++exp)}${playlistEnd}` : '{"code":"proof-stale"}')
+    response.end(response.statusCode === 200 ? playlistOf(++exp, third) : '{"code":"proof-stale"}')
   }).listen(0, '127.0.0.1')
   onTestFinished(() => void server.close())
   await new Promise((resolve) => server.once('listening', resolve))
@@ -26,7 +30,7 @@ async function startPlayer({ refusals = [], playlistEnd = 'rest' }: { refusals?:
   const signer = { pageId: 'page', sign: async () => 'a proof', takeNonce: (nonce: string | null) => void nonces.push(nonce) }
   const paths = createSegmentPaths(signer, SESSION)
   const playlist = `http://127.0.0.1:${(server.address() as AddressInfo).port}/play/${SESSION}/playlist/2`
-  paths.note(playlist, `../../../${signed(1000)}${'0'.repeat(32)}/1/2/0.m4s`, performance.now())
+  paths.note(playlist, playlistOf(1000, '3.m4s'), performance.now())
   return { paths, asked, nonces, pass: (minutes: number) => vi.advanceTimersByTime(minutes * MINUTE_MS) }
 }
 
@@ -42,7 +46,7 @@ test('five minutes before the signature expires the playlist is requested again,
   pass(56)
   expect(await paths.newest(segment(1000))).toBe(segment(1000))
   expect(await paths.newest(segment(1000, 4))).toBe(segment(1000, 4))
-  await paths.renew() // the one that is under way
+  await paths.renew(segment(1000)) // the one that is under way
   expect(await paths.newest(segment(1000, 5))).toBe(segment(1001, 5))
   expect(asked).toEqual([`/play/${SESSION}/playlist/2 a proof`])
   expect(nonces).toEqual(['newest'])
@@ -56,20 +60,38 @@ test('after the end a segment waits for its new address', async () => {
   expect(await paths.newest(segment(1000))).toBe(segment(1002))
 })
 
-const REPAIRED = `${'0'.repeat(32)}/1/2/3.1.m4s`
-
 test('F-47: when the playlist of a segment that is gone cannot be read, that is the reason, and it is read again', async () => {
-  const { paths, asked } = await startPlayer({ refusals: [401], playlistEnd: REPAIRED })
+  const { paths, asked } = await startPlayer({ refusals: [401], third: '3.1.m4s' })
   expect(await paths.replace(segment(1000))).toEqual({ status: 401, retryAfter: null, body: '{"code":"proof-stale"}' })
   expect(await paths.replace(segment(1000))).toBe(true)
-  expect(await paths.newest(segment(1000))).toBe(`https://video.example/${signed(1001)}${REPAIRED}`)
+  expect(await paths.newest(segment(1000))).toBe(`${base(1001)}/3.1.m4s`)
   expect(asked).toHaveLength(2)
 })
 
 test('F-47: a segment that could not be parsed, and is repaired and gone later, is found under its new address', async () => {
-  const { paths, asked } = await startPlayer({ refusals: [503], playlistEnd: REPAIRED })
+  const { paths, asked } = await startPlayer({ refusals: [200, 503], third: '3.1.m4s' })
   for (let failures = 0; failures < 3; failures++) paths.rereadFor(segment(1000))
   expect(await paths.newest(segment(1000))).toBe(segment(1000)) // it waits for the playlist
-  expect(asked).toHaveLength(1)
+  expect(asked).toEqual([`/play/${SESSION}/damage a proof`, `/play/${SESSION}/playlist/2 a proof`])
   expect(await paths.replace(segment(1000))).toBe(true)
+})
+
+test('F-202: a segment is loaded from where its playlist names it last: from this server while it is repaired, and the others from the origin', async () => {
+  const { paths } = await startPlayer()
+  const origin = 'https://cdn.example/bcdn_token=x&token_path=%2Fmedia%2F&expires=7/media/7/y'
+  const text = [
+    '#EXTM3U',
+    `#EXT-X-MAP:URI="${origin}/2/init.mp4"`,
+    `${origin}/2/3.m4s`,
+    '../../../media/7/y/2/4.m4s',
+    `${origin}/2/5.1.m4s`,
+  ]
+  paths.note(`https://video.example/below/play/${SESSION}/playlist/2`, text.join('\n'), performance.now())
+  const newest = await Promise.all(['init.mp4', '3.m4s', '4.m4s', '5.m4s'].map((file) => paths.newest(`${base(1000)}/${file}`)))
+  expect(newest).toEqual([
+    `${origin}/2/init.mp4`,
+    `${origin}/2/3.m4s`,
+    'https://video.example/below/media/7/y/2/4.m4s',
+    `${origin}/2/5.1.m4s`,
+  ])
 })

@@ -123,9 +123,9 @@ class PlaybackLoader implements Loader<LoaderContext> {
           callbacks.onSuccess({ url: context.url, data: new TextEncoder().encode(NO_CUES).buffer }, this.stats, context, null)
           return
         }
-        if (!signed && failed.status === 403 && !hasRenewedPaths) {
+        if (!signed && isRefusedAddress(failed, context.url) && !hasRenewedPaths) {
           hasRenewedPaths = true // this computer slept longer than its clock says
-          await segmentPaths.renew()
+          await segmentPaths.renew(context.url)
           this.#renewInner()
           continue
         }
@@ -221,6 +221,11 @@ class PlaybackLoader implements Loader<LoaderContext> {
       )
     })
   }
+}
+
+/** What another origin refuses without the headers of CORS cannot be distinguished from a broken connection. */
+function isRefusedAddress({ status }: FailedResponse, url: string): boolean {
+  return status === 403 || (status === 0 && new URL(url).origin !== location.origin)
 }
 
 function bodyText(request: XMLHttpRequest): string {

@@ -100,6 +100,7 @@ export function startPlayback(deps: PlaybackDeps, signer: Signer, answer: Sessio
     beatEveryMs: answer.beatEveryMs,
     signal: life.signal,
     hasStarted: () => hasStarted,
+    renditionId: () => stream.renditionId(),
     onRefused: refused,
   })
   const stream = openStream(

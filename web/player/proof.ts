@@ -1,6 +1,6 @@
 import { fromBase64url, randomId, sha256Base64url, toBase64url } from './encoding.ts'
 
-type Operation = 'redeem' | 'page' | 'playlist' | 'key' | 'file' | 'beat' | 'leave'
+type Operation = 'redeem' | 'page' | 'playlist' | 'key' | 'file' | 'beat' | 'damage' | 'leave'
 
 /** What a proof speaks for: typed values, never a URL, so that no proxy's prefix or encoding can break it. */
 export type SignedRequest = { operation: Operation; session?: string; argument?: string; body?: string }

@@ -1,66 +1,80 @@
 import type { FailedResponse } from './next-step.ts'
 import { parseSignedRequest, type Signer } from './proof.ts'
+import type { Damage } from './wire.ts'
 
-/** The signed beginning of a segment's address. */
-const SIGNED = /media\/\d+\/[\w-]{22}\//
-/** The end of a segment's address: rendition, number and, once the segment was repaired, how many times. */
-const SEGMENT = /(\d+)\/(\d+)(\.\d+)?\.m4s/
-const REPAIRED_SEGMENTS = /(\d+\/\d+)(\.\d+\.m4s)/g
+/** The end of an address: rendition, then `init` or the number of a segment, and, once that was repaired, how many times. */
+const FILE = /(\d+)\/(?:(init)\.mp4|(\d+)(?:\.\d+)?\.m4s)$/
+/** The addresses in a playlist: a line each, that of the init segment in quotes. */
+const ADDRESS = /[^\s"]+\/(?:init\.mp4|[\d.]+\.m4s)(?="?$)/gm
 /** It is valid for an hour at least from when its playlist was sent. */
 const VALID_MS = 60 * 60_000
 const RENEW_BEFORE_MS = 5 * 60_000
 const RESPONSE_TIMEOUT_MS = 15_000
 
 export type SegmentPaths = {
-  /** Takes signature and repaired segments from a playlist that was just read. */
+  /** Takes the addresses from a playlist that was just read. */
   note(playlist: string, text: string, sentMs: number): void
-  /** Reads the playlist again; when that fails, the old addresses are tried as long as they are valid. */
-  renew(): Promise<unknown>
+  /** Reads the playlist of a segment again; when that fails, the old addresses are tried as long as they are valid. */
+  renew(url: string): Promise<unknown>
   /**
    * Reads the playlist of a segment that is gone.
    * @returns whether it has another address for the segment; the failed response, when it could not be read
    */
   replace(url: string): Promise<boolean | FailedResponse>
   /**
-   * Reads the playlist of a segment that cannot be parsed, once for each of its addresses; without `url`, where a decoder failed, that of
-   * every rendition. Their segments wait for it.
+   * Reads the playlist of a segment that cannot be parsed, once for each of its addresses, after the server has checked its file; without
+   * `url`, where a decoder failed, that of every rendition. Their segments wait for it.
    */
   rereadFor(url: string | undefined): void
-  /** The address with the newest signature, of the segment as it was last repaired. */
+  /** The newest address of a segment. */
   newest(url: string): Promise<string>
 }
 
+type Reads = Map<string, Promise<FailedResponse | undefined>>
+
+/** A rendition's playlist as it was last read: its addresses by the names of their files. */
+type Playlist = { url: string; sentMs: number; addresses: ReadonlyMap<string, string> }
+
 /**
- * Renews the paths of segments: hls.js reads the playlist of a video once, its signatures are valid for an hour, and a segment that was
- * damaged on the server comes back under another name.
+ * Renews the addresses of segments: hls.js reads the playlist of a video once, its signatures are valid for an hour, and a segment that
+ * was damaged on the server comes back under another name, or from another origin.
  * @see playback protocol, section 8
  */
 export function createSegmentPaths(signer: Signer, session: string): SegmentPaths {
-  let known: { signature: string; playlist: string; sentMs: number } | undefined
-  let renewing: Promise<unknown> | undefined
   /** By rendition. */
-  const playlists = new Map<string, string>()
-  /** The rest of a repaired segment's address, by what precedes it. */
-  const repaired = new Map<string, string>()
+  const playlists = new Map<string, Playlist>()
   /** By rendition: its playlist is being read, and its segments wait for it. */
-  const reading = new Map<string, Promise<FailedResponse | undefined>>()
+  const reading: Reads = new Map()
+  /** By rendition: its playlist is being read, and its old addresses are valid. */
+  const renewing: Reads = new Map()
   const unreadable = new Set<string>()
 
-  function renew(): Promise<unknown> {
-    renewing ??= readPlaylist(known?.playlist).finally(() => {
-      renewing = undefined
+  const renew = (rendition: string) => oncePerRendition(renewing, rendition, () => readPlaylist(rendition))
+  const reread = (rendition: string, damage?: Damage) =>
+    oncePerRendition(reading, rendition, async () => {
+      if (damage) await report(rendition, damage)
+      return readPlaylist(rendition)
     })
-    return renewing
-  }
 
-  function reread(rendition: string): Promise<FailedResponse | undefined> {
-    const read = reading.get(rendition) ?? readPlaylist(playlists.get(rendition)).finally(() => reading.delete(rendition))
-    reading.set(rendition, read)
-    return read
+  /** Resolves when the server has checked the segment, or cannot now. */
+  async function report(rendition: string, damage: Damage): Promise<void> {
+    const body = JSON.stringify(damage)
+    const playlist = playlists.get(rendition)
+    if (!playlist) return
+    try {
+      const headers = {
+        'Content-Type': 'application/json',
+        'Reelgate-Proof': await signer.sign({ operation: 'damage', session, body }),
+      }
+      const signal = AbortSignal.timeout(RESPONSE_TIMEOUT_MS)
+      const answer = await fetch(new URL('../damage', playlist.url), { method: 'POST', headers, body, signal })
+      signer.takeNonce(answer.headers.get('Reelgate-Nonce'))
+    } catch {}
   }
 
   /** @returns the failed response */
-  async function readPlaylist(playlist: string | undefined): Promise<FailedResponse | undefined> {
+  async function readPlaylist(rendition: string): Promise<FailedResponse | undefined> {
+    const playlist = playlists.get(rendition)?.url
     const signed = playlist === undefined ? undefined : parseSignedRequest(playlist, session)
     if (playlist === undefined || !signed) return undefined
     const sentMs = performance.now()
@@ -77,43 +91,61 @@ export function createSegmentPaths(signer: Signer, session: string): SegmentPath
     }
   }
 
-  function note(playlist: string, text: string, sentMs: number): void {
-    const [signature] = SIGNED.exec(text) ?? []
-    if (signature !== undefined) known = { signature, playlist, sentMs }
-    if (SEGMENT.test(text)) playlists.set(renditionOf(text), playlist)
-    for (const [, segment = '', rest = ''] of text.matchAll(REPAIRED_SEGMENTS)) repaired.set(segment, rest)
+  function note(url: string, text: string, sentMs: number): void {
+    const listed = Array.from(text.matchAll(ADDRESS), ([address]) => new URL(address, url).href)
+    const [first] = listed
+    if (first === undefined) return // of captions, or the multivariant one
+    playlists.set(fileOf(first).rendition, {
+      url,
+      sentMs,
+      addresses: new Map(listed.map((address) => [fileOf(address).name, address])),
+    })
   }
 
-  function withRepair(url: string): string {
-    return url.replace(SEGMENT, (address, rendition, number) => {
-      const segment = `${rendition}/${number}`
-      return segment + (repaired.get(segment) ?? address.slice(segment.length))
-    })
+  function newestKnown(url: string): string {
+    const { rendition, name } = fileOf(url)
+    return playlists.get(rendition)?.addresses.get(name) ?? url
   }
 
   return {
     note,
-    renew,
+    renew: (url) => renew(fileOf(url).rendition),
     async replace(url) {
-      const failed = await reread(renditionOf(url))
-      return failed ?? withRepair(url) !== url
+      const failed = await reread(fileOf(url).rendition)
+      return failed ?? newestKnown(url) !== url
     },
     rereadFor(url) {
-      if (url === undefined) return [...playlists.keys()].forEach(reread)
-      const address = withRepair(url)
-      if (!unreadable.has(address)) void reread(renditionOf(address))
+      if (url === undefined) {
+        for (const rendition of playlists.keys()) void reread(rendition)
+        return
+      }
+      const address = newestKnown(url)
+      const { rendition, number } = fileOf(address)
+      const damage = number === undefined ? undefined : { rendition: Number(rendition), segment: Number(number) }
+      if (!unreadable.has(address)) void reread(rendition, damage)
       unreadable.add(address)
     },
-    async newest(url: string): Promise<string> {
+    async newest(url) {
+      const { rendition } = fileOf(url)
+      const known = playlists.get(rendition)
       const ageMs = known ? performance.now() - known.sentMs : 0
-      if (ageMs > VALID_MS) await renew()
-      else if (ageMs > VALID_MS - RENEW_BEFORE_MS) void renew()
-      await reading.get(renditionOf(url))
-      return known ? withRepair(url).replace(SIGNED, known.signature) : url
+      if (ageMs > VALID_MS) await renew(rendition)
+      else if (ageMs > VALID_MS - RENEW_BEFORE_MS) void renew(rendition)
+      await reading.get(rendition)
+      return newestKnown(url)
     },
   }
 }
 
-function renditionOf(url: string): string {
-  return SEGMENT.exec(url)?.[1] ?? ''
+/** Starts a read unless one is under way. */
+function oncePerRendition(reads: Reads, rendition: string, start: () => Promise<FailedResponse | undefined>) {
+  const read = reads.get(rendition) ?? start().finally(() => reads.delete(rendition))
+  reads.set(rendition, read)
+  return read
+}
+
+/** `name`: without how many times it was repaired. `number`: of a segment. */
+function fileOf(url: string): { rendition: string; name: string; number: string | undefined } {
+  const [, rendition = '', init = '', number] = FILE.exec(url) ?? []
+  return { rendition, name: number ?? init, number }
 }

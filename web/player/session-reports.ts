@@ -31,6 +31,8 @@ type SessionReportDeps = {
   signal: AbortSignal
   hasStarted(): boolean
   playState(): PlayState
+  /** The id of the video rendition that is on the screen; undefined before the first. */
+  renditionId(): number | undefined
   onRefused(refusal: Refusal): void
 }
 
@@ -85,6 +87,7 @@ export function createSessionReports(deps: SessionReportDeps): SessionReports {
       positionS: roundToMs(positionS),
       rate: video.playbackRate,
       bufferS: roundToMs(bufferedAheadS(video)),
+      rendition: deps.renditionId(),
       ...(leftAtS !== undefined && { leftAtS: roundToMs(leftAtS) }),
     })
     if (refusal && !signal.aborted) deps.onRefused(refusal)

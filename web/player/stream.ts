@@ -42,6 +42,8 @@ export type Stream = {
   /** The one on the screen now; undefined before the first. */
   shownQuality(): Quality | undefined
   chooseQuality(index: number): void
+  /** The server's id of what is on the screen; undefined before the first frame. */
+  renditionId(): number | undefined
   /** In frames per second, with three decimals; undefined before the first frame, and without a picture. */
   frameRate(): number | undefined
   /** Ends for good and drops everything that was buffered. */
@@ -114,6 +116,7 @@ export function openStream(request: StreamRequest, report: StreamReport): Stream
       switchLevel(hls, video, index)
       report.qualityChanged()
     },
+    renditionId: () => Number(hls.levels[hls.currentLevel]?.uri.split('/').at(-1)) || undefined,
     frameRate: () => hls.levels[hls.currentLevel]?.frameRate || undefined,
     drop() {
       stopWatchingSeeks()

@@ -1,5 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
+import type { GenerationKey } from '../../catalogue/generation-key.ts'
+import type { MediaDelivery } from '../../playback/media/delivery.ts'
 import { parseSegmentFileName, SEGMENT_FILE_NAME } from '../../playback/media/playlist.ts'
 import type { OpenSegment, SegmentFile } from '../../playback/media/segment-reader.ts'
 import { openInit, openSegment, type SegmentDeps } from '../../playback/media/segments.ts'
@@ -27,6 +29,7 @@ type MediaDeps = SegmentDeps &
   LimitDeps & {
     usage: Pick<Usage, 'recordSentBytes'>
     traffic: TrafficMeter | undefined
+    delivery: Pick<MediaDelivery, 'findSizesElsewhere'>
     /** The path of the folder of segments at the proxy that a request came through; undefined: the server sends them. */
     accelPathFor(request: FastifyRequest): string | undefined
   }
@@ -49,11 +52,10 @@ export async function mediaInterface(app: App, deps: MediaDeps): Promise<void> {
     reply.raw.once('close', () => closed.abort())
     const address = deps.addressOf(request) // a closed connection has none
     const renditionId = Number(params.rendition)
-    const onSent = (sentBytes: number) => deps.usage.recordSentBytes(params.videoId, address, sentBytes)
     const segmentName = parseSegmentFileName(params.file)
     if (!segmentName) {
       const init = await openInit(deps, { path, renditionId, signal: closed.signal })
-      onResponseSent(reply, init.length, onSent)
+      onResponseSent(reply, init.length, await newSentCounter(deps, path, address))
       return reply.headers({ 'Cache-Control': IMMUTABLE, 'Content-Type': 'video/mp4' }).send(init)
     }
     const accelPath = deps.accelPathFor(request)
@@ -61,8 +63,18 @@ export async function mediaInterface(app: App, deps: MediaDeps): Promise<void> {
     const segment = await openSegment(deps, asked)
     const video = await deps.videos.get(path.videoId, path.generation)
     const findWait = (sizeBytes: number) => video && deps.traffic?.take(address, video, sizeBytes)
-    return sendSegment({ request, reply, accelPath }, segment, findWait, onSent)
+    return sendSegment({ request, reply, accelPath }, segment, findWait, await newSentCounter(deps, path, address))
   })
+}
+
+/** What another origin fetches is counted where its viewers get their keys. */
+async function newSentCounter(
+  { delivery, usage }: MediaDeps,
+  video: GenerationKey,
+  address: string,
+): Promise<(sentBytes: number) => void> {
+  const isCounted = (await delivery.findSizesElsewhere(video)) === undefined
+  return (sentBytes) => isCounted && usage.recordSentBytes(video.videoId, address, sentBytes)
 }
 
 /**

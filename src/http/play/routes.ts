@@ -6,6 +6,7 @@ import { Value } from 'typebox/value'
 import { parseJson } from '../../json.ts'
 import { MAX_SPEED } from '../../playback/keys/key-budget.ts'
 import { LEASE_S } from '../../playback/lease.ts'
+import type { SegmentCheck } from '../../playback/media/segment-check.ts'
 import type { PlaybackDeps } from '../../playback/playback-deps.ts'
 import { hasWatermarks } from '../../playback/player-page.ts'
 import { mayRedeem, redeem } from '../../playback/redeem.ts'
@@ -31,7 +32,7 @@ import type { App } from '../wire/app-type.ts'
 import { toChaptersBody } from '../wire/chapters.ts'
 import { posterPath } from '../wire/poster-path.ts'
 import { isFlooding, redeemWithin, refuseViewers } from './limit-viewers.ts'
-import { BeatBody, RedeemBody, SessionBody, type WatermarkBody } from './wire.ts'
+import { BeatBody, DamageBody, RedeemBody, SessionBody, type WatermarkBody } from './wire.ts'
 
 // The routes behind the player page: playback-protocol.md, sections 2 to 5 and 9.
 
@@ -58,7 +59,7 @@ const KeyParams = Type.Object({ session: Token, window: Type.String({ pattern: '
 
 export async function playbackInterface(
   app: App,
-  deps: PlaybackDeps & LimitDeps & { usage: Pick<Usage, 'recordAddress'> },
+  deps: PlaybackDeps & LimitDeps & { usage: Pick<Usage, 'recordAddress'>; checkSegment: SegmentCheck },
 ): Promise<void> {
   // The proof covers the body's bytes, so they are kept as they came.
   app.removeAllContentTypeParsers()
@@ -118,6 +119,13 @@ export async function playbackInterface(
   app.post('/:session/beat', { schema: { params: SessionParams } }, async (request) => {
     const session = await admitted(request, 'beat', request.params.session)
     await recordBeat(deps, session, readBody(BeatBody, readRawBody(request)))
+    return {}
+  })
+
+  app.post('/:session/damage', { schema: { params: SessionParams } }, async (request) => {
+    const { row } = await admitted(request, 'damage', request.params.session)
+    const { rendition, segment } = readBody(DamageBody, readRawBody(request))
+    await deps.checkSegment(row, rendition, segment)
     return {}
   })
 

@@ -82,13 +82,25 @@ export const RedeemBody = Type.Object({
 })
 export type RedeemBody = Static<typeof RedeemBody>
 
+/** PostgreSQL's columns of such numbers have 31 bits. */
+const MAX_INTEGER = 2 ** 31 - 1
+
 export const BeatBody = Type.Object({
   state: Type.Union([Type.Literal('playing'), Type.Literal('stalled'), Type.Literal('paused'), Type.Literal('ended')]),
   positionS: Type.Number({ minimum: 0 }),
   rate: Type.Number(),
   bufferS: Type.Number(),
+  rendition: Type.Optional(
+    Type.Integer({ minimum: 1, maximum: MAX_INTEGER, description: 'the id of the video rendition that it shows' }),
+  ),
   leftAtS: Type.Optional(
     Type.Number({ minimum: 0, description: 'where it played before a seek, the first one since the beat before' }),
   ),
 })
+/** A segment that the player could not read. */
+export const DamageBody = Type.Object({
+  rendition: Type.Integer({ minimum: 1, maximum: MAX_INTEGER }),
+  segment: Type.Integer({ minimum: 0, maximum: MAX_INTEGER }),
+})
+export type DamageBody = Static<typeof DamageBody>
 export type BeatBody = Static<typeof BeatBody>

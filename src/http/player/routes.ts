@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import { REFUSALS } from '../../error-catalogue.ts'
+import type { MediaDelivery } from '../../playback/media/delivery.ts'
 import { findPageOptionsOf, type PlayerPageDeps } from '../../playback/player-page.ts'
 import type { Nonces } from '../../playback/sessions/proof.ts'
 import type { ServerKeys } from '../../playback/sessions/server-key.ts'
@@ -15,7 +16,13 @@ import type { EmbedFile, PlayerAssets } from './assets.ts'
 import { playerPage, playerPolicy, REFUSAL_POLICY, refusalPage } from './page.ts'
 
 type PlayerDeps = LimitDeps &
-  PlayerPageDeps & { nonces: Nonces; serverKeys: Pick<ServerKeys, 'current'>; tickets: Tickets; player: PlayerAssets }
+  PlayerPageDeps & {
+    nonces: Nonces
+    serverKeys: Pick<ServerKeys, 'current'>
+    tickets: Tickets
+    player: PlayerAssets
+    delivery: Pick<MediaDelivery, 'origin'>
+  }
 
 const FileParams = Type.Object({ file: Type.String() })
 const EmbedParams = Type.Object({ '*': Type.String() })
@@ -96,7 +103,7 @@ async function sendPage(deps: PlayerDeps, request: FastifyRequest, reply: Fastif
   const ticket = deps.tickets.issue(referer)
   return reply
     .headers(pageHeaders(mayFloat))
-    .header('Content-Security-Policy', playerPolicy(cspNonce, framing === 'everyone' ? undefined : framing))
+    .header('Content-Security-Policy', playerPolicy(cspNonce, deps.delivery.origin, framing === 'everyone' ? undefined : framing))
     .send(playerPage({ cspNonce, proofNonce, ...deps.serverKeys.current, ticket, rootPath, script, style }))
 }
 

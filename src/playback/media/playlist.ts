@@ -103,16 +103,15 @@ function selectRenditions(renditions: readonly VideoRendition[], forcedBitrateKb
 
 /**
  * The media playlist of one rendition; undefined when the multivariant playlist lists none of that id.
- * @param mediaPath signed beginning of the segments' addresses, such as `media/<exp>/<sig>/<videoId>/<generation>`
+ * @param addressOf the address of one of its files, by the name of the file and the number of the segment
  */
 export function mediaPlaylist(
   video: PlayableVideo,
   { renditionId, forcedBitrateKbps }: { renditionId: number; forcedBitrateKbps: number | null },
-  mediaPath: string,
+  addressOf: (fileName: string, number?: number) => string,
 ): string | undefined {
   const segments = listSegments(video, renditionId, forcedBitrateKbps)
   if (!segments) return undefined
-  const base = `../../../${mediaPath}/${renditionId}`
   const targetS = Math.max(...segments.map(({ durationS }) => Math.round(durationS)), 1)
   // The init segment stays clear: its EXT-X-MAP comes before the first EXT-X-KEY.
   const lines = [
@@ -120,13 +119,13 @@ export function mediaPlaylist(
     '#EXT-X-VERSION:7',
     `#EXT-X-TARGETDURATION:${targetS}`,
     '#EXT-X-PLAYLIST-TYPE:VOD',
-    `#EXT-X-MAP:URI="${base}/init.mp4"`,
+    `#EXT-X-MAP:URI="${addressOf('init.mp4')}"`,
   ]
   for (const [number, { window, durationS }] of segments.entries()) {
     lines.push(
       `#EXT-X-KEY:METHOD=AES-128,URI="../key/${window}",IV=0x${video.segmentIv(renditionId, number).toString('hex')}`,
       `#EXTINF:${durationS.toFixed(6)},`,
-      `${base}/${segmentFileName(number, video.repairsOf(renditionId, number))}`,
+      addressOf(segmentFileName(number, video.repairsOf(renditionId, number)), number),
     )
   }
   return `${lines.join('\n')}\n#EXT-X-ENDLIST\n`

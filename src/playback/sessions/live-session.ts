@@ -26,6 +26,8 @@ export type LiveSession = {
   /** Where the viewer was at the last beat, and whether it played. */
   positionS: number
   isPlaying: boolean
+  /** The video rendition that its last beat named. */
+  renditionId: number | undefined
   watched: WatchedCounter
   /** When it last asked for a key that its budget had not released before. */
   newKeyAtS: number

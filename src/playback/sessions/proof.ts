@@ -6,8 +6,8 @@ import { PlaybackRefusal } from '../refusal.ts'
 // The proof that every playback request carries, a MAC under the key that browser and server have agreed on (server-key.ts):
 // playback-protocol.md, section 3. Nothing in it is parsed but fixed fields, and there is no field for an algorithm.
 
-/** `beat` is a heartbeat, `file` a poster or captions. */
-export type Operation = 'redeem' | 'page' | 'playlist' | 'key' | 'file' | 'beat' | 'leave'
+/** `beat` is a heartbeat, `file` a poster or captions, `damage` a report of a segment that cannot be read. */
+export type Operation = 'redeem' | 'page' | 'playlist' | 'key' | 'file' | 'beat' | 'damage' | 'leave'
 
 /** The header's fields, well formed but not verified. */
 export type Proof = { pageId: string; seq: number; nonce: string; tag: string }

@@ -89,6 +89,7 @@ function newLiveSession(row: PlaybackSessionRow, proofKey: KeyObject, positionS:
     newKeyAtS: 0,
     positionS,
     isPlaying: false,
+    renditionId: undefined,
     watched: newWatchedCounter(row.keyWindows),
     address: '',
     location: undefined,
