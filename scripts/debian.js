@@ -16,6 +16,10 @@ const PROGRAMS = [
   { package: 'gstreamer1.0-libav', isInstalled: () => hasGStreamer('libav'), for: ['test'] },
   { package: 'gstreamer1.0-plugins-good', isInstalled: () => hasGStreamer('isomp4'), for: ['test'] },
   { package: 'gstreamer1.0-plugins-bad', isInstalled: () => hasGStreamer('videoparsersbad'), for: ['test'] },
+  // Speech, and what recognizes it.
+  { package: 'espeak-ng', isInstalled: () => isOnPath('espeak-ng'), for: ['test'] },
+  { package: 'pocketsphinx', isInstalled: () => isOnPath('pocketsphinx_continuous'), for: ['test'] },
+  { package: 'pocketsphinx-en-us', isInstalled: () => existsSync('/usr/share/pocketsphinx/model/en-us'), for: ['test'] },
   { package: 'strace', isInstalled: () => isOnPath('strace'), for: ['test'] },
   { package: 'iproute2', isInstalled: () => isOnPath('ip'), for: ['test'] },
   // The languages of the code that the console gives to owners' sites.

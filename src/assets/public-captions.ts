@@ -17,7 +17,10 @@ export type PublicCaption = { id: number; language: string; label: string }
 
 /** A video's captions, each labelled with the language's own name for itself. */
 export async function findPublicCaptions({ db }: Pick<PublicCaptionDeps, 'db'>, videoId: string): Promise<PublicCaption[]> {
-  return (await listCaptions(db, videoId)).map(({ id, language }) => ({ id, language, label: languageLabel(language) }))
+  return (await listCaptions(db, videoId)).map(({ id, language, automatic }) => ({
+    ...{ id, language },
+    label: `${languageLabel(language)}${automatic === 1 ? ' (automatic)' : ''}`,
+  }))
 }
 
 /** The WebVTT of enabled captions, as it is stored: on the video's time line. Undefined: the video has none with this id. @throws DamagedFile */

@@ -2,7 +2,7 @@ import { type Actor, recordAuditEvent } from '../audit/audit-log.ts'
 import { type AudioSettings, findAudioSettings } from '../catalogue/audio-settings-store.ts'
 import type { CatalogueDeps, ListDeps } from '../catalogue/catalogue-deps.ts'
 import type { VideoFolders } from '../catalogue/deletion.ts'
-import { findFile, listFileRows, removeFile, setShown } from '../catalogue/file-store.ts'
+import { findFile, listFileRows, removeFile, setReviewed, setShown } from '../catalogue/file-store.ts'
 import { findVideo } from '../catalogue/video-store.ts'
 import type { FileRow, VideoRow } from '../db/tables.ts'
 import { findGeneration, renditionSizes } from '../encode/generation-store.ts'
@@ -22,6 +22,10 @@ export type VideoFile = {
   enabled: boolean
   /** Captions that viewers do not get until their owner shows them. */
   isHidden: boolean
+  /** Captions that a program makes or made of speech, and that their owner has not looked at. */
+  isAutomatic: boolean
+  /** How much of the speech has been transcribed, from 0 to 1, while that is being done; undefined otherwise. */
+  progress: number | undefined
   /** What captions are called in the uploaded file that they came from. */
   streamTitle: string | undefined
   sizeBytes: number
@@ -71,6 +75,8 @@ export async function describeFile(deps: ListDeps, accountId: string, row: FileR
   return video && toVideoFile(row, await loadContext(deps, video, [row]))
 }
 
+const BEING_MADE = 'These captions are still being made. Try again in a moment.'
+
 type OwnedFile = { accountId: string; by: Actor; videoId: string; fileId: number }
 
 /**
@@ -89,6 +95,8 @@ export async function deleteFile(deps: FileDeps, { accountId, by, videoId, fileI
     return row
   })
   if (deleted.type === 'mp4') await deps.signals.send('work-cancelled', { videoIds: [videoId], work: 'mp4' })
+  if (deleted.automatic === 1 && deleted.blob === null)
+    await deps.signals.send('work-cancelled', { videoIds: [videoId], work: 'transcription' })
   if (deleted.blob !== null) await assetFolder(deps.folders, deleted).remove(deleted.blob)
 }
 
@@ -106,13 +114,33 @@ export async function showCaptions(
     const row = await findFile(tx, accountId, videoId, fileId)
     if (!row) throw new Failure('not-found', 'File not found')
     if (row.type !== 'caption') throw new Failure('conflict', 'Only captions can be shown or hidden.')
-    if (row.blob === null)
-      throw new Failure('conflict', row.problem ?? 'These captions are still being read out of the file. Try again in a moment.')
+    if (row.blob === null) throw new Failure('conflict', row.problem ?? BEING_MADE)
     if (row.enabled === Number(isShown) && row.hidden === Number(!isShown)) return
     await setShown(tx, row, isShown)
     const details = { videoId, language: row.language }
     const kind = isShown ? 'caption:shown' : 'caption:hidden'
     await recordAuditEvent(tx, { atS, accountId, by, kind, subjects: [String(fileId)], details })
+  })
+  return getFile(deps, accountId, videoId, fileId)
+}
+
+/**
+ * Records that automatic captions have been looked at: from now on they are like any others. Durable when it resolves.
+ * @throws Failure `not-found`; `conflict` for others
+ */
+export async function confirmCaptions(
+  deps: ListDeps & FileDeps,
+  { accountId, by, videoId, fileId }: OwnedFile,
+): Promise<VideoFile> {
+  const atS = deps.wallNowS()
+  await deps.write(async (tx) => {
+    const row = await findFile(tx, accountId, videoId, fileId)
+    if (!row) throw new Failure('not-found', 'File not found')
+    if (row.automatic === 0) return
+    if (row.blob === null) throw new Failure('conflict', row.problem ?? BEING_MADE)
+    await setReviewed(tx, row)
+    const details = { videoId, language: row.language }
+    await recordAuditEvent(tx, { atS, accountId, by, kind: 'caption:reviewed', subjects: [String(fileId)], details })
   })
   return getFile(deps, accountId, videoId, fileId)
 }
@@ -144,6 +172,8 @@ function toVideoFile(row: FileRow, context: Context): VideoFile {
     createdAtS: row.createdAtS,
     enabled: row.enabled === 1,
     isHidden: row.hidden === 1,
+    isAutomatic: row.automatic === 1,
+    progress: row.automatic === 1 && row.blob === null && row.problem === null ? row.progress : undefined,
     streamTitle: row.streamTitle ?? undefined,
     sizeBytes: row.sizeBytes,
     widthPx: row.widthPx ?? 0,

@@ -52,6 +52,8 @@ const AUDIT_KINDS = [
   'file:downloaded',
   'caption:shown',
   'caption:hidden',
+  'caption:reviewed',
+  'transcription:requested',
   'mp4:requested',
   'otp:reused',
   'otp-defaults:changed',

@@ -56,6 +56,8 @@ const KINDS: Readonly<Record<string, string>> = {
   'file:downloaded': 'File downloaded',
   'caption:shown': 'Captions shown to viewers',
   'caption:hidden': 'Captions hidden from viewers',
+  'caption:reviewed': 'Automatic captions checked',
+  'transcription:requested': 'Transcription requested',
   'mp4:requested': 'MP4 asked for',
   'otp:reused': 'An OTP was used a second time',
   'otp-defaults:changed': 'Protection changed',

@@ -33,6 +33,7 @@ export async function removeFile(tx: Db, file: FileRow): Promise<void> {
     .where('language', 'is not distinct from', file.language)
     .where(isOfPlayed)
     .where('hidden', '=', 0)
+    .where((of) => of.or([of('type', '!=', 'caption'), of('blob', 'is not', null)]))
     .orderBy('generation', (by) => by.asc().nullsFirst()) // files from owners come before extracted posters
     .orderBy('id', 'desc')
     .executeTakeFirst()
@@ -52,6 +53,11 @@ export async function setShown(tx: Db, file: FileRow, isShown: boolean): Promise
     .set({ enabled: Number(isShown), hidden: Number(!isShown) })
     .where('id', '=', file.id)
     .execute()
+}
+
+/** Marks automatic captions as looked at. */
+export async function setReviewed(tx: Db, { id }: Pick<FileRow, 'id'>): Promise<void> {
+  await tx.updateTable('file').set({ automatic: 0 }).where('id', '=', id).execute()
 }
 
 /** Files that belong to no generation, or to the one that their video plays. */
@@ -165,7 +171,7 @@ export async function listCaptions(db: Db, videoId: string) {
   return db
     .selectFrom('file')
     .innerJoin('video', 'video.id', 'file.videoId')
-    .select(['file.id', 'file.videoId', 'file.language', 'file.blob', 'file.generation', 'file.wrappedKey'])
+    .select(['file.id', 'file.videoId', 'file.language', 'file.automatic', 'file.blob', 'file.generation', 'file.wrappedKey'])
     .where(({ and }) => and({ 'file.videoId': videoId, type: 'caption', enabled: 1 }))
     .where('video.deletedAtS', 'is', null)
     .orderBy('language')

@@ -61,6 +61,17 @@ function toConfig(variables: Variables) {
     cacheDir: variables.CACHE_DIRECTORY ?? join(dirname(findPackageJSON('.', import.meta.url) ?? '.'), '.cache'),
     /** Whether ffmpeg may open uploads where bubblewrap does not run. */
     sandbox: variables.REELGATE_SANDBOX,
+    /** Undefined: captions are not made of speech. */
+    transcriber:
+      variables.REELGATE_TRANSCRIBE_COMMAND === undefined
+        ? undefined
+        : {
+            path: resolve(variables.REELGATE_TRANSCRIBE_COMMAND),
+            files: (variables.REELGATE_TRANSCRIBE_FILES ?? '')
+              .split(':')
+              .filter((path) => path !== '')
+              .map((path) => resolve(path)),
+          },
     /** Undefined: one per core. */
     encoders: variables.REELGATE_ENCODERS === undefined ? undefined : Number(variables.REELGATE_ENCODERS),
     /** Undefined: off. */

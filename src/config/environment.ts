@@ -106,6 +106,24 @@ const Variables = Type.Object({
     expected: 'required or weak',
     default: 'required',
   }),
+  REELGATE_TRANSCRIBE_COMMAND: Type.Optional(
+    Type.String({
+      description:
+        'program that makes captions of speech: gets a WAV of 16 kHz on its standard input and the language as its argument, and prints WebVTT; runs without a network',
+      expected: 'the absolute path of a program, without arguments',
+      pattern: '^/',
+      defaultText: 'none',
+    }),
+  ),
+  REELGATE_TRANSCRIBE_FILES: Type.Optional(
+    Type.String({
+      description:
+        'files and folders that this program may read besides the programs of the system, with colons in between, such as that of its model',
+      expected: 'absolute paths with colons in between',
+      pattern: '^/[^:]*(:/[^:]*)*$',
+      defaultText: 'none',
+    }),
+  ),
   REELGATE_ENCODERS: Type.Optional(
     Type.String({
       description: 'number of chunks of videos that are encoded concurrently',

@@ -83,6 +83,8 @@ type AccountTable = {
   deletesToTrash: Generated<number>
   /** Whether the sound of what is uploaded from now on is brought to one loudness. */
   normalizesLoudness: Generated<number>
+  /** The language of captions that new videos get by themselves; null: none. */
+  transcribeLanguage: string | null
   /** The owners have seen its alerts up to this id. */
   alertsSeenId: Generated<number>
   /** Videos not deleted: updated by triggers in the same transaction as `video`, so that a list needs no count. */
@@ -565,6 +567,10 @@ type FileTable = {
   language: string | null
   /** 1: captions that viewers do not get until their owner shows them. */
   hidden: Generated<number>
+  /** 1: captions that a program made of speech, or is to make where there is no blob, and that no one has looked at yet. */
+  automatic: Generated<number>
+  /** How much of the sound has been transcribed, from 0 to 1. */
+  progress: Generated<number>
   /** Of captions that were inside of the uploaded file: ffmpeg's number of their stream. Without a blob they are still to be read. */
   streamIndex: number | null
   /** What that stream is called there. */
@@ -792,7 +798,17 @@ type MailTable = {
 }
 
 /** The kinds of work that one process at a time does; `encoding`: all work on a video, which waits after a failure. */
-export type WorkKind = 'video' | 'encoding' | 'chunk' | 'import' | 'mp4' | 'captions' | 'storyboard' | 'webhook' | 'mail'
+export type WorkKind =
+  | 'video'
+  | 'encoding'
+  | 'chunk'
+  | 'import'
+  | 'mp4'
+  | 'captions'
+  | 'transcription'
+  | 'storyboard'
+  | 'webhook'
+  | 'mail'
 
 /** Work that a process does now, or that waits after a failure. Times are on the playback clock. */
 type ClaimTable = {

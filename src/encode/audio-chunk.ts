@@ -156,8 +156,8 @@ function audioArgs({ plan, audioTrack, gainDb, skippedSamples, frameCount, filte
   ]
 }
 
-/** The source's sound at our rate; of an older plan in all its channels. */
-function readSound(plan: Plan, { sources, ...audioTrack }: AudioTrackPlan): string {
+/** The beginning of a filter graph: the source's sound at our rate, after `SILENCE_BEFORE_START`; of an older plan in all its channels. */
+export function readSound(plan: Plan, { sources, ...audioTrack }: AudioTrackPlan): string {
   const clock = audioClockFilter(plan, audioTrack)
   return sources ? mixSources(sources, clock) : `[0:a:0]${clock.join(',')}`
 }

@@ -5,6 +5,7 @@ import { checkMailServer, serverName } from '../alerts/smtp.ts'
 import { UNKNOWN_PROXY } from '../alerts/unknown-proxy.ts'
 import { describeDamagedFiles } from '../assets/damaged-file.ts'
 import type { FileKind, FileName } from '../assets/file-damage-store.ts'
+import { tryTranscriber } from '../assets/transcribe.ts'
 import type { Config } from '../config/config.ts'
 import { Failure, hostFailure } from '../errors.ts'
 import { type Check, type Finding, failure, judgeSync, ok, timeSyncs, warning } from '../health-check.ts'
@@ -97,8 +98,29 @@ export async function examineInstallation(
     checks.push({ check: 'OTP defaults', ...(await asFinding(() => examineOtpDefaults(config))) })
     checks.push({ check: 'API keys', ...(await asFinding(() => examineApiKeys(config, Date.now() / 1000))) })
   }
+  if (config.transcriber) checks.push({ check: 'transcription', ...(await asFinding(() => examineTranscriber(config))) })
   if (config.alertMail) checks.push({ check: 'e-mail', ...(await asFinding(() => examineMail(config))) })
   return [...checks, ...(await examineNetwork(config, () => findUnknownProxy(config).catch(() => undefined)))]
+}
+
+/** Runs the program that transcribes, as a video would, on a second of silence. */
+async function examineTranscriber(config: Config): Promise<Finding> {
+  const { transcriber } = config
+  if (!transcriber) return ok('Captions are not made of speech.')
+  await access(transcriber.path, constants.X_OK).catch(() => {
+    throw new Failure('unavailable', `${transcriber.path} is missing or no program. Correct REELGATE_TRANSCRIBE_COMMAND.`)
+  })
+  for (const file of transcriber.files)
+    await access(file, constants.R_OK).catch(() => {
+      throw new Failure('unavailable', `${file} is missing or cannot be read. Correct REELGATE_TRANSCRIBE_FILES.`)
+    })
+  try {
+    await tryTranscriber({ sandbox: await openSandbox(config), transcriber, language: 'en' })
+  } catch (error) {
+    if (!(error instanceof Failure) || !(error.cause instanceof Error)) throw error
+    throw new Failure('unavailable', `In its sandbox ${error.cause.message}`)
+  }
+  return ok(`${transcriber.path} runs in its sandbox.`)
 }
 
 /** Signs in to the mail server without sending anything, and looks for alerts that it did not take. */

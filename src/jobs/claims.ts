@@ -78,6 +78,7 @@ const KINDS_OF: Partial<Record<Work, WorkKind[]>> = {
   import: ['import'],
   mp4: ['mp4'],
   captions: ['captions'],
+  transcription: ['transcription'],
   storyboard: ['storyboard'],
 }
 const CANDIDATES_OF_SEVERAL_SERVERS = 16

@@ -2,12 +2,13 @@ import { availableParallelism } from 'node:os'
 import { startEmbeddedCaptionsScheduler } from '../assets/embedded-captions-scheduler.ts'
 import { startMp4Scheduler } from '../assets/mp4-scheduler.ts'
 import { startStoryboardScheduler } from '../assets/storyboard-scheduler.ts'
+import { startTranscriptionScheduler } from '../assets/transcription-scheduler.ts'
 import { findDemoVideo } from '../demo/demo-store.ts'
 import { startEncoding } from '../encode/start.ts'
 import { startImportScheduler } from '../ingest/import-work.ts'
 import type { Foundation } from '../installation/open-foundation.ts'
 
-/** Encodes, imports, exports MP4s, reads captions out of files and makes storyboards until the server stops. */
+/** Encodes, imports, exports MP4s, reads captions out of files, transcribes and makes storyboards until the server stops. */
 export async function startEncoder(foundation: Foundation): Promise<void> {
   const { config, opened, db, deletion, receiving, space, ownership, repairSegment } = foundation
   startEncoding(
@@ -22,6 +23,11 @@ export async function startEncoder(foundation: Foundation): Promise<void> {
   )
   const imports = await startImportScheduler({ ...receiving, ...foundation, importMaxS: config.importMaxS })
   opened.defer(() => imports.stop())
+  const { transcriber } = config
+  if (transcriber) {
+    const transcriptions = startTranscriptionScheduler({ ...foundation, transcriber, hasRoom: space.hasRoom })
+    opened.defer(() => transcriptions.stop())
+  }
   const captions = startEmbeddedCaptionsScheduler({ ...foundation, hasRoom: space.hasRoom })
   opened.defer(() => captions.stop())
   const mp4s = startMp4Scheduler({ ...foundation, hasRoom: space.hasRoom, reportDamage: repairSegment })

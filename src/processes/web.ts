@@ -89,7 +89,7 @@ export async function startWeb(foundation: Foundation): Promise<Web> {
   const app = createInterfaces({
     ...{ config, limits, publicUrl, refusal: ownership.refusal, playback, usage, demo, metrics, log },
     owners: {
-      ...{ ...features, damagedFiles, events, hasRoom: space.hasRoom },
+      ...{ ...features, damagedFiles, events, hasRoom: space.hasRoom, transcriber: config.transcriber },
       authenticate: createAuthenticate(foundation, keyUses.record),
     },
     uploads: { ...receiving, ...deletion },

@@ -1,8 +1,9 @@
-import { readFileSync } from 'node:fs'
+import { readFileSync, statSync } from 'node:fs'
 import os from 'node:os'
 import path from 'node:path'
 import type { MediaRun } from './media-run.ts'
 import type { Tools } from './tools.ts'
+import { isWithin, realPath } from './visible-paths.ts'
 
 // How a run is called: what ffmpeg may open, and what it may reach and use.
 
@@ -26,9 +27,23 @@ const MEMORY_BYTES = 4 * 2 ** 30 + os.availableParallelism() * 2 ** 28
 /** What a run needs of a sandbox; without `bubblewrap` only limits apply. */
 export type SandboxTools = { tools: Tools; bubblewrap?: boolean; visible?: readonly string[] }
 
+/**
+ * A program of the operator's. It may start others, read these files and folders besides the system's programs, and write into its `/tmp`.
+ * `hidden`: what it never sees, whatever folder that is in.
+ */
+export type Program = { path: string; files: readonly string[]; hidden: readonly string[] }
+
+/** Programs of the system, with what they need. */
+const SYSTEM_FILES = ['/usr', '/bin', '/lib', '/lib64', '/etc/alternatives', '/etc/ld.so.cache']
+/** In memory: eight hours of a WAV of 16 kHz. */
+const PROGRAM_TMP_BYTES = 2 ** 30
+const SHARED_MEMORY_BYTES = 2 ** 26
+
 /** A run as the sandbox sees it: a program, the file that it may open, its limits and its arguments. */
 export type SandboxedCall = Pick<MediaRun, 'pipes' | 'limits'> & {
   tool: MediaRun['tool'] | 'prlimit'
+  /** Runs this instead of the tool. */
+  program?: Program | undefined
   file?: string
   args: readonly string[]
 }
@@ -62,6 +77,7 @@ export function filterPipe({ pipes = [] }: Pick<MediaRun, 'pipes'>): number {
 
 export function sandboxedArgs({ tools, bubblewrap, visible = [] }: SandboxTools, run: SandboxedCall): string[] {
   const { tool, file, limits, args } = run
+  if (run.program) return programArgs(tools, bubblewrap, { ...run, program: run.program })
   const memoryBytes = limits.memoryBytes ?? MEMORY_BYTES
   // No file may grow by a byte: outputs are pipes.
   const limited = ['--fsize=0', '--core=0', `--as=${memoryBytes}`, `--cpu=${Math.ceil(limits.cpuS)}`, '--']
@@ -78,6 +94,42 @@ export function sandboxedArgs({ tools, bubblewrap, visible = [] }: SandboxTools,
     // Set inside: outside, all processes of this user would count.
     ...[tools.prlimit, `--nproc=${maxThreads()}`, '--', tools[tool], ...args],
   ]
+}
+
+function programArgs(tools: Tools, bubblewrap: boolean | undefined, run: SandboxedCall & { program: Program }): string[] {
+  const { limits, args, program } = run
+  const memoryBytes = limits.memoryBytes ?? MEMORY_BYTES
+  const limited = ['--core=0', `--fsize=${PROGRAM_TMP_BYTES}`, `--as=${memoryBytes}`, `--cpu=${Math.ceil(limits.cpuS)}`, '--']
+  if (!bubblewrap || !tools.bwrap) return [...limited, program.path, ...args]
+  const seen = [...SYSTEM_FILES, ...program.files, program.path, tools.prlimit]
+  const emptied = seen.flatMap((file) => findHidden(file, program.hidden))
+  return [
+    ...limited,
+    ...[tools.bwrap, '--unshare-all', '--die-with-parent', '--new-session', '--cap-drop', 'ALL', '--clearenv'],
+    ...['--setenv', 'PATH', '/usr/local/bin:/usr/bin:/bin', '--seccomp', String(filterPipe(run))],
+    ...['--dev', '/dev', '--size', String(SHARED_MEMORY_BYTES), '--tmpfs', '/dev/shm'],
+    ...['--size', String(PROGRAM_TMP_BYTES), '--tmpfs', '/tmp', '--chdir', '/tmp'],
+    ...seen.flatMap((file) => ['--ro-bind-try', file, file, ...emptied.filter(({ of }) => of === file).flatMap(emptyingArgs)]),
+    // At the end: until then mounts are added in them, such as the program's in an installation that is emptied.
+    ...[...emptied.filter(({ isFolder }) => isFolder).map(({ place }) => place), '/dev', '/'].flatMap((place) => [
+      '--remount-ro',
+      place,
+    ]),
+    ...[tools.prlimit, `--nproc=${maxThreads()}`, '--', program.path, ...args],
+  ]
+}
+
+/** What is hidden in a folder, under each name that the folder has: `/lib` is often a link to `/usr/lib`. */
+function findHidden(folder: string, hidden: readonly string[]) {
+  return hidden.map(realPath).flatMap((secret) => {
+    const isFolder = statSync(secret, { throwIfNoEntry: false })?.isDirectory()
+    if (isFolder === undefined || !isWithin(secret, realPath(folder))) return []
+    return [{ of: folder, place: path.join(folder, path.relative(realPath(folder), secret)), isFolder }]
+  })
+}
+
+function emptyingArgs({ place, isFolder }: { place: string; isFolder: boolean }): string[] {
+  return isFolder ? ['--tmpfs', place] : ['--ro-bind', '/dev/null', place]
 }
 
 /** At most our own limit, which the child may not raise. */

@@ -9,12 +9,17 @@ import { systemCallFilter } from './system-calls.ts'
 
 const STDERR_TAIL_BYTES = 64 * 1024
 
-type SandboxedRun = SandboxedCall & Pick<MediaRun, 'stdout' | 'signal'> & { stdin?: Readable }
+type SandboxedRun = SandboxedCall &
+  Pick<MediaRun, 'stdout' | 'signal'> & {
+    stdin?: Readable
+    /** Called with each part of what the child reports, as it comes. */
+    onStderr?(part: Buffer): void
+  }
 
 /** Resolves when the child has exited and every reader is done. @throws what a reader threw, the signal's reason, or why it did not start */
 export async function runSandboxed(sandbox: SandboxTools, run: SandboxedRun): Promise<MediaEnd> {
   const pipes = run.pipes ?? []
-  const filter = sandbox.bubblewrap ? systemCallFilter() : undefined
+  const filter = sandbox.bubblewrap ? systemCallFilter({ mayStartOthers: run.program !== undefined }) : undefined
   const child = spawn(sandbox.tools.prlimit, sandboxedArgs(sandbox, run), {
     stdio: [
       run.stdin ? 'pipe' : 'ignore',
@@ -53,7 +58,7 @@ export async function runSandboxed(sandbox: SandboxTools, run: SandboxedRun): Pr
 
     const errors = { tail: Buffer.alloc(0), lines: 0 }
     const reads = [
-      readOutput(child.stderr, async (bytes) => keepTail(bytes, errors)),
+      readOutput(child.stderr, async (bytes) => keepTail(bytes, errors, run.onStderr)),
       ...(run.stdout ? [readOutput(child.stdout, run.stdout)] : []),
       ...pipes.map((reader, index) => readOutput(child.stdio[3 + index], reader)),
     ].map((read) =>
@@ -82,7 +87,12 @@ function writeInput(stream: unknown, bytes: Buffer) {
 /** A child that has ended reads no more: the rest is dropped. */
 function pipeInput(bytes: Readable, stream: Writable | null) {
   if (!stream) throw new Error('the child has no standard input')
-  stream.on('error', () => undefined).on('close', () => bytes.resume())
+  stream
+    .on('error', () => undefined)
+    .on('close', () => {
+      bytes.unpipe(stream) // first: it pauses them
+      bytes.resume()
+    })
   bytes.on('close', () => stream.end()).pipe(stream)
 }
 
@@ -91,8 +101,9 @@ async function readOutput(stream: unknown, reader: Reader) {
   await reader(stream)
 }
 
-async function keepTail(bytes: Readable, errors: { tail: Buffer; lines: number }) {
+async function keepTail(bytes: Readable, errors: { tail: Buffer; lines: number }, onPart: (part: Buffer) => void = () => {}) {
   for await (const part of bytes) {
+    onPart(part)
     for (const byte of part) if (byte === 0x0a) errors.lines += 1
     errors.tail = Buffer.concat([errors.tail, part]).subarray(-STDERR_TAIL_BYTES)
   }

@@ -2,7 +2,7 @@ import { createDecipheriv } from 'node:crypto'
 import { createReadStream } from 'node:fs'
 import { Readable } from 'node:stream'
 import { Failure } from '../errors.ts'
-import { mediaArgs } from './arguments.ts'
+import { mediaArgs, type Program } from './arguments.ts'
 import { isEncodingAllowed, type Sandbox } from './bubblewrap.ts'
 import { runSandboxed } from './child-process.ts'
 import { raiseMatroskaTimes } from './matroska.ts'
@@ -97,6 +97,29 @@ export async function runMediaToFiles(
   run.signal?.throwIfAborted()
   const args = ['-nostdin', '-hide_banner', '-v', 'error', ...run.args]
   return throwIfSandboxFailed(await runSandboxed(sandbox, { ...run, tool: 'ffmpeg', args }))
+}
+
+/**
+ * Runs a program of the operator's in the same sandbox: without a network, and with nothing to read but the system's programs and its files.
+ * @throws as `runMedia` does
+ */
+export async function runProgram(
+  sandbox: Sandbox,
+  {
+    program,
+    ...run
+  }: Pick<MediaRun, 'stdout' | 'limits' | 'signal'> & {
+    program: Omit<Program, 'hidden'>
+    args: readonly string[]
+    stdin: Readable
+    onStderr?(part: Buffer): void
+  },
+): Promise<MediaEnd> {
+  run.signal?.throwIfAborted()
+  if (!(await isEncodingAllowed(sandbox))) throw new Failure('unavailable', NOT_OPENED)
+  return throwIfSandboxFailed(
+    await runSandboxed(sandbox, { ...run, tool: 'prlimit', program: { ...program, hidden: sandbox.hidden } }),
+  )
 }
 
 const NOT_OPENED =

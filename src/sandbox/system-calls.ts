@@ -71,6 +71,9 @@ const ARCHITECTURES = {
 /** Calls of the x32 ABI on x86-64: a second number for the same calls. */
 const X32_BIT = 0x40000000
 const CLONE_THREAD = 0x00010000
+/** CLONE_NEWTIME, NEWNS, NEWCGROUP, NEWUTS, NEWIPC, NEWUSER, NEWPID and NEWNET. */
+const NEW_NAMESPACES = 0x7e020080
+const STARTS_OTHERS: readonly string[] = ['fork', 'vfork', 'socketpair']
 
 // linux/bpf_common.h and linux/seccomp.h
 const LOAD = 0x20 // BPF_LD | BPF_W | BPF_ABS
@@ -100,10 +103,17 @@ const unless = (code: number, k: number, rows: readonly Row[]): Row[] => [{ code
  * The filter for an architecture of Node's, as `bwrap --seccomp` reads it.
  * @returns undefined where the calls of the architecture are not listed here
  */
-export function systemCallFilter(architecture: string = process.arch): Buffer | undefined {
+export function systemCallFilter({
+  architecture = process.arch,
+  mayStartOthers = false,
+}: {
+  architecture?: string
+  mayStartOthers?: boolean
+} = {}): Buffer | undefined {
   if (architecture !== 'x64' && architecture !== 'arm64') return undefined
   const { audit, clone, clone3 } = ARCHITECTURES[architecture]
-  const numbers = Object.values(BLOCKED_CALLS).flatMap((call) => call[architecture] ?? [])
+  const blocked = Object.entries(BLOCKED_CALLS).filter(([name]) => !(mayStartOthers && STARTS_OTHERS.includes(name)))
+  const numbers = blocked.flatMap(([, call]) => call[architecture] ?? [])
   return encode([
     load(ARCHITECTURE_AT),
     ...unless(IF_EQUAL, audit, [refuse(EPERM)]), // a 32-bit program's numbers mean other calls
@@ -112,7 +122,10 @@ export function systemCallFilter(architecture: string = process.arch): Buffer | 
     ...numbers.flatMap((number) => when(IF_EQUAL, number, [refuse(EPERM)])),
     // Its flags lie in memory, where no filter sees them. Where the kernel has no clone3, the C library takes clone.
     ...when(IF_EQUAL, clone3, [refuse(ENOSYS)]),
-    ...when(IF_EQUAL, clone, [load(FIRST_ARGUMENT_AT), ...unless(IF_ANY_BIT, CLONE_THREAD, [refuse(EPERM)])]),
+    ...when(IF_EQUAL, clone, [
+      load(FIRST_ARGUMENT_AT),
+      ...(mayStartOthers ? when(IF_ANY_BIT, NEW_NAMESPACES, [refuse(EPERM)]) : unless(IF_ANY_BIT, CLONE_THREAD, [refuse(EPERM)])),
+    ]),
     end(ALLOW),
   ])
 }

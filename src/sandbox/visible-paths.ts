@@ -37,7 +37,7 @@ function readLink(file: string): string | undefined {
 }
 
 /** The real path of a file, also of one that does not exist yet. */
-function realPath(candidate: string): string {
+export function realPath(candidate: string): string {
   try {
     return realpathSync(candidate)
   } catch {
@@ -46,7 +46,7 @@ function realPath(candidate: string): string {
   }
 }
 
-function isWithin(candidate: string, folder: string): boolean {
+export function isWithin(candidate: string, folder: string): boolean {
   const relative = path.relative(folder, candidate)
   return relative !== '..' && !relative.startsWith('../')
 }

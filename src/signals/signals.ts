@@ -1,7 +1,7 @@
 import type { Write } from '../db/write.ts'
 
 /** Queued work that a dispatcher runs. */
-export type Work = 'encode' | 'import' | 'mp4' | 'captions' | 'storyboard' | 'webhook' | 'removal'
+export type Work = 'encode' | 'import' | 'mp4' | 'captions' | 'transcription' | 'storyboard' | 'webhook' | 'removal'
 
 type SegmentKey = { videoId: string; generation: number; renditionId: number; number: number }
 

@@ -6,6 +6,7 @@ export const WEBHOOK_EVENTS = [
   'video:replaced',
   'video:deleted',
   'video:chapters',
+  'video:transcribed',
   'otp:reused',
   'session:suspicious',
   'viewer:completed',

@@ -94,6 +94,7 @@ type Step = [operation: string, kind: string, act: () => Promise<string>]
 test('L06: every operation and every command that manages something is in the audit record, with who did it', async () => {
   const reelgate = await startReelgate({
     env: {
+      REELGATE_TRANSCRIBE_COMMAND: '/bin/true',
       REELGATE_LIMITS: '{"otp":{"ip":1000,"key":1,"account":1000}}',
       REELGATE_DEMO: 'on',
       REELGATE_OUTBOUND_ALLOW: UNUSED_ADDRESS,
@@ -264,6 +265,11 @@ test('L06: every operation and every command that manages something is in the au
       'POST /api/videos/{id}/files',
       'mp4:requested',
       to(videoId, () => ask('POST', `/api/videos/${videoId}/files`, { type: 'mp4' })),
+    ],
+    [
+      'POST /api/videos/{id}/files',
+      'transcription:requested',
+      to(videoId, () => ask('POST', `/api/videos/${videoId}/files`, { type: 'caption', language: 'fr' })),
     ],
     [
       'PUT /api/videos/{id}/files/{fileId}',

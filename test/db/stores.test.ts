@@ -7,6 +7,7 @@ import * as alerts from '../../src/alerts/alert-store.ts'
 import * as mails from '../../src/alerts/mail-store.ts'
 import * as fileDamage from '../../src/assets/file-damage-store.ts'
 import * as mp4s from '../../src/assets/mp4-store.ts'
+import * as transcriptions from '../../src/assets/transcription-store.ts'
 import * as acts from '../../src/audit/audit-store.ts'
 import * as audioSettings from '../../src/catalogue/audio-settings-store.ts'
 import * as chapters from '../../src/catalogue/chapters-store.ts'
@@ -814,6 +815,25 @@ const STORES: readonly (readonly [store: string, calls: readonly Call[]])[] = [
       },
       (tx) => embedded.failReadingCaptions(tx, V1, 'Why'),
       (tx) => embedded.findUnreadCaptions(tx, A, 5),
+      (tx) => transcriptions.insertTranscription(tx, { videoId: V1, language: 'en', createdAtS: 4 }),
+      (tx) => transcriptions.hasReviewedCaptions(tx, V1, 'en'),
+      (tx) => transcriptions.listAccountsToTranscribe(tx, 5),
+      async (tx) => {
+        const wanted = (await transcriptions.findUntranscribed(tx, A, 5)) ?? expect.fail('nothing to be transcribed')
+        return [
+          await transcriptions.beginTranscription(tx, wanted),
+          await transcriptions.findUntranscribed(tx, A, 5),
+          await transcriptions.refundTranscription(tx, wanted),
+          await transcriptions.findUntranscribed(tx, A, 5),
+          await transcriptions.updateUntranscribed(tx, wanted.id, { problem: 'Why' }),
+          await transcriptions.findUntranscribed(tx, A, 5),
+          await transcriptions.insertTranscription(tx, { videoId: V1, language: 'en', createdAtS: 5 }),
+          await transcriptions.updateUntranscribed(tx, wanted.id, { blob: 'made', sizeBytes: 3, enabled: 1 }),
+          await transcriptions.disableAutomatic(tx, V1, 'en'),
+          await files.setReviewed(tx, wanted),
+          await transcriptions.hasReviewedCaptions(tx, V1, 'en'),
+        ]
+      },
       async (tx) => {
         for (const file of await files.listFileRows(tx, V1)) if (file.streamIndex !== null) await files.removeFile(tx, file)
         return files.listFileRows(tx, V1)

@@ -15,7 +15,7 @@ import { reencodeImage, renderPosterSizes, sealImage } from '../../src/encode/im
 import { probeSource } from '../../src/encode/probe.ts'
 import { openSandbox, type Sandbox, sandboxAdvice } from '../../src/sandbox/bubblewrap.ts'
 import { collect } from '../../src/sandbox/child-process.ts'
-import { runMedia, runMediaToFiles } from '../../src/sandbox/run.ts'
+import { runMedia, runMediaToFiles, runProgram } from '../../src/sandbox/run.ts'
 import { BLOCKED_CALLS } from '../../src/sandbox/system-calls.ts'
 import { librariesIn, visiblePaths } from '../../src/sandbox/visible-paths.ts'
 import { processesWith } from '../processes.ts'
@@ -248,6 +248,42 @@ inBubblewrap('M24: the kernel refuses each listed system call with EPERM, and ki
   expect(await outputOf(await withScript(sandbox, script))).toBe([...numbers, ...x32].map((number) => `${number}: 1\n`).join(''))
 })
 
+inBubblewrap(
+  'M24: a program that transcribes may start others and write 1 GiB of its own; nothing else is there to write or to reach',
+  async (sandbox) => {
+    const printed = await outputOfProgram(
+      sandbox,
+      `sh -c 'echo started'
+    for place in /etc/passwd /proc /sys /root /home /work; do [ -e "$place" ] && echo "$place"; done
+    echo "$(dd if=/dev/zero of=/tmp/large bs=1M count=1100 2>/dev/null; stat -c %s /tmp/large)"
+    rm /tmp/large; dd if=/dev/zero of=/dev/shm/large bs=1M count=100 2>/dev/null; stat -c %s /dev/shm/large
+    for place in / /usr /dev "$(dirname "$0")"; do (echo x >"$place/written") 2>/dev/null && echo "wrote $place"; done
+    unshare -U true 2>/dev/null && echo "new namespace"
+    echo end`,
+    )
+    expect(printed).toBe(`started\n${2 ** 30}\n${2 ** 26}\nend\n`)
+  },
+)
+
+inBubblewrap(
+  'M29: an installation in a folder that such a program reads is hidden from it, under each name of the folder',
+  async (sandbox) => {
+    const parent = await mkdtemp('/usr/lib/reelgate-test-').catch(() => undefined)
+    if (parent === undefined) return // this user may not write there
+    onTestFinished(() => rm(parent, { recursive: true }))
+    await mkdir(path.join(parent, 'data'))
+    await writeFile(path.join(parent, 'data/reelgate.db'), 'a secret')
+    await writeFile(path.join(parent, 'key'), 'a secret')
+    const hidden = [path.join(parent, 'data'), path.join(parent, 'key'), path.join(parent, 'to-come')]
+    const names = [parent, parent.replace('/usr', '')]
+    const printed = await outputOfProgram(
+      { ...sandbox, hidden },
+      `${names.map((name) => `cat ${name}/data/* ${name}/key; ls ${name}`).join(' 2>/dev/null\n')} 2>/dev/null`,
+    )
+    expect(printed).toBe('data\nkey\n'.repeat(2))
+  },
+)
+
 test.for(sampleOf('places of an installation', ['/usr/local', '/usr/src/app', '/opt', '/srv', '/home'], 1))(
   'M29: neither an installation nor its data nor its key in %s can be read inside',
   async (parent, { skip }) => {
@@ -335,6 +371,16 @@ function inBubblewrap(name: string, body: (sandbox: Sandbox) => Promise<void>) {
     if (!sandbox.bubblewrap) skip()
     await body(sandbox)
   })
+}
+
+/** What a script of the shell prints, run as a program that transcribes is. */
+async function outputOfProgram(sandbox: Sandbox, script: string): Promise<string> {
+  const file = path.join(await newFolder(), 'program')
+  await writeFile(file, `#!/bin/sh\n${script}\n`, { mode: 0o755 })
+  const output = collect(10_000)
+  const program = { path: file, files: [path.dirname(file)] }
+  await runProgram(sandbox, { program, args: [], stdin: Readable.from([]), stdout: output.reader, limits: LIMITS })
+  return output.bytes().toString()
 }
 
 /** A sandbox whose ffprobe is a script in Perl, which Debian always has, and which can become `sleep`. */

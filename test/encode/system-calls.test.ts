@@ -6,6 +6,8 @@ const EPERM = 0x00050001
 const ENOSYS = 0x00050026
 const THREAD_FLAGS = 0x003d0f00 // what the C library makes a thread with
 const SIGCHLD = 17 // what it forks with
+/** CLONE_NEWTIME, NEWNS, NEWCGROUP, NEWUTS, NEWIPC, NEWUSER, NEWPID and NEWNET. */
+const NAMESPACES = [0x80, 0x20000, 0x2000000, 0x4000000, 0x8000000, 0x10000000, 0x20000000, 0x40000000]
 const MACHINES = {
   x64: { audit: 0xc000003e, read: 0, openat: 257, execve: 59, clone: 56, clone3: 435 },
   arm64: { audit: 0xc00000b7, read: 63, openat: 56, execve: 221, clone: 220, clone3: 435 },
@@ -29,6 +31,21 @@ test.each(ARCHITECTURES)(
   },
 )
 
+test.each(ARCHITECTURES)(
+  'M24: on %s a program that transcribes may start others, and is refused all else that ffmpeg is, new namespaces included',
+  (architecture) => {
+    const { audit, clone, clone3 } = MACHINES[architecture]
+    const filter = systemCallFilter({ architecture, mayStartOthers: true }) ?? expect.fail()
+    const judge = (number: number, argument = 0) => run(filter, { number, audit, argument })
+    const allowed = Object.entries(BLOCKED_CALLS)
+      .filter(([, call]) => call[architecture] !== undefined && judge(Number(call[architecture])) === ALLOW)
+      .map(([name]) => name)
+    expect(allowed.sort()).toEqual(architecture === 'x64' ? ['fork', 'socketpair', 'vfork'] : ['socketpair'])
+    expect([judge(clone, SIGCHLD), judge(clone, THREAD_FLAGS), judge(clone3)]).toEqual([ALLOW, ALLOW, ENOSYS])
+    for (const namespace of NAMESPACES) expect(judge(clone, SIGCHLD | namespace)).toBe(EPERM)
+  },
+)
+
 test.each(ARCHITECTURES)('M24: on %s numbers of another architecture are refused, whatever they mean there', (architecture) => {
   const foreign = [0x40000003, 0x40000028, ...Object.values(MACHINES).map(({ audit }) => audit)]
   for (const audit of foreign.filter((audit) => audit !== MACHINES[architecture].audit))
@@ -43,11 +60,11 @@ test('M24: the second numbers of x86-64 (x32) are refused', () => {
 })
 
 test('there is no filter for an architecture whose calls are not listed', () => {
-  expect(systemCallFilter('riscv64')).toBeUndefined()
+  expect(systemCallFilter({ architecture: 'riscv64' })).toBeUndefined()
 })
 
 function filterOf(architecture: string): Buffer {
-  return systemCallFilter(architecture) ?? expect.fail()
+  return systemCallFilter({ architecture }) ?? expect.fail()
 }
 
 /** Runs a filter as the kernel does: classic BPF on `struct seccomp_data`. */

@@ -241,6 +241,10 @@ export const STATEMENTS: readonly string[] = [
   'alter table file add column hidden integer not null default 0',
   'alter table file add column stream_index integer',
   'alter table file add column stream_title text',
+  // Captions that a program makes of speech, until their owner has looked at them.
+  'alter table file add column automatic integer not null default 0',
+  'alter table file add column progress real not null default 0',
+  'alter table account add column transcribe_language text',
   `create index caption_unmade on file (id) where type = 'caption' and (blob) is null and problem is null`,
   // How often a segment was repaired whose file had other bytes, which is part of its address.
   'alter table segment add column repairs integer not null default 0',

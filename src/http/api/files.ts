@@ -7,7 +7,8 @@ import { type DownloadDeps, downloadPath } from '../../assets/download.ts'
 import { type Mp4Deps, requestMp4 } from '../../assets/mp4.ts'
 import { addPoster, addPosterAt, type PosterDeps, receivePoster, type StoredPoster } from '../../assets/poster.ts'
 import { countUnseenLines } from '../../assets/public-captions.ts'
-import { deleteFile, type FileDeps, listFiles, showCaptions, type VideoFile } from '../../assets/video-file.ts'
+import { requestTranscription, type TranscriptionRequestDeps } from '../../assets/transcription.ts'
+import { confirmCaptions, deleteFile, type FileDeps, listFiles, showCaptions, type VideoFile } from '../../assets/video-file.ts'
 import { Failure } from '../../errors.ts'
 import { authenticateRequest, changedBy } from '../server/caller.ts'
 import { drainForm, readUploadForm } from '../upload/form.ts'
@@ -18,7 +19,12 @@ import { EDITOR_OR_UPLOADER, operation } from '../wire/operation.ts'
 import { VideoParams } from './videos.ts'
 
 type ChangedVideo = ReturnType<typeof changedBy> & { videoId: string }
-type FileRoutesDeps = PosterDeps & CaptionDeps & FileDeps & Mp4Deps & DownloadDeps & { publicUrl(): string }
+type FileRoutesDeps = PosterDeps &
+  CaptionDeps &
+  FileDeps &
+  Mp4Deps &
+  TranscriptionRequestDeps &
+  DownloadDeps & { publicUrl(): string }
 
 const ZeroOrOne = Type.Integer({ minimum: 0, maximum: 1 })
 
@@ -51,9 +57,19 @@ const FileReply = Type.Object({
       description: 'captions that viewers do not get until they are shown, such as those inside of the uploaded file',
     }),
   ),
+  automatic: Type.Optional(
+    Type.Literal(1, {
+      description: 'captions that a program makes or made of speech, and that have not been looked at: viewers read that, too',
+    }),
+  ),
+  progress: Type.Optional(
+    Type.Number({ description: 'from 0 to 1: how much of the speech has been transcribed; absent once that has ended' }),
+  ),
   title: Type.Optional(Type.String({ description: 'what captions are called in the uploaded file that they came from' })),
   error: Type.Optional(
-    Type.String({ description: 'why an MP4 could not be made, or captions not be read out of the file, where `enabled` is 0' }),
+    Type.String({
+      description: 'why an MP4 or captions could not be made, or captions not be read out of the file, where `enabled` is 0',
+    }),
   ),
 })
 export type VideoFileBody = Static<typeof FileReply>
@@ -66,13 +82,20 @@ const FileForm = Type.Object({
   file: Type.String({ format: 'binary', description: 'the image or the captions', examples: ['@poster.png'] }),
 })
 const Mp4Body = Type.Object({ type: Type.Literal('mp4', { description: 'makes one MP4 of the whole video' }) })
+const TranscriptionBody = Type.Object({
+  type: Type.Literal('caption', { description: 'makes captions of the speech' }),
+  language: Type.String({ description: 'that is spoken, such as en or pt-BR' }),
+})
 const FrameBody = Type.Object({
   type: Type.Literal('poster', { description: 'makes a frame of the video its poster' }),
   time: Type.Number({ description: 'seconds from the start of the video' }),
 })
 const FrameForm = Type.Object({ type: Type.Literal('poster'), time: Type.String({ pattern: '^\\d{1,7}(\\.\\d{1,6})?$' }) })
-const ShownBody = Type.Object({
-  enabled: Type.Integer({ minimum: 0, maximum: 1, description: '1: shown to viewers; 0: hidden' }),
+const CaptionChangeBody = Type.Object({
+  enabled: Type.Optional(Type.Integer({ minimum: 0, maximum: 1, description: '1: shown to viewers; 0: hidden', examples: [1] })),
+  automatic: Type.Optional(
+    Type.Literal(0, { description: 'automatic captions have been looked at, and are called automatic no longer' }),
+  ),
 })
 const FilesQuery = Type.Object({
   language: Type.Optional(
@@ -102,7 +125,7 @@ const DeletedReply = Type.Object({ message: Type.Literal('Deleted') })
 function missingFile(): Failure {
   return new Failure(
     'invalid',
-    'Send the file as the field "file" of a multipart/form-data form, or request an MP4 with {"type":"mp4"}, or a frame as the poster with {"type":"poster","time":10}.',
+    'Send the file as the field "file" of a multipart/form-data form, or request an MP4 with {"type":"mp4"}, captions of the speech with {"type":"caption","language":"en"}, or a frame as the poster with {"type":"poster","time":10}.',
   )
 }
 
@@ -132,11 +155,15 @@ export function fileRoutes(app: App, deps: FileRoutesDeps): void {
     forms.post(
       '/videos/:id/files',
       {
-        config: { permission: 'editor', isOpenToUploader: true, described: { body: Type.Union([FileForm, Mp4Body, FrameBody]) } },
+        config: {
+          permission: 'editor',
+          isOpenToUploader: true,
+          described: { body: Type.Union([FileForm, Mp4Body, TranscriptionBody, FrameBody]) },
+        },
         schema: {
-          summary: 'Add a poster or captions, or make an MP4',
+          summary: 'Add a poster or captions, or make captions or an MP4',
           description:
-            'As a form: an image (PNG, JPEG, WebP), which becomes one poster for each size; or, with `language`, captions (WebVTT, SRT). As `{"type":"poster","time":10}`: makes the frame at that second the poster. As `{"type":"mp4"}`: makes one MP4 of the best video rendition and the audio of a finished video, in the background. It can be downloaded when `isDownloadable` is 1; a repeated request returns the same file. `enabled` 0 means that it could not be made, and `error` says why: send the request again.',
+            'As a form: an image (PNG, JPEG, WebP), which becomes one poster for each size; or, with `language`, captions (WebVTT, SRT). As `{"type":"poster","time":10}`: makes the frame at that second the poster. As `{"type":"mp4"}`: makes one MP4 of the best video rendition and the audio of a finished video, in the background. It can be downloaded when `isDownloadable` is 1; a repeated request returns the same file. `enabled` 0 means that it could not be made, and `error` says why: send the request again. As `{"type":"caption","language":"en"}`: has the program that the server’s operator has set up make captions of the speech, in the background. Until they have a size, `progress` says how much is done; DELETE cancels it. Then viewers get them, marked as automatic, in place of earlier automatic ones.',
           params: VideoParams,
           querystring: FilesQuery,
           response: { 200: Type.Union([PosterReply, CaptionReply, FileReply]) },
@@ -149,6 +176,8 @@ export function fileRoutes(app: App, deps: FileRoutesDeps): void {
           if (!/^multipart\/form-data/i.test(request.headers['content-type'] ?? '')) {
             const timeS = readFrameTime(request.body)
             if (timeS !== undefined) return (await addPosterAt(deps, { ...video, timeS })).map(toPosterReply)
+            if (Value.Check(TranscriptionBody, request.body))
+              return toFileReply(await requestTranscription(deps, { ...video, language: parseLanguage(request.body.language) }))
             if (!Value.Check(Mp4Body, request.body)) throw missingFile()
             return toFileReply(await requestMp4(deps, video.accountId, video.by, video.videoId))
           }
@@ -204,17 +233,21 @@ export function fileRoutes(app: App, deps: FileRoutesDeps): void {
   app.put(
     '/videos/:id/files/:fileId',
     operation(EDITOR_OR_UPLOADER, {
-      summary: 'Show or hide captions',
+      summary: 'Show or hide captions, or mark automatic ones as checked',
       description:
         'Shown captions replace others in their language. Captions inside of an uploaded file are hidden until they are shown. Players that are open keep what they have until they are reloaded.',
       params: FileParams,
-      body: ShownBody,
+      body: CaptionChangeBody,
       response: { 200: FileReply },
     }),
     async (request) => {
       const { id, fileId } = request.params
       const file = { ...changedBy(request), videoId: id, fileId: parseFileId(fileId) }
-      return toFileReply(await showCaptions(deps, file, request.body.enabled === 1))
+      const { enabled, automatic } = request.body
+      const checked = automatic === undefined ? undefined : await confirmCaptions(deps, file)
+      const shown = enabled === undefined ? checked : await showCaptions(deps, file, enabled === 1)
+      if (!shown) throw new Failure('invalid', 'Send enabled (0 or 1), automatic (0), or both.')
+      return toFileReply(shown)
     },
   )
 
@@ -264,6 +297,8 @@ function toFileReply(file: VideoFile, unseenLines?: number): Static<typeof FileR
     isDownloadable: Number(file.isDownloadable),
     isDeletable: Number(file.isDeletable),
     ...(file.isHidden ? { hidden: 1 as const } : {}),
+    ...(file.isAutomatic ? { automatic: 1 as const } : {}),
+    progress: file.progress,
     title: file.streamTitle,
     error: file.problem,
     ...(unseenLines !== undefined && { doesNotFit: unseenLines }),

@@ -8,6 +8,7 @@ export const EVENTS: Readonly<Record<WebhookEvent, string>> = {
   'video:replaced': 'A video plays another file',
   'video:deleted': 'A video was deleted',
   'video:chapters': 'The chapters of a video were changed',
+  'video:transcribed': 'Captions were made of the speech of a video, or could not be',
   'otp:reused': 'An OTP was used a second time',
   'session:suspicious': 'Suspicious playback',
   'viewer:completed': 'A viewer watched 90 % of a video',

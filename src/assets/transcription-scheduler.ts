@@ -1,0 +1,160 @@
+import { randomBytes } from 'node:crypto'
+import type { Logger } from 'pino'
+import type { VideoFolders } from '../catalogue/deletion.ts'
+import { wrapFileKey } from '../catalogue/file-key.ts'
+import type { MasterKey } from '../crypto/master-key.ts'
+import { sealBlob } from '../crypto/sealed-blob.ts'
+import { newToken } from '../crypto/secret.ts'
+import type { Db } from '../db/database.ts'
+import { isCommitOutcomeUnknown, type Write } from '../db/write.ts'
+import { findSealedSource } from '../encode/encode-deps.ts'
+import { findGeneration, findPlayedGeneration, findTimelineStart } from '../encode/generation-store.ts'
+import { Failure } from '../errors.ts'
+import { createAttempts } from '../jobs/attempts.ts'
+import type { Claim, Claims } from '../jobs/claims.ts'
+import { type Dispatcher, type Job, startDispatcher } from '../jobs/dispatcher.ts'
+import { createRoundRobin } from '../jobs/round-robin.ts'
+import type { Sandbox } from '../sandbox/bubblewrap.ts'
+import type { Signals } from '../signals/signals.ts'
+import { addVideoEvents } from '../webhooks/outbox.ts'
+import { type Transcriber, transcribe } from './transcribe.ts'
+import {
+  beginTranscription,
+  disableAutomatic,
+  findUntranscribed,
+  hasReviewedCaptions,
+  listAccountsToTranscribe,
+  refundTranscription,
+  type Untranscribed,
+  updateUntranscribed,
+} from './transcription-store.ts'
+
+type TranscriptionDeps = {
+  db: Db
+  write: Write
+  /** A clock that never goes back. */
+  nowS: () => number
+  claims: Pick<Claims, 'claimNext'>
+  signals: Pick<Signals, 'on'>
+  masterKey: MasterKey
+  folders: VideoFolders
+  sandbox: Sandbox
+  transcriber: Transcriber
+  log: Logger
+  /** Whether the disk has space for that many more bytes. */
+  hasRoom(forBytes: number): Promise<boolean>
+}
+
+const POLL_INTERVAL_MS = 5_000
+const SAVE_PROGRESS_EVERY_MS = 2_000
+
+/** Makes captions of speech, one video at a time: the program takes as many cores as it likes. Accounts take turns. */
+export function startTranscriptionScheduler(deps: TranscriptionDeps): Dispatcher {
+  const follows = { signals: deps.signals, work: 'transcription' } as const
+  return startDispatcher({ slots: 1, claim: createClaim(deps), pollIntervalMs: POLL_INTERVAL_MS, follows, log: deps.log })
+}
+
+function createClaim(deps: TranscriptionDeps) {
+  const accounts = createRoundRobin()
+  const attempt = createAttempts<Untranscribed>({
+    name: 'transcription',
+    problems: PROBLEMS,
+    refund: refundTranscription,
+    fail: failTranscription,
+    log: deps.log,
+  })
+
+  async function claim(urgentOnly: boolean): Promise<Job | undefined> {
+    if (urgentOnly || !(await deps.hasRoom(0))) return undefined
+    return deps.claims.claimNext({
+      kind: 'transcription',
+      find: findNext,
+      subjectOf: ({ videoId }) => videoId,
+      begin: async (tx, next) => ((await beginTranscription(tx, next)) ? next : undefined),
+      start(next) {
+        accounts.markServed(next.accountId)
+        return (claim, signal) => attempt(next, claim, signal, () => run(deps, next, claim, signal))
+      },
+    })
+  }
+
+  async function findNext() {
+    const accountId = accounts.next(await listAccountsToTranscribe(deps.db, deps.nowS()))
+    const next = accountId === undefined ? undefined : await findUntranscribed(deps.db, accountId, deps.nowS())
+    return accountId === undefined || !next ? undefined : { ...next, accountId }
+  }
+
+  return claim
+}
+
+const PROBLEMS = {
+  failed: 'The transcription failed 3 times. The log of this server says why; then request it again.',
+  crashed: 'The server crashed during 3 attempts to transcribe. Request it again when the cause is fixed.',
+}
+
+async function failTranscription(tx: Db, { id, videoId, language }: Untranscribed, problem: string): Promise<void> {
+  if (await updateUntranscribed(tx, id, { problem }))
+    await addVideoEvents(tx, 'video:transcribed', [videoId], { fileId: id, language, error: problem })
+}
+
+async function run(deps: TranscriptionDeps, work: Untranscribed, claim: Claim, signal: AbortSignal): Promise<void> {
+  try {
+    await makeCaptions(deps, work, claim, signal)
+  } catch (error) {
+    // What the program says, or how long it takes, would be the same again.
+    if (!(error instanceof Failure) || error.kind !== 'invalid') throw error
+    deps.log.warn({ err: error, videoId: work.videoId }, 'transcription: failed')
+    await claim.settle((tx) => failTranscription(tx, work, error.message))
+  }
+}
+
+async function makeCaptions(
+  deps: TranscriptionDeps,
+  { id, videoId, language }: Untranscribed,
+  claim: Claim,
+  signal: AbortSignal,
+) {
+  const { db, sandbox, transcriber, folders, masterKey } = deps
+  const { generation = 0 } = (await findPlayedGeneration(db, videoId)) ?? {}
+  const played = await findGeneration(db, { videoId, generation })
+  const source = played && (await findSealedSource(deps, videoId, played.sourceNumber))
+  if (!source) return // deleted meanwhile
+  const startS = await findTimelineStart(db, videoId, played.sourceNumber)
+  const webVtt = await transcribe({
+    ...{ sandbox, transcriber, source, plan: played.plan, startS, language, signal },
+    onProgress: createProgress(deps, id),
+  })
+  const key = randomBytes(32)
+  const blob = `${videoId}/${newToken()}.sealed`
+  await folders.files.put(blob, sealBlob(key, blob, webVtt))
+  try {
+    const isStored = await claim.settle(async (tx) => {
+      // What people have written meanwhile stays.
+      const isUnwanted = await hasReviewedCaptions(tx, videoId, language)
+      if (!isUnwanted) await disableAutomatic(tx, videoId, language)
+      const shown = isUnwanted ? { enabled: 0, hidden: 1 } : { enabled: 1 }
+      const stored = { blob, sizeBytes: webVtt.length, wrappedKey: wrapFileKey(masterKey, blob, key), progress: 1 }
+      if (!(await updateUntranscribed(tx, id, { ...stored, ...shown }))) return false
+      await addVideoEvents(tx, 'video:transcribed', [videoId], { fileId: id, language })
+      return true
+    })
+    if (isStored) deps.log.info({ videoId, language }, 'transcription: ready')
+    else await folders.files.remove(blob)
+  } catch (error) {
+    // A blob whose row may have been committed must stay; the sweep removes it if there is no row.
+    if (!isCommitOutcomeUnknown(error)) await folders.files.remove(blob)
+    throw error
+  }
+}
+
+/** Saves how far it is, every few seconds. */
+function createProgress({ write, log }: TranscriptionDeps, id: number): (part: number) => void {
+  let savedAtMs = Number.NEGATIVE_INFINITY
+  return (progress) => {
+    if (performance.now() < savedAtMs + SAVE_PROGRESS_EVERY_MS) return
+    savedAtMs = performance.now()
+    write((tx) => updateUntranscribed(tx, id, { progress })).catch((error) =>
+      log.warn({ err: error }, 'transcription: progress not saved'),
+    )
+  }
+}
