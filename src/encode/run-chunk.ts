@@ -36,7 +36,12 @@ import { runAll } from './run-all.ts'
 
 type Part = Pick<Chunk, 'kind' | 'firstSegment' | 'segmentCount' | 'decodesFromStart'>
 
-type RunDeps = FailDeps & ReplaceDeps & PosterDeps
+type RunDeps = FailDeps &
+  ReplaceDeps &
+  PosterDeps & {
+    /** Gains that are being measured, by audio track. */
+    gainsInProgress: Map<string, Promise<void>>
+  }
 
 type Run = { deps: RunDeps; chunk: VideoChunk; claim: Claim; video: GenerationWithKey; source: SealedSource; signal: AbortSignal }
 
@@ -198,17 +203,28 @@ async function tryPart(run: Run, part: Part & { threads: number; leadS: number }
 }
 
 /**
- * The gain of an audio track, which all chunks have: durable before the first of them is encoded, whichever that is.
+ * The gain of an audio track, which all chunks have: measured once, and durable before the first of them is encoded, whichever that is.
  * @returns undefined where the audio stays as loud as it is
  */
-async function settleGain({ deps, video, source, signal }: Run, audioTrack: AudioTrackPlan): Promise<number | undefined> {
-  const { plan } = video
+async function settleGain(run: Run, audioTrack: AudioTrackPlan): Promise<number | undefined> {
+  const { deps, video, source, signal } = run
+  const { videoId, generation, plan } = video
   if (!plan.normalizesLoudness) return undefined
   const { renditionId } = audioTrack
   const settled = await findGain(deps.db, video, renditionId)
   if (settled !== undefined) return settled
-  const gainDb = await measureGain(deps.sandbox, source, { plan, audioTrack, signal })
-  await deps.write((tx) => setGain(tx, video, renditionId, gainDb))
+  const track = [videoId, generation, renditionId].join('/')
+  const inProgress = deps.gainsInProgress.get(track)
+  if (inProgress) {
+    await inProgress.catch(() => undefined) // its run may have been stopped: then it is measured here
+    signal.throwIfAborted()
+    return settleGain(run, audioTrack)
+  }
+  const measured = measureGain(deps.sandbox, source, { plan, audioTrack, signal }).then((gainDb) =>
+    deps.write((tx) => setGain(tx, video, renditionId, gainDb)),
+  )
+  deps.gainsInProgress.set(track, measured)
+  await measured.finally(() => deps.gainsInProgress.delete(track))
   return findGain(deps.db, video, renditionId)
 }
 

@@ -25,8 +25,9 @@ const POLL_INTERVAL_MS = 5_000
 /** Encodes what is uploaded, from now on. @param opened stops it */
 export function startEncoding(deps: EncodingDeps, opened: AsyncDisposableStack): void {
   const { slots, databaseLost, signals, log } = deps
+  const gainsInProgress = new Map<string, Promise<void>>()
   const workIn = (sandbox: Sandbox): EncodeWork => {
-    const inSandbox = { ...deps, sandbox }
+    const inSandbox = { ...deps, sandbox, gainsInProgress }
     return {
       examine: (...source) => examineSource(inSandbox, ...source),
       finish: (...video) => finishVideo(inSandbox, ...video),

@@ -1,3 +1,4 @@
+import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { untilFinished } from '../data-folder.ts'
@@ -6,6 +7,7 @@ import { footage } from '../footage.ts'
 import { startReelgate } from '../in-process.ts'
 import { startReelgate as startProcess } from '../reelgate.ts'
 import { readRows } from '../rows.ts'
+import { PASS_ON, startWithPrograms } from './programs.ts'
 
 type Installed = Parameters<typeof readRows>[0]
 
@@ -58,4 +60,20 @@ test('L-05: an account that has it switched off gets its sound as it is; a chang
   const later = await owner.upload('Later', file)
   await untilFinished(reelgate, later)
   expect([gainsOf(reelgate, asRecorded), gainsOf(reelgate, later)]).toEqual([[null], [expect.any(Number)]])
+})
+
+test('F-174: chunks of sound that begin together wait for one measurement of its loudness', async () => {
+  const { reelgate, programs } = await startWithPrograms()
+  const folder = await newFolder()
+  // Measuring takes until the first chunk of video is done, so that the second of sound begins meanwhile.
+  await programs.becomes(
+    'ffmpeg',
+    `case "$*" in
+      *ebur128*) touch ${folder}/measured-$$; until [ -e ${folder}/video ]; do sleep 0.02; done;;
+      *libx264*) /usr/bin/$name "$@"; code=$?; touch ${folder}/video; exit $code;;
+    esac
+    ${PASS_ON}`,
+  )
+  await reelgate.owner.readyVideo(footage.wannaworktogether)
+  expect((await readdir(folder)).filter((name) => name.startsWith('measured'))).toHaveLength(1)
 })
