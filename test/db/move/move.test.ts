@@ -5,6 +5,7 @@ import { addFile, listFiles, makeImage, SRT } from '../../assets/sample-files.ts
 import type { Owner, UploadCredentials } from '../../client.ts'
 import { makeLink, signIn } from '../../console/person.ts'
 import { untilFinished } from '../../data-folder.ts'
+import { startReelgate as startInProcess } from '../../in-process.ts'
 import { createTusClient } from '../../ingest/tus-client.ts'
 import { type Location, makeLocation } from '../../installation-folder.ts'
 import type { DatabaseKind } from '../../postgres.ts'
@@ -19,7 +20,7 @@ import { hashDatabaseFiles, migrateSuccessfully, newTarget, readTable } from './
 const { test, draw } = sampledTests('moves to PostgreSQL', 1)
 
 test('an installation continues from PostgreSQL with all it has: videos play, sessions run, OTPs open once, every response is the same', async () => {
-  const { reelgate, env, video, viewer, otp, webhook, kept, askOnce } = await startFull()
+  const { reelgate, env, video, viewer, otp, webhook, kept, askOnce, importing, moveIn } = await startFull()
   const { owner } = reelgate
   const before = await answersOf(owner, video, webhook)
   await reelgate.kill() // its last commits lie in its log yet
@@ -67,6 +68,8 @@ test('an installation continues from PostgreSQL with all it has: videos play, se
       union all select id from account where video_count <> (select count(*) from video where account_id = account.id and deleted_at_s is null)`,
   )
   expect(wrong).toEqual([])
+  await owner.delete([importing]) // a command that copies waits for the imports of its account
+  expect(JSON.parse((await now.cli(...moveIn)).stdout)).toEqual({ videos: 1, added: 0, problems: [] })
 })
 
 test('every table moves, by a key that both databases have', async () => {
@@ -131,10 +134,11 @@ async function startFull() {
   const receivers = await startReceivers()
   onTestFinished(() => receivers.close())
   const receiver = receivers.newReceiver()
+  const former = await startInProcess({ database: 'sqlite' })
   const env = {
     REELGATE_LIMITS: '{"redeem":{"ip":20}}',
     REELGATE_TRUSTED_PROXIES: '127.0.0.1',
-    REELGATE_OUTBOUND_ALLOW: `${receivers.host},${SILENT}`,
+    REELGATE_OUTBOUND_ALLOW: `${receivers.host},${SILENT},${new URL(former.url).host}`,
   }
   const reelgate = await startReelgate({ database: 'sqlite', env })
   const { owner } = reelgate
@@ -149,9 +153,15 @@ async function startFull() {
   await untilFinished(reelgate, video)
   await addFile(owner, video, SRT, 'en')
   await addFile(owner, second, await makeImage('320x180'))
+  await bodyOf(owner, 'PUT', `/api/videos/${video}/chapters`, { language: 'en', chapters: [{ startS: 2.5, title: 'Ἥλιος' }] })
+  const [track] = (await bodyOf<{ tracks: { id: number }[] }>(owner, 'GET', `/api/videos/${video}/audio`)).tracks
+  await bodyOf(owner, 'PUT', `/api/videos/${video}/audio/${track?.id}`, { name: 'Öster reich', language: 'de-AT' })
+  await bodyOf(owner, 'POST', `/api/videos/${video}`, { externalId: 'lms/1', metadata: { course: 'drawing ü' } })
   const folder = await bodyOf<{ id: string }>(owner, 'POST', '/api/videos/folders', { name: 'Ärzte', parent: 'root' })
   await bodyOf(owner, 'POST', '/api/videos/folders', { name: 'below', parent: folder.id })
-  await bodyOf(owner, 'PUT', '/api/videos/importUrl', { url: `http://${SILENT}/video.mp4` })
+  const moveIn = await haveMovedIn(reelgate, former)
+  const waiting = { url: `http://${SILENT}/video.mp4` }
+  const { id: importing } = await bodyOf<{ id: string }>(owner, 'PUT', '/api/videos/importUrl', waiting)
   await owner.credentials('In no folder, and deleted').then(({ videoId }) => owner.delete([videoId]))
   await createTusClient(owner).create(1000)
   await bodyOf(owner, 'POST', '/api/upload-tokens', { origin: 'https://school.example', reference: 'ann' })
@@ -198,7 +208,16 @@ async function startFull() {
   await expect
     .poll(async () => (await webhooksOf(owner).deliveries(webhook)).rows.every(({ state }) => state === 'delivered'))
     .toBe(true)
-  return { reelgate, env, video, viewer, otp, webhook, kept, askOnce }
+  return { reelgate, env, video, viewer, otp, webhook, kept, askOnce, importing, moveIn }
+}
+
+/** A video of another server, which is copied once. @returns the arguments of the command that copied it */
+async function haveMovedIn(reelgate: Reelgate, former: Pick<Reelgate, 'url' | 'owner'>): Promise<string[]> {
+  const upload = await former.owner.credentials('Of another server')
+  await former.owner.send(upload, new Blob(['no video']))
+  const moveIn = ['import', '--from', former.url, '--key', former.owner.apiKey, '--pace', '100000', '--json']
+  expect(JSON.parse((await reelgate.cli(...moveIn)).stdout)).toEqual({ videos: 1, added: 1, problems: [] })
+  return moveIn
 }
 
 /** An installation with a database of this version and no rows. */
@@ -231,10 +250,13 @@ async function answersOf(owner: Owner, video: string, webhook: string) {
       ['σίσυφος', 'LIGHT', video.slice(3, 11), '🌒', 'li'].map((q) => owner.list(`?${new URLSearchParams({ q })}`)),
     ),
     tagged: await owner.list('?tags=course'),
+    ofCourse: await owner.list('?metadata[course]=drawing%20%C3%BC'),
     tags: await bodyOf(owner, 'GET', '/api/videos/tags'),
     folders: await bodyOf(owner, 'GET', '/api/videos/folders/root'),
     video: await owner.video(video),
     files: await listFiles(owner, video),
+    chapters: await bodyOf(owner, 'GET', `/api/videos/${video}/chapters`),
+    audio: await bodyOf(owner, 'GET', `/api/videos/${video}/audio`),
     webhooks: await webhooksOf(owner).list(),
     deliveries: await webhooksOf(owner).deliveries(webhook),
     usage: await (
