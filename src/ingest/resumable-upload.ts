@@ -177,10 +177,10 @@ export type UploadPart = {
 
 /**
  * Receives a part in constant memory, behind what has arrived. What came of a part that breaks off is kept, unless it has a checksum.
- * The caller holds the lock of the upload, which has not finished.
+ * The caller holds the lock of the upload, which has not finished and was checked by `checkArrived`.
  * @returns how many bytes have arrived now, all durable; with the last one, the video is `Queued`
  * @throws Failure `too-large`, `over-quota`, `unavailable` without room; `checksum-mismatch`; `not-found` when the video was deleted meanwhile;
- *   `conflict` when what had arrived is lost and the upload begins again; and what `part.bytes` throws
+ *   and what `part.bytes` throws
  */
 export async function receivePart(deps: ResumableUploadDeps, upload: ResumableUploadRow, part: UploadPart): Promise<number> {
   const lengthBytes = upload.lengthBytes ?? part.lengthBytes
@@ -188,7 +188,8 @@ export async function receivePart(deps: ResumableUploadDeps, upload: ResumableUp
   using reservation = deps.quota.receive(upload)
   await reservation.reserve(lengthBytes ?? upload.receivedBytes + part.declaredBytes)
   await assertRoom(deps, part.declaredBytes)
-  const { seal, sealing } = await openPartial(deps, upload)
+  const seal = openUploadSeal(deps, upload)
+  const sealing = await continueSealing(seal, upload)
   const maxBytes = lengthBytes ?? deps.uploadMaxBytes
   const checksum = part.checksum && createHash(part.checksum.algorithm)
   const pieces = readPieces(part.bytes)
@@ -301,34 +302,42 @@ async function finishUpload(
 }
 
 /**
- * @throws Failure `conflict` when the bytes that had arrived are lost, such as after a backup was restored, or an earlier version received
- *   them: the upload begins again then
+ * Before a client learns how much has arrived. Bytes that are lost, such as after a backup was restored, or that an earlier version
+ * received, do not count any more: the upload begins again, with a new file and a new key, so that no two plaintexts share one.
+ * The caller holds its lock.
+ * @returns the upload as it is now
  */
-async function openPartial(deps: ResumableUploadDeps, upload: ResumableUploadRow): Promise<{ seal: Seal; sealing: Sealing }> {
-  const { videoId, wrappedKey, iv, receivedBytes: sizeBytes, receivedState: state } = upload
-  if (wrappedKey === null) throw uploadNotFound()
-  const seal = openSourceSeal(deps, { videoId, wrappedKey, iv })
-  if (!state) return { seal, sealing: await openSealing(seal) }
-  const sealing = await openSealing(seal, { sizeBytes, state }).catch(() => undefined)
-  if (!sealing) throw await restartUpload(deps, upload)
+export async function checkArrived(deps: ResumableUploadDeps, upload: ResumableUploadRow): Promise<ResumableUploadRow> {
+  if (upload.finishedAtS !== null || upload.receivedState === null) return upload
+  const sealing = await continueSealing(openUploadSeal(deps, upload), upload).catch(() => undefined)
+  if (sealing && (await hasBytes(deps, upload, sealing.sealedBytes()))) return upload
+  const { id, videoId, lengthBytes, receivedBytes } = upload
+  const expiresAtS = deps.nowS() + deps.uploadExpiryS
+  const nothing = { ...newFile(deps, videoId, newSeal()), lengthBytes, receivedBytes: 0, receivedState: null, expiresAtS }
+  if (!(await deps.write((tx) => updateResumableUpload(tx, id, receivedBytes, nothing)))) throw uploadNotFound()
+  return { ...upload, ...nothing }
+}
+
+async function hasBytes({ sources }: ResumableUploadDeps, { file }: ResumableUploadRow, countedBytes: number): Promise<boolean> {
   try {
-    await deps.sources.appendPart(upload.file, sealing.sealedBytes(), [])
-    return { seal, sealing }
+    await sources.appendPart(file, countedBytes, [])
+    return true
   } catch (error) {
-    if (!(error instanceof BlobLost)) throw error
-    throw await restartUpload(deps, upload)
+    if (error instanceof BlobLost) return false
+    throw error
   }
 }
 
-/** With a new file and a new key, so that no two plaintexts share one. */
-async function restartUpload(
-  deps: ResumableUploadDeps,
-  { id, videoId, lengthBytes, receivedBytes }: ResumableUploadRow,
-): Promise<Failure> {
-  const expiresAtS = deps.nowS() + deps.uploadExpiryS
-  const nothing = { ...newFile(deps, videoId, newSeal()), lengthBytes, receivedBytes: 0, receivedState: null, expiresAtS }
-  await deps.write((tx) => updateResumableUpload(tx, id, receivedBytes, nothing))
-  return new Failure('conflict', 'What had arrived of this upload is lost. Ask for its offset and send it from the start.')
+function openUploadSeal(deps: ResumableUploadDeps, { videoId, wrappedKey, iv }: ResumableUploadRow): Seal {
+  if (wrappedKey === null) throw uploadNotFound()
+  return openSourceSeal(deps, { videoId, wrappedKey, iv })
+}
+
+async function continueSealing(
+  seal: Seal,
+  { receivedBytes: sizeBytes, receivedState: state }: ResumableUploadRow,
+): Promise<Sealing> {
+  return openSealing(seal, state ? { sizeBytes, state } : undefined)
 }
 
 function checksumMismatch(): Failure {

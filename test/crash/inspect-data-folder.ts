@@ -101,9 +101,14 @@ type Inspection = { installed: Installed; masterKey: MasterKey; rows: Rows; memo
 
 /**
  * Looks for broken promises in the folder of a stopped server.
+ * @param isRestored whether it was restored from a backup, which has no bytes of unfinished uploads, and has not been started
  * @returns one sentence for each, none when all is well; and the files that no row names
  */
-export async function examine(installed: Installed, memory: Memory): Promise<{ breaches: string[]; orphans: string[] }> {
+export async function examine(
+  installed: Installed,
+  memory: Memory,
+  { isRestored = false } = {},
+): Promise<{ breaches: string[]; orphans: string[] }> {
   return withCopy(installed, async (rows) => {
     const breaches = [
       ...(installed.databaseUrl ? [] : healthBreaches(rows)), // PostgreSQL has no look of that kind, and refuses rows that contradict each other
@@ -112,7 +117,7 @@ export async function examine(installed: Installed, memory: Memory): Promise<{ b
       ...playbackBreaches(rows),
       ...halfRows(rows),
       ...eventBreaches(rows),
-      ...(await uploadBreaches(installed, rows)),
+      ...(await uploadBreaches(installed, rows, isRestored)),
     ]
     const inspection = { installed, masterKey: getMasterKey(installed), rows, memory }
     for (const video of rows.all<VideoRow>('select * from video')) {
@@ -247,7 +252,7 @@ type UploadRow = {
 }
 
 /** What was acknowledged of a file that arrives in parts is on the disk, and can be opened; with its last byte it is its video's. */
-async function uploadBreaches({ dataDir }: Installed, rows: Rows): Promise<string[]> {
+async function uploadBreaches({ dataDir }: Installed, rows: Rows, isRestored: boolean): Promise<string[]> {
   const uploads = rows.all<UploadRow>(
     `select resumable_upload.video_id, resumable_upload.file, received_bytes, finished_at_s, wrapped_key, replaces, status,
        deleted_at_s from resumable_upload join video on video.id = video_id`,
@@ -257,7 +262,7 @@ async function uploadBreaches({ dataDir }: Installed, rows: Rows): Promise<strin
     const isFinished = finished_at_s !== null
     if (isFinished !== (wrapped_key === null)) breaches.push(`the upload of ${video_id} has a key, or has none`)
     if (replaces === 0 && isFinished !== (status !== 'PRE-Upload')) breaches.push(`an upload of ${video_id}, which is ${status}`)
-    if (isFinished || deleted_at_s !== null) continue
+    if (isFinished || deleted_at_s !== null || isRestored) continue
     const { size = 0 } = (await stat(join(dataDir, 'sources', file)).catch(unlessMissing)) ?? {}
     const sealedBytes = received_bytes - (received_bytes % CIPHER_BLOCK_BYTES)
     if (size < sealedBytes) breaches.push(`of the upload of ${video_id} ${size} bytes are stored instead of ${sealedBytes}`)

@@ -154,13 +154,21 @@ test('F-156: an upload that has expired is gone, with its video and its bytes; o
   expect(receivedBytes(expired.videoId)).toBeUndefined()
 })
 
-test('F-157: bytes that are lost, as after a restored backup, are asked for again from the start, by 409', async () => {
+test('F-157: bytes that are lost, as after a restored backup, are asked for again from the start, by HEAD and by 409', async () => {
   const file = randomBytes(300_000)
-  const { address, videoId } = await tus.create(file.length)
-  await tus.patch(address, 0, file.subarray(0, 200_000))
-  changeRows(reelgate, `update resumable_upload set file = video_id || '/${'0'.repeat(32)}.sealed' where video_id = ?`, videoId)
-  expect((await tus.patch(address, 200_000, file.subarray(200_000))).status).toBe(409)
-  expect(await tus.offset(address)).toBe(0)
-  expect((await tus.patch(address, 0, file)).status).toBe(204)
-  expect(await storedHash(videoId)).toBe(sha256(file))
+  const begin = async () => {
+    const { address, videoId } = await tus.create(file.length)
+    await tus.patch(address, 0, file.subarray(0, 200_000))
+    changeRows(reelgate, `update resumable_upload set file = video_id || '/${'0'.repeat(32)}.sealed' where video_id = ?`, videoId)
+    return { address, videoId }
+  }
+  const [asking, sending] = [await begin(), await begin()]
+  expect(await tus.offset(asking.address)).toBe(0)
+  const refused = await tus.patch(sending.address, 200_000, file.subarray(200_000))
+  expect([refused.status, refused.headers.get('Upload-Offset')]).toEqual([409, '0'])
+  expect(await tus.offset(sending.address)).toBe(0)
+  for (const { address, videoId } of [asking, sending]) {
+    expect((await tus.patch(address, 0, file)).status).toBe(204)
+    expect(await storedHash(videoId)).toBe(sha256(file))
+  }
 })

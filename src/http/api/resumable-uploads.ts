@@ -6,6 +6,7 @@ import { type ErrorCode, FAILURES } from '../../error-catalogue.ts'
 import { Failure, type FailureKind } from '../../errors.ts'
 import {
   beginUpload,
+  checkArrived,
   getUpload,
   type ResumableUpload,
   type ResumableUploadDeps,
@@ -225,7 +226,8 @@ async function createTusServer(deps: RoutesDeps, call: TusCall): Promise<TusServ
     }
 
     override async getUpload(id: string) {
-      const { receivedBytes, lengthBytes } = await find(id)
+      call.upload = await checkArrived(deps, await find(id))
+      const { receivedBytes, lengthBytes } = call.upload
       return new Upload({ id, offset: receivedBytes, ...(lengthBytes !== null && { size: lengthBytes }) })
     }
 
