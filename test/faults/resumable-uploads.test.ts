@@ -140,8 +140,14 @@ test('X33: through nginx that waits no longer for a server that stands still: 50
   process.kill(reelgate.pid, 'SIGCONT')
   expect(refused.status).toBe(504)
   // What nginx had sent on may have arrived.
-  const at = await tus.offsetWhenFree(address)
-  expect([100_000, 250_000]).toContain(at)
-  expect((await tus.patch(address, at, file.subarray(at))).status).toBe(204)
+  expect([100_000, 250_000]).toContain(await tus.offsetWhenFree(address))
+  // On a busy machine nginx may end what follows, too: then a client asks again.
+  await expect
+    .poll(async () => {
+      const at = await tus.offsetWhenFree(address)
+      if (at < file.length) await tus.patch(address, at, file.subarray(at))
+      return at
+    })
+    .toBe(file.length)
   expect(await storedHash(reelgate, videoId)).toBe(sha256(file))
 })
