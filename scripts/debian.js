@@ -33,6 +33,11 @@ const PROGRAMS = [
   { package: 'wrk', isInstalled: () => isOnPath('wrk'), for: ['bench'] },
   { package: 'faketime', isInstalled: () => isOnPath('faketime'), for: ['test'] },
   { package: 'postgresql', isInstalled: hasPostgres, for: ['test', 'bench'] },
+  // An S3 store, with what it keeps objects in.
+  { package: 'radosgw', isInstalled: () => isOnPath('radosgw'), for: ['test'] },
+  { package: 'ceph-mon', isInstalled: () => isOnPath('ceph-mon'), for: ['test'] },
+  { package: 'ceph-osd', isInstalled: () => isOnPath('ceph-osd'), for: ['test'] },
+  { package: 'ceph-common', isInstalled: () => isOnPath('ceph'), for: ['test'] },
 ]
 
 /** Created when an optional program could not be installed: without a network each start would wait for it. */

@@ -24,7 +24,7 @@ export class DatabaseUnavailable extends Failure {
 
 /** The files of videos cannot be read or written now, such as those of a disk that is not mounted: nothing is known of any of them. */
 export class StorageUnavailable extends Failure {
-  constructor(message: string, options?: ErrorOptions) {
+  constructor(message: string, options?: ErrorOptions & { retryAfterS?: number }) {
     super('unavailable', message, options)
   }
 }

@@ -58,12 +58,13 @@ let shared: Promise<Reached> | undefined
 
 /** The PostgreSQL of this run. */
 function sharedCluster(): Promise<Reached> {
-  shared ??= askForShared()
+  shared ??= askForShared('postgresSocket')
   return shared
 }
 
-async function askForShared(): Promise<Reached> {
-  const answer: Reached | { error: string } = JSON.parse(await text(connect(inject('postgresSocket'))))
+/** What all files of a run share, started when it is first asked for. */
+export async function askForShared<T extends object>(socket: 'postgresSocket' | 'objectStoreSocket'): Promise<T> {
+  const answer: T | { error: string } = JSON.parse(await text(connect(inject(socket))))
   if ('error' in answer) throw new Error(answer.error)
   return answer
 }

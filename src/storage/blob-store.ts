@@ -22,7 +22,10 @@ export type BlobStore = {
   adopt(name: string, from: BlobStore): Promise<boolean>
   /** A small blob, whole. @throws BlobLost */
   read(name: string): Promise<Buffer>
-  /** A blob to be read in parts. What is open can be read to its end, even when the blob is removed meanwhile. @throws BlobLost */
+  /**
+   * A blob to be read in parts. What is open is one version of the blob: when that is removed or written again meanwhile, it can be read to
+   * its end, as a file can, or is lost. @throws BlobLost
+   */
   open(name: string): Promise<OpenBlob>
   /** Undefined: the store does not have it. */
   stat(name: string): Promise<BlobStat | undefined>

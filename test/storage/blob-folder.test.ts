@@ -1,6 +1,8 @@
+import { randomBytes } from 'node:crypto'
 import { mkdir, mkdtemp, readdir, rename, rm, rmdir, stat, utimes, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
+import { buffer } from 'node:stream/consumers'
 import { expect, onTestFinished, test } from 'vitest'
 import { isHostFailure } from '../../src/errors.ts'
 import { BlobLost } from '../../src/storage/blob-store.ts'
@@ -27,6 +29,19 @@ test('nothing unfinished is left of a blob that was put', async () => {
   const { store, tmp } = await newFolder()
   await store.put('video/1/0.m4s', Buffer.from('segment'))
   expect(await readdir(tmp)).toEqual([])
+})
+
+test('what is open is read to its end, even when the blob is removed meanwhile', async () => {
+  const { store } = await newFolder()
+  const bytes = randomBytes(500_000)
+  await store.put('video/a', bytes)
+  const [whole, part] = [await store.open('video/a'), await store.open('video/a')]
+  await store.removeAll('video')
+  const into = Buffer.alloc(bytes.length)
+  expect(await whole.read(into, 0)).toBe(bytes.length)
+  await whole.close()
+  expect(into.equals(bytes)).toBe(true)
+  expect((await buffer(part.stream({ first: 0, last: bytes.length - 1 }))).equals(bytes)).toBe(true)
 })
 
 test('only the server’s own user can look into the folders and files', async () => {

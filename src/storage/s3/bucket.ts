@@ -1,0 +1,245 @@
+import { createHash } from 'node:crypto'
+import { setTimeout as pause, setImmediate } from 'node:timers/promises'
+import type { Dispatcher } from 'undici'
+import { errorCode, StorageUnavailable } from '../../errors.ts'
+import { readXml } from './xml.ts'
+
+/** Where a bucket is, and who asks. */
+export type BucketAddress = Readonly<{
+  /** Without a trailing slash. */
+  endpoint: string
+  region: string
+  bucket: string
+  /** Before every key: empty, or with a slash at its end. */
+  prefix: string
+  credentials: Readonly<{ accessKeyId: string; secretAccessKey: string; sessionToken?: string | undefined }>
+}>
+
+export type BucketRequest = {
+  method: 'GET' | 'HEAD' | 'PUT' | 'POST' | 'DELETE'
+  /** Of an object, with the prefix. Absent: the bucket itself. */
+  key?: string
+  query?: Readonly<Record<string, string>>
+  headers?: Readonly<Record<string, string>>
+  body?: Buffer
+  signal?: AbortSignal | undefined
+}
+
+/** An answer of 2xx, or with one of the codes that a caller expects. */
+export type BucketAnswer = {
+  status: number
+  headers: Readonly<Record<string, string | undefined>>
+  body: Dispatcher.ResponseData['body']
+}
+
+/** Signed requests to one bucket (AWS Signature V4, path style), each tried three times at most. */
+export type Bucket = {
+  address: BucketAddress
+  /**
+   * Sends a request until it is answered and read.
+   * @param read is given the answer, and reads its body to the end; what it throws of the connection makes it be tried again
+   * @throws BucketError for an answer with another code than the expected; StorageUnavailable
+   */
+  ask<T>(request: BucketRequest, read: (answer: BucketAnswer) => Promise<T>): Promise<T>
+  /** The same, without what the answer says. */
+  send(request: BucketRequest): Promise<BucketAnswer['headers']>
+}
+
+/** The bucket answers, and refuses this request for what the request is about, such as `NoSuchKey`: trying again changes nothing. */
+export class BucketError extends Error {
+  readonly status: number
+  /** The word in its answer; empty when it has none, as answers to HEAD. */
+  readonly code: string
+  constructor(status: number, code: string, message: string) {
+    super(`the bucket answered ${status} ${code}: ${message}`)
+    this.status = status
+    this.code = code
+  }
+}
+
+const TRIES = 3
+const FIRST_PAUSE_MS = 60
+const CONNECT_MS = 5_000
+const SILENCE_MS = 20_000
+/** For requests with a body, which counts, and for the one that puts parts together. */
+const LONG_SILENCE_MS = 120_000
+const MAX_CONNECTIONS = 64
+const MAX_ERROR_BYTES = 64 * 1024
+/** When uploads are to be tried again. */
+const RETRY_AFTER_S = 30
+
+export function openBucket(address: BucketAddress): Bucket {
+  const { endpoint, region, bucket, credentials } = address
+  const signingKeys = new Map<string, ArrayBuffer>()
+  let loading: Promise<{
+    send: typeof import('undici').request
+    agent: Dispatcher
+    Signer: typeof import('aws4fetch').AwsV4Signer
+  }>
+
+  async function load() {
+    const [{ Agent, request }, { AwsV4Signer }] = await Promise.all([import('undici'), import('aws4fetch')])
+    const agent = new Agent({ connections: MAX_CONNECTIONS, connect: { timeout: CONNECT_MS }, bodyTimeout: SILENCE_MS })
+    return { send: request, agent, Signer: AwsV4Signer }
+  }
+
+  /** One try. @throws BucketError, Unanswered */
+  async function attempt({ method, key, query = {}, headers = {}, body, signal }: BucketRequest): Promise<BucketAnswer> {
+    loading ??= load()
+    const { send, agent, Signer } = await loading
+    const url = new URL(`${endpoint}/${bucket}${key === undefined ? '' : `/${encodeKey(key)}`}`)
+    for (const [name, value] of Object.entries(query)) url.searchParams.set(name, value)
+    const hashed = { ...headers, 'x-amz-content-sha256': await hashHex(body) }
+    const signer = new Signer({
+      method,
+      url: url.href,
+      headers: hashed,
+      ...credentials,
+      service: 's3',
+      region,
+      cache: signingKeys,
+    })
+    const signed = await signer.sign()
+    const isLong = method === 'POST' || (body?.length ?? 0) > 2 ** 20
+    const answer = await send(url, {
+      method,
+      headers: Object.fromEntries(signed.headers),
+      body: body ?? null,
+      dispatcher: agent,
+      headersTimeout: isLong ? LONG_SILENCE_MS : SILENCE_MS,
+      signal: signal ?? null,
+    }).catch((error: unknown) => {
+      signal?.throwIfAborted()
+      throw new Unanswered(unreachable(error))
+    })
+    const plain = Object.fromEntries(Object.entries(answer.headers).map(([name, value]) => [name, value?.toString()]))
+    if (answer.statusCode < 300) return { status: answer.statusCode, headers: plain, body: answer.body }
+    throw await explainStatus(answer, plain)
+  }
+
+  async function ask<T>(request: BucketRequest, read: (answer: BucketAnswer) => Promise<T>): Promise<T> {
+    for (let tries = 1; ; tries++) {
+      try {
+        const answer = await attempt(request)
+        return await read(answer).catch((error: unknown) => {
+          answer.body.on('error', () => undefined).destroy()
+          throw isBroken(error) ? new Unanswered(unreachable(error)) : error
+        })
+      } catch (error) {
+        if (!(error instanceof Unanswered)) throw error
+        if (tries === TRIES) throw error.failure
+        await pause(FIRST_PAUSE_MS * 4 ** (tries - 1) * (0.5 + Math.random()), undefined, { signal: request.signal })
+      }
+    }
+  }
+
+  return {
+    address,
+    ask,
+    send: (request) =>
+      ask(request, async ({ headers, body }) => {
+        await body.dump()
+        return headers
+      }),
+  }
+}
+
+/** A try that may succeed when it is repeated. */
+class Unanswered extends Error {
+  readonly failure: StorageUnavailable
+  constructor(failure: StorageUnavailable) {
+    super(failure.message, { cause: failure })
+    this.failure = failure
+  }
+}
+
+/** What reading an answer throws when it broke off. */
+export class BrokenAnswer extends Error {}
+
+function isBroken(error: unknown): boolean {
+  return error instanceof BrokenAnswer || /^(UND_ERR_|E[A-Z]+$)/.test(errorCode(error))
+}
+
+function unreachable(error: unknown): StorageUnavailable {
+  const why = errorCode(error) || (error instanceof Error ? error.message : 'no answer')
+  return new StorageUnavailable(`The bucket with this server’s files does not answer (${why}). Try again when it does.`, {
+    cause: error,
+    retryAfterS: RETRY_AFTER_S,
+  })
+}
+
+const CLOCK_CODES = ['RequestTimeTooSkewed', 'RequestExpired']
+/** They say nothing about the object. */
+const BUCKET_CODES = ['NoSuchBucket', 'PermanentRedirect', 'AuthorizationHeaderMalformed']
+const PASSING_STATUSES = [408, 425, 429, 500, 502, 503, 504]
+/** These may come with other statuses. */
+const PASSING_CODES = ['RequestTimeout', 'InternalError', 'ServiceUnavailable', 'SlowDown']
+
+async function explainStatus(
+  { statusCode: status, body }: Dispatcher.ResponseData,
+  headers: BucketAnswer['headers'],
+): Promise<BucketError | Unanswered | StorageUnavailable> {
+  const text = (await readStart(body)).toString()
+  const xml = readXml(text)
+  return explainError(status, xml.first('Code') ?? '', xml.first('Message') ?? '', minutesTo(headers.date))
+}
+
+function minutesTo(date: string | undefined): number | undefined {
+  return date === undefined ? undefined : Math.round(Math.abs(Date.parse(date) - Date.now()) / 60_000)
+}
+
+/** What an error of the bucket is to the caller. @param minutes by which the two clocks differ, if that is known */
+export function explainError(status: number, code: string, message: string, minutes?: number) {
+  const cause = new BucketError(status, code, message)
+  const word = `${status} ${code}`.trim()
+  const refused = (sentence: string) => new StorageUnavailable(sentence, { cause, retryAfterS: RETRY_AFTER_S })
+  if (CLOCK_CODES.includes(code)) {
+    const by = minutes === undefined ? '' : ` by ${minutes} minutes`
+    return refused(`The clock of this server differs from that of its bucket${by} (${word}). Set it, for example with NTP.`)
+  }
+  if (PASSING_STATUSES.includes(status) || PASSING_CODES.includes(code))
+    return new Unanswered(refused(`The bucket with this server’s files is overloaded or down (${word}). Try again later.`))
+  if (status === 507 || code === 'QuotaExceeded' || code === 'InsufficientCapacity')
+    return refused(`The bucket with this server’s files is full (${word}). Try again when there is space.`)
+  if (BUCKET_CODES.includes(code))
+    return refused(`The bucket with this server’s files is not where REELGATE_STORAGE_URL says (${word}).`)
+  if (status === 401 || status === 403)
+    return refused(
+      `The bucket refuses this server’s requests (${word}). Check AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and its policy.`,
+    )
+  return cause
+}
+
+async function readStart(body: AsyncIterable<Buffer>): Promise<Buffer> {
+  const pieces: Buffer[] = []
+  let lengthBytes = 0
+  try {
+    for await (const piece of body) {
+      pieces.push(piece)
+      lengthBytes += piece.length
+      if (lengthBytes > MAX_ERROR_BYTES) break
+    }
+  } catch {
+    // What came of it says enough; the status does anyway.
+  }
+  return Buffer.concat(pieces)
+}
+
+/** As the signature has it: everything but unreserved characters. */
+function encodeKey(key: string): string {
+  return encodeURIComponent(key)
+    .replaceAll('%2F', '/')
+    .replace(/[!'()*]/g, (char) => `%${char.charCodeAt(0).toString(16).toUpperCase()}`)
+}
+
+const HASHED_IN_ONE_CALL_BYTES = 2 ** 19
+
+/** In parts: one call for a large body would block this thread for milliseconds. */
+async function hashHex(body: Buffer = Buffer.alloc(0)): Promise<string> {
+  const hash = createHash('sha256')
+  for (let at = 0; at < body.length; at += HASHED_IN_ONE_CALL_BYTES) {
+    if (at > 0) await setImmediate()
+    hash.update(body.subarray(at, at + HASHED_IN_ONE_CALL_BYTES))
+  }
+  return hash.digest('hex')
+}

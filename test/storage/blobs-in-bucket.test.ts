@@ -1,0 +1,306 @@
+import { randomBytes } from 'node:crypto'
+import { existsSync } from 'node:fs'
+import { readFile } from 'node:fs/promises'
+import { Readable } from 'node:stream'
+import { buffer } from 'node:stream/consumers'
+import { describe, expect, test } from 'vitest'
+import { isHostFailure } from '../../src/errors.ts'
+import { BlobLost, type BlobStore } from '../../src/storage/blob-store.ts'
+import { openBucket } from '../../src/storage/s3/bucket.ts'
+import { abortUpload, beginUpload, listUploads } from '../../src/storage/s3/objects.ts'
+import type { Fault } from '../s3/fault-proxy.ts'
+import { contentsOf, newBucket, openStore } from '../s3.ts'
+import { sampledTests } from '../sample.ts'
+import { testBlobStore } from './blob-store-promises.ts'
+
+testBlobStore('a bucket', async () => {
+  const { bucket, proxy } = await newBucket()
+  const store = await openStore(bucket)
+  return {
+    store,
+    reopen: () => store,
+    async takeAway() {
+      await proxy.stop()
+      return () => proxy.listen()
+    },
+  }
+})
+
+/** The smallest that stores accept. */
+const PART_BYTES = 5 * 2 ** 20
+
+async function* inPieces(bytes: Buffer, pieceBytes = 700_000) {
+  for (let at = 0; at < bytes.length; at += pieceBytes) yield bytes.subarray(at, at + pieceBytes)
+}
+
+test('a large blob is put in parts, and nothing else is left', async () => {
+  const { bucket } = await newBucket()
+  const store = await openStore(bucket, { partBytes: PART_BYTES })
+  const bytes = randomBytes(2 * PART_BYTES + 1000)
+  expect(await store.put('video/mp4', [Readable.from(inPieces(bytes))])).toEqual({ sizeBytes: bytes.length })
+  expect((await store.read('video/mp4')).equals(bytes)).toBe(true)
+  expect(await contentsOf(bucket)).toEqual({ objects: ['reelgate', 'sources/video/mp4'], uploads: [] })
+})
+
+test('I8: a large blob whose bytes break off leaves no upload behind', async () => {
+  const { bucket } = await newBucket()
+  const store = await openStore(bucket, { partBytes: PART_BYTES })
+  async function* broken() {
+    yield randomBytes(2 * PART_BYTES)
+    throw new Error('the client went away')
+  }
+  await expect(store.put('video/mp4', [Readable.from(broken())])).rejects.toThrow('the client went away')
+  expect(await contentsOf(bucket)).toEqual({ objects: ['reelgate'], uploads: [] })
+})
+
+test('F-190: with an address that leads elsewhere nothing counts as lost', async () => {
+  const { bucket, address } = await newBucket()
+  await (await openStore(bucket)).put('video/a', Buffer.from('a'))
+  for (const elsewhere of [
+    { ...address, prefix: 'elsewhere/' },
+    { ...address, bucket: 'tests-without-one' },
+  ]) {
+    const store = await openStore(openBucket(elsewhere))
+    for (const read of [() => store.read('video/a'), () => store.open('video/a'), () => store.stat('video/a')]) {
+      const error = await read().then(
+        () => expect.fail('it was read'),
+        (error: unknown) => error,
+      )
+      expect(isHostFailure(error)).toBe(true)
+      expect(String(error)).toContain('REELGATE_STORAGE_URL')
+    }
+  }
+})
+
+test('F-19: a bucket that is overloaded or cuts answers is asked again', async () => {
+  const { bucket, proxy } = await newBucket()
+  const store = await openStore(bucket)
+  const bytes = randomBytes(400_000)
+  for (const [name, fault] of Object.entries(PASSING_FAULTS)) {
+    const faulty = new Set<string>()
+    proxy.fault = (passing) => {
+      const request = `${passing.method} ${passing.path} ${passing.headers.range}`
+      if (faulty.has(request)) return false
+      faulty.add(request)
+      return fault(passing)
+    }
+    await store.put(`video/${name}`, bytes)
+    expect((await store.read(`video/${name}`)).equals(bytes)).toBe(true)
+    expect((await buffer((await store.open(`video/${name}`)).stream({ first: 0, last: bytes.length - 1 }))).equals(bytes)).toBe(
+      true,
+    )
+    await store.remove(`video/${name}`)
+  }
+})
+
+test('F-19: an error that comes with a status of 200, and an answer that is lost, of the request that puts parts together', async () => {
+  const { bucket, proxy } = await newBucket()
+  const store = await openStore(bucket, { partBytes: PART_BYTES })
+  const bytes = randomBytes(PART_BYTES + 1000)
+  for (const fault of [refuse(200, 'InternalError'), PASSING_FAULTS.unanswered]) {
+    let isFaulty = true
+    proxy.fault = (passing) => {
+      if (!isFaulty || passing.method !== 'POST' || !passing.path.includes('uploadId')) return false
+      isFaulty = false
+      return fault?.(passing) ?? false
+    }
+    await store.put('video/mp4', [Readable.from(inPieces(bytes))])
+    expect((await store.read('video/mp4')).equals(bytes)).toBe(true)
+  }
+})
+
+const refuse = (status: number, code: string): Fault => {
+  return ({ reply }) => {
+    reply.writeHead(status).end(`<?xml version="1.0"?><Error><Code>${code}</Code><Message>for a test</Message></Error>`)
+    return true
+  }
+}
+
+/** Each is over with the next try. */
+const PASSING_FAULTS: Readonly<Record<string, Fault>> = {
+  unavailable: refuse(503, 'ServiceUnavailable'),
+  slow: refuse(503, 'SlowDown'),
+  broken: refuse(500, 'InternalError'),
+  reset({ reply }) {
+    reply.destroy()
+    return true
+  },
+  /** What was asked for has happened, and the answer is lost. */
+  async unanswered({ pass, reply }) {
+    await pass()
+    reply.destroy()
+    return true
+  },
+  async resetInBody({ pass, reply }) {
+    const answer = await pass()
+    reply.writeHead(answer.status, answer.headers).write(answer.body.subarray(0, answer.body.length / 2))
+    setImmediate(() => reply.destroy())
+    return true
+  },
+}
+
+test('F-191: what a bucket refuses is reported in a sentence of its own, and is no loss', async () => {
+  const { bucket, proxy } = await newBucket()
+  const store = await openStore(bucket)
+  await store.put('video/a', Buffer.from('a'))
+  for (const [fault, sentence] of [
+    [refuse(503, 'SlowDown'), 'overloaded or down (503 SlowDown)'],
+    [refuse(403, 'SignatureDoesNotMatch'), 'Check AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY'],
+    [refuse(403, 'QuotaExceeded'), 'is full'],
+    [refuse(404, 'NoSuchBucket'), 'not where REELGATE_STORAGE_URL says'],
+  ] as const) {
+    proxy.fault = fault
+    for (const use of [() => store.read('video/a'), () => store.put('video/b', Buffer.from('b')), () => store.check()]) {
+      const error = await use().then(
+        () => expect.fail('it succeeded'),
+        (error: unknown) => error,
+      )
+      expect(String(error)).toContain(sentence)
+      expect(isHostFailure(error)).toBe(true)
+    }
+  }
+})
+
+test('F-192: a clock that is off by 20 minutes is named', async () => {
+  const { bucket, proxy } = await newBucket()
+  const store = await openStore(bucket)
+  proxy.fault = (passing) => {
+    passing.reply.setHeader('Date', new Date(Date.now() + 20 * 60_000).toUTCString())
+    return refuse(403, 'RequestTimeTooSkewed')(passing)
+  }
+  await expect(store.read('video/a')).rejects.toThrow('The clock of this server differs from that of its bucket by 20 minutes')
+})
+
+// --- blobs that grow ---
+
+/** The row: how many bytes count. */
+type Row = { countedBytes: number }
+
+/** Appends parts, counts each, and finishes, as an upload that is resumed does. */
+async function upload(store: BlobStore, row: Row, bytes: Buffer): Promise<void> {
+  await store.appendPart('video/source', row.countedBytes, [])
+  while (row.countedBytes < bytes.length) {
+    const part = bytes.subarray(row.countedBytes, row.countedBytes + STEP_BYTES)
+    const counted = await store.appendPart('video/source', row.countedBytes, inPieces(part))
+    if (counted === bytes.length) break // not counted before it is finished
+    row.countedBytes = counted
+  }
+  await store.finish('video/source', bytes.length)
+  row.countedBytes = bytes.length
+}
+
+const STEP_BYTES = 7_000_000
+const GROWN = randomBytes(2 * STEP_BYTES + 3_000_000)
+
+test('a blob grows in parts, whatever part size an earlier process had', async () => {
+  const { bucket } = await newBucket()
+  const row = { countedBytes: 0 }
+  const first = await openStore(bucket, { partBytes: PART_BYTES })
+  row.countedBytes = await first.appendPart('video/source', 0, inPieces(GROWN.subarray(0, STEP_BYTES)))
+  const second = await openStore(bucket, { partBytes: 6 * 2 ** 20 })
+  await upload(second, row, GROWN)
+  expect((await second.read('video/source')).equals(GROWN)).toBe(true)
+  expect(await contentsOf(bucket)).toEqual({ objects: ['reelgate', 'sources/video/source'], uploads: [] })
+})
+
+test('a blob that grows is listed, and its removal ends its upload', async () => {
+  const { bucket } = await newBucket()
+  const store = await openStore(bucket, { partBytes: PART_BYTES })
+  for (const remove of [() => store.remove('video/source'), () => store.removeAll('video')]) {
+    await store.appendPart('video/source', 0, inPieces(GROWN.subarray(0, STEP_BYTES)))
+    expect(await Array.fromAsync(store.list('', ''))).toEqual(['video/source'])
+    expect((await store.stat('video/source'))?.sizeBytes).toBe(STEP_BYTES)
+    await remove()
+    expect(await contentsOf(bucket)).toEqual({ objects: ['reelgate'], uploads: [] })
+  }
+})
+
+test('I8: uploads that a crash ended are found and removed, those of a blob that grows stay', async () => {
+  const { bucket } = await newBucket()
+  const store = await openStore(bucket, { partBytes: PART_BYTES })
+  const counted = await store.appendPart('video/source', 0, inPieces(GROWN.subarray(0, STEP_BYTES)))
+  await beginUpload(bucket, `${bucket.address.prefix}files/video/mp4`, 'an attempt')
+  expect(await store.removeUnfinished((await store.nowS()) - 3600)).toBe(0)
+  expect(await store.removeUnfinished((await store.nowS()) + 3600)).toBe(1)
+  await upload(store, { countedBytes: counted }, GROWN)
+  expect((await store.read('video/source')).equals(GROWN)).toBe(true)
+})
+
+test('F-193: a blob whose upload the bucket has ended is lost', async () => {
+  const { bucket } = await newBucket()
+  const store = await openStore(bucket, { partBytes: PART_BYTES })
+  const counted = await store.appendPart('video/source', 0, inPieces(GROWN.subarray(0, STEP_BYTES)))
+  for await (const { key, uploadId } of listUploads(bucket, bucket.address.prefix)) await abortUpload(bucket, key, uploadId)
+  await expect(store.appendPart('video/source', counted, [])).rejects.toBeInstanceOf(BlobLost)
+  await expect(store.finish('video/source', counted)).rejects.toBeInstanceOf(BlobLost)
+})
+
+describe('F-194: a server that is killed at any request to its bucket loses no acknowledged byte', () => {
+  const { test, draw } = sampledTests('kills at requests to the bucket', 6)
+  const points = Array.from({ length: 26 }, (_, request) => [`before request ${request}`, `after request ${request}`]).flat()
+  test.each(points)('%s of an upload that is resumed', async (point) => {
+    const { bucket, proxy, address } = await newBucket()
+    const row = { countedBytes: 0 }
+    const [when = '', , at = ''] = point.split(' ')
+    let requests = 0
+    let isKilled = false
+    proxy.fault = async ({ pass, reply }) => {
+      isKilled ||= requests++ === Number(at)
+      if (!isKilled) return false
+      if (when === 'after' && requests === Number(at) + 1) await pass()
+      reply.destroy()
+      return true
+    }
+    await upload(await openStore(bucket, { partBytes: PART_BYTES }), row, GROWN).catch(() => undefined)
+    const store = await openStore(openBucket(address), { partBytes: PART_BYTES })
+    await upload(store, row, GROWN)
+    expect((await store.read('video/source')).equals(GROWN)).toBe(true)
+    await store.removeUnfinished(Number.POSITIVE_INFINITY)
+    expect(await contentsOf(openBucket(address))).toEqual({ objects: ['reelgate', 'sources/video/source'], uploads: [] })
+  })
+  draw()
+})
+
+// --- copies for programs ---
+
+test('a copy for a program is fetched once for all that use it, and has the bytes', async () => {
+  const { bucket, proxy } = await newBucket()
+  const store = await openStore(bucket)
+  const bytes = randomBytes(20_000_000)
+  await store.put('video/a', bytes)
+  const before = proxy.requests().length
+  const copies = await Promise.all([1, 2, 3].map(() => store.withLocalCopy('video/a', (path) => readFile(path))))
+  expect(copies.every((copy) => copy.equals(bytes))).toBe(true)
+  const fetched = proxy.requests().length - before
+  await store.withLocalCopy('video/a', (path) => readFile(path))
+  expect([fetched, proxy.requests().length - before - fetched]).toEqual([3 + 3, 1]) // one each to open it
+})
+
+test('copies that were used last are kept, and one in use is never removed', async () => {
+  const { bucket } = await newBucket()
+  const store = await openStore(bucket, { cacheBytes: 25 })
+  for (const name of ['video/a', 'video/b', 'video/c']) await store.put(name, Buffer.from(name.padEnd(10)))
+  const pathOf = (name: string) => store.withLocalCopy(name, async (path) => path)
+  await store.withLocalCopy('video/a', async (a) => {
+    const [b, c] = [await pathOf('video/b'), await pathOf('video/c')]
+    expect([existsSync(a), existsSync(b), existsSync(c)]).toEqual([true, false, true])
+    await store.put('video/large', Buffer.alloc(100))
+    await store.withLocalCopy('video/large', async (large) => expect(existsSync(large)).toBe(true))
+    expect(await readFile(a, 'utf8')).toBe('video/a'.padEnd(10))
+  })
+})
+
+test('a copy that could not be fetched whole is fetched again', async () => {
+  const { bucket, proxy } = await newBucket()
+  const store = await openStore(bucket)
+  const bytes = randomBytes(1_000_000)
+  await store.put('video/a', bytes)
+  proxy.fault = ({ headers, reply }) => {
+    if (!headers['if-match']) return false
+    reply.destroy()
+    return true
+  }
+  await expect(store.withLocalCopy('video/a', async () => undefined)).rejects.toThrow('does not answer')
+  proxy.fault = undefined
+  expect(await store.withLocalCopy('video/a', async (path) => (await readFile(path)).equals(bytes))).toBe(true)
+})
