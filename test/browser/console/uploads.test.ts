@@ -358,6 +358,7 @@ test('P-42: an upload whose network is lost continues where it stopped: no part 
   await choose(page, path)
   await tray(page).getByText('Continues when the server answers').waitFor()
   expect(offsets).toHaveLength(2)
+  expect(await tray(page).innerText()).not.toMatch(/\/s|left/)
   await keepPicture(page, 'uploads-offline')
   expect(await findFaults(page)).toEqual([])
   await page.unroute(isUpload)

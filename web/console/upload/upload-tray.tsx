@@ -115,12 +115,13 @@ function headline(batch: readonly Upload[]): string {
 function Total({ list, bytesPerS }: { list: readonly Upload[]; bytesPerS: number }) {
   const counted = list.filter(({ state }) => state !== 'failed')
   const [sent, all] = [sum(counted, 'sentBytes'), sum(counted, 'sizeBytes')]
+  const isMoving = bytesPerS > 0 && list.some(({ state }) => state === 'sending')
   return (
     <div className={styles.total}>
       <Progress value={(100 * sent) / Math.max(1, all)} size={6} aria-label="All uploads" />
       <span>
         {formatBytes(sent)} of {formatBytes(all)}
-        {bytesPerS > 0 && ` · ${formatBytes(bytesPerS)}/s · ${formatRemaining((all - sent) / bytesPerS)}`}
+        {isMoving && ` · ${formatBytes(bytesPerS)}/s · ${formatRemaining((all - sent) / bytesPerS)}`}
       </span>
       <span>Keep this tab open until everything is uploaded.</span>
     </div>
