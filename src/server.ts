@@ -61,7 +61,7 @@ async function startProcesses(run: Run, overrides: Overrides): Promise<Omit<Reel
   const hasConsole = isConsoleBuilt(CONSOLE_FOLDER)
   const has = { hasKeyFile: hasKeyFile(config), hasDemo: demo !== undefined, hasConsole }
   const firstStart = await prepareFirstStart(foundation, has)
-  for (const work of ['encode', 'import', 'mp4', 'captions', 'transcription', 'storyboard'] as const)
+  for (const work of ['encode', 'import', 'mp4', 'captions', 'transcription', 'storyboard', 'dub'] as const)
     void signals.send('work-queued', work) // what earlier runs left
   const demoUrl = (await demo?.begin()) ? `${url}/demo` : undefined
   if (demo) opened.defer(() => demo.stop())

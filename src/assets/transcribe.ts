@@ -120,10 +120,11 @@ async function runTranscriber(
   return Buffer.concat(texts)
 }
 
-/** The track in this language; where none is known to be, the one that plays. */
+/** Of the tracks in the video's own file the one in this language; where none is known to be, the first. */
 function findSpoken(plan: Plan, language: string): AudioTrackPlan | undefined {
   const [spoken] = language.split('-')
-  return audioTracksOf(plan).find((track) => track.language?.split('-')[0] === spoken) ?? plan.audioTrack
+  const tracks = audioTracksOf(plan).filter(({ dub }) => !dub)
+  return tracks.find((track) => track.language?.split('-')[0] === spoken) ?? tracks[0]
 }
 
 /** Mono from the start of the whole file, exactly that long. */

@@ -47,6 +47,8 @@ const AUDIT_KINDS = [
   'folder:deleted',
   'chapters:changed',
   'audio-track:changed',
+  'audio-track:added',
+  'audio-track:removed',
   'file:added',
   'file:deleted',
   'file:downloaded',

@@ -51,6 +51,8 @@ const KINDS: Readonly<Record<string, string>> = {
   'folder:deleted': 'Folder deleted',
   'chapters:changed': 'Chapters changed',
   'audio-track:changed': 'Audio track changed',
+  'audio-track:added': 'Audio track added',
+  'audio-track:removed': 'Audio track removed',
   'file:added': 'File added',
   'file:deleted': 'File deleted',
   'file:downloaded': 'File downloaded',

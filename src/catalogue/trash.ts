@@ -86,7 +86,7 @@ export async function restoreFromTrash(deps: DeletionDeps, { accountId, by, vide
     await recordAuditEvent(tx, { atS, accountId, by, kind: 'video:restored', subjects: ids })
     return ids
   })
-  for (const work of ['encode', 'mp4', 'captions', 'transcription', 'storyboard'] as const)
+  for (const work of ['encode', 'mp4', 'captions', 'transcription', 'storyboard', 'dub'] as const)
     void deps.signals.send('work-queued', work)
   return restored.length
 }

@@ -237,6 +237,7 @@ const TABLES_WITH_VIDEO_ID = [
   'file',
   'chapters',
   'audioSettings',
+  'dub',
   'uploadPolicy',
   'viewTotal',
   'viewing',

@@ -34,6 +34,7 @@ export type Tables = {
   file: FileTable
   chapters: ChaptersTable
   audioSettings: AudioSettingsTable
+  dub: DubTable
   otp: OtpTable
   serverKey: ServerKeyTable
   playbackSession: PlaybackSessionTable
@@ -605,6 +606,33 @@ type AudioSettingsTable = {
   list: string
 }
 
+/** An audio track that was added to a video as a file of its own. */
+type DubTable = {
+  videoId: string
+  /** Of its own file in `source`. */
+  sourceNumber: number
+  accountId: string
+  /** Of the video's file that it belongs to. */
+  ofSource: number
+  /** Where on that file it begins, in seconds. */
+  startS: number
+  /** BCP 47, in lower case. */
+  language: string
+  /** As viewers read it; null: as its language is called. */
+  name: string | null
+  /** 1: it becomes the default track once it can be played. */
+  isDefault: number
+  requestedAtS: number
+  /** How many attempts to encode it were started. */
+  attempts: Generated<number>
+  /** 1: it is a rendition of the generation that plays. */
+  encoded: Generated<number>
+  /** By how many seconds it was longer than the video; negative: shorter. Null before it is examined. */
+  differenceS: number | null
+  /** Why it cannot be played, for the video's owner. */
+  problem: string | null
+}
+
 type OtpTable = {
   /** SHA-256 of the OTP's text. */
   hash: Buffer
@@ -807,6 +835,7 @@ export type WorkKind =
   | 'captions'
   | 'transcription'
   | 'storyboard'
+  | 'dub'
   | 'webhook'
   | 'mail'
 

@@ -2,14 +2,14 @@ import { createInterface } from 'node:readline'
 import type { Readable } from 'node:stream'
 import { AAC_FRAME_SAMPLES, AAC_RATE_HZ, audioInit, audioSegment, splitAdts } from '../mp4/aac.ts'
 import type { Sandbox } from '../sandbox/bubblewrap.ts'
-import type { Reader } from '../sandbox/media-run.ts'
+import type { Reader, SealedSource } from '../sandbox/media-run.ts'
 import { runMedia } from '../sandbox/run.ts'
 import { type AudioEnd, type AudioRun, encodeChangingAudio, hasFormatChange } from './changing-audio.ts'
 import { type ChunkRequest, type ChunkSink, chunkLimits, firstLine, MIN_LEAD_S, throwIfFailed } from './chunk.ts'
 import { limitPeaks, mixSources } from './downmix.ts'
-import { audioClockFilter, audioEncoderArgs, audioInputArgs, companionArgs, SILENCE_BEFORE_START } from './encoder.ts'
+import { audioClockFilter, audioEncoderArgs, audioInputArgs, companionArgs, silenceBefore } from './encoder.ts'
 import { InexactSeek, MediaFailure } from './media-failure.ts'
-import { AAC_FRAMES_PER_SEGMENT, type AudioTrackPlan, audioTracksOf, type Plan } from './plan.ts'
+import { AAC_FRAMES_PER_SEGMENT, type AudioTrackPlan, audioTracksOf, type DubFile, type Plan } from './plan.ts'
 
 // Encoded before the chunk's first frame and dropped: with two or fewer, the boundary between chunks clicks. Before the video's first
 // frame it is silence: ffmpeg's encoder makes a loud beginning up to 5 dB louder.
@@ -22,8 +22,12 @@ const ONE_FRAME_S = AAC_FRAME_SAMPLES / AAC_RATE_HZ
 
 /** @property gainDb by how much a track is made louder, in decibels; undefined: it stays as it is */
 type TrackRequest = ChunkRequest & { gainDb: number | undefined }
-/** @property findGain the same, called before each track is encoded */
-type AudioChunkRequest = ChunkRequest & { findGain?: (track: AudioTrackPlan) => Promise<TrackRequest['gainDb']> }
+type AudioChunkRequest = ChunkRequest & {
+  /** Called before each track is encoded. */
+  findGain?: (track: AudioTrackPlan, source: SealedSource) => Promise<TrackRequest['gainDb']>
+  /** The file of a track that has one of its own; undefined: it is lost, and the track left out. */
+  findDubSource?: (dub: DubFile) => Promise<SealedSource | undefined>
+}
 
 /**
  * Encodes a run of segments of each audio track, the default one first, each with an ffmpeg of its own: what one of them contains cannot
@@ -33,22 +37,26 @@ type AudioChunkRequest = ChunkRequest & { findGain?: (track: AudioTrackPlan) => 
  * @throws InexactSeek; MediaFailure `Encoding error`, its message for the owner; the signal's reason
  */
 export async function encodeAudioChunk(
-  { findGain, ...request }: AudioChunkRequest,
+  { findGain, findDubSource, ...request }: AudioChunkRequest,
   sink: ChunkSink,
 ): Promise<{ truncatedAtS?: number }> {
+  const tracks = audioTracksOf(request.plan)
+  if (tracks.length === 0) throw new Error('the plan has no audio track')
   const ends: { truncatedAtS?: number }[] = []
-  for (const track of audioTracksOf(request.plan))
-    ends.push(await encodeTrack({ ...request, gainDb: await findGain?.(track) }, track, sink))
-  const [first, ...others] = ends
-  if (!first) throw new Error('the plan has no audio track')
-  return [first, ...others].find(({ truncatedAtS }) => truncatedAtS !== undefined) ?? first
+  for (const track of tracks) {
+    const source = track.dub ? await findDubSource?.(track.dub) : request.source
+    if (source) ends.push(await encodeAudioTrack({ ...request, source, gainDb: await findGain?.(track, source) }, track, sink))
+  }
+  return ends.find(({ truncatedAtS }) => truncatedAtS !== undefined) ?? {}
 }
 
-async function encodeTrack(
-  request: TrackRequest,
+/** One track of a chunk of audio: see `encodeAudioChunk`. @param ofVideo its source is that of the track */
+export async function encodeAudioTrack(
+  ofVideo: TrackRequest,
   audioTrack: AudioTrackPlan,
   sink: ChunkSink,
 ): Promise<{ truncatedAtS?: number }> {
+  const request = audioTrack.dub ? ofDub(ofVideo, audioTrack.dub) : ofVideo
   const { chunk } = request
   await sink.onInit(audioTrack.renditionId, audioInit(audioTrack.bitrateBps))
   const begun = await encodeSegments(request, audioTrack, sink, encodeInOneProcess)
@@ -60,6 +68,12 @@ async function encodeTrack(
   }
   const { end = {} } = await encodeSegments({ ...request, chunk: rest }, audioTrack, sink, encodeChangingAudio)
   return end
+}
+
+/** A file of its own is read as its own plan says. */
+function ofDub(request: TrackRequest, { plan }: DubFile): TrackRequest {
+  const { chunk } = request
+  return { ...request, plan, chunk: { ...chunk, decodesFromStart: chunk.decodesFromStart || !plan.isSeekable } }
 }
 
 /** @returns how many segments the sink got, and no `end` where the run ended before the chunk's, because channels or rate change */
@@ -92,7 +106,7 @@ async function encodeSegments(
     reader: async (bytes) => {
       frames = await readSegments(bytes, audioTrack, { first, count, dropped }, sink)
     },
-    limits: chunkLimits(count * ONE_FRAME_S, firstSample / AAC_RATE_HZ + first * ONE_FRAME_S - seekToS),
+    limits: chunkLimits(count * ONE_FRAME_S, Math.max(0, firstSample / AAC_RATE_HZ + first * ONE_FRAME_S - seekToS)),
     signal,
   })
   const segments = Math.ceil(frames / AAC_FRAMES_PER_SEGMENT)
@@ -135,7 +149,7 @@ async function encodeInOneProcess(sandbox: Sandbox, run: AudioRun): Promise<Audi
 /** Outputs the audio, padded with silence, and the sizes of the decoded packets as lines of text. */
 function audioArgs({ plan, audioTrack, gainDb, skippedSamples, frameCount, filters }: AudioRun): string[] {
   const samples = frameCount * AAC_FRAME_SAMPLES
-  const skipped = skippedSamples + SILENCE_BEFORE_START
+  const skipped = skippedSamples + silenceBefore(audioTrack)
   const chain = [
     readSound(plan, audioTrack),
     ...limitPeaks(gainDb),

@@ -4,7 +4,7 @@ import { runMedia } from '../sandbox/run.ts'
 import { chunkLimits } from './chunk.ts'
 import { stereoFilters } from './downmix.ts'
 import { type Entries, number } from './ffprobe-lines.ts'
-import type { AudioSource } from './plan.ts'
+import { type AudioSource, MAX_AUDIO_TRACKS } from './plan.ts'
 import { trackLanguage, trackName } from './track-names.ts'
 
 /** What can be heard of a file. */
@@ -23,9 +23,6 @@ export type AudioChoice = {
   language?: string
   name?: string
 }
-
-/** More than this, and a player's menu and the encoder's work have no end. */
-const MAX_TRACKS = 8
 
 // As many as ffmpeg's filters mix.
 const MAX_CHANNELS = 64
@@ -66,7 +63,7 @@ async function sortBySound(file: AudioFile, choices: readonly Entries[][], repor
   const sorted = { audible: [] as Entries[][], silent: [] as Entries[][] }
   if (choices.length < 2) return { ...sorted, audible: [...choices] }
   for (const choice of choices) {
-    if (sorted.audible.length + sorted.silent.length === MAX_TRACKS) break
+    if (sorted.audible.length + sorted.silent.length === MAX_AUDIO_TRACKS) break
     const sound = await findSound(file, sourcesOf(choice))
     if (sound === 'undecodable') choice.forEach(report)
     else sorted[sound === 'found' ? 'audible' : 'silent'].push(choice)

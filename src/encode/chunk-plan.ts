@@ -19,10 +19,14 @@ export const VIEWER_PRIORITY = -1
 
 /** All chunks of a video. The priority is the first segment, so that video and audio of all videos advance together. */
 export function planChunks(plan: Plan): Chunk[] {
-  const chunks: Chunk[] = []
-  if (plan.audioTrack) chunks.push(...splitIntoChunks('audio', audioSegmentCount(plan.audioTrack), plan.isSeekable))
-  if (plan.videoTrack) chunks.push(...splitIntoChunks('video', videoSegmentCount(plan.videoTrack), plan.isSeekable))
-  return chunks
+  const { videoTrack } = plan
+  const ofVideo = videoTrack ? splitIntoChunks('video', videoSegmentCount(videoTrack), plan.isSeekable) : []
+  return [...planAudioChunks(plan), ...ofVideo]
+}
+
+/** Those of the sound: each has the segments of all audio tracks. */
+export function planAudioChunks({ audioTrack, isSeekable }: Plan): Chunk[] {
+  return audioTrack ? splitIntoChunks('audio', audioSegmentCount(audioTrack), isSeekable) : []
 }
 
 function splitIntoChunks(kind: Chunk['kind'], segmentCount: number, isSeekable: boolean): Chunk[] {

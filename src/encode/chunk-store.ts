@@ -38,12 +38,12 @@ export type ChunkFilter = {
 
 export async function insertChunks(
   tx: Db,
-  { videoId, generation, attempt = 0 }: GenerationKey & { attempt?: number },
+  { videoId, generation, attempt = 0, state = 'pending' }: GenerationKey & { attempt?: number; state?: ChunkRow['state'] },
   chunks: readonly Chunk[],
 ): Promise<void> {
   if (chunks.length === 0) return
   const { position } = await tx.selectFrom('video').select('position').where('id', '=', videoId).executeTakeFirstOrThrow()
-  const common = { videoId, generation, position, state: 'pending', attempt } as const
+  const common = { videoId, generation, position, state, attempt } as const
   const rows = chunks.map((chunk) => ({ ...chunk, decodesFromStart: Number(chunk.decodesFromStart), ...common }))
   await tx.insertInto('chunk').values(rows).execute()
 }
@@ -233,17 +233,20 @@ export async function countSequentialChunks(tx: Db, { videoId, generation, kind 
   return countRows(tx.selectFrom('chunk').where(({ and }) => and({ videoId, generation, kind, decodesFromStart: 1 })))
 }
 
-/** The chunks of one kind that no run has finished. */
-export async function listUnfinishedChunks(
-  tx: Db,
-  { videoId, generation, kind }: GenerationKey & Pick<ChunkRow, 'kind'>,
-): Promise<VideoChunk[]> {
-  const rows = await tx
+/** The chunks of one kind, in order. */
+export async function listChunks(db: Db, chunks: GenerationKey & Pick<ChunkRow, 'kind'>): Promise<VideoChunk[]> {
+  return (await chunksOf(db, chunks).execute()).map(toVideoChunk)
+}
+
+/** The chunks of one kind that no run has finished, in order. */
+export async function listUnfinishedChunks(db: Db, chunks: GenerationKey & Pick<ChunkRow, 'kind'>): Promise<VideoChunk[]> {
+  return (await chunksOf(db, chunks).where('state', '!=', 'done').execute()).map(toVideoChunk)
+}
+
+function chunksOf(db: Db, { videoId, generation, kind }: GenerationKey & Pick<ChunkRow, 'kind'>) {
+  return db
     .selectFrom('chunk')
     .selectAll()
     .where(({ and }) => and({ videoId, generation, kind }))
-    .where('state', '!=', 'done')
     .orderBy('firstSegment')
-    .execute()
-  return rows.map(toVideoChunk)
 }

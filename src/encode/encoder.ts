@@ -99,15 +99,20 @@ export function companionArgs({ isPiped, videoTrack, audioTrack }: Plan, other: 
 /** In samples; where the input was sought into, before the place that was sought. */
 export const SILENCE_BEFORE_START = 8 * AAC_FRAME_SAMPLES
 
+/** A track that begins after the video is silent until then. */
+export function silenceBefore({ firstSample = 0 }: Pick<AudioTrackPlan, 'firstSample'>): number {
+  return SILENCE_BEFORE_START + Math.max(0, -firstSample)
+}
+
 /**
  * Filters that convert audio to our rate and fill gaps in its timestamps. They begin with silence, after which is time 0: the video's
  * start.
  */
-export function audioClockFilter({ startS = 0, isPiped }: Plan, { byCount }: AudioTrackPlan): string[] {
+export function audioClockFilter({ startS = 0, isPiped }: Plan, track: Omit<AudioTrackPlan, 'sources'>): string[] {
   // From 40 ms on lip sync is visibly off; below, correcting jitter in the timestamps would click. Joined clips often overlap by less.
   const maxErrorS = isPiped ? 0.01 : 0.04
-  const clock = `aresample=${AAC_RATE_HZ}:async=1:min_hard_comp=${maxErrorS}:first_pts=-${SILENCE_BEFORE_START}`
-  const time = `${byCount ? 'N/SR/TB' : 'PTS'}${startS === 0 ? '' : `-(${startS.toFixed(6)})/TB`}`
+  const clock = `aresample=${AAC_RATE_HZ}:async=1:min_hard_comp=${maxErrorS}:first_pts=-${silenceBefore(track)}`
+  const time = `${track.byCount ? 'N/SR/TB' : 'PTS'}${startS === 0 ? '' : `-(${startS.toFixed(6)})/TB`}`
   // Of another rate, ffmpeg counts the silence in that: 1.0 s instead of 0.17 at 8 kHz.
   return [`aresample=${AAC_RATE_HZ}`, ...(time === 'PTS' ? [] : [`asetpts=${time}`]), clock]
 }

@@ -6,10 +6,11 @@ import type { ReplacementRow } from '../db/tables.ts'
 import type { Claim } from '../jobs/claims.ts'
 import type { Sandbox } from '../sandbox/bubblewrap.ts'
 import type { SealedSource } from '../sandbox/media-run.ts'
+import { takeDubs } from './dub.ts'
 import { type Embedded, takeOver } from './embedded.ts'
 import { findSealedSource } from './encode-deps.ts'
 import { type FailDeps, failVideo } from './fail-video.ts'
-import { findPlayedGeneration } from './generation-store.ts'
+import { findGeneration, findPlayedGeneration } from './generation-store.ts'
 import { planVideo } from './grid.ts'
 import { MediaFailure } from './media-failure.ts'
 import { insertPlanned } from './next-generation.ts'
@@ -36,13 +37,22 @@ export async function examineSource(deps: FailDeps & { sandbox: Sandbox }, video
   await claim.settle(async (tx) => {
     const current = await findPendingReplacement(tx, videoId)
     if (current?.sourceNumber !== replacement?.sourceNumber || current?.requestedAtS !== replacement?.requestedAtS) return // cancelled
-    const generation = await insertPlanned(deps, tx, { videoId, sourceNumber, plan })
+    const planned = replacement?.kind === 'trim' ? takeDubs(await findPlayedPlan(tx, videoId), plan) : plan
+    const generation = await insertPlanned(deps, tx, { videoId, sourceNumber, plan: planned })
     if (generation === undefined) return
     if (replacement) return updateReplacement(tx, videoId, { generation })
     const { accountId } = (await findPlayedGeneration(tx, videoId)) ?? {}
     if (accountId !== undefined) await takeOver(tx, { accountId, videoId, atS: deps.wallNowS() }, embedded, plan.startS)
   })
   if (!replacement && embedded.captions.length > 0) void deps.signals.send('work-queued', 'captions')
+}
+
+/** @throws Error when the video plays nothing */
+async function findPlayedPlan(tx: Db, videoId: string): Promise<Plan> {
+  const { generation = 0 } = (await findPlayedGeneration(tx, videoId)) ?? {}
+  const played = await findGeneration(tx, { videoId, generation })
+  if (!played) throw new Error('only a video that plays is trimmed')
+  return played.plan
 }
 
 /** A replacement of a video that is wanted and whose file is here. */

@@ -1,3 +1,4 @@
+import { dubIdOf, listDubs, updateDub } from '../catalogue/dub-store.ts'
 import { renewMp4 } from '../catalogue/file-store.ts'
 import type { GenerationKey } from '../catalogue/generation-key.ts'
 import { hideExtractedPosters, listGenerationBlobs, publishExtractedPosters } from '../catalogue/poster-store.ts'
@@ -22,6 +23,7 @@ import {
   removeGeneration,
   removeUnusedSource,
 } from './generation-store.ts'
+import { findAudioTrack } from './plan.ts'
 
 /** How long what was replaced is kept. */
 const KEPT_S = 7 * DAY_S
@@ -62,6 +64,7 @@ export async function exchange(
   const source = await findSource(tx, videoId)
   if (source && source.number !== video.sourceNumber) await setDuplicateOf(tx, videoId, source.sha256)
   await publishExtractedPosters(tx, next)
+  await settleDubs(tx, next)
   for (const chunk of await listDamagedChunks(tx, next)) await reopenChunk(tx, chunk)
   const best = (await findGeneration(tx, next))?.plan.videoTrack?.renditions[0]
   const mp4 = await renewMp4(tx, { videoId, createdAtS: nowS, widthPx: best?.widthPx, heightPx: best?.heightPx })
@@ -69,8 +72,19 @@ export async function exchange(
   return async () => {
     await deps.signals.send('work-cancelled', { videoIds: [videoId], work: 'mp4' })
     if (mp4 !== undefined) await deps.folders.files.remove(mp4)
-    for (const work of ['encode', 'mp4', 'storyboard'] as const) void deps.signals.send('work-queued', work)
+    for (const work of ['encode', 'mp4', 'storyboard', 'dub'] as const) void deps.signals.send('work-queued', work)
     deps.log.info({ videoId, generation, by }, 'video: replaced')
+  }
+}
+
+/** An added track that what plays now does not have, because it was added later, is encoded for it. */
+async function settleDubs(tx: Db, played: GenerationKey): Promise<void> {
+  const { videoId } = played
+  const { plan, sourceNumber = 0 } = (await findGeneration(tx, played)) ?? {}
+  for (const dub of await listDubs(tx, { videoId, ofSource: sourceNumber })) {
+    const isPlayed = plan && findAudioTrack(plan, dubIdOf(dub)) !== undefined
+    if (dub.problem === null && isPlayed !== (dub.encoded === 1))
+      await updateDub(tx, dub, { encoded: Number(isPlayed), attempts: 0 })
   }
 }
 
@@ -80,5 +94,5 @@ export async function removeKept(tx: Db, { sourceNumber, segmentBytes, ...key }:
   const posters = await listGenerationBlobs(tx, key)
   await removeGeneration(tx, key)
   await addSize(tx, videoId, -segmentBytes)
-  return { videoId, generation, posters, source: await removeUnusedSource(tx, videoId, sourceNumber) }
+  return { videoId, generation, posters, sources: await removeUnusedSource(tx, videoId, sourceNumber) }
 }

@@ -108,7 +108,7 @@ function isPartOf({ problem, sourceNumber, generation }: ReplacementRow, failed:
 }
 
 /** What no row names any more, for `removeFiles`. */
-export type RemovedFiles = { videoId: string; generation: number | null; posters: readonly string[]; source?: string | undefined }
+export type RemovedFiles = { videoId: string; generation: number | null; posters: readonly string[]; sources?: readonly string[] }
 
 /**
  * Removes what was to replace a video, with its key; what plays goes on.
@@ -121,15 +121,18 @@ export async function dropReplacement(
 ): Promise<RemovedFiles> {
   const posters = generation === null ? [] : await listGenerationBlobs(tx, { videoId, generation })
   if (generation !== null) await removeGeneration(tx, { videoId, generation })
-  const source = sourceNumber === null ? undefined : await removeUnusedSource(tx, videoId, sourceNumber)
+  const sources = sourceNumber === null ? [] : await removeUnusedSource(tx, videoId, sourceNumber)
   if (problem === undefined) await removeReplacement(tx, videoId)
   else await updateReplacement(tx, videoId, { problem, generation: null, sourceNumber: null })
-  return { videoId, generation, posters, source }
+  return { videoId, generation, posters, sources }
 }
 
-export async function removeFiles(folders: VideoFolders, { videoId, generation, posters, source }: RemovedFiles): Promise<void> {
+export async function removeFiles(
+  folders: VideoFolders,
+  { videoId, generation, posters, sources = [] }: RemovedFiles,
+): Promise<void> {
   if (generation !== null) await removeGenerationFiles(folders, { videoId, generation }, posters)
-  if (source !== undefined) await folders.sources.remove(source)
+  for (const source of sources) await folders.sources.remove(source)
 }
 
 /** Removes the segments and the extracted posters of a generation that no row names any more. */

@@ -1,5 +1,6 @@
 import { sql } from 'kysely'
 import { saveAudioSettings } from '../catalogue/audio-settings-store.ts'
+import { type Dub, deleteDub, listDubs } from '../catalogue/dub-store.ts'
 import type { GenerationKey } from '../catalogue/generation-key.ts'
 import { isPosterExtractionDone } from '../catalogue/poster-store.ts'
 import { moveStatus, setStatusReason } from '../catalogue/status.ts'
@@ -502,26 +503,39 @@ export async function releaseKept(tx: Db, { videoId, generation }: GenerationKey
 }
 
 /**
- * Removes a file of a video, with its key, unless something is made from it.
- * @returns the name of its blob, which the caller removes after the commit
+ * Removes a file of a video, with its key and the audio tracks that were added to it, unless something is made from it.
+ * @returns the names of the blobs, which the caller removes after the commit
  */
-export async function removeUnusedSource(tx: Db, videoId: string, number: number): Promise<string | undefined> {
+export async function removeUnusedSource(tx: Db, videoId: string, number: number): Promise<string[]> {
   const used = await tx
     .selectFrom('generation')
     .select('number')
     .where('videoId', '=', videoId)
     .where('sourceNumber', '=', number)
     .executeTakeFirst()
-  if (used) return undefined
+  if (used) return []
   await saveAudioSettings(tx, { videoId, sourceNumber: number }, [])
+  const dubs: string[] = []
+  for (const dub of await listDubs(tx, { videoId, ofSource: number })) dubs.push(...(await removeDubFile(tx, dub)))
+  return [...dubs, ...(await removeSource(tx, videoId, number))]
+}
+
+/** Removes an added audio track and its file, with its key. @returns as `removeUnusedSource` */
+export async function removeDubFile(tx: Db, dub: Pick<Dub, 'videoId' | 'sourceNumber'>): Promise<string[]> {
+  await deleteDub(tx, dub)
+  return removeSource(tx, dub.videoId, dub.sourceNumber)
+}
+
+async function removeSource(tx: Db, videoId: string, number: number): Promise<string[]> {
   const removed = await tx
     .deleteFrom('source')
     .where('videoId', '=', videoId)
     .where('number', '=', number)
     .returning(['file', 'sizeBytes'])
     .executeTakeFirst()
-  if (removed) await addSize(tx, videoId, -removed.sizeBytes)
-  return removed?.file
+  if (!removed) return []
+  await addSize(tx, videoId, -removed.sizeBytes)
+  return [removed.file]
 }
 
 /** The number of the generation that will replace this one; undefined when there is none. */

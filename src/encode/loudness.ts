@@ -54,6 +54,12 @@ export async function measureGain(
   return gainFor(lufs)
 }
 
+/** The plan and the track by which a track is measured: of one that is a file of its own, those of that file. */
+export function measuredAs(plan: Plan, audioTrack: AudioTrackPlan): { plan: Plan; audioTrack: AudioTrackPlan } {
+  const { dub } = audioTrack
+  return dub ? { plan: dub.plan, audioTrack: dub.plan.audioTrack ?? audioTrack } : { plan, audioTrack }
+}
+
 /** A file without an index is read up to each sample; usually several hundred times as fast as it plays. */
 const MIN_SEEK_SPEED = 10
 

@@ -13,6 +13,7 @@ import { encoderFingerprint } from './encoder.ts'
 import { exchange } from './exchange.ts'
 import { isSourceIntact, removeGenerationFiles } from './fail-video.ts'
 import {
+  findGeneration,
   findLaterGeneration,
   findPlayedGeneration,
   insertGeneration,
@@ -93,7 +94,9 @@ async function getReadyVideo(db: Db, videoId: string): Promise<GenerationKey & {
 }
 
 /** @returns undefined when there is a later generation already */
-async function addNextGeneration(deps: ReplaceDeps, tx: Db, video: GenerationWithKey) {
+async function addNextGeneration(deps: ReplaceDeps, tx: Db, key: GenerationWithKey) {
+  // It may have got another audio track since it was read.
+  const video = { ...key, ...(await findGeneration(tx, key)) }
   if (await isFinished(tx, video)) {
     if ((await findLaterGeneration(tx, video)) !== undefined) return undefined
     await insertPlanned(deps, tx, video)

@@ -8,9 +8,9 @@ export type Plan = {
   /** Undefined for a file with audio only. */
   videoTrack?: VideoTrackPlan
   /** The one that plays unless a viewer chooses another. Undefined for a silent video. */
-  audioTrack?: AudioTrackPlan
+  audioTrack?: AudioTrackPlan | undefined
   /** The other audio tracks of the file, each a rendition as long as the first; missing: none. */
-  otherAudioTracks?: readonly AudioTrackPlan[]
+  otherAudioTracks?: readonly AudioTrackPlan[] | undefined
   /** The longer of video and audio, in seconds. */
   durationS: number
   /** The moment of the source that is time 0, in seconds after its start: see `FrameFit`; missing: 0. */
@@ -84,6 +84,17 @@ export type AudioTrackPlan = {
   language?: string
   /** Its title in the file. */
   name?: string
+  /** Of a track that was added as a file of its own. */
+  dub?: DubFile
+}
+
+/** The file of an audio track that is not in the video's file. */
+export type DubFile = {
+  sourceNumber: number
+  /** Where on the video's file it begins, in seconds of what is made from all of that. */
+  startS: number
+  /** What would be made of it alone. */
+  plan: Plan
 }
 
 export type AudioSource = {
@@ -97,6 +108,8 @@ export type AudioSource = {
 }
 
 export const AAC_FRAMES_PER_SEGMENT = 188
+/** More than this, and a player's menu and the encoder's work have no end. */
+export const MAX_AUDIO_TRACKS = 8
 /** The grid of a file without video: key windows need a frame rate and a GOP. */
 const AUDIO_ONLY_GRID = { rateNum: 25, rateDen: 1, gopFrames: 100 } as const
 
@@ -113,6 +126,11 @@ export function videoSegmentCount(videoTrack: VideoTrackPlan): number {
 /** The audio tracks, the default one first. */
 export function audioTracksOf({ audioTrack, otherAudioTracks = [] }: Pick<Plan, 'audioTrack' | 'otherAudioTracks'>) {
   return audioTrack ? [audioTrack, ...otherAudioTracks] : []
+}
+
+/** A plan with these audio tracks, the default one first. */
+export function withAudioTracks(plan: Plan, [audioTrack, ...others]: readonly AudioTrackPlan[]): Plan {
+  return { ...plan, audioTrack, otherAudioTracks: others.length > 0 ? others : undefined }
 }
 
 /** The audio track of a rendition; undefined for the id of another rendition, or of none. */

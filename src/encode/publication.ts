@@ -55,7 +55,7 @@ export function openPublication(
 ): Publication {
   const inits = new Map<number, Buffer>()
   const held: NewSegment[] = []
-  const encrypt = segmentCipher(video, chunk.kind)
+  const storeSegment = createSegmentWriter(deps, video, chunk.kind)
 
   async function addSegment(renditionId: number, number: number, clear: Buffer): Promise<void> {
     const segment = await store(renditionId, number, clear)
@@ -66,11 +66,7 @@ export function openPublication(
   async function store(renditionId: number, number: number, clear: Buffer): Promise<NewSegment> {
     const init = inits.get(renditionId)
     if (!init) throw new Error(`rendition ${renditionId} has a segment before its init segment`)
-    const bytes = encrypt(renditionId, number, clear)
-    // Each encrypted version has its own name, so that none is ever overwritten.
-    const file = `${video.videoId}/${video.generation}/${renditionId}/${number}.${randomBytes(6).toString('hex')}.m4s`
-    const { sizeBytes } = await deps.segments.put(file, bytes)
-    return { renditionId, number, file, init, sizeBytes, sha256: hash('sha256', bytes, 'buffer') }
+    return { init, ...(await storeSegment(renditionId, number, clear)) }
   }
 
   async function publish(segments: readonly NewSegment[], finished?: VideoChunk): Promise<void> {
@@ -119,6 +115,22 @@ export function openPublication(
 /** Ends a run that encoded its chunk. If a segment was found damaged meanwhile, the chunk is queued again. */
 export async function finishRun(tx: Db, chunk: VideoChunk): Promise<void> {
   if ((await endRun(tx, chunk, 'done')) && (await listDamaged(tx, chunk)).length > 0) await reopenChunk(tx, chunk)
+}
+
+/** Encrypts and stores clear segments of one kind, which no row names yet. */
+export function createSegmentWriter(
+  { segments }: Pick<PublicationDeps, 'segments'>,
+  video: GenerationWithKey,
+  kind: VideoChunk['kind'],
+) {
+  const encrypt = segmentCipher(video, kind)
+  return async (renditionId: number, number: number, clear: Buffer): Promise<Omit<NewSegment, 'init'>> => {
+    const bytes = encrypt(renditionId, number, clear)
+    // Each encrypted version has its own name, so that none is ever overwritten.
+    const file = `${video.videoId}/${video.generation}/${renditionId}/${number}.${randomBytes(6).toString('hex')}.m4s`
+    const { sizeBytes } = await segments.put(file, bytes)
+    return { renditionId, number, file, sizeBytes, sha256: hash('sha256', bytes, 'buffer') }
+  }
 }
 
 /** Encrypts segments of one kind: the same clear bytes always give the same stored ones. */

@@ -26,10 +26,10 @@ import {
   settleFailure,
 } from './fail-video.ts'
 import { findGain, listPublishedNumbers, setGain } from './generation-store.ts'
-import { measureGain } from './loudness.ts'
+import { measuredAs, measureGain } from './loudness.ts'
 import { type ChunkEnd, InexactSeek, MediaFailure, truncationReason } from './media-failure.ts'
 import { type ReplaceDeps, startNextGeneration } from './next-generation.ts'
-import { type AudioTrackPlan, audioTracksOf, type Plan } from './plan.ts'
+import { type AudioTrackPlan, audioTracksOf, type DubFile, type Plan } from './plan.ts'
 import { type GenerationWithKey, openPublication, type Publication, StaleRunError } from './publication.ts'
 import { openRepair } from './repair.ts'
 import { runAll } from './run-all.ts'
@@ -194,7 +194,10 @@ async function tryPart(run: Run, part: Part & { threads: number; leadS: number }
   const { deps, video, source, signal } = run
   const request = { sandbox: deps.sandbox, source, plan: video.plan, chunk: part, signal }
   try {
-    if (part.kind === 'audio') return await encodeAudioChunk({ ...request, findGain: (track) => settleGain(run, track) }, sink)
+    if (part.kind === 'audio') {
+      const findGain = (...track: [AudioTrackPlan, SealedSource]) => settleGain(run, ...track)
+      return await encodeAudioChunk({ ...request, findGain, findDubSource: (dub) => findDubSource(run, dub) }, sink)
+    }
     return await encodeVideoChunk({ ...request, threads: part.threads === 0 ? 'auto' : 1 }, sink)
   } catch (error) {
     if (error instanceof InexactSeek) return error
@@ -206,8 +209,8 @@ async function tryPart(run: Run, part: Part & { threads: number; leadS: number }
  * The gain of an audio track, which all chunks have: measured once, and durable before the first of them is encoded, whichever that is.
  * @returns undefined where the audio stays as loud as it is
  */
-async function settleGain(run: Run, audioTrack: AudioTrackPlan): Promise<number | undefined> {
-  const { deps, video, source, signal } = run
+async function settleGain(run: Run, audioTrack: AudioTrackPlan, source: SealedSource): Promise<number | undefined> {
+  const { deps, video, signal } = run
   const { videoId, generation, plan } = video
   if (!plan.normalizesLoudness) return undefined
   const { renditionId } = audioTrack
@@ -218,14 +221,19 @@ async function settleGain(run: Run, audioTrack: AudioTrackPlan): Promise<number 
   if (inProgress) {
     await inProgress.catch(() => undefined) // its run may have been stopped: then it is measured here
     signal.throwIfAborted()
-    return settleGain(run, audioTrack)
+    return settleGain(run, audioTrack, source)
   }
-  const measured = measureGain(deps.sandbox, source, { plan, audioTrack, signal }).then((gainDb) =>
+  const measured = measureGain(deps.sandbox, source, { ...measuredAs(plan, audioTrack), signal }).then((gainDb) =>
     deps.write((tx) => setGain(tx, video, renditionId, gainDb)),
   )
   deps.gainsInProgress.set(track, measured)
   await measured.finally(() => deps.gainsInProgress.delete(track))
   return findGain(deps.db, video, renditionId)
+}
+
+/** Undefined: it is lost. */
+async function findDubSource({ deps, chunk: { videoId } }: Run, { sourceNumber }: DubFile): Promise<SealedSource | undefined> {
+  return (await isSourceGone(deps, { videoId, sourceNumber })) ? undefined : findSealedSource(deps, videoId, sourceNumber)
 }
 
 /** Records for the owner where the source ends early. */

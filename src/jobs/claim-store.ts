@@ -1,4 +1,5 @@
 import { sql } from 'kysely'
+import { hasRow } from '../db/count-rows.ts'
 import type { Db } from '../db/database.ts'
 import type { WorkKind } from '../db/tables.ts'
 
@@ -15,6 +16,16 @@ export function claimedSubjects(db: Db, kind: WorkKind, nowS: number) {
     .select('subject')
     .where('kind', '=', kind)
     .where((of) => of.or([of('id', 'is not', null), of('endsAtS', '>', nowS)]))
+}
+
+/** Whether a process works on it now. */
+export async function isClaimed(db: Db, { kind, subject }: Work): Promise<boolean> {
+  return hasRow(
+    db
+      .selectFrom('claim')
+      .where(({ and }) => and({ kind, subject }))
+      .where('id', 'is not', null),
+  )
 }
 
 /** False: another has claimed it, or it waits after a failure. */

@@ -80,6 +80,7 @@ const KINDS_OF: Partial<Record<Work, WorkKind[]>> = {
   captions: ['captions'],
   transcription: ['transcription'],
   storyboard: ['storyboard'],
+  dub: ['dub'],
 }
 const CANDIDATES_OF_SEVERAL_SERVERS = 16
 const LEASE_S = 15

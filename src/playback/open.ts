@@ -82,7 +82,8 @@ export async function openPlayback(deps: OpenPlaybackDeps): Promise<PlaybackDeps
     log,
   }
   followEnds(signals, playback)
-  signals.on('segment-damaged', ({ videoId }) => playback.videos.forget([videoId]))
+  for (const changed of ['segment-damaged', 'audio-changed'] as const)
+    signals.on(changed, ({ videoId }) => playback.videos.forget([videoId]))
   return playback
 }
 

@@ -4,11 +4,12 @@ import { startMp4Scheduler } from '../assets/mp4-scheduler.ts'
 import { startStoryboardScheduler } from '../assets/storyboard-scheduler.ts'
 import { startTranscriptionScheduler } from '../assets/transcription-scheduler.ts'
 import { findDemoVideo } from '../demo/demo-store.ts'
+import { startDubScheduler } from '../encode/dub-scheduler.ts'
 import { startEncoding } from '../encode/start.ts'
 import { startImportScheduler } from '../ingest/import-work.ts'
 import type { Foundation } from '../installation/open-foundation.ts'
 
-/** Encodes, imports, exports MP4s, reads captions out of files, transcribes and makes storyboards until the server stops. */
+/** Encodes, imports, exports MP4s, reads captions out of files, transcribes, adds audio tracks and makes storyboards until the server stops. */
 export async function startEncoder(foundation: Foundation): Promise<void> {
   const { config, opened, db, deletion, receiving, space, ownership, repairSegment } = foundation
   startEncoding(
@@ -30,6 +31,8 @@ export async function startEncoder(foundation: Foundation): Promise<void> {
   }
   const captions = startEmbeddedCaptionsScheduler({ ...foundation, hasRoom: space.hasRoom })
   opened.defer(() => captions.stop())
+  const dubs = startDubScheduler({ ...foundation, hasRoom: space.hasRoom })
+  opened.defer(() => dubs.stop())
   const mp4s = startMp4Scheduler({ ...foundation, hasRoom: space.hasRoom, reportDamage: repairSegment })
   opened.defer(() => mp4s.stop())
   const storyboards = startStoryboardScheduler({ ...foundation, hasRoom: space.hasRoom, reportDamage: repairSegment })

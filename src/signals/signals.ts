@@ -1,7 +1,7 @@
 import type { Write } from '../db/write.ts'
 
 /** Queued work that a dispatcher runs. */
-export type Work = 'encode' | 'import' | 'mp4' | 'captions' | 'transcription' | 'storyboard' | 'webhook' | 'removal'
+export type Work = 'encode' | 'import' | 'mp4' | 'captions' | 'transcription' | 'storyboard' | 'dub' | 'webhook' | 'removal'
 
 type SegmentKey = { videoId: string; generation: number; renditionId: number; number: number }
 
@@ -15,6 +15,8 @@ export type SignalData = {
   'segment-published': SegmentKey
   /** The bytes of a segment on the disk are not those that were published. */
   'segment-damaged': SegmentKey
+  /** A video has got an audio track, or lost one. */
+  'audio-changed': { videoId: string }
   /**
    * All sessions of videos or of an account, or some; or since then perhaps some by another process, for reasons that the rows have.
    * `generation`: only those that play it.
@@ -68,6 +70,7 @@ export function createSignals(write: Pick<Write, 'onCommit'>): Signals {
     'work-cancelled': new Set(),
     'segment-published': new Set(),
     'segment-damaged': new Set(),
+    'audio-changed': new Set(),
     'session-ended': new Set(),
     'keys-destroyed': new Set(),
     'video-removal': new Set(),

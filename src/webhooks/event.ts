@@ -7,6 +7,7 @@ export const WEBHOOK_EVENTS = [
   'video:deleted',
   'video:chapters',
   'video:transcribed',
+  'video:audio',
   'otp:reused',
   'session:suspicious',
   'viewer:completed',

@@ -11,8 +11,9 @@ import { createAuthenticator } from '../console/authenticator.ts'
 import { createPerson, makeLink, signIn } from '../console/person.ts'
 import { untilFinished } from '../data-folder.ts'
 import { startReelgate } from '../in-process.ts'
+import { audioOf } from '../pipeline/dubs.ts'
 import { readRows } from '../rows.ts'
-import { makeVideo } from '../videos.ts'
+import { makeSound, makeVideo } from '../videos.ts'
 
 // Whatever changes something is on record or has its reason here why not: by the server's own list of operations, and by the
 // commands, so that a new one fails here until it is one or the other.
@@ -108,6 +109,8 @@ test('L06: every operation and every command that manages something is in the au
   const videoId = await owner.readyVideo(await makeVideo({ seconds: 1 }))
   const begun = await command<{ videoId: string }>('try begin', { account: 'Una', title: 'Not for long' })
   await untilFinished(reelgate, videoId)
+  const dub = await makeSound(1)
+  let dubId = 0
 
   async function ask<Answer = unknown>(method: string, path: string, body?: unknown): Promise<Answer> {
     const answer = await owner.call(method, path, { body })
@@ -254,6 +257,18 @@ test('L06: every operation and every command that manages something is in the au
       'PUT /api/videos/{id}/audio/{trackId}',
       'audio-track:changed',
       to(videoId, () => ask('PUT', `/api/videos/${videoId}/audio/2`, { name: 'A' })),
+    ],
+    [
+      'POST /api/videos/{id}/audio',
+      'audio-track:added',
+      to(videoId, async () => {
+        dubId = await audioOf({ owner, videoId }).add(dub)
+      }),
+    ],
+    [
+      'DELETE /api/videos/{id}/audio/{trackId}',
+      'audio-track:removed',
+      to(videoId, () => ask('DELETE', `/api/videos/${videoId}/audio/${dubId}`)),
     ],
     [
       'PUT /api/videos/{id}/chapters',

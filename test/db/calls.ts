@@ -6,6 +6,7 @@ import * as mp4s from '../../src/assets/mp4-store.ts'
 import * as acts from '../../src/audit/audit-store.ts'
 import * as audioSettings from '../../src/catalogue/audio-settings-store.ts'
 import * as chapters from '../../src/catalogue/chapters-store.ts'
+import * as dubs from '../../src/catalogue/dub-store.ts'
 import * as embedded from '../../src/catalogue/embedded-captions-store.ts'
 import * as files from '../../src/catalogue/file-store.ts'
 import * as folders from '../../src/catalogue/folder-store.ts'
@@ -153,6 +154,9 @@ export const ALWAYS: readonly Call[] = [
   ],
   ['captions', 30, (db) => files.listCaptions(db, V)],
   ['settings of audio tracks', 20, (db) => audioSettings.findAudioSettings(db, { videoId: V, sourceNumber: 1 })],
+  ['added audio tracks', 20, (db) => dubs.listDubs(db, { videoId: V, ofSource: 1 })],
+  ['accounts whose audio tracks wait', 900, (db) => dubs.listAccountsWithWaitingDubs(db, NOW_S)],
+  ['the next audio track that waits', 900, (db) => dubs.findWaitingDub(db, large, NOW_S)],
   ['chapters', 20, (db) => chapters.findChapters(db, V)],
   ['setting chapters', 120, (db) => chapters.saveChapters(db, V, { language: null, chapters: [{ startS: 0, title: 'A' }] })],
   [

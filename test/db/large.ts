@@ -116,6 +116,11 @@ const FILL: readonly (readonly [into: string, count: number, select: string])[] 
   ],
   ['chapters (video_id, language, list)', VIDEOS, `id(n), 'en', '[]'`],
   ['audio_settings (video_id, source_number, list)', VIDEOS, `id(n), 1, '[]'`],
+  [
+    'dub (video_id, source_number, account_id, of_source, start_s, language, is_default, requested_at_s, encoded)',
+    VIDEOS,
+    `id(n), 2, ${ownerOf}, 1, 0, 'fr', 0, n, case when n % 900 = 0 then 0 else 1 end`,
+  ],
   ['file (video_id, type, created_at_s)', 30, `id(n * 99), 'mp4', 1`],
   ['strike (scope, subject, budget, at_s)', 5_000, `'key', id(n % 500), 'reads', ${NOW_S} - n`],
   [

@@ -11,6 +11,7 @@ import * as transcriptions from '../../src/assets/transcription-store.ts'
 import * as acts from '../../src/audit/audit-store.ts'
 import * as audioSettings from '../../src/catalogue/audio-settings-store.ts'
 import * as chapters from '../../src/catalogue/chapters-store.ts'
+import * as dubs from '../../src/catalogue/dub-store.ts'
 import * as embedded from '../../src/catalogue/embedded-captions-store.ts'
 import * as files from '../../src/catalogue/file-store.ts'
 import * as folders from '../../src/catalogue/folder-store.ts'
@@ -30,6 +31,7 @@ import * as demo from '../../src/demo/demo-store.ts'
 import type { Chunk } from '../../src/encode/chunk-plan.ts'
 import * as chunks from '../../src/encode/chunk-store.ts'
 import * as damage from '../../src/encode/damage-store.ts'
+import * as dubRenditions from '../../src/encode/dub-rendition-store.ts'
 import * as generations from '../../src/encode/generation-store.ts'
 import type { Plan } from '../../src/encode/plan.ts'
 import * as changeNumbers from '../../src/events/change-number-store.ts'
@@ -88,6 +90,12 @@ const VIDEOS = ['1', '2', '3', '4', '5'].map(id)
 const [V1 = '', V2 = '', V3 = '', V4 = '', V5 = ''] = VIDEOS
 const KEY = id('c')
 const VIDEO = { videoId: V1, generation: 1 }
+const DUB = {
+  ...{ videoId: V1, sourceNumber: 2, accountId: A, ofSource: 1, startS: 0.5, language: 'fr', name: null },
+  ...{ isDefault: 0, requestedAtS: 7 },
+}
+/** As its row is found. */
+const NEW_DUB = { ...DUB, attempts: 0, encoded: 0, differenceS: null, problem: null }
 const PLAN: Plan = { durationS: 29.97, isSeekable: true, audioTrack: { renditionId: 9, bitrateBps: 128_000, frameCount: 1405 } }
 
 const chunk = (firstSegment: number, priority: number): Chunk => ({
@@ -656,6 +664,14 @@ const STORES: readonly (readonly [store: string, calls: readonly Call[]])[] = [
       (tx) => chunks.findPendingChunk(tx, { ...VIDEO, kind: 'audio' }, 3),
       (tx) => chunks.replaceChunk(tx, { ...runOf(chunk(2, 1), 1), state: 'pending' }, []),
       (tx) => chunks.listUnfinishedChunks(tx, { videoId: V1, generation: 1, kind: 'audio' }),
+      (tx) => chunks.listChunks(tx, { videoId: V1, generation: 1, kind: 'audio' }),
+      (tx) => {
+        const segments = [{ ...segment(0, bytes(1)), renditionId: 102, file: 'added' }]
+        return dubRenditions.insertCompleteRendition(tx, VIDEO, { id: 102, gainDb: 1.5, segments, plan: PLAN })
+      },
+      (tx) => generations.renditionSizes(tx, VIDEO),
+      (tx) => dubRenditions.removeRendition(tx, VIDEO, { id: 102, plan: PLAN }),
+      (tx) => generations.renditionSizes(tx, VIDEO),
       (tx) => chunks.countSequentialChunks(tx, { ...VIDEO, kind: 'video' }),
       (tx) => progress.countChunks(tx, VIDEO),
       (tx) => progress.countOpenChunks(tx),
@@ -887,6 +903,7 @@ const STORES: readonly (readonly [store: string, calls: readonly Call[]])[] = [
       (tx) => claims.insertClaim(tx, workClaim('two'), 99),
       ...['one', 'two'].map((id) => (tx: Db) => claims.hasClaim(tx, workClaim(id))),
       (tx) => claims.renewClaims(tx, ['one', 'two'], 30),
+      (tx) => claims.isClaimed(tx, workClaim('one')),
       (tx) => claims.listSuspects(tx, { server: 's', isOnlyServer: false }, 5),
       (tx) => claims.listSuspects(tx, { server: 'other', isOnlyServer: false }, 29),
       (tx) => claims.listSuspects(tx, { server: 'other', isOnlyServer: false }, 30),
@@ -1132,6 +1149,24 @@ const STORES: readonly (readonly [store: string, calls: readonly Call[]])[] = [
     ],
   ],
   [
+    'added audio tracks',
+    [
+      (tx) => dubs.insertDub(tx, DUB),
+      (tx) => dubs.insertDub(tx, { ...DUB, sourceNumber: 3, name: 'Übung', isDefault: 1 }),
+      (tx) => dubs.listDubs(tx, { videoId: V1, ofSource: 1 }),
+      (tx) => dubs.listDubs(tx, { videoId: V1, ofSource: 2 }),
+      (tx) => dubs.listAccountsWithWaitingDubs(tx, 1),
+      (tx) => dubs.findWaitingDub(tx, A, 1),
+      (tx) => dubs.beginDubAttempt(tx, NEW_DUB),
+      (tx) => dubs.beginDubAttempt(tx, NEW_DUB),
+      (tx) => dubs.updateDub(tx, DUB, { encoded: 1, differenceS: -2.5 }),
+      (tx) => dubs.findDub(tx, DUB),
+      (tx) => dubs.deleteDub(tx, DUB),
+      (tx) => generations.removeDubFile(tx, { videoId: V1, sourceNumber: 3 }),
+      (tx) => dubs.findDub(tx, DUB),
+    ],
+  ],
+  [
     'chapters',
     [
       (tx) => chapters.findChapters(tx, V1),
@@ -1350,6 +1385,7 @@ const TABLES = [
   'file',
   'chapters',
   'audioSettings',
+  'dub',
   'otp',
   'playbackSession',
   'streamSlot',

@@ -87,6 +87,8 @@ const NOT_TO_BE_HAD: Record<string, number> = {
   'POST /api/videos/{id}/retry': 409,
   'PUT /api/videos/{id}': 409,
   'PUT /api/videos/{id}/audio/{trackId}': 404,
+  'POST /api/videos/{id}/audio': 409,
+  'DELETE /api/videos/{id}/audio/{trackId}': 404,
   'PUT /api/videos/{id}/trim': 409,
   'PUT /api/videos/{id}/files/{fileId}': 409,
   'DELETE /api/videos/{id}/replacement': 409,

@@ -87,6 +87,9 @@ export const RULES: Record<string, Rule> = {
   'DELETE /api/videos/:id/files/:fileId': { opens: 'editor', status: 404, path: '/api/videos/VIDEO/files/1' },
   'GET /api/videos/:id/audio': { opens: 'viewer', status: 200 },
   'PUT /api/videos/:id/audio/:trackId': { opens: 'editor', status: 404, path: '/api/videos/VIDEO/audio/99', body: {} },
+  // No form: the file is asked for only of whom the route opens to.
+  'POST /api/videos/:id/audio': { opens: 'editor', status: 400, path: '/api/videos/VIDEO/audio?language=fr' },
+  'DELETE /api/videos/:id/audio/:trackId': { opens: 'editor', status: 404, path: '/api/videos/VIDEO/audio/199' },
   'GET /api/videos/:id/chapters': { opens: 'viewer', status: 200 },
   'GET /api/videos/:id/storyboard': { opens: 'viewer', status: 200 },
   'PUT /api/videos/:id/chapters': { opens: 'editor', status: 200, body: { chapters: [] } },

@@ -16,6 +16,9 @@ import { decode, newFolder, writeRendition } from './videos.ts'
 
 const [GERMAN, ENGLISH, COMMENTARY] = TONES.map(({ hz }) => hz)
 
+/** What the API says of a track that is in the video's file. */
+const OF_FILE = { state: 'ready', added: false }
+
 const { test, draw } = sampledTests('videos with several audio tracks', 3)
 
 test('T-03, T-06: the playlist has each audio track with language, name and default, and each has its sound, also after repair, trim and encryption', async () => {
@@ -30,9 +33,9 @@ test('T-03, T-06: the playlist has each audio track with language, name and defa
   expect(await tonesOf(viewer)).toEqual([ENGLISH, GERMAN, COMMENTARY])
   expect(await (await owner.call('GET', `/api/videos/${videoId}/audio`)).json()).toEqual({
     tracks: [
-      { id: 2, name: 'English', language: 'en', default: true },
-      { id: 3, name: 'Deutsch', language: 'de', default: false },
-      { id: 4, name: 'Commentary', language: 'en', default: false },
+      { id: 2, name: 'English', language: 'en', default: true, ...OF_FILE },
+      { id: 3, name: 'Deutsch', language: 'de', default: false, ...OF_FILE },
+      { id: 4, name: 'Commentary', language: 'en', default: false, ...OF_FILE },
     ],
   })
   const audio = (await listFiles(owner, videoId)).filter(({ type }) => type === 'audio')
@@ -77,10 +80,10 @@ test('T-07: an audio track is renamed, gets a language and becomes the default, 
   await untilFinished(reelgate, videoId)
   const put = (id: number, body: object) => owner.call('PUT', `/api/videos/${videoId}/audio/${id}`, { body })
   expect((await put(3, { name: ' Öster\n"reich"\u0000 ', language: 'de-AT', default: true })).status).toBe(200)
-  const changed = { id: 3, name: 'Öster reich', language: 'de-at', default: true }
+  const changed = { id: 3, name: 'Öster reich', language: 'de-at', default: true, ...OF_FILE }
   const others = [
-    { id: 2, name: 'English', language: 'en', default: false },
-    { id: 4, name: 'Commentary', language: 'en', default: false },
+    { id: 2, name: 'English', language: 'en', default: false, ...OF_FILE },
+    { id: 4, name: 'Commentary', language: 'en', default: false, ...OF_FILE },
   ]
   const list = async () => (await owner.call('GET', `/api/videos/${videoId}/audio`)).json()
   const tracks = [others[0], changed, others[1]]

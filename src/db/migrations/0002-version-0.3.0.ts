@@ -280,6 +280,24 @@ export const STATEMENTS: readonly string[] = [
     list text not null,
     primary key (video_id, source_number)
   ) without rowid`,
+  // Audio tracks that were added as files of their own.
+  `create table dub (
+    video_id text not null,
+    source_number integer not null,
+    account_id text not null,
+    of_source integer not null,
+    start_s real not null,
+    language text not null,
+    name text,
+    is_default integer not null,
+    requested_at_s integer not null,
+    attempts integer not null default 0,
+    encoded integer not null default 0,
+    difference_s real,
+    problem text,
+    primary key (video_id, source_number)
+  ) without rowid`,
+  'create index dub_waiting on dub (account_id, requested_at_s) where encoded = 0 and problem is null',
 
   // What continues an import in any process. Those of 0.2.0 that were interrupted start again.
   'alter table import drop column received_sha256',

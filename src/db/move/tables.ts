@@ -39,6 +39,7 @@ export const KEYS = {
   file: ['id'],
   chapters: ['video_id'],
   audio_settings: ['video_id', 'source_number'],
+  dub: ['video_id', 'source_number'],
   otp: ['hash'],
   server_key: ['id'],
   playback_session: ['id'],

@@ -9,6 +9,9 @@ import { decodeFileName, openMultipartParser } from '../wire/multipart.ts'
  */
 type UploadParts = { fields: ReadonlyMap<string, string>; fileName: string; file: AsyncIterable<Buffer> }
 
+/** What fields and boundaries take of a body at most, as far as its length says something about the file. */
+export const MAX_FORM_BYTES = 2 ** 20
+
 const LIMITS = {
   fields: 40,
   fieldSize: 64 * 1024,

@@ -13,13 +13,11 @@ import type { App } from '../wire/app-type.ts'
 import { errorResponse } from '../wire/errors.ts'
 import { operation } from '../wire/operation.ts'
 import { xmlDocument } from '../wire/xml.ts'
-import { drainForm, readUploadForm } from './form.ts'
+import { drainForm, MAX_FORM_BYTES, readUploadForm } from './form.ts'
 import { POLICY_FIELDS } from './policy-fields.ts'
 
 /** For the fields before the file, which contain the policy. A file with a valid policy may take longer (U23). */
 const FIELDS_TIMEOUT_MS = 30_000
-/** What fields and boundaries take of a body at most, as far as its length says something about the file. */
-const MAX_FORM_BYTES = 2 ** 20
 
 type UploadDeps = LimitDeps & SourceDeps & DeletionDeps & { publicUrl(): string }
 

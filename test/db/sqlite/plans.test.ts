@@ -16,6 +16,7 @@ const UNDER_WAY = new Set([
   'chunk_open',
   'chunk_by_age',
   'caption_unmade',
+  'dub_waiting',
   'mp4_unmade',
   'delivery_open',
 ])

@@ -9,6 +9,7 @@ export const EVENTS: Readonly<Record<WebhookEvent, string>> = {
   'video:deleted': 'A video was deleted',
   'video:chapters': 'The chapters of a video were changed',
   'video:transcribed': 'Captions were made of the speech of a video, or could not be',
+  'video:audio': 'An added audio track can be played, or has failed',
   'otp:reused': 'An OTP was used a second time',
   'session:suspicious': 'Suspicious playback',
   'viewer:completed': 'A viewer watched 90 % of a video',
