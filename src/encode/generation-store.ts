@@ -7,6 +7,7 @@ import { moveStatus, setStatusReason } from '../catalogue/status.ts'
 import { addSize, NOT_DELETED_UNINDEXED, setFileName } from '../catalogue/video-store.ts'
 import { countRows, hasRow } from '../db/count-rows.ts'
 import type { Db } from '../db/database.ts'
+import { prepared } from '../db/prepared.ts'
 import type { Tables } from '../db/tables.ts'
 import { claimedSubjects } from '../jobs/claim-store.ts'
 import { audioTracksOf, type Plan } from './plan.ts'
@@ -209,13 +210,22 @@ export async function setGain(tx: Db, video: GenerationKey, renditionId: number,
 }
 
 /** A published segment's file; undefined while it is not published, and while it is damaged. */
-export async function findSegment(db: Db, video: GenerationKey, renditionId: number, number: number) {
-  return db
+export async function findSegment(db: Db, { videoId, generation }: GenerationKey, renditionId: number, number: number) {
+  const { rows } = await selectSegment(db, { videoId, generation, renditionId, number })
+  return rows[0]
+}
+
+const selectSegment = prepared<SegmentName>()((db, value) =>
+  db
     .selectFrom('segment')
     .select(['file', 'sizeBytes', 'sha256'])
-    .where(({ and }) => and({ videoId: video.videoId, generation: video.generation, renditionId, number, damaged: 0 }))
-    .executeTakeFirst()
-}
+    .where('videoId', '=', value('videoId'))
+    .where('generation', '=', value('generation'))
+    .where('renditionId', '=', value('renditionId'))
+    .where('number', '=', value('number'))
+    .where('damaged', '=', 0),
+)
+type SegmentName = GenerationKey & { renditionId: number; number: number }
 
 /** The files of a rendition's published segments, in order. */
 export async function listSegmentFiles(db: Db, video: GenerationKey, renditionId: number) {

@@ -56,10 +56,15 @@ export async function openSegment(deps: SegmentDeps, request: SegmentRequest): P
   if (repairs !== video.repairsOf(renditionId, number)) throw new PlaybackRefusal('segment-replaced')
   const name = cacheKey(path, renditionId, number)
   try {
+    const known = asFile ? deps.hotSegments.findRow(name) : undefined
+    if (known) return await deps.segmentReader.find(known)
     const hot = asFile ? undefined : deps.hotSegments.find(name)
     if (hot) return { bytes: await hot }
     const segment = (await findSegment(deps.db, path, renditionId, number)) ?? (await awaitSegment(deps, request))
-    if (asFile) return await deps.segmentReader.find(segment)
+    if (asFile) {
+      deps.hotSegments.keepRow(name, segment)
+      return await deps.segmentReader.find(segment)
+    }
     const bytes = await deps.hotSegments.readIfHot(name, segment.sizeBytes, () => deps.segmentReader.read(segment))
     return bytes ? { bytes } : await deps.segmentReader.open(segment, request.signal)
   } catch (error) {
