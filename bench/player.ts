@@ -9,7 +9,7 @@ import { startChromium } from '../test/browser/chromium.ts'
 import { createOwner, type Owner } from '../test/client.ts'
 import { untilFinished } from '../test/data-folder.ts'
 import { makeVideo } from '../test/videos.ts'
-import { createViewer } from '../test/viewer.ts'
+import { createViewer, readMediaPlaylist } from '../test/viewer.ts'
 import { measureInterleaved, median, repeat } from './interleaved.ts'
 import { CACHE, type Measured, type Row, type Scope } from './row.ts'
 import { firstApiKey, type ListeningProcess, startPeer, startService } from './service.ts'
@@ -136,7 +136,7 @@ async function copyStream(service: ListeningProcess, owner: Owner, videoId: stri
   const copied = new Map<string, string>()
 
   async function copyPlaylist(name: string): Promise<void> {
-    const lines = (await viewer.playlist(name)).split('\n')
+    const lines = withIvs(await viewer.playlist(name)).split('\n')
     await writeFile(join(folder, `${name}.m3u8`), (await Promise.all(lines.map(copyLine))).join('\n'))
   }
 
@@ -164,6 +164,16 @@ async function copyStream(service: ListeningProcess, owner: Owner, videoId: stri
   }
 
   await copyPlaylist('main')
+}
+
+/** A playlist for any reader of HLS, with the IV of each segment. */
+function withIvs(text: string): string {
+  const ofSegments = readMediaPlaylist(text).segments.map(
+    ({ keyUri, iv }) => `#EXT-X-KEY:METHOD=AES-128,URI="${keyUri}",IV=0x${iv.toString('hex')}\n`,
+  )
+  return text
+    .replaceAll(/^#EXT-X-(?:KEY|REELGATE-IV-KEY):.*\n/gm, '')
+    .replaceAll('#EXTINF:', () => `${ofSegments.shift() ?? ''}#EXTINF:`)
 }
 
 const page = (head: string, body: string) => `<!doctype html><html lang="en"><meta charset="utf-8"><title>Video</title>

@@ -1,7 +1,11 @@
 import { randomBytes } from 'node:crypto'
 import { link, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { gzipSync } from 'node:zlib'
 import Database from 'better-sqlite3'
+import { gridFor } from '../src/encode/plan.ts'
+import { originMediaUrl, signedMediaPath } from '../src/playback/media/media-path.ts'
+import { mediaPlaylist } from '../src/playback/media/playlist.ts'
 import { createOwner } from '../test/client.ts'
 import { listSegments, untilFinished } from '../test/data-folder.ts'
 import { createViewer } from '../test/viewer.ts'
@@ -39,6 +43,13 @@ export const SEGMENT_ROWS: readonly Row[] = [
     aim: { ratioAtLeast: 0.85 },
     prepare: make48SVideo,
     measure: compareAccel,
+  },
+  {
+    name: 'playlist-origin',
+    what: 'the playlist of two hours whose segments another origin sends, with one tag for its folder, compressed',
+    unit: 'kB',
+    aim: { oursAtMost: 10 },
+    measure: async () => ({ ours: compressedPlaylistBytes(7200) / 1000 }),
   },
   {
     name: 'segment-cold',
@@ -156,4 +167,20 @@ async function enlarge(dataDir: string, segments: readonly { file: string }[]): 
   const database = new Database(join(dataDir, 'reelgate.db'))
   database.prepare('update segment set size_bytes = ?').run(bytes.length)
   database.close()
+}
+
+/** As the route sends it. */
+function compressedPlaylistBytes(durationS: number): number {
+  const origin = { url: 'https://media.example.org', bunnyKey: undefined }
+  const rendition = { id: 1, widthPx: 1280, heightPx: 720, maxBitrateBps: 2_800_000, level: 31 }
+  const grid = { rateNum: 25, rateDen: 1, timescale: 12_800, gopFrames: 100, interlaced: false }
+  const videoTrack = { ...grid, frameCount: 25 * durationS, aspectRatio: 16 / 9, renditions: [rendition] }
+  const plan = { videoTrack, durationS, isSeekable: true }
+  const video = {
+    ...{ videoId: '0123456789abcdef'.repeat(2), generation: 1, sourceNumber: 1, timelineStartS: 0, plan, grid: gridFor(plan) },
+    ...{ windowKey: () => Buffer.alloc(16), ivKey: randomBytes(16), repairsOf: () => 0 },
+  }
+  const base = originMediaUrl(origin, signedMediaPath(['secret'], video, Date.now() / 1000))
+  const playlist = mediaPlaylist(video, { renditionId: 1, forcedBitrateKbps: null }, (fileName) => `${base}/1/${fileName}`)
+  return gzipSync(playlist ?? '', { level: 3 }).length
 }

@@ -1,4 +1,5 @@
 import {
+  createCipheriv,
   createDecipheriv,
   createHash,
   createHmac,
@@ -204,16 +205,25 @@ export type MediaPlaylist = { init: string; segments: { uri: string; keyUri: str
 
 export function readMediaPlaylist(text: string): MediaPlaylist {
   const init = /#EXT-X-MAP:URI="([^"]+)"/.exec(text)?.[1] ?? ''
-  const entries = text.matchAll(/#EXT-X-KEY:METHOD=AES-128,URI="([^"]+)",IV=0x([0-9a-f]{32})\n#EXTINF:([\d.]+),\n(\S+)/g)
+  const [, ivKey = ''] = /\n#EXT-X-REELGATE-IV-KEY:([0-9a-f]{32})\n/.exec(text) ?? []
+  let keyUri = ''
+  const entries = text.matchAll(/(?:#EXT-X-KEY:METHOD=AES-128,URI="([^"]+)"\n)?#EXTINF:([\d.]+),\n(\S+)/g)
   return {
     init,
-    segments: Array.from(entries, ([, keyUri = '', iv = '', durationS = '', uri = '']) => ({
-      uri,
-      keyUri,
-      iv: Buffer.from(iv, 'hex'),
-      durationS: Number(durationS),
-    })),
+    segments: Array.from(entries, ([, nextKeyUri, durationS = '', uri = '']) => {
+      keyUri = nextKeyUri ?? keyUri
+      return { uri, keyUri, iv: ivOf(Buffer.from(ivKey, 'hex'), uri), durationS: Number(durationS) }
+    }),
   }
+}
+
+/** Playback-protocol.md, section 5. */
+function ivOf(ivKey: Buffer, uri: string): Buffer {
+  const [, rendition, segment] = /(\d+)\/(\d+)(?:\.\d+)?\.m4s$/.exec(uri) ?? []
+  const block = Buffer.alloc(16)
+  block.writeUInt32BE(Number(rendition), 0)
+  block.writeUInt32BE(Number(segment), 4)
+  return createCipheriv('aes-128-ecb', ivKey, null).setAutoPadding(false).update(block)
 }
 
 /** The names of all media playlists that a multivariant playlist lists, those of audio tracks first. */

@@ -33,9 +33,14 @@ export function createWindowKeyDeriver(contentKey: Buffer): (window: number) => 
   return (window) => createHmac('sha256', extracted).update(`reelgate window-key 1 ${window}\x01`).digest().subarray(0, 16)
 }
 
-/** Gives the IV of each segment: `AES(ivKey, rendition ‖ segment ‖ 0…)`, so a playlist can name it before the segment exists. */
+/** What the IVs of a generation's segments are made with. It is no secret: a playlist names it instead of each IV. */
+export function deriveIvKey(contentKey: Buffer): Buffer {
+  return deriveKey(contentKey, 'reelgate iv-key 1', 16)
+}
+
+/** Gives the IV of each segment: `AES(ivKey, rendition ‖ segment ‖ 0…)`, so it is known before the segment exists. */
 export function createSegmentIvDeriver(contentKey: Buffer): (renditionId: number, segment: number) => Buffer {
-  const ivKey = deriveKey(contentKey, 'reelgate iv-key 1', 16)
+  const ivKey = deriveIvKey(contentKey)
   return (renditionId, segment) => {
     const block = Buffer.alloc(16)
     block.writeUInt32BE(renditionId, 0)

@@ -2,9 +2,12 @@ import { once } from 'node:events'
 import { readdir, readFile, writeFile } from 'node:fs/promises'
 import { get } from 'node:http'
 import { join } from 'node:path'
+import { gzipSync } from 'node:zlib'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { readConfig } from '../../src/config/config.ts'
-import { bunnyDirectoryToken, mediaSignature, originMediaUrl } from '../../src/playback/media/media-path.ts'
+import { estimateBytes } from '../../src/playback/media/delivery.ts'
+import { bunnyDirectoryToken, mediaSignature, originMediaUrl, signedMediaPath } from '../../src/playback/media/media-path.ts'
+import { mediaPlaylist } from '../../src/playback/media/playlist.ts'
 import { listSegments, untilFinished } from '../data-folder.ts'
 import { readSteps } from '../docs/steps.ts'
 import { findFreePort } from '../free-port.ts'
@@ -15,6 +18,7 @@ import { sampleOf } from '../sample.ts'
 import { newChance } from '../seeded-random.ts'
 import { makeVideo } from '../videos.ts'
 import { bytesOf, readMediaPlaylist, type Viewer } from '../viewer.ts'
+import { videoOf } from './playback-deps.ts'
 
 // Segments from a cache in front of this server: nginx with the lines of docs/operations.md.
 
@@ -87,6 +91,17 @@ test('F-202: the playlists of a finished video name the origin with one end and 
   )
   const keys = files.map((file) => /\nKEY: (.*)\n/.exec(file.toString('latin1'))?.[1])
   expect(keys).toContain(`${reelgate.videoId}/1/1/0.m4s`)
+})
+
+test('F-202: the playlist of two hours, with one tag for its folder, is at most 10 kB as it is sent', () => {
+  const video = videoOf('0123456789abcdef'.repeat(2), 7200)
+  const base = originMediaUrl(
+    { url: 'https://media.example.org', bunnyKey: undefined },
+    signedMediaPath([secret], video, Date.now() / 1000),
+  )
+  const playlist = mediaPlaylist(video, { renditionId: 1, forcedBitrateKbps: null }, (fileName) => `${base}/1/${fileName}`) ?? ''
+  expect(playlist.match(/\.m4s$/gm)).toHaveLength(1800)
+  expect(gzipSync(playlist, { level: 3 }).length).toBeLessThanOrEqual(10_000)
 })
 
 test('F-202: the page of the player may load from the origin, and from nowhere else', async () => {
@@ -237,6 +252,20 @@ test('F-204: what the origin sends is counted by the keys of sessions: in the la
   await expect
     .poll(readSent, { timeout: 20_000 })
     .toBe(Math.max(...of('video')) + of('audio').reduce((sum, size) => sum + size, 0))
+})
+
+test('F-204: what is sent is estimated by the rendition that beats name, with the sound, and by the largest where they name none or another', () => {
+  const { plan } = videoOf('a', 100)
+  const [rendition] = plan.videoTrack?.renditions ?? []
+  if (!plan.videoTrack || !rendition) throw new Error('it has no picture')
+  const video = { plan: { ...plan, videoTrack: { ...plan.videoTrack, renditions: [rendition, { ...rendition, id: 5 }] } } }
+  const sizes = new Map([
+    [1, 9_000],
+    [5, 4_000],
+    [2, 1_000],
+  ])
+  const estimate = (renditionId: number | undefined) => estimateBytes(video, sizes, { renditionId, partS: 10 })
+  expect([estimate(undefined), estimate(5), estimate(1), estimate(2)]).toEqual([1_000, 500, 1_000, 1_000])
 })
 
 test('a directory token is that of Bunny’s examples, and precedes the path', () => {

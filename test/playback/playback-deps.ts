@@ -225,7 +225,7 @@ export async function openBarePlayback({ durationS = 60, mediaOrigin }: { durati
 export function videoOf(videoId: string, durationS: number, generation = 1): PlayableVideo {
   const plan = planOf(durationS)
   const none = () => Buffer.alloc(0)
-  const keys = { windowKey: none, segmentIv: none, repairsOf: () => 0 }
+  const keys = { windowKey: none, ivKey: Buffer.alloc(16), repairsOf: () => 0 }
   return { videoId, generation, sourceNumber: 1, timelineStartS: 0, plan, grid: gridFor(plan), ...keys }
 }
 

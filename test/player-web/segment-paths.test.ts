@@ -95,3 +95,20 @@ test('F-202: a segment is loaded from where its playlist names it last: from thi
     `${origin}/2/5.1.m4s`,
   ])
 })
+
+test('the IV of a segment is made as the protocol’s vectors say, also of a repaired one; an init segment has none', async () => {
+  const { paths } = await startPlayer()
+  const text = [
+    '#EXTM3U',
+    '#EXT-X-REELGATE-IV-KEY:9f8dd5427da6b1f4c88ddb7ac8d14d6b',
+    '../../../media/7/y/3/init.mp4',
+    '../../../media/7/y/3/899.m4s',
+  ]
+  paths.note(`https://video.example/play/${SESSION}/playlist/3`, text.join('\n'), performance.now())
+  paths.note(`https://video.example/play/${SESSION}/playlist/1`, text.join('\n').replaceAll('y/3/', 'y/1/'), performance.now())
+  const hexOf = async (file: string) =>
+    Buffer.from((await paths.ivOf(`https://video.example/media/7/y/${file}`)) ?? []).toString('hex')
+  expect(await hexOf('1/0.m4s')).toBe('23e51ef048b44128473ae33b99527cb0')
+  expect(await hexOf('3/899.2.m4s')).toBe('d01392ced0e6d80a1163e7933185f66a')
+  expect(await hexOf('3/init.mp4')).toBe('')
+})

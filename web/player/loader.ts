@@ -1,4 +1,5 @@
 import Hls, {
+  type FragmentLoaderContext,
   type HlsConfig,
   type Loader,
   type LoaderCallbacks,
@@ -115,7 +116,7 @@ class PlaybackLoader implements Loader<LoaderContext> {
     try {
       if (signed?.operation === 'key') await this.#deps.keysWanted
       while (!signal.aborted) {
-        if (!signed) context.url = await segmentPaths.newest(context.url)
+        if (!signed) await this.#prepareSegment(context)
         const failed = await this.#attempt(request, signed)
         if (failed === undefined || signal.aborted) return
         if (isFileGone(failed)) {
@@ -150,6 +151,14 @@ class PlaybackLoader implements Loader<LoaderContext> {
     } finally {
       if (hasWaited) report.waiting(context.url, undefined)
     }
+  }
+
+  /** hls.js would take the number of the segment for its IV. */
+  async #prepareSegment(context: LoaderContext): Promise<void> {
+    const { segmentPaths } = this.#deps
+    context.url = await segmentPaths.newest(context.url)
+    const decryptData = isOfFragment(context) ? context.frag.decryptdata : null
+    if (decryptData) decryptData.iv = (await segmentPaths.ivOf(context.url)) ?? decryptData.iv
   }
 
   #refuse({ context, callbacks }: Request, status: number, refusal: Refusal): void {
@@ -226,6 +235,10 @@ class PlaybackLoader implements Loader<LoaderContext> {
 /** What another origin refuses without the headers of CORS cannot be distinguished from a broken connection. */
 function isRefusedAddress({ status }: FailedResponse, url: string): boolean {
   return status === 403 || (status === 0 && new URL(url).origin !== location.origin)
+}
+
+function isOfFragment(context: LoaderContext): context is FragmentLoaderContext {
+  return 'frag' in context
 }
 
 function bodyText(request: XMLHttpRequest): string {

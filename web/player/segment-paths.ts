@@ -6,6 +6,7 @@ import type { Damage } from './wire.ts'
 const FILE = /(\d+)\/(?:(init)\.mp4|(\d+)(?:\.\d+)?\.m4s)$/
 /** The addresses in a playlist: a line each, that of the init segment in quotes. */
 const ADDRESS = /[^\s"]+\/(?:init\.mp4|[\d.]+\.m4s)(?="?$)/gm
+const IV_KEY = /^#EXT-X-REELGATE-IV-KEY:([0-9a-f]{32})$/m
 /** It is valid for an hour at least from when its playlist was sent. */
 const VALID_MS = 60 * 60_000
 const RENEW_BEFORE_MS = 5 * 60_000
@@ -28,12 +29,14 @@ export type SegmentPaths = {
   rereadFor(url: string | undefined): void
   /** The newest address of a segment. */
   newest(url: string): Promise<string>
+  /** The IV of a segment, which its playlist does not name; undefined for any other address. */
+  ivOf(url: string): Promise<Uint8Array<ArrayBuffer> | undefined>
 }
 
 type Reads = Map<string, Promise<FailedResponse | undefined>>
 
 /** A rendition's playlist as it was last read: its addresses by the names of their files. */
-type Playlist = { url: string; sentMs: number; addresses: ReadonlyMap<string, string> }
+type Playlist = { url: string; sentMs: number; addresses: ReadonlyMap<string, string>; ivKey: string }
 
 /**
  * Renews the addresses of segments: hls.js reads the playlist of a video once, its signatures are valid for an hour, and a segment that
@@ -98,6 +101,7 @@ export function createSegmentPaths(signer: Signer, session: string): SegmentPath
     playlists.set(fileOf(first).rendition, {
       url,
       sentMs,
+      ivKey: IV_KEY.exec(text)?.[1] ?? '',
       addresses: new Map(listed.map((address) => [fileOf(address).name, address])),
     })
   }
@@ -125,6 +129,11 @@ export function createSegmentPaths(signer: Signer, session: string): SegmentPath
       if (!unreadable.has(address)) void reread(rendition, damage)
       unreadable.add(address)
     },
+    async ivOf(url) {
+      const { rendition, number } = fileOf(url)
+      const ivKey = playlists.get(rendition)?.ivKey
+      return ivKey && number !== undefined ? makeIv(ivKey, Number(rendition), Number(number)) : undefined
+    },
     async newest(url) {
       const { rendition } = fileOf(url)
       const known = playlists.get(rendition)
@@ -135,6 +144,17 @@ export function createSegmentPaths(signer: Signer, session: string): SegmentPath
       return newestKnown(url)
     },
   }
+}
+
+/** AES of one block, which WebCrypto has only as the first block of CBC. @see playback protocol, section 5 */
+async function makeIv(ivKey: string, rendition: number, segment: number): Promise<Uint8Array<ArrayBuffer>> {
+  const bytes = Uint8Array.from(ivKey.match(/../g) ?? [], (byte) => Number.parseInt(byte, 16))
+  const key = await crypto.subtle.importKey('raw', bytes, 'AES-CBC', false, ['encrypt'])
+  const block = new DataView(new ArrayBuffer(16))
+  block.setUint32(0, rendition)
+  block.setUint32(4, segment)
+  const sealed = await crypto.subtle.encrypt({ name: 'AES-CBC', iv: block }, key, new Uint8Array(16))
+  return new Uint8Array(sealed.slice(0, 16))
 }
 
 /** Starts a read unless one is under way. */

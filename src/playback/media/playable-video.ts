@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache'
-import { createSegmentIvDeriver, createWindowKeyDeriver, unwrapContentKey } from '../../crypto/content-key.ts'
+import { createWindowKeyDeriver, deriveIvKey, unwrapContentKey } from '../../crypto/content-key.ts'
 import type { MasterKey } from '../../crypto/master-key.ts'
 import type { Db } from '../../db/database.ts'
 import { listRepairs } from '../../encode/damage-store.ts'
@@ -17,8 +17,8 @@ export type PlayableVideo = {
   plan: Plan
   grid: SegmentGrid
   windowKey: (window: number) => Buffer
-  /** The IV of a segment; segments are numbered from 0. */
-  segmentIv: (renditionId: number, segment: number) => Buffer
+  /** What its viewers make the IVs of segments with. */
+  ivKey: Buffer
   /** How often a segment was repaired after its file had other bytes: part of its address, without changing its IV. */
   repairsOf: (renditionId: number, segment: number) => number
 }
@@ -63,7 +63,7 @@ export function createPlayableVideos(db: Db, masterKey: MasterKey): PlayableVide
       plan: row.plan,
       grid: gridFor(row.plan),
       windowKey: createWindowKeyDeriver(contentKey),
-      segmentIv: createSegmentIvDeriver(contentKey),
+      ivKey: deriveIvKey(contentKey),
       repairsOf: (renditionId: number, number: number) => repairs.get(segmentName({ renditionId, number })) ?? 0,
     }
     cache.set(key, video)

@@ -119,11 +119,14 @@ export function mediaPlaylist(
     '#EXT-X-VERSION:7',
     `#EXT-X-TARGETDURATION:${targetS}`,
     '#EXT-X-PLAYLIST-TYPE:VOD',
+    // An IV for each segment would be most of a compressed playlist.
+    `#EXT-X-REELGATE-IV-KEY:${video.ivKey.toString('hex')}`,
     `#EXT-X-MAP:URI="${addressOf('init.mp4')}"`,
   ]
   for (const [number, { window, durationS }] of segments.entries()) {
+    const isInNextWindow = window !== segments[number - 1]?.window
+    if (isInNextWindow) lines.push(`#EXT-X-KEY:METHOD=AES-128,URI="../key/${window}"`)
     lines.push(
-      `#EXT-X-KEY:METHOD=AES-128,URI="../key/${window}",IV=0x${video.segmentIv(renditionId, number).toString('hex')}`,
       `#EXTINF:${durationS.toFixed(6)},`,
       addressOf(segmentFileName(number, video.repairsOf(renditionId, number)), number),
     )
