@@ -9,18 +9,19 @@ import { type Check, type Finding, failure, ok, warning } from '../health-check.
 import { addIpRange, isInBlockList } from '../net/ip-ranges.ts'
 import { examineUploadSize } from './upload-size.ts'
 
-type NetworkConfig = Pick<Config, 'publicUrl' | 'trustedProxies' | 'outboundAllow' | 'uploadMaxBytes'>
+type NetworkConfig = Pick<Config, 'publicUrl' | 'trustedProxies' | 'outboundAllow' | 'uploadMaxBytes' | 'mediaOrigin'>
 
 /** Checks how the installation is reached from outside, and what it may reach itself. */
 export async function examineNetwork(
   config: NetworkConfig,
   findUnknownProxy: () => Promise<string | undefined>,
 ): Promise<Check[]> {
-  const { publicUrl, trustedProxies, outboundAllow, uploadMaxBytes } = config
+  const { publicUrl, trustedProxies, outboundAllow, uploadMaxBytes, mediaOrigin } = config
   const checks: Check[] = []
   if (publicUrl !== undefined) {
     checks.push(...(await examinePublicAddress(publicUrl, uploadMaxBytes)))
   }
+  if (mediaOrigin) checks.push({ check: 'segments', ...(await examineMediaOrigin(mediaOrigin.url)) })
   const unknownProxy = await findUnknownProxy()
   if (publicUrl !== undefined || unknownProxy !== undefined)
     checks.push({ check: 'proxy', ...judgeProxies(publicUrl, trustedProxies, unknownProxy) })
@@ -53,6 +54,25 @@ async function examinePublicAddress(publicUrl: string, uploadMaxBytes: number): 
   if (answer.certificate) checks.push({ check: 'certificate', ...judgeCertificate(answer.certificate, answer.atMs) })
   if (answer.date !== undefined) checks.push({ check: 'clock', ...judgeClock(answer.date, answer.atMs) })
   return checks
+}
+
+/** Of no video, and long ended. */
+const WRONG_SEGMENT = `media/1/${'A'.repeat(22)}/${'0'.repeat(32)}/1/1/0.m4s`
+
+async function examineMediaOrigin(url: string): Promise<Finding> {
+  try {
+    const { status } = await ask(new URL(`${url}/${WRONG_SEGMENT}`))
+    if (status === 403)
+      return ok(`${url} refuses a wrong address. What it sends is counted by what sessions play; limits by bytes are its own.`)
+    return failure(
+      `${url} answers a wrong address of a segment with status ${status} instead of 403. Check that it passes paths on unchanged, or checks their tag, and REELGATE_MEDIA_URL.`,
+    )
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error)
+    return failure(
+      `${url} cannot be reached from here: ${why}. Finished videos do not play meanwhile; REELGATE_MEDIA_DELIVERY=server sends their segments from this server.`,
+    )
+  }
 }
 
 /** Asks again while a proxy finds nothing behind it: the command before this one is often a restart, which ends before the server listens. */

@@ -183,3 +183,20 @@ test('U41: the doctor names the account and the video whose saved defaults refus
     /^The OTP defaults of account "\S+", video \w+ of account .*Shorten it\. Save others in the console, under Develop/,
   )
 })
+
+test('the doctor says whether the origin of segments refuses a wrong address, that limits by bytes are its own, and what to do while it is away', async () => {
+  const { env } = await makeOwnPlace()
+  const { url } = await startReelgate()
+  const segmentsAt = async (origin: string) => (await doctor({ ...env, REELGATE_MEDIA_URL: origin }))('segments')
+  expect(await segmentsAt(url)).toMatchObject({ state: 'ok', says: expect.stringContaining('limits by bytes are its own') })
+  const open = createHttpServer((_request, response) => response.end('anything'))
+  await once(open.listen(0, '127.0.0.1'), 'listening')
+  onTestFinished(() => void open.close())
+  const { port } = open.address() as AddressInfo
+  expect(await segmentsAt(`http://127.0.0.1:${port}`)).toMatchObject({
+    state: 'trouble',
+    says: expect.stringContaining('status 200'),
+  })
+  const away = await segmentsAt('http://127.0.0.1:1')
+  expect(away).toMatchObject({ state: 'trouble', says: expect.stringContaining('REELGATE_MEDIA_DELIVERY=server') })
+})
