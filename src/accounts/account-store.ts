@@ -23,16 +23,18 @@ export type AccountChanges = {
   otpDefaultsRemovable?: boolean
   deletesToTrash?: boolean
   normalizesLoudness?: boolean
+  /** Null: none. */
+  transcribeLanguage?: string | null
 }
 
 /** Writes the named settings alone, whatever else the object has. */
 export async function updateAccount(tx: Db, accountId: string, changes: AccountChanges): Promise<void> {
-  const { name, pageMax, limitFactor, streamLimit, whenFull, storageLimitBytes, ...flags } = changes
+  const { name, pageMax, limitFactor, streamLimit, whenFull, storageLimitBytes, transcribeLanguage, ...flags } = changes
   const { mayUpload, mayImport, otpDefaultsRemovable, deletesToTrash, normalizesLoudness } = flags
   await tx
     .updateTable('account')
     .set({
-      ...{ name, pageMax, limitFactor, streamLimit, streamLimitPolicy: whenFull, storageLimitBytes },
+      ...{ name, pageMax, limitFactor, streamLimit, streamLimitPolicy: whenFull, storageLimitBytes, transcribeLanguage },
       ...{ mayUpload: numberOf(mayUpload), mayImport: numberOf(mayImport) },
       ...{ otpDefaultsRemovable: numberOf(otpDefaultsRemovable), deletesToTrash: numberOf(deletesToTrash) },
       normalizesLoudness: numberOf(normalizesLoudness),
@@ -70,6 +72,12 @@ export async function isLoudnessNormalized(db: Db, videoId: string): Promise<boo
     .where('video.id', '=', videoId)
     .executeTakeFirst()
   return row?.normalizesLoudness === 1
+}
+
+/** The language in which new videos of an account are transcribed; undefined: they are not. */
+export async function findTranscribeLanguage(db: Db, accountId: string): Promise<string | undefined> {
+  const row = await db.selectFrom('account').select('transcribeLanguage').where('id', '=', accountId).executeTakeFirst()
+  return row?.transcribeLanguage ?? undefined
 }
 
 /** What an account's videos may take on the disk; undefined: no limit, or no such account. */
@@ -135,6 +143,7 @@ function selectAccounts(db: Db) {
       'otpDefaultsRemovable',
       'deletesToTrash',
       'normalizesLoudness',
+      'transcribeLanguage',
       'videoCount',
     ])
 }

@@ -2,6 +2,16 @@ import { randomBytes } from 'node:crypto'
 import type { Logger } from 'pino'
 import type { VideoFolders } from '../catalogue/deletion.ts'
 import { wrapFileKey } from '../catalogue/file-key.ts'
+import {
+  beginTranscription,
+  disableAutomatic,
+  findUntranscribed,
+  hasReviewedCaptions,
+  listAccountsToTranscribe,
+  refundTranscription,
+  type Untranscribed,
+  updateUntranscribed,
+} from '../catalogue/transcription-store.ts'
 import type { MasterKey } from '../crypto/master-key.ts'
 import { sealBlob } from '../crypto/sealed-blob.ts'
 import { newToken } from '../crypto/secret.ts'
@@ -18,16 +28,6 @@ import type { Sandbox } from '../sandbox/bubblewrap.ts'
 import type { Signals } from '../signals/signals.ts'
 import { addVideoEvents } from '../webhooks/outbox.ts'
 import { type Transcriber, transcribe } from './transcribe.ts'
-import {
-  beginTranscription,
-  disableAutomatic,
-  findUntranscribed,
-  hasReviewedCaptions,
-  listAccountsToTranscribe,
-  refundTranscription,
-  type Untranscribed,
-  updateUntranscribed,
-} from './transcription-store.ts'
 
 type TranscriptionDeps = {
   db: Db

@@ -1,11 +1,11 @@
 import type { StorageQuota } from '../accounts/storage-quota.ts'
 import { type Actor, recordAuditEvent } from '../audit/audit-log.ts'
 import type { CatalogueDeps, ListDeps } from '../catalogue/catalogue-deps.ts'
+import { hasReviewedCaptions, insertTranscription } from '../catalogue/transcription-store.ts'
 import { findVideo } from '../catalogue/video-store.ts'
 import { Failure, videoNotFound } from '../errors.ts'
 import type { Signals } from '../signals/signals.ts'
 import type { Transcriber } from './transcribe.ts'
-import { hasReviewedCaptions, insertTranscription } from './transcription-store.ts'
 import { getFile, type VideoFile } from './video-file.ts'
 
 export type TranscriptionRequestDeps = CatalogueDeps &
@@ -27,8 +27,7 @@ export async function requestTranscription(
 ): Promise<VideoFile> {
   const atS = deps.wallNowS()
   if (!(await findVideo(deps.db, accountId, videoId))) throw videoNotFound()
-  if (!deps.transcriber)
-    throw new Failure('conflict', 'This server has no program that transcribes: its operator sets REELGATE_TRANSCRIBE_COMMAND.')
+  assertTranscribes(deps)
   await deps.quota.assertNotFull(accountId)
   const id = await deps.write(async (tx) => {
     if (!(await findVideo(tx, accountId, videoId))) throw videoNotFound()
@@ -40,4 +39,10 @@ export async function requestTranscription(
   })
   void deps.signals.send('work-queued', 'transcription')
   return getFile(deps, accountId, videoId, id)
+}
+
+/** @throws Failure `conflict` */
+export function assertTranscribes({ transcriber }: Pick<TranscriptionRequestDeps, 'transcriber'>): void {
+  if (!transcriber)
+    throw new Failure('conflict', 'This server has no program that transcribes: its operator sets REELGATE_TRANSCRIBE_COMMAND.')
 }

@@ -101,6 +101,7 @@ const DETAILS: Readonly<Record<string, string>> = {
   storageLimitBytes: 'storage limit in bytes',
   deletesToTrash: 'deletes to the trash',
   normalizesLoudness: 'sound at one loudness',
+  transcribeLanguage: 'new videos transcribed in',
   otpDefaultsRemovable: 'OTPs may remove defaults',
   expiresAtS: 'until',
   oldExpiresAtS: 'old one until',

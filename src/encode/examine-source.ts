@@ -1,6 +1,8 @@
-import { isLoudnessNormalized } from '../accounts/account-store.ts'
+import { findTranscribeLanguage, isLoudnessNormalized } from '../accounts/account-store.ts'
+import { recordAuditEvent } from '../audit/audit-log.ts'
 import { findReplacement, updateReplacement } from '../catalogue/replacement-store.ts'
 import { moveStatus } from '../catalogue/status.ts'
+import { hasReviewedCaptions, insertTranscription } from '../catalogue/transcription-store.ts'
 import type { Db } from '../db/database.ts'
 import type { ReplacementRow } from '../db/tables.ts'
 import type { Claim } from '../jobs/claims.ts'
@@ -18,11 +20,17 @@ import type { Plan } from './plan.ts'
 import { probeSource } from './probe.ts'
 import { type Part, planCut } from './trim.ts'
 
+export type ExamineDeps = FailDeps & {
+  sandbox: Sandbox
+  /** Whether this server has a program that makes captions of speech. */
+  transcribes: boolean
+}
+
 /**
  * From a source to its plan: probe, ladder, grid, content key and chunks, in one transaction. A source that is not media fails the video;
  * one that was to replace what the video plays changes nothing.
  */
-export async function examineSource(deps: FailDeps & { sandbox: Sandbox }, videoId: string, claim: Claim, signal: AbortSignal) {
+export async function examineSource(deps: ExamineDeps, videoId: string, claim: Claim, signal: AbortSignal) {
   const replacement = await findPendingReplacement(deps.db, videoId)
   const sourceNumber = replacement?.sourceNumber ?? FIRST_SOURCE
   const source = await findSealedSource(deps, videoId, sourceNumber)
@@ -42,9 +50,23 @@ export async function examineSource(deps: FailDeps & { sandbox: Sandbox }, video
     if (generation === undefined) return
     if (replacement) return updateReplacement(tx, videoId, { generation })
     const { accountId } = (await findPlayedGeneration(tx, videoId)) ?? {}
-    if (accountId !== undefined) await takeOver(tx, { accountId, videoId, atS: deps.wallNowS() }, embedded, plan.startS)
+    if (accountId === undefined) return
+    const atS = deps.wallNowS()
+    await takeOver(tx, { accountId, videoId, atS }, embedded, plan.startS)
+    if (deps.transcribes && plan.audioTrack) await requestByItself(tx, { accountId, videoId, atS })
   })
-  if (!replacement && embedded.captions.length > 0) void deps.signals.send('work-queued', 'captions')
+  if (replacement) return
+  if (embedded.captions.length > 0) void deps.signals.send('work-queued', 'captions')
+  if (deps.transcribes) void deps.signals.send('work-queued', 'transcription')
+}
+
+/** Captions of the speech, where the account wants them for all new videos. */
+async function requestByItself(tx: Db, { accountId, videoId, atS }: { accountId: string; videoId: string; atS: number }) {
+  const language = await findTranscribeLanguage(tx, accountId)
+  if (language === undefined || (await hasReviewedCaptions(tx, videoId, language))) return
+  await insertTranscription(tx, { videoId, language, createdAtS: atS })
+  const details = { language }
+  await recordAuditEvent(tx, { atS, accountId, by: 'server', kind: 'transcription:requested', subjects: [videoId], details })
 }
 
 /** @throws Error when the video plays nothing */

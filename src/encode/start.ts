@@ -1,6 +1,6 @@
 import { startDispatcher } from '../jobs/dispatcher.ts'
 import { isEncodingAllowed, type Sandbox } from '../sandbox/bubblewrap.ts'
-import { examineSource } from './examine-source.ts'
+import { type ExamineDeps, examineSource } from './examine-source.ts'
 import { type FailDeps, failVideo, isSourceGone } from './fail-video.ts'
 import { finishVideo } from './finish-video.ts'
 import type { RequestedDeps } from './next-generation.ts'
@@ -11,6 +11,7 @@ type EncodingDeps = Omit<RequestedDeps, 'sandbox'> &
   FailDeps &
   Omit<EncodeSchedulerDeps, 'findPermitted'> & {
     sandbox: Sandbox
+    transcribes: ExamineDeps['transcribes']
     /** How many chunks are encoded concurrently. */
     slots: number
     /** Another server has taken the database: encoding ends. */

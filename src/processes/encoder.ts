@@ -15,6 +15,7 @@ export async function startEncoder(foundation: Foundation): Promise<void> {
   startEncoding(
     {
       ...{ ...deletion, ...foundation },
+      transcribes: config.transcriber !== undefined,
       slots: config.encoders ?? availableParallelism(),
       databaseLost: ownership.lost,
       hasRoom: space.hasRoom,

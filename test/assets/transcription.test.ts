@@ -224,6 +224,7 @@ test('S-16: a video without audio, a language that is none, and a server without
 test('S-17: captions that an owner adds while the program works are the ones that viewers get', async () => {
   const { owner } = reelgate
   const videoId = await owner.upload('Own captions', await makeSpokenVideo())
+  await owner.until(videoId, 'ready')
   const of = { owner, videoId }
   await writeFile(join(transcriber.folder, 'wait'), '')
   const { id } = await request(of, 'qae')
@@ -232,4 +233,28 @@ test('S-17: captions that an owner adds while the program works are the ones tha
   await rm(join(transcriber.folder, 'wait'))
   expect(await untilEnded(of, id)).toMatchObject({ automatic: 1, enabled: 0, hidden: 1 })
   expect(await shownTo(of, '')).toEqual(['Qae'])
+})
+
+test('S-19: an account’s new videos with audio are transcribed without being asked for, until it switches that off', async () => {
+  const owner = await reelgate.newOwner('Transcribes all')
+  const set = async (transcribeLanguage: string | null) => {
+    const response = await owner.call('PUT', '/api/account', { body: { transcribeLanguage } })
+    return { status: response.status, body: await response.json() }
+  }
+  expect(await (await owner.call('GET', '/api/account')).json()).toMatchObject({ transcribes: true, transcribeLanguage: null })
+  expect((await set('no language')).status).toBe(400)
+  expect(await set('EN')).toMatchObject({ status: 200, body: { transcribeLanguage: 'en' } })
+  const captionsOf = async (videoId: string) => (await listFiles(owner, videoId)).filter(({ type }) => type === 'caption')
+  const [spoken, silent] = await Promise.all([
+    owner.upload('Spoken', await makeSpokenVideo()),
+    owner.upload('Silent', await makeVideo({ audioTrack: false })),
+  ])
+  await Promise.all([owner.until(spoken, 'ready'), owner.until(silent, 'ready')])
+  await expect.poll(async () => (await captionsOf(spoken)).at(0)?.size, { timeout: 60_000 }).toBeGreaterThan(0)
+  expect(await captionsOf(spoken)).toMatchObject([{ lang: 'en', automatic: 1, enabled: 1 }])
+  expect(await captionsOf(silent)).toEqual([])
+  expect(await set('')).toMatchObject({ status: 200, body: { transcribeLanguage: null } })
+  const later = await owner.upload('Later', await makeSpokenVideo())
+  await owner.until(later, 'ready')
+  expect(await captionsOf(later)).toEqual([])
 })

@@ -7,7 +7,6 @@ import * as alerts from '../../src/alerts/alert-store.ts'
 import * as mails from '../../src/alerts/mail-store.ts'
 import * as fileDamage from '../../src/assets/file-damage-store.ts'
 import * as mp4s from '../../src/assets/mp4-store.ts'
-import * as transcriptions from '../../src/assets/transcription-store.ts'
 import * as acts from '../../src/audit/audit-store.ts'
 import * as audioSettings from '../../src/catalogue/audio-settings-store.ts'
 import * as chapters from '../../src/catalogue/chapters-store.ts'
@@ -22,6 +21,7 @@ import * as search from '../../src/catalogue/search-store.ts'
 import { moveStatus, setStatusReason } from '../../src/catalogue/status.ts'
 import * as storyboards from '../../src/catalogue/storyboard-store.ts'
 import * as tags from '../../src/catalogue/tag-store.ts'
+import * as transcriptions from '../../src/catalogue/transcription-store.ts'
 import * as trash from '../../src/catalogue/trash-store.ts'
 import * as history from '../../src/catalogue/video-history-store.ts'
 import * as videos from '../../src/catalogue/video-store.ts'
@@ -718,6 +718,7 @@ const STORES: readonly (readonly [store: string, calls: readonly Call[]])[] = [
         return generations.findGain(tx, VIDEO, 9)
       }),
       ...[V1, 'none'].map((videoId) => (tx: Db) => accounts.isLoudnessNormalized(tx, videoId)),
+      (tx) => accounts.findTranscribeLanguage(tx, A),
       (tx) => generations.findUnfinished(tx, { nowS: 9 }),
       (tx) =>
         tx

@@ -1,6 +1,8 @@
 import { type Static, Type } from 'typebox'
 import { changeAccount, getAccountById } from '../../accounts/account.ts'
 import type { AccountDeps } from '../../accounts/api-key.ts'
+import { parseLanguage } from '../../assets/caption.ts'
+import { assertTranscribes, type TranscriptionRequestDeps } from '../../assets/transcription.ts'
 import { AUDIT_LOG_S } from '../../audit/audit-log.ts'
 import { TRASH_S } from '../../catalogue/trash.ts'
 import { DAY_S } from '../../time.ts'
@@ -35,6 +37,9 @@ export const AccountBody = Type.Object({
   normalizesLoudness: Type.Boolean({
     description: 'whether the sound of videos uploaded from now on is brought to one loudness, −16 LUFS; on for new accounts',
   }),
+  transcribeLanguage: Type.Union([Type.String(), Type.Null()], {
+    description: 'language in which videos uploaded from now on are transcribed; null: they are not',
+  }),
   videosCount: Type.Integer(),
 })
 export type AccountBody = Static<typeof AccountBody>
@@ -47,6 +52,7 @@ const OwnAccountBody = Type.Interface([AccountBody], {
     }),
     trashedBytes: Type.Integer({ description: 'of the videos in the trash' }),
   }),
+  transcribes: Type.Boolean({ description: 'whether this server has a program that makes captions of speech' }),
   retention: Type.Object({
     trashDays: Days('a video in the trash is'),
     auditLogDays: Days('events of the audit log are'),
@@ -61,17 +67,21 @@ const ChangeBody = Type.Object({
   whenFull: Type.Optional(WhenFull),
   deletesToTrash: Type.Optional(Flag),
   normalizesLoudness: Type.Optional(Flag),
+  transcribeLanguage: Type.Optional(
+    Type.Union([Type.String(), Type.Null()], { description: 'that is spoken, such as en or pt-BR; null or empty: none' }),
+  ),
 })
 
-type AccountRoutesDeps = StatisticsDeps & AccountDeps & { viewerDataDays: number }
+type AccountRoutesDeps = StatisticsDeps & AccountDeps & Pick<TranscriptionRequestDeps, 'transcriber'> & { viewerDataDays: number }
 
 /** The settings of the account; those that its owners may change. */
 export function accountRoutes(app: App, deps: AccountRoutesDeps): void {
   async function ownAccountBody(accountId: string): Promise<OwnAccountBody> {
     const account = accountBody(await getAccountById(deps, accountId))
     const { viewerDataDays } = deps
+    const transcribes = deps.transcriber !== undefined
     const retention = { trashDays: TRASH_S / DAY_S, auditLogDays: AUDIT_LOG_S / DAY_S, viewerDataDays, statisticsDays: KEPT_DAYS }
-    return { ...account, usage: await getStorage(deps, accountId), retention }
+    return { ...account, usage: await getStorage(deps, accountId), transcribes, retention }
   }
 
   app.get(
@@ -95,9 +105,11 @@ export function accountRoutes(app: App, deps: AccountRoutesDeps): void {
     async (request) => {
       const caller = authenticateRequest(request)
       // Named one by one: what only an administrator may change is not taken from here.
-      const { streamLimit, whenFull, deletesToTrash, normalizesLoudness } = request.body
+      const { streamLimit, whenFull, deletesToTrash, normalizesLoudness, transcribeLanguage: language } = request.body
       const switches = { deletesToTrash: isOnIfGiven(deletesToTrash), normalizesLoudness: isOnIfGiven(normalizesLoudness) }
-      await changeAccount(deps, caller.accountId, { streamLimit, whenFull, ...switches }, caller)
+      if (language) assertTranscribes(deps)
+      const transcribeLanguage = language ? parseLanguage(language) : language === undefined ? undefined : null
+      await changeAccount(deps, caller.accountId, { streamLimit, whenFull, transcribeLanguage, ...switches }, caller)
       return ownAccountBody(caller.accountId)
     },
   )

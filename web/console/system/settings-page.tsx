@@ -1,4 +1,4 @@
-import { NumberInput, Select } from '@mantine/core'
+import { NumberInput, Select, TextInput } from '@mantine/core'
 import { useSuspenseQuery } from '@tanstack/react-query'
 import { useForm } from 'react-hook-form'
 import type { AccountBody, OwnAccountBody } from '../../../src/http/api/account.ts'
@@ -61,13 +61,16 @@ function listRetention({ viewerDataDays, statisticsDays, auditLogDays, trashDays
   ] as const
 }
 
-type Settings = Pick<AccountBody, 'streamLimit' | 'whenFull' | 'deletesToTrash' | 'normalizesLoudness'>
+type Settings = Pick<AccountBody, 'streamLimit' | 'whenFull' | 'deletesToTrash' | 'normalizesLoudness'> & {
+  transcribeLanguage: string
+}
 
-function SettingsForm({ account }: { account: AccountBody }) {
+function SettingsForm({ account }: { account: OwnAccountBody }) {
   const form = useForm<Settings>({
     values: {
       ...{ streamLimit: account.streamLimit, whenFull: account.whenFull },
       ...{ deletesToTrash: account.deletesToTrash, normalizesLoudness: account.normalizesLoudness },
+      transcribeLanguage: account.transcribeLanguage ?? '',
     },
     resetOptions: { keepDirtyValues: true },
   })
@@ -114,6 +117,14 @@ function SettingsForm({ account }: { account: AccountBody }) {
         control={form.control}
         name="normalizesLoudness"
       />
+      {account.transcribes && (
+        <TextInput
+          label="Captions of speech for all new videos"
+          description="The language that is spoken, such as en or pt-BR. Empty: only those that you ask for."
+          maxLength={35}
+          {...form.register('transcribeLanguage')}
+        />
+      )}
     </Form>
   )
 }

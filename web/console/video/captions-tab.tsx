@@ -4,6 +4,7 @@ import { useState } from 'react'
 import type { VideoFileBody } from '../../../src/http/api/files.ts'
 import type { VideoBody } from '../../../src/http/api/video-body.ts'
 import { callApi, csvUrl, sendForm } from '../api.ts'
+import { accountQuery } from '../system/queries.ts'
 import { useAnnounce } from '../ui/announcements.tsx'
 import { type Column, DataTable } from '../ui/data-table.tsx'
 import { Dialog } from '../ui/dialog.tsx'
@@ -11,6 +12,7 @@ import { FailureNotice } from '../ui/failure.tsx'
 import forms from '../ui/form.module.css'
 import { RowButton } from '../ui/row-button.tsx'
 import { Section } from '../ui/section.tsx'
+import { useChange } from '../ui/use-change.ts'
 import { formatBytes } from '../units.ts'
 import { CaptionEditor } from './caption-editor.tsx'
 import { countLines } from './fit-notice.tsx'
@@ -33,7 +35,7 @@ export function CaptionsTab({ video: { id } }: { video: VideoBody }) {
   const [edited, setEdited] = useState<VideoFileBody>()
   const [removed, setRemoved] = useState<VideoFileBody>()
   // Not those that newer ones replaced.
-  const captions = files.filter(({ type, enabled, hidden }) => type === 'caption' && (enabled === 1 || hidden === 1))
+  const captions = files.filter((file) => file.type === 'caption' && (file.enabled === 1 || file.hidden === 1 || file.size === 0))
   const columns: Column<VideoFileBody>[] = [
     { name: 'Language', kind: 'title', cell: captionsName },
     { name: 'Code', cell: ({ lang }) => lang },
@@ -53,9 +55,14 @@ export function CaptionsTab({ video: { id } }: { video: VideoBody }) {
                     Edit lines
                   </RowButton>
                 )}
-                <RowButton onClick={() => setRemoved(file)} aria-label={`Delete ${captionsName(file)}`}>
-                  Delete
-                </RowButton>
+                {file.automatic && file.size > 0 && <CheckedButton videoId={id} file={file} />}
+                {file.progress === undefined ? (
+                  <RowButton onClick={() => setRemoved(file)} aria-label={`Delete ${captionsName(file)}`}>
+                    Delete
+                  </RowButton>
+                ) : (
+                  <CancelButton videoId={id} file={file} />
+                )}
               </span>
             ),
           },
@@ -87,11 +94,46 @@ function captionsName({ lang, title }: VideoFileBody): string {
 
 function visibility(file: VideoFileBody): string {
   if (file.error !== undefined) return file.error
+  if (file.progress !== undefined) return `Being transcribed, ${Math.round(file.progress * 100)} %`
   if (isBeingMade(file)) return 'Being read out of the file'
-  return file.enabled === 1 ? 'Shown' : 'Hidden'
+  return `${file.enabled === 1 ? 'Shown' : 'Hidden'}${file.automatic ? ', automatic' : ''}`
 }
 
-function ShowButton({ videoId, file }: { videoId: string; file: VideoFileBody }) {
+type CaptionsProps = { videoId: string; file: VideoFileBody }
+
+function CheckedButton({ videoId, file }: CaptionsProps) {
+  const refresh = useRefreshCaptions(videoId)
+  const check = useChange({
+    call: () => callApi<unknown>('PUT', `videos/${videoId}/files/${file.id}`, { body: { automatic: 0 } }),
+    announced: `Captions in ${captionsName(file)} are no longer called automatic.`,
+    onDone: refresh,
+    refreshes: [],
+  })
+  return (
+    <RowButton onClick={() => check.mutate()} disabled={check.isPending} aria-label={`Mark as checked: ${captionsName(file)}`}>
+      Mark as checked
+    </RowButton>
+  )
+}
+
+function CancelButton({ videoId, file }: CaptionsProps) {
+  const cancel = useChange({
+    call: () => callApi<unknown>('DELETE', `videos/${videoId}/files/${file.id}`),
+    announced: 'The transcription has been cancelled.',
+    refreshes: [filesQuery(videoId).queryKey],
+  })
+  return (
+    <RowButton
+      onClick={() => cancel.mutate()}
+      disabled={cancel.isPending}
+      aria-label={`Cancel the transcription in ${captionsName(file)}`}
+    >
+      Cancel
+    </RowButton>
+  )
+}
+
+function ShowButton({ videoId, file }: CaptionsProps) {
   const announce = useAnnounce()
   const refresh = useRefreshCaptions(videoId)
   const isShown = file.enabled === 1
@@ -125,8 +167,17 @@ function UploadCaptions({ videoId }: { videoId: string }) {
       await refresh()
     },
   })
+  const { data: account } = useSuspenseQuery(accountQuery)
+  const transcribe = useChange({
+    call: () => callApi<unknown>('POST', `videos/${videoId}/files`, { body: { type: 'caption', language } }),
+    announced: `Captions in ${languageName(language)} are being made of the speech.`,
+    refreshes: [filesQuery(videoId).queryKey],
+  })
+  const lead = account.transcribes
+    ? 'From a file, which replaces captions in the same language; or made of the speech, as automatic ones.'
+    : 'Captions that are there in the same language are replaced.'
   return (
-    <Section title="Add captions" lead="Captions that are there in the same language are replaced.">
+    <Section title="Add captions" lead={lead}>
       <div className={forms.form}>
         <TextInput
           label="Language"
@@ -135,8 +186,8 @@ function UploadCaptions({ videoId }: { videoId: string }) {
           maxLength={35}
           onChange={({ target }) => setLanguage(target.value)}
         />
-        {upload.error && <FailureNotice error={upload.error} />}
-        <div>
+        {(upload.error ?? transcribe.error) && <FailureNotice error={upload.error ?? transcribe.error} />}
+        <div className={styles.row}>
           <FileButton accept=".vtt,.srt,text/vtt" onChange={(file) => file && upload.mutate(file)}>
             {(props) => (
               <Button {...props} loading={upload.isPending} disabled={language.trim() === ''}>
@@ -144,6 +195,16 @@ function UploadCaptions({ videoId }: { videoId: string }) {
               </Button>
             )}
           </FileButton>
+          {account.transcribes && (
+            <Button
+              variant="default"
+              loading={transcribe.isPending}
+              disabled={language.trim() === ''}
+              onClick={() => transcribe.mutate()}
+            >
+              Transcribe
+            </Button>
+          )}
         </div>
       </div>
     </Section>

@@ -1,8 +1,8 @@
 import { sql, type Updateable } from 'kysely'
-import { ACCOUNT_ID_UNINDEXED, NOT_DELETED_UNINDEXED } from '../catalogue/video-store.ts'
 import type { Db } from '../db/database.ts'
 import type { Tables } from '../db/tables.ts'
 import { claimedSubjects } from '../jobs/claim-store.ts'
+import { ACCOUNT_ID_UNINDEXED, NOT_DELETED_UNINDEXED } from './video-store.ts'
 
 /** Captions that are to be made of speech, and the attempts started so far. */
 export type Untranscribed = { id: number; videoId: string; language: string; attempts: number }
