@@ -4,6 +4,7 @@ import { expect, test } from 'vitest'
 import { type Reelgate, startReelgate } from '../in-process.ts'
 import { runCli } from '../reelgate.ts'
 import { changeRows, readRows } from '../rows.ts'
+import { sampleOf } from '../sample.ts'
 import { makeVideo } from '../videos.ts'
 import { addFile, makeImage, SRT } from './sample-files.ts'
 
@@ -49,7 +50,7 @@ const DAMAGE = [
   { how: 'lost', damage: (path: string) => rm(path) },
 ]
 
-test.each(DAMAGE)(
+test.each(sampleOf('damages of files that are sent', DAMAGE, 1))(
   'F-56: an original, captions, a poster and an MP4 that the disk has $how answer 503 in words, and the log says it once without a stack',
   async ({ damage }) => {
     const reelgate = await startWithFiles()
@@ -90,7 +91,7 @@ async function doctor({ env }: Reelgate, check: string, ...options: string[]): P
 
 const KINDS = ['original', 'caption', 'poster', 'mp4']
 
-test.each(DAMAGE)(
+test.each(sampleOf('damages of files that are examined', DAMAGE, 1))(
   'F-57: doctor --media finds an original, captions, a poster and an MP4 that are $how, and plain doctor names them with what to do',
   async ({ damage }) => {
     const reelgate = await startWithFiles()

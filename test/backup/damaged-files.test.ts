@@ -3,7 +3,7 @@ import { copyFile, mkdir, readdir, readFile, rename, rm, rmdir, symlink, writeFi
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import SqliteDatabase from 'better-sqlite3'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, onTestFinished } from 'vitest'
 import { dataPaths } from '../../src/config/data-paths.ts'
 import { listFiles, listSegments } from '../data-folder.ts'
 import { mountSmallDisk } from '../faults/small-disk.ts'
@@ -11,7 +11,10 @@ import { type Reelgate, startReelgate } from '../in-process.ts'
 import { makeLocation } from '../installation-folder.ts'
 import { runCli } from '../reelgate.ts'
 import { changeRows, readRows } from '../rows.ts'
+import { sampledTests } from '../sample.ts'
 import { makeVideo } from '../videos.ts'
+
+const { test, draw } = sampledTests('damaged files and backups', 6)
 
 // Of one colour, so that a segment that is encoded again has the same bytes.
 const start = async () => startReelgate({ video: await makeVideo({ seconds: 9, dark: true }) })
@@ -238,3 +241,5 @@ async function lastBackup({ env }: Pick<Reelgate, 'env'>): Promise<unknown> {
   const { stdout } = await runCli(['doctor', '--json'], env)
   return JSON.parse(stdout).find(({ check }: { check: string }) => check === 'backup')
 }
+
+draw()

@@ -8,6 +8,7 @@ import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { dataPaths } from '../../src/config/data-paths.ts'
 import { runCli, startSharedReelgate } from '../reelgate.ts'
 import { changeRows } from '../rows.ts'
+import { sampleOf } from '../sample.ts'
 import { copyToHurt, serve, startOriginal } from './refusals.ts'
 
 // Every state in which a server does not start: the doctor fails, too, and gives the same reason.
@@ -67,13 +68,15 @@ async function makeFile(path: string, text = 'x'): Promise<void> {
 const FOLDERS = ['sources', 'segments', 'posters', 'files', 'tmp', 'before-upgrade']
 const FILES = ['reelgate.db', 'reelgate.mark', 'reelgate.reserve', 'lock.db', 'control.sock', '../data.key']
 
-const STATES: {
+type State = {
   state: string
   says: RegExp
   of?: () => Promise<Location>
   hurt?: (location: Location) => Promise<unknown>
   variables?: Variables
-}[] = [
+}
+
+const STATES: readonly State[] = [
   {
     state: 'the log of the database is gone',
     of: copyOfKilled,
@@ -171,33 +174,39 @@ const STATES: {
     says: /REELGATE_OUTBOUND_ALLOW has "images\.lan"/,
     variables: async () => ({ REELGATE_OUTBOUND_ALLOW: 'images.lan' }),
   },
-  ...FOLDERS.map((name) => ({
-    state: `${name} is a file`,
-    says: new RegExp(`${name} is a file, and should be a folder`),
-    hurt: ({ dataDir }: Location) => makeFile(join(dataDir, name)),
-  })),
-  ...FILES.map((name) => ({
-    state: `${name} is a folder`,
-    says: new RegExp(`${name.replace('../', '')} is a folder, and should be a (file|socket)`),
-    hurt: ({ dataDir }: Location) => makeFolder(join(dataDir, name)),
-  })),
 ]
 
-test.each(STATES)(
-  'F-55: where $state, no server starts, and the doctor fails with the same sentence',
-  async ({ of, says, hurt, variables }) => {
-    const location = await (of ?? copyOfStopped)()
-    await hurt?.(location)
-    const env = { PORT: '0', ...location.env, ...(await variables?.()) }
-    // The doctor first: it changes nothing, whatever the state.
-    const { code, stdout } = await runCli(['doctor', '--json'], env)
-    const start = await serve(env)
-    expect(start).toRefuse(says)
-    const checks: { state: string; says: string }[] = JSON.parse(stdout)
-    const failures = checks.filter(({ state }) => state === 'trouble').map((check) => check.says)
-    expect({ code, failures }).toEqual({ code: 1, failures: expect.arrayContaining([start.stderr.trim()]) })
-  },
+const NOT_FOLDERS = FOLDERS.map(
+  (name): State => ({
+    state: `${name} is a file`,
+    says: new RegExp(`${name} is a file, and should be a folder`),
+    hurt: ({ dataDir }) => makeFile(join(dataDir, name)),
+  }),
 )
+const NOT_FILES = FILES.map(
+  (name): State => ({
+    state: `${name} is a folder`,
+    says: new RegExp(`${name.replace('../', '')} is a folder, and should be a (file|socket)`),
+    hurt: ({ dataDir }) => makeFolder(join(dataDir, name)),
+  }),
+)
+
+test.each([
+  ...sampleOf('states in which no server starts', STATES, 6),
+  ...sampleOf('files in place of folders', NOT_FOLDERS, 1),
+  ...sampleOf('folders in place of files', NOT_FILES, 1),
+])('F-55: where $state, no server starts, and the doctor fails with the same sentence', async ({ of, says, hurt, variables }) => {
+  const location = await (of ?? copyOfStopped)()
+  await hurt?.(location)
+  const env = { PORT: '0', ...location.env, ...(await variables?.()) }
+  // The doctor first: it changes nothing, whatever the state.
+  const { code, stdout } = await runCli(['doctor', '--json'], env)
+  const start = await serve(env)
+  expect(start).toRefuse(says)
+  const checks: { state: string; says: string }[] = JSON.parse(stdout)
+  const failures = checks.filter(({ state }) => state === 'trouble').map((check) => check.says)
+  expect({ code, failures }).toEqual({ code: 1, failures: expect.arrayContaining([start.stderr.trim()]) })
+})
 
 test('F-55: a start that fails for an unforeseen reason says it in one sentence, and logs the rest', async () => {
   const { dataDir, env } = await copyOfStopped()

@@ -29,6 +29,8 @@ import { beginReplay, disableWebhook } from '../../src/webhooks/webhook-store.ts
 import { openTestClaims } from '../claims.ts'
 import { openOwnDatabase } from '../db/database.ts'
 import { findFreePort } from '../free-port.ts'
+import { sampleOf } from '../sample.ts'
+import { rounds } from '../seeded-random.ts'
 import { type Answer, type Receivers, startReceivers, verify } from './receiver.ts'
 
 // Deliveries over days: a real database and real endpoints, and a clock that the test moves.
@@ -135,7 +137,7 @@ test('W04: the next attempt at an event has the same id and body, a new timestam
 
 test('W16: while new events keep coming, what failed once is tried again: retries and new events take turns', async () => {
   const outbox = await newOutbox()
-  const failing = 20
+  const failing = rounds(8, 20)
   const seen = new Set<unknown>()
   const receiver = receivers.newReceiver((response, n) => {
     const { sequence } = receiver.received[n]?.event ?? { sequence: 0 }
@@ -217,13 +219,18 @@ function drip(
   stream?.once('close', () => clearInterval(timer))
 }
 
-test.each<[string, Answer, { state: string; status: number | null; problem: RegExp | null }]>([
+type ReceiverCase = [string, Answer, { state: string; status: number | null; problem: RegExp | null }]
+
+/** Attempts at these end after fifteen seconds. */
+const SLOW_RECEIVERS: readonly ReceiverCase[] = [
   ['hangs', HANGS, { state: 'waiting', status: null, problem: /did not answer in time|took too long/ }],
   [
     'sends one byte of its headers after the other',
     DRIPS_HEADERS,
     { state: 'waiting', status: null, problem: /too long|in time/ },
   ],
+]
+const RECEIVERS: readonly ReceiverCase[] = [
   ['closes in the middle of its headers', BREAKS_OFF, { state: 'waiting', status: null, problem: /connection failed/ }],
   ['sends one byte of its body after the other', DRIPS_BODY, { state: 'delivered', status: 200, problem: null }],
   ['sends a body of 10 GB', ENDLESS, { state: 'delivered', status: 200, problem: null }],
@@ -236,58 +243,68 @@ test.each<[string, Answer, { state: string; status: number | null; problem: RegE
     { state: 'waiting', status: 302, problem: /redirects are not followed/ },
   ],
   ['answers 308 without saying where (W02)', answering(308), { state: 'waiting', status: 308, problem: /redirects are not/ }],
-])('W06: of a receiver that %s the outcome is known in half a minute, and its connection ends', async (_, answer, expected) => {
-  const outbox = await newOutbox()
-  const closed = Promise.withResolvers<void>()
-  const receiver = receivers.newReceiver((response, n) => {
-    response.socket?.once('close', () => closed.resolve())
-    answer(response, n)
-  })
-  const webhook = await outbox.newWebhook(receiver.url)
-  await outbox.start()
-  await outbox.happen()
-  const { state, status, problem } = await afterAttempt(outbox, webhook.id, 1)
-  expect({ state, status }).toEqual({ state: expected.state, status: expected.status })
-  if (expected.problem) expect(problem).toMatch(expected.problem)
-  else expect(problem).toBeNull()
-  await closed.promise
-  expect(receiver.received).toHaveLength(1)
-})
+]
 
-test.each([
+test.each([...sampleOf('slow receivers of webhooks', SLOW_RECEIVERS, 1), ...sampleOf('receivers of webhooks', RECEIVERS, 4)])(
+  'W06: of a receiver that %s the outcome is known in half a minute, and its connection ends',
+  async (_, answer, expected) => {
+    const outbox = await newOutbox()
+    const closed = Promise.withResolvers<void>()
+    const receiver = receivers.newReceiver((response, n) => {
+      response.socket?.once('close', () => closed.resolve())
+      answer(response, n)
+    })
+    const webhook = await outbox.newWebhook(receiver.url)
+    await outbox.start()
+    await outbox.happen()
+    const { state, status, problem } = await afterAttempt(outbox, webhook.id, 1)
+    expect({ state, status }).toEqual({ state: expected.state, status: expected.status })
+    if (expected.problem) expect(problem).toMatch(expected.problem)
+    else expect(problem).toBeNull()
+    await closed.promise
+    expect(receiver.received).toHaveLength(1)
+  },
+)
+
+const RETRY_AFTERS: readonly [string, number][] = [
   ['3600', 3600],
   ['an HTTP date in an hour', 3600],
   ['a year', DAY_S],
   ['-5', 5],
   ['soon', 5],
-])('W06: a Retry-After of %s leaves the endpoint alone for as long, for a day at most', async (asked, waitS) => {
-  const outbox = await newOutbox()
-  const { clock } = outbox
-  const text = asked.includes('date')
-    ? new Date((clock.nowS + 3600) * 1000).toUTCString()
-    : asked === 'a year'
-      ? String(365 * DAY_S)
-      : asked
-  const receiver = receivers.newReceiver((response, n) =>
-    answering(n % 2 === 0 ? 429 : 503, { 'Retry-After': text })(response, n),
-  )
-  const witness = receivers.newReceiver()
-  const webhook = await outbox.newWebhook(receiver.url)
-  await outbox.newWebhook(witness.url)
-  await outbox.start()
-  await outbox.happen()
-  const { dueAtS } = await afterAttempt(outbox, webhook.id, 1)
-  expect(Math.abs(dueAtS - clock.nowS - waitS)).toBeLessThanOrEqual(1)
-  await outbox.happen() // what comes meanwhile waits, too
-  const { nextAttemptAtS } = await outbox.webhookRow(webhook.id)
-  expect(nextAttemptAtS).toBeGreaterThanOrEqual(waitS > 5 ? dueAtS : clock.nowS + 1)
-  clock.nowS = nextAttemptAtS - 1
-  await outbox.happen()
-  await witness.until(3)
-  expect(receiver.received).toHaveLength(1)
-  clock.nowS = dueAtS
-  await receiver.until(2)
-})
+]
+
+test.each(sampleOf('values of Retry-After', RETRY_AFTERS, 2))(
+  'W06: a Retry-After of %s leaves the endpoint alone for as long, for a day at most',
+  async (asked, waitS) => {
+    const outbox = await newOutbox()
+    const { clock } = outbox
+    const text = asked.includes('date')
+      ? new Date((clock.nowS + 3600) * 1000).toUTCString()
+      : asked === 'a year'
+        ? String(365 * DAY_S)
+        : asked
+    const receiver = receivers.newReceiver((response, n) =>
+      answering(n % 2 === 0 ? 429 : 503, { 'Retry-After': text })(response, n),
+    )
+    const witness = receivers.newReceiver()
+    const webhook = await outbox.newWebhook(receiver.url)
+    await outbox.newWebhook(witness.url)
+    await outbox.start()
+    await outbox.happen()
+    const { dueAtS } = await afterAttempt(outbox, webhook.id, 1)
+    expect(Math.abs(dueAtS - clock.nowS - waitS)).toBeLessThanOrEqual(1)
+    await outbox.happen() // what comes meanwhile waits, too
+    const { nextAttemptAtS } = await outbox.webhookRow(webhook.id)
+    expect(nextAttemptAtS).toBeGreaterThanOrEqual(waitS > 5 ? dueAtS : clock.nowS + 1)
+    clock.nowS = nextAttemptAtS - 1
+    await outbox.happen()
+    await witness.until(3)
+    expect(receiver.received).toHaveLength(1)
+    clock.nowS = dueAtS
+    await receiver.until(2)
+  },
+)
 
 test('W06: 410 disables an endpoint immediately; waiting and later deliveries are listed as failed', async () => {
   const outbox = await newOutbox()
@@ -495,10 +512,11 @@ test('W08: an endpoint dead for five days is switched off, on record, and everyt
   for (let n = 0; n < 20; n++) await outbox.happen(500)
   await outbox.start()
   const startedAtS = clock.nowS
+  const attemptsADay = rounds(2, 4)
   for (let failures = 1; (await outbox.webhookRow(webhook.id)).disabledReason === null; failures++) {
     await expect.poll(async () => (await outbox.webhookRow(webhook.id)).consecutiveFailures).toBe(failures)
     expect(failures).toBeLessThan(30)
-    clock.nowS += DAY_S / 4
+    clock.nowS += DAY_S / attemptsADay
   }
   expect(clock.nowS - startedAtS).toBeGreaterThanOrEqual(5 * DAY_S)
   expect(await outbox.webhookRow(webhook.id)).toMatchObject({ disabledReason: 'No successful delivery for five days.' })

@@ -1,10 +1,13 @@
 import type { Browser, Page } from 'playwright-core'
-import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
+import { afterAll, beforeAll, expect, onTestFinished } from 'vitest'
 import { startReelgate, startSharedReelgate } from '../../in-process.ts'
 import { startNginx } from '../../nginx.ts'
+import { sampledTests } from '../../sample.ts'
 import { makeVideo } from '../../videos.ts'
 import { startChromium } from '../chromium.ts'
 import { findFaults, keepPicture, openConsole, PHONE } from './console.ts'
+
+const { test, draw } = sampledTests('servers that are away', 3)
 
 // A server that is away for a while, and one that comes back with another build.
 
@@ -128,3 +131,5 @@ test('U32: the script of a page that is opened while the server is away is not t
   await reelgate.restart()
   await page.getByRole('heading', { name: 'History' }).waitFor()
 })
+
+draw()

@@ -7,6 +7,7 @@ import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { getStoredSource } from '../../data-folder.ts'
 import { type Reelgate, startReelgate } from '../../in-process.ts'
 import { startNginx } from '../../nginx.ts'
+import { sampledTests } from '../../sample.ts'
 import { startChromium } from '../chromium.ts'
 import { complaintsOf, consoleUrl, findFaults, keepPicture, openConsole, openTab, PHONE } from './console.ts'
 
@@ -148,9 +149,9 @@ test('U27: the tray counts the files of this batch, and shows the one that runs'
   const { page } = await open()
   await choose(
     page,
-    Array.from({ length: 12 }, (_, index) => video(`First ${index + 1}.mp4`)),
+    Array.from({ length: 3 }, (_, index) => video(`First ${index + 1}.mp4`)),
   )
-  await tray(page).getByText('12 videos uploaded').waitFor()
+  await tray(page).getByText('3 videos uploaded').waitFor()
   const held = Promise.withResolvers<void>()
   let forms = 0
   await page.route(isUpload, async (route) => {
@@ -181,7 +182,10 @@ async function isWithin(item: ReturnType<Page['locator']>, list: ReturnType<Page
   return inner !== null && outer !== null && inner.y >= outer.y - 1 && inner.y + inner.height <= outer.y + outer.height + 1
 }
 
-test('U28: an upload that loses its connection, and one whose server is away, are sent again by themselves', async () => {
+/** Ways in which an upload is interrupted. */
+const { test: interrupted, draw } = sampledTests('interrupted uploads of the console', 3)
+
+interrupted('U28: an upload that loses its connection, and one whose server is away, are sent again by themselves', async () => {
   const { reelgate, page } = await open()
   await page.route(isUpload, (route) => route.abort('connectionreset'), { times: 1 })
   await choose(page, [video('Cut.mp4')])
@@ -200,50 +204,53 @@ test('U28: an upload that loses its connection, and one whose server is away, ar
   expect(await titlesIn(reelgate)).toEqual(['Away', 'Cut', 'There already'])
 })
 
-test('U28: of an upload that ended with its page, the next visit says whether the tab was closed; of one that had failed it says neither', async () => {
-  const { reelgate, page } = await open()
-  const context = page.context()
-  const next = async () => {
-    const tab = await openTab(context)
-    await tab.goto(`${consoleUrl(reelgate)}/videos`)
-    await tab.getByRole('button', { name: 'Add videos' }).waitFor()
-    return tab
-  }
-  async function startUpload(tab: Page, name: string) {
-    await tab.route(isUpload, () => undefined) // no answer
-    await choose(tab, [video(name)])
-    tab.on('dialog', (dialog) => dialog.accept()) // of a page that is left while it uploads
-    await tray(tab).getByText('0 % of 2 kB').waitFor()
-  }
-  async function close(tab: Page) {
-    const closed = tab.waitForEvent('close')
-    await tab.close({ runBeforeUnload: true })
-    await closed
-  }
-  await startUpload(page, 'Closed.mp4')
-  await close(page)
-  const second = await next()
-  await second.getByText('An upload ended when the tab was closed: Closed.').waitFor()
+interrupted(
+  'U28: of an upload that ended with its page, the next visit says whether the tab was closed; of one that had failed it says neither',
+  async () => {
+    const { reelgate, page } = await open()
+    const context = page.context()
+    const next = async () => {
+      const tab = await openTab(context)
+      await tab.goto(`${consoleUrl(reelgate)}/videos`)
+      await tab.getByRole('button', { name: 'Add videos' }).waitFor()
+      return tab
+    }
+    async function startUpload(tab: Page, name: string) {
+      await tab.route(isUpload, () => undefined) // no answer
+      await choose(tab, [video(name)])
+      tab.on('dialog', (dialog) => dialog.accept()) // of a page that is left while it uploads
+      await tray(tab).getByText('0 % of 2 kB').waitFor()
+    }
+    async function close(tab: Page) {
+      const closed = tab.waitForEvent('close')
+      await tab.close({ runBeforeUnload: true })
+      await closed
+    }
+    await startUpload(page, 'Closed.mp4')
+    await close(page)
+    const second = await next()
+    await second.getByText('An upload ended when the tab was closed: Closed.').waitFor()
 
-  await second.getByRole('button', { name: 'Close this notice' }).click()
-  await startUpload(second, 'Reloaded.mp4')
-  await second.reload()
-  await second.getByText('An upload ended when the page was loaded again: Reloaded.').waitFor()
+    await second.getByRole('button', { name: 'Close this notice' }).click()
+    await startUpload(second, 'Reloaded.mp4')
+    await second.reload()
+    await second.getByText('An upload ended when the page was loaded again: Reloaded.').waitFor()
 
-  await second.getByRole('button', { name: 'Close this notice' }).click()
-  await second.unroute(isUpload)
-  await second.route(isUpload, async (route) => {
-    const [newest] = await videosIn(reelgate.owner)
-    await reelgate.owner.call('DELETE', `/api/videos?videos=${newest?.id}`)
-    await route.continue()
-  })
-  await choose(second, [video('Refused.mp4')])
-  await tray(second).getByText('Nothing was uploaded').waitFor()
-  await close(second)
-  const third = await next()
-  await third.getByRole('list', { name: 'Videos' }).getByText('There already').waitFor()
-  expect(await third.getByText('ended when').count()).toBe(0)
-})
+    await second.getByRole('button', { name: 'Close this notice' }).click()
+    await second.unroute(isUpload)
+    await second.route(isUpload, async (route) => {
+      const [newest] = await videosIn(reelgate.owner)
+      await reelgate.owner.call('DELETE', `/api/videos?videos=${newest?.id}`)
+      await route.continue()
+    })
+    await choose(second, [video('Refused.mp4')])
+    await tray(second).getByText('Nothing was uploaded').waitFor()
+    await close(second)
+    const third = await next()
+    await third.getByRole('list', { name: 'Videos' }).getByText('There already').waitFor()
+    expect(await third.getByText('ended when').count()).toBe(0)
+  },
+)
 
 /** A file on the disk, which can be chosen again. */
 async function fileOnDisk(name: string, sizeBytes: number): Promise<{ path: string; hash: string }> {
@@ -275,36 +282,39 @@ async function openBehindNginx() {
   return { reelgate, nginx, page, offsets }
 }
 
-test('U29, P-40: behind a proxy that refuses large bodies, files go in smaller parts; it is named once, with the size and the setting', async () => {
-  const { reelgate, page } = await openBehindNginx()
-  const { path, hash } = await fileOnDisk('Large.mp4', 3_000_000)
-  await choose(page, path)
-  await tray(page).getByText('1 video uploaded').waitFor()
-  const said = tray(page).getByText('nginx in front of Reelgate refuses')
-  expect(await said.allTextContents()).toEqual([
-    'nginx in front of Reelgate refuses a part of 3 MB as too large (status 413). Its limit is 1 MB unless client_max_body_size says otherwise: set client_max_body_size 0; and reload it. Until then files are sent in smaller parts.',
-  ])
-  expect(await storedHash(reelgate, 'Large')).toBe(hash)
-  for (const [viewport, colorScheme] of [
-    [undefined, 'light'],
-    [PHONE, 'dark'],
-  ] as const) {
-    if (viewport) await page.setViewportSize(viewport)
-    await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' })
-    await keepPicture(page, `uploads-in-smaller-parts-${viewport?.width ?? 1440}-${colorScheme}`)
-    expect(await findFaults(page)).toEqual([])
-  }
+interrupted(
+  'U29, P-40: behind a proxy that refuses large bodies, files go in smaller parts; it is named once, with the size and the setting',
+  async () => {
+    const { reelgate, page } = await openBehindNginx()
+    const { path, hash } = await fileOnDisk('Large.mp4', 3_000_000)
+    await choose(page, path)
+    await tray(page).getByText('1 video uploaded').waitFor()
+    const said = tray(page).getByText('nginx in front of Reelgate refuses')
+    expect(await said.allTextContents()).toEqual([
+      'nginx in front of Reelgate refuses a part of 3 MB as too large (status 413). Its limit is 1 MB unless client_max_body_size says otherwise: set client_max_body_size 0; and reload it. Until then files are sent in smaller parts.',
+    ])
+    expect(await storedHash(reelgate, 'Large')).toBe(hash)
+    for (const [viewport, colorScheme] of [
+      [undefined, 'light'],
+      [PHONE, 'dark'],
+    ] as const) {
+      if (viewport) await page.setViewportSize(viewport)
+      await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' })
+      await keepPicture(page, `uploads-in-smaller-parts-${viewport?.width ?? 1440}-${colorScheme}`)
+      expect(await findFaults(page)).toEqual([])
+    }
 
-  await page.route(isUpload, (route) =>
-    route.request().method() === 'PATCH'
-      ? route.fulfill({ status: 413, headers: { Server: 'cloudflare' }, body: '<html>' })
-      : route.continue(),
-  )
-  await choose(page, [video('Refused.mp4', 50_000)])
-  await tray(page).getByText('Cloudflare in front of Reelgate refuses a part of 50 kB').waitFor()
-})
+    await page.route(isUpload, (route) =>
+      route.request().method() === 'PATCH'
+        ? route.fulfill({ status: 413, headers: { Server: 'cloudflare' }, body: '<html>' })
+        : route.continue(),
+    )
+    await choose(page, [video('Refused.mp4', 50_000)])
+    await tray(page).getByText('Cloudflare in front of Reelgate refuses a part of 50 kB').waitFor()
+  },
+)
 
-test('P-41: when the same file is chosen after the tab was closed, its upload continues where it stopped', async () => {
+interrupted('P-41: when the same file is chosen after the tab was closed, its upload continues where it stopped', async () => {
   const { reelgate, nginx, page, offsets } = await openBehindNginx()
   const { path, hash } = await fileOnDisk('Closed.mp4', 3_000_000)
   await page.route(isUpload, async (route) => {
@@ -329,7 +339,7 @@ test('P-41: when the same file is chosen after the tab was closed, its upload co
   expect(await storedHash(reelgate, 'Closed')).toBe(hash)
 })
 
-test('P-47: a part whose connection dies in silence is sent over another one after 20 seconds', async () => {
+interrupted('P-47: a part whose connection dies in silence is sent over another one after 20 seconds', async () => {
   const { reelgate, page } = await open()
   await page.clock.install()
   const died = Promise.withResolvers<void>()
@@ -347,23 +357,28 @@ test('P-47: a part whose connection dies in silence is sent over another one aft
   expect(await storedHash(reelgate, 'Silent')).toBe(hash)
 })
 
-test('P-42: an upload whose network is lost continues where it stopped: no part that has arrived is sent again', async () => {
-  const { reelgate, page, offsets } = await openBehindNginx()
-  const { path, hash } = await fileOnDisk('Train.mp4', 3_000_000)
-  await page.route(isUpload, async (route) => {
-    if (route.request().method() !== 'PATCH' || offsets.length !== 2) return route.continue()
-    await page.context().setOffline(true)
-    await route.abort('internetdisconnected')
-  })
-  await choose(page, path)
-  await tray(page).getByText('Continues when the server answers').waitFor()
-  expect(offsets).toHaveLength(2)
-  expect(await tray(page).innerText()).not.toMatch(/\/s|left/)
-  await keepPicture(page, 'uploads-offline')
-  expect(await findFaults(page)).toEqual([])
-  await page.unroute(isUpload)
-  await page.context().setOffline(false)
-  await tray(page).getByText('1 video uploaded').waitFor()
-  expect(offsets).toEqual([...new Set(offsets)].toSorted((a, b) => a - b))
-  expect(await storedHash(reelgate, 'Train')).toBe(hash)
-})
+interrupted(
+  'P-42: an upload whose network is lost continues where it stopped: no part that has arrived is sent again',
+  async () => {
+    const { reelgate, page, offsets } = await openBehindNginx()
+    const { path, hash } = await fileOnDisk('Train.mp4', 3_000_000)
+    await page.route(isUpload, async (route) => {
+      if (route.request().method() !== 'PATCH' || offsets.length !== 2) return route.continue()
+      await page.context().setOffline(true)
+      await route.abort('internetdisconnected')
+    })
+    await choose(page, path)
+    await tray(page).getByText('Continues when the server answers').waitFor()
+    expect(offsets).toHaveLength(2)
+    expect(await tray(page).innerText()).not.toMatch(/\/s|left/)
+    await keepPicture(page, 'uploads-offline')
+    expect(await findFaults(page)).toEqual([])
+    await page.unroute(isUpload)
+    await page.context().setOffline(false)
+    await tray(page).getByText('1 video uploaded').waitFor()
+    expect(offsets).toEqual([...new Set(offsets)].toSorted((a, b) => a - b))
+    expect(await storedHash(reelgate, 'Train')).toBe(hash)
+  },
+)
+
+draw()

@@ -1,7 +1,7 @@
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, onTestFinished } from 'vitest'
 import type { Reelgate } from '../../in-process.ts'
 import { readRows } from '../../rows.ts'
-import { sampleOf } from '../../sample.ts'
+import { type SampledTest, sampleOf } from '../../sample.ts'
 import { makeSound, makeVideo } from '../../videos.ts'
 import { findColour } from '../frame-pixels.ts'
 import { playerAddress } from '../player.ts'
@@ -69,7 +69,7 @@ export type OtherPagesSetup = {
 }
 
 /** A player in pages that hide, show and remove its frame, and with extensions. */
-export function testOtherPages(name: string, location: () => OtherPagesSetup) {
+export function testOtherPages(name: string, test: SampledTest, location: () => OtherPagesSetup) {
   /** @param host `127.0.0.1`: of the player's own site, so that one process has both */
   async function openPage(host: string, options: string, tabStyle = '') {
     const { tab, putPage } = location()

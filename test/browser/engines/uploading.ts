@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, onTestFinished } from 'vitest'
 import { getStoredSource } from '../../data-folder.ts'
 import { startNginx } from '../../nginx.ts'
+import type { SampledTest } from '../../sample.ts'
 import { startAlteredPlayer } from './altered-player.ts'
 import type { OtherPagesSetup } from './other-pages.ts'
 
@@ -10,7 +11,7 @@ const SIZE_BYTES = 3_000_000
 const UPLOAD = /\/api\/uploads\/[0-9a-f]{32}$/
 
 /** A <reelgate-uploader> on a page of another site than the server. */
-export function testUploading(location: () => OtherPagesSetup) {
+export function testUploading(test: SampledTest, location: () => OtherPagesSetup) {
   /** Opens the page, with a token that was made for it. @param proxy the page knows Reelgate by its address */
   async function openPage(proxy: { url(): string }) {
     const { tab, putPage, reelgate } = location()

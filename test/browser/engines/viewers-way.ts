@@ -41,11 +41,14 @@ const FRAME = 'width="560" height="315" allow="encrypted-media; autoplay; fullsc
 
 /** How many of the sampled tests a run has. What an engine has not drawn, `browser` checks in Chromium in every run. */
 const SAMPLE = { Chromium: 0, Firefox: 1, WebKit: 1 }
+/** Of those of pages around the player, of which Chromium has all. */
+const PAGES = { Chromium: Number.POSITIVE_INFINITY, Firefox: 3, WebKit: 3 }
 
 /** A viewer's way through the player, which every engine passes. */
 export function testViewersWay(name: 'Chromium' | 'Firefox' | 'WebKit', start: () => Promise<Engine>) {
   const { test: sampled, draw } = sampledTests(`a viewer’s way in ${name}`, SAMPLE[name])
   const inEveryRun = name === 'Chromium' ? sampled : test
+  const pages = sampledTests(`pages around players in ${name}`, PAGES[name])
   let reelgate: Awaited<ReturnType<typeof startSharedReelgate>>
   let engine: Engine
   let viewer: Tab
@@ -317,8 +320,10 @@ export function testViewersWay(name: 'Chromium' | 'Firefox' | 'WebKit', start: (
 
   if (name === 'Firefox') testAudioTracks(() => ({ tab: viewer, reelgate }))
   testPlaying(name, sampled, () => ({ tab: viewer, reelgate }))
-  testOtherPages(name, () => ({ tab: viewer, reelgate, putPage: school.put }))
-  testUploading(() => ({ tab: viewer, reelgate, putPage: school.put }))
+  testOtherPages(name, pages.test, () => ({ tab: viewer, reelgate, putPage: school.put }))
+  testUploading(pages.test, () => ({ tab: viewer, reelgate, putPage: school.put }))
+
+  pages.draw()
 
   // In Chromium in every run, in the engine drawn besides it in every second one.
   if (name === 'Chromium' || sampleOf(`the JavaScript API in ${name}`, [true, false], 1).includes(true))
