@@ -20,6 +20,7 @@ type Program = { sandbox: Sandbox; transcriber: Transcriber; language: string; s
 type Transcription = Program & {
   source: SealedSource
   plan: Plan
+  audioTrack: AudioTrackPlan
   /** Where the file begins on the time line of its video, in seconds. */
   startS: number
   signal: AbortSignal
@@ -39,9 +40,7 @@ const BYTES_PER_SAMPLE = 2
  * @returns plain WebVTT, on the time line of the whole file
  * @throws Failure `invalid` for what the owner must know; the signal's reason; what may be retried
  */
-export async function transcribe({ sandbox, source, plan, startS, ...work }: Transcription): Promise<Buffer> {
-  const audioTrack = findSpoken(plan, work.language)
-  if (!audioTrack) throw new Failure('invalid', 'The video has no audio.')
+export async function transcribe({ sandbox, source, plan, audioTrack, startS, ...work }: Transcription): Promise<Buffer> {
   const samples = Math.round((plan.cut?.ofS ?? plan.durationS) * WAV_HZ)
   const wav = new PassThrough()
   wav.write(wavHeader(samples))
@@ -120,11 +119,10 @@ async function runTranscriber(
   return Buffer.concat(texts)
 }
 
-/** Of the tracks in the video's own file the one in this language; where none is known to be, the first. */
-function findSpoken(plan: Plan, language: string): AudioTrackPlan | undefined {
+/** The track in this language; where none is known to be, the one that plays. Undefined: there is no audio. */
+export function findSpoken(plan: Plan, language: string): AudioTrackPlan | undefined {
   const [spoken] = language.split('-')
-  const tracks = audioTracksOf(plan).filter(({ dub }) => !dub)
-  return tracks.find((track) => track.language?.split('-')[0] === spoken) ?? tracks[0]
+  return audioTracksOf(plan).find((track) => track.language?.split('-')[0] === spoken) ?? plan.audioTrack
 }
 
 /** Mono from the start of the whole file, exactly that long. */

@@ -27,7 +27,7 @@ import { createRoundRobin } from '../jobs/round-robin.ts'
 import type { Sandbox } from '../sandbox/bubblewrap.ts'
 import type { Signals } from '../signals/signals.ts'
 import { addVideoEvents } from '../webhooks/outbox.ts'
-import { type Transcriber, transcribe } from './transcribe.ts'
+import { findSpoken, type Transcriber, transcribe } from './transcribe.ts'
 
 type TranscriptionDeps = {
   db: Db
@@ -117,11 +117,16 @@ async function makeCaptions(
   const { db, sandbox, transcriber, folders, masterKey } = deps
   const { generation = 0 } = (await findPlayedGeneration(db, videoId)) ?? {}
   const played = await findGeneration(db, { videoId, generation })
-  const source = played && (await findSealedSource(deps, videoId, played.sourceNumber))
+  if (!played) return // deleted meanwhile
+  const audioTrack = findSpoken(played.plan, language)
+  if (!audioTrack) throw new Failure('invalid', 'The video has no audio.')
+  const { dub } = audioTrack
+  const source = await findSealedSource(deps, videoId, dub?.sourceNumber ?? played.sourceNumber)
   if (!source) return // deleted meanwhile
-  const startS = await findTimelineStart(db, videoId, played.sourceNumber)
+  const startS = (await findTimelineStart(db, videoId, played.sourceNumber)) + (dub?.startS ?? 0)
   const webVtt = await transcribe({
-    ...{ sandbox, transcriber, source, plan: played.plan, startS, language, signal },
+    ...{ sandbox, transcriber, source, plan: dub?.plan ?? played.plan, startS, language, signal },
+    audioTrack: dub?.plan.audioTrack ?? audioTrack,
     onProgress: createProgress(deps, id),
   })
   const key = randomBytes(32)

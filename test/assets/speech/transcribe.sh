@@ -4,7 +4,7 @@
 set -eu
 files=$(dirname "$0")
 case "$1" in
-  en*)
+  en* | de)
     cat >/tmp/speech.wav
     pocketsphinx_continuous -infile /tmp/speech.wav -jsgf "$files/digits.gram" -time yes -logfn /dev/null >/tmp/words
     awk 'BEGIN { print "WEBVTT" }
