@@ -20,6 +20,7 @@ const PROGRAMS = [
   { package: 'espeak-ng', isInstalled: () => isOnPath('espeak-ng'), for: ['test'] },
   { package: 'pocketsphinx', isInstalled: () => isOnPath('pocketsphinx_continuous'), for: ['test'] },
   { package: 'pocketsphinx-en-us', isInstalled: () => existsSync('/usr/share/pocketsphinx/model/en-us'), for: ['test'] },
+  { package: 'acl', isInstalled: () => isOnPath('setfacl'), for: ['test'] },
   { package: 'strace', isInstalled: () => isOnPath('strace'), for: ['test'] },
   { package: 'iproute2', isInstalled: () => isOnPath('ip'), for: ['test'] },
   // The languages of the code that the console gives to owners' sites.

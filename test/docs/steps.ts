@@ -10,7 +10,7 @@ export type Step = {
 }
 
 /** The programs with which a command begins; other words in backquotes are names. */
-const COMMAND = /^(?:\w+=\S* )*(?:apt|install|journalctl|mv|nginx|npx reelgate|reelgate|rm|systemctl) /
+const COMMAND = /^(?:\w+=\S* )*(?:apt|install|journalctl|mv|nginx|npx reelgate|reelgate|rm|setfacl|systemctl) /
 
 /**
  * Reads a list of numbered steps of docs/operations.md.

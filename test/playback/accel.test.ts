@@ -1,8 +1,12 @@
-import { readFile, rm, stat, writeFile } from 'node:fs/promises'
+import { execFile } from 'node:child_process'
+import { mkdir, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { get, type IncomingHttpHeaders } from 'node:http'
+import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { promisify } from 'node:util'
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { readConfig } from '../../src/config/config.ts'
+import { blobFolder, FOR_GROUP } from '../../src/storage/folder.ts'
 import { listSegments } from '../data-folder.ts'
 import { readSteps } from '../docs/steps.ts'
 import { type Reelgate, startReelgate, startSharedReelgate } from '../in-process.ts'
@@ -96,6 +100,31 @@ test('X53: no client gets files by the path of nginx’s own location, and only 
   const forged = path.replace(/\/media\/\d+\/[\w-]+/, (signed) => `${signed.slice(0, -1)}${signed.endsWith('A') ? 'B' : 'A'}`)
   expect((await askFrom('127.0.0.1', reelgate.url + forged)).headers['x-accel-redirect']).toBeUndefined()
   expect(() => readConfig({ REELGATE_MEDIA_ACCEL: '/segments/' })).toThrow(/REELGATE_TRUSTED_PROXIES/)
+})
+
+test('X53: after the commands of the docs nginx’s user may read the segments there are and those to come, and nothing else', async () => {
+  const root = await mkdtemp(join(tmpdir(), 'reelgate-acl-'))
+  onTestFinished(() => rm(root, { recursive: true }))
+  const folderOf = (kind: string) => join(root, kind)
+  for (const kind of ['segments', 'sources', 'tmp']) await mkdir(folderOf(kind), { mode: 0o700 })
+  const segments = blobFolder(folderOf('segments'), folderOf('tmp'), undefined, FOR_GROUP)
+  await blobFolder(folderOf('segments'), folderOf('tmp')).put('video/1/before', Buffer.from('a'))
+  for (const command of (await readSteps('Segments sent by nginx')).flatMap(({ commands }) => commands)) {
+    const [program = '', ...args] = command.replaceAll('/var/lib/reelgate/data', root).split(' ')
+    if (program === 'setfacl') await promisify(execFile)(program, args)
+  }
+  await segments.put('video/1/later', Buffer.from('b'))
+  await segments.put('another/1/later', Buffer.from('b'))
+  await blobFolder(folderOf('sources'), folderOf('tmp')).put('video/1', Buffer.from('c'))
+
+  const rightsOf = async (path: string) => {
+    const { stdout } = await promisify(execFile)('getfacl', ['--absolute-names', '--all-effective', join(root, path)])
+    return /^user:www-data:.*#effective:(.*)$/m.exec(stdout)?.[1] ?? '---'
+  }
+  for (const file of ['video/1/before', 'video/1/later', 'another/1/later'])
+    expect(await rightsOf(`segments/${file}`)).toMatch(/^r-/)
+  for (const folder of ['segments', 'segments/video', 'segments/another/1']) expect(await rightsOf(folder)).toBe('r-x')
+  expect([await rightsOf('.'), await rightsOf('sources/video/1'), await rightsOf('tmp')]).toEqual(['--x', '---', '---'])
 })
 
 test.each([

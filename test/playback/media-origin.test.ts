@@ -8,6 +8,7 @@ import { readConfig } from '../../src/config/config.ts'
 import { estimateBytes } from '../../src/playback/media/delivery.ts'
 import { bunnyDirectoryToken, mediaSignature, originMediaUrl, signedMediaPath } from '../../src/playback/media/media-path.ts'
 import { mediaPlaylist } from '../../src/playback/media/playlist.ts'
+import { buildPlaylist, recordBeat } from '../../src/playback/serve.ts'
 import { listSegments, untilFinished } from '../data-folder.ts'
 import { readSteps } from '../docs/steps.ts'
 import { findFreePort } from '../free-port.ts'
@@ -18,7 +19,7 @@ import { sampleOf } from '../sample.ts'
 import { newChance } from '../seeded-random.ts'
 import { makeVideo } from '../videos.ts'
 import { bytesOf, readMediaPlaylist, type Viewer } from '../viewer.ts'
-import { videoOf } from './playback-deps.ts'
+import { openBarePlayback, videoOf } from './playback-deps.ts'
 
 // Segments from a cache in front of this server: nginx with the lines of docs/operations.md.
 
@@ -91,6 +92,40 @@ test('F-202: the playlists of a finished video name the origin with one end and 
   )
   const keys = files.map((file) => /\nKEY: (.*)\n/.exec(file.toString('latin1'))?.[1])
   expect(keys).toContain(`${reelgate.videoId}/1/1/0.m4s`)
+})
+
+test('F-202: while a video is being encoded its playlists name this server, and afterwards the origin; a damaged segment is named here', async () => {
+  const mediaOrigin = { url: 'https://media.example.org', bunnyKey: undefined }
+  const { deps, write, videoId, newPlayingViewer, ask } = await openBarePlayback({ mediaOrigin })
+  const session = await ask(await newPlayingViewer(), 'playlist')
+  const linesOf = async () => (await buildPlaylist(deps, session, '1')).match(/^.*\.m4s$/gm) ?? []
+  const isHere = (line: string) => line.startsWith('../../../media/')
+  expect((await linesOf()).every(isHere)).toBe(true)
+  await write((tx) => tx.updateTable('generation').set({ finishedAtS: 1 }).where('videoId', '=', videoId).execute())
+  expect((await linesOf()).every((line) => line.startsWith(`${mediaOrigin.url}/media/`))).toBe(true)
+  const row = {
+    videoId,
+    generation: 1,
+    renditionId: 1,
+    number: 3,
+    file: 'a/1/1-3',
+    sizeBytes: 1,
+    sha256: Buffer.alloc(32),
+    damaged: 1,
+  }
+  await write((tx) => tx.insertInto('segment').values(row).execute())
+  expect((await linesOf()).flatMap((line, number) => (isHere(line) ? [number] : []))).toEqual([3])
+})
+
+test('F-204: a session is counted in the rendition that its last beat named', async () => {
+  const { deps, newPlayingViewer, ask } = await openBarePlayback()
+  const viewer = await newPlayingViewer()
+  const beat = async (rendition?: number) => {
+    const session = await ask(viewer, 'beat')
+    await recordBeat(deps, session, { state: 'playing', positionS: 1, rate: 1, rendition })
+    return session.renditionId
+  }
+  expect([await beat(), await beat(5), await beat(), await beat(1)]).toEqual([undefined, 5, 5, 1])
 })
 
 test('F-202: the playlist of two hours, with one tag for its folder, is at most 10 kB as it is sent', () => {

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { addFile } from '../../assets/sample-files.ts'
 import { footage } from '../../footage.ts'
+import { findFreePort } from '../../free-port.ts'
 import { startSharedReelgate } from '../../in-process.ts'
 import { sampledTests, sampleOf } from '../../sample.ts'
 import { compareWithSource, findColour, type Rgb, type Spot } from '../frame-pixels.ts'
@@ -55,7 +56,10 @@ export function testViewersWay(name: 'Chromium' | 'Firefox' | 'WebKit', start: (
   const school = startSite()
 
   beforeAll(async () => {
-    reelgate = await startSharedReelgate({ video: footage.movieHello, title: 'Hello' })
+    // Its segments come from another origin: this server under another name.
+    const port = String(await findFreePort())
+    const env = { PORT: port, REELGATE_MEDIA_URL: `http://localhost:${port}` }
+    reelgate = await startSharedReelgate({ video: footage.movieHello, title: 'Hello', env })
     await addFile(reelgate.owner, reelgate.videoId, CAPTIONS, 'en')
     await addFile(reelgate.owner, reelgate.videoId, CAPTIONS, 'de')
     const chapters = [1, 3, 6].map((startS) => ({ startS, title: `From ${startS}` }))
