@@ -36,7 +36,7 @@ type Folder = {
 
 type Modes = { folder: number; file: number }
 const OWNER_ONLY: Modes = { folder: 0o700, file: 0o600 }
-/** Of what another program of this machine may be allowed to read, by its group or by an access control list. */
+/** Of what an access control list may allow another program of this machine to read: it allows no more than these modes. */
 export const FOR_GROUP: Modes = { folder: 0o750, file: 0o640 }
 /** How much of a blob is read at a time to be sent. */
 const READ_BYTES = 256 * 1024
