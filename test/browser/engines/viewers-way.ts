@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { addFile } from '../../assets/sample-files.ts'
 import { footage } from '../../footage.ts'
 import { findFreePort } from '../../free-port.ts'
-import { startSharedReelgate } from '../../in-process.ts'
+import { startReelgate, startSharedReelgate } from '../../in-process.ts'
 import { sampledTests, sampleOf } from '../../sample.ts'
 import { compareWithSource, findColour, type Rgb, type Spot } from '../frame-pixels.ts'
 import { readCaptions, tryStoredKeys } from '../in-page.ts'
@@ -56,10 +56,7 @@ export function testViewersWay(name: 'Chromium' | 'Firefox' | 'WebKit', start: (
   const school = startSite()
 
   beforeAll(async () => {
-    // Its segments come from another origin: this server under another name.
-    const port = String(await findFreePort())
-    const env = { PORT: port, REELGATE_MEDIA_URL: `http://localhost:${port}` }
-    reelgate = await startSharedReelgate({ video: footage.movieHello, title: 'Hello', env })
+    reelgate = await startSharedReelgate({ video: footage.movieHello, title: 'Hello' })
     await addFile(reelgate.owner, reelgate.videoId, CAPTIONS, 'en')
     await addFile(reelgate.owner, reelgate.videoId, CAPTIONS, 'de')
     const chapters = [1, 3, 6].map((startS) => ({ startS, title: `From ${startS}` }))
@@ -116,6 +113,16 @@ export function testViewersWay(name: 'Chromium' | 'Firefox' | 'WebKit', start: (
       for (const _ of ['the page', 'the menu']) await player.tab.press('Escape')
       await player.until((now) => now.heightPx === heightPx)
     }
+  })
+
+  inEveryRun('F-202: a video plays whose segments come from another origin', async () => {
+    const port = String(await findFreePort())
+    const origin = `http://localhost:${port}` // this server under another name
+    const there = await startReelgate({ video: footage.movieHello, env: { PORT: port, REELGATE_MEDIA_URL: origin } })
+    const player = await open(playerAddress(there.url, await there.owner.issueOtp(there.videoId, SMALLEST)))
+    await player.click('.big-play')
+    await player.playsPast(0.5)
+    expect(await player.run(readSegmentOrigins, null)).toEqual([origin])
   })
 
   inEveryRun('the watermark and the captions are on the screen', async () => {
@@ -336,4 +343,9 @@ export function testViewersWay(name: 'Chromium' | 'Firefox' | 'WebKit', start: (
     }))
 
   draw()
+}
+
+function readSegmentOrigins(): string[] {
+  const segments = performance.getEntriesByType('resource').filter(({ name }) => name.endsWith('.m4s'))
+  return [...new Set(segments.map(({ name }) => new URL(name).origin))]
 }
