@@ -93,12 +93,15 @@ async function send(method: string, path: string, { query = {}, body, form, sign
     return response
   } catch (cause) {
     if (signal?.aborted) throw cause
-    connection.lost()
-    throw new ApiFailure('The server cannot be reached. Check your connection, and that Reelgate is running.', {
-      status: 0,
-      code: 'unreachable',
-    })
+    throw unreachable()
   }
+}
+
+/** The failure of a call that got no answer. */
+export function unreachable(): ApiFailure {
+  connection.lost()
+  const sentence = 'The server cannot be reached. Check your connection, and that Reelgate is running.'
+  return new ApiFailure(sentence, { status: 0, code: 'unreachable' })
 }
 
 function urlWithQuery(path: string, query: Query): URL {
@@ -108,7 +111,8 @@ function urlWithQuery(path: string, query: Query): URL {
   return url
 }
 
-async function readFailure(response: Response, sentBytes?: number): Promise<ApiFailure> {
+/** @param sentBytes how large the body of the call was, where a proxy may have refused it */
+export async function readFailure(response: Response, sentBytes?: number): Promise<ApiFailure> {
   const { status, headers } = response
   const retryAfterS = Number(headers.get('Retry-After')) || undefined
   const { message, code = 'unknown' }: { message?: string; code?: string } = await response.json().catch(() => ({}))

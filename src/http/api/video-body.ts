@@ -15,6 +15,11 @@ const Replacement = Type.Object({
   }),
   part: Type.Optional(Type.Number({ description: 'how much is encoded, 0 to 1; of one video, not in lists' })),
   reason: Type.Optional(Type.String({ description: 'why it failed' })),
+  leaves: Type.Optional(
+    Type.Array(Type.String(), {
+      description: 'the added audio tracks that the new file comes without; of one video, not in lists',
+    }),
+  ),
 })
 
 const Kept = Type.Object({
@@ -105,16 +110,20 @@ function replacementBody({
   return { kind, state: generation !== null ? 'encoding' : sourceNumber === null ? 'importing' : 'waiting' }
 }
 
-/** @param part how much of its replacement is encoded @param played undefined: the video has no file yet */
-export function oneVideoBody(
-  publicUrl: string,
-  video: Video,
-  { part, kept, played }: { part: number; kept: readonly KeptGeneration[]; played: Awaited<ReturnType<typeof findGeneration>> },
-): OneVideoBody {
+type OneVideo = {
+  part: number
+  leaves: readonly string[]
+  kept: readonly KeptGeneration[]
+  played: Awaited<ReturnType<typeof findGeneration>>
+}
+
+/** @param part how much of its replacement is encoded, which leaves behind these audio tracks @param played undefined: the video has no file yet */
+export function oneVideoBody(publicUrl: string, video: Video, { part, leaves, kept, played }: OneVideo): OneVideoBody {
   const { replacement, ...body } = videoBody(publicUrl, video)
+  const left = leaves.length > 0 ? { leaves: [...leaves] } : {}
   return {
     ...body,
-    ...(replacement && { replacement: { ...replacement, ...(replacement.state !== 'failed' && { part }) } }),
+    ...(replacement && { replacement: { ...replacement, ...(replacement.state !== 'failed' && { part, ...left }) } }),
     ...(played?.plan.cut && { trim: played.plan.cut }),
     ...(kept.length > 0 && {
       kept: kept.map(({ fileName, durationS, segmentBytes, sourceBytes, sourceNumber, keptBy, keptUntilS }, index) => ({

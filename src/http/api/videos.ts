@@ -1,4 +1,5 @@
 import { type Static, Type } from 'typebox'
+import { listAudioTracks } from '../../assets/audio-tracks.ts'
 import { type DeletionDeps, deleteVideos } from '../../catalogue/deletion.ts'
 import { ROOT_FOLDER_ID } from '../../catalogue/folder.ts'
 import { moveToTrash } from '../../catalogue/trash.ts'
@@ -67,7 +68,10 @@ export function videoRoutes(app: App, deps: VideoRoutesDeps): void {
       const video = await getVideo(deps, authenticateRequest(request).accountId, request.params.id)
       const part = video.replacement ? await findReplacedPart(deps.db, video.replacement) : 0
       const played = await findGeneration(deps.db, { videoId: video.id, generation: video.generation })
-      return oneVideoBody(deps.publicUrl(), video, { part, kept: await listKept(deps.db, video.id), played })
+      const { accountId, id } = video
+      const left = video.replacement?.kind === 'replace' ? await listAudioTracks(deps, accountId, id) : []
+      const leaves = left.filter(({ isAdded }) => isAdded).map(({ label }) => label)
+      return oneVideoBody(deps.publicUrl(), video, { part, kept: await listKept(deps.db, id), played, leaves })
     },
   )
 

@@ -2,6 +2,7 @@ import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { untilFinished } from '../../data-folder.ts'
 import { startSharedReelgate } from '../../in-process.ts'
+import { makeSound } from '../../videos.ts'
 import { startChromium } from '../chromium.ts'
 import { makeLanguages, TONES } from '../tones.ts'
 import { complaintsOf, DESKTOP, findFaults, keepPicture, openConsole, PHONE } from './console.ts'
@@ -31,7 +32,7 @@ test.each([
   async ({ screen, name, before, ...options }) => {
     const page = await open(options)
     await page.getByRole('button', { name: `Edit ${before}` }).click()
-    await page.getByRole('textbox', { name: 'Name' }).fill(name)
+    await page.getByRole('dialog').getByRole('textbox', { name: 'Name' }).fill(name)
     await keepPicture(page, `audio-dialog-${screen}`)
     await page.getByRole('button', { name: 'Save' }).click()
     await page.getByText('The audio track has been saved.').waitFor()
@@ -47,3 +48,33 @@ test.each([
     expect(complaintsOf(page)).toEqual([])
   },
 )
+
+test('T-14: an audio track is added from a file, with its progress, made the default and removed', async () => {
+  const page = await open({ viewport: PHONE, colorScheme: 'light' })
+  const section = page.getByRole('region', { name: 'Add an audio track' })
+  await section.getByRole('textbox', { name: 'Language' }).fill('fr')
+  await section.getByRole('textbox', { name: 'Name' }).fill('Français')
+  await section.getByRole('switch').check()
+  expect(await findFaults(page)).toEqual([])
+  await keepPicture(page, 'audio-add')
+  await section.locator('input[type=file]').setInputFiles(await makeSound(4))
+  await page.getByText('The audio track in French has been sent, and is being encoded.').waitFor()
+  await page.getByText('by itself; its file is 0:06 shorter than the video, and silent from there').waitFor()
+  await page.getByRole('button', { name: 'Edit Français' }).waitFor()
+  await keepPicture(page, 'audio-added')
+  await page.getByRole('button', { name: 'Remove Français' }).click()
+  await page.getByRole('dialog').getByRole('button', { name: 'Remove' }).click()
+  await page.getByText('“Français” has been removed.').waitFor()
+
+  await section.locator('input[type=file]').setInputFiles({ name: 'a.mp3', mimeType: 'audio/mpeg', buffer: Buffer.from('no sound') })
+  await page.getByText('This file has no sound that can be decoded.').waitFor()
+  expect(await findFaults(page)).toEqual([])
+  await keepPicture(page, 'audio-failed')
+  await page.getByRole('button', { name: 'Remove Français' }).click()
+  await page.getByRole('dialog').getByRole('button', { name: 'Remove' }).click()
+  await page.getByText('“Français” has been removed.').waitFor()
+  await section.getByRole('textbox', { name: 'Language' }).fill('!')
+  await section.locator('input[type=file]').setInputFiles(await makeSound(4))
+  await section.getByRole('alert').waitFor()
+  expect(complaintsOf(page).filter((text) => !text.includes('400'))).toEqual([])
+})

@@ -1,6 +1,6 @@
 import { TextInput } from '@mantine/core'
 import { useMutation, useQueryClient, useSuspenseQuery } from '@tanstack/react-query'
-import { useState } from 'react'
+import { useEffect, useRef, useState } from 'react'
 import type { AudioTracksBody } from '../../../src/http/api/audio.ts'
 import type { VideoBody } from '../../../src/http/api/video-body.ts'
 import { callApi, csvUrl } from '../api.ts'
@@ -10,6 +10,8 @@ import { Dialog } from '../ui/dialog.tsx'
 import { FailureNotice } from '../ui/failure.tsx'
 import { RowButton } from '../ui/row-button.tsx'
 import { Section } from '../ui/section.tsx'
+import { formatDuration } from '../units.ts'
+import { AddAudio } from './add-audio.tsx'
 import { languageName } from './language-name.ts'
 import { audioQuery, previewQuery } from './queries.ts'
 import { useMayEdit } from './use-may-edit.ts'
@@ -18,15 +20,17 @@ import styles from './video-page.module.css'
 type AudioTrack = AudioTracksBody['tracks'][number]
 
 /** The audio tracks that viewers choose among: their names and languages, and which one plays by itself. */
-export function AudioTab({ video: { id } }: { video: VideoBody }) {
+export function AudioTab({ video: { id, status } }: { video: VideoBody }) {
   const { tracks } = useSuspenseQuery(audioQuery(id)).data
   const mayEdit = useMayEdit(id)
   const [edited, setEdited] = useState<AudioTrack>()
+  const [removed, setRemoved] = useState<AudioTrack>()
+  useReadyInPreview(id, tracks)
   const makeDefault = useChange(id, ({ name }: AudioTrack) => `“${name}” plays unless a viewer chooses another.`)
   const columns: Column<AudioTrack>[] = [
     { name: 'Name', kind: 'title', cell: ({ name }) => name },
     { name: 'Language', cell: ({ language }) => (language === undefined ? '–' : languageName(language)) },
-    { name: 'Plays', cell: (track) => (track.default ? 'by itself' : 'when chosen') },
+    { name: 'Plays', cell: describeState },
     ...(mayEdit
       ? [
           {
@@ -34,10 +38,17 @@ export function AudioTab({ video: { id } }: { video: VideoBody }) {
             kind: 'actions' as const,
             cell: (track: AudioTrack) => (
               <span className={styles.row}>
-                <RowButton onClick={() => setEdited(track)} aria-label={`Edit ${track.name}`}>
-                  Edit
-                </RowButton>
-                {!track.default && (
+                {track.state === 'ready' && (
+                  <RowButton onClick={() => setEdited(track)} aria-label={`Edit ${track.name}`}>
+                    Edit
+                  </RowButton>
+                )}
+                {track.added && (
+                  <RowButton onClick={() => setRemoved(track)} aria-label={`Remove ${track.name}`}>
+                    Remove
+                  </RowButton>
+                )}
+                {track.state === 'ready' && !track.default && (
                   <RowButton
                     onClick={() => makeDefault.mutate({ track, change: { default: true } })}
                     aria-label={`Make default: ${track.name}`}
@@ -52,18 +63,72 @@ export function AudioTab({ video: { id } }: { video: VideoBody }) {
       : []),
   ]
   return (
-    <Section title="Audio tracks" lead="The tracks of the file. With several, viewers choose in the player.">
-      {makeDefault.error && <FailureNotice error={makeDefault.error} />}
-      <DataTable
-        label="Audio tracks"
-        csv={csvUrl(`videos/${id}/audio`)}
-        columns={columns}
-        rows={tracks}
-        keyOf={(track) => track.id}
-        empty={<p>None: the video is silent, or its file has not been examined yet.</p>}
-      />
-      {edited && <EditTrack key={edited.id} videoId={id} track={edited} onClose={() => setEdited(undefined)} />}
-    </Section>
+    <>
+      <Section
+        title="Audio tracks"
+        lead="Those of the file, and those that were added. With several, viewers choose in the player."
+      >
+        {makeDefault.error && <FailureNotice error={makeDefault.error} />}
+        <DataTable
+          label="Audio tracks"
+          csv={csvUrl(`videos/${id}/audio`)}
+          columns={columns}
+          rows={tracks}
+          keyOf={(track) => track.id}
+          empty={<p>None: the video is silent, or its file has not been examined yet.</p>}
+        />
+        {edited && <EditTrack key={edited.id} videoId={id} track={edited} onClose={() => setEdited(undefined)} />}
+        {removed && <RemoveTrack videoId={id} track={removed} onClose={() => setRemoved(undefined)} />}
+      </Section>
+      {mayEdit && status === 'ready' && <AddAudio videoId={id} />}
+    </>
+  )
+}
+
+const NOT_READY = { waiting: 'Waits to be encoded', encoding: 'Being encoded', failed: 'Failed' } as const
+
+function describeState({ state, error, differenceS = 0, default: isDefault }: AudioTrack): string {
+  if (state !== 'ready') return error ?? NOT_READY[state]
+  const plays = isDefault ? 'by itself' : 'when chosen'
+  const seconds = formatDuration(Math.abs(differenceS))
+  if (differenceS > 0) return `${plays}; its file is ${seconds} longer than the video, and its end is cut off`
+  return differenceS < 0 ? `${plays}; its file is ${seconds} shorter than the video, and silent from there` : plays
+}
+
+/** The player above is loaded again when a track can be played. */
+function useReadyInPreview(videoId: string, tracks: readonly AudioTrack[]): void {
+  const queries = useQueryClient()
+  const readyIds = tracks.flatMap(({ id, state }) => (state === 'ready' ? id : [])).join()
+  const shown = useRef(readyIds)
+  useEffect(() => {
+    if (shown.current === readyIds) return
+    shown.current = readyIds
+    void queries.resetQueries({ queryKey: previewQuery(videoId).queryKey })
+  }, [queries, videoId, readyIds])
+}
+
+function RemoveTrack({ videoId, track, onClose }: { videoId: string; track: AudioTrack; onClose(): void }) {
+  const queries = useQueryClient()
+  const announce = useAnnounce()
+  const remove = useMutation({
+    mutationFn: () => callApi<AudioTracksBody>('DELETE', `videos/${videoId}/audio/${track.id}`),
+    onSuccess(left) {
+      onClose()
+      announce(`“${track.name}” has been removed.`)
+      queries.setQueryData(audioQuery(videoId).queryKey, left)
+    },
+  })
+  return (
+    <Dialog
+      title={`Remove “${track.name}”?`}
+      onClose={onClose}
+      action="Remove"
+      color="stop"
+      change={remove}
+      onSubmit={() => remove.mutate()}
+    >
+      <p>The track and its file are deleted. This cannot be undone.</p>
+    </Dialog>
   )
 }
 

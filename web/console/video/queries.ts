@@ -60,6 +60,8 @@ export const audioQuery = (id: string) =>
   queryOptions({
     queryKey: ['videos', 'audio', id],
     queryFn: ({ signal }) => callApi<AudioTracksBody>('GET', `videos/${id}/audio`, { signal }),
+    refetchInterval: ({ state }) =>
+      state.data?.tracks.some(({ state }) => state === 'waiting' || state === 'encoding') ? REFRESH_UNDER_WAY_MS : false,
   })
 
 export const chaptersQuery = (id: string) =>

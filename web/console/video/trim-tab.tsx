@@ -1,5 +1,5 @@
 import { Button, FileButton, Progress, RangeSlider, TextInput } from '@mantine/core'
-import { useSuspenseQuery } from '@tanstack/react-query'
+import { useQuery, useSuspenseQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import type { OneVideoBody, VideoBody } from '../../../src/http/api/video-body.ts'
 import { callApi } from '../api.ts'
@@ -16,7 +16,7 @@ import { isUnderWay as isBeingSent } from '../upload/uploads.ts'
 import { formatStart, parseStart } from './chapter-lines.ts'
 import { FitNotice } from './fit-notice.tsx'
 import { findPlayer, seekPlayer } from './page-player.ts'
-import { videoQuery } from './queries.ts'
+import { audioQuery, videoQuery } from './queries.ts'
 import styles from './trim-tab.module.css'
 import { useMayEdit } from './use-may-edit.ts'
 
@@ -186,11 +186,18 @@ function rounded(seconds: number): number {
 function ReplaceSection({ video, isBusy }: OfVideo) {
   const uploads = useUploads()
   const sent = useUploadList().find((upload) => upload.videoId === video.id && isBeingSent(upload))
+  const added = useQuery(audioQuery(video.id)).data?.tracks.filter((track) => track.added) ?? []
   return (
     <Section
       title="Replace the file"
       lead="Links, embeds, title, captions and chapters stay. The video plays as before until the new file is encoded, and the former file is kept for 7 days."
     >
+      {added.length > 0 && (
+        <p>
+          Audio tracks that were added go with the former file: {added.map(({ name }) => `“${name}”`).join(', ')}. Undo brings
+          them back.
+        </p>
+      )}
       {sent ? (
         <div className={styles.sent}>
           <Progress
