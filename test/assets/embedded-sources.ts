@@ -22,6 +22,8 @@ export type EmbeddedSource = {
   is: string
   /** Its container is what the name ends in. */
   file: string
+  /** The video that they are put into; by default a test picture of 8 s without sound. */
+  around?: string
   tracks?: TrackSource[]
   /** Chapters as `[start, end, title]` in milliseconds. */
   chapters?: [number, number, string?][]
@@ -208,7 +210,7 @@ async function withFolder(use: (folder: string) => Promise<void>): Promise<void>
 }
 
 async function make(
-  { file, tracks = [], chapters, args = [], leaves }: EmbeddedSource,
+  { file, around, tracks = [], chapters, args = [], leaves }: EmbeddedSource,
   folder: string,
   made: string,
 ): Promise<void> {
@@ -227,7 +229,8 @@ async function make(
     inputs.push('-f', 'ffmetadata', '-i', path.join(folder, 'chapters'))
     options.push('-map_chapters', String(tracks.length + 1))
   }
-  await ffmpeg('-i', await makePicture(file.endsWith('.webm')), ...inputs, '-map', '0', '-c:v', 'copy', ...options, ...args, made)
+  const video = around ?? (await makePicture(file.endsWith('.webm')))
+  await ffmpeg('-i', video, ...inputs, '-map', '0', '-c:v', 'copy', '-c:a', 'copy', ...options, ...args, made)
   if (leaves === undefined) return
   const bytes = await readFile(made)
   await writeFile(made, bytes.subarray(0, bytes.length * leaves))

@@ -14,6 +14,7 @@ import { restoreBackup } from '../../src/installation/restore.ts'
 import { getMasterKey, listFiles, untilFinished } from '../data-folder.ts'
 import { type Reelgate, startReelgate } from '../in-process.ts'
 import { type Location, makeLocation, type PlaceOptions } from '../installation-folder.ts'
+import { lessonOf, makeLesson, showCaptions } from '../pipeline/lesson.ts'
 import type { DatabaseKind } from '../postgres.ts'
 import { runCli, startReelgate as startProcess, startSharedReelgate } from '../reelgate.ts'
 import { changeRows, readRows } from '../rows.ts'
@@ -31,12 +32,15 @@ const DATABASES: readonly [from: DatabaseKind, to: DatabaseKind][] = [
 ]
 
 test.each(sampleOf('databases of backups', DATABASES, 1))(
-  'a running server is backed up from %s and restored to %s: its videos play, and nothing is called or played twice',
+  'T-22: a running server is backed up from %s and restored to %s: its videos play in all languages, with captions, chapters and storyboard, and nothing is called or played twice',
   async (from, to) => {
     const reelgate = await startReelgate({ database: from })
     const { owner } = reelgate
-    const videoId = await owner.readyVideo(await makeVideo(), 'A video')
+    const videoId = await owner.readyVideo(await makeLesson(), 'A video')
     await untilFinished(reelgate, videoId)
+    await showCaptions({ ...reelgate, videoId }, 'en')
+    await owner.call('PUT', `/api/videos/${videoId}/audio/3`, { body: { name: 'Deutsch (AT)', default: true } })
+    const lesson = await lessonOf({ ...reelgate, videoId })
     await owner.call('POST', '/api/videos/tags', { body: { videos: [videoId], tags: ['news'] } })
     const [spent, unspent] = [await owner.issueOtp(videoId), await owner.issueOtp(videoId)]
     await reelgate.newViewer().redeem(spent)
@@ -45,6 +49,7 @@ test.each(sampleOf('databases of backups', DATABASES, 1))(
 
     const restored = await restore(reelgate, folder, { database: to })
     expect(await listWhole(restored)).toEqual(await listWhole(reelgate))
+    expect(await lessonOf({ ...restored, videoId })).toEqual(lesson)
     const viewer = restored.newViewer()
     await viewer.redeem(await restored.owner.issueOtp(videoId))
     expect((await viewer.key(0)).status).toBe(200)

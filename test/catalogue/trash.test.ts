@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import type { Owner } from '../client.ts'
 import { startSharedReelgate } from '../in-process.ts'
+import { lessonOf, makeLesson, showCaptions } from '../pipeline/lesson.ts'
 import { changeRows, readRows } from '../rows.ts'
 import { makeVideo } from '../videos.ts'
 import { answerOf } from '../viewer.ts'
@@ -31,8 +32,8 @@ const trash = (id: string) => ask<{ message: string }>('DELETE', `/api/videos?vi
 const listTrash = () => ask<Trash>('GET', '/api/trash')
 const restore = (id: string) => ask<{ count: number }>('POST', '/api/trash/restore', { videos: [id] })
 /** A video of which every segment is stored. */
-async function wholeVideo(title = 'A video'): Promise<string> {
-  const id = await owner.readyVideo(await makeVideo(), title)
+async function wholeVideo(title = 'A video', file = makeVideo()): Promise<string> {
+  const id = await owner.readyVideo(await file, title)
   await untilWhole(id)
   return id
 }
@@ -62,8 +63,11 @@ async function statusesOf(id: string) {
   return { api: api.status, v2: await v2.json(), listed }
 }
 
-test('a video in the trash is unknown in both interfaces, plays nowhere and still takes storage; restored, it is as before', async () => {
-  const id = await wholeVideo('Lesson 12')
+test('T-22: a video in the trash is unknown in both interfaces, plays nowhere and still takes storage; restored, it is as before, with languages, captions, chapters and storyboard', async () => {
+  const id = await wholeVideo('Lesson 12', makeLesson())
+  const lesson = { ...reelgate, owner, videoId: id }
+  await showCaptions(lesson, 'en')
+  const lessonBefore = await lessonOf(lesson)
   const folder = await ask<{ id: string }>('POST', '/api/videos/folders', { name: 'Courses', parent: 'root' })
   await ask('POST', '/api/videos/move', { videos: [id], folderId: folder.id })
   await ask('POST', '/api/videos/tags', { videos: [id], tags: ['light', 'course'] })
@@ -83,6 +87,7 @@ test('a video in the trash is unknown in both interfaces, plays nowhere and stil
 
   expect(await restore(id)).toMatchObject({ count: 1 })
   expect(await owner.video(id)).toEqual(before)
+  expect(await lessonOf(lesson)).toEqual(lessonBefore)
   expect((await owner.list('?q=lesson 12')).count).toBe(1)
   expect(await ask('GET', `/api/videos/folders/root`)).toMatchObject({ folderList: [{ id: folder.id, videosCount: 1 }] })
   expect((await reelgate.newViewer().redeem(otp)).playing).toBe(true)

@@ -6,6 +6,7 @@ import { expect } from 'vitest'
 import { deriveWindowKey } from '../../src/crypto/content-key.ts'
 import type { Owner } from '../client.ts'
 import { findEncoders, getContentKey, listFiles } from '../data-folder.ts'
+import { makeLesson } from '../pipeline/lesson.ts'
 import { type Reelgate, startReelgate } from '../reelgate.ts'
 import { readRows } from '../rows.ts'
 import { type Chance, rounds } from '../seeded-random.ts'
@@ -22,19 +23,19 @@ export const CLIENTS = 8
 
 const HISTORIES = join(import.meta.dirname, '../../.cache/crash')
 
-/** Videos so small that they are encoded in an instant, yet of more than one chunk. */
-const VIDEOS = [
-  { seconds: 1, size: '160x90' },
-  { seconds: 2, size: '160x90', audioTrack: false },
-  { seconds: 5, size: '64x64', rate: 10 },
-] as const
+/** Videos so small that they are encoded in an instant, yet of more than one chunk. The first one has languages, captions and a chapter. */
+const makeVideos = () => [
+  makeLesson('mp4', 2),
+  makeVideo({ seconds: 2, size: '160x90', audioTrack: false }),
+  makeVideo({ seconds: 5, size: '64x64', rate: 10 }),
+]
 
 /** A server of this test alone, with its clients; see `newCrashTest`. */
 export const startCrashTest = async (chance: Chance, name: string) => newCrashTest(await startReelgate(), chance, name)
 
 /** A server with its clients, their history, and what is known to be there; what breaks it calls `afterwards`. */
 export async function newCrashTest(reelgate: Reelgate, chance: Chance, name: string) {
-  const videos = await Promise.all(VIDEOS.map(async (recipe) => readFile(await makeVideo(recipe))))
+  const videos = await Promise.all(makeVideos().map(async (made) => readFile(await made)))
   // Kept, to find out how it came to a breach.
   await mkdir(HISTORIES, { recursive: true })
   const history = openHistory(join(HISTORIES, `${name}.jsonl`))
@@ -108,7 +109,8 @@ export async function newCrashTest(reelgate: Reelgate, chance: Chance, name: str
       `select id, status, deleted_at_s, (select count(*) from source where source.video_id = id) as sources,
         (select min(state) from chunk where chunk.video_id = id and state <> 'done') as chunks
       from video left join generation on video_id = id and number = generation
-      where deleted_at_s is not null or status in ('Queued', 'Processing') or (status = 'ready' and finished_at_s is null)`,
+      where deleted_at_s is not null or status in ('Queued', 'Processing') or (status = 'ready' and finished_at_s is null)
+        or id in (select video_id from file where type = 'caption' and blob is null and problem is null)`,
     )
   }
 

@@ -229,7 +229,7 @@ function playbackBreaches(rows: Rows): string[] {
 function halfRows(rows: Rows): string[] {
   const tables = [
     ...['upload_policy', 'resumable_upload', 'source', 'replacement', 'generation', 'rendition', 'chunk', 'segment'],
-    ...['file', 'view_total'],
+    ...['file', 'chapters', 'audio_settings', 'view_total'],
   ]
   const found = tables.flatMap((table) =>
     rows
@@ -349,7 +349,7 @@ async function videoBreaches(inspection: Inspection, video: VideoRow): Promise<s
       breaches.push(`keeps generation ${each.number}, which plays or is not finished`)
   }
   breaches.push(...nextBreaches(rows, video, generations))
-  breaches.push(...numberBreaches(rows, video.id))
+  breaches.push(...numberBreaches(rows, video.id), ...lessonBreaches(rows, video, generations))
   for (const file of rows.all<FileRow>(`select * from file${of} and blob is not null`))
     breaches.push(...(await fileBreaches(inspection, file, generations)))
   return breaches
@@ -546,6 +546,22 @@ async function lengthBreaches({ dataDir }: Installed, video: Video): Promise<str
     if (Math.abs(lengthS - wantedS) > frameS) breaches.push(`rendition ${id} lasts ${lengthS} s instead of ${wantedS}`)
   }
   return breaches
+}
+
+/** The captions and chapters of a file with several audio tracks, which all have in these tests, come with its plan and stay. */
+function lessonBreaches(rows: Rows, video: VideoRow, generations: readonly GenerationRow[]): string[] {
+  const isLesson = generations.some(({ plan, source_number }) => source_number === 1 && plan.includes('"otherAudioTracks"'))
+  if (!isLesson) return []
+  const captions = rows.all<{ problem: string | null }>(
+    `select problem from file where type = 'caption' and stream_index is not null and video_id = '${video.id}'`,
+  )
+  const chapters = rows.all(`select 1 from chapters where video_id = '${video.id}'`)
+  return [
+    ...(captions.length === 2 && chapters.length === 1
+      ? []
+      : [`has ${captions.length} captions and ${chapters.length} chapters`]),
+    ...captions.flatMap(({ problem }) => problem ?? []),
+  ]
 }
 
 /** Sources and renditions have a file's number each, and nothing else has; of what takes each other's place one shows. */

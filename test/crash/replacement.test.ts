@@ -4,19 +4,20 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { NoAnswer, type UploadCredentials } from '../client.ts'
 import { findEncoders, listFiles, untilFinished } from '../data-folder.ts'
+import { makeLesson } from '../pipeline/lesson.ts'
 import { play } from '../pipeline/replaced.ts'
 import { type Reelgate, startSharedReelgate } from '../reelgate.ts'
 import { readRows } from '../rows.ts'
 import { sampleOf } from '../sample.ts'
 import { newChance, rounds } from '../seeded-random.ts'
 import { makeVideo } from '../videos.ts'
-import type { Viewer } from '../viewer.ts'
+import { readNames, type Viewer } from '../viewer.ts'
 import { sweepBreaches } from './crash-harness.ts'
 import { examine, type Memory, newMemory } from './inspect-data-folder.ts'
 import { type CrashPoint, killAt, watch } from './strace.ts'
 
 // A video whose file is replaced, which is trimmed, and for which both are undone, by a server that is killed before each of its system
-// calls: it plays the one or the other, whole, and sessions of the former continue.
+// calls: it plays the one or the other, whole, sessions of the former continue, and captions and chapters stay.
 
 /** What plays, what is kept, the one that was kept last first, and how often another came to play. */
 type State = { generation: number; kept: number[]; exchanges: number }
@@ -36,6 +37,7 @@ let videoId: string
 let memory: Memory
 let longer: Blob
 let issued: UploadCredentials
+let attached: unknown[]
 const chance = newChance('crash points of replacements')
 
 beforeAll(async () => {
@@ -43,9 +45,12 @@ beforeAll(async () => {
   reelgate = await startSharedReelgate({ env: { UV_THREADPOOL_SIZE: '1' } })
   const { owner } = reelgate
   await owner.call('POST', '/api/hooks', { body: { value: 'https://8.8.8.8/', status: 0 } })
-  videoId = await owner.upload('A video', await makeVideo({ seconds: 2, size: '64x64' }))
+  videoId = await owner.upload('A video', await makeLesson('mkv', 2))
   longer = await openAsBlob(await makeVideo({ seconds: 3, size: '96x64' }))
   await untilFinished(reelgate, videoId)
+  while (listAttached().some((row) => 'blob' in row && row.blob === null)) await pause(20)
+  attached = listAttached()
+  expect(attached).toHaveLength(3)
   memory = newMemory()
 })
 afterAll(() => reelgate.remove())
@@ -103,10 +108,10 @@ for (const { rows, name, prepare, call, outcomes } of sampleOf('crash scenarios 
       await prepare()
       const [before, viewer] = [stateOf(), await play({ ...reelgate, videoId })]
       const former = await segmentsOf(viewer)
-      const attached = await killAt(reelgate.pid, point)
+      const tracer = await killAt(reelgate.pid, point)
       const isAnswered = await call().then(({ ok }) => ok, unlessNoAnswer)
       await untilQuiet()
-      await attached.detach()
+      await tracer.detach()
       kills += Number(!(await isServing()))
       await reelgate.kill()
       await expect.poll(() => findEncoders(reelgate)).toEqual([])
@@ -124,6 +129,7 @@ for (const { rows, name, prepare, call, outcomes } of sampleOf('crash scenarios 
       const newcomer = await segmentsOf(await play({ ...reelgate, videoId }))
       if (stateOf().generation === before.generation) expect(newcomer, where).toEqual(former)
       else expect(newcomer.length, where).toBeGreaterThan(0) // of the same file perhaps, with the same bytes
+      expect(listAttached(), where).toEqual(attached)
       expect(reelgate.output(), where).not.toMatch(/"level":[56]0/)
     }
     await reelgate.kill()
@@ -207,7 +213,15 @@ function unlessNoAnswer(error: unknown): false {
   return false
 }
 
+/** Of the picture and of each language. */
 async function segmentsOf(viewer: Viewer): Promise<Buffer[]> {
-  const [, name = ''] = /#EXT-X-STREAM-INF:.*\n(\S+)/.exec(await viewer.playlist('main')) ?? []
-  return (await viewer.download(name)).segments
+  const segments: Buffer[] = []
+  for (const name of readNames(await viewer.playlist('main'))) segments.push(...(await viewer.download(name)).segments)
+  return segments
 }
+
+/** Captions and chapters, which belong to the video whatever it plays. */
+const listAttached = () => [
+  ...readRows(reelgate, `select id, language, hidden, blob from file where type = 'caption' and video_id = ?`, videoId),
+  ...readRows(reelgate, 'select list from chapters where video_id = ?', videoId),
+]

@@ -8,9 +8,10 @@ import { type Reelgate, startReelgate } from '../in-process.ts'
 import { readRows } from '../rows.ts'
 import { sampledTests } from '../sample.ts'
 import { makeVideo } from '../videos.ts'
-import { readMediaPlaylist, type Viewer } from '../viewer.ts'
+import { readMediaPlaylist } from '../viewer.ts'
+import { lessonOf, makeLesson, showCaptions, toneOf, tonesOf } from './lesson.ts'
 import { play } from './replaced.ts'
-import { decode, newFolder, writeRendition } from './videos.ts'
+import { newFolder } from './videos.ts'
 
 // A video with three audio tracks, each a tone, from its upload to its deletion. Of the file the second one is the default.
 
@@ -21,22 +22,30 @@ const OF_FILE = { state: 'ready', added: false }
 
 const { test, draw } = sampledTests('videos with several audio tracks', 3)
 
-test('T-03, T-06: the playlist has each audio track with language, name and default, and each has its sound, also after repair, trim and encryption', async () => {
-  const reelgate = await startReelgate({ video: await makeLanguages(TONES, 10) })
+test('T-03, T-06, T-21: the playlist has each audio track with language, name and default, and each has its sound; repair and encryption keep them, captions, chapters and storyboard, and so does the undo of a trim', async () => {
+  const reelgate = await startReelgate({ video: await makeLesson() })
   const { owner, videoId } = reelgate
   await untilFinished(reelgate, videoId)
-  const viewer = await play(reelgate)
-  const lines = (await viewer.playlist('main')).split('\n').filter((line) => line.includes('TYPE=AUDIO'))
+  const lines = (await (await play(reelgate)).playlist('main')).split('\n').filter((line) => line.includes('TYPE=AUDIO'))
   const media = (name: string, language: string, isDefault: string, id: number) =>
     `#EXT-X-MEDIA:TYPE=AUDIO,GROUP-ID="audio",NAME="${name}",LANGUAGE="${language}",DEFAULT=${isDefault},AUTOSELECT=YES,CHANNELS="2",URI="${id}"`
   expect(lines).toEqual([media('English', 'en', 'YES', 2), media('Deutsch', 'de', 'NO', 3), media('Commentary', 'en', 'NO', 4)])
-  expect(await tonesOf(viewer)).toEqual([ENGLISH, GERMAN, COMMENTARY])
-  expect(await (await owner.call('GET', `/api/videos/${videoId}/audio`)).json()).toEqual({
+  await showCaptions(reelgate, 'de')
+  const lesson = await lessonOf(reelgate)
+  expect(lesson).toMatchObject({
     tracks: [
       { id: 2, name: 'English', language: 'en', default: true, ...OF_FILE },
       { id: 3, name: 'Deutsch', language: 'de', default: false, ...OF_FILE },
       { id: 4, name: 'Commentary', language: 'en', default: false, ...OF_FILE },
     ],
+    tones: [ENGLISH, GERMAN, COMMENTARY],
+    captions: [
+      { lang: 'de', enabled: 1, text: expect.stringContaining('Hallo again') },
+      { lang: 'en', hidden: 1, text: expect.stringContaining('Hello again') },
+    ],
+    chapters: [{ startS: 0 }, { startS: expect.closeTo(4, 1) }, { startS: expect.closeTo(9, 1) }],
+    storyboard: { count: 5 },
+    shownCaptions: ['de'],
   })
   const audio = (await listFiles(owner, videoId)).filter(({ type }) => type === 'audio')
   expect(audio.map(({ lang }) => lang)).toEqual(['en', 'de', 'en'])
@@ -45,18 +54,24 @@ test('T-03, T-06: the playlist has each audio track with language, name and defa
   const path = join(reelgate.dataDir, 'segments', broken?.file ?? '')
   const published = await readFile(path)
   await writeFile(path, published.subarray(0, 100))
-  expect(await tonesOf(await play(reelgate))).toEqual([ENGLISH, GERMAN, COMMENTARY])
+  expect(await lessonOf(reelgate)).toEqual(lesson)
   expect(await readFile(path)).toEqual(published)
 
   expect((await owner.call('PUT', `/api/videos/${videoId}/trim`, { body: { startS: 2, endS: 8 } })).status).toBe(200)
   await expect.poll(async () => (await owner.video(videoId)).length).toBeCloseTo(6, 1)
-  expect(await tonesOf(await play(reelgate))).toEqual([ENGLISH, GERMAN, COMMENTARY])
+  expect(await lessonOf(reelgate)).toMatchObject({
+    ...{ tracks: lesson.tracks, tones: lesson.tones, chaptersThatDoNotFit: 1, storyboard: { count: 3 } },
+    chapters: [{ startS: 0 }, { startS: expect.closeTo(2, 1) }],
+    captions: [{ doesNotFit: 1, text: expect.stringMatching(/^WEBVTT\n\n00:00:00.000 --> 00:00:00.[45]\d\d\nHallo\n/) }, {}],
+  })
   expect((await owner.video(videoId)).posters).toHaveLength(2) // no key frame begins in these seconds
+  expect((await owner.call('POST', `/api/videos/${videoId}/undo`)).status).toBe(200)
+  expect(await lessonOf(reelgate)).toEqual(lesson)
 
   const before = generationOf(reelgate)
   expect((await reelgate.cli('video', 'reencrypt', videoId)).code).toBe(0)
-  await expect.poll(() => generationOf(reelgate)).toBeGreaterThan(before)
-  expect(await tonesOf(await play(reelgate))).toEqual([ENGLISH, GERMAN, COMMENTARY])
+  await expect.poll(() => generationOf(reelgate)).not.toBe(before)
+  expect(await lessonOf(reelgate)).toEqual(lesson)
 })
 
 test('T-03: an MP4 has the default audio track', async () => {
@@ -135,31 +150,4 @@ async function downloadMp4({ owner, videoId }: Reelgate): Promise<string> {
   const file = join(await newFolder(), 'video.mp4')
   await writeFile(file, await (await fetch(((await address.json()) as { redirect: string }).redirect)).bytes())
   return file
-}
-
-/** What is audible of each audio track, in the order of the playlist. */
-async function tonesOf(viewer: Viewer): Promise<(number | undefined)[]> {
-  const folder = await newFolder()
-  const names = Array.from((await viewer.playlist('main')).matchAll(/TYPE=AUDIO.*URI="([^"]+)"/g), ([, name = '']) => name)
-  const tones: (number | undefined)[] = []
-  for (const name of names) {
-    const download = { name, kind: 'audio' as const, widthPx: 0, heightPx: 0, ...(await viewer.download(name)) }
-    tones.push(await toneOf(await writeRendition(folder, download)))
-  }
-  return tones
-}
-
-/** The loudest of the tones in a file's second second. */
-async function toneOf(file: string): Promise<number | undefined> {
-  const pcm = await decode(file, '-ss', '1', '-t', '1', '-ac', '1', '-ar', '16000', '-f', 's16le', '-')
-  const samples = new Int16Array(pcm.bytes.buffer.slice(pcm.bytes.byteOffset, pcm.bytes.byteOffset + (pcm.bytes.length & ~1)))
-  const level = (hz: number) => {
-    let [re, im] = [0, 0]
-    for (const [i, sample] of samples.entries()) {
-      re += sample * Math.cos((2 * Math.PI * hz * i) / 16_000)
-      im += sample * Math.sin((2 * Math.PI * hz * i) / 16_000)
-    }
-    return Math.hypot(re, im) / samples.length
-  }
-  return TONES.map(({ hz }) => hz).toSorted((a, b) => level(b) - level(a))[0]
 }

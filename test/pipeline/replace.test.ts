@@ -12,6 +12,7 @@ import { changeRows, readRows } from '../rows.ts'
 import { makeVideo } from '../videos.ts'
 import { readMediaPlaylist, type Viewer } from '../viewer.ts'
 import { startReceivers, webhooksOf } from '../webhooks/receiver.ts'
+import { lessonOf, makeLesson, showCaptions } from './lesson.ts'
 import { PASS_ON, startWithPrograms } from './programs.ts'
 import { play } from './replaced.ts'
 
@@ -250,6 +251,34 @@ test.skipIf(DATABASE !== 'sqlite')(
     await expect.poll(() => filesWith(second)).toBe(0)
   },
 )
+
+test('T-23: captions and chapters stay with another file, what does not fit its length is counted, languages are those of the file that plays; an undo brings back all', async () => {
+  const reelgate = await startReelgate({ video: await makeLesson() })
+  const { owner, videoId } = reelgate
+  await untilFinished(reelgate, videoId)
+  await showCaptions(reelgate, 'de')
+  const renamed = { name: 'Österreichisch', language: 'de-AT', default: true }
+  expect((await owner.call('PUT', `/api/videos/${videoId}/audio/3`, { body: renamed })).status).toBe(200)
+  const before = await lessonOf(reelgate)
+
+  const after = await replaceWith(reelgate, await makeLesson('mp4', 5))
+  expect(after.statusReason).toBe('The file contains captions and chapters: those of the video stay as they are.')
+  const replaced = await lessonOf(reelgate)
+  expect(replaced).toMatchObject({
+    captions: [{ ...before.captions[0], doesNotFit: 1 }, before.captions[1]],
+    shownCaptions: ['de'],
+    chapters: before.chapters.slice(0, 2),
+    chaptersThatDoNotFit: 1,
+    tracks: [{ language: 'en', default: true }, { language: 'de', name: 'Deutsch' }, { language: 'en' }],
+    storyboard: { count: 3 },
+  })
+  expect((await owner.call('POST', `/api/videos/${videoId}/undo`)).status).toBe(200)
+  expect(await lessonOf(reelgate)).toEqual(before)
+  expect((await owner.video(videoId)).statusReason).toBe(undefined)
+
+  await replaceWith(reelgate, await makeVideo(LONGER))
+  expect(await lessonOf(reelgate)).toMatchObject({ captions: replaced.captions, tracks: [{ default: true }] })
+})
 
 async function credentials({ owner, videoId }: Reelgate): Promise<UploadCredentials> {
   const answer = await owner.call('PUT', `/api/videos/${videoId}`)
