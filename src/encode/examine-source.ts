@@ -14,6 +14,7 @@ import { findSealedSource } from './encode-deps.ts'
 import { type FailDeps, failVideo } from './fail-video.ts'
 import { findGeneration, findPlayedGeneration } from './generation-store.ts'
 import { planVideo } from './grid.ts'
+import { findLostDubs, leaveOutDubs } from './lost-dubs.ts'
 import { MediaFailure } from './media-failure.ts'
 import { insertPlanned } from './next-generation.ts'
 import type { Plan } from './plan.ts'
@@ -42,10 +43,13 @@ export async function examineSource(deps: ExamineDeps, videoId: string, claim: C
   if (examined instanceof MediaFailure)
     return failVideo(deps, { videoId, sourceNumber, error: examined, fence: claim.isHeld, signal })
   const { plan, embedded } = examined
+  const lostDubs =
+    replacement?.kind === 'trim' ? await findLostDubs(deps, videoId, await findPlayedPlan(deps.db, videoId), signal) : []
   await claim.settle(async (tx) => {
     const current = await findPendingReplacement(tx, videoId)
     if (current?.sourceNumber !== replacement?.sourceNumber || current?.requestedAtS !== replacement?.requestedAtS) return // cancelled
-    const planned = replacement?.kind === 'trim' ? takeDubs(await findPlayedPlan(tx, videoId), plan) : plan
+    const withDubs = replacement?.kind === 'trim' ? takeDubs(await findPlayedPlan(tx, videoId), plan) : plan
+    const planned = await leaveOutDubs(tx, videoId, withDubs, lostDubs)
     const generation = await insertPlanned(deps, tx, { videoId, sourceNumber, plan: planned })
     if (generation === undefined) return
     if (replacement) return updateReplacement(tx, videoId, { generation })
@@ -70,9 +74,9 @@ async function requestByItself(tx: Db, { accountId, videoId, atS }: { accountId:
 }
 
 /** @throws Error when the video plays nothing */
-async function findPlayedPlan(tx: Db, videoId: string): Promise<Plan> {
-  const { generation = 0 } = (await findPlayedGeneration(tx, videoId)) ?? {}
-  const played = await findGeneration(tx, { videoId, generation })
+async function findPlayedPlan(db: Db, videoId: string): Promise<Plan> {
+  const { generation = 0 } = (await findPlayedGeneration(db, videoId)) ?? {}
+  const played = await findGeneration(db, { videoId, generation })
   if (!played) throw new Error('only a video that plays is trimmed')
   return played.plan
 }

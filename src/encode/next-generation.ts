@@ -21,6 +21,7 @@ import {
   removeGeneration,
   switchToGeneration,
 } from './generation-store.ts'
+import { findLostDubs, leaveOutDubs } from './lost-dubs.ts'
 import type { GenerationWithKey } from './publication.ts'
 
 /** For what replaces an encode of a video by another. */
@@ -40,10 +41,11 @@ export type RequestedDeps = ReplaceDeps & {
 export async function startNextGeneration(deps: ReplaceDeps, video: GenerationWithKey, chunk: VideoChunk, reason: string) {
   const { videoId } = video
   const oldPosters = await listGenerationBlobs(deps.db, video)
+  const lostDubs = await findLostDubs(deps, videoId, video.plan, new AbortController().signal)
   const change = await deps.write(async (tx) => {
     if (!(await isCurrentRun(tx, chunk))) return undefined // another run has handled this already
     if (await isFinished(tx, video)) await endRun(tx, chunk, 'failed')
-    return addNextGeneration(deps, tx, video)
+    return addNextGeneration(deps, tx, video, lostDubs)
   })
   if (!change) return
   deps.log.info({ videoId, generation: video.generation + 1, reason }, 'video: next generation started')
@@ -70,12 +72,13 @@ export async function reencryptVideo(
   if (!(await isSourceIntact(deps, { videoId }, new AbortController().signal)))
     throw new Failure('conflict', 'The uploaded file of this video was lost or changed on this server’s disk. Upload it again.')
   const oldPosters = await listGenerationBlobs(deps.db, video)
+  const lostDubs = await findLostDubs(deps, videoId, video.plan, new AbortController().signal)
   const change = await deps.write(async (tx) => {
     const { accountId, generation } = await getReadyVideo(tx, videoId)
     if (generation !== video.generation || (await findLaterGeneration(tx, video)) !== undefined)
       throw new Failure('conflict', 'This video is being encoded again already. Try again when that is finished.')
     await alsoInTransaction(tx, accountId)
-    return addNextGeneration(deps, tx, video)
+    return addNextGeneration(deps, tx, video, lostDubs)
   })
   deps.log.info({ videoId, generation: video.generation + 1, reason: 'requested' }, 'video: next generation started')
   if (change === 'replaced') {
@@ -94,11 +97,13 @@ async function getReadyVideo(db: Db, videoId: string): Promise<GenerationKey & {
 }
 
 /** @returns undefined when there is a later generation already */
-async function addNextGeneration(deps: ReplaceDeps, tx: Db, key: GenerationWithKey) {
+async function addNextGeneration(deps: ReplaceDeps, tx: Db, key: GenerationWithKey, lostDubs: readonly number[]) {
+  const isComplete = await isFinished(tx, key)
+  if (isComplete && (await findLaterGeneration(tx, key)) !== undefined) return undefined
   // It may have got another audio track since it was read.
-  const video = { ...key, ...(await findGeneration(tx, key)) }
-  if (await isFinished(tx, video)) {
-    if ((await findLaterGeneration(tx, video)) !== undefined) return undefined
+  const { plan } = (await findGeneration(tx, key)) ?? key
+  const video = { ...key, plan: await leaveOutDubs(tx, key.videoId, plan, lostDubs) }
+  if (isComplete) {
     await insertPlanned(deps, tx, video)
     return 'started'
   }

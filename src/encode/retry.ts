@@ -7,6 +7,7 @@ import { Failure, videoNotFound } from '../errors.ts'
 import { findSource } from '../ingest/source-store.ts'
 import { isSourceGone, removeGenerationFiles } from './fail-video.ts'
 import { findGeneration, removeGeneration } from './generation-store.ts'
+import { findLostDubs, leaveOutDubs } from './lost-dubs.ts'
 import { insertPlanned, type RequestedDeps } from './next-generation.ts'
 
 /** Has a failed video encoded again, or imported again if its file did not fit. */
@@ -28,6 +29,8 @@ export async function retryVideo(
   if (!(await findSource(deps.db, videoId))?.wrappedKey || (await isSourceGone(deps, { videoId })))
     throw new Failure('conflict', 'The server has no file of this video. Upload or import it again.')
   if (!(await deps.hasRoom())) throw new Failure('unavailable', 'The disk of this server has no room for another encoding.')
+  const failed = await findGeneration(deps.db, { videoId, generation: video.generation })
+  const lostDubs = failed ? await findLostDubs(deps, videoId, failed.plan, new AbortController().signal) : []
   const removed = await deps.write(async (tx) => {
     const generations = (await listGenerations(tx, videoId)).filter(({ keptUntilS }) => keptUntilS === null)
     const newest = generations.at(-1)
@@ -39,7 +42,7 @@ export async function retryVideo(
       old.push({ generation, posters: await listGenerationBlobs(tx, { videoId, generation }) })
       await removeGeneration(tx, { videoId, generation })
     }
-    if (last) await insertPlanned(deps, tx, last)
+    if (last) await insertPlanned(deps, tx, { ...last, plan: await leaveOutDubs(tx, videoId, last.plan, lostDubs) })
     await deps.endVideoSessions(tx, [videoId], 'video-replaced')
     await alsoInTransaction(tx)
     return old

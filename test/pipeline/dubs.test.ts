@@ -1,5 +1,5 @@
 import { existsSync, openAsBlob } from 'node:fs'
-import { readFile, writeFile } from 'node:fs/promises'
+import { readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { makeLanguages, TONES } from '../browser/tones.ts'
@@ -184,6 +184,24 @@ test('T-13: an added audio track is cut with a trim in the same place, is there 
   expect((await owner.call('DELETE', `/api/videos/${videoId}/kept`)).status).toBe(200)
   expect(sourceFiles(reelgate)).toHaveLength(1)
   expect(readRows(reelgate, 'select * from dub')).toEqual([])
+})
+
+test('T-15: an added audio track whose file and segment are lost is left out, says why, and the video plays on', async () => {
+  const reelgate = await startWithVideo()
+  const { owner, videoId } = reelgate
+  const audio = audioOf(reelgate)
+  const id = await audio.add(await makeDub({ fromS: 3, toS: 5, seconds: 6 }))
+  await audio.until(id, 'ready')
+  await rm(join(reelgate.dataDir, 'sources', sourceFiles(reelgate).at(-1) ?? ''))
+  const broken = listSegments(reelgate, videoId).find(({ rendition_id }) => rendition_id === id)
+  await rm(join(reelgate.dataDir, 'segments', broken?.file ?? ''))
+  const [path] = /\S+\/0\.m4s/.exec(await (await play(reelgate)).playlist(String(id))) ?? []
+  void fetch(new URL(path ?? '', `${reelgate.url}/play/x/playlist/`)).catch(() => undefined) // waits until it is repaired
+  await audio.until(id, 'failed')
+  await expect.poll(async () => (await audio.list()).find((track) => track.id === id)?.error).toMatch(/was lost or changed/)
+  expect((await owner.video(videoId)).status).toBe('ready')
+  expect(urisOf(await (await play(reelgate)).playlist('main'))).toEqual(['2', '3'])
+  expect((await audio.remove(id)).status).toBe(200)
 })
 
 const sourceFiles = (reelgate: Reelgate) =>

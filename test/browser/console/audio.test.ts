@@ -66,7 +66,9 @@ test('T-14: an audio track is added from a file, with its progress, made the def
   await page.getByRole('dialog').getByRole('button', { name: 'Remove' }).click()
   await page.getByText('“Français” has been removed.').waitFor()
 
-  await section.locator('input[type=file]').setInputFiles({ name: 'a.mp3', mimeType: 'audio/mpeg', buffer: Buffer.from('no sound') })
+  await section
+    .locator('input[type=file]')
+    .setInputFiles({ name: 'a.mp3', mimeType: 'audio/mpeg', buffer: Buffer.from('no sound') })
   await page.getByText('This file has no sound that can be decoded.').waitFor()
   expect(await findFaults(page)).toEqual([])
   await keepPicture(page, 'audio-failed')
