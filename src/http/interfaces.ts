@@ -90,7 +90,9 @@ export function createInterfaces(deps: InterfaceDeps): App {
     ...deps.segments,
     segmentReader: createSegmentReader(folders.segments),
     // Only a trusted proxy understands the header; to others it would show how files are named.
-    accelPathFor: ({ raw }: FastifyRequest) => (isProxy(getPeerAddress(raw.socket)) ? config.mediaAccel : undefined),
+    // It asks again, with the other header, for a file that it cannot read.
+    accelPathFor: ({ raw, headers }: FastifyRequest) =>
+      headers['reelgate-accel'] !== 'off' && isProxy(getPeerAddress(raw.socket)) ? config.mediaAccel : undefined,
   }
   const traffic = limits && createTrafficMeter(playback.sessions, playback.nowS)
   const player = readPlayerAssets(fileURLToPath(import.meta.resolve('#player/manifest.json')))

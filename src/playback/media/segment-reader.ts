@@ -22,7 +22,7 @@ export type SegmentReader = {
   read(segment: ExpectedSegment): Promise<Buffer>
   /** @param signal aborted when the segment has been sent. @throws DamagedFile */
   open(segment: ExpectedSegment, signal: AbortSignal): Promise<OpenSegment>
-  /** Checks only that the file is there, with the right length. @throws DamagedFile */
+  /** Checks only that the file is there, with the right length, at most once a second. @throws DamagedFile */
   find(segment: ExpectedSegment): Promise<SegmentFile>
 }
 
@@ -37,6 +37,8 @@ export class DamagedFile extends Error {
 
 /** Some 150 bytes each. */
 const MAX_REMEMBERED_FILES = 50_000
+/** A popular segment is asked for many times in it, and to look for a file takes a third of such a request. */
+const FOUND_FOR_MS = 1_000
 /**
  * What was read to be checked is sent from memory, in buffers that are used again: fresh memory takes longer than the hash. When all are
  * with slow clients, or a segment is larger, it is read once more to be sent.
@@ -47,6 +49,8 @@ const MAX_BUFFERS = 16
 export function createSegmentReader(segments: BlobStore): SegmentReader {
   /** The version of each file that had the published bytes. */
   const checked = new LRUCache<string, OpenBlob['version']>({ max: MAX_REMEMBERED_FILES })
+  /** The length that each file had a moment ago. */
+  const found = new LRUCache<string, number>({ max: MAX_REMEMBERED_FILES, ttl: FOUND_FOR_MS })
   const freeBuffers: Buffer[] = []
   let bufferCount = 0
 
@@ -95,10 +99,12 @@ export function createSegmentReader(segments: BlobStore): SegmentReader {
   }
 
   async function find({ file, sizeBytes }: ExpectedSegment): Promise<SegmentFile> {
-    const found = await segments.stat(file)
+    if (found.get(file) === sizeBytes) return { file, sizeBytes }
+    const stat = await segments.stat(file)
     // A missing file is opened to learn why: its whole folder may be missing, which is no damage.
-    if (!found) await (await segments.open(file).catch(throwUnreadable)).close()
-    else if (found.sizeBytes !== sizeBytes) throw new DamagedFile(wrongSize(found.sizeBytes, sizeBytes))
+    if (!stat) await (await segments.open(file).catch(throwUnreadable)).close()
+    else if (stat.sizeBytes !== sizeBytes) throw new DamagedFile(wrongSize(stat.sizeBytes, sizeBytes))
+    found.set(file, sizeBytes)
     return { file, sizeBytes }
   }
 
