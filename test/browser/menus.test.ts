@@ -1,10 +1,13 @@
 import type { Browser } from 'playwright-core'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect } from 'vitest'
 import { addFile } from '../assets/sample-files.ts'
 import { footage } from '../footage.ts'
 import { startSharedReelgate } from '../in-process.ts'
+import { sampledTests } from '../sample.ts'
 import { startChromium } from './chromium.ts'
 import { lookAtPlayer, openPlayer, openTab, type Player, playerAddress } from './player.ts'
+
+const { test, draw } = sampledTests('menus', 5)
 
 // The settings and the list of keys where there is little room, by touch and by the phone's back button.
 
@@ -165,3 +168,5 @@ test('settings that cannot be loaded say so, and open when they can', async () =
   await open()
   await menu(player, 'Settings').waitFor()
 })
+
+draw()

@@ -1,7 +1,7 @@
 import { existsSync, openAsBlob } from 'node:fs'
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { expect, test } from 'vitest'
+import { expect, test as inEveryRun } from 'vitest'
 import type { UploadCredentials, VideoBody } from '../client.ts'
 import { untilFinished } from '../data-folder.ts'
 import { type Reelgate, startReelgate } from '../in-process.ts'
@@ -9,6 +9,7 @@ import { createTusClient, metadataOf } from '../ingest/tus-client.ts'
 import { DATABASE } from '../postgres.ts'
 import { startReelgate as startProcess } from '../reelgate.ts'
 import { changeRows, readRows } from '../rows.ts'
+import { sampledTests } from '../sample.ts'
 import { makeVideo } from '../videos.ts'
 import { readMediaPlaylist, type Viewer } from '../viewer.ts'
 import { startReceivers, webhooksOf } from '../webhooks/receiver.ts'
@@ -16,80 +17,85 @@ import { lessonOf, makeLesson, showCaptions } from './lesson.ts'
 import { PASS_ON, startWithPrograms } from './programs.ts'
 import { play } from './replaced.ts'
 
+const { test, draw } = sampledTests('replaced files', 3)
+
 // Another file under the same link: PUT /api/videos/{id}, and what becomes of the one before.
 
 const LONGER = { seconds: 5, size: '96x64' } as const
 
-test('X36: another file takes the place of a video only once it can be played, and with one call the former plays again', async () => {
-  const receivers = await startReceivers()
-  const reelgate = await startProcess({
-    video: await makeVideo(),
-    env: { REELGATE_OUTBOUND_ALLOW: receivers.host },
-  })
-  const { owner, videoId } = reelgate
-  await untilFinished(reelgate, videoId)
-  const receiver = receivers.newReceiver()
-  await webhooksOf(owner).create(receiver.url, 'video:replaced')
-  const before = await owner.video(videoId)
-  const watching = await play(reelgate)
-  const rendition = await firstRendition(watching)
-  const former = await watching.download(rendition)
+inEveryRun(
+  'X36: another file takes the place of a video only once it can be played, and with one call the former plays again',
+  async () => {
+    const receivers = await startReceivers()
+    const reelgate = await startProcess({
+      video: await makeVideo(),
+      env: { REELGATE_OUTBOUND_ALLOW: receivers.host },
+    })
+    const { owner, videoId } = reelgate
+    await untilFinished(reelgate, videoId)
+    const receiver = receivers.newReceiver()
+    await webhooksOf(owner).create(receiver.url, 'video:replaced')
+    const before = await owner.video(videoId)
+    const watching = await play(reelgate)
+    const rendition = await firstRendition(watching)
+    const former = await watching.download(rendition)
 
-  const issued = await credentials(reelgate)
-  expect(issued.videoId).toBe(videoId)
-  expect(await owner.video(videoId)).toEqual(before) // nothing was sent yet
-  expect((await owner.send(issued, await openAsBlob(await makeVideo(LONGER)), 'Take two.mp4')).status).toBe(201)
-  const meanwhile = await owner.video(videoId)
-  if (meanwhile.replacement) {
-    expect(meanwhile.replacement).toMatchObject({ kind: 'replace', state: expect.stringMatching(/waiting|encoding/) })
-    expect(meanwhile).toMatchObject({ status: 'ready', length: before.length, posters: before.posters })
-  }
-  await reelgate.kill() // the file is on the disk and named by a row: the next start goes on
-  await reelgate.restart()
-  const after = await untilReplaced(reelgate)
-  expect(after).toMatchObject({ id: videoId, title: before.title, status: 'ready', upload_time: before.upload_time })
-  expect(after.length).toBeCloseTo(5, 1)
-  expect(after.poster).not.toBe(before.poster) // no cache shows the old one
-  expect(after.kept).toMatchObject([{ length: before.length, replacedBy: 'replace' }])
-  const [event] = await receiver.until(1)
-  expect(event?.event).toMatchObject({ event: 'video:replaced', payload: { id: videoId, by: 'replace' } })
+    const issued = await credentials(reelgate)
+    expect(issued.videoId).toBe(videoId)
+    expect(await owner.video(videoId)).toEqual(before) // nothing was sent yet
+    expect((await owner.send(issued, await openAsBlob(await makeVideo(LONGER)), 'Take two.mp4')).status).toBe(201)
+    const meanwhile = await owner.video(videoId)
+    if (meanwhile.replacement) {
+      expect(meanwhile.replacement).toMatchObject({ kind: 'replace', state: expect.stringMatching(/waiting|encoding/) })
+      expect(meanwhile).toMatchObject({ status: 'ready', length: before.length, posters: before.posters })
+    }
+    await reelgate.kill() // the file is on the disk and named by a row: the next start goes on
+    await reelgate.restart()
+    const after = await untilReplaced(reelgate)
+    expect(after).toMatchObject({ id: videoId, title: before.title, status: 'ready', upload_time: before.upload_time })
+    expect(after.length).toBeCloseTo(5, 1)
+    expect(after.poster).not.toBe(before.poster) // no cache shows the old one
+    expect(after.kept).toMatchObject([{ length: before.length, replacedBy: 'replace' }])
+    const [event] = await receiver.until(1)
+    expect(event?.event).toMatchObject({ event: 'video:replaced', payload: { id: videoId, by: 'replace' } })
 
-  // Who watches the former file goes on; who comes now sees the new one.
-  await watching.openPage()
-  watching.newPage()
-  await watching.reopen()
-  expect((await watching.download(rendition)).segments).toEqual(former.segments)
-  const newcomer = await play(reelgate)
-  expect((await newcomer.download(await firstRendition(newcomer))).segments).not.toEqual(former.segments)
+    // Who watches the former file goes on; who comes now sees the new one.
+    await watching.openPage()
+    watching.newPage()
+    await watching.reopen()
+    expect((await watching.download(rendition)).segments).toEqual(former.segments)
+    const newcomer = await play(reelgate)
+    expect((await newcomer.download(await firstRendition(newcomer))).segments).not.toEqual(former.segments)
 
-  expect((await owner.call('POST', `/api/videos/${videoId}/undo`)).status).toBe(200)
-  const undone = await owner.video(videoId)
-  expect(undone).toMatchObject({ length: before.length, poster: before.poster, totalSizeBytes: after.totalSizeBytes })
-  expect(undone.kept).toMatchObject([{ file: 'Take two.mp4', replacedBy: 'undo' }])
-  // What is kept counts with its file.
-  const [source] = readRows<{ bytes: number }>(
-    reelgate,
-    'select s.size_bytes + g.segment_bytes as bytes from source s join generation g on g.video_id = s.video_id and g.source_number = s.number where s.video_id = ? and s.number <> 1',
-    videoId,
-  )
-  expect(undone.kept).toMatchObject([{ sizeBytes: source?.bytes }])
-  expect((await newcomer.download(await firstRendition(newcomer))).segments).not.toEqual(former.segments)
-  const again = await play(reelgate)
-  expect((await again.download(await firstRendition(again))).segments).toEqual(former.segments)
+    expect((await owner.call('POST', `/api/videos/${videoId}/undo`)).status).toBe(200)
+    const undone = await owner.video(videoId)
+    expect(undone).toMatchObject({ length: before.length, poster: before.poster, totalSizeBytes: after.totalSizeBytes })
+    expect(undone.kept).toMatchObject([{ file: 'Take two.mp4', replacedBy: 'undo' }])
+    // What is kept counts with its file.
+    const [source] = readRows<{ bytes: number }>(
+      reelgate,
+      'select s.size_bytes + g.segment_bytes as bytes from source s join generation g on g.video_id = s.video_id and g.source_number = s.number where s.video_id = ? and s.number <> 1',
+      videoId,
+    )
+    expect(undone.kept).toMatchObject([{ sizeBytes: source?.bytes }])
+    expect((await newcomer.download(await firstRendition(newcomer))).segments).not.toEqual(former.segments)
+    const again = await play(reelgate)
+    expect((await again.download(await firstRendition(again))).segments).toEqual(former.segments)
 
-  // What is deleted now can no longer be decrypted, and is gone from the disk.
-  const removed = await owner.call('DELETE', `/api/videos/${videoId}/kept`)
-  expect(await removed.json()).toEqual({ message: 'Deleted', count: 1 })
-  expect(readRows(reelgate, 'select number from generation where video_id = ?', videoId)).toEqual([{ number: 1 }])
-  expect(readRows(reelgate, 'select number from source where video_id = ?', videoId)).toEqual([{ number: 1 }])
-  const [, , number = ''] = /\/media\/\d+\/[\w-]+\/(\w+)\/(\d+)/.exec(await mediaPath(newcomer)) ?? []
-  await expect.poll(() => existsSync(join(reelgate.dataDir, 'segments', videoId, number || '3'))).toBe(false)
-  newcomer.newPage()
-  expect((await newcomer.reopen()).body).toMatchObject({ code: 'session-ended', why: 'video-replaced' })
-  expect((await owner.video(videoId)).totalSizeBytes).toBe(before.totalSizeBytes)
-  expect((await owner.call('POST', `/api/videos/${videoId}/undo`)).status).toBe(409)
-  await receivers.close()
-})
+    // What is deleted now can no longer be decrypted, and is gone from the disk.
+    const removed = await owner.call('DELETE', `/api/videos/${videoId}/kept`)
+    expect(await removed.json()).toEqual({ message: 'Deleted', count: 1 })
+    expect(readRows(reelgate, 'select number from generation where video_id = ?', videoId)).toEqual([{ number: 1 }])
+    expect(readRows(reelgate, 'select number from source where video_id = ?', videoId)).toEqual([{ number: 1 }])
+    const [, , number = ''] = /\/media\/\d+\/[\w-]+\/(\w+)\/(\d+)/.exec(await mediaPath(newcomer)) ?? []
+    await expect.poll(() => existsSync(join(reelgate.dataDir, 'segments', videoId, number || '3'))).toBe(false)
+    newcomer.newPage()
+    expect((await newcomer.reopen()).body).toMatchObject({ code: 'session-ended', why: 'video-replaced' })
+    expect((await owner.video(videoId)).totalSizeBytes).toBe(before.totalSizeBytes)
+    expect((await owner.call('POST', `/api/videos/${videoId}/undo`)).status).toBe(409)
+    await receivers.close()
+  },
+)
 
 test('F-170: a file that cannot be encoded changes nothing, and the video says why; the next may succeed', async () => {
   const { reelgate, programs } = await startWithPrograms()
@@ -220,7 +226,7 @@ test('F-172: an undo plays what was replaced last, also where the clock has gone
   expect((await owner.video(videoId)).trim).toMatchObject({ startS: 1 })
 })
 
-test.skipIf(DATABASE !== 'sqlite')(
+inEveryRun.skipIf(DATABASE !== 'sqlite')(
   'F-171: after what was replaced is deleted, or a video was encrypted again, no key of it is in the database or its log',
   async () => {
     const reelgate = await startProcess({ video: await makeVideo() })
@@ -309,3 +315,5 @@ async function firstRendition(viewer: Viewer): Promise<string> {
 async function mediaPath(viewer: Viewer): Promise<string> {
   return readMediaPlaylist(await viewer.playlist(await firstRendition(viewer))).segments[0]?.uri ?? ''
 }
+
+draw()

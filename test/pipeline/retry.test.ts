@@ -2,14 +2,17 @@ import { existsSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
-import { expect, test } from 'vitest'
+import { expect } from 'vitest'
 import type { Owner } from '../client.ts'
 import { findStoredSource, untilFinished } from '../data-folder.ts'
 import { ffmpeg, newFolder } from '../encode/videos.ts'
 import { startReelgate } from '../in-process.ts'
 import { changeRows, readRows } from '../rows.ts'
+import { sampledTests } from '../sample.ts'
 import { makeVideo } from '../videos.ts'
 import { PASS_ON, startWithPrograms } from './programs.ts'
+
+const { test, draw } = sampledTests('encodes that are tried again', 4)
 
 // A video that failed, tried again by its owner.
 
@@ -101,3 +104,5 @@ test('of ten requests for the same video one begins the work', async () => {
   await untilFinished(reelgate, videoId)
   expect(readRows(reelgate, 'select number from generation where video_id = ?', videoId)).toEqual([{ number: 2 }])
 })
+
+draw()

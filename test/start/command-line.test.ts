@@ -3,7 +3,7 @@ import { Agent, request } from 'node:http'
 import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
+import { afterAll, beforeAll, expect, test as inEveryRun, onTestFinished } from 'vitest'
 import type { CommandName } from '../../src/control/commands.ts'
 import { sendCommand } from '../../src/control/socket.ts'
 import { takeFolderLock } from '../../src/storage/folder-lock.ts'
@@ -12,8 +12,10 @@ import { startReelgate, startSharedReelgate } from '../in-process.ts'
 import { makeLocation } from '../installation-folder.ts'
 import { runCli, startReelgate as startProcess } from '../reelgate.ts'
 import { readRows } from '../rows.ts'
-import { sampleOf } from '../sample.ts'
+import { sampledTests, sampleOf } from '../sample.ts'
 import { rounds } from '../seeded-random.ts'
+
+const { test, draw } = sampledTests('the command line', 6)
 
 type Account = { accountId: string; apiKey: string }
 type Key = { id: string; name: string; permissions: string[]; revokedAtS: number | null }
@@ -64,7 +66,7 @@ test.each([{ where: 'with a running server' }, { where: 'without a server' }])(
   },
 )
 
-test('K12: what the command line prints once is nowhere in the data folder', async () => {
+inEveryRun('K12: what the command line prints once is nowhere in the data folder', async () => {
   const reelgate = await startReelgate()
   const { stdout } = await reelgate.cli('account', 'create', 'Una', '--json')
   const { apiKey }: Account = JSON.parse(stdout)
@@ -123,7 +125,7 @@ test('webhook and hook are the same command', async () => {
     expect(await running.cli(topic, 'list', 'owner', '--json')).toMatchObject({ code: 0, stdout: '[]\n' })
 })
 
-test('K09: a key revoked on the command line is rejected at the next request of an open connection', async () => {
+inEveryRun('K09: a key revoked on the command line is rejected at the next request of an open connection', async () => {
   const { accountId, apiKey } = (await command('account create', { name: 'Una', mayUpload: true, mayImport: true })) as Account
   const [key] = (await command('key list', { account: accountId })) as Key[]
   const agent = new Agent({ keepAlive: true, maxSockets: 1 })
@@ -182,7 +184,7 @@ test('after kill -9 of the server a command works by itself, and one that anothe
   lock?.release()
 })
 
-test('F-09: an open connection to the command socket does not keep the server from stopping', async () => {
+inEveryRun('F-09: an open connection to the command socket does not keep the server from stopping', async () => {
   const reelgate = await startProcess()
   const socket = connect(join(reelgate.dataDir, 'control.sock'))
   await new Promise((resolve) => socket.once('connect', resolve))
@@ -232,3 +234,5 @@ async function newFolder(): Promise<string> {
   onTestFinished(() => rm(folder, { recursive: true }))
   return folder
 }
+
+draw()

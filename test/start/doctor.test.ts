@@ -1,5 +1,6 @@
 import { rename } from 'node:fs/promises'
 import { expect, onTestFinished, test } from 'vitest'
+import { newTarget } from '../db/move/installation.ts'
 import { shiftedClock } from '../faults/faked-clock.ts'
 import { startReelgate } from '../in-process.ts'
 import { makeLocation } from '../installation-folder.ts'
@@ -7,6 +8,7 @@ import { createDatabase } from '../postgres/cluster.ts'
 import { startPostgres } from '../postgres.ts'
 import { runCli } from '../reelgate.ts'
 import { changeRows } from '../rows.ts'
+import { isLong } from '../seeded-random.ts'
 
 type Check = { check: string; state: string; says: string }
 
@@ -66,9 +68,15 @@ test('a missing key, ffmpeg or database is trouble, with a remedy', async () => 
   expect(found.says('master key')).toContain('Put the key file back')
   const other = await doctor({ ...reelgate.env, REELGATE_MASTER_KEY: 'ab'.repeat(32) })
   expect(other.says('master key')).toContain('does not belong to this data folder')
-  const gone = await doctor({ ...reelgate.env, REELGATE_DATABASE_URL: 'postgres://nobody@127.0.0.1:1/none' })
-  expect(gone).toMatchObject({ code: 1, states: { database: 'trouble' } })
-  expect(gone.says('database')).toMatch(/^The database postgres:\/\/127\.0\.0\.1:1\/none cannot be opened/)
+  const missing = new URL(await newTarget())
+  missing.pathname = '/none'
+  // For one that does not answer it waits, in case that is starting.
+  const silent = 'postgres://nobody@127.0.0.1:1/none'
+  for (const url of [missing.href, ...(isLong ? [silent] : [])]) {
+    const gone = await doctor({ ...reelgate.env, REELGATE_DATABASE_URL: url })
+    expect(gone).toMatchObject({ code: 1, states: { database: 'trouble' } })
+    expect(gone.says('database')).toMatch(/^The database postgres:\/\/\S+\/none cannot be opened/)
+  }
 })
 
 test('the doctor says which settings of PostgreSQL are right, and which are wrong', async () => {

@@ -2,6 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { type Reelgate, startSharedReelgate } from '../in-process.ts'
 import * as apart from '../reelgate.ts'
 import { readRows } from '../rows.ts'
+import { sampledTests } from '../sample.ts'
 import { makeVideo } from '../videos.ts'
 import { bytesOf, readMediaPlaylist, readRenditions, sendFrom, type Viewer } from '../viewer.ts'
 
@@ -82,6 +83,8 @@ test('bytes go to the label that watches from their address; where two do, in ha
 })
 
 describe('a view', () => {
+  const { test, draw } = sampledTests('views', 1)
+
   test('is a session that was given a key: once, however many keys, reloads and restarts', async () => {
     await watching(video, 'came-and-went')
     const viewer = await watching(video, 'ann')
@@ -123,6 +126,8 @@ describe('a view', () => {
     await expect.poll(async () => (await v2Video(video)).viewCount, written).toBe(1)
     expect((await owner.call('GET', '/api/videos')).headers.get('ETag')).toBe(before)
   })
+
+  draw()
 })
 
 test('what was downloaded of a video’s files is counted for no label, ranges as ranges', async () => {

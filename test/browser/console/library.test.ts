@@ -1,10 +1,13 @@
 import type { Browser, Page } from 'playwright-core'
-import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
+import { afterAll, beforeAll, expect, test as inEveryRun, onTestFinished } from 'vitest'
 import { startSharedReelgate } from '../../in-process.ts'
 import { changeRows } from '../../rows.ts'
+import { sampledTests } from '../../sample.ts'
 import { makeVideo } from '../../videos.ts'
 import { startChromium } from '../chromium.ts'
 import { complaintsOf, keepPicture, openConsole, PHONE, tabTo } from './console.ts'
+
+const { test, draw } = sampledTests('the library', 7)
 
 // The library of an owner with some hundred videos.
 
@@ -117,7 +120,7 @@ test('a link to a folder, tags and a state shows a colleague the same videos', a
   )
 })
 
-test('by keyboard alone: search, move, select with Shift, delete, and restore from the trash', async () => {
+inEveryRun('by keyboard alone: search, move, select with Shift, delete, and restore from the trash', async () => {
   const ids = await Promise.all(['Keys one', 'Keys two', 'Keys three'].map(addWithFile))
   const page = await open('/videos')
   await list(page).getByRole('link').first().waitFor()
@@ -273,3 +276,5 @@ async function createFolder(name: string): Promise<string> {
   const created = await reelgate.owner.call('POST', '/api/videos/folders', { body: { name } })
   return ((await created.json()) as { id: string }).id
 }
+
+draw()

@@ -1,9 +1,10 @@
 import type { Browser, Page } from 'playwright-core'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect } from 'vitest'
 import type { VideoBody } from '../../client.ts'
 import { untilFinished } from '../../data-folder.ts'
 import { type Reelgate, startReelgate, startSharedReelgate } from '../../in-process.ts'
 import { readRows } from '../../rows.ts'
+import { sampledTests } from '../../sample.ts'
 import { makeVideo } from '../../videos.ts'
 import { startChromium } from '../chromium.ts'
 import {
@@ -18,6 +19,8 @@ import {
   PHONE,
   tabTo,
 } from './console.ts'
+
+const { test, draw } = sampledTests('files that are replaced and cut', 3)
 
 // An owner cuts a lesson, sends another file for it, and takes both back.
 
@@ -217,3 +220,5 @@ test('P-49: a tab that sends a new file is closed: the same file continues in th
   await untilPlays(reelgate, 8)
   expect(begun).toHaveLength(2)
 })
+
+draw()

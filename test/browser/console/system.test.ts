@@ -1,8 +1,11 @@
 import type { Browser, Locator } from 'playwright-core'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect } from 'vitest'
 import { startSharedReelgate } from '../../in-process.ts'
+import { sampledTests } from '../../sample.ts'
 import { startChromium } from '../chromium.ts'
 import { complaintsOf, consoleUrl, findFaults, keepPicture, newContext, openConsole, openTab, PHONE, tabTo } from './console.ts'
+
+const { test, draw } = sampledTests('people and settings', 5)
 
 // Who gets into the console, the settings of an account, and the installation's accounts.
 
@@ -185,3 +188,5 @@ test('how long data is kept, and what to run for a backup and a new master key, 
   await page.getByText('REELGATE_MASTER_KEY_FILE').waitFor()
   expect(complaintsOf(page)).toEqual([])
 })
+
+draw()

@@ -1,10 +1,13 @@
 import { readFile } from 'node:fs/promises'
 import type { Browser } from 'playwright-core'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect } from 'vitest'
 import { startSharedReelgate } from '../../in-process.ts'
+import { sampledTests } from '../../sample.ts'
 import { makeVideo } from '../../videos.ts'
 import { startChromium } from '../chromium.ts'
 import { addCaptions, complaintsOf, openConsole, PHONE } from './console.ts'
+
+const { test, draw } = sampledTests('details of a video', 5)
 
 // An owner works on one video.
 
@@ -174,3 +177,5 @@ test('a video is deleted last, and is in the trash', async () => {
   await page.getByRole('heading', { name: 'Videos' }).waitFor()
   expect((await reelgate.owner.call('GET', `/api/videos/${reelgate.videoId}`)).status).toBe(404)
 })
+
+draw()
