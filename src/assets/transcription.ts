@@ -26,7 +26,10 @@ export async function requestTranscription(
   { accountId, by, videoId, language }: { accountId: string; by: Actor; videoId: string; language: string },
 ): Promise<VideoFile> {
   const atS = deps.wallNowS()
-  if (!(await findVideo(deps.db, accountId, videoId))) throw videoNotFound()
+  const video = await findVideo(deps.db, accountId, videoId)
+  if (!video) throw videoNotFound()
+  if (video.status === 'Not a media file' || (video.status === 'Encoding error' && video.generation === 0))
+    throw new Failure('conflict', `The video has no audio that can be read (its status is ${video.status}). Upload another file.`)
   assertTranscribes(deps)
   await deps.quota.assertNotFull(accountId)
   const id = await deps.write(async (tx) => {

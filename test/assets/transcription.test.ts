@@ -242,6 +242,13 @@ test('S-16: a video without audio, a language that is none, and a server without
     400,
     'language must be a code such as en, de or pt-BR.',
   ])
+  const broken = await owner.credentials('Broken')
+  await owner.send(broken, new Blob(['no video']))
+  await owner.until(broken.videoId, 'Not a media file')
+  expect(await ask({ owner, videoId: broken.videoId }, { type: 'caption', language: 'en' })).toEqual([
+    409,
+    'The video has no audio that can be read (its status is Not a media file). Upload another file.',
+  ])
   const without = await apart.startReelgate({ video: await makeSpokenVideo() })
   expect(await ask(without, { type: 'caption', language: 'en' })).toEqual([
     409,
