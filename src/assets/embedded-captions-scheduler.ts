@@ -1,6 +1,5 @@
 import { randomBytes } from 'node:crypto'
 import type { Updateable } from 'kysely'
-import type { Logger } from 'pino'
 import type { VideoFolders } from '../catalogue/deletion.ts'
 import {
   beginReadingCaptions,
@@ -16,73 +15,33 @@ import { wrapFileKey } from '../catalogue/file-key.ts'
 import type { MasterKey } from '../crypto/master-key.ts'
 import { sealBlob } from '../crypto/sealed-blob.ts'
 import { newToken } from '../crypto/secret.ts'
-import type { Db } from '../db/database.ts'
 import type { Tables } from '../db/tables.ts'
 import { isCommitOutcomeUnknown } from '../db/write.ts'
 import { findSealedSource } from '../encode/encode-deps.ts'
 import { findGeneration, findPlayedGeneration } from '../encode/generation-store.ts'
-import { createAttempts } from '../jobs/attempts.ts'
-import type { Claim, Claims } from '../jobs/claims.ts'
-import { type Dispatcher, type Job, startDispatcher } from '../jobs/dispatcher.ts'
-import { createRoundRobin } from '../jobs/round-robin.ts'
+import type { Claim } from '../jobs/claims.ts'
+import { type CountedWorkDeps, startCountedWork } from '../jobs/counted-work.ts'
+import type { Dispatcher } from '../jobs/dispatcher.ts'
 import type { Sandbox } from '../sandbox/bubblewrap.ts'
-import type { Signals } from '../signals/signals.ts'
 import { type ReadCaptions, readEmbeddedCaptions } from './read-embedded-captions.ts'
 
-type EmbeddedCaptionsDeps = {
-  db: Db
-  /** A clock that never goes back. */
-  nowS: () => number
-  claims: Pick<Claims, 'claimNext'>
-  signals: Pick<Signals, 'on'>
+type EmbeddedCaptionsDeps = CountedWorkDeps & {
   masterKey: MasterKey
   folders: VideoFolders
   sandbox: Sandbox
-  log: Logger
-  /** Whether the disk has space for that many more bytes. */
-  hasRoom(forBytes: number): Promise<boolean>
 }
 
-const POLL_INTERVAL_MS = 5_000
 const FIRST_SOURCE = 1
 
 /** Reads captions out of uploaded files, one file at a time: much of a Matroska has to be read for them. Accounts take turns. */
 export function startEmbeddedCaptionsScheduler(deps: EmbeddedCaptionsDeps): Dispatcher {
-  const follows = { signals: deps.signals, work: 'captions' } as const
-  return startDispatcher({ slots: 1, claim: createClaim(deps), pollIntervalMs: POLL_INTERVAL_MS, follows, log: deps.log })
-}
-
-function createClaim(deps: EmbeddedCaptionsDeps) {
-  const accounts = createRoundRobin()
-  const attempt = createAttempts<UnreadCaptions>({
-    name: 'captions',
-    problems: PROBLEMS,
-    refund: refundReadingCaptions,
+  return startCountedWork<UnreadCaptions>(deps, {
+    ...{ kind: 'captions', name: 'captions', problems: PROBLEMS },
+    ...{ listAccounts: listAccountsWithUnreadCaptions, find: findUnreadCaptions },
+    ...{ begin: beginReadingCaptions, refund: refundReadingCaptions },
     fail: (tx, { videoId }, problem) => failReadingCaptions(tx, videoId, problem),
-    log: deps.log,
+    run: ({ videoId }, claim, signal) => readCaptions(deps, videoId, claim, signal),
   })
-
-  async function claim(urgentOnly: boolean): Promise<Job | undefined> {
-    if (urgentOnly || !(await deps.hasRoom(0))) return undefined
-    return deps.claims.claimNext({
-      kind: 'captions',
-      find: findNext,
-      subjectOf: ({ videoId }) => videoId,
-      begin: async (tx, unread) => ((await beginReadingCaptions(tx, unread)) ? unread : undefined),
-      start(unread) {
-        accounts.markServed(unread.accountId)
-        return (claim, signal) => attempt(unread, claim, signal, () => readCaptions(deps, unread.videoId, claim, signal))
-      },
-    })
-  }
-
-  async function findNext() {
-    const accountId = accounts.next(await listAccountsWithUnreadCaptions(deps.db, deps.nowS()))
-    const unread = accountId === undefined ? undefined : await findUnreadCaptions(deps.db, accountId, deps.nowS())
-    return accountId === undefined || !unread ? undefined : { ...unread, accountId }
-  }
-
-  return claim
 }
 
 const PROBLEMS = {

@@ -1,5 +1,4 @@
 import { Readable } from 'node:stream'
-import type { Logger } from 'pino'
 import type { VideoFolders } from '../catalogue/deletion.ts'
 import { wrapFileKey } from '../catalogue/file-key.ts'
 import type { MasterKey } from '../crypto/master-key.ts'
@@ -11,11 +10,9 @@ import { findGenerationWithKey } from '../encode/encode-deps.ts'
 import type { GenerationWithKey } from '../encode/publication.ts'
 import type { Damage } from '../encode/repair.ts'
 import { Failure } from '../errors.ts'
-import { createAttempts } from '../jobs/attempts.ts'
-import type { Claim, Claims } from '../jobs/claims.ts'
-import { type Dispatcher, type Job, startDispatcher } from '../jobs/dispatcher.ts'
-import { createRoundRobin } from '../jobs/round-robin.ts'
-import type { Signals } from '../signals/signals.ts'
+import type { Claim } from '../jobs/claims.ts'
+import { type CountedWorkDeps, startCountedWork } from '../jobs/counted-work.ts'
+import type { Dispatcher } from '../jobs/dispatcher.ts'
 import { exportedSizeBytes, exportMp4 } from './export-mp4.ts'
 import {
   beginMp4Attempt,
@@ -26,65 +23,25 @@ import {
   refundMp4Attempt,
 } from './mp4-store.ts'
 
-type Mp4SchedulerDeps = {
-  db: Db
+type Mp4SchedulerDeps = CountedWorkDeps & {
   slowQueryDb: Db
-  /** A clock that never goes back. */
-  nowS: () => number
-  claims: Pick<Claims, 'claimNext'>
-  signals: Pick<Signals, 'on'>
   masterKey: MasterKey
   folders: VideoFolders
-  log: Logger
   /** Starts the repair of a damaged segment. */
   reportDamage(damage: Damage): Promise<boolean>
-  /** Whether the disk has space for that many more bytes. */
-  hasRoom(forBytes: number): Promise<boolean>
 }
-
-/** How often to look for MP4s whose back-off has ended, or for free disk space. */
-const POLL_INTERVAL_MS = 5_000
 
 /**
  * Makes MP4s one at a time, concurrently with encoding: muxing takes seconds where encoding takes minutes. Accounts take turns.
  */
 export function startMp4Scheduler(deps: Mp4SchedulerDeps): Dispatcher {
-  const follows = { signals: deps.signals, work: 'mp4' } as const
-  return startDispatcher({ slots: 1, claim: createClaim(deps), pollIntervalMs: POLL_INTERVAL_MS, follows, log: deps.log })
-}
-
-/** Creates the function that claims the next pending MP4 as a job. */
-function createClaim(deps: Mp4SchedulerDeps) {
-  const accounts = createRoundRobin()
-  const attempt = createAttempts<PendingMp4>({
-    name: 'mp4',
-    problems: PROBLEMS,
-    refund: refundMp4Attempt,
+  return startCountedWork<PendingMp4>(deps, {
+    ...{ kind: 'mp4', name: 'mp4', problems: PROBLEMS },
+    ...{ listAccounts: listAccountsWithPendingMp4s, find: findPendingMp4 },
+    ...{ begin: beginMp4Attempt, refund: refundMp4Attempt },
     fail: async (tx, { id }, problem) => void (await finishMp4(tx, id, { enabled: 0, problem })),
-    log: deps.log,
+    run: (mp4, claim, signal) => makeMp4(deps, mp4, claim, signal),
   })
-
-  async function claim(urgentOnly: boolean): Promise<Job | undefined> {
-    if (urgentOnly || !(await deps.hasRoom(0))) return undefined
-    return deps.claims.claimNext({
-      kind: 'mp4',
-      find: findNext,
-      subjectOf: ({ videoId }) => videoId,
-      begin: async (tx, mp4) => ((await beginMp4Attempt(tx, mp4)) ? mp4 : undefined),
-      start(mp4) {
-        accounts.markServed(mp4.accountId)
-        return (claim, signal) => attempt(mp4, claim, signal, () => makeMp4(deps, mp4, claim, signal))
-      },
-    })
-  }
-
-  async function findNext() {
-    const accountId = accounts.next(await listAccountsWithPendingMp4s(deps.db, deps.nowS()))
-    const mp4 = accountId === undefined ? undefined : await findPendingMp4(deps.db, accountId, deps.nowS())
-    return accountId === undefined || !mp4 ? undefined : { ...mp4, accountId }
-  }
-
-  return claim
 }
 
 const PROBLEMS = {

@@ -1,5 +1,4 @@
 import { randomBytes } from 'node:crypto'
-import type { Logger } from 'pino'
 import type { VideoFolders } from '../catalogue/deletion.ts'
 import { wrapFileKey } from '../catalogue/file-key.ts'
 import {
@@ -20,71 +19,31 @@ import { isCommitOutcomeUnknown, type Write } from '../db/write.ts'
 import { findSealedSource } from '../encode/encode-deps.ts'
 import { findGeneration, findPlayedGeneration, findTimelineStart } from '../encode/generation-store.ts'
 import { Failure } from '../errors.ts'
-import { createAttempts } from '../jobs/attempts.ts'
-import type { Claim, Claims } from '../jobs/claims.ts'
-import { type Dispatcher, type Job, startDispatcher } from '../jobs/dispatcher.ts'
-import { createRoundRobin } from '../jobs/round-robin.ts'
+import type { Claim } from '../jobs/claims.ts'
+import { type CountedWorkDeps, startCountedWork } from '../jobs/counted-work.ts'
+import type { Dispatcher } from '../jobs/dispatcher.ts'
 import type { Sandbox } from '../sandbox/bubblewrap.ts'
-import type { Signals } from '../signals/signals.ts'
 import { addVideoEvents } from '../webhooks/outbox.ts'
 import { findSpoken, type Transcriber, transcribe } from './transcribe.ts'
 
-type TranscriptionDeps = {
-  db: Db
+type TranscriptionDeps = CountedWorkDeps & {
   write: Write
-  /** A clock that never goes back. */
-  nowS: () => number
-  claims: Pick<Claims, 'claimNext'>
-  signals: Pick<Signals, 'on'>
   masterKey: MasterKey
   folders: VideoFolders
   sandbox: Sandbox
   transcriber: Transcriber
-  log: Logger
-  /** Whether the disk has space for that many more bytes. */
-  hasRoom(forBytes: number): Promise<boolean>
 }
 
-const POLL_INTERVAL_MS = 5_000
 const SAVE_PROGRESS_EVERY_MS = 2_000
 
 /** Makes captions of speech, one video at a time: the program takes as many cores as it likes. Accounts take turns. */
 export function startTranscriptionScheduler(deps: TranscriptionDeps): Dispatcher {
-  const follows = { signals: deps.signals, work: 'transcription' } as const
-  return startDispatcher({ slots: 1, claim: createClaim(deps), pollIntervalMs: POLL_INTERVAL_MS, follows, log: deps.log })
-}
-
-function createClaim(deps: TranscriptionDeps) {
-  const accounts = createRoundRobin()
-  const attempt = createAttempts<Untranscribed>({
-    name: 'transcription',
-    problems: PROBLEMS,
-    refund: refundTranscription,
-    fail: failTranscription,
-    log: deps.log,
+  return startCountedWork<Untranscribed>(deps, {
+    ...{ kind: 'transcription', name: 'transcription', problems: PROBLEMS },
+    ...{ listAccounts: listAccountsToTranscribe, find: findUntranscribed },
+    ...{ begin: beginTranscription, refund: refundTranscription, fail: failTranscription },
+    run: (work, claim, signal) => run(deps, work, claim, signal),
   })
-
-  async function claim(urgentOnly: boolean): Promise<Job | undefined> {
-    if (urgentOnly || !(await deps.hasRoom(0))) return undefined
-    return deps.claims.claimNext({
-      kind: 'transcription',
-      find: findNext,
-      subjectOf: ({ videoId }) => videoId,
-      begin: async (tx, next) => ((await beginTranscription(tx, next)) ? next : undefined),
-      start(next) {
-        accounts.markServed(next.accountId)
-        return (claim, signal) => attempt(next, claim, signal, () => run(deps, next, claim, signal))
-      },
-    })
-  }
-
-  async function findNext() {
-    const accountId = accounts.next(await listAccountsToTranscribe(deps.db, deps.nowS()))
-    const next = accountId === undefined ? undefined : await findUntranscribed(deps.db, accountId, deps.nowS())
-    return accountId === undefined || !next ? undefined : { ...next, accountId }
-  }
-
-  return claim
 }
 
 const PROBLEMS = {

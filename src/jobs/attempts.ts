@@ -8,9 +8,9 @@ const MAX_ATTEMPTS = 3
 const BACK_OFF_S = 5
 
 /** Work of which a row counts the attempts, before each begins. */
-type CountedWork = { videoId: string; attempts: number }
+export type CountedWork = { videoId: string; attempts: number }
 
-type AttemptPolicy<Work> = {
+export type AttemptPolicy<Work> = {
   /** In the log: `mp4`. */
   name: string
   /** Why it ended, to its owner: after a failure whose cause the log has, and after as many crashes. */
