@@ -112,6 +112,14 @@ export const files: Section = {
       const shape = { intervalS: anyNumber, count: 0, width: 0, height: 0, columns: 0, rows: 0, sheets: listOf(webAddress) }
       expectAnswer(await at.api('GET', `/videos/${videoId}/storyboard`), { status: 200, body: exactly(shape) })
     }),
+    check('poster candidates: none before the video', async (at) => {
+      const { videoId } = await at.credentials()
+      const candidate = exactly({ time: anyNumber, width: anyNumber, height: anyNumber, url: webAddress })
+      expectAnswer(await at.api('GET', `/videos/${videoId}/poster-candidates`), {
+        status: 200,
+        body: exactly({ candidates: listOf(candidate) }),
+      })
+    }),
     check('posters and captions are taken right behind the video, while it is Queued', async (at) => {
       const id = await at.uploadedVideo()
       expectAnswer(await addFile(at, `${id}?language=fr`, 'a.srt', CAPTIONS_SRT), { status: 200, body: CAPTION })

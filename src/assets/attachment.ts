@@ -68,9 +68,11 @@ export async function storeAttachment(
   }
 }
 
-/** Where the blobs of posters, storyboards, captions and MP4s are. */
+const PICTURES: readonly FileRow['type'][] = ['poster', 'poster-candidate', 'storyboard']
+
+/** Where the blobs of posters and their candidates, storyboards, captions and MP4s are. */
 export function assetFolder(folders: VideoFolders, { type }: Pick<FileRow, 'type'>): BlobStore {
-  return type === 'poster' || type === 'storyboard' ? folders.posters : folders.files
+  return PICTURES.includes(type) ? folders.posters : folders.files
 }
 
 /** The refusal of an upload beyond its limit. @param what begins the sentence, such as `A poster` */

@@ -13,8 +13,8 @@ import { requeueMp4 } from './mp4-store.ts'
 export type FileDamage = FileName & { kind: FileKind; isMadeAgain: boolean }
 
 /**
- * Marks a file as damaged, logs it once, and has it made again where that is possible: an MP4 and a storyboard from the segments,
- * extracted posters from the source.
+ * Marks a file as damaged, logs it once, and has it made again where that is possible: an MP4, a storyboard and candidates for the
+ * poster from the segments, extracted posters from the source.
  * @returns undefined when the file, or its video, was deleted meanwhile
  */
 export async function recordDamagedFile(
@@ -41,15 +41,22 @@ export async function recordDamagedFile(
 const REQUEUES: Readonly<Record<FileKind, (tx: Db, file: FileName & { generation: number | null }) => Promise<boolean>>> = {
   original: async () => false,
   caption: async () => false,
-  poster: async (tx, { videoId, generation }) => generation !== null && requeuePosters(tx, { videoId, generation }),
+  async poster(tx, { videoId, generation }) {
+    if (generation === null || !(await requeuePosters(tx, { videoId, generation }))) return false
+    await requeueStoryboard(tx, { videoId, generation }) // for the best candidate again
+    return true
+  },
   async mp4(tx, { name }) {
     await requeueMp4(tx, name)
     return true
   },
-  async storyboard(tx, { videoId, generation }) {
-    await requeueStoryboard(tx, { videoId, generation: generation ?? 0 })
-    return true
-  },
+  storyboard: makeStoryboardAgain,
+  'poster-candidate': makeStoryboardAgain,
+}
+
+async function makeStoryboardAgain(tx: Db, { videoId, generation }: FileName & { generation: number | null }): Promise<boolean> {
+  await requeueStoryboard(tx, { videoId, generation: generation ?? 0 })
+  return true
 }
 
 type DamageDeps = { write: Write; signals: Pick<Signals, 'send'>; log: Pick<Logger, 'error'> }
@@ -65,6 +72,8 @@ export type DamagedFiles = {
 const SENTENCES: Readonly<Record<FileKind, string>> = {
   original: 'The uploaded file is missing or damaged on the disk of this server. Restore it from a backup.',
   poster: 'This poster is missing or damaged on the disk of this server. Restore it from a backup, or set another one.',
+  'poster-candidate':
+    'This picture was missing or damaged on the disk of this server. It is being made again: try again in some minutes.',
   caption: 'These captions are missing or damaged on the disk of this server. Restore them from a backup, or upload them again.',
   mp4: 'This MP4 was missing or damaged on the disk of this server. It is being made again: try again in some minutes.',
   storyboard:
@@ -106,6 +115,7 @@ const REMEDIES: Readonly<Record<FileKind, (names: string) => string>> = {
   original: (names) => `uploaded files ${names}. Copy them from media/sources in a backup; their videos play without them.`,
   poster: (names) => `posters ${names}. Copy them from media/posters in a backup, or set others and delete these.`,
   caption: (names) => `captions ${names}. Copy them from media/files in a backup, or upload them again and delete these.`,
+  'poster-candidate': (names) => `pictures to choose a poster from ${names}. They could not be made again: the log says why.`,
   storyboard: (names) => `storyboards ${names}. They could not be made again: the log says why.`,
   mp4: (names) => `MP4s ${names}. They could not be made again: the video's page says why.`,
 }

@@ -8,6 +8,7 @@ import { timelineStartMs } from '../catalogue/chapters-store.ts'
 import type { VideoFolders } from '../catalogue/deletion.ts'
 import { openFileKey } from '../catalogue/file-key.ts'
 import { findFileAnywhere } from '../catalogue/file-store.ts'
+import { listPosterCandidates } from '../catalogue/poster-store.ts'
 import { findVideo } from '../catalogue/video-store.ts'
 import { equalsInConstantTime } from '../crypto/constant-time.ts'
 import { deriveKey, type MasterKey } from '../crypto/master-key.ts'
@@ -79,6 +80,17 @@ export async function getStoryboard(deps: DownloadDeps, holder: Caller, videoId:
   if (!found) return undefined
   const { storyboard, durationS, sheets } = found
   return { storyboard, durationS, paths: sheets.map(({ id }) => signedPath(deps, holder, id)) }
+}
+
+/**
+ * The frames of what a video plays that are offered as posters, the best first, each with a short-lived path, as `downloadPath` has them.
+ * @throws Failure `not-found` when the account has no such video
+ */
+export async function getPosterCandidates(deps: DownloadDeps, holder: Caller, videoId: string) {
+  const video = await findVideo(deps.db, holder.accountId, videoId)
+  if (!video) throw videoNotFound()
+  const candidates = await listPosterCandidates(deps.db, { videoId, generation: video.generation })
+  return candidates.map(({ id, ...candidate }) => ({ ...candidate, path: signedPath(deps, holder, id) }))
 }
 
 function signedPath({ nowS, masterKey }: DownloadDeps, holder: Caller, fileId: number): string {
@@ -193,6 +205,7 @@ function fileGone(): Failure {
 
 const CONTENT_TYPES = {
   poster: 'image/jpeg',
+  'poster-candidate': 'image/jpeg',
   caption: 'text/vtt; charset=utf-8',
   mp4: 'video/mp4',
   storyboard: 'image/webp',

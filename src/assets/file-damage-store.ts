@@ -4,7 +4,7 @@ import type { Db } from '../db/database.ts'
 import type { StoredFile } from './file-check.ts'
 
 /** What a file is, apart from segments. */
-export type FileKind = 'original' | 'poster' | 'caption' | 'mp4' | 'storyboard'
+export type FileKind = 'original' | 'poster' | 'poster-candidate' | 'caption' | 'mp4' | 'storyboard'
 
 /** `name`: below its folder. */
 export type FileName = { videoId: string; name: string }
@@ -56,7 +56,14 @@ export async function listFilesAfter(
   return { files: rows.map(({ type: kind, ...row }) => ({ ...row, kind, folder: FOLDERS[kind], sha256: null })), lastId }
 }
 
-const FOLDERS = { original: 'sources', poster: 'posters', storyboard: 'posters', caption: 'files', mp4: 'files' } as const
+const FOLDERS = {
+  original: 'sources',
+  poster: 'posters',
+  'poster-candidate': 'posters',
+  storyboard: 'posters',
+  caption: 'files',
+  mp4: 'files',
+} as const
 
 export async function totalFileSizeAfter(db: Db, id: number): Promise<number> {
   const row = await storedFiles(db)
@@ -76,7 +83,7 @@ export async function findFileDamage(db: Db, { videoId, name }: FileName) {
     .executeTakeFirst()
   if (!row) return undefined
   const { id, type: kind, damaged } = row
-  return { id, kind, damaged, generation: kind === 'storyboard' || isExtracted(row) ? row.generation : null }
+  return { id, kind, damaged, generation: kind === 'poster' && !isExtracted(row) ? null : row.generation }
 }
 
 export async function setFileDamaged(tx: Db, id: number, damaged: 0 | 1): Promise<void> {

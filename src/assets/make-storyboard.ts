@@ -1,27 +1,14 @@
-import { Readable } from 'node:stream'
-import { createSegmentIvDeriver, decryptSegment, deriveWindowKey } from '../crypto/content-key.ts'
-import { windowOfVideoSegment } from '../crypto/key-window.ts'
-import type { Db } from '../db/database.ts'
 import { throwIfFailed } from '../encode/chunk.ts'
 import { encodedColor, scaleOptions } from '../encode/color.ts'
-import { findInit, listSegmentFiles } from '../encode/generation-store.ts'
 import type { VideoTrackPlan } from '../encode/plan.ts'
 import type { GenerationWithKey } from '../encode/publication.ts'
-import type { Damage } from '../encode/repair.ts'
-import { readSegment } from '../encode/segment-file.ts'
-import { Failure } from '../errors.ts'
 import type { Sandbox } from '../sandbox/bubblewrap.ts'
 import { collect } from '../sandbox/child-process.ts'
 import { runOnFragments } from '../sandbox/run.ts'
-import type { BlobStore } from '../storage/blob-store.ts'
+import { type ReadRenditionDeps, readRendition } from './read-rendition.ts'
 import { planStoryboard, type Storyboard } from './storyboard.ts'
 
-type MakeStoryboardDeps = {
-  db: Db
-  segments: BlobStore
-  sandbox: Sandbox
-  reportDamage(damage: Damage): Promise<boolean>
-}
+type MakeStoryboardDeps = ReadRenditionDeps & { sandbox: Sandbox }
 
 /** Of 360 pictures of an hour, 50 made 295 kB and 30 made 226 kB. */
 const WEBP_QUALITY = 50
@@ -36,15 +23,16 @@ const ROUNDED = 0.001
  * The sheets of a finished video, as WebP, made from its lowest rendition: at most one segment is read for each picture, and only what
  * its picture needs is decoded. What is decrypted stays in memory.
  * @returns none for a file with audio only
- * @throws Failure `unavailable` when a segment is missing or differs from the published one, until it has been encoded again
+ * @throws as `readRendition` does
  */
 export async function makeStoryboard(deps: MakeStoryboardDeps, video: GenerationWithKey, signal: AbortSignal): Promise<Buffer[]> {
   const { videoTrack } = video.plan
   const storyboard = planStoryboard(video.plan)
   if (!videoTrack || !storyboard) return []
   const webps = collect(MAX_SHEETS_BYTES)
+  const renditionId = videoTrack.renditions.at(-1)?.id ?? 0
   const end = await runOnFragments(deps.sandbox, {
-    fragments: Readable.from(readFragments(deps, video, storyboard), { objectMode: false }),
+    fragments: readRendition(deps, video, { renditionId, numbers: neededSegments(videoTrack, storyboard) }),
     // One picture for each segment: its key frame is enough. Else frames that no other needs are left out, about half of them.
     inputArgs: ['-threads', '1', '-skip_frame', takesKeyFrames(videoTrack, storyboard) ? 'nokey' : 'noref'],
     outputArgs: [
@@ -87,37 +75,11 @@ function segmentS({ gopFrames, rateDen, rateNum }: VideoTrackPlan): number {
   return (gopFrames * rateDen) / rateNum
 }
 
-/** The init segment and the segments that are needed, decrypted: the first that begins in each interval, or all. */
-async function* readFragments(
-  { db, segments, reportDamage }: MakeStoryboardDeps,
-  video: GenerationWithKey,
-  storyboard: Storyboard,
-): AsyncGenerator<Buffer> {
-  const { videoId, generation, plan, contentKey } = video
-  const { videoTrack } = plan
-  const renditionId = videoTrack?.renditions.at(-1)?.id ?? 0
-  const init = await findInit(db, video, renditionId)
-  if (!videoTrack || !init) throw new Error('a finished video has no init segment')
-  yield init
-  const needed = takesKeyFrames(videoTrack, storyboard)
-    ? new Set(
-        Array.from({ length: storyboard.tileCount }, (_, tile) =>
-          Math.ceil((tile * storyboard.intervalS) / segmentS(videoTrack) - ROUNDED),
-        ),
-      )
-    : undefined
-  const deriveIv = createSegmentIvDeriver(contentKey)
-  for (const segment of await listSegmentFiles(db, video, renditionId)) {
-    const { number } = segment
-    if (needed && !needed.has(number)) continue
-    const read = await readSegment(segments, segment)
-    if ('fault' in read) {
-      const isRepaired = await reportDamage({ videoId, generation, renditionId, number, ...read.fault })
-      const message = `Segment ${number} of rendition ${renditionId} is damaged: ${read.fault.problem}`
-      throw isRepaired ? new Failure('unavailable', `${message}. It is being encoded again.`) : new Error(message)
-    }
-    yield decryptSegment(read.bytes, deriveWindowKey(contentKey, windowOfVideoSegment(number)), deriveIv(renditionId, number))
-  }
+/** The first segment that begins in each interval; undefined: all are needed. */
+function neededSegments(videoTrack: VideoTrackPlan, storyboard: Storyboard): Set<number> | undefined {
+  if (!takesKeyFrames(videoTrack, storyboard)) return undefined
+  const { tileCount, intervalS } = storyboard
+  return new Set(Array.from({ length: tileCount }, (_, tile) => Math.ceil((tile * intervalS) / segmentS(videoTrack) - ROUNDED)))
 }
 
 /** Images that were written one after another: each begins with `RIFF` and the number of bytes that follow. */

@@ -1,5 +1,5 @@
 import { openFileKey } from '../catalogue/file-key.ts'
-import { findPosterByToken, listEnabledPosters } from '../catalogue/poster-store.ts'
+import { findPosterByToken, isFirst, listEnabledPosters } from '../catalogue/poster-store.ts'
 import type { MasterKey } from '../crypto/master-key.ts'
 import { openBlob } from '../crypto/sealed-blob.ts'
 import type { Db } from '../db/database.ts'
@@ -9,8 +9,8 @@ import type { DamagedFiles } from './damaged-file.ts'
 
 export type PublicPosterDeps = { db: Db; masterKey: MasterKey; posters: BlobStore; damagedFiles: DamagedFiles }
 
-/** `isPublic`: everyone who has its address may see it. */
-type Poster = { jpeg: Buffer; isPublic: boolean }
+/** `isPublic`: everyone who has its address may see it. `isFinal`: false while a better one may take its place at the same address. */
+type Poster = { jpeg: Buffer; isPublic: boolean; isFinal: boolean }
 
 /**
  * A poster's JPEG by the token in its address.
@@ -24,7 +24,7 @@ export async function openPoster(deps: PublicPosterDeps, token: string, accountI
   if (!poster || !key) throw posterNotFound()
   try {
     const jpeg = openBlob(key, poster.blob, await posters.read(poster.blob))
-    return { jpeg, isPublic: poster.public === 1 }
+    return { jpeg, isPublic: poster.public === 1, isFinal: !isFirst(poster) || poster.storyboardMadeAtS !== null }
   } catch (error) {
     // Not found if it was deleted meanwhile; otherwise the disk has lost the file.
     if (!(await findVisible(db, token, accountId))) throw posterNotFound()

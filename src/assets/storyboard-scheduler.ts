@@ -1,10 +1,11 @@
 import type { Logger } from 'pino'
 import type { VideoFolders } from '../catalogue/deletion.ts'
+import { listFirstPosters } from '../catalogue/poster-store.ts'
 import {
   beginStoryboardAttempt,
   findPendingStoryboard,
   insertStoryboard,
-  type NewSheet,
+  type NewPictures,
   type PendingStoryboard,
   refundStoryboardAttempt,
 } from '../catalogue/storyboard-store.ts'
@@ -22,6 +23,7 @@ import { type Dispatcher, type Job, startDispatcher } from '../jobs/dispatcher.t
 import type { Sandbox } from '../sandbox/bubblewrap.ts'
 import type { Signals } from '../signals/signals.ts'
 import { makeStoryboard } from './make-storyboard.ts'
+import { makePosterCandidates } from './poster-candidates.ts'
 import { planStoryboard } from './storyboard.ts'
 
 type StoryboardSchedulerDeps = {
@@ -56,7 +58,7 @@ function createClaim(deps: StoryboardSchedulerDeps) {
     name: 'storyboard',
     problems: PROBLEMS,
     refund: refundStoryboardAttempt,
-    fail: async (tx, pending) => void (await insertStoryboard(tx, pending, [], wallNowS())),
+    fail: async (tx, pending) => void (await insertStoryboard(tx, pending, NO_PICTURES, wallNowS())),
     log,
   })
 
@@ -72,6 +74,8 @@ function createClaim(deps: StoryboardSchedulerDeps) {
   }
 }
 
+const NO_PICTURES = { sheets: [], candidates: [], posters: [] }
+
 /** For the log: its owner sees no pictures on the seek bar. */
 const PROBLEMS = {
   failed: 'The storyboard could not be made: the video has none.',
@@ -80,18 +84,33 @@ const PROBLEMS = {
 
 async function makeAndStore(deps: StoryboardSchedulerDeps, pending: PendingStoryboard, claim: Claim, signal: AbortSignal) {
   const { db, folders, sandbox, reportDamage } = deps
-  const { posters, segments } = folders
+  const { posters: folder, segments } = folders
   const video = await findGenerationWithKey(deps, pending)
   if (!video) return // deleted meanwhile
-  const webps = await makeStoryboard({ db, segments, sandbox, reportDamage }, video, signal)
-  const sheets = webps.map((webp) => ({ webp, row: toRow(video, webp) }))
+  const reading = { db, segments, sandbox, reportDamage }
+  const sheets = await makeStoryboard(reading, video, signal)
+  const candidates = await makePosterCandidates(reading, video, signal)
+  const blobs: string[] = []
   const remove = async () => {
-    for (const { row } of sheets) await posters.remove(row.blob)
+    for (const blob of blobs) await folder.remove(blob)
+  }
+  const store = async (picture: Buffer) => {
+    const token = newToken()
+    const blob = `${video.videoId}/${token}.sealed`
+    blobs.push(blob)
+    await folder.put(blob, sealBlob(video.contentKey, blob, picture))
+    return { blob, sizeBytes: picture.length }
   }
   try {
-    for (const { webp, row } of sheets) await posters.put(row.blob, sealBlob(video.contentKey, row.blob, webp))
-    const rows = sheets.map(({ row }) => row)
-    const isStored = await claim.settle((tx) => insertStoryboard(tx, pending, rows, deps.wallNowS()))
+    const made: NewPictures = { sheets: [], candidates: [], posters: [] }
+    for (const sheet of sheets) made.sheets.push({ ...sheetSize(video), ...(await store(sheet)) })
+    for (const { timeS, posters } of candidates) {
+      for (const { jpeg, ...size } of posters.slice(-1)) made.candidates.push({ timeS, ...size, ...(await store(jpeg)) })
+    }
+    const replaces = (await listFirstPosters(db, video)).length > 0
+    for (const { jpeg, ...size } of (replaces && candidates[0]?.posters) || [])
+      made.posters.push({ ...size, ...(await store(jpeg)) })
+    const isStored = await claim.settle((tx) => insertStoryboard(tx, pending, made, deps.wallNowS()))
     if (!isStored) await remove()
   } catch (error) {
     // Blobs whose rows may have been committed must stay; the sweep removes them if there are none.
@@ -100,8 +119,7 @@ async function makeAndStore(deps: StoryboardSchedulerDeps, pending: PendingStory
   }
 }
 
-function toRow({ videoId, plan }: GenerationWithKey, webp: Buffer): NewSheet {
+function sheetSize({ plan }: GenerationWithKey): { widthPx: number; heightPx: number } {
   const { widthPx = 0, heightPx = 0, columns = 0, rows = 0 } = planStoryboard(plan) ?? {}
-  const blob = `${videoId}/${newToken()}.sealed`
-  return { blob, widthPx: columns * widthPx, heightPx: rows * heightPx, sizeBytes: webp.length }
+  return { widthPx: columns * widthPx, heightPx: rows * heightPx }
 }

@@ -16,7 +16,7 @@ import { showAudioTracks } from './shown-audio.ts'
 /** A file of a video as its owner sees it. */
 export type VideoFile = {
   id: number
-  type: 'original' | 'poster' | 'desktop' | 'mobile' | 'audio' | 'caption' | 'mp4' | 'storyboard'
+  type: 'original' | 'poster' | 'desktop' | 'mobile' | 'audio' | 'caption' | 'mp4' | 'storyboard' | 'poster-candidate'
   name: string
   createdAtS: number
   enabled: boolean
@@ -206,6 +206,11 @@ const FIELDS: Readonly<Record<FileRow['type'], (row: FileRow, context: Context) 
     type: 'caption',
     name: `${video.title} [${language?.toUpperCase()}]${streamTitle === null ? '' : ` ${streamTitle}`}.vtt`,
     format: 'vtt',
+  }),
+  'poster-candidate': ({ timeS }, { video }) => ({
+    type: 'poster-candidate',
+    name: `${video.title} ${timeS}.jpg`,
+    format: 'jpeg',
   }),
   storyboard: ({ id }, { video }) => ({ type: 'storyboard', name: `${video.title} storyboard ${id}.webp`, format: 'webp' }),
   mp4: ({ sizeBytes }, { video, plan }) => ({

@@ -108,13 +108,16 @@ function updateSlot(tx: Db, { videoId, type, language }: Slot) {
     .where('language', 'is not distinct from', language)
 }
 
+/** With routes of their own: what lists files must not meet a type that it does not know. */
+const UNLISTED = ['storyboard', 'poster-candidate'] as const
+
 export async function findFile(db: Db, accountId: string, videoId: string, fileId: number): Promise<FileRow | undefined> {
   return db
     .selectFrom('file')
     .innerJoin('video', 'video.id', 'file.videoId')
     .selectAll('file')
     .where(({ and }) => and({ 'file.id': fileId, 'file.videoId': videoId, 'video.accountId': accountId }))
-    .where('file.type', '!=', sql.lit('storyboard'))
+    .where('file.type', 'not in', UNLISTED)
     .where('video.deletedAtS', 'is', null)
     .executeTakeFirst()
 }
@@ -147,7 +150,7 @@ export async function listFileRows(db: Db, videoId: string): Promise<FileRow[]> 
     .where('videoId', '=', videoId)
     .where(isOfPlayed)
     .where(isCurrent)
-    .where('type', '!=', sql.lit('storyboard')) // with a route of its own: what lists files must not meet a type that it does not know
+    .where('type', 'not in', UNLISTED)
     .orderBy('id')
     .execute()
 }

@@ -5,13 +5,20 @@ import { hasPublicFile } from './file-store.ts'
 import type { GenerationKey } from './generation-key.ts'
 
 export type Poster = { id: number; widthPx: number; heightPx: number; token: string; blob: string; sizeBytes: number }
+/** One size of a poster. */
+export type PosterFile = Omit<Poster, 'id' | 'token'>
 export type NewPoster = Omit<Poster, 'id'> & { videoId: string; createdAtS: number }
 
-/** Stored in place of an attachment's id for posters that were extracted from the video. */
-const EXTRACTED = 'drawn'
+/** Stored in place of an attachment's id for posters that were extracted from the video: `first` until the best candidate is there. */
+const EXTRACTED = ['drawn', 'first'] as const
 
 export function isExtracted({ attachmentId }: { attachmentId: string | null }): boolean {
-  return attachmentId === EXTRACTED
+  return EXTRACTED.some((known) => known === attachmentId)
+}
+
+/** Of posters that were extracted from the first usable frame, whose place the best candidate will take. */
+export function isFirst({ attachmentId }: { attachmentId: string | null }): boolean {
+  return attachmentId === 'first'
 }
 
 /**
@@ -30,7 +37,8 @@ export async function insertExtractedPosters(tx: Db, key: GenerationKey, posters
     .executeTakeFirst()
   if (!video || (await isPosterExtractionDone(tx, key))) return false
   await setExtractedAt(tx, key, extractedAtS)
-  if (await replaceFiles(tx, key, posters)) return true
+  await replaceFiles(tx, key, { posters, attachmentId: 'first' })
+  if (await hasRow(selectExtracted(tx, key))) return true
   const isHidden =
     video.generation !== key.generation || (await hasPublicFile(tx, { videoId: key.videoId, type: 'poster', language: null }))
   const enabled = isHidden ? 0 : 1
@@ -38,34 +46,81 @@ export async function insertExtractedPosters(tx: Db, key: GenerationKey, posters
     ...poster,
     type: 'poster' as const,
     enabled,
-    attachmentId: EXTRACTED,
+    attachmentId: 'first',
     generation: key.generation,
   }))
   if (rows.length > 0) await tx.insertInto('file').values(rows).execute()
   return true
 }
 
-/** The sweep removes the files that were replaced. False: there are no earlier posters. */
-async function replaceFiles(tx: Db, key: GenerationKey, posters: readonly NewPoster[]): Promise<boolean> {
-  const earlier = await tx
-    .selectFrom('file')
+/** Gives the posters of a generation's first usable frame the files of the best candidate, if nothing else has. */
+export async function replaceFirstPosters(tx: Db, key: GenerationKey, posters: readonly PosterFile[]): Promise<void> {
+  await replaceFiles(tx, key, { posters, attachmentId: 'drawn' })
+}
+
+/** The sweep removes the files that were replaced. */
+async function replaceFiles(
+  tx: Db,
+  key: GenerationKey,
+  { posters, attachmentId }: { posters: readonly PosterFile[]; attachmentId: (typeof EXTRACTED)[number] },
+): Promise<void> {
+  for (const { id, poster } of pairBySize(await listFirstPosters(tx, key), posters)) {
+    const { blob, sizeBytes } = poster
+    await tx.updateTable('file').set({ blob, sizeBytes, damaged: 0, attachmentId }).where('id', '=', id).execute()
+  }
+}
+
+type SizedRow = { id: number; widthPx: number | null; heightPx: number | null }
+
+/** Two sizes may be the same: each poster is taken once. */
+function pairBySize(rows: readonly SizedRow[], posters: readonly PosterFile[]): { id: number; poster: PosterFile }[] {
+  const left = [...posters]
+  return rows.flatMap(({ id, widthPx, heightPx }) => {
+    const at = left.findIndex((poster) => poster.widthPx === widthPx && poster.heightPx === heightPx)
+    return at < 0 ? [] : left.splice(at, 1).map((poster) => ({ id, poster }))
+  })
+}
+
+/** The posters of a generation's first usable frame that no better one has replaced. */
+export async function listFirstPosters(db: Db, key: GenerationKey): Promise<SizedRow[]> {
+  return selectExtracted(db, key)
     .select(['id', 'widthPx', 'heightPx'])
-    .where(({ and }) => and({ videoId: key.videoId, generation: key.generation, attachmentId: EXTRACTED }))
+    .where('attachmentId', '=', 'first')
     .orderBy('id')
     .execute()
-  for (const { id, widthPx, heightPx } of earlier) {
-    const same = posters.find((poster) => poster.widthPx === widthPx && poster.heightPx === heightPx)
-    if (!same) continue
-    posters = posters.filter((poster) => poster !== same)
-    const { blob, sizeBytes } = same
-    await tx.updateTable('file').set({ blob, sizeBytes, damaged: 0 }).where('id', '=', id).execute()
-  }
-  return earlier.length > 0
+}
+
+function selectExtracted(db: Db, { videoId, generation }: GenerationKey) {
+  return db
+    .selectFrom('file')
+    .where(({ and }) => and({ videoId, generation }))
+    .where('attachmentId', 'in', EXTRACTED)
 }
 
 /** Has the posters of a generation extracted again when its first chunk runs. */
 export async function forgetPosterExtraction(tx: Db, key: GenerationKey): Promise<void> {
   await setExtractedAt(tx, key, null)
+  const { videoId, generation } = key
+  await tx
+    .updateTable('file')
+    .set({ attachmentId: 'first' })
+    .where(({ and }) => and({ videoId, generation, attachmentId: 'drawn' }))
+    .execute()
+}
+
+/** A frame that is offered as a poster. `timeS`: when it is shown. */
+export type StoredCandidate = { id: number; timeS: number; widthPx: number; heightPx: number }
+export type NewCandidate = PosterFile & { timeS: number }
+
+/** The candidates of a generation, the best first. */
+export async function listPosterCandidates(db: Db, { videoId, generation }: GenerationKey): Promise<StoredCandidate[]> {
+  return db
+    .selectFrom('file')
+    .select(['id', 'timeS', 'widthPx', 'heightPx'])
+    .where(({ and }) => and({ videoId, generation, type: 'poster-candidate' }))
+    .orderBy('id')
+    .$narrowType<{ timeS: number; widthPx: number; heightPx: number }>()
+    .execute()
 }
 
 async function setExtractedAt(tx: Db, key: GenerationKey, postersExtractedAtS: number | null): Promise<void> {
@@ -82,7 +137,8 @@ export async function publishExtractedPosters(tx: Db, video: GenerationKey): Pro
   await tx
     .updateTable('file')
     .set({ enabled: 1 })
-    .where(({ and }) => and({ videoId: video.videoId, generation: video.generation, attachmentId: EXTRACTED }))
+    .where(({ and }) => and({ videoId: video.videoId, generation: video.generation }))
+    .where('attachmentId', 'in', EXTRACTED)
     .execute()
 }
 
@@ -93,7 +149,7 @@ export async function hideExtractedPosters(tx: Db, video: GenerationKey): Promis
     .set({ enabled: 0 })
     .where('videoId', '=', video.videoId)
     .where('generation', '=', video.generation)
-    .where('attachmentId', '=', EXTRACTED)
+    .where('attachmentId', 'in', EXTRACTED)
     .where('enabled', '=', 1)
     .execute()
 }
@@ -108,7 +164,7 @@ export async function isPosterExtractionDone(db: Db, video: GenerationKey): Prom
   )
 }
 
-/** Names of what was made from a generation besides its segments: extracted posters, enabled or not, and the sheets of its storyboard. */
+/** Names of what was made from a generation besides its segments: extracted posters, enabled or not, their candidates, and its storyboard. */
 export async function listGenerationBlobs(db: Db, video: GenerationKey): Promise<string[]> {
   const rows = await db
     .selectFrom('file')
@@ -143,7 +199,7 @@ export async function findPosterByToken(db: Db, token: string) {
       join.onRef('generation.videoId', '=', 'file.videoId').onRef('generation.number', '=', 'file.generation'),
     )
     .select(['file.videoId', 'file.blob', 'file.generation', 'file.wrappedKey', 'generation.wrappedContentKey'])
-    .select(['video.public', 'video.accountId'])
+    .select(['file.attachmentId', 'generation.storyboardMadeAtS', 'video.public', 'video.accountId'])
     .where('file.token', '=', token)
     .where('video.deletedAtS', 'is', null)
     .$narrowType<{ blob: string }>()

@@ -2,8 +2,10 @@ import { sql } from 'kysely'
 import { hasRow } from '../db/count-rows.ts'
 import type { Db } from '../db/database.ts'
 import { prepared } from '../db/prepared.ts'
+import type { NewFile } from '../db/tables.ts'
 import { claimedSubjects } from '../jobs/claim-store.ts'
 import type { GenerationKey } from './generation-key.ts'
+import { type NewCandidate, type PosterFile, replaceFirstPosters } from './poster-store.ts'
 import { NOT_DELETED_UNINDEXED } from './video-store.ts'
 
 /** One picture of many frames. `widthPx` and `heightPx`: of the whole picture. */
@@ -47,35 +49,46 @@ export async function refundStoryboardAttempt(tx: Db, { attempts, ...key }: Pend
   await updateGeneration(tx, key).set({ storyboardAttempts: attempts }).execute()
 }
 
+/** What is made of a finished generation; without sheets it has no storyboard. `posters`: of the best candidate. */
+export type NewPictures = { sheets: NewSheet[]; candidates: NewCandidate[]; posters: PosterFile[] }
+
 /**
- * Records the sheets of a generation, in their order; none: it has no storyboard.
+ * Records the sheets of a generation and the candidates for its poster, in their order. Its first poster becomes the best candidate.
  * @returns false: the video is deleted, or the generation removed
  */
 export async function insertStoryboard(
   tx: Db,
   key: GenerationKey,
-  sheets: readonly NewSheet[],
+  { sheets, candidates, posters }: NewPictures,
   madeAtS: number,
 ): Promise<boolean> {
-  const made = await updateGeneration(tx, key)
+  const updated = await updateGeneration(tx, key)
     .set({ storyboardMadeAtS: madeAtS })
     .where('storyboardMadeAtS', 'is', null)
     .where('wrappedContentKey', 'is not', null)
     .executeTakeFirst()
-  if (made.numUpdatedRows === 0n) return false
+  if (updated.numUpdatedRows === 0n) return false
   const { videoId, generation } = key
-  const rows = sheets.map((sheet) => ({ ...sheet, videoId, generation, type: 'storyboard' as const, createdAtS: madeAtS }))
+  const made = { videoId, generation, createdAtS: madeAtS }
+  const rows: NewFile[] = [
+    ...sheets.map((sheet) => ({ ...sheet, ...made, type: 'storyboard' as const })),
+    ...candidates.map((candidate) => ({ ...candidate, ...made, type: 'poster-candidate' as const })),
+  ]
   if (rows.length > 0) await tx.insertInto('file').values(rows).execute()
+  await replaceFirstPosters(tx, key, posters)
   return true
 }
 
-/** Has a storyboard made again of which a sheet is lost: the others are removed with it, and the sweep removes their files. */
+/**
+ * Has the storyboard and the candidates of a generation made again, such as where one of them is lost: the others are removed with it,
+ * and the sweep removes their files.
+ */
 export async function requeueStoryboard(tx: Db, key: GenerationKey): Promise<void> {
   await tx
     .deleteFrom('file')
     .where('videoId', '=', key.videoId)
     .where('generation', '=', key.generation)
-    .where('type', '=', 'storyboard')
+    .where('type', 'in', ['storyboard', 'poster-candidate'])
     .execute()
   await updateGeneration(tx, key).set({ storyboardMadeAtS: null, storyboardAttempts: 0 }).execute()
 }

@@ -62,6 +62,7 @@ const FileName = Type.Object({ videoId: Id, name: Type.String() })
 const FileKind = Type.Union([
   Type.Literal('original'),
   Type.Literal('poster'),
+  Type.Literal('poster-candidate'),
   Type.Literal('caption'),
   Type.Literal('mp4'),
   Type.Literal('storyboard'),

@@ -543,13 +543,13 @@ type FileTable = {
   /** The id in the APIs: unique in the installation, never reused. */
   id: Generated<number>
   videoId: string
-  type: 'original' | 'rendition' | 'poster' | 'caption' | 'mp4' | 'storyboard'
+  type: 'original' | 'rendition' | 'poster' | 'caption' | 'mp4' | 'storyboard' | 'poster-candidate'
   createdAtS: number
   /** 0: replaced by a newer one; of an MP4: it could not be made. */
   enabled: Generated<number>
   /**
    * The same for all files added by one call, such as the sizes of one poster, which are added and removed together; `drawn`:
-   * posters extracted from the video.
+   * posters extracted from the video; `first`: those of its first usable frame, until the best candidate takes their place.
    */
   attachmentId: string | null
   /** The generation that it belongs to: it is removed with it, and sealed by its content key. Null: it has a key of its own. */
@@ -576,6 +576,8 @@ type FileTable = {
   streamIndex: number | null
   /** What that stream is called there. */
   streamTitle: string | null
+  /** Of a candidate for the poster: when its frame is shown. */
+  timeS: number | null
   /** Wrapped by the master key; null once the video is deleted. */
   wrappedKey: Buffer | null
   /** Set together with `macs` for large files, which are read in parts: see crypto/sealed-file.ts. */

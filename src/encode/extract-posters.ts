@@ -127,17 +127,28 @@ async function findBrightest(pass: Pass): Promise<number | undefined> {
 
 /** @param choice filters that select a candidate. Undefined: there was none, or the decoder reported errors where it must not */
 async function extract(pass: Pass, choice: string): Promise<Poster[] | undefined> {
-  const sizes = POSTER_BOXES.map((box) => fitBox(pass.videoTrack, box))
+  const { outputArgs, pipes, posters } = posterOutputs(pass.videoTrack, [...candidateFilters(pass), choice])
+  return (await runSearch(pass, outputArgs, pipes)) ? posters() : undefined
+}
+
+/**
+ * The outputs of a run that makes the two posters of the first frame that the filters let through; it has the colors of
+ * `encodedColor`. `posters`: undefined when there was none.
+ */
+export function posterOutputs(videoTrack: VideoTrackPlan, filters: readonly string[]) {
+  const sizes = POSTER_BOXES.map((box) => fitBox(videoTrack, box))
   const jpegs = POSTER_BOXES.map(() => collect(MAX_JPEG_BYTES))
-  const chain = [...candidateFilters(pass), choice].join(',')
-  const { color } = pass.videoTrack
+  const { color } = videoTrack
   const toJpeg = color ? scaleOptions('in', encodedColor(color)) + scaleOptions('out', JPEG_COLOR) : ''
-  const graph = `[0:V:0]${chain},split=2[s0][s1];${sizes.map(({ widthPx, heightPx }, i) => `[s${i}]scale=${widthPx}:${heightPx}${toJpeg},setsar=1,format=yuvj420p[p${i}]`).join(';')}`
-  const outputArgs = [...['-filter_complex', graph], ...jpegs.flatMap((_, i) => jpegArgs(i))]
-  const readers = jpegs.map(({ reader }) => reader)
-  if (!(await runSearch(pass, outputArgs, readers))) return undefined
-  const posters = sizes.map((size, i) => ({ ...size, jpeg: jpegs[i]?.bytes() ?? Buffer.alloc(0) }))
-  return posters.every(({ jpeg }) => jpeg.length > 0) ? posters : undefined
+  const graph = `[0:V:0]${filters.join(',')},split=2[s0][s1];${sizes.map(({ widthPx, heightPx }, i) => `[s${i}]scale=${widthPx}:${heightPx}${toJpeg},setsar=1,format=yuvj420p[p${i}]`).join(';')}`
+  return {
+    outputArgs: [...['-filter_complex', graph], ...jpegs.flatMap((_, i) => jpegArgs(i))],
+    pipes: jpegs.map(({ reader }) => reader),
+    posters(): Poster[] | undefined {
+      const posters = sizes.map((size, i) => ({ ...size, jpeg: jpegs[i]?.bytes() ?? Buffer.alloc(0) }))
+      return posters.every(({ jpeg }) => jpeg.length > 0) ? posters : undefined
+    },
+  }
 }
 
 /** Writes the frame at `[p<size>]` into a pipe of its own, without anything else of its file. */

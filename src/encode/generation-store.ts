@@ -453,6 +453,8 @@ export async function keepGeneration(
 export type KeptGeneration = GenerationKey & {
   sourceNumber: number
   segmentBytes: number
+  /** Of what else was made of it: posters, their candidates and its storyboard. */
+  pictureBytes: number
   /** Of its file, which it may share with others. */
   sourceBytes: number
   keptUntilS: number
@@ -470,13 +472,24 @@ export async function listKept(db: Db, videoId: string): Promise<KeptGeneration[
     )
     .select(['generation.videoId', 'generation.number as generation', 'sourceNumber', 'segmentBytes'])
     .select(['keptUntilS', 'keptBy', 'plan', 'source.fileName', 'source.sizeBytes as sourceBytes'])
+    .select(({ selectFrom }) =>
+      selectFrom('file')
+        .select(({ fn }) => fn.sum<number | null>('file.sizeBytes').as('bytes'))
+        .whereRef('file.videoId', '=', 'generation.videoId')
+        .whereRef('file.generation', '=', 'generation.number')
+        .as('pictureBytes'),
+    )
     .where('generation.videoId', '=', videoId)
     .where('keptUntilS', 'is not', null)
     .orderBy('keptUntilS', 'desc')
     .orderBy('generation.createdAtS', 'desc')
     .$narrowType<{ keptUntilS: number }>()
     .execute()
-  return rows.map(({ plan, ...row }) => ({ ...row, durationS: (JSON.parse(plan) as Plan).durationS }))
+  return rows.map(({ plan, pictureBytes, ...row }) => ({
+    ...row,
+    pictureBytes: Number(pictureBytes ?? 0),
+    durationS: (JSON.parse(plan) as Plan).durationS,
+  }))
 }
 
 /** Generations that have been kept for long enough, with their accounts. */

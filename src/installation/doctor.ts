@@ -158,7 +158,7 @@ async function examineWebhooks(config: Config): Promise<Finding> {
 /** An MP4 that is to be made again has no file, and extracted posters no time; both have one again, or a reason, when that has ended. */
 const DAMAGED_FILES = `select file.type as kind, file.video_id as "videoId", coalesce(source.file, file.blob, file.video_id) as name,
     case when file.type = 'mp4' then file.enabled
-      when file.attachment_id = 'drawn' and generation.posters_extracted_at_s is null then 1 else 0 end as remade
+      when file.attachment_id in ('drawn', 'first') and generation.posters_extracted_at_s is null then 1 else 0 end as remade
   from file join video on video.id = file.video_id
   left join source on source.video_id = file.video_id and source.number = file.source_number and file.type = 'original'
   left join generation on generation.video_id = file.video_id and generation.number = file.generation

@@ -1,6 +1,7 @@
 import { copyFile, mkdir, readFile, rename, rm, rmdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
+import { untilFinished } from '../data-folder.ts'
 import { type Reelgate, startReelgate } from '../in-process.ts'
 import { runCli } from '../reelgate.ts'
 import { changeRows, readRows } from '../rows.ts'
@@ -165,12 +166,13 @@ test('F-70: while the disk of posters and captions is not mounted nothing is mar
 const extractedPosters = (reelgate: WithVideo) =>
   readRows<{ id: number; blob: string; token: string }>(
     reelgate,
-    "select id, blob, token from file where attachment_id = 'drawn' and video_id = ? order by id",
+    "select id, blob, token from file where attachment_id in ('first', 'drawn') and video_id = ? order by id",
     reelgate.videoId,
   )
 
 test('F-58: an extracted poster that the disk has lost is made again from the source, at the same address', async () => {
   const reelgate = await startReelgate({ video: await makeVideo() })
+  await untilFinished(reelgate, reelgate.videoId)
   const [large, small] = extractedPosters(reelgate)
   if (!large || !small) return expect.fail('there are no posters')
   const get = (token: string) => fetch(`${reelgate.url}/poster/${token}.jpg`)
@@ -179,6 +181,7 @@ test('F-58: an extracted poster that the disk has lost is made again from the so
   const response = await get(large.token)
   expect([response.status, await response.text()]).toEqual([503, expect.stringMatching(/It is being made again/)])
   await expect.poll(async () => (await get(large.token)).status).toBe(200)
+  await untilFinished(reelgate, reelgate.videoId)
   expect(Buffer.from(await (await get(large.token)).arrayBuffer()).equals(before)).toBe(true)
   expect((await get(small.token)).status).toBe(200)
   expect(extractedPosters(reelgate).map(({ id, token }) => [id, token])).toEqual(
@@ -189,6 +192,7 @@ test('F-58: an extracted poster that the disk has lost is made again from the so
 
 test('F-58: doctor --media without a server has an extracted poster made again by the next start; a deleted one stays deleted', async () => {
   const reelgate = await startReelgate({ video: await makeVideo() })
+  await untilFinished(reelgate, reelgate.videoId)
   const [large, small] = extractedPosters(reelgate)
   if (!large || !small) return expect.fail('there are no posters')
   await reelgate.owner.call('DELETE', `/api/videos/${reelgate.videoId}/files/${small.id}`)

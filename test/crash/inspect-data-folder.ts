@@ -590,7 +590,7 @@ async function fileBreaches(
   generations: readonly GenerationRow[],
 ): Promise<string[]> {
   const blob = file.blob ?? ''
-  const path = join(dataDir, ['poster', 'storyboard'].includes(file.type) ? 'posters' : 'files', blob)
+  const path = join(dataDir, ['poster', 'poster-candidate', 'storyboard'].includes(file.type) ? 'posters' : 'files', blob)
   if (await isReadBefore(path, memory)) return []
   return readWhole(path, `a ${file.type}`, (sealed) => {
     const key = keyOf(masterKey, file, generations)

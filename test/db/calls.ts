@@ -274,6 +274,8 @@ export const ALWAYS: readonly Call[] = [
   ['accounts that want an MP4', 250, (db) => mp4s.listAccountsWithPendingMp4s(db, NOW_S)],
   ['accounts with captions inside files to be read', 60, (db) => embedded.listAccountsWithUnreadCaptions(db, NOW_S)],
   ['captions inside a file to be read', 60, (db) => embedded.findUnreadCaptions(db, large, NOW_S)],
+  ['candidates for a poster', 20, (db) => posters.listPosterCandidates(db, { videoId: V, generation: 1 })],
+  ['first posters', 20, (db) => posters.listFirstPosters(db, { videoId: V, generation: 1 })],
   ['sheets of a storyboard', 20, (db) => storyboards.listStoryboardSheets(db, { videoId: V, generation: 1 })],
   ['an MP4 to be made', 60, (db) => mp4s.findPendingMp4(db, large, NOW_S)],
   ['an MP4 that is made', 400, finishAnMp4],

@@ -96,6 +96,13 @@ const DUB = {
 }
 /** As its row is found. */
 const NEW_DUB = { ...DUB, attempts: 0, encoded: 0, differenceS: null, problem: null }
+const POSTER_SIZE = { widthPx: 427, heightPx: 240 }
+const FIRST_POSTER = { videoId: V1, ...POSTER_SIZE, token: 'f', blob: 'f1', sizeBytes: 9, createdAtS: 3 }
+const PICTURES = {
+  sheets: [{ widthPx: 1600, heightPx: 900, blob: 's1', sizeBytes: 2 ** 20 }],
+  candidates: [{ ...POSTER_SIZE, timeS: 12.5, blob: 'c1', sizeBytes: 7 }],
+  posters: [{ ...POSTER_SIZE, blob: 'b1', sizeBytes: 8 }],
+}
 const PLAN: Plan = { durationS: 29.97, isSeekable: true, audioTrack: { renditionId: 9, bitrateBps: 128_000, frameCount: 1405 } }
 
 const chunk = (firstSegment: number, priority: number): Chunk => ({
@@ -1129,10 +1136,15 @@ const STORES: readonly (readonly [store: string, calls: readonly Call[]])[] = [
         ]
       },
       (tx) => storyboards.hasStoryboard(tx, VIDEO),
-      (tx) => storyboards.insertStoryboard(tx, VIDEO, [{ widthPx: 1600, heightPx: 900, blob: 's1', sizeBytes: 2 ** 20 }], 6),
-      (tx) => storyboards.insertStoryboard(tx, VIDEO, [], 7),
+      (tx) => posters.insertExtractedPosters(tx, VIDEO, [FIRST_POSTER], 3),
+      (tx) => posters.listFirstPosters(tx, VIDEO),
+      (tx) => posters.replaceFirstPosters(tx, VIDEO, []),
+      (tx) => storyboards.insertStoryboard(tx, VIDEO, PICTURES, 6),
+      (tx) => storyboards.insertStoryboard(tx, VIDEO, PICTURES, 7),
       (tx) => storyboards.hasStoryboard(tx, VIDEO),
       (tx) => storyboards.listStoryboardSheets(tx, VIDEO),
+      (tx) => posters.listPosterCandidates(tx, VIDEO),
+      (tx) => posters.listEnabledPosters(tx, [V1]),
       (tx) => storyboards.requeueStoryboard(tx, VIDEO),
       (tx) => storyboards.listStoryboardSheets(tx, VIDEO),
     ],

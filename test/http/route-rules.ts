@@ -92,6 +92,7 @@ export const RULES: Record<string, Rule> = {
   'DELETE /api/videos/:id/audio/:trackId': { opens: 'editor', status: 404, path: '/api/videos/VIDEO/audio/199' },
   'GET /api/videos/:id/chapters': { opens: 'viewer', status: 200 },
   'GET /api/videos/:id/storyboard': { opens: 'viewer', status: 200 },
+  'GET /api/videos/:id/poster-candidates': { opens: 'viewer', status: 200 },
   'PUT /api/videos/:id/chapters': { opens: 'editor', status: 200, body: { chapters: [] } },
   'POST /api/account/video-usage': { opens: 'viewer', status: 200, body: { date: '2026-02-28' } },
 

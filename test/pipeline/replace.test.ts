@@ -74,7 +74,7 @@ inEveryRun(
     // What is kept counts with its file.
     const [source] = readRows<{ bytes: number }>(
       reelgate,
-      'select s.size_bytes + g.segment_bytes as bytes from source s join generation g on g.video_id = s.video_id and g.source_number = s.number where s.video_id = ? and s.number <> 1',
+      'select s.size_bytes + g.segment_bytes + (select sum(size_bytes) from file where video_id = s.video_id and generation = g.number) as bytes from source s join generation g on g.video_id = s.video_id and g.source_number = s.number where s.video_id = ? and s.number <> 1',
       videoId,
     )
     expect(undone.kept).toMatchObject([{ sizeBytes: source?.bytes }])

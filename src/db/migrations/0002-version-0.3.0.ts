@@ -402,6 +402,7 @@ export const STATEMENTS: readonly string[] = [
   'alter table generation add column storyboard_attempts integer not null default 0',
   `create index generation_without_storyboard on generation (finished_at_s)
     where storyboard_made_at_s is null and finished_at_s is not null`,
+  'alter table file add column time_s real',
   `create table replacement (
     video_id text primary key,
     account_id text not null,

@@ -62,7 +62,7 @@ export type Snapshot = Disposable & {
 const FILES = `(select 'segments' as folder, file as name, size_bytes, video_id, generation, sha256, rendition_id, number,
     null as wrapped_key, null as iv, null as macs from segment
   union all select 'sources', file, size_bytes, video_id, null, null, null, null, wrapped_key, iv, macs from source
-  union all select case when type in ('poster', 'storyboard') then 'posters' else 'files' end, blob, size_bytes, video_id, generation, null, null, null,
+  union all select case when type in ('poster', 'storyboard', 'poster-candidate') then 'posters' else 'files' end, blob, size_bytes, video_id, generation, null, null, null,
     wrapped_key, iv, macs from file where blob is not null) named
   join video on video.id = named.video_id
   left join generation on generation.video_id = named.video_id and generation.number = named.generation

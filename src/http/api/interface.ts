@@ -23,6 +23,7 @@ import { keyRoutes } from './keys.ts'
 import { listRoutes } from './list.ts'
 import { otpRoutes } from './otp.ts'
 import { otpDefaultsRoutes } from './otp-defaults.ts'
+import { posterRoutes } from './posters.ts'
 import { queueRoutes } from './queue.ts'
 import { refusalRoutes } from './refusals.ts'
 import { replacementRoutes } from './replacements.ts'
@@ -80,6 +81,7 @@ const ROUTES = [
   audioRoutes,
   chapterRoutes,
   storyboardRoutes,
+  posterRoutes,
 ] as const
 
 type IntersectionOf<Union> = (Union extends unknown ? (all: Union) => void : never) extends (all: infer All) => void ? All : never

@@ -21,6 +21,7 @@ const StoryboardReply = Type.Object({
     examples: [['https://video.example.com/download/…']],
   }),
 })
+export type StoryboardBody = Static<typeof StoryboardReply>
 
 const FormatQuery = Type.Object({
   format: Type.Optional(Type.Literal('vtt', { description: 'vtt: as WebVTT, for other players' })),
@@ -55,7 +56,7 @@ export function storyboardRoutes(app: App, deps: DownloadDeps & { publicUrl(): s
           .type('text/vtt; charset=utf-8')
           .send(toStoryboardWebVtt(storyboard, durationS, (sheet) => sheets[sheet] ?? ''))
       const { intervalS, tileCount: count, widthPx: width, heightPx: height, columns, rows } = storyboard
-      return { intervalS, count, width, height, columns, rows, sheets } satisfies Static<typeof StoryboardReply>
+      return { intervalS, count, width, height, columns, rows, sheets } satisfies StoryboardBody
     },
   )
 }

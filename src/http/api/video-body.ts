@@ -126,15 +126,18 @@ export function oneVideoBody(publicUrl: string, video: Video, { part, leaves, ke
     ...(replacement && { replacement: { ...replacement, ...(replacement.state !== 'failed' && { part, ...left }) } }),
     ...(played?.plan.cut && { trim: played.plan.cut }),
     ...(kept.length > 0 && {
-      kept: kept.map(({ fileName, durationS, segmentBytes, sourceBytes, sourceNumber, keptBy, keptUntilS }, index) => ({
-        file: fileName,
-        length: Math.round(durationS * 1000) / 1000,
-        sizeBytes:
-          segmentBytes +
-          (new Set([played, ...kept.slice(0, index)].map((of) => of?.sourceNumber)).has(sourceNumber) ? 0 : sourceBytes),
-        replacedBy: keptBy ?? 'replace',
-        keptUntil: keptUntilS,
-      })),
+      kept: kept.map(
+        ({ fileName, durationS, segmentBytes, pictureBytes, sourceBytes, sourceNumber, keptBy, keptUntilS }, index) => ({
+          file: fileName,
+          length: Math.round(durationS * 1000) / 1000,
+          sizeBytes:
+            segmentBytes +
+            pictureBytes +
+            (new Set([played, ...kept.slice(0, index)].map((of) => of?.sourceNumber)).has(sourceNumber) ? 0 : sourceBytes),
+          replacedBy: keptBy ?? 'replace',
+          keptUntil: keptUntilS,
+        }),
+      ),
     }),
   }
 }

@@ -3,6 +3,7 @@ import { Type } from 'typebox'
 import type { ApiKeyHolder } from '../../accounts/permission.ts'
 import { openPoster, type PublicPosterDeps } from '../../assets/public-poster.ts'
 import { Failure } from '../../errors.ts'
+import { DAY_S } from '../../time.ts'
 import { readApiKey } from '../server/caller.ts'
 import { identify } from '../server/identify.ts'
 import { countGuess, type LimitDeps, limitByAddress } from '../server/limit.ts'
@@ -10,13 +11,16 @@ import type { App } from '../wire/app-type.ts'
 
 const PosterParams = Type.Object({ file: Type.String({ pattern: '^[A-Za-z0-9_-]{22}\\.jpg$' }) })
 
+/** How long caches may keep the first poster of a video that is still encoded. */
+const FIRST_POSTER_S = 60
+
 type PosterDeps = PublicPosterDeps & LimitDeps & { authenticate(secret: string): Promise<ApiKeyHolder> }
 
 export async function posterInterface(app: App, deps: PosterDeps): Promise<void> {
   limitByAddress(app, deps, 'posters')
   app.get('/:file', { schema: { params: PosterParams } }, async (request, reply) => {
     const token = request.params.file.replace(/\.jpg$/, '')
-    const { jpeg, isPublic } = await openPoster(deps, token)
+    const { jpeg, isPublic, isFinal } = await openPoster(deps, token)
       .catch(async (error) => {
         if (!isNotFound(error) || request.headers.authorization === undefined) throw error
         // With any invalid key the poster does not exist.
@@ -32,7 +36,7 @@ export async function posterInterface(app: App, deps: PosterDeps): Promise<void>
     return reply
       .headers({
         'Content-Type': 'image/jpeg',
-        'Cache-Control': isPublic ? 'public, max-age=86400' : 'private, no-store',
+        'Cache-Control': isPublic ? `public, max-age=${isFinal ? DAY_S : FIRST_POSTER_S}` : 'private, no-store',
         'Cross-Origin-Resource-Policy': 'cross-origin',
       })
       .send(jpeg)

@@ -1,5 +1,6 @@
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { untilFinished } from '../../data-folder.ts'
 import { startSharedReelgate } from '../../in-process.ts'
 import { makeVideo } from '../../videos.ts'
 import { startChromium } from '../chromium.ts'
@@ -46,6 +47,9 @@ test.each([
   await player.locator('body[data-state="playing"]').waitFor()
   await page.getByRole('button', { name: '0:02 Light and shadow' }).click()
   await expect.poll(() => player.locator('.chapter').textContent()).toBe('Light and shadow')
+  await untilFinished(reelgate, reelgate.videoId)
+  await page.reload()
+  await page.getByRole('list', { name: 'Chapters of the video' }).locator('[data-tile="1"]').waitFor() // of 0:02
   expect(await findFaults(page)).toEqual([])
   await keepPicture(page, `chapters-${screen}`)
   await page.emulateMedia({ colorScheme: options.colorScheme === 'dark' ? 'light' : 'dark' })

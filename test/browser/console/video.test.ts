@@ -1,11 +1,12 @@
 import { readFile } from 'node:fs/promises'
 import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, expect } from 'vitest'
+import { untilFinished } from '../../data-folder.ts'
 import { startSharedReelgate } from '../../in-process.ts'
 import { sampledTests } from '../../sample.ts'
 import { makeVideo } from '../../videos.ts'
 import { startChromium } from '../chromium.ts'
-import { addCaptions, complaintsOf, openConsole, PHONE } from './console.ts'
+import { addCaptions, complaintsOf, DESKTOP, findFaults, keepPicture, openConsole, PHONE } from './console.ts'
 
 const { test, draw } = sampledTests('details of a video', 5)
 
@@ -43,6 +44,40 @@ test('details are changed, and a frame of the video becomes its poster', async (
   expect((await reelgate.owner.video(reelgate.videoId)).poster).not.toBe(before.poster)
   expect(complaintsOf(page)).toEqual([])
 })
+
+test.each([
+  { screen: 'a laptop', viewport: DESKTOP, colorScheme: 'light' as const },
+  { screen: 'a phone', viewport: PHONE, colorScheme: 'dark' as const },
+  { screen: 'a small phone', viewport: { width: 320, height: 640 }, colorScheme: 'light' as const },
+])(
+  'B-11: on $screen a poster is chosen of three sharp frames or by its picture, by keyboard, too',
+  async ({ screen, ...options }) => {
+    await untilFinished(reelgate, reelgate.videoId)
+    const { owner, videoId } = reelgate
+    const page = await open('', options)
+    const frames = page.getByRole('group', { name: 'Sharp and well lit' }).getByRole('button')
+    await expect.poll(() => frames.count()).toBe(3)
+    for (const image of await frames.locator('img').all())
+      await expect.poll(() => image.evaluate((img: unknown) => (img as { naturalWidth: number }).naturalWidth)).toBeGreaterThan(0)
+    const before = (await owner.video(videoId)).poster
+    await frames.first().focus()
+    await page.keyboard.press('Enter')
+    await page.getByText('The poster has been changed.').waitFor()
+    await expect.poll(async () => (await owner.video(videoId)).poster).not.toBe(before)
+
+    const slider = page.getByRole('slider', { name: 'Frame' })
+    await slider.focus()
+    for (const _ of [1, 2]) await page.keyboard.press('ArrowRight')
+    expect(await page.getByRole('textbox', { name: 'Frame at second' }).inputValue()).toBe('2')
+    await page.locator('[data-tile="1"]').waitFor()
+    await page.getByRole('heading', { name: 'Poster' }).scrollIntoViewIfNeeded()
+    expect(await findFaults(page)).toEqual([])
+    await keepPicture(page, `poster-${screen}`)
+    await page.emulateMedia({ colorScheme: options.colorScheme === 'dark' ? 'light' : 'dark' })
+    await keepPicture(page, `poster-${screen}-other`)
+    expect(complaintsOf(page)).toEqual([])
+  },
+)
 
 test('own fields are shown, changed and removed; an id of another video is refused in the page', async () => {
   const own = { externalId: 'lms/4711', metadata: { course: 'drawing' } }

@@ -10,6 +10,7 @@ import forms from '../ui/form.module.css'
 import { Section } from '../ui/section.tsx'
 import { formatStart, parseChapterLines, toChapterLines } from './chapter-lines.ts'
 import styles from './chapters-tab.module.css'
+import { FramePicture } from './frame-picture.tsx'
 import { findPlayer, seekPlayer } from './page-player.ts'
 import { chaptersQuery, previewQuery } from './queries.ts'
 import { useMayEdit } from './use-may-edit.ts'
@@ -21,7 +22,7 @@ export function ChaptersTab({ video: { id } }: { video: VideoBody }) {
   if (mayEdit) return <ChaptersForm videoId={id} stored={stored} />
   return (
     <Section title="Chapters">
-      <ChapterList chapters={stored.chapters} />
+      <ChapterList videoId={id} chapters={stored.chapters} />
     </Section>
   )
 }
@@ -91,19 +92,20 @@ function ChaptersForm({ videoId, stored }: { videoId: string; stored: StoredChap
           </Button>
         </div>
       </div>
-      <ChapterList chapters={chapters} />
+      <ChapterList videoId={videoId} chapters={chapters} />
     </Section>
   )
 }
 
 /** As they are read; each goes to its place in the player above. */
-function ChapterList({ chapters }: Pick<ChaptersBody, 'chapters'>) {
+function ChapterList({ videoId, chapters }: Pick<ChaptersBody, 'chapters'> & { videoId: string }) {
   if (chapters.length === 0) return <p>No chapters yet.</p>
   return (
     <ol className={styles.chapters} aria-label="Chapters of the video">
       {chapters.map(({ startS, title }) => (
         <li key={`${startS} ${title}`}>
           <button type="button" className={styles.chapter} onClick={() => seekPlayer(startS)}>
+            <FramePicture videoId={videoId} timeS={startS} />
             <span className={styles.time}>{formatStart(startS)}</span>
             <span dir="auto">{title}</span>
           </button>

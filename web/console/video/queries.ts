@@ -1,8 +1,10 @@
 import { queryOptions } from '@tanstack/react-query'
 import type { AudioTracksBody } from '../../../src/http/api/audio.ts'
 import type { VideoFileBody } from '../../../src/http/api/files.ts'
+import type { PosterCandidatesBody } from '../../../src/http/api/posters.ts'
 import type { HistoryBody } from '../../../src/http/api/queue.ts'
 import type { RetentionBody } from '../../../src/http/api/statistics.ts'
+import type { StoryboardBody } from '../../../src/http/api/storyboard.ts'
 import type { OneVideoBody } from '../../../src/http/api/video-body.ts'
 import type { StoredChaptersBody } from '../../../src/http/wire/chapters.ts'
 import { ApiFailure, callApi } from '../api.ts'
@@ -73,6 +75,30 @@ export const chaptersQuery = (id: string) =>
     gcTime: 0,
   })
 
+/** Addresses of pictures are valid for an hour. */
+const REFRESH_ADDRESSES_MS = 50 * 60_000
+
+export const posterCandidatesQuery = (id: string) =>
+  queryOptions({
+    queryKey: ['videos', 'poster-candidates', id],
+    async queryFn({ signal }) {
+      const { candidates } = await callApi<PosterCandidatesBody>('GET', `videos/${id}/poster-candidates`, { signal })
+      return candidates.map((candidate) => ({ ...candidate, url: ownAddress(candidate.url) }))
+    },
+    // There are none before the video is complete.
+    refetchInterval: ({ state }) => (state.data?.length === 0 ? REFRESH_MS : REFRESH_ADDRESSES_MS),
+  })
+
+export const storyboardQuery = (id: string) =>
+  queryOptions({
+    queryKey: ['storyboard', id],
+    async queryFn({ signal }) {
+      const storyboard = await callApi<StoryboardBody>('GET', `videos/${id}/storyboard`, { signal })
+      return { ...storyboard, sheets: storyboard.sheets.map(ownAddress) }
+    },
+    refetchInterval: ({ state }) => (state.data?.count === 0 ? REFRESH_MS : REFRESH_ADDRESSES_MS),
+  })
+
 export const historyQuery = (id: string) =>
   queryOptions({
     queryKey: ['videos', 'history', id],
@@ -95,7 +121,11 @@ export async function readFileText(videoId: string, fileId: number): Promise<str
 /** Where a file can be downloaded for an hour, at the console's own address. */
 export async function fileUrl(videoId: string, fileId: number): Promise<string> {
   const { redirect } = await callApi<{ redirect: string }>('GET', `videos/${videoId}/files/${fileId}`)
-  return installationUrl(redirect.slice(redirect.indexOf('/download/') + 1)).href
+  return ownAddress(redirect)
+}
+
+function ownAddress(download: string): string {
+  return installationUrl(download.slice(download.indexOf('/download/') + 1)).href
 }
 
 type Otp = { otp: string; playbackInfo: string }

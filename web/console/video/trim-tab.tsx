@@ -1,6 +1,6 @@
 import { Button, FileButton, Progress, RangeSlider, TextInput } from '@mantine/core'
 import { useQuery, useSuspenseQuery } from '@tanstack/react-query'
-import { useState } from 'react'
+import { type ReactNode, useState } from 'react'
 import type { OneVideoBody, VideoBody } from '../../../src/http/api/video-body.ts'
 import { callApi } from '../api.ts'
 import { LIBRARY } from '../catalogue/queries.ts'
@@ -15,6 +15,7 @@ import { useUploadList, useUploads } from '../upload/upload-provider.tsx'
 import { isUnderWay as isBeingSent } from '../upload/uploads.ts'
 import { formatStart, parseStart } from './chapter-lines.ts'
 import { FitNotice } from './fit-notice.tsx'
+import { FramePicture } from './frame-picture.tsx'
 import { findPlayer, seekPlayer } from './page-player.ts'
 import { audioQuery, videoQuery } from './queries.ts'
 import styles from './trim-tab.module.css'
@@ -63,6 +64,8 @@ function TrimForm({ video, trim, isBusy }: OfVideo & { trim: Trim }) {
   const shown: [number, number] = [startS ?? trim.startS, Math.min(endS ?? trim.endS, ofS)]
   const setTo = (which: 'start' | 'end', atS: number) =>
     (which === 'start' ? setStartText : setEndText)(formatStart(rounded(atS)))
+  /** Pictures are of what plays now. */
+  const inVideo = (atS: number | undefined) => (atS === undefined || atS > trim.endS + ROUNDED_S ? undefined : atS - trim.startS)
   const showInPlayer = (atS: number) => seekPlayer(Math.min(atS, trim.endS) - trim.startS)
   const slide = ([from, to]: [number, number]) => {
     if (from !== shown[0]) setTo('start', from)
@@ -102,6 +105,7 @@ function TrimForm({ video, trim, isBusy }: OfVideo & { trim: Trim }) {
         <div className={styles.ends}>
           <TimeField
             label="Start"
+            picture={<FramePicture videoId={video.id} timeS={inVideo(startS)} />}
             value={startText}
             error={where === 'start' ? problem : undefined}
             onChange={setStartText}
@@ -109,6 +113,7 @@ function TrimForm({ video, trim, isBusy }: OfVideo & { trim: Trim }) {
           />
           <TimeField
             label="End"
+            picture={<FramePicture videoId={video.id} timeS={inVideo(endS)} />}
             value={endText}
             error={where === 'end' ? problem : undefined}
             onChange={setEndText}
@@ -147,12 +152,20 @@ function TrimForm({ video, trim, isBusy }: OfVideo & { trim: Trim }) {
   )
 }
 
-type TimeFieldProps = { label: string; value: string; error: string | undefined; onChange(value: string): void; onTake(): void }
+type TimeFieldProps = {
+  label: string
+  picture: ReactNode
+  value: string
+  error: string | undefined
+  onChange(value: string): void
+  onTake(): void
+}
 
 /** A time, typed or taken from the player above. */
-function TimeField({ label, value, error, onChange, onTake }: TimeFieldProps) {
+function TimeField({ label, picture, value, error, onChange, onTake }: TimeFieldProps) {
   return (
     <div className={styles.end}>
+      {picture}
       <TextInput
         label={label}
         value={value}
