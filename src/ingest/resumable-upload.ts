@@ -232,16 +232,25 @@ export async function receivePart(deps: ResumableUploadDeps, upload: ResumableUp
       if (checksum && !equalsInConstantTime(checksum.digest(), part.checksum?.digest ?? Buffer.alloc(0))) throw checksumMismatch()
       return storedBytes
     } catch (error) {
-      if (error instanceof Failure) await deps.sources.appendPart(upload.file, countedBytes, []).catch(() => undefined)
-      throw error
+      if (error instanceof Failure) await cutOff(countedBytes)
+      const isDeleted = !(await findResumableUpload(deps.db, upload.accountId, upload.id))
+      throw isDeleted ? uploadNotFound() : error
     }
   }
 
+  async function cutOff(countedBytes: number): Promise<void> {
+    await deps.sources.appendPart(upload.file, countedBytes, []).catch(() => undefined)
+  }
+
   for (let countedBytes = sealing.sealedBytes(); ; ) {
-    countedBytes = await append(countedBytes)
+    const savedBytes = countedBytes
+    countedBytes = await append(savedBytes)
     if (sealed) {
       await deps.sources.finish(upload.file, countedBytes)
-      await finishUpload(deps, upload, received, { ...sealed, file: upload.file, seal })
+      await finishUpload(deps, upload, received, { ...sealed, file: upload.file, seal }).catch(async (error) => {
+        if (error instanceof Failure && error.kind === 'conflict') await cutOff(savedBytes) // the video may be replaced later
+        throw error
+      })
       return sealed.sizeBytes
     }
     const { sizeBytes: now, state } = sealing.save()

@@ -33,7 +33,7 @@ export type Known = {
   taken: Map<string, Arriving>
 }
 
-type Arriving = { address: string; clear: Buffer<ArrayBuffer>; isVideo: boolean }
+type Arriving = { tus: TusClient; address: string; clear: Buffer<ArrayBuffer>; isVideo: boolean }
 
 export const METHODS = { add: 'POST', replace: 'PUT', remove: 'DELETE' } as const
 export type TagChange = keyof typeof METHODS
@@ -100,16 +100,20 @@ export class Clients {
     })
   }
 
-  /** Begins a file that arrives in parts. */
-  async beginParts(client: number, { clear, isVideo }: { clear: Buffer<ArrayBuffer>; isVideo: boolean }) {
+  /** Begins a file that arrives in parts, as the owner or by a token. */
+  async beginParts(
+    client: number,
+    { clear, isVideo }: { clear: Buffer<ArrayBuffer>; isVideo: boolean },
+    tus: TusClient = this.#tus,
+  ) {
     const title = `video ${++this.#titles}`
     const op = await this.#history.record<CallOf<'create'>>(client, { kind: 'create', title }, async () => {
       const headers = { 'Upload-Length': String(clear.length), 'Upload-Metadata': metadataOf({ title }) }
-      const answer = await this.#tus.call('POST', this.#tus.endpoint, headers)
+      const answer = await tus.call('POST', tus.endpoint, headers)
       if (!answer.ok) return { status: answer.status }
       const videoId = answer.headers.get('Reelgate-Video-Id') ?? ''
-      const address = new URL(answer.headers.get('Location') ?? '', this.#tus.endpoint).href
-      this.known.arriving.set(videoId, { address, clear, isVideo })
+      const address = new URL(answer.headers.get('Location') ?? '', tus.endpoint).href
+      this.known.arriving.set(videoId, { tus, address, clear, isVideo })
       return { status: answer.status, reported: { videoId } }
     })
     if (op.outcome === 'ok' && op.videoId) this.known.videos.add(op.videoId)
@@ -123,18 +127,18 @@ export class Clients {
   async sendPart(client: number, videoId: string, sizeBytes: number) {
     const arriving = this.known.arriving.get(videoId)
     if (!arriving) throw new Error(`nothing arrives for ${videoId}`)
-    const { address, clear, isVideo } = arriving
+    const { tus, address, clear, isVideo } = arriving
     this.known.arriving.delete(videoId)
     this.known.taken.set(videoId, arriving)
     const asked = await this.#history.record<CallOf<'part'>>(client, { kind: 'part', videoId, sentBytes: 0 }, async () => {
-      const { status, headers } = await this.#tus.head(address)
+      const { status, headers } = await tus.head(address)
       return { status, reported: status === 200 ? { arrivedBytes: Number(headers.get('Upload-Offset')) } : {} }
     })
     if (asked.outcome !== 'ok') return asked
     const { arrivedBytes = 0 } = asked
     const sentBytes = Math.min(clear.length, arrivedBytes + sizeBytes)
     const send = async () => ({
-      status: (await this.#tus.patch(address, arrivedBytes, clear.subarray(arrivedBytes, sentBytes))).status,
+      status: (await tus.patch(address, arrivedBytes, clear.subarray(arrivedBytes, sentBytes))).status,
     })
     if (sentBytes === clear.length) {
       const upload = { kind: 'upload', videoId, sha256: sourceHash(clear).toString('hex'), isVideo } as const

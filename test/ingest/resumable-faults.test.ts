@@ -1,12 +1,14 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { once } from 'node:events'
-import { stat } from 'node:fs/promises'
+import fs, { stat } from 'node:fs/promises'
+import { syncBuiltinESMExports } from 'node:module'
 import { join } from 'node:path'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest'
 import { getStoredSource, listFiles } from '../data-folder.ts'
 import { type Reelgate, startSharedReelgate } from '../in-process.ts'
 import { changeRows, readRows } from '../rows.ts'
 import { newChance, rounds } from '../seeded-random.ts'
+import { makeVideo } from '../videos.ts'
 import { checksumOf, createTusClient, type TusClient } from './tus-client.ts'
 
 let reelgate: Reelgate & { remove(): Promise<void> }
@@ -23,6 +25,14 @@ const storedHash = async (videoId: string) => sha256(await getStoredSource(reelg
 const receivedBytes = (videoId: string) =>
   readRows<{ bytes: number }>(reelgate, 'select received_bytes as bytes from resumable_upload where video_id = ?', videoId)[0]
     ?.bytes
+
+async function storedBytes(videoId: string): Promise<number> {
+  const files = (await listFiles(reelgate, 'sources')).filter(
+    (name) => name.startsWith(`${videoId}/`) && name.endsWith('.sealed'),
+  )
+  const sizes = await Promise.all(files.map(async (name) => (await stat(join(reelgate.dataDir, 'sources', name))).size))
+  return sizes.reduce((sum, size) => sum + size, 0)
+}
 
 test('F-153: a file whose connection is cut at random places is, after each resumption from the offset, whole, and nothing that was acknowledged is sent twice', async () => {
   const file = randomBytes(3_000_000)
@@ -115,13 +125,6 @@ test('F-173: a part whose size is not announced is held to the account’s limit
   const own = createTusClient(owner)
   const { id } = (await (await owner.call('GET', '/api/account')).json()) as { id: string }
   const unannounced = (bytes: Buffer<ArrayBuffer>) => new Blob([bytes]).stream()
-  const storedBytes = async (videoId: string) => {
-    const files = (await listFiles(reelgate, 'sources')).filter(
-      (name) => name.startsWith(`${videoId}/`) && name.endsWith('.sealed'),
-    )
-    const sizes = await Promise.all(files.map(async (name) => (await stat(join(reelgate.dataDir, 'sources', name))).size))
-    return sizes.reduce((sum, size) => sum + size, 0)
-  }
   for (const { limitBytes, sentBytes, headers } of [
     { limitBytes: 1000, sentBytes: 5000, headers: {} },
     { limitBytes: 17 * 2 ** 20, sentBytes: 40 * 2 ** 20, headers: { 'Upload-Checksum': checksumOf(Buffer.alloc(1)) } },
@@ -171,4 +174,40 @@ test('F-157: bytes that are lost, as after a restored backup, are asked for agai
     expect((await tus.patch(address, 0, file)).status).toBe(204)
     expect(await storedHash(videoId)).toBe(sha256(file))
   }
+})
+
+test('F-175: an upload whose video is deleted while a long part of it arrives is gone, and nothing of it stays', async () => {
+  const { address, videoId } = await tus.create(36 * 2 ** 20)
+  const { open } = fs
+  let isDeleted = false
+  // Between two of the times at which what came is saved.
+  const opening = vi.spyOn(fs, 'open').mockImplementation(async (path, ...how) => {
+    if (!isDeleted && String(path).includes(videoId) && (receivedBytes(videoId) ?? 0) > 0) {
+      isDeleted = true
+      await reelgate.owner.delete([videoId])
+      await expect.poll(() => storedBytes(videoId)).toBe(0)
+    }
+    return open(path, ...how)
+  })
+  syncBuiltinESMExports()
+  onTestFinished(() => {
+    opening.mockRestore()
+    syncBuiltinESMExports()
+  })
+  const answer = await tus.patch(address, 0, Buffer.alloc(36 * 2 ** 20))
+  expect([answer.status, await answer.json()]).toEqual([404, expect.objectContaining({ code: 'not-found' })])
+  expect([isDeleted, await storedBytes(videoId)]).toEqual([true, 0])
+})
+
+test('F-176: the last part of a file that may not replace another now leaves none of its bytes, and succeeds later', async () => {
+  const videoId = await reelgate.owner.readyVideo(await makeVideo())
+  const file = randomBytes(5000)
+  const { address } = await tus.create(file.length, { videoId, filename: 'a.mp4' })
+  expect((await tus.patch(address, 0, file.subarray(0, 1000))).status).toBe(204)
+  const storedBefore = await storedBytes(videoId)
+  changeRows(reelgate, "update video set status = 'Encoding error' where id = ?", videoId)
+  expect((await tus.patch(address, 1000, file.subarray(1000))).status).toBe(409)
+  expect([await storedBytes(videoId), await tus.offset(address)]).toEqual([storedBefore, 1000])
+  changeRows(reelgate, "update video set status = 'ready' where id = ?", videoId)
+  expect((await tus.patch(address, 1000, file.subarray(1000))).status).toBe(204)
 })
