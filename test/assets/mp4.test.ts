@@ -237,16 +237,23 @@ sampled('a silent video, and one of sound alone, have theirs', async () => {
   }
 })
 
+/** What else a running server writes to `tmp` may be gone before it is read. */
+function unlessRemoved(error: NodeJS.ErrnoException): undefined {
+  if (error.code !== 'ENOENT') throw error
+}
+
 test('P05: its files on disk show nothing, while it is made and afterwards', async () => {
   const { reelgate, owner, videoId } = await startWithVideo()
   const held = await holdUp(reelgate, videoId)
   await ask(owner, videoId)
-  await untilBegun(reelgate)
+  await held.reached
   const bytesIn = async (folder: string) => {
     const names = (await filesBelow(reelgate, folder)).filter((path) => !path.endsWith('/'))
-    return Promise.all(names.map((name) => readFile(join(reelgate.dataDir, folder, name))))
+    const found = names.map((name) => readFile(join(reelgate.dataDir, folder, name)).catch(unlessRemoved))
+    return (await Promise.all(found)).filter((bytes) => bytes !== undefined)
   }
-  const unfinished = await bytesIn('tmp')
+  let unfinished = await bytesIn('tmp')
+  for (; unfinished.length === 0; unfinished = await bytesIn('tmp')) await pause(20)
   await held.feed()
   const made = await untilMade(owner, videoId)
   const stored = await bytesIn('files')
