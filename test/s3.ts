@@ -34,7 +34,7 @@ function addressIn({ endpoint, ...credentials }: ReachedStore, bucket: string, p
 export async function newBucketAddress(): Promise<BucketAddress> {
   const { store, bucket } = await sharedBucket()
   const address = addressIn(store, bucket, `${randomBytes(6).toString('hex')}/`)
-  await putMarker(openBucket(address))
+  await putMarker(openBucket(address), 'an installation')
   return address
 }
 
@@ -59,4 +59,22 @@ export async function contentsOf(bucket: Bucket) {
   const objects = (await Array.fromAsync(listObjects(bucket, prefix))).map(({ key }) => key.slice(prefix.length))
   const uploads = (await Array.fromAsync(listUploads(bucket, prefix))).map(({ key }) => key.slice(prefix.length))
   return { objects, uploads }
+}
+
+/** What a server finds in its environment that keeps its files below an empty prefix. @param endpoint of a proxy */
+export async function bucketEnvironment(endpoint?: string) {
+  const { store, bucket } = await sharedBucket()
+  const address = addressIn(store, bucket, `${randomBytes(6).toString('hex')}/`)
+  const { accessKeyId, secretAccessKey } = address.credentials
+  const env = {
+    REELGATE_STORAGE_URL: `s3://${bucket}/${address.prefix}?endpoint=${endpoint ?? store.endpoint}`,
+    AWS_ACCESS_KEY_ID: accessKeyId,
+    AWS_SECRET_ACCESS_KEY: secretAccessKey,
+  }
+  return { env, bucket: openBucket(address) }
+}
+
+/** Where the store of the run is. */
+export async function storeEndpoint(): Promise<string> {
+  return (await sharedBucket()).store.endpoint
 }

@@ -35,7 +35,7 @@ async function checkAll(config: Config, options: MediaOptions, ask: SendCommand)
   using run = openProgress(options.json === true)
   const { view, signal } = run
   const confirmed: Confirmed = { damaged: [], damagedFiles: [] }
-  if (!existsSync(dataPaths(config.dataDir).segments))
+  if (!config.bucket && !existsSync(dataPaths(config.dataDir).segments))
     return { ...ok('There is none yet: the first start creates its folder.'), ...confirmed }
   const begun = parseResult(MediaCheckStart, await ask('media begin', { fromStart: options.fromStart === true }))
   if (begun.after) view.say('Resuming the interrupted check; --from-start checks everything.')

@@ -4,6 +4,7 @@ import { hostname } from 'node:os'
 import { delimiter, dirname, isAbsolute, join, resolve } from 'node:path'
 import { Failure } from '../errors.ts'
 import { readAlertMail } from './alert-mail.ts'
+import { readBucket } from './bucket.ts'
 import { invalid, readVariables, type Variables } from './environment.ts'
 import { isLoopback } from './loopback.ts'
 import { readLimits } from './rate-limits.ts'
@@ -40,6 +41,12 @@ function toConfig(variables: Variables) {
   if (mediaUrl && !URL.canParse(mediaUrl)) throw invalid('REELGATE_MEDIA_URL')
   if (variables.REELGATE_MEDIA_TOKEN_KEY && !mediaUrl) throw invalid('REELGATE_MEDIA_TOKEN_KEY')
   const isDirect = variables.REELGATE_MEDIA_DELIVERY === 'direct'
+  const bucket = readBucket(variables)
+  if (bucket && isDirect && variables.REELGATE_MEDIA_ACCEL !== undefined)
+    throw new Failure(
+      'invalid',
+      'REELGATE_MEDIA_ACCEL needs files that nginx can read, and REELGATE_STORAGE_URL puts them into a bucket: unset one of them.',
+    )
   const dataDir = resolve(variables.REELGATE_DATA)
   const outboundAllow: readonly string[] = variables.REELGATE_OUTBOUND_ALLOW.split(',').flatMap((entry) => entry.trim() || [])
   const toolFolders: readonly string[] = variables.PATH.split(delimiter).filter(isAbsolute)
@@ -50,6 +57,9 @@ function toConfig(variables: Variables) {
     publicUrl,
     dataDir,
     ...readSecrets(variables, dataDir),
+    /** Has secrets. Undefined: the files of videos are in the data folder. */
+    bucket,
+    cacheBytes: readSize(variables.REELGATE_CACHE_SIZE),
     uploadMaxBytes: Number(variables.REELGATE_UPLOAD_MAX_BYTES),
     uploadExpiryS: Number(variables.REELGATE_UPLOAD_EXPIRY_S),
     importMaxS: Number(variables.REELGATE_IMPORT_MAX_S),
@@ -97,6 +107,13 @@ function toConfig(variables: Variables) {
     alertMail: readAlertMail(variables, publicUrl === undefined ? hostname() : new URL(publicUrl).host),
     logLevel: variables.REELGATE_LOG_LEVEL,
   }
+}
+
+const UNITS: Readonly<Record<string, number>> = { MB: 1e6, GB: 1e9 }
+
+function readSize(text: string): number {
+  const [, digits, unit = ''] = /^(\d+)(MB|GB)?$/.exec(text) ?? []
+  return Number(digits) * (UNITS[unit] ?? 1)
 }
 
 function readProxies(text: string): string[] {

@@ -19,6 +19,8 @@ export function dataPaths(dataDir: string) {
     controlSocket: join(dataDir, 'control.sock'),
     ...ofMediaFolders((folder) => join(dataDir, folder)),
     tmp: join(dataDir, 'tmp'),
+    /** Copies of what is in a bucket. */
+    cache: join(dataDir, 'cache'),
     restoring: join(dataDir, 'restoring'),
     beforeUpgrade: join(dataDir, 'before-upgrade'),
     backupStream: join(dataDir, 'backup-stream'),

@@ -41,6 +41,28 @@ const Variables = Type.Object({
       defaultText: 'SQLite in the data folder',
     }),
   ),
+  REELGATE_STORAGE_URL: Type.Optional(
+    Type.String({
+      description: 'bucket for the files of videos, such as s3://BUCKET/PREFIX?endpoint=https://s3.example.org&region=eu-1',
+      expected:
+        's3://BUCKET/PREFIX?endpoint=https://HOST&region=REGION, each part after the bucket as needed, and the keys in AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY',
+      defaultText: 'the data folder',
+    }),
+  ),
+  AWS_ACCESS_KEY_ID: Type.Optional(Type.String({ description: 'access key of the bucket', minLength: 1, defaultText: 'none' })),
+  AWS_SECRET_ACCESS_KEY: Type.Optional(Type.String({ description: 'secret of that key', minLength: 1, defaultText: 'none' })),
+  AWS_SESSION_TOKEN: Type.Optional(
+    Type.String({ description: 'token of temporary keys, if they are', minLength: 1, defaultText: 'none' }),
+  ),
+  AWS_REGION: Type.Optional(
+    Type.String({ description: 'region of the bucket, where its address has none', minLength: 1, defaultText: 'us-east-1' }),
+  ),
+  REELGATE_CACHE_SIZE: Type.String({
+    description: 'space in the data folder for copies of sources out of a bucket, which ffmpeg reads; in bytes, or with MB or GB',
+    expected: 'a number of bytes such as 20GB',
+    pattern: '^[1-9][0-9]{0,14}(MB|GB)?$',
+    default: '20GB',
+  }),
   REELGATE_MASTER_KEY_FILE: Type.Optional(
     Type.String({ description: 'file with the master key', minLength: 1, defaultText: 'the data folder’s name with .key' }),
   ),

@@ -26,6 +26,7 @@ import {
 } from './backup/backup-folder.ts'
 import { describeBackup, writeSnapshot } from './backup/backup-rows.ts'
 import { explainEnd } from './backup/explain-end.ts'
+import { assertNoBucket } from './bucket.ts'
 import { findMasterKey, idOf } from './master-key.ts'
 import { MASTER_KEY_ID } from './master-key-id.ts'
 import { storedFiles } from './open.ts'
@@ -68,6 +69,7 @@ const MAX_SNAPSHOTS = 20
  */
 export async function makeBackup(config: Config, options: BackupOptions, listener: BackupListener): Promise<MadeBackup> {
   const { folder, keep } = options
+  assertNoBucket(config, 'reelgate backup')
   if (config.databaseUrl === undefined && !existsSync(dataPaths(config.dataDir).database))
     throw new Failure('not-found', `There is no installation in ${config.dataDir}. Set REELGATE_DATA to its data folder.`)
   const lock = openBackupFolder(folder)

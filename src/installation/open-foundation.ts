@@ -14,6 +14,7 @@ import { openSandbox, type Sandbox } from '../sandbox/bubblewrap.ts'
 import { createSignals, type Signals } from '../signals/signals.ts'
 import type { FolderLock } from '../storage/folder-lock.ts'
 import { fileIdentity } from '../storage/identity.ts'
+import type { Bucket } from '../storage/s3/bucket.ts'
 import { type Space, watchSpace } from '../storage/space.ts'
 import { releaseDeliveries } from '../webhooks/delivery-store.ts'
 import { openRestoredCopy, type RestoredCopy } from '../webhooks/restored-copy.ts'
@@ -79,13 +80,15 @@ export async function openFoundation(run: Run, overrides: Overrides): Promise<Fo
   const outbound = createOutboundPolicy(config.outboundAllow)
   const lock = await lockForServer(config)
   opened.defer(() => lock.release())
-  const { sources, segments, posters, files, tmp } = dataPaths(config.dataDir)
-  const space = watchSpace([config.dataDir, sources, segments, posters, files, tmp], log)
-  const installation = await openInstallation(config, space.onDiskFull)
+  const { sources, segments, posters, files, tmp, cache } = dataPaths(config.dataDir)
+  const disk = watchSpace([config.dataDir, sources, segments, posters, files, tmp, cache], log)
+  const installation = await openInstallation(config, disk.onDiskFull)
+  const { bucket } = installation
+  const space = bucket ? spaceWithBucket(disk, bucket) : disk
   opened.defer(() => installation.close())
   if (installation.howToUndoUpgrade) log.warn({ undo: installation.howToUndoUpgrade }, 'database: upgraded to this version')
   const sandbox = await openingSandbox
-  const ownership = watchDatabase(installation, log, space.onDiskFull)
+  const ownership = watchDatabase(installation, log, disk.onDiskFull)
 
   const { db, slowQueryDb, write, truncateWal, masterKeyIsNew, folders, masterKey, nextMasterKey, hasUnneededKey } = installation
   const bound = { masterKey, nextMasterKey, hasUnneededKey }
@@ -112,8 +115,19 @@ export async function openFoundation(run: Run, overrides: Overrides): Promise<Fo
   runRegularly(run, { everyMs: WATCH_ROWS_EVERY_MS, work: watchRows, failure: 'signals: changes of other processes not read' })
   const clocks = { wallNowS, clock, nowS: clock.nowS }
   const base = { ...run, ...database, ...clocks, ...bound, folders, tmp, ownership, restoredCopy, sandbox, outbound, space }
-  const videoWork = openVideoWork({ ...base, hasRoom: space.hasRoom })
+  /** Requests are refused with the reason, before their body is read. */
+  async function hasRoom(forBytes?: number): Promise<boolean> {
+    const refusal = bucket?.refusal()
+    if (refusal) throw refusal
+    return space.hasRoom(forBytes)
+  }
+  const videoWork = openVideoWork({ ...base, hasRoom })
   return { ...base, ...videoWork, masterKeyIsNew, rotation: createRotation(base, bound) }
+}
+
+/** What is received goes to the bucket, not to the disk. While the bucket does not answer, work waits as it does for space. */
+function spaceWithBucket(disk: Space, bucket: Bucket): Space {
+  return { ...disk, hasRoom: async () => !bucket.refusal() && disk.hasRoom() }
 }
 
 /** A command holds the lock for a moment only, a server for its whole life. */

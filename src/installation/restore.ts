@@ -24,6 +24,7 @@ import { type Backup, backedUpFiles, backedUpPath, listBackups, type UnusableBac
 import { hashFile } from './backup/backup-rows.ts'
 import { explainEnd } from './backup/explain-end.ts'
 import { forEachAtOnce } from './backup/for-each-at-once.ts'
+import { assertNoBucket } from './bucket.ts'
 import { locateDatabase } from './database.ts'
 import { lockDataFolder } from './lock.ts'
 import { hasKeyFile, idOf, readMasterKey } from './master-key.ts'
@@ -60,6 +61,7 @@ const COPIES = 8
  * @throws Failure with what to do; the same command continues
  */
 export async function restoreBackup(config: Config, options: RestoreOptions, listener: RestoreListener): Promise<RestoredBackup> {
+  assertNoBucket(config, 'reelgate restore')
   const { passedOver, ...backup } = findBackup(options)
   assertNotNewer(backup)
   const { keyToWrite } = findKey(config, backup, options.phrase)

@@ -90,6 +90,7 @@ export async function startMaintenance(foundation: Foundation): Promise<void> {
 
   /** At its own pace: a large installation takes days. */
   async function checkMedia(): Promise<void> {
+    if (config.bucket) return // a bucket checks what it keeps, and reading all of it would cost money each week
     isChecking = true
     const files = { ...foundation, reportDamage: foundation.repairSegment }
     await logErrorsQuietly(log, 'maintenance: checking files failed', () => sweepMedia(files, signal))

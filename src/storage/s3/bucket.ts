@@ -43,6 +43,10 @@ export type Bucket = {
   ask<T>(request: BucketRequest, read: (answer: BucketAnswer) => Promise<T>): Promise<T>
   /** The same, without what the answer says. */
   send(request: BucketRequest): Promise<BucketAnswer['headers']>
+  /** Writes an object and reads it, unless that was done lately. @throws StorageUnavailable */
+  check(): Promise<void>
+  /** Why the last request failed, if it was a moment ago and concerns all. */
+  refusal(): StorageUnavailable | undefined
 }
 
 /** The bucket answers, and refuses this request for what the request is about, such as `NoSuchKey`: trying again changes nothing. */
@@ -65,6 +69,10 @@ const SILENCE_MS = 20_000
 const LONG_SILENCE_MS = 120_000
 const MAX_CONNECTIONS = 64
 const MAX_ERROR_BYTES = 64 * 1024
+/** Of a check: requests that write cost money. */
+const CHECKED_FOR_MS = 30_000
+/** Of a failure: longer than between two checks of a bucket that failed one. */
+const REFUSED_FOR_MS = 12_000
 /** When uploads are to be tried again. */
 const RETRY_AFTER_S = 30
 
@@ -117,7 +125,21 @@ export function openBucket(address: BucketAddress): Bucket {
     throw await explainStatus(answer, plain)
   }
 
+  let refused: { by: StorageUnavailable; atMs: number } | undefined
+  let checkedMs = Number.NEGATIVE_INFINITY
+
   async function ask<T>(request: BucketRequest, read: (answer: BucketAnswer) => Promise<T>): Promise<T> {
+    try {
+      const value = await askRepeatedly(request, read)
+      refused = undefined
+      return value
+    } catch (error) {
+      refused = error instanceof StorageUnavailable ? { by: error, atMs: performance.now() } : undefined
+      throw error
+    }
+  }
+
+  async function askRepeatedly<T>(request: BucketRequest, read: (answer: BucketAnswer) => Promise<T>): Promise<T> {
     for (let tries = 1; ; tries++) {
       try {
         const answer = await attempt(request)
@@ -133,15 +155,24 @@ export function openBucket(address: BucketAddress): Bucket {
     }
   }
 
-  return {
-    address,
-    ask,
-    send: (request) =>
-      ask(request, async ({ headers, body }) => {
-        await body.dump()
-        return headers
-      }),
+  function send(request: BucketRequest) {
+    return ask(request, async ({ headers, body }) => {
+      await body.dump()
+      return headers
+    })
   }
+
+  const refusal = () => (refused && performance.now() - refused.atMs < REFUSED_FOR_MS ? refused.by : undefined)
+
+  async function check(): Promise<void> {
+    if (!refusal() && performance.now() - checkedMs < CHECKED_FOR_MS) return
+    const key = `${address.prefix}check`
+    await send({ method: 'PUT', key, body: Buffer.from(new Date().toISOString()) })
+    await send({ method: 'GET', key })
+    checkedMs = performance.now()
+  }
+
+  return { address, ask, send, check, refusal }
 }
 
 /** A try that may succeed when it is repeated. */

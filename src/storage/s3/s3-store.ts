@@ -33,16 +33,34 @@ type S3Options = {
 /** An object that every prefix in use has: where it is missing, the address leads elsewhere, and no blob counts as lost. */
 const MARKER = 'reelgate'
 
-/** @throws StorageUnavailable */
 async function hasMarker(bucket: Bucket): Promise<boolean> {
-  return (await findObject(bucket, bucket.address.prefix + MARKER)) !== undefined
+  return (await readMarker(bucket)) !== undefined
 }
 
-export async function putMarker(bucket: Bucket): Promise<void> {
-  const body = Buffer.from(
-    'The files below this prefix belong to an installation of Reelgate. Without this object it does not use them.\n',
-  )
+/** The id of the installation whose files are below the prefix. Undefined: nobody has claimed it. @throws StorageUnavailable */
+export async function readMarker(bucket: Bucket): Promise<string | undefined> {
+  try {
+    const bytes = await bucket.ask({ method: 'GET', key: bucket.address.prefix + MARKER }, readBody)
+    return bytes.toString().split('\n', 1)[0]
+  } catch (error) {
+    if (!isMissing(error)) throw error
+    return undefined
+  }
+}
+
+export async function putMarker(bucket: Bucket, id: string): Promise<void> {
+  const body = Buffer.from(`${id}\nWithout this object the installation of Reelgate does not use the files below this prefix.\n`)
   await bucket.send({ method: 'PUT', key: bucket.address.prefix + MARKER, body })
+}
+
+const MIB = 2 ** 20
+/** An upload has no more parts on any store. */
+const MAX_PARTS = 10_000
+
+/** Of blobs up to a size, sealed: the smallest parts with which all of them can be sent. */
+export function partBytesFor(maxBlobBytes: number): number {
+  const neededBytes = Math.ceil((maxBlobBytes * 1.01) / MAX_PARTS / MIB) * MIB
+  return Math.min(64 * MIB, Math.max(8 * MIB, neededBytes))
 }
 
 /** How much of a blob is fetched when it is opened: small ones take one request. */
@@ -254,16 +272,8 @@ export function blobsInBucket(bucket: Bucket, { folder, partBytes, cache }: S3Op
       const { date = '' } = await bucket.send({ method: 'HEAD' })
       return Date.parse(date) / 1000
     },
-    check: () => checkBucket(bucket),
+    check: bucket.check,
   }
-}
-
-/** Writes an object and reads it. @throws StorageUnavailable, BlobLost */
-async function checkBucket(bucket: Bucket): Promise<void> {
-  const key = `${bucket.address.prefix}check`
-  const body = randomBytes(16)
-  await bucket.send({ method: 'PUT', key, body })
-  await bucket.ask({ method: 'GET', key }, readBody)
 }
 
 function endedUpload(): StorageUnavailable {

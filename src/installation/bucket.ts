@@ -1,0 +1,60 @@
+import { randomBytes } from 'node:crypto'
+import type { Config } from '../config/config.ts'
+import type { Database } from '../db/database.ts'
+import { findSetting, saveSetting } from '../db/setting.ts'
+import { Failure } from '../errors.ts'
+import { type Bucket, openBucket } from '../storage/s3/bucket.ts'
+import { putMarker, readMarker } from '../storage/s3/s3-store.ts'
+
+// Which installation the objects below a prefix belong to: both have the same id, the bucket in its marker, the database in a setting.
+
+const BUCKET_ID = 'bucket'
+
+/**
+ * Makes an empty prefix of a bucket this installation's place for files, or finds that it is.
+ * @throws Failure when the files are elsewhere, or the prefix belongs to another installation
+ */
+export async function assertFilesHere({ db, write }: Pick<Database, 'db' | 'write'>, { bucket: address }: Config): Promise<void> {
+  const own = await findSetting(db, BUCKET_ID)
+  if (!address) {
+    if (own === undefined) return
+    throw new Failure('unavailable', 'The files of this installation are in a bucket. Set REELGATE_STORAGE_URL to it.')
+  }
+  const bucket = openBucket(address)
+  const found = await readMarker(bucket)
+  if (own !== undefined && found === own) return
+  if (found !== undefined)
+    throw new Failure(
+      'unavailable',
+      `The files below ${describe(address)} belong to another installation. Set REELGATE_STORAGE_URL to another prefix.`,
+    )
+  if (await db.selectFrom('video').select('id').limit(1).executeTakeFirst()) throw elsewhere(address, own)
+  await claim(bucket, write, own ?? randomBytes(16).toString('hex'))
+}
+
+/** The setting comes first: a marker without one would belong to nobody. */
+async function claim(bucket: Bucket, write: Database['write'], id: string): Promise<void> {
+  await write((tx) => saveSetting(tx, BUCKET_ID, id))
+  await putMarker(bucket, id)
+}
+
+function elsewhere(address: NonNullable<Config['bucket']>, own: string | undefined): Failure {
+  const sentence =
+    own === undefined
+      ? 'This installation has videos, and their files are in its data folder: they cannot be moved to a bucket yet. Remove REELGATE_STORAGE_URL, or begin with an empty data folder.'
+      : `The files of this installation are not below ${describe(address)}. Set REELGATE_STORAGE_URL to the bucket and prefix where they are.`
+  return new Failure('unavailable', sentence)
+}
+
+function describe({ bucket, prefix, endpoint }: NonNullable<Config['bucket']>): string {
+  return `s3://${bucket}/${prefix} at ${endpoint}`
+}
+
+/** @throws Failure for what works with files in the data folder alone. @param command its name */
+export function assertNoBucket({ bucket }: Pick<Config, 'bucket'>, command: string): void {
+  if (!bucket) return
+  throw new Failure(
+    'unsupported',
+    `${command} does not work with a bucket yet: it copies the files of a data folder. Unset REELGATE_STORAGE_URL for one; what to do with a bucket is in docs/operations.md.`,
+  )
+}

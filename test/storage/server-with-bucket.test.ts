@@ -1,0 +1,100 @@
+import { openAsBlob } from 'node:fs'
+import { readdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import { expect, onTestFinished, test } from 'vitest'
+import { uploadForm } from '../client.ts'
+import { untilFinished } from '../data-folder.ts'
+import { startReelgate, startSharedReelgate } from '../in-process.ts'
+import { type Location, makeLocation } from '../installation-folder.ts'
+import { downloadVideo } from '../pipeline/videos.ts'
+import { startFaultProxy } from '../s3/fault-proxy.ts'
+import { bucketEnvironment, contentsOf, storeEndpoint } from '../s3.ts'
+import { makeVideo } from '../videos.ts'
+
+// A server whose files are in a bucket: from the upload to the deletion.
+
+test('a video is uploaded, encoded, played and deleted with its files in a bucket, and none of them is on the disk', async () => {
+  const { env, bucket } = await bucketEnvironment()
+  const reelgate = await startReelgate({ env: { ...env, REELGATE_DEMO: 'off' } })
+  const { owner } = reelgate
+  const videoId = await owner.upload('A video', await makeVideo())
+  await untilFinished(reelgate, videoId)
+  expect(await owner.video(videoId)).toMatchObject({ status: 'ready' })
+  const { objects, uploads } = await contentsOf(bucket)
+  for (const kind of ['sources', 'segments', 'posters'])
+    expect(objects.filter((name) => name.startsWith(`${kind}/${videoId}/`)).length).toBeGreaterThan(0)
+  expect(uploads).toEqual([])
+  const local = await readdir(reelgate.dataDir)
+  expect(local.filter((name) => ['sources', 'segments', 'posters', 'files'].includes(name))).toEqual([])
+
+  const viewer = reelgate.newViewer()
+  expect(await viewer.redeem(await owner.issueOtp(videoId))).toMatchObject({ playing: true })
+  for (const { segments } of await downloadVideo(reelgate, videoId)) expect(segments.length).toBeGreaterThan(0)
+  const [poster] = (await owner.video(videoId)).posters
+  expect((await fetch(poster?.posterUrl ?? '')).status).toBe(200)
+
+  await reelgate.stop()
+  await reelgate.restart()
+  expect((await reelgate.owner.video(videoId)).status).toBe('ready')
+  await owner.delete([videoId])
+  await expect.poll(async () => (await contentsOf(bucket)).objects.sort()).toEqual(['check', 'reelgate'])
+})
+
+test('F-195: while the bucket does not answer uploads get 503 with Retry-After, encodes wait, and both continue afterwards', async () => {
+  const proxy = await startFaultProxy(await storeEndpoint())
+  const { env } = await bucketEnvironment(proxy.endpoint)
+  const reelgate = await startReelgate({ env: { ...env, REELGATE_DEMO: 'off' } })
+  const { owner } = reelgate
+  const path = await makeVideo()
+  const issued = await owner.credentials('Before')
+  const videoId = await owner.upload('A video', path)
+  await proxy.stop()
+  const refused = await fetch(issued.clientPayload.uploadLink, {
+    method: 'POST',
+    body: uploadForm(issued, await openAsBlob(path), 'video.mp4'),
+  })
+  expect([refused.status, Number(refused.headers.get('Retry-After')) > 0]).toEqual([503, true])
+  await expect.poll(() => storageOf(reelgate.url)).toBe('failed')
+  await proxy.listen()
+  await untilFinished(reelgate, videoId)
+  expect(await owner.video(videoId)).toMatchObject({ status: 'ready' })
+  expect((await owner.send(issued, await openAsBlob(path))).status).toBe(201)
+  await expect.poll(() => storageOf(reelgate.url)).toBe('ok')
+})
+
+test('F-196: a start refuses a bucket of another installation, one without its files, and the folder instead of its bucket', async () => {
+  const [{ env }, other] = [await bucketEnvironment(), await bucketEnvironment()]
+  const [first, second] = [await makeLocation(), await makeLocation()]
+  onTestFinished(async () => {
+    for (const location of [first, second]) await location.remove()
+  })
+  const start = (location: Location, more: Record<string, string> = {}) =>
+    startSharedReelgate({ location, env: { REELGATE_DEMO: 'off', ...more } })
+  for (const [location, more] of [[first, env] as const, [second, {}] as const]) {
+    const reelgate = await start(location, more)
+    await reelgate.owner.credentials('A video')
+    await reelgate.stop()
+  }
+  await expect(start(second, env)).rejects.toThrow('belong to another installation')
+  await expect(start(second, other.env)).rejects.toThrow('cannot be moved to a bucket yet')
+  await expect(start(first, other.env)).rejects.toThrow('are not below s3://')
+  await expect(start(first)).rejects.toThrow('Set REELGATE_STORAGE_URL to it')
+})
+
+async function storageOf(url: string): Promise<string> {
+  const { checks }: { checks: { storage: string } } = JSON.parse(await (await fetch(`${url}/readyz`)).text())
+  return checks.storage
+}
+
+test('backup and restore refuse a bucket, and doctor checks it', async () => {
+  const { env } = await bucketEnvironment()
+  const reelgate = await startReelgate({ env: { ...env, REELGATE_DEMO: 'off' } })
+  const backups = join(reelgate.dataDir, '..', 'backups')
+  for (const args of [
+    ['backup', backups],
+    ['restore', backups],
+  ])
+    expect((await reelgate.cli(...args)).stderr).toContain('does not work with a bucket yet')
+  const { stdout } = await reelgate.cli('doctor', '--json')
+  expect(JSON.parse(stdout)).toContainEqual(expect.objectContaining({ check: 'bucket', state: 'ok' }))
+})
