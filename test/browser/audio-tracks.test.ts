@@ -1,8 +1,12 @@
+import { execFile } from 'node:child_process'
+import { promisify } from 'node:util'
 import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, expect } from 'vitest'
 import { untilFinished } from '../data-folder.ts'
 import { startSharedReelgate } from '../in-process.ts'
+import { audioOf } from '../pipeline/dubs.ts'
 import { sampledTests } from '../sample.ts'
+import { keepVideo } from '../videos.ts'
 import { startChromiumWithFrameStorage } from './chromium.ts'
 import { openPlayer, openTab, type Player, playerAddress } from './player.ts'
 import { startSite } from './site.ts'
@@ -126,6 +130,32 @@ test('T-05: of sound alone the track is changed in mid-play, too', async () => {
     expect(wrongS).toBeLessThan(1)
   }
   expect(complaintsOf(player)).toEqual([])
+})
+
+test('T-17: an audio track that was added is audible within a second of its choice, without a gap, and gone for who comes after its removal', async () => {
+  const videoId = await reelgate.owner.upload('With a dub', await makeLanguages(TONES.slice(0, 2), 40))
+  await untilFinished(reelgate, videoId)
+  const audio = audioOf({ owner: reelgate.owner, videoId })
+  const sound = ['-f', 'lavfi', '-i', `aevalsrc=0.2*sin(2*PI*${HZ[COMMENTARY]}*t):s=48000:d=40`, '-c:a', 'aac']
+  const file = await keepVideo(sound.join(' '), '.m4a', (made) =>
+    promisify(execFile)('ffmpeg', ['-nostdin', '-v', 'error', ...sound, '-y', made]),
+  )
+  const id = await audio.add(file, 'language=fr')
+  await audio.until(id, 'ready')
+  const player = await watch(undefined, undefined, videoId)
+  await startListening(player)
+  await expect.poll(() => toneNow(player)).toBe(ENGLISH)
+  await player.page.keyboard.press('a')
+  await expect.poll(() => toneNow(player)).toBe(GERMAN)
+  const { gapS, wrongS } = await judgeChange(player, () => player.page.keyboard.press('a'), COMMENTARY)
+  expect(gapS).toBeLessThan(0.25)
+  expect(wrongS).toBeLessThan(1)
+  expect(complaintsOf(player)).toEqual([])
+  expect((await audio.remove(id)).status).toBe(200)
+  const next = await watch(undefined, player, videoId)
+  await startListening(next)
+  await expect.poll(() => toneNow(next)).toBe(ENGLISH)
+  expect(complaintsOf(next)).toEqual([])
 })
 
 draw()

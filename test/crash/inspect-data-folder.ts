@@ -229,7 +229,7 @@ function playbackBreaches(rows: Rows): string[] {
 function halfRows(rows: Rows): string[] {
   const tables = [
     ...['upload_policy', 'resumable_upload', 'source', 'replacement', 'generation', 'rendition', 'chunk', 'segment'],
-    ...['file', 'chapters', 'audio_settings', 'view_total'],
+    ...['file', 'chapters', 'audio_settings', 'dub', 'view_total'],
   ]
   const found = tables.flatMap((table) =>
     rows
@@ -361,7 +361,8 @@ function nextBreaches(rows: Rows, { id, generation, status }: VideoRow, generati
   const idle = rows.all<{ number: number }>(
     `select number from source where video_id = '${id}'
        and number not in (select source_number from generation where video_id = '${id}')
-       and number not in (select source_number from replacement where video_id = '${id}' and source_number is not null)`,
+       and number not in (select source_number from replacement where video_id = '${id}' and source_number is not null)
+       and number not in (select source_number from dub where video_id = '${id}')`,
   )
   const [size] = rows.all<{ kept: number; counted: number }>(
     `select total_size_bytes as kept, (select coalesce(sum(size_bytes), 0) from source where video_id = '${id}')
@@ -550,7 +551,8 @@ async function lengthBreaches({ dataDir }: Installed, video: Video): Promise<str
 
 /** The captions and chapters of a file with several audio tracks, which all have in these tests, come with its plan and stay. */
 function lessonBreaches(rows: Rows, video: VideoRow, generations: readonly GenerationRow[]): string[] {
-  const isLesson = generations.some(({ plan, source_number }) => source_number === 1 && plan.includes('"otherAudioTracks"'))
+  const hasLanguages = (plan: string) => plan.includes('"otherAudioTracks"') && !plan.includes('"dub"')
+  const isLesson = generations.some(({ plan, source_number }) => source_number === 1 && hasLanguages(plan))
   if (!isLesson) return []
   const captions = rows.all<{ problem: string | null }>(
     `select problem from file where type = 'caption' and stream_index is not null and video_id = '${video.id}'`,

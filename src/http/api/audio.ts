@@ -89,7 +89,7 @@ export function audioRoutes(app: App, deps: CatalogueDeps & DubDeps): void {
     '/videos/:id/audio/:trackId',
     operation(EDITOR_OR_UPLOADER, {
       summary: 'Remove an audio track',
-      description: 'One that was added as a file, with that file. Players that play it go on with the default one.',
+      description: 'One that was added as a file, with that file. Viewers who have chosen it reload the page.',
       params: TrackParams,
       response: { 200: AudioTracksBody },
     }),

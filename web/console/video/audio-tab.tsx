@@ -127,7 +127,7 @@ function RemoveTrack({ videoId, track, onClose }: { videoId: string; track: Audi
       change={remove}
       onSubmit={() => remove.mutate()}
     >
-      <p>The track and its file are deleted. This cannot be undone.</p>
+      <p>The track and its file are deleted. This cannot be undone. Viewers who have chosen it have to reload the page.</p>
     </Dialog>
   )
 }
