@@ -50,6 +50,7 @@ export const KEY_VALUES = {
   m: 'm',
   n: 'n',
   p: 'p',
+  t: 't',
   ',': ',',
   '.': '.',
 } as const

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { addFile } from '../../assets/sample-files.ts'
 import { footage } from '../../footage.ts'
 import { findFreePort } from '../../free-port.ts'
@@ -15,6 +15,7 @@ import {
   colourCaptions,
   copyFrame,
   doubleTap,
+  findCentre,
   isFullscreen,
   readSearch,
   readSigns,
@@ -212,6 +213,28 @@ export function testViewersWay(name: 'Chromium' | 'Firefox' | 'WebKit', start: (
     await isAt(6)
     await player.find('.chapter')
     await player.screenshot(`${name}-chapters-bar`)
+  })
+
+  sampled('L-06: the transcript opens by its key, marks the spoken line, and a click on a line seeks', async () => {
+    const [times, lines] = [
+      [0, 2, 4, 6],
+      ['Light', 'leaves', 'the', 'lamp'],
+    ]
+    const cues = times.map((atS, n) => `${n + 1}\n00:00:0${atS},000 --> 00:00:0${atS + 2},000\n${lines[n]}\n`)
+    const added = await addFile(reelgate.owner, reelgate.videoId, cues.join('\n'), 'fr')
+    const { id } = (await added.json()) as { id: number }
+    onTestFinished(async () => void (await reelgate.owner.call('DELETE', `/api/videos/${reelgate.videoId}/files/${id}`)))
+    const player = await open(await newAddress(SMALLEST, '&loop=true&ccLanguage=fr'))
+    await player.click('.big-play')
+    await player.playsPast(0.2)
+    await player.pause()
+    await player.tab.press('t')
+    await player.click('.transcript li button span', 'the')
+    await player.until(({ timeS, seeking }) => !seeking && Math.abs(timeS - 4) < 0.1)
+    await player.find('.transcript [aria-current="true"] span', 'the')
+    await player.screenshot(`${name}-transcript`)
+    await player.tab.press('Escape')
+    await expect.poll(() => player.run(findCentre, { selector: '.transcript' })).toBe(null)
   })
 
   sampled('captions have the size and the color that the viewer chooses', async () => {
