@@ -92,9 +92,13 @@ const SHOWN = `:host([data-keyed]) [part~="preview-box"], :host([data-keyed]) me
 }
 @media (max-height: 300px) {
   :host([mediapreviewimage]) media-preview-chapter-display {
+    display: block;
     width: 0;
+    min-width: 100%;
+    box-sizing: border-box;
     white-space: nowrap;
     overflow: hidden;
+    text-overflow: ellipsis;
   }
 }`
 
