@@ -91,8 +91,8 @@ async function makeAndStore(deps: StoryboardSchedulerDeps, pending: PendingStory
   const sheets = await makeStoryboard(reading, video, signal)
   const candidates = await makePosterCandidates(reading, video, signal)
   const blobs: string[] = []
-  const remove = async () => {
-    for (const blob of blobs) await folder.remove(blob)
+  const remove = async (names: readonly string[]) => {
+    for (const name of names) await folder.remove(name)
   }
   const store = async (picture: Buffer) => {
     const token = newToken()
@@ -101,6 +101,7 @@ async function makeAndStore(deps: StoryboardSchedulerDeps, pending: PendingStory
     await folder.put(blob, sealBlob(video.contentKey, blob, picture))
     return { blob, sizeBytes: picture.length }
   }
+  let stored: { replaced: string[] } | undefined
   try {
     const made: NewPictures = { sheets: [], candidates: [], posters: [] }
     for (const sheet of sheets) made.sheets.push({ ...sheetSize(video), ...(await store(sheet)) })
@@ -110,13 +111,13 @@ async function makeAndStore(deps: StoryboardSchedulerDeps, pending: PendingStory
     const replaces = (await listFirstPosters(db, video)).length > 0
     for (const { jpeg, ...size } of (replaces && candidates[0]?.posters) || [])
       made.posters.push({ ...size, ...(await store(jpeg)) })
-    const isStored = await claim.settle((tx) => insertStoryboard(tx, pending, made, deps.wallNowS()))
-    if (!isStored) await remove()
+    stored = await claim.settle((tx) => insertStoryboard(tx, pending, made, deps.wallNowS()))
   } catch (error) {
     // Blobs whose rows may have been committed must stay; the sweep removes them if there are none.
-    if (!isCommitOutcomeUnknown(error)) await remove()
+    if (!isCommitOutcomeUnknown(error)) await remove(blobs)
     throw error
   }
+  await remove(stored?.replaced ?? blobs)
 }
 
 function sheetSize({ plan }: GenerationWithKey): { widthPx: number; heightPx: number } {

@@ -24,7 +24,8 @@ export function isFirst({ attachmentId }: { attachmentId: string | null }): bool
 /**
  * Adds the posters extracted from a video, or records that there are none. They are enabled unless the video has an enabled poster, or
  * does not play this generation yet.
- * Extracted again, they replace the files of the earlier ones, which keep their addresses; those that were deleted stay deleted.
+ * Extracted again, they replace the files of the earlier ones, which keep their addresses, and the sweep removes what is left of those;
+ * those that were deleted stay deleted.
  * False when this was done before, or the video is deleted or plays a later generation.
  */
 export async function insertExtractedPosters(tx: Db, key: GenerationKey, posters: readonly NewPoster[], extractedAtS: number) {
@@ -53,38 +54,42 @@ export async function insertExtractedPosters(tx: Db, key: GenerationKey, posters
   return true
 }
 
-/** Gives the posters of a generation's first usable frame the files of the best candidate, if nothing else has. */
-export async function replaceFirstPosters(tx: Db, key: GenerationKey, posters: readonly PosterFile[]): Promise<void> {
-  await replaceFiles(tx, key, { posters, attachmentId: 'drawn' })
+/**
+ * Gives the posters of a generation's first usable frame the files of the best candidate, if nothing else has.
+ * @returns the blobs that they had
+ */
+export async function replaceFirstPosters(tx: Db, key: GenerationKey, posters: readonly PosterFile[]): Promise<string[]> {
+  return replaceFiles(tx, key, { posters, attachmentId: 'drawn' })
 }
 
-/** The sweep removes the files that were replaced. */
 async function replaceFiles(
   tx: Db,
   key: GenerationKey,
   { posters, attachmentId }: { posters: readonly PosterFile[]; attachmentId: (typeof EXTRACTED)[number] },
-): Promise<void> {
-  for (const { id, poster } of pairBySize(await listFirstPosters(tx, key), posters)) {
+): Promise<string[]> {
+  const pairs = pairBySize(await listFirstPosters(tx, key), posters)
+  for (const { row, poster } of pairs) {
     const { blob, sizeBytes } = poster
-    await tx.updateTable('file').set({ blob, sizeBytes, damaged: 0, attachmentId }).where('id', '=', id).execute()
+    await tx.updateTable('file').set({ blob, sizeBytes, damaged: 0, attachmentId }).where('id', '=', row.id).execute()
   }
+  return pairs.flatMap(({ row }) => row.blob ?? [])
 }
 
-type SizedRow = { id: number; widthPx: number | null; heightPx: number | null }
+type SizedRow = { id: number; widthPx: number | null; heightPx: number | null; blob: string | null }
 
 /** Two sizes may be the same: each poster is taken once. */
-function pairBySize(rows: readonly SizedRow[], posters: readonly PosterFile[]): { id: number; poster: PosterFile }[] {
+function pairBySize(rows: readonly SizedRow[], posters: readonly PosterFile[]): { row: SizedRow; poster: PosterFile }[] {
   const left = [...posters]
-  return rows.flatMap(({ id, widthPx, heightPx }) => {
-    const at = left.findIndex((poster) => poster.widthPx === widthPx && poster.heightPx === heightPx)
-    return at < 0 ? [] : left.splice(at, 1).map((poster) => ({ id, poster }))
+  return rows.flatMap((row) => {
+    const at = left.findIndex(({ widthPx, heightPx }) => widthPx === row.widthPx && heightPx === row.heightPx)
+    return at < 0 ? [] : left.splice(at, 1).map((poster) => ({ row, poster }))
   })
 }
 
 /** The posters of a generation's first usable frame that no better one has replaced. */
 export async function listFirstPosters(db: Db, key: GenerationKey): Promise<SizedRow[]> {
   return selectExtracted(db, key)
-    .select(['id', 'widthPx', 'heightPx'])
+    .select(['id', 'widthPx', 'heightPx', 'blob'])
     .where('attachmentId', '=', 'first')
     .orderBy('id')
     .execute()

@@ -54,20 +54,20 @@ export type NewPictures = { sheets: NewSheet[]; candidates: NewCandidate[]; post
 
 /**
  * Records the sheets of a generation and the candidates for its poster, in their order. Its first poster becomes the best candidate.
- * @returns false: the video is deleted, or the generation removed
+ * @returns the blobs of the first poster, for removal; undefined: the video is deleted, or the generation removed
  */
 export async function insertStoryboard(
   tx: Db,
   key: GenerationKey,
   { sheets, candidates, posters }: NewPictures,
   madeAtS: number,
-): Promise<boolean> {
+): Promise<{ replaced: string[] } | undefined> {
   const updated = await updateGeneration(tx, key)
     .set({ storyboardMadeAtS: madeAtS })
     .where('storyboardMadeAtS', 'is', null)
     .where('wrappedContentKey', 'is not', null)
     .executeTakeFirst()
-  if (updated.numUpdatedRows === 0n) return false
+  if (updated.numUpdatedRows === 0n) return undefined
   const { videoId, generation } = key
   const made = { videoId, generation, createdAtS: madeAtS }
   const rows: NewFile[] = [
@@ -75,8 +75,7 @@ export async function insertStoryboard(
     ...candidates.map((candidate) => ({ ...candidate, ...made, type: 'poster-candidate' as const })),
   ]
   if (rows.length > 0) await tx.insertInto('file').values(rows).execute()
-  await replaceFirstPosters(tx, key, posters)
-  return true
+  return { replaced: await replaceFirstPosters(tx, key, posters) }
 }
 
 /**
