@@ -30,9 +30,12 @@ afterAll(async () => {
   await reelgate?.remove()
 })
 
-async function watch(viewport = { width: 854, height: 480 }): Promise<Player & { requests: string[] }> {
+async function watch(viewport = { width: 854, height: 480 }, hasTouch = false): Promise<Player & { requests: string[] }> {
   const otp = await reelgate.owner.issueOtp(reelgate.videoId)
-  const player = await openPlayer(await chromium.newContext({ viewport }), playerAddress(reelgate.url, otp))
+  const player = await openPlayer(
+    await chromium.newContext({ viewport, hasTouch, isMobile: hasTouch }),
+    playerAddress(reelgate.url, otp),
+  )
   const requests: string[] = []
   player.page.on('request', (request) => requests.push(request.url()))
   await player.shows('ready')
@@ -97,4 +100,31 @@ test.each([
     await expect.poll(() => readPreview(player), LIMIT).toMatchObject({ isShown: true, isWithin: true, hasPicture: true })
     await player.screenshot(`storyboard-${viewport.width}-${share}`)
   }
+})
+
+test('B-12: a finger that is dragged along the seek bar of a phone shows the picture of each place, and seeks where it is lifted', async () => {
+  const player = await watch({ width: 390, height: 219 }, true)
+  await player.page.mouse.move(0, 0) // a phone has none
+  const bar = await player.frame.locator('media-time-range').boundingBox()
+  if (!bar) throw new Error('The player has no seek bar')
+  const devtools = await player.page.context().newCDPSession(player.page)
+  const touch = (type: 'touchStart' | 'touchMove' | 'touchEnd', share?: number) => {
+    const at = (share: number) => ({ x: bar.x + 8 + (bar.width - 16) * share, y: bar.y + bar.height / 2 })
+    return devtools.send('Input.dispatchTouchEvent', { type, touchPoints: share === undefined ? [] : [at(share)] })
+  }
+  await touch('touchStart', 0.1)
+  for (const [share, place] of [
+    [0.35, '160 0 160 90'],
+    [0.6, '320 0 160 90'],
+    [0.95, '480 0 160 90'],
+    [0.6, '320 0 160 90'],
+  ] as const) {
+    await touch('touchMove', share)
+    await expect.poll(() => readPreview(player), LIMIT).toMatchObject({ isShown: true, isWithin: true, hasPicture: true, place })
+    await player.screenshot(`storyboard-finger-${share}`)
+  }
+  await touch('touchEnd')
+  await expect.poll(() => readPreview(player), LIMIT).toMatchObject({ isShown: false })
+  await player.until(({ timeS, seeking }) => !seeking && Math.abs(timeS - 0.6 * 8.34) < 0.4)
+  expect(player.complaints).toEqual([])
 })
