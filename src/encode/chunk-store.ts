@@ -223,8 +223,9 @@ export async function replaceChunk(tx: Db, chunk: VideoChunk, pieces: readonly C
     .where(({ and }) => and({ ...chunkKey(chunk), state: chunk.state, attempt: chunk.attempt }))
     .executeTakeFirst()
   if (removed.numDeletedRows === 0n) return false
+  const { videoId, generation, attempt } = chunk
   // Attempts continue to count: a new chunk at the same first segment must not get the number of a run that still runs.
-  await insertChunks(tx, chunk, pieces)
+  await insertChunks(tx, { videoId, generation, attempt }, pieces)
   return true
 }
 
