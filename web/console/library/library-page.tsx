@@ -11,7 +11,6 @@ import { FailureNotice } from '../ui/failure.tsx'
 import { Page } from '../ui/page.tsx'
 import { AddVideos } from '../upload/add-videos.tsx'
 import { BulkActions } from './bulk-actions.tsx'
-import { EmptyLibrary } from './empty-library.tsx'
 import { FolderPath, FolderStrip } from './folders.tsx'
 import styles from './library-page.module.css'
 import { SearchBox, StateLinks, useChangeSearch, ViewSwitch } from './library-toolbar.tsx'
@@ -23,6 +22,8 @@ import { VideoList } from './video-list.tsx'
 const route = getRouteApi('/signed-in/videos')
 // Its select is as large as the rest of the page.
 const TagFilter = lazy(() => import('./tag-filter.tsx').then(({ TagFilter }) => ({ default: TagFilter })))
+// Seen once.
+const EmptyLibrary = lazy(() => import('./empty-library.tsx').then(({ EmptyLibrary }) => ({ default: EmptyLibrary })))
 
 const VIEW_KEY = 'reelgate-library-view'
 
@@ -61,7 +62,9 @@ export function LibraryPage() {
     return (
       <Page title="Videos">
         <FullStorageNotice />
-        <EmptyLibrary />
+        <Suspense>
+          <EmptyLibrary />
+        </Suspense>
       </Page>
     )
   return (
