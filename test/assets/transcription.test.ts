@@ -8,6 +8,7 @@ import { type Reelgate, startSharedReelgate } from '../in-process.ts'
 import { audioOf } from '../pipeline/dubs.ts'
 import { processesWith } from '../processes.ts'
 import * as apart from '../reelgate.ts'
+import { sampledTests } from '../sample.ts'
 import { makeVideo } from '../videos.ts'
 import { startReceivers, webhooksOf } from '../webhooks/receiver.ts'
 import { addFile, type FileBody, listFiles, SRT } from './sample-files.ts'
@@ -77,6 +78,8 @@ async function shownTo({ owner, videoId }: Of, name: string): Promise<string[]> 
     .map(([, shown = '']) => shown)
     .filter((shown) => shown.startsWith(name))
 }
+
+const { test: sampled, draw } = sampledTests('transcriptions', 3)
 
 test('S-10: of ten spoken digits at least eight are in the captions, each within a second; they are called automatic until they have been checked', async () => {
   const receiver = receivers.newReceiver()
@@ -150,7 +153,7 @@ test('S-13: how far it is can be read while the program runs; deleting its capti
   expect(await getCaption(reelgate, id)).toBeUndefined()
 })
 
-test('S-14: after kill -9 of the server the program has ended, and the next start transcribes again, once', async () => {
+sampled('S-14: after kill -9 of the server the program has ended, and the next start transcribes again, once', async () => {
   const { env, folder, program } = await newTranscriber()
   const server = await apart.startReelgate({ video: await makeSpokenVideo(), env })
   await writeFile(join(folder, 'wait'), '')
@@ -165,7 +168,7 @@ test('S-14: after kill -9 of the server the program has ended, and the next star
   expect(await textOf(server, id)).toBe('WEBVTT\n\n00:00:00.000 --> 00:00:04.000\nfirst\n')
 })
 
-test('S-21: of a trimmed video and of an added audio track the captions are at their times', async () => {
+sampled('S-21: of a trimmed video and of an added audio track the captions are at their times', async () => {
   const { owner } = reelgate
   const of = { owner, videoId: await owner.upload('Trimmed', await makeSpokenVideo()) }
   await untilFinished(reelgate, of.videoId)
@@ -184,7 +187,7 @@ test('S-21: of a trimmed video and of an added audio track the captions are at t
   expect((await recognizedIn(of, added.id)).right.length).toBeGreaterThanOrEqual(inTime.length - 2)
 })
 
-test('S-15: a program that does not end is ended after a time that grows with the video', async () => {
+sampled('S-15: a program that does not end is ended after a time that grows with the video', async () => {
   const { folder, program } = await newTranscriber()
   const mark = `${1_000_000 + Math.floor(Math.random() * 1_000_000)}`
   await writeFile(join(folder, 'wait'), mark)
@@ -206,7 +209,7 @@ test('S-15: a program that does not end is ended after a time that grows with th
   await vi.waitUntil(async () => (await processesWith(mark)).length === 0, { timeout: 30_000 })
 })
 
-test('S-18: the doctor runs the program in its sandbox, and says what is wrong with it', async () => {
+sampled('S-18: the doctor runs the program in its sandbox, and says what is wrong with it', async () => {
   const { env, folder, program } = await newTranscriber()
   const check = async (more: Record<string, string> = {}) => {
     const { stdout } = await apart.runCli(['doctor', '--json'], { ...reelgate.env, ...env, ...more })
@@ -228,35 +231,38 @@ test('S-18: the doctor runs the program in its sandbox, and says what is wrong w
   })
 })
 
-test('S-16: a video without audio, a language that is none, and a server without such a program are refused in a sentence', async () => {
-  const { owner } = reelgate
-  const videoId = await owner.upload('Silent', await makeVideo({ audioTrack: false }))
-  const silent = { owner, videoId }
-  const { id } = await request(silent, 'en')
-  expect(await untilEnded(silent, id)).toMatchObject({ error: 'The video has no audio.', enabled: 0 })
-  const ask = async (of: Of, body: unknown) => {
-    const response = await of.owner.call('POST', `/api/videos/${of.videoId}/files`, { body })
-    return [response.status, ((await response.json()) as { message: string }).message]
-  }
-  expect(await ask(reelgate, { type: 'caption', language: 'English' })).toEqual([
-    400,
-    'language must be a code such as en, de or pt-BR.',
-  ])
-  const broken = await owner.credentials('Broken')
-  await owner.send(broken, new Blob(['no video']))
-  await owner.until(broken.videoId, 'Not a media file')
-  expect(await ask({ owner, videoId: broken.videoId }, { type: 'caption', language: 'en' })).toEqual([
-    409,
-    'The video has no audio that can be read (its status is Not a media file). Upload another file.',
-  ])
-  const without = await apart.startReelgate({ video: await makeSpokenVideo() })
-  expect(await ask(without, { type: 'caption', language: 'en' })).toEqual([
-    409,
-    'This server has no program that transcribes: its operator sets REELGATE_TRANSCRIBE_COMMAND.',
-  ])
-})
+sampled(
+  'S-16: a video without audio, a language that is none, and a server without such a program are refused in a sentence',
+  async () => {
+    const { owner } = reelgate
+    const videoId = await owner.upload('Silent', await makeVideo({ audioTrack: false }))
+    const silent = { owner, videoId }
+    const { id } = await request(silent, 'en')
+    expect(await untilEnded(silent, id)).toMatchObject({ error: 'The video has no audio.', enabled: 0 })
+    const ask = async (of: Of, body: unknown) => {
+      const response = await of.owner.call('POST', `/api/videos/${of.videoId}/files`, { body })
+      return [response.status, ((await response.json()) as { message: string }).message]
+    }
+    expect(await ask(reelgate, { type: 'caption', language: 'English' })).toEqual([
+      400,
+      'language must be a code such as en, de or pt-BR.',
+    ])
+    const broken = await owner.credentials('Broken')
+    await owner.send(broken, new Blob(['no video']))
+    await owner.until(broken.videoId, 'Not a media file')
+    expect(await ask({ owner, videoId: broken.videoId }, { type: 'caption', language: 'en' })).toEqual([
+      409,
+      'The video has no audio that can be read (its status is Not a media file). Upload another file.',
+    ])
+    const without = await apart.startReelgate({ video: await makeSpokenVideo() })
+    expect(await ask(without, { type: 'caption', language: 'en' })).toEqual([
+      409,
+      'This server has no program that transcribes: its operator sets REELGATE_TRANSCRIBE_COMMAND.',
+    ])
+  },
+)
 
-test('S-17: captions that an owner adds while the program works are the ones that viewers get', async () => {
+sampled('S-17: captions that an owner adds while the program works are the ones that viewers get', async () => {
   const { owner } = reelgate
   const videoId = await owner.upload('Own captions', await makeSpokenVideo())
   await owner.until(videoId, 'ready')
@@ -270,26 +276,31 @@ test('S-17: captions that an owner adds while the program works are the ones tha
   expect(await shownTo(of, '')).toEqual(['Qae'])
 })
 
-test('S-19: an account’s new videos with audio are transcribed without being asked for, until it switches that off', async () => {
-  const owner = await reelgate.newOwner('Transcribes all')
-  const set = async (transcribeLanguage: string | null) => {
-    const response = await owner.call('PUT', '/api/account', { body: { transcribeLanguage } })
-    return { status: response.status, body: await response.json() }
-  }
-  expect(await (await owner.call('GET', '/api/account')).json()).toMatchObject({ transcribes: true, transcribeLanguage: null })
-  expect((await set('no language')).status).toBe(400)
-  expect(await set('EN')).toMatchObject({ status: 200, body: { transcribeLanguage: 'en' } })
-  const captionsOf = async (videoId: string) => (await listFiles(owner, videoId)).filter(({ type }) => type === 'caption')
-  const [spoken, silent] = await Promise.all([
-    owner.upload('Spoken', await makeSpokenVideo()),
-    owner.upload('Silent', await makeVideo({ audioTrack: false })),
-  ])
-  await Promise.all([owner.until(spoken, 'ready'), owner.until(silent, 'ready')])
-  await expect.poll(async () => (await captionsOf(spoken)).at(0)?.size, { timeout: 60_000 }).toBeGreaterThan(0)
-  expect(await captionsOf(spoken)).toMatchObject([{ lang: 'en', automatic: 1, enabled: 1 }])
-  expect(await captionsOf(silent)).toEqual([])
-  expect(await set('')).toMatchObject({ status: 200, body: { transcribeLanguage: null } })
-  const later = await owner.upload('Later', await makeSpokenVideo())
-  await owner.until(later, 'ready')
-  expect(await captionsOf(later)).toEqual([])
-})
+sampled(
+  'S-19: an account’s new videos with audio are transcribed without being asked for, until it switches that off',
+  async () => {
+    const owner = await reelgate.newOwner('Transcribes all')
+    const set = async (transcribeLanguage: string | null) => {
+      const response = await owner.call('PUT', '/api/account', { body: { transcribeLanguage } })
+      return { status: response.status, body: await response.json() }
+    }
+    expect(await (await owner.call('GET', '/api/account')).json()).toMatchObject({ transcribes: true, transcribeLanguage: null })
+    expect((await set('no language')).status).toBe(400)
+    expect(await set('EN')).toMatchObject({ status: 200, body: { transcribeLanguage: 'en' } })
+    const captionsOf = async (videoId: string) => (await listFiles(owner, videoId)).filter(({ type }) => type === 'caption')
+    const [spoken, silent] = await Promise.all([
+      owner.upload('Spoken', await makeSpokenVideo()),
+      owner.upload('Silent', await makeVideo({ audioTrack: false })),
+    ])
+    await Promise.all([owner.until(spoken, 'ready'), owner.until(silent, 'ready')])
+    await expect.poll(async () => (await captionsOf(spoken)).at(0)?.size, { timeout: 60_000 }).toBeGreaterThan(0)
+    expect(await captionsOf(spoken)).toMatchObject([{ lang: 'en', automatic: 1, enabled: 1 }])
+    expect(await captionsOf(silent)).toEqual([])
+    expect(await set('')).toMatchObject({ status: 200, body: { transcribeLanguage: null } })
+    const later = await owner.upload('Later', await makeSpokenVideo())
+    await owner.until(later, 'ready')
+    expect(await captionsOf(later)).toEqual([])
+  },
+)
+
+draw()

@@ -7,6 +7,7 @@ import type { UploadCredentials } from '../client.ts'
 import { listSegments, untilFinished } from '../data-folder.ts'
 import { type Reelgate, startReelgate } from '../in-process.ts'
 import { readRows } from '../rows.ts'
+import { sampledTests } from '../sample.ts'
 import { makeVideo } from '../videos.ts'
 import { readMediaPlaylist } from '../viewer.ts'
 import { startReceivers, webhooksOf } from '../webhooks/receiver.ts'
@@ -22,6 +23,8 @@ async function startWithVideo(env: Record<string, string> = {}): Promise<Reelgat
   await untilFinished(reelgate, reelgate.videoId)
   return reelgate
 }
+
+const { test: sampled, draw } = sampledTests('audio tracks added later', 2)
 
 const urisOf = (main: string) => Array.from(main.matchAll(/TYPE=AUDIO.*URI="([^"]+)"/g), ([, uri]) => uri)
 
@@ -85,7 +88,7 @@ test('T-10: an added audio track is audible at its time, as long as the video, i
   await receivers.close()
 })
 
-test('T-11: a longer audio track is cut to the video, and a file without sound changes nothing', async () => {
+sampled('T-11: a longer audio track is cut to the video, and a file without sound changes nothing', async () => {
   const reelgate = await startWithVideo()
   const audio = audioOf(reelgate)
   const before = await audio.list()
@@ -118,7 +121,7 @@ test('T-11: a longer audio track is cut to the video, and a file without sound c
   expect((await Promise.all(answers)).map(({ status }) => status)).toEqual([400, 400, 400])
 })
 
-test('T-12: a video without sound gets its first audio track, which is repaired like any other', async () => {
+sampled('T-12: a video without sound gets its first audio track, which is repaired like any other', async () => {
   const reelgate = await startReelgate({ video: await makeVideo({ audioTrack: false, seconds: 6 }) })
   await untilFinished(reelgate, reelgate.videoId)
   const audio = audioOf(reelgate)
@@ -136,57 +139,60 @@ test('T-12: a video without sound gets its first audio track, which is repaired 
   expect(await (await play(reelgate)).playlist('main')).not.toContain('TYPE=AUDIO')
 })
 
-test('T-13: an added audio track is cut with a trim in the same place, is there again after an undo, is encrypted again, and goes with a replaced file', async () => {
-  const reelgate = await startWithVideo()
-  const { owner, videoId } = reelgate
-  const audio = audioOf(reelgate)
-  const id = await audio.add(await makeDub({ fromS: 3, toS: 7, seconds: 10 }))
-  await audio.until(id, 'ready')
-  const trim = async (body: object) => {
-    expect((await owner.call('PUT', `/api/videos/${videoId}/trim`, { body })).status).toBe(200)
-    await expect.poll(async () => (await owner.video(videoId)).replacement, { timeout: 30_000 }).toBeUndefined()
-  }
-  const audible = async (track = id) => audibleIn(await play(reelgate), track)
-  await trim({ startS: 2, endS: 8 })
-  expect(await audible()).toEqual({ fromS: near(1), toS: near(5), lengthS: expect.closeTo(6, 1) })
+sampled(
+  'T-13: an added audio track is cut with a trim in the same place, is there again after an undo, is encrypted again, and goes with a replaced file',
+  async () => {
+    const reelgate = await startWithVideo()
+    const { owner, videoId } = reelgate
+    const audio = audioOf(reelgate)
+    const id = await audio.add(await makeDub({ fromS: 3, toS: 7, seconds: 10 }))
+    await audio.until(id, 'ready')
+    const trim = async (body: object) => {
+      expect((await owner.call('PUT', `/api/videos/${videoId}/trim`, { body })).status).toBe(200)
+      await expect.poll(async () => (await owner.video(videoId)).replacement, { timeout: 30_000 }).toBeUndefined()
+    }
+    const audible = async (track = id) => audibleIn(await play(reelgate), track)
+    await trim({ startS: 2, endS: 8 })
+    expect(await audible()).toEqual({ fromS: near(1), toS: near(5), lengthS: expect.closeTo(6, 1) })
 
-  // One that is added now belongs to what is kept of the video; with all of the video it begins where that began.
-  const late = await audio.add(await makeDub({ fromS: 1, toS: 2, seconds: 6 }))
-  await audio.until(late, 'ready')
-  expect((await audible(late)).fromS).toEqual(near(1))
-  expect((await owner.call('POST', `/api/videos/${videoId}/undo`)).status).toBe(200)
-  await audio.until(late, 'ready')
-  expect(await audible(late)).toEqual({ fromS: near(3), toS: near(4), lengthS: expect.closeTo(10, 1) })
-  expect(await audible()).toMatchObject({ fromS: near(3), toS: near(7) })
-  await trim({ startS: 1, endS: 10 })
-  expect([(await audible()).fromS, (await audible(late)).fromS]).toEqual([near(2), near(2)])
+    // One that is added now belongs to what is kept of the video; with all of the video it begins where that began.
+    const late = await audio.add(await makeDub({ fromS: 1, toS: 2, seconds: 6 }))
+    await audio.until(late, 'ready')
+    expect((await audible(late)).fromS).toEqual(near(1))
+    expect((await owner.call('POST', `/api/videos/${videoId}/undo`)).status).toBe(200)
+    await audio.until(late, 'ready')
+    expect(await audible(late)).toEqual({ fromS: near(3), toS: near(4), lengthS: expect.closeTo(10, 1) })
+    expect(await audible()).toMatchObject({ fromS: near(3), toS: near(7) })
+    await trim({ startS: 1, endS: 10 })
+    expect([(await audible()).fromS, (await audible(late)).fromS]).toEqual([near(2), near(2)])
 
-  const [{ generation = 0 } = {}] = readRows<{ generation: number }>(
-    reelgate,
-    'select generation from video where id = ?',
-    videoId,
-  )
-  expect((await reelgate.cli('video', 'reencrypt', videoId)).code).toBe(0)
-  const playing = () => readRows<{ generation: number }>(reelgate, 'select generation from video where id = ?', videoId)
-  await expect.poll(() => playing()[0]?.generation ?? 0, { timeout: 30_000 }).toBeGreaterThan(generation)
-  expect([(await audible()).fromS, (await audible(late)).fromS]).toEqual([near(2), near(2)])
+    const [{ generation = 0 } = {}] = readRows<{ generation: number }>(
+      reelgate,
+      'select generation from video where id = ?',
+      videoId,
+    )
+    expect((await reelgate.cli('video', 'reencrypt', videoId)).code).toBe(0)
+    const playing = () => readRows<{ generation: number }>(reelgate, 'select generation from video where id = ?', videoId)
+    await expect.poll(() => playing()[0]?.generation ?? 0, { timeout: 30_000 }).toBeGreaterThan(generation)
+    expect([(await audible()).fromS, (await audible(late)).fromS]).toEqual([near(2), near(2)])
 
-  const issued = (await (await owner.call('PUT', `/api/videos/${videoId}`)).json()) as UploadCredentials
-  expect((await owner.send(issued, await openAsBlob(await makeVideo({ seconds: 4 })))).status).toBe(201)
-  await expect.poll(async () => (await owner.video(videoId)).length, { timeout: 30_000 }).toBeCloseTo(4, 1)
-  expect((await audio.list()).map((track) => track.added)).toEqual([false])
-  expect((await owner.call('POST', `/api/videos/${videoId}/undo`)).status).toBe(200)
-  expect((await audio.list()).filter((track) => track.added).map((track) => [track.id, track.state])).toEqual([
-    [id, 'ready'],
-    [late, 'ready'],
-  ])
-  expect((await owner.call('POST', `/api/videos/${videoId}/undo`)).status).toBe(200)
-  expect((await owner.call('DELETE', `/api/videos/${videoId}/kept`)).status).toBe(200)
-  expect(sourceFiles(reelgate)).toHaveLength(1)
-  expect(readRows(reelgate, 'select * from dub')).toEqual([])
-})
+    const issued = (await (await owner.call('PUT', `/api/videos/${videoId}`)).json()) as UploadCredentials
+    expect((await owner.send(issued, await openAsBlob(await makeVideo({ seconds: 4 })))).status).toBe(201)
+    await expect.poll(async () => (await owner.video(videoId)).length, { timeout: 30_000 }).toBeCloseTo(4, 1)
+    expect((await audio.list()).map((track) => track.added)).toEqual([false])
+    expect((await owner.call('POST', `/api/videos/${videoId}/undo`)).status).toBe(200)
+    expect((await audio.list()).filter((track) => track.added).map((track) => [track.id, track.state])).toEqual([
+      [id, 'ready'],
+      [late, 'ready'],
+    ])
+    expect((await owner.call('POST', `/api/videos/${videoId}/undo`)).status).toBe(200)
+    expect((await owner.call('DELETE', `/api/videos/${videoId}/kept`)).status).toBe(200)
+    expect(sourceFiles(reelgate)).toHaveLength(1)
+    expect(readRows(reelgate, 'select * from dub')).toEqual([])
+  },
+)
 
-test('T-15: an added audio track whose file and segment are lost is left out, says why, and the video plays on', async () => {
+sampled('T-15: an added audio track whose file and segment are lost is left out, says why, and the video plays on', async () => {
   const reelgate = await startWithVideo()
   const { owner, videoId } = reelgate
   const audio = audioOf(reelgate)
@@ -203,6 +209,8 @@ test('T-15: an added audio track whose file and segment are lost is left out, sa
   expect(urisOf(await (await play(reelgate)).playlist('main'))).toEqual(['2', '3'])
   expect((await audio.remove(id)).status).toBe(200)
 })
+
+draw()
 
 const sourceFiles = (reelgate: Reelgate) =>
   readRows<{ file: string }>(reelgate, 'select file from source where video_id = ? order by number', reelgate.videoId).map(

@@ -370,7 +370,7 @@ interrupted(
     await choose(page, path)
     await tray(page).getByText('Continues when the server answers').waitFor()
     expect(offsets).toHaveLength(2)
-    expect(await tray(page).innerText()).not.toMatch(/\/s|left/)
+    expect(await tray(page).textContent()).not.toMatch(/\/s|left/)
     await keepPicture(page, 'uploads-offline')
     expect(await findFaults(page)).toEqual([])
     await page.unroute(isUpload)
