@@ -8,6 +8,7 @@ import { untilFinished } from '../../data-folder.ts'
 import { startReelgate as startInProcess } from '../../in-process.ts'
 import { createTusClient } from '../../ingest/tus-client.ts'
 import { type Location, makeLocation } from '../../installation-folder.ts'
+import { audioOf, makeDub } from '../../pipeline/dubs.ts'
 import type { DatabaseKind } from '../../postgres.ts'
 import { type Reelgate, startReelgate } from '../../reelgate.ts'
 import { changeRows, listTables, readRows } from '../../rows.ts'
@@ -156,6 +157,8 @@ async function startFull() {
   await bodyOf(owner, 'PUT', `/api/videos/${video}/chapters`, { language: 'en', chapters: [{ startS: 2.5, title: 'Ἥλιος' }] })
   const [track] = (await bodyOf<{ tracks: { id: number }[] }>(owner, 'GET', `/api/videos/${video}/audio`)).tracks
   await bodyOf(owner, 'PUT', `/api/videos/${video}/audio/${track?.id}`, { name: 'Öster reich', language: 'de-AT' })
+  const audio = audioOf({ owner, videoId: video })
+  await audio.until(await audio.add(await makeDub({ fromS: 0, toS: 1, seconds: 2 })), 'ready')
   await bodyOf(owner, 'POST', `/api/videos/${video}`, { externalId: 'lms/1', metadata: { course: 'drawing ü' } })
   const folder = await bodyOf<{ id: string }>(owner, 'POST', '/api/videos/folders', { name: 'Ärzte', parent: 'root' })
   await bodyOf(owner, 'POST', '/api/videos/folders', { name: 'below', parent: folder.id })
