@@ -147,7 +147,7 @@ async function newOperator(machine: Machine) {
 
   async function succeed(program: string, ...args: string[]): Promise<string> {
     const { code, stdout, stderr } = await machine.run(program, ...args)
-    expect(code, `${program} ${args.join(' ')}: ${stderr}`).toBe(0)
+    expect(code, `${program} ${args.join(' ')}: ${stdout}${stderr}`).toBe(0)
     return stdout
   }
   const shell = (command: string) => succeed('sh', '-c', `cd /mnt && ${command}`)
