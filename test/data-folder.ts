@@ -124,6 +124,15 @@ export async function untilFinished(installed: Installed, videoId: string): Prom
     'select 1 from generation join video on id = video_id and number = generation where id = ? and storyboard_made_at_s is null'
   const endsAtMs = performance.now() + STORYBOARD_WAIT_MS
   while (readRows(installed, sql, videoId).length > 0 && performance.now() < endsAtMs) await pause(50)
+  while ((await hasUnnamedPosters(installed, videoId)) && performance.now() < endsAtMs) await pause(20)
+}
+
+/** Files of posters that a better one has replaced are removed a moment after their rows. */
+async function hasUnnamedPosters(installed: Installed, videoId: string): Promise<boolean> {
+  const files = await readdir(join(installed.dataDir, 'posters', videoId)).catch(() => [])
+  const rows = readRows<{ blob: string }>(installed, 'select blob from file where video_id = ?', videoId)
+  const named = new Set(rows.map(({ blob }) => blob))
+  return files.some((name) => !named.has(`${videoId}/${name}`))
 }
 
 /** Processes whose command line names the folder: encoders of this installation, of the sandbox and below it. */

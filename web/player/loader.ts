@@ -20,6 +20,8 @@ export type LoaderReport = {
   refused(refusal: Refusal): void
   /** A key was released; that renews the stream's slot like a beat. */
   keyReleased(): void
+  /** A request begins, or has ended. */
+  loading(by: 1 | -1): void
 }
 
 /** What hls.js is given in place of captions that are gone. */
@@ -60,6 +62,7 @@ class PlaybackLoader implements Loader<LoaderContext> {
   #inner: Loader<LoaderContext>
   #callbacks: LoaderCallbacks<LoaderContext> | undefined
   #isSettled = false
+  #isUnderWay = false
 
   constructor(config: HlsConfig, deps: LoaderDeps) {
     this.#config = config
@@ -100,9 +103,15 @@ class PlaybackLoader implements Loader<LoaderContext> {
 
   #end(): void {
     this.#stop.abort()
+    this.#setUnderWay(false)
     // After success it must stay false, or hls.js takes no bandwidth sample and the quality stays low for ever.
     if (!this.#isSettled) this.stats.aborted = true
     this.#inner.abort()
+  }
+
+  #setUnderWay(isUnderWay: boolean): void {
+    if (this.#isUnderWay !== isUnderWay) this.#deps.report.loading(isUnderWay ? 1 : -1)
+    this.#isUnderWay = isUnderWay
   }
 
   async #loadUntilSettled(request: Request): Promise<void> {
@@ -113,6 +122,7 @@ class PlaybackLoader implements Loader<LoaderContext> {
     const attempts: Attempts = { proofsRefused: 0, failures: 0 }
     let hasWaited = false
     let hasRenewedPaths = false
+    this.#setUnderWay(true)
     try {
       if (signed?.operation === 'key') await this.#deps.keysWanted
       while (!signal.aborted) {
@@ -149,6 +159,7 @@ class PlaybackLoader implements Loader<LoaderContext> {
         this.#renewInner()
       }
     } finally {
+      this.#setUnderWay(false)
       if (hasWaited) report.waiting(context.url, undefined)
     }
   }

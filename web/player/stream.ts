@@ -6,6 +6,7 @@ import { createLoader, type LoaderReport } from './loader.ts'
 import type { Signer } from './proof.ts'
 import type { Refusal } from './refusals.ts'
 import { createSegmentPaths } from './segment-paths.ts'
+import { restartStuckLoads } from './stuck-loads.ts'
 import { repeatStuckSeeks } from './stuck-seeks.ts'
 
 /** How far hls.js loads ahead: paced keys make every second ahead of the viewer a debt. @see playback protocol, section 6 */
@@ -21,7 +22,7 @@ export const AUTOMATIC = -1
 
 type Quality = { index: number; label: string; widthPx: number; heightPx: number; bitrateBps: number }
 
-type StreamReport = Omit<LoaderReport, 'refused'> & {
+type StreamReport = Omit<LoaderReport, 'refused' | 'loading'> & {
   /** Final, or after `try-again` resumable: loading has stopped already. */
   refused(refusal: Refusal): void
   /** The qualities or audio tracks, or the chosen one or the one in use changed. */
@@ -65,12 +66,22 @@ export function openStream(request: StreamRequest, report: StreamReport): Stream
   const segmentPaths = createSegmentPaths(signer, session)
   let wantKeys = () => {}
   const keysWanted = new Promise<void>((resolve) => (wantKeys = resolve))
-  const loader = createLoader({ signer, session, segmentPaths, keysWanted, report: { ...report, refused: stopAndReport } })
+  let requests = 0
+  const loading = (by: 1 | -1) => {
+    requests += by
+  }
+  const reportOfLoader = { ...report, loading, refused: stopAndReport }
+  const loader = createLoader({ signer, session, segmentPaths, keysWanted, report: reportOfLoader })
   const hls = new Hls({ ...HLS_CONFIG, abrEwmaDefaultEstimate: startingBps(), loader })
   const audio = createAudioTracks(hls, audioLanguage, report.qualityChanged)
   const captions = createCaptions(hls, video, captionLanguage, report.captionsChanged)
   const stopWatchingSeeks = bufferLessAfterSeeks(hls, video)
   const stopRepeatingSeeks = repeatStuckSeeks(video)
+  const stopRestarting = restartStuckLoads(
+    video,
+    () => requests > 0,
+    () => startAtS !== undefined && !isStopped && hls.levels.length > 0 && loadFrom(video.currentTime || startAtS),
+  )
   let startAtS: number | undefined
   let preloadsFromS: number | undefined
   let isStopped = false
@@ -121,6 +132,7 @@ export function openStream(request: StreamRequest, report: StreamReport): Stream
     drop() {
       stopWatchingSeeks()
       stopRepeatingSeeks()
+      stopRestarting()
       stopWatchingDecoder()
       captions.end()
       hls.destroy()
