@@ -10,10 +10,9 @@ import {
 } from '../catalogue/dub-store.ts'
 import type { Db } from '../db/database.ts'
 import { isCommitOutcomeUnknown } from '../db/write.ts'
-import { createAttempts } from '../jobs/attempts.ts'
-import type { Claim, Claims } from '../jobs/claims.ts'
-import { type Dispatcher, type Job, startDispatcher } from '../jobs/dispatcher.ts'
-import { createRoundRobin } from '../jobs/round-robin.ts'
+import type { Claim } from '../jobs/claims.ts'
+import { type CountedWorkDeps, startCountedWork } from '../jobs/counted-work.ts'
+import type { Dispatcher } from '../jobs/dispatcher.ts'
 import type { Sandbox } from '../sandbox/bubblewrap.ts'
 import type { SealedSource } from '../sandbox/media-run.ts'
 import { addVideoEvents } from '../webhooks/outbox.ts'
@@ -33,54 +32,21 @@ import { type AudioTrackPlan, audioTracksOf, type DubFile, type Plan, withAudioT
 import { probeSource } from './probe.ts'
 import { createSegmentWriter, type GenerationWithKey } from './publication.ts'
 
-type DubSchedulerDeps = VideoDeps & {
-  /** A clock that never goes back. */
-  nowS: () => number
-  claims: Pick<Claims, 'claimNext'>
-  sandbox: Sandbox
-  /** Whether the disk has space for that many more bytes. */
-  hasRoom(forBytes: number): Promise<boolean>
-}
+type DubSchedulerDeps = VideoDeps & CountedWorkDeps & { sandbox: Sandbox }
 
-const POLL_INTERVAL_MS = 5_000
-
-/** Encodes audio tracks that were added as files of their own, one at a time, next to videos. Accounts take turns. */
+/** Encodes audio tracks that were added as files of their own, one at a time, next to videos. */
 export function startDubScheduler(deps: DubSchedulerDeps): Dispatcher {
-  const follows = { signals: deps.signals, work: 'dub' } as const
-  return startDispatcher({ slots: 1, claim: createClaim(deps), pollIntervalMs: POLL_INTERVAL_MS, follows, log: deps.log })
-}
-
-function createClaim(deps: DubSchedulerDeps) {
-  const { claims, db, nowS, log } = deps
-  const accounts = createRoundRobin()
-  const attempt = createAttempts<Dub>({
+  return startCountedWork<Dub>(deps, {
+    kind: 'dub',
     name: 'audio track',
     problems: PROBLEMS,
+    listAccounts: listAccountsWithWaitingDubs,
+    find: findWaitingDub,
+    begin: beginDubAttempt,
     refund: (tx, dub) => updateDub(tx, dub, { attempts: dub.attempts }),
     fail: failDub,
-    log,
+    run: (dub, claim, signal) => encodeDub(deps, dub, claim, signal),
   })
-
-  async function claim(urgentOnly: boolean): Promise<Job | undefined> {
-    if (urgentOnly || !(await deps.hasRoom(0))) return undefined
-    return claims.claimNext({
-      kind: 'dub',
-      find: findNext,
-      subjectOf: ({ videoId }) => videoId,
-      begin: async (tx, dub) => ((await beginDubAttempt(tx, dub)) ? dub : undefined),
-      start(dub) {
-        accounts.markServed(dub.accountId)
-        return (claim, signal) => attempt(dub, claim, signal, () => encodeDub(deps, dub, claim, signal))
-      },
-    })
-  }
-
-  async function findNext(): Promise<Dub | undefined> {
-    const accountId = accounts.next(await listAccountsWithWaitingDubs(db, nowS()))
-    return accountId === undefined ? undefined : findWaitingDub(db, accountId, nowS())
-  }
-
-  return claim
 }
 
 const PROBLEMS = {

@@ -32,7 +32,7 @@ export async function assertFilesHere({ db, write }: Pick<Database, 'db' | 'writ
   await claim(bucket, write, own ?? randomBytes(16).toString('hex'))
 }
 
-/** The setting comes first: a marker without one would belong to nobody. */
+/** The setting comes first: a marker without one would belong to no installation. */
 async function claim(bucket: Bucket, write: Database['write'], id: string): Promise<void> {
   await write((tx) => saveSetting(tx, BUCKET_ID, id))
   await putMarker(bucket, id)

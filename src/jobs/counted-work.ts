@@ -18,7 +18,7 @@ export type CountedWorkDeps = {
 }
 
 type CountedWorkOptions<Work> = Omit<AttemptPolicy<Work>, 'log'> & {
-  kind: 'mp4' | 'captions' | 'transcription'
+  kind: 'mp4' | 'captions' | 'transcription' | 'dub'
   /** The accounts for which something is to be done. */
   listAccounts(db: Db, nowS: number): Promise<string[]>
   /** What of the account's has waited longest. */

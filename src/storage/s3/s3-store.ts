@@ -37,7 +37,7 @@ async function hasMarker(bucket: Bucket): Promise<boolean> {
   return (await readMarker(bucket)) !== undefined
 }
 
-/** The id of the installation whose files are below the prefix. Undefined: nobody has claimed it. @throws StorageUnavailable */
+/** The id of the installation whose files are below the prefix. Undefined: no installation uses it. @throws StorageUnavailable */
 export async function readMarker(bucket: Bucket): Promise<string | undefined> {
   try {
     const bytes = await bucket.ask({ method: 'GET', key: bucket.address.prefix + MARKER }, readBody)
