@@ -295,7 +295,9 @@ function eventBreaches(rows: Rows): string[] {
   const untrue = [...delivered.keys()].flatMap((what) => {
     const [event, videoId = ''] = what.split(' ')
     const status = states.get(videoId)
-    const isTrue = status === undefined || (event !== 'video:deleted' && rankOf(status) >= 3)
+    // The chapters of a file come with its plan, everything else with an end of its encoding.
+    const least = rankOf(event === 'video:chapters' ? 'Processing' : 'ready')
+    const isTrue = status === undefined || (event !== 'video:deleted' && rankOf(status) >= least)
     return isTrue ? [] : [`${what} was delivered for a video that is ${status}`]
   })
   const gaps = rows.all<{ id: string }>(
