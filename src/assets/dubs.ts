@@ -127,8 +127,8 @@ export async function removeDub(
   await deps.signals.send('work-cancelled', { videoIds: [videoId], work: 'dub' })
   await deps.signals.send('audio-changed', { videoId })
   void deps.signals.send('keys-destroyed', undefined)
-  for (const file of sources) await deps.folders.sources.remove(file)
-  for (const generation of generations) await deps.folders.segments.removeAll(`${videoId}/${generation}/${trackId}`)
+  for (const file of sources) await deps.folders.sources.retire(file)
+  for (const generation of generations) await deps.folders.segments.retireAll(`${videoId}/${generation}/${trackId}`)
   void deps.signals.send('work-queued', 'dub') // another one of the video, whose work was stopped with it
 }
 

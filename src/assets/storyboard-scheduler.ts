@@ -117,7 +117,8 @@ async function makeAndStore(deps: StoryboardSchedulerDeps, pending: PendingStory
     if (!isCommitOutcomeUnknown(error)) await remove(blobs)
     throw error
   }
-  await remove(stored?.replaced ?? blobs)
+  if (stored) for (const blob of stored.replaced) await folder.retire(blob)
+  else await remove(blobs)
 }
 
 function sheetSize({ plan }: GenerationWithKey): { widthPx: number; heightPx: number } {

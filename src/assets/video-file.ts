@@ -97,7 +97,7 @@ export async function deleteFile(deps: FileDeps, { accountId, by, videoId, fileI
   if (deleted.type === 'mp4') await deps.signals.send('work-cancelled', { videoIds: [videoId], work: 'mp4' })
   if (deleted.automatic === 1 && deleted.blob === null)
     await deps.signals.send('work-cancelled', { videoIds: [videoId], work: 'transcription' })
-  if (deleted.blob !== null) await assetFolder(deps.folders, deleted).remove(deleted.blob)
+  if (deleted.blob !== null) await assetFolder(deps.folders, deleted).retire(deleted.blob)
 }
 
 /**

@@ -71,7 +71,7 @@ export async function exchange(
   await addVideoEvents(tx, 'video:replaced', [videoId], { by })
   return async () => {
     await deps.signals.send('work-cancelled', { videoIds: [videoId], work: 'mp4' })
-    if (mp4 !== undefined) await deps.folders.files.remove(mp4)
+    if (mp4 !== undefined) await deps.folders.files.retire(mp4)
     for (const work of ['encode', 'mp4', 'storyboard', 'dub'] as const) void deps.signals.send('work-queued', work)
     deps.log.info({ videoId, generation, by }, 'video: replaced')
   }

@@ -132,7 +132,7 @@ export async function removeFiles(
   { videoId, generation, posters, sources = [] }: RemovedFiles,
 ): Promise<void> {
   if (generation !== null) await removeGenerationFiles(folders, { videoId, generation }, posters)
-  for (const source of sources) await folders.sources.remove(source)
+  for (const source of sources) await folders.sources.retire(source)
 }
 
 /** Removes the segments and the extracted posters of a generation that no row names any more. */
@@ -141,8 +141,8 @@ export async function removeGenerationFiles(
   { videoId, generation }: GenerationKey,
   posters: readonly string[],
 ): Promise<void> {
-  await folders.segments.removeAll(`${videoId}/${generation}`)
-  for (const blob of posters) await folders.posters.remove(blob)
+  await folders.segments.retireAll(`${videoId}/${generation}`)
+  for (const blob of posters) await folders.posters.retire(blob)
 }
 
 export function sourceChanged(): MediaFailure {

@@ -34,6 +34,17 @@ export type BlobStore = {
   /** Removes every blob below a folder, if there are any. */
   removeAll(folder: string): Promise<void>
   /**
+   * Removes a blob whose row is gone while its video stays: from a folder immediately, as backups of one have files of their own. In a
+   * bucket it stays as it is until `RETIRED_KEPT_S` later, so that the rows of a backup that is not older find it; then a sweep removes it.
+   */
+  retire(name: string): Promise<void>
+  /** The same with every blob below a folder. */
+  retireAll(folder: string): Promise<void>
+  /** What was retired and was not removed yet. */
+  listRetired(): AsyncGenerator<Retired>
+  /** Ends the retirement of what was removed, or is named by a row again. */
+  endRetirement(retired: Retired): Promise<void>
+  /**
    * The names below a folder (`''`: all) that come after a name, in the order of their bytes, in constant memory. What is added or
    * removed meanwhile may be in it or not.
    */
@@ -59,6 +70,12 @@ export type BlobStore = {
   /** @throws when blobs cannot be read and written */
   check(): Promise<void>
 }
+
+/** A blob, or with `isFolder` all that are below one. */
+export type Retired = { name: string; isFolder: boolean; retiredAtS: number }
+
+/** How long a bucket keeps what was retired. */
+export const RETIRED_KEPT_S = 7 * 24 * 3600
 
 /** The bytes of a new blob, and what they pass on their way. */
 export type Stages = readonly [NodeJS.ReadableStream | AsyncIterable<Uint8Array>, ...NodeJS.ReadWriteStream[]]

@@ -295,6 +295,8 @@ export function testBlobStore(engine: string, open: () => Promise<StoreUnderTest
           stat: () => store.stat(name),
           remove: () => store.remove(name),
           removeAll: () => store.removeAll(name),
+          retire: () => store.retire(name),
+          retireAll: () => store.retireAll(name),
           ...(name !== '' && { list: () => names(store, name) }),
         }
         for (const use of Object.values(uses))

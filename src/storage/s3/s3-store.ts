@@ -21,6 +21,7 @@ import {
   sendPart,
 } from './objects.ts'
 import { sendParts } from './parts.ts'
+import { openRetired } from './retired.ts'
 
 type S3Options = {
   /** Of the blobs of one kind, below the prefix of the bucket; without slashes. */
@@ -79,6 +80,7 @@ export function blobsInBucket(bucket: Bucket, { folder, partBytes, cache }: S3Op
     return root + name
   }
   const growing = (name: string): GrowingBlob => ({ bucket, key: keyOf(name), partBytes })
+  const retired = openRetired(bucket, folder)
 
   async function put(name: string, bytes: Buffer | Stages, { signal }: PutOptions = {}) {
     const key = keyOf(name)
@@ -231,6 +233,7 @@ export function blobsInBucket(bucket: Bucket, { folder, partBytes, cache }: S3Op
       keys = []
     }
     await removeObjects(bucket, keys)
+    await retired.endBelow(name)
   }
 
   /** Of every kind: what is below the prefix of the bucket. */
@@ -260,6 +263,16 @@ export function blobsInBucket(bucket: Bucket, { folder, partBytes, cache }: S3Op
       await removeStates(growing(name))
     },
     removeAll,
+    async retire(name) {
+      keyOf(name)
+      await retired.add(name)
+    },
+    async retireAll(name) {
+      keyOf(name)
+      await retired.addFolder(name)
+    },
+    listRetired: retired.list,
+    endRetirement: retired.end,
     list,
     appendPart: async (name, countedBytes, bytes) => appendPart(growing(name), countedBytes, bytes).catch(explain),
     finish: async (name, countedBytes) => finish(growing(name), countedBytes).catch(explain),
