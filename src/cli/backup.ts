@@ -16,12 +16,23 @@ import { openProgress } from './progress-view.ts'
 import { promptForPhrase } from './recovery.ts'
 import { parseResult } from './run-command.ts'
 
-export type BackupOptions = { folder: string; keep: number; verify?: true | undefined; json?: true | undefined }
+export type BackupOptions = {
+  /** A folder, or the address of a bucket. */
+  folder: string
+  keep: number
+  media?: true | undefined
+  verify?: true | undefined
+  json?: true | undefined
+}
 
 /** Adds a backup to a folder, and prints what it has. @throws Failure when the backup lacks a file, or cannot be made */
-export async function backup(config: Config, { folder, keep, verify, json }: BackupOptions, send: SendCommand): Promise<void> {
-  assertOutside(config, folder)
-  const options = { folder, keep, verifyAll: verify === true }
+export async function backup(
+  config: Config,
+  { folder, keep, media, verify, json }: BackupOptions,
+  send: SendCommand,
+): Promise<void> {
+  if (!folder.startsWith('s3:')) assertOutside(config, folder)
+  const options = { folder, keep, media: media === true, verifyAll: verify === true }
   const made = await makeWithProgress(config, options, { isQuiet: json === true, send })
   await record(made, send)
   process.stdout.write(json ? `${JSON.stringify(formatAsJson(made, folder))}\n` : describeBackup(made, folder))
@@ -141,7 +152,7 @@ export async function checkNewestBackup(config: Config, { folder, scratch, pace,
       )
     else if (lost.length === 0)
       process.stdout.write(
-        `${name} can be restored: ${manifest.videos} videos, ${manifest.files.count} files, ${formatSize(manifest.files.sizeBytes)}, all as they were published.\n`,
+        `${name} can be restored: ${manifest.videos} videos, ${manifest.files.count} files, ${formatSize(manifest.files.sizeBytes)}, ${manifest.filesIn ? `all of them in the bucket ${manifest.filesIn.bucket}` : 'all as they were published'}.\n`,
       )
     if (lost.length === 0) return
     throw new DamagedBackup(
@@ -184,8 +195,13 @@ function describeBackup({ name, manifest, copiedBytes, linkedBytes }: MadeBackup
   const linked = linkedBytes > 0 ? `, ${formatSize(linkedBytes)} as hard links on the same disk` : ''
   return `${name}: ${videos} videos, ${files.count} files, ${formatSize(files.sizeBytes + rows.sizeBytes)}
 Added ${formatSize(copiedBytes + rows.sizeBytes)}${linked}, in ${folder}
-It opens only with the master key ${masterKey.slice(0, 8)}…, which is not in it. Restore it with: reelgate restore ${folder}
+${manifest.filesIn ? `The files stay in the bucket ${manifest.filesIn.bucket}, and are not in the backup; --media copies them.\n` : ''}It opens only with the master key ${masterKey.slice(0, 8)}…, which is not in it. Restore it with: reelgate restore ${quote(folder)}
 `
+}
+
+/** For a shell: the address of a bucket has an & in it. */
+function quote(place: string): string {
+  return place.includes('&') ? `'${place}'` : place
 }
 
 function lostFiles({ name, manifest: { lost, lostCount } }: MadeBackup): Failure {
@@ -224,10 +240,14 @@ function restoredAsJson({ name, manifest: { videos, files, time }, lost }: Resto
   return { name, time, videos, ...counts }
 }
 
-function describeRestored({ dataDir }: Config, { name, manifest: { videos, files } }: RestoredBackup, rows: true | undefined) {
+function describeRestored(
+  { dataDir }: Config,
+  { name, manifest: { videos, files, filesIn } }: RestoredBackup,
+  rows: true | undefined,
+) {
   if (rows)
     return `Restored the rows of ${name}: ${videos} videos. To undo an upgrade, install the version before. Then start the server, and check the files: reelgate doctor --media.\n`
-  return `Restored ${name} to ${dataDir}: ${videos} videos, ${files.count} files, each verified by the checksum of the backup.
+  return `Restored ${name} to ${dataDir}: ${videos} videos, ${files.count} files, ${filesIn ? `which are in the bucket ${filesIn.bucket}` : 'each verified by the checksum of the backup'}.
 Start the server. Webhooks wait until you run reelgate webhook resume, so that two installations do not call the same site.
 `
 }

@@ -351,6 +351,9 @@ async function runOnServerAndPrint(name: ServerCommandName, args: unknown, optio
   printResult(await runOnServer(readConfig(), name, args), options)
 }
 
+/** A folder, or the address of a bucket. */
+const placeOf = (place: string) => (place.startsWith('s3:') ? place : resolve(place))
+
 const INVALID_DATABASE_URL = 'expected --to postgres://USER:PASSWORD@HOST/NAME, with %40 for an @ and %2F for a / in the password'
 
 const COMMANDS: readonly CommandSpec[] = [
@@ -399,28 +402,33 @@ const COMMANDS: readonly CommandSpec[] = [
   },
   {
     usage: 'backup [folder]',
-    description: 'add a backup to a folder; the server may be running. Only new files are copied',
+    description: 'add a backup to a folder or a bucket; the server may be running. Only new files are copied',
     options: [
       new Option('--keep <count>', 'how many backups the folder keeps').argParser(integer(1, 1000)).default(7),
-      new Option('--verify', 'read every file again; without it those that were not read for 30 days'),
+      new Option(
+        '--media',
+        'copy the files of videos, too, where they are in a bucket: a backup has their names and hashes alone without it',
+      ),
+      new Option('--verify', 'read every file again; without it those that were not read for 30 days, and of a bucket new ones'),
       new Option('--stream', 'write one backup to stdout as a tar archive instead'),
       new Option('--check', 'make none, but restore the newest one into a scratch folder, file by file, to prove that it can be'),
       new Option('--scratch <folder>', 'with --check: where to restore to, a file at a time').default(tmpdir()),
       new Option('--pace <MB>', 'with --check: read at most this many MB per second').argParser(integer(1, 100_000)).default(50),
     ],
-    async run({ argument: folder, options: { keep, verify, stream, check, scratch, pace, json }, command }) {
-      if ((folder === '') === (stream === undefined)) command.error('expected a folder, or --stream')
+    async run({ argument: folder, options: { keep, media, verify, stream, check, scratch, pace, json }, command }) {
+      if ((folder === '') === (stream === undefined)) command.error('expected a folder, the address of a bucket, or --stream')
+      if (stream && media) command.error('--media copies to a folder or a bucket, not to a stream')
       const { backup, checkNewestBackup, streamBackup } = await import('./backup.ts')
       const config = readConfig()
       const send: SendCommand = (name, args) => runCommand(config, name, args)
       if (stream) await streamBackup(config, send)
-      else if (check) await checkNewestBackup(config, { folder: resolve(folder), scratch: resolve(scratch), pace, json }, send)
-      else await backup(config, { folder: resolve(folder), keep, verify, json }, send)
+      else if (check) await checkNewestBackup(config, { folder: placeOf(folder), scratch: resolve(scratch), pace, json }, send)
+      else await backup(config, { folder: placeOf(folder), keep, media, verify, json }, send)
     },
   },
   {
     usage: 'restore <folder>',
-    description: 'restore the newest backup of a folder into an empty data folder, and verify every file',
+    description: 'restore the newest backup of a folder or a bucket into an empty data folder, and verify every file',
     options: [
       new Option('--at <name>', 'another backup of the folder, by its name'),
       new Option('--rows', 'only the rows, into an installation that keeps its files: to undo an upgrade'),
@@ -429,7 +437,7 @@ const COMMANDS: readonly CommandSpec[] = [
     ],
     async run({ argument: folder, options: { at, phrase, rows, strict, json } }) {
       const { restore } = await import('./backup.ts')
-      await restore(readConfig(), resolve(folder), { at, phrase, rows, strict, json })
+      await restore(readConfig(), placeOf(folder), { at, phrase, rows, strict, json })
     },
   },
   {

@@ -4,7 +4,7 @@ import { hostname } from 'node:os'
 import { delimiter, dirname, isAbsolute, join, resolve } from 'node:path'
 import { Failure } from '../errors.ts'
 import { readAlertMail } from './alert-mail.ts'
-import { readBucket } from './bucket.ts'
+import { readBackupKeys, readBucket } from './bucket.ts'
 import { invalid, readVariables, type Variables } from './environment.ts'
 import { isLoopback } from './loopback.ts'
 import { readLimits } from './rate-limits.ts'
@@ -59,6 +59,8 @@ function toConfig(variables: Variables) {
     ...readSecrets(variables, dataDir),
     /** Has secrets. Undefined: the files of videos are in the data folder. */
     bucket,
+    /** Has secrets. Of a bucket that `backup` and `restore` are given. */
+    backupKeys: readBackupKeys(variables),
     cacheBytes: readSize(variables.REELGATE_CACHE_SIZE),
     uploadMaxBytes: Number(variables.REELGATE_UPLOAD_MAX_BYTES),
     uploadExpiryS: Number(variables.REELGATE_UPLOAD_EXPIRY_S),

@@ -24,5 +24,7 @@ export function dataPaths(dataDir: string) {
     restoring: join(dataDir, 'restoring'),
     beforeUpgrade: join(dataDir, 'before-upgrade'),
     backupStream: join(dataDir, 'backup-stream'),
+    /** Where the rows and the list of a backup are made that goes to a bucket. */
+    backupToBucket: join(dataDir, 'backup-to-bucket'),
   }
 }

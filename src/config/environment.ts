@@ -57,6 +57,16 @@ const Variables = Type.Object({
   AWS_REGION: Type.Optional(
     Type.String({ description: 'region of the bucket, where its address has none', minLength: 1, defaultText: 'us-east-1' }),
   ),
+  REELGATE_BACKUP_ACCESS_KEY_ID: Type.Optional(
+    Type.String({
+      description: 'access key of the bucket that reelgate backup and restore are given',
+      minLength: 1,
+      defaultText: 'AWS_ACCESS_KEY_ID',
+    }),
+  ),
+  REELGATE_BACKUP_SECRET_ACCESS_KEY: Type.Optional(
+    Type.String({ description: 'secret of that key', minLength: 1, defaultText: 'AWS_SECRET_ACCESS_KEY' }),
+  ),
   REELGATE_CACHE_SIZE: Type.String({
     description: 'space in the data folder for copies of sources out of a bucket, which ffmpeg reads; in bytes, or with MB or GB',
     expected: 'a number of bytes such as 20GB',

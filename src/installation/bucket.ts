@@ -8,7 +8,8 @@ import { putMarker, readMarker } from '../storage/s3/s3-store.ts'
 
 // Which installation the objects below a prefix belong to: both have the same id, the bucket in its marker, the database in a setting.
 
-const BUCKET_ID = 'bucket'
+/** The setting with it. */
+export const BUCKET_ID = 'bucket'
 
 /**
  * Makes an empty prefix of a bucket this installation's place for files, or finds that it is.
@@ -26,7 +27,7 @@ export async function assertFilesHere({ db, write }: Pick<Database, 'db' | 'writ
   if (found !== undefined)
     throw new Failure(
       'unavailable',
-      `The files below ${describe(address)} belong to another installation. Set REELGATE_STORAGE_URL to another prefix.`,
+      `The files below ${describeBucket(address)} belong to another installation. Set REELGATE_STORAGE_URL to another prefix.`,
     )
   if (await db.selectFrom('video').select('id').limit(1).executeTakeFirst()) throw elsewhere(address, own)
   await claim(bucket, write, own ?? randomBytes(16).toString('hex'))
@@ -42,19 +43,36 @@ function elsewhere(address: NonNullable<Config['bucket']>, own: string | undefin
   const sentence =
     own === undefined
       ? 'This installation has videos, and their files are in its data folder: they cannot be moved to a bucket yet. Remove REELGATE_STORAGE_URL, or begin with an empty data folder.'
-      : `The files of this installation are not below ${describe(address)}. Set REELGATE_STORAGE_URL to the bucket and prefix where they are.`
+      : `The files of this installation are not below ${describeBucket(address)}. Set REELGATE_STORAGE_URL to the bucket and prefix where they are.`
   return new Failure('unavailable', sentence)
 }
 
-function describe({ bucket, prefix, endpoint }: NonNullable<Config['bucket']>): string {
+export function describeBucket({ bucket, prefix, endpoint }: NonNullable<Config['bucket']>): string {
   return `s3://${bucket}/${prefix} at ${endpoint}`
 }
 
-/** @throws Failure for what works with files in the data folder alone. @param command its name */
-export function assertNoBucket({ bucket }: Pick<Config, 'bucket'>, command: string): void {
-  if (!bucket) return
+/** Whether one is lost with the other, whatever their prefixes. */
+export function isSameBucket(one: Address, other: Address): boolean {
+  return one.bucket === other.bucket && one.endpoint === other.endpoint
+}
+
+type Address = Pick<NonNullable<Config['bucket']>, 'bucket' | 'endpoint'>
+
+/**
+ * For rows that are restored: finds that a bucket has their files, or makes an empty prefix the place for these.
+ * @param id of the installation, in its rows or new
+ * @param hasFiles whether the files must be there already
+ * @throws Failure `conflict`
+ */
+export async function claimForRestore(address: NonNullable<Config['bucket']>, id: string, hasFiles: boolean): Promise<void> {
+  const bucket = openBucket(address)
+  const found = await readMarker(bucket)
+  if (found === id) return
+  if (found === undefined && !hasFiles) return putMarker(bucket, id)
   throw new Failure(
-    'unsupported',
-    `${command} does not work with a bucket yet: it copies the files of a data folder. Unset REELGATE_STORAGE_URL for one; what to do with a bucket is in docs/operations.md.`,
+    'conflict',
+    hasFiles
+      ? `The files of this backup are not below ${describeBucket(address)}. Set REELGATE_STORAGE_URL to the bucket and prefix where they are.`
+      : `The files below ${describeBucket(address)} belong to another installation. Set REELGATE_STORAGE_URL to another prefix.`,
   )
 }

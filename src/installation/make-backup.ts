@@ -14,19 +14,11 @@ import {
 import type { SegmentKey } from '../encode/damage-store.ts'
 import { Failure } from '../errors.ts'
 import { type AddedMedia, type AddMedia, addMedia } from './backup/add-media.ts'
-import {
-  type Backup,
-  backedUpFiles,
-  finishBackup,
-  listBackups,
-  openBackupFolder,
-  removeOldBackups,
-  type UnusableBackup,
-  unfinishedPaths,
-} from './backup/backup-folder.ts'
+import { type BackupName, type Manifest, type UnusableBackup, unfinishedPaths } from './backup/backup-folder.ts'
+import { type BackupPlace, openBackupPlace } from './backup/backup-place.ts'
 import { describeBackup, writeSnapshot } from './backup/backup-rows.ts'
 import { explainEnd } from './backup/explain-end.ts'
-import { assertNoBucket } from './bucket.ts'
+import { BUCKET_ID, describeBucket } from './bucket.ts'
 import { findMasterKey, idOf } from './master-key.ts'
 import { MASTER_KEY_ID } from './master-key-id.ts'
 import { storedFiles } from './open.ts'
@@ -42,14 +34,17 @@ type BackupListener = {
 }
 
 export type BackupOptions = {
+  /** A folder, or the address of a bucket. */
   folder: string
+  /** Copies files that are in a bucket; those of a data folder always are. */
+  media?: boolean
   /** How many backups the folder keeps, this one included. */
   keep: number
-  /** Reads every file again, not only those that were read more than 30 days ago. */
+  /** Reads every file again, not only those that are due. */
   verifyAll?: boolean
 }
 
-export type MadeBackup = Backup & {
+export type MadeBackup = BackupName & {
   /** Whether sealed files were compared with what was sealed, for which the master key is needed. */
   hasVerified: boolean
   /** Backups of the folder that cannot be used, and why. */
@@ -63,33 +58,39 @@ export type MadeBackup = Backup & {
 const MAX_SNAPSHOTS = 20
 
 /**
- * Adds a backup of an installation to a folder; a server may be running. First the rows as of one moment, then the files that they
- * name. An interrupted backup leaves the earlier ones as they are, and the next one continues with the files that it copied.
+ * Adds a backup of an installation to a folder or a bucket; a server may be running. First the rows as of one moment, then the files that
+ * they name. An interrupted backup leaves the earlier ones as they are, and the next one continues with the files that it copied.
  * @throws Failure with what to do
  */
 export async function makeBackup(config: Config, options: BackupOptions, listener: BackupListener): Promise<MadeBackup> {
-  const { folder, keep } = options
-  assertNoBucket(config, 'reelgate backup')
+  const place = openBackupPlace(config, options.folder)
   if (config.databaseUrl === undefined && !existsSync(dataPaths(config.dataDir).database))
     throw new Failure('not-found', `There is no installation in ${config.dataDir}. Set REELGATE_DATA to its data folder.`)
-  const lock = openBackupFolder(folder)
+  const lock = await place.open()
   const add = async () => {
-    const made = await addBackup(config, options, listener)
-    await removeOldBackups(folder, keep)
+    const made = await addBackup(config, place, options, listener)
+    await place.removeOld(options.keep)
     return made
   }
   return explainEnd(
     add,
     listener.signal,
-    `The disk of ${folder} is full, so the backup is not finished; earlier ones are as they were. Free some space there, then run the same command again: it continues.`,
+    `The disk of ${place.work} is full, so the backup is not finished; earlier ones are as they were. Free some space there, then run the same command again: it continues.`,
     'Interrupted: earlier backups are as they were. The same command continues with what was copied.',
   ).finally(lock.release)
 }
 
-async function addBackup(config: Config, { folder, verifyAll = false }: BackupOptions, listener: BackupListener) {
-  const unfinished = unfinishedPaths(folder)
-  const { backups, unusable } = listBackups(folder)
-  const known: FileList[] = backups.slice(0, 1).map(({ listFile }) => openFileList(listFile))
+async function addBackup(
+  config: Config,
+  place: BackupPlace,
+  { media = false, verifyAll = false }: BackupOptions,
+  listener: BackupListener,
+): Promise<MadeBackup> {
+  const unfinished = unfinishedPaths(place.work)
+  const { backups, unusable } = await place.list()
+  const known: FileList[] = []
+  for (const { name } of backups.slice(0, 1))
+    known.push(openFileList(await place.fetch(name, 'list', `${unfinished.media}/last`)))
   const total = { copiedBytes: 0, linkedBytes: 0 }
   const nowMs = Date.now()
   let missingBefore: ReadonlySet<string> = new Set()
@@ -101,18 +102,20 @@ async function addBackup(config: Config, { folder, verifyAll = false }: BackupOp
       await writeSnapshot(config, unfinished.rows)
       listener.signal.throwIfAborted()
       using snapshot = openSnapshot(unfinished.rows)
-      assertSameInstallation(backups, folder, snapshot)
+      assertSameInstallation(backups, place.name, snapshot)
       assertOneMasterKey(snapshot)
       const masterKey = findKeyOf(snapshot, config)
-      const added = await addFiles(config, folder, snapshot, { known, masterKey, nowMs, verifyAll, listener })
+      const added = await addFiles(config, place, snapshot, { media, known, masterKey, nowMs, verifyAll, listener })
       total.copiedBytes += added.copiedBytes
       total.linkedBytes += added.linkedBytes
       const missing = added.missing.map(({ folder, name }) => `${folder}/${name}`)
       // What is missing for the second time was not deleted in between: it is lost, and the backup has the rest.
       if (missing.every((name) => missingBefore.has(name))) {
         if (added.unavailable) throw added.unavailable
-        const manifest = await describeBackup(config, snapshot, { time, folder, lost: missing })
-        return { ...(await finishBackup(folder, manifest)), ...total, hasVerified: masterKey !== undefined, unusable }
+        const described = await describeBackup(config, snapshot, { time, folder: place.work, lost: missing })
+        const manifest = config.bucket && !media ? { ...described, ...filesIn(config.bucket, snapshot) } : described
+        const name = await place.finish(manifest)
+        return { name, manifest, ...total, hasVerified: masterKey !== undefined, unusable }
       }
       missingBefore = new Set(missing)
       await keepList(unfinished.list, known, attempt)
@@ -137,7 +140,12 @@ function findKeyOf(snapshot: Snapshot, config: Config): MasterKey | undefined {
   return ring && [ring, ...ring.older].some((key) => idOf(key) === snapshot.setting(MASTER_KEY_ID)) ? ring : undefined
 }
 
-function assertSameInstallation([last]: readonly Backup[], folder: string, snapshot: Snapshot): void {
+/** Of a backup whose files stay in their bucket. */
+function filesIn(bucket: NonNullable<Config['bucket']>, snapshot: Snapshot): Pick<Manifest, 'format' | 'filesIn'> {
+  return { format: 2, filesIn: { bucket: describeBucket(bucket), id: snapshot.setting(BUCKET_ID) ?? '' } }
+}
+
+function assertSameInstallation([last]: readonly BackupName[], folder: string, snapshot: Snapshot): void {
   if (last === undefined || last.manifest.installation === snapshot.oldestAccountId()) return
   throw new Failure('conflict', `${folder} has backups of another installation. Name another folder.`)
 }
@@ -153,15 +161,21 @@ function assertOneMasterKey(snapshot: Snapshot): void {
 
 async function addFiles(
   config: Config,
-  folder: string,
+  place: BackupPlace,
   snapshot: Snapshot,
-  { listener, ...options }: Pick<AddMedia, 'known' | 'masterKey' | 'nowMs' | 'verifyAll'> & { listener: BackupListener },
+  {
+    listener,
+    media,
+    ...options
+  }: Pick<AddMedia, 'known' | 'masterKey' | 'nowMs' | 'verifyAll'> & { media: boolean; listener: BackupListener },
 ): Promise<AddedMedia> {
   const totalBytes = Math.max(1, snapshot.mediaSizeBytes())
-  using list = createFileList(unfinishedPaths(folder).list)
+  const unfinished = unfinishedPaths(place.work)
+  using list = createFileList(unfinished.list)
   const added = await addMedia(snapshot, list, {
     from: storedFiles(config),
-    to: backedUpFiles(folder),
+    to: config.bucket && !media ? undefined : place.files,
+    scratch: unfinished.media,
     ...options,
     signal: listener.signal,
     progress: (sizeBytes) => listener.progress('media', Math.min(1, sizeBytes / totalBytes)),

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { mkdtemp, rename, rm, writeFile } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
@@ -20,16 +21,21 @@ import { checkHash, copyBlob, hashBlob } from '../storage/copy.ts'
 import { bulkFolder, createFolders } from '../storage/folder.ts'
 import { syncInPlace, syncNames } from '../storage/sync.ts'
 import { RESTORED_COPY } from '../webhooks/restored-copy.ts'
-import { type Backup, backedUpFiles, backedUpPath, listBackups, type UnusableBackup } from './backup/backup-folder.ts'
+import type { Copies } from './backup/add-media.ts'
+import type { Backup, BackupName, UnusableBackup } from './backup/backup-folder.ts'
+import { type BackupPlace, openBackupPlace } from './backup/backup-place.ts'
 import { hashFile } from './backup/backup-rows.ts'
 import { explainEnd } from './backup/explain-end.ts'
 import { forEachAtOnce } from './backup/for-each-at-once.ts'
-import { assertNoBucket } from './bucket.ts'
+import { openStoredNames } from './backup/stored-names.ts'
+import { BUCKET_ID, claimForRestore } from './bucket.ts'
 import { locateDatabase } from './database.ts'
 import { lockDataFolder } from './lock.ts'
 import { hasKeyFile, idOf, readMasterKey } from './master-key.ts'
+import { storedFiles } from './open.ts'
 
 type RestoreOptions = {
+  /** A folder, or the address of a bucket. */
   folder: string
   /** The name of one of them; undefined: the newest. */
   name?: string | undefined
@@ -40,7 +46,7 @@ type RestoreOptions = {
 }
 
 /** A backup that was restored, or read as if. */
-export type RestoredBackup = Backup & {
+export type RestoredBackup = BackupName & {
   /** The files of videos that it does not have as they were published, as `folder/name`. */
   lost: string[]
   /** Newer backups of the folder that cannot be used. */
@@ -57,30 +63,35 @@ const COPIES = 8
 
 /**
  * Restores a backup into an empty data folder, and an empty database where that is PostgreSQL. Every file is verified by its SHA-256.
+ * With a bucket the files are copied to it, or are there already: then those that are missing are found by one list of it.
  * A video whose file is lost is restored without it: a segment is encoded again from its source, and an MP4 made again. OTPs that were not redeemed and sessions of the backup do not play again, and webhooks are held until `webhook resume`.
  * @throws Failure with what to do; the same command continues
  */
 export async function restoreBackup(config: Config, options: RestoreOptions, listener: RestoreListener): Promise<RestoredBackup> {
-  assertNoBucket(config, 'reelgate restore')
-  const { passedOver, ...backup } = findBackup(options)
-  assertNotNewer(backup)
-  const { keyToWrite } = findKey(config, backup, options.phrase)
+  const place = openBackupPlace(config, options.folder)
+  const { passedOver, ...found } = await findBackup(place, options)
+  assertNotNewer(found)
+  assertFilesReachable(config, found)
+  const { keyToWrite } = findKey(config, found, options.phrase)
   const lock = lockDataFolder(config)
   if (!lock) throw new Failure('conflict', `A server runs on ${config.dataDir}. Set REELGATE_DATA to an empty folder.`)
   const restoreAll = async () => {
-    await beginOrResume(config, backup)
-    await assertUnchanged(backup, 'rows')
-    await assertUnchanged(backup, 'list')
-    const unread = await restoreMedia(config, backup, options, listener)
+    await beginOrResume(config, found)
+    const backup = await fetchBackup(config, place, found)
+    await assertUnchanged(place, backup, 'rows')
+    await assertUnchanged(place, backup, 'list')
+    const bucketId = await claimBucket(config, backup)
+    const { filesIn } = backup.manifest
+    const unread = filesIn ? await findMissing(config, backup) : await restoreMedia(config, place, backup, options, listener)
     listener.progress('rows', 0)
-    const { copy, lost } = await copyAllRows(config, backup, unread)
+    const { copy, lost } = await copyAllRows(config, backup, unread, bucketId)
     if (options.strict && lost[0] !== undefined) throw damaged(backup, lost[0])
     await placeRows(config, backup, copy, listener)
     if (keyToWrite) writeMasterKey(config.masterKeyFile, keyToWrite)
     const { restoring } = dataPaths(config.dataDir)
     await rm(restoring)
     syncNames(restoring)
-    return { ...backup, lost, passedOver }
+    return { ...found, lost, passedOver }
   }
   return explainEnd(
     restoreAll,
@@ -90,8 +101,11 @@ export async function restoreBackup(config: Config, options: RestoreOptions, lis
   ).finally(lock.release)
 }
 
-function findBackup({ folder, name }: RestoreOptions): Backup & Pick<RestoredBackup, 'passedOver'> {
-  const { backups, unusable } = listBackups(folder)
+async function findBackup(
+  { name: folder, list }: BackupPlace,
+  { name }: RestoreOptions,
+): Promise<BackupName & Pick<RestoredBackup, 'passedOver'>> {
+  const { backups, unusable } = await list()
   const damagedOne = unusable.find((backup) => name === undefined || backup.name === name)
   const found = name === undefined ? backups[0] : backups.find((backup) => backup.name === name)
   if (found) return { ...found, passedOver: name === undefined ? unusable.filter((other) => other.name > found.name) : [] }
@@ -104,7 +118,43 @@ function findBackup({ folder, name }: RestoreOptions): Backup & Pick<RestoredBac
   )
 }
 
-function assertNotNewer({ manifest }: Backup): void {
+/** @throws Failure `unavailable` when the files are in no backup, and there is no bucket that may have them */
+function assertFilesReachable({ bucket }: Config, { name, manifest: { filesIn } }: BackupName): void {
+  if (!filesIn || bucket) return
+  throw new Failure(
+    'unavailable',
+    `The backup ${name} has rows alone: the files of its videos are in the bucket ${filesIn.bucket}. Set REELGATE_STORAGE_URL to it, or name a backup that was made with --media.`,
+  )
+}
+
+/** Its rows and its list, as files of this machine. */
+async function fetchBackup({ dataDir }: Config, place: BackupPlace, { name, manifest }: BackupName): Promise<Backup> {
+  const fetched = join(dataPaths(dataDir).tmp, 'fetched')
+  const [rowsFile, listFile] = [await place.fetch(name, 'rows', fetched), await place.fetch(name, 'list', fetched)]
+  return { name, manifest, rowsFile, listFile }
+}
+
+/** The id of the installation in its bucket: what the rows have, or one that the same backup has each time. Undefined: the folder has the files. */
+async function claimBucket({ bucket }: Config, { name, manifest, rowsFile }: Backup): Promise<string | undefined> {
+  if (!bucket) return undefined
+  const newId = createHash('sha256').update(`${manifest.installation} ${name}`).digest('hex').slice(0, 32)
+  using snapshot = openSnapshot(rowsFile)
+  const id = manifest.filesIn?.id ?? snapshot.setting(BUCKET_ID) ?? newId
+  await claimForRestore(bucket, id, manifest.filesIn !== undefined)
+  return id
+}
+
+/** Of a backup whose files stay in their bucket: which of them are not there. */
+async function findMissing(config: Config, { listFile }: Backup): Promise<Set<string>> {
+  const missing = new Set<string>()
+  using list = openFileList(listFile)
+  await using stored = await openStoredNames(storedFiles(config), dataPaths(config.dataDir).tmp)
+  for (const { folder, name, sizeBytes } of list.files())
+    if ((await stored.find(folder, name))?.sizeBytes !== sizeBytes) missing.add(`${folder}/${name}`)
+  return missing
+}
+
+function assertNotNewer({ manifest }: BackupName): void {
   const newer = manifest.migrations.find((migration) => !(migration in MIGRATIONS))
   if (newer !== undefined)
     throw new Failure(
@@ -114,7 +164,7 @@ function assertNotNewer({ manifest }: Backup): void {
 }
 
 /** @throws Failure when the key of the backup is not there, before anything is copied */
-function findKey(config: Config, { manifest }: Backup, phrase: string | undefined): { keyToWrite?: MasterKey } {
+function findKey(config: Config, { manifest }: BackupName, phrase: string | undefined): { keyToWrite?: MasterKey } {
   const needed = manifest.masterKey.split(' ') // two, where the rows were backed up during a rotation
   const existing = readMasterKey(config)
   const existingIds = existing ? [existing, ...existing.older].map(idOf) : []
@@ -139,7 +189,7 @@ function findKey(config: Config, { manifest }: Backup, phrase: string | undefine
 }
 
 /** @throws Failure `conflict` when there is anything but an interrupted restore of the same backup */
-async function beginOrResume(config: Config, { name, manifest }: Backup): Promise<void> {
+async function beginOrResume(config: Config, { name, manifest }: BackupName): Promise<void> {
   const { dataDir } = config
   const { restoring: marker } = dataPaths(dataDir) // until everything is restored: the same command continues, and no server starts
   const id = `${manifest.installation} ${name}\n`
@@ -164,7 +214,7 @@ async function beginOrResume(config: Config, { name, manifest }: Backup): Promis
   syncNames(marker)
 }
 
-type MediaOptions = Pick<RestoreOptions, 'folder' | 'strict'> & {
+type MediaOptions = Pick<RestoreOptions, 'strict'> & {
   /** Of a check, which reads everything: restores one file at a time, no faster, and removes it again. */
   checkBytesPerS?: number
 }
@@ -172,13 +222,16 @@ type MediaOptions = Pick<RestoreOptions, 'folder' | 'strict'> & {
 /** @returns the files that are missing or damaged, as `folder/name` */
 async function restoreMedia(
   config: Config,
+  place: BackupPlace,
   backup: Backup,
-  { folder, strict = false, checkBytesPerS }: MediaOptions,
+  { strict = false, checkBytesPerS }: MediaOptions,
   { progress, signal }: RestoreListener,
 ): Promise<Set<string>> {
   const paths = dataPaths(config.dataDir)
-  await createFolders(paths.tmp, ...MEDIA_FOLDERS.map((kind) => paths[kind]))
-  const [from, to] = [backedUpFiles(folder), ofMediaFolders((kind) => bulkFolder(paths[kind], paths.tmp))]
+  await createFolders(paths.tmp, ...(config.bucket ? [] : MEDIA_FOLDERS.map((kind) => paths[kind])))
+  const from = place.files
+  const to: Copies = config.bucket ? storedFiles(config) : ofMediaFolders((kind) => bulkFolder(paths[kind], paths.tmp))
+  await using stored = await openStoredNames(to, paths.tmp)
   const totalBytes = Math.max(1, backup.manifest.files.sizeBytes)
   let doneBytes = 0
   const unread = new Set<string>()
@@ -188,11 +241,14 @@ async function restoreMedia(
     const { folder: kind, name, sizeBytes, sha256 } = file
     signal.throwIfAborted()
     const check = checkHash(sha256)
-    const existing = await hashBlob(to[kind], name, check) // of a restore that was interrupted
-    const isRestored = existing !== undefined || (await copyBlob(from[kind], to[kind], name, check)) !== undefined
+    // Of a restore that was interrupted. What a bucket has is whole, and its name was never given twice.
+    const existing = config.bucket
+      ? (await stored.find(kind, name))?.sizeBytes === sizeBytes
+      : await hashBlob(to[kind], name, check)
+    const isRestored = existing || (await copyBlob(from[kind], to[kind], name, check)) !== undefined
     if (!isRestored || checkBytesPerS !== undefined) await to[kind].remove(name)
     if (!isRestored) {
-      if (strict) throw damaged(backup, backedUpPath(folder, file))
+      if (strict) throw damaged(backup, `${place.name}/media/${kind}/${name}`)
       unread.add(`${kind}/${name}`)
     }
     doneBytes += sizeBytes
@@ -202,7 +258,7 @@ async function restoreMedia(
 
   using list = openFileList(backup.listFile)
   await forEachAtOnce(list.files(), checkBytesPerS === undefined ? COPIES : 1, restore)
-  if (checkBytesPerS === undefined) for (const store of Object.values(to)) store.syncNames()
+  if (checkBytesPerS === undefined) for (const store of Object.values(to)) store.syncNames?.()
   return unread
 }
 
@@ -210,8 +266,8 @@ async function restoreMedia(
  * A copy of the backup's rows for an installation that has only its files: those that are lost are recorded as such.
  * @param unread the files of the backup that are missing or damaged
  */
-async function copyAllRows(config: Config, backup: Backup, unread: ReadonlySet<string>) {
-  const copy = await copyRows(config, backup, { isCopy: true })
+async function copyAllRows(config: Config, backup: Backup, unread: ReadonlySet<string>, bucketId: string | undefined) {
+  const copy = await copyRows(config, backup, { isCopy: true, bucketId })
   const lost: NamedFile[] = []
   {
     using list = openFileList(backup.listFile)
@@ -242,7 +298,8 @@ async function recordLoss({ write }: Database, { folder, name, videoId, generati
 }
 
 /**
- * Restores a backup into a scratch folder that is removed again: its rows, and the files of videos one by one.
+ * Restores a backup into a scratch folder that is removed again: its rows, and the files of videos one by one; those that stay in their
+ * bucket are looked for there.
  * @throws DamagedBackup when its rows or its list are damaged; Failure with what to do
  */
 export async function checkBackup(
@@ -250,17 +307,24 @@ export async function checkBackup(
   { scratch, bytesPerS, ...options }: RestoreOptions & { scratch: string; bytesPerS: number },
   listener: RestoreListener,
 ): Promise<RestoredBackup> {
-  const { passedOver, ...backup } = findBackup(options)
-  assertNotNewer(backup)
+  const place = openBackupPlace(config, options.folder)
+  const { passedOver, ...found } = await findBackup(place, options)
+  assertNotNewer(found)
+  assertFilesReachable(config, found)
   const dataDir = await mkdtemp(join(scratch, 'reelgate-check-'))
-  const scratchConfig = { ...config, dataDir, databaseUrl: undefined }
+  const { filesIn } = found.manifest
+  const scratchConfig = { ...config, dataDir, databaseUrl: undefined, bucket: filesIn && config.bucket }
   const check = async () => {
-    await assertUnchanged(backup, 'rows')
-    await assertUnchanged(backup, 'list')
-    const unread = await restoreMedia(scratchConfig, backup, { ...options, strict: false, checkBytesPerS: bytesPerS }, listener)
+    const backup = await fetchBackup(scratchConfig, place, found)
+    await assertUnchanged(place, backup, 'rows')
+    await assertUnchanged(place, backup, 'list')
+    const bucketId = await claimBucket(scratchConfig, backup)
+    const unread = filesIn
+      ? await findMissing(scratchConfig, backup)
+      : await restoreMedia(scratchConfig, place, backup, { checkBytesPerS: bytesPerS }, listener)
     listener.progress('rows', 0)
-    const { lost } = await copyAllRows(scratchConfig, backup, unread)
-    return { ...backup, lost, passedOver }
+    const { lost } = await copyAllRows(scratchConfig, backup, unread, bucketId)
+    return { ...found, lost, passedOver }
   }
   return explainEnd(
     check,
@@ -281,21 +345,23 @@ export async function restoreRowsOnly(
   options: RestoreOptions,
   listener: RestoreListener,
 ): Promise<RestoredBackup> {
-  const { passedOver, ...backup } = findBackup(options)
-  assertNotNewer(backup)
-  findKey(config, backup, options.phrase)
+  const place = openBackupPlace(config, options.folder)
+  const { passedOver, ...found } = await findBackup(place, options)
+  assertNotNewer(found)
+  findKey(config, found, options.phrase)
   const lock = lockDataFolder(config)
   if (!lock) throw new Failure('conflict', `A server runs on ${config.dataDir}. Stop it, then try again.`)
   try {
     const { database, mark } = dataPaths(config.dataDir)
     if (config.databaseUrl === undefined) assertNothingMovedAside(database)
+    const backup = await fetchBackup(config, place, found)
     const copy = await copyRows(config, backup, { isCopy: false })
     if (config.databaseUrl === undefined) {
       await moveAside(database)
       rmSync(mark, { force: true })
     }
     await placeRows(config, backup, copy, listener)
-    return { ...backup, lost: [], passedOver }
+    return { ...found, lost: [], passedOver }
   } finally {
     lock.release()
   }
@@ -331,7 +397,7 @@ function assertNothingMovedAside(database: string): void {
 const replacedName = (database: string, ending: string) => `${database}.replaced${ending}`
 
 /** A copy of the backup's rows in the data folder, ready for a server. */
-async function copyRows(config: Config, backup: Backup, { isCopy }: { isCopy: boolean }): Promise<string> {
+async function copyRows(config: Config, backup: Backup, { isCopy, bucketId }: Prepared): Promise<string> {
   const { tmp } = dataPaths(config.dataDir)
   mkdirSync(tmp, { recursive: true, mode: 0o700 })
   const copy = join(tmp, basename(backup.rowsFile))
@@ -341,7 +407,7 @@ async function copyRows(config: Config, backup: Backup, { isCopy }: { isCopy: bo
   if (!(await copyBlob(bulkFolder(from, from), bulkFolder(tmp, tmp), basename(copy), check)))
     throw damaged(backup, backup.rowsFile)
   if (isCopy || config.databaseUrl !== undefined) await (await openSqlite(copy)).close() // which migrates it to this version
-  await prepareRows(copy, { isCopy })
+  await prepareRows(copy, { isCopy, bucketId })
   return copy
 }
 
@@ -364,13 +430,15 @@ async function placeRows(config: Config, { manifest }: Backup, copy: string, { p
   await rm(copy)
 }
 
-/**
- * Takes from the rows what must not happen a second time. They may be of any version from 0.2.0 on.
- * @param isCopy whether another installation may have the same rows
- */
-async function prepareRows(path: string, { isCopy }: { isCopy: boolean }): Promise<void> {
+/** `isCopy`: another installation may have the same rows. `bucketId`: then, of the bucket that has their files. */
+type Prepared = { isCopy: boolean; bucketId?: string | undefined }
+
+/** Takes from the rows what must not happen a second time. They may be of any version from 0.2.0 on. */
+async function prepareRows(path: string, { isCopy, bucketId }: Prepared): Promise<void> {
   await changeRowsUnmigrated(path, async (tx) => {
     const nowS = sql`(select cast(value as integer) from setting where name = ${HIGH_WATER_MARK})`
+    if (isCopy) await sql`delete from setting where name = ${BUCKET_ID}`.execute(tx)
+    if (bucketId !== undefined) await sql`insert into setting (name, value) values (${BUCKET_ID}, ${bucketId})`.execute(tx)
     if (isCopy)
       await sql`insert into setting (name, value) values (${RESTORED_COPY}, '1') on conflict (name) do nothing`.execute(tx)
     else await sql`delete from setting where name in ('database-file', 'lock-file')`.execute(tx) // the file is another one now
@@ -386,9 +454,10 @@ async function prepareRows(path: string, { isCopy }: { isCopy: boolean }): Promi
   makeSingleFile(path)
 }
 
-async function assertUnchanged(backup: Backup, part: 'rows' | 'list'): Promise<void> {
+async function assertUnchanged(place: BackupPlace, backup: Backup, part: 'rows' | 'list'): Promise<void> {
   const path = part === 'rows' ? backup.rowsFile : backup.listFile
-  if ((await hashFile(path))?.toString('hex') !== backup.manifest[part].sha256) throw damaged(backup, path)
+  if ((await hashFile(path))?.toString('hex') !== backup.manifest[part].sha256)
+    throw damaged(backup, `${place.name}/${backup.name}/${basename(path)}`)
 }
 
 /** A backup, or a part of it, is not as it was made. */
@@ -401,7 +470,7 @@ export class DamagedBackup extends Failure {
   }
 }
 
-function damaged({ name }: Backup, path: string): DamagedBackup {
+function damaged({ name }: BackupName, path: string): DamagedBackup {
   return new DamagedBackup(
     name,
     `${path} is missing or damaged, so this backup cannot be restored. Use another copy of it, or an earlier backup: --at NAME.`,

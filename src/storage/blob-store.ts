@@ -29,6 +29,8 @@ export type BlobStore = {
   open(name: string): Promise<OpenBlob>
   /** Undefined: the store does not have it. */
   stat(name: string): Promise<BlobStat | undefined>
+  /** Names and sizes of all blobs, where asking for each would be a request that costs time and money. Absent: `stat` is cheap. */
+  listStats?(): AsyncGenerator<{ name: string; sizeBytes: number }>
   /** Removes a blob, if it exists. */
   remove(name: string): Promise<void>
   /** Removes every blob below a folder, if there are any. */

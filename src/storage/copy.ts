@@ -3,6 +3,9 @@ import { BlobLost, type BlobStore, blocksOf, ignoreLost } from './blob-store.ts'
 
 // Published blobs, which never change: whether they are intact, and copies of them for a backup or a restored installation.
 
+/** Of a bucket each block is a request. */
+const BLOCK_BYTES = 4 * 2 ** 20
+
 /** Compares a blob that is read with the one that was published. */
 export type FileCheck = {
   /** Is given all bytes in their order. */
@@ -25,7 +28,7 @@ export async function hashBlob(store: BlobStore, name: string, check = NO_CHECK,
   const hash = createHash('sha256')
   try {
     await using blob = await store.open(name)
-    for await (const bytes of blocksOf(blob)) {
+    for await (const bytes of blocksOf(blob, BLOCK_BYTES)) {
       hash.update(bytes)
       check.add(bytes)
       await pace?.(bytes.length)
@@ -57,7 +60,7 @@ export async function copyBlob(
   }
   try {
     await using blob = await from.open(name)
-    const { sizeBytes } = await to.put(name, [checked(blocksOf(blob))])
+    const { sizeBytes } = await to.put(name, [checked(blocksOf(blob, BLOCK_BYTES))])
     return { sizeBytes, sha256 }
   } catch (error) {
     return ignoreLost(error)

@@ -8,7 +8,7 @@ import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { readConfig } from '../../src/config/config.ts'
 import { dataPaths } from '../../src/config/data-paths.ts'
 import { phraseFromKey } from '../../src/crypto/recovery-phrase.ts'
-import { type Backup, type Manifest, removeOldBackups } from '../../src/installation/backup/backup-folder.ts'
+import { type BackupName, type Manifest, removeOldBackups } from '../../src/installation/backup/backup-folder.ts'
 import { makeBackup } from '../../src/installation/make-backup.ts'
 import { restoreBackup } from '../../src/installation/restore.ts'
 import { getMasterKey, listFiles, untilFinished } from '../data-folder.ts'
@@ -251,7 +251,7 @@ async function newLocation({ masterKeyFile }: Pick<Location, 'masterKeyFile'>, o
   return location
 }
 
-function restoreTo({ env }: Pick<Location, 'env'>, folder: string, name?: string): Promise<Backup> {
+function restoreTo({ env }: Pick<Location, 'env'>, folder: string, name?: string): Promise<BackupName> {
   return restoreBackup(readConfig(env), { folder, name }, QUIETLY)
 }
 

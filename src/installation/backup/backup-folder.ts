@@ -17,7 +17,8 @@ const Part = Type.Object({ sizeBytes: Type.Integer(), sha256: Type.String({ patt
 
 /** What a backup is and what it needs, in the file manifest.json. */
 export const Manifest = Type.Object({
-  format: Type.Literal(1),
+  /** 2: the files of videos are not in the backup. */
+  format: Type.Union([Type.Literal(1), Type.Literal(2)]),
   /** The version of Reelgate that made it. */
   version: Type.String(),
   /** The time of its rows, ISO 8601. */
@@ -37,11 +38,15 @@ export const Manifest = Type.Object({
   /** The first of the files that rows name and that were missing or damaged in the installation itself. */
   lost: Type.Array(Type.String()),
   lostCount: Type.Integer(),
+  /** Of format 2: the bucket with the files, as sentences name it, and the id in its marker. */
+  filesIn: Type.Optional(Type.Object({ bucket: Type.String(), id: Type.String() })),
 })
 export type Manifest = Static<typeof Manifest>
 
-/** A finished backup. */
-export type Backup = { name: string; manifest: Manifest; rowsFile: string; listFile: string }
+export type BackupName = { name: string; manifest: Manifest }
+
+/** A finished backup, and the files of this machine with its rows and its list. */
+export type Backup = BackupName & { rowsFile: string; listFile: string }
 
 const MANIFEST = 'manifest.json'
 const ROWS = 'rows.db'
@@ -59,15 +64,10 @@ export function backedUpFiles(folder: string): Readonly<Record<MediaFolder, Bulk
   return ofMediaFolders((kind) => bulkFolder(join(folder, MEDIA, kind), join(folder, UNFINISHED, MEDIA)))
 }
 
-/** Where one of them is. */
-export function backedUpPath(folder: string, file: { folder: MediaFolder; name: string }): string {
-  return join(folder, MEDIA, file.folder, file.name)
-}
-
 /** Where a backup is written until it is finished. */
 export function unfinishedPaths(folder: string) {
   const root = join(folder, UNFINISHED)
-  return { root, rows: join(root, ROWS), list: join(root, LIST), manifest: join(root, MANIFEST) }
+  return { root, media: join(root, MEDIA), rows: join(root, ROWS), list: join(root, LIST), manifest: join(root, MANIFEST) }
 }
 
 /**
@@ -141,7 +141,8 @@ export async function removeOldBackups(folder: string, keep: number): Promise<vo
   syncInPlace(folder) // before their files are removed: a backup is whole or not there
   const kept: FileList[] = []
   try {
-    for (const { name } of [...backups.slice(0, keep), ...unusable]) {
+    const withFiles = backups.slice(0, keep).filter(({ manifest }) => !manifest.filesIn)
+    for (const { name } of [...withFiles, ...unusable]) {
       const list = tryToOpenList(join(folder, name, LIST))
       if (!list) return
       kept.push(list)

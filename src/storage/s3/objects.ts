@@ -73,7 +73,7 @@ export async function readBody({ headers, body }: BucketAnswer): Promise<Buffer>
 }
 
 /** An answer may have an error after a status of 200, of the whole or of one of several objects. */
-async function askXml(bucket: Bucket, request: BucketRequest) {
+export async function askXml(bucket: Bucket, request: BucketRequest) {
   return bucket.ask(request, async (answer) => {
     const xml = readXml((await readBody(answer)).toString())
     const [error] = xml.each('Error')

@@ -221,6 +221,13 @@ export function blobsInBucket(bucket: Bucket, { folder, partBytes, cache }: S3Op
     }
   }
 
+  async function* listStats() {
+    for await (const { key, sizeBytes } of listObjects(bucket, root)) {
+      const name = key.slice(root.length)
+      if (isBlobName(name)) yield { name, sizeBytes }
+    }
+  }
+
   async function removeAll(name: string): Promise<void> {
     const prefix = `${keyOf(name)}/`
     let keys: string[] = []
@@ -258,6 +265,7 @@ export function blobsInBucket(bucket: Bucket, { folder, partBytes, cache }: S3Op
     read: async (name) => bucket.ask({ method: 'GET', key: keyOf(name) }, readBody).catch(explain),
     open,
     stat,
+    listStats,
     async remove(name) {
       await bucket.send({ method: 'DELETE', key: keyOf(name) })
       await removeStates(growing(name))
