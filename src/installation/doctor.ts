@@ -14,11 +14,10 @@ import { unknownProxiesAmong } from '../net/trusted-proxies.ts'
 import { createOutboundPolicy } from '../outbound/policy.ts'
 import { parseDefaults, whyRefused } from '../playback/otp-defaults.ts'
 import { openSandbox, sandboxAdvice } from '../sandbox/bubblewrap.ts'
-import { openBucket } from '../storage/s3/bucket.ts'
-import { readMarker } from '../storage/s3/s3-store.ts'
 import { hasRoomIn, isFull } from '../storage/space.ts'
 import { whyCopy } from '../webhooks/restored-copy.ts'
 import { LAST_BACKUP, parseLastBackup } from './backup/last-backup.ts'
+import { examineBucket, examineBucketRules } from './bucket-health.ts'
 import { assertDatabaseUsable, examineDatabase, identifyingFiles, locateDatabase, peekSetting } from './database.ts'
 import { isServerRunning } from './lock.ts'
 import { checkMasterKey } from './master-key.ts'
@@ -100,20 +99,15 @@ export async function examineInstallation(
     checks.push({ check: 'OTP defaults', ...(await asFinding(() => examineOtpDefaults(config))) })
     checks.push({ check: 'API keys', ...(await asFinding(() => examineApiKeys(config, Date.now() / 1000))) })
   }
-  if (config.bucket) checks.push({ check: 'bucket', ...(await asFinding(() => examineBucket(config))) })
+  if (config.bucket) {
+    const finding = await asFinding(() => examineBucket(config))
+    checks.push({ check: 'bucket', ...finding })
+    if (finding.state !== 'trouble')
+      checks.push({ check: 'bucket rules', ...(await asFinding(() => examineBucketRules(config))) })
+  }
   if (config.transcriber) checks.push({ check: 'transcription', ...(await asFinding(() => examineTranscriber(config))) })
   if (config.alertMail) checks.push({ check: 'e-mail', ...(await asFinding(() => examineMail(config))) })
   return [...checks, ...(await examineNetwork(config, () => findUnknownProxy(config).catch(() => undefined)))]
-}
-
-/** Writes and reads an object. */
-async function examineBucket({ bucket: address }: Config): Promise<Finding> {
-  if (!address) return ok('Files are in the data folder.')
-  const bucket = openBucket(address)
-  await bucket.check()
-  return (await readMarker(bucket)) === undefined
-    ? warning('Nothing uses this prefix of the bucket yet: the first start of an installation without videos does.')
-    : ok(`Objects in ${address.bucket} can be written and read.`)
 }
 
 /** Runs the program that transcribes, as a video would, on a second of silence. */

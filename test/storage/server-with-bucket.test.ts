@@ -1,6 +1,5 @@
 import { openAsBlob } from 'node:fs'
 import { readdir } from 'node:fs/promises'
-import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { uploadForm } from '../client.ts'
 import { untilFinished } from '../data-folder.ts'
@@ -81,20 +80,15 @@ test('F-196: a start refuses a bucket of another installation, one without its f
   await expect(start(first)).rejects.toThrow('Set REELGATE_STORAGE_URL to it')
 })
 
+test('doctor checks a bucket and its rules', async () => {
+  const { env } = await bucketEnvironment()
+  const reelgate = await startReelgate({ env: { ...env, REELGATE_DEMO: 'off' } })
+  const { stdout } = await reelgate.cli('doctor', '--json')
+  expect(JSON.parse(stdout)).toContainEqual(expect.objectContaining({ check: 'bucket', state: 'ok' }))
+  expect(JSON.parse(stdout)).toContainEqual(expect.objectContaining({ check: 'bucket rules', state: 'warning' }))
+})
+
 async function storageOf(url: string): Promise<string> {
   const { checks }: { checks: { storage: string } } = JSON.parse(await (await fetch(`${url}/readyz`)).text())
   return checks.storage
 }
-
-test('backup and restore refuse a bucket, and doctor checks it', async () => {
-  const { env } = await bucketEnvironment()
-  const reelgate = await startReelgate({ env: { ...env, REELGATE_DEMO: 'off' } })
-  const backups = join(reelgate.dataDir, '..', 'backups')
-  for (const args of [
-    ['backup', backups],
-    ['restore', backups],
-  ])
-    expect((await reelgate.cli(...args)).stderr).toContain('does not work with a bucket yet')
-  const { stdout } = await reelgate.cli('doctor', '--json')
-  expect(JSON.parse(stdout)).toContainEqual(expect.objectContaining({ check: 'bucket', state: 'ok' }))
-})
