@@ -92,7 +92,7 @@ type RawAudio = { format: 'f32le'; rateHz: number; channels: number; bytes: Read
  */
 export async function runMediaToFiles(
   sandbox: Sandbox,
-  run: Pick<MediaRun, 'stdout' | 'limits' | 'signal'> & { args: readonly string[] },
+  run: Pick<MediaRun, 'stdout' | 'pipes' | 'limits' | 'signal'> & { args: readonly string[] },
 ): Promise<MediaEnd> {
   run.signal?.throwIfAborted()
   const args = ['-nostdin', '-hide_banner', '-v', 'error', ...run.args]

@@ -46,12 +46,12 @@ export async function ffmpeg(...args: string[]): Promise<Buffer> {
   return stdout
 }
 
-/** Lays a file down in a folder of the test's own as a source lies: sealed with a key of its own. */
-export async function seal(file: string): Promise<SealedSource> {
+/** Stores a file as a source is: sealed with a key of its own. @param folder by default one that is gone after the test */
+export async function seal(file: string, folder?: string): Promise<SealedSource> {
   const key = randomBytes(16)
   const iv = randomBytes(16)
   const cipher = createCipheriv('aes-128-cbc', key, iv)
-  const sealed = path.join(await newFolder(), 'source')
+  const sealed = path.join(folder ?? (await newFolder()), `source-${randomBytes(4).toString('hex')}`)
   const clear = await readFile(file)
   await writeFile(sealed, Buffer.concat([cipher.update(clear), cipher.final()]))
   return sealedSource(sealed, { key, iv }, clear.length)
@@ -203,9 +203,10 @@ export function withoutBubblewrap(sandbox: Sandbox): Sandbox {
 
 export type OpenVideo = { sandbox: Sandbox; source: SealedSource; plan: Plan }
 
-export async function openVideo(file: string): Promise<OpenVideo> {
+/** @param folder where it is sealed; by default one that is gone after the test */
+export async function openVideo(file: string, folder?: string): Promise<OpenVideo> {
   const sandbox = await openDefaultSandbox()
-  const source = await seal(file)
+  const source = await seal(file, folder)
   return { sandbox, source, plan: planVideo(await probeSource(sandbox, source)) }
 }
 

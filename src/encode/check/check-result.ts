@@ -1,0 +1,94 @@
+import { audioInit } from '../../mp4/aac.ts'
+import { type AudioTrackPlan, audioTracksOf, type Plan } from '../plan.ts'
+import { Refusal } from './refusal.ts'
+import type { Result, ResultSegment } from './result.ts'
+import { checkAudioSegment, checkVideoSegment, maxAudioSegmentBytes, maxVideoSegmentBytes } from './structure.ts'
+import { findVideoInits } from './video-inits.ts'
+
+type Verdict = { ok: true } | { ok: false; reason: string }
+
+/**
+ * Checks what another machine has made of a chunk, before anything decodes it: that it is complete, and that its boxes and NAL units are those
+ * that our encoder writes.
+ * @returns the reason of a refusal as a phrase for the log
+ * @throws what says nothing of the result: the sandbox fails, or ffmpeg was killed; the signal's reason
+ */
+export async function checkResult(result: Result): Promise<Verdict> {
+  try {
+    await checkStructure(result)
+    return { ok: true }
+  } catch (error) {
+    if (error instanceof Refusal) return { ok: false, reason: error.message }
+    throw error
+  }
+}
+
+/** What a chunk's result must consist of. */
+type ExpectedSegment = { maxBytes: number; check(bytes: Buffer, number: number): void }
+
+async function checkStructure(result: Result): Promise<void> {
+  const { chunk, plan, inits, segments } = result
+  const expected = expectedRenditions(plan, chunk.kind)
+  const ownInits = await findInits(result)
+  if (inits.size !== expected.size) throw new Refusal(`${inits.size} init segments instead of ${expected.size}`)
+  for (const [renditionId, init] of ownInits)
+    if (!inits.get(renditionId)?.equals(init))
+      throw new Refusal(`rendition ${renditionId} has another init segment than the server’s encoder makes`)
+  const numbers = Array.from({ length: chunk.segmentCount }, (_, index) => chunk.firstSegment + index)
+  const names = new Set(segments.map(nameOf))
+  const missing = [...expected.keys()]
+    .flatMap((renditionId) => numbers.map((number) => nameOf({ renditionId, number })))
+    .filter((name) => !names.has(name))
+  if (missing.length > 0) throw new Refusal(`${missing[0]} is missing`)
+  if (segments.length !== expected.size * numbers.length) throw new Refusal('there are more segments than the chunk has')
+  for (const segment of segments) await checkSegment(segment, expected.get(segment.renditionId))
+}
+
+async function checkSegment(segment: ResultSegment, expected: ExpectedSegment | undefined): Promise<void> {
+  if (!expected) throw new Refusal(`${nameOf(segment)} is of no rendition of the chunk`)
+  const { sizeBytes } = segment
+  if (sizeBytes > expected.maxBytes)
+    throw new Refusal(`${nameOf(segment)} has ${sizeBytes} bytes, of at most ${expected.maxBytes}`)
+  try {
+    expected.check(await segment.read(), segment.number)
+  } catch (error) {
+    if (error instanceof Refusal || error instanceof RangeError) throw new Refusal(`${nameOf(segment)}: ${error.message}`)
+    throw error
+  }
+}
+
+function expectedRenditions(plan: Plan, kind: Result['chunk']['kind']): Map<number, ExpectedSegment> {
+  if (kind === 'audio')
+    return new Map(
+      tracksOfFile(plan).map((track) => [
+        track.renditionId,
+        { maxBytes: maxAudioSegmentBytes(track), check: (bytes, number) => checkAudioSegment(bytes, track, number) },
+      ]),
+    )
+  const { videoTrack } = plan
+  return new Map(
+    videoTrack?.renditions.map((rendition) => [
+      rendition.id,
+      {
+        maxBytes: maxVideoSegmentBytes(videoTrack, rendition),
+        check: (bytes, number) => checkVideoSegment(bytes, videoTrack, number),
+      },
+    ]),
+  )
+}
+
+/** The init segments that this server's encoder makes. */
+async function findInits({ sandbox, plan, chunk, signal }: Result): Promise<ReadonlyMap<number, Buffer>> {
+  if (chunk.kind === 'audio') return new Map(tracksOfFile(plan).map((track) => [track.renditionId, audioInit(track.bitrateBps)]))
+  if (!plan.videoTrack) throw new Error('the plan has no video track')
+  return findVideoInits(sandbox, plan.videoTrack, signal)
+}
+
+/** Added tracks, which are files of their own, are encoded by this server alone. */
+function tracksOfFile(plan: Plan): AudioTrackPlan[] {
+  return audioTracksOf(plan).filter(({ dub }) => dub === undefined)
+}
+
+function nameOf({ renditionId, number }: Pick<ResultSegment, 'renditionId' | 'number'>): string {
+  return `segment ${number} of rendition ${renditionId}`
+}
