@@ -204,6 +204,9 @@ async function newOperator(machine: Machine) {
       await append(`NODE_EXTRA_CA_CERTS=${CERTIFICATE}\n`, '/etc/default/reelgate')
       if ((await machine.run('test', '-e', '/lib/systemd/system/nginx.service')).code !== 0) await installNginx()
       await succeed('systemctl', 'start', 'nginx')
+      // nginx loses a signal that reaches it before it has a worker, and the steps reload it.
+      const findWorker = 'grep -aqs "^nginx: worker" /proc/[0-9]*/cmdline'
+      await expect.poll(async () => (await machine.run('sh', '-c', findWorker)).code, RARELY).toBe(0)
     },
     /** Starts the mail server of the steps. @returns the mails that it has got */
     async startMailServer() {
