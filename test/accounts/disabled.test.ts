@@ -1,10 +1,10 @@
 import { openAsBlob } from 'node:fs'
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { dataPaths } from '../../src/config/data-paths.ts'
 import type { CommandName } from '../../src/control/commands.ts'
 import { sendCommand } from '../../src/control/socket.ts'
 import { createOwner, type Owner } from '../client.ts'
-import { untilEncoded, untilFinished } from '../data-folder.ts'
+import { untilEncoded } from '../data-folder.ts'
 import { sendRaw } from '../raw-http.ts'
 import { type Reelgate, startSharedReelgate } from '../reelgate.ts'
 import { readRows } from '../rows.ts'
@@ -13,7 +13,7 @@ import { answerOf, type Viewer } from '../viewer.ts'
 
 let reelgate: Reelgate & { remove(): Promise<void> }
 beforeAll(async () => {
-  reelgate = await startSharedReelgate()
+  reelgate = await startSharedReelgate({ video: await makeVideo() })
 })
 afterAll(() => reelgate.remove())
 
@@ -33,22 +33,18 @@ const v2 = (owner: Owner, path: string, fields = '') =>
   )
 
 describe('K16: an account that is disabled', () => {
-  let accountId: string
-  let owner: Owner
-  let videoId: string
-  let viewer: Viewer
-  beforeEach(async () => {
-    const made = await newAccount(`Una ${Math.random()}`)
-    accountId = made.accountId
-    owner = made.owner
-    videoId = await owner.readyVideo(await makeVideo())
-    await untilFinished(reelgate, videoId)
-    viewer = reelgate.newViewer()
-    await viewer.redeem(await owner.issueOtp(videoId))
+  async function newPlayingViewer(): Promise<Viewer> {
+    const viewer = reelgate.newViewer()
+    await viewer.redeem(await reelgate.owner.issueOtp(reelgate.videoId))
     expect((await viewer.key(0)).status).toBe(200)
-  })
+    return viewer
+  }
 
   test('O07: is refused at both interfaces immediately; its OTPs open nothing; its viewers get no key, and see why, also after a restart', async () => {
+    const { owner, videoId } = reelgate
+    const ofVideo = 'select account_id as id from video where id = ?'
+    const [{ id: accountId = '' } = {}] = readRows<{ id: string }>(reelgate, ofVideo, videoId)
+    const viewer = await newPlayingViewer()
     const otp = await owner.issueOtp(videoId)
     await command('account disable', { account: accountId })
 
@@ -73,12 +69,14 @@ describe('K16: an account that is disabled', () => {
   })
 
   test('takes nothing from others: their viewers watch on', async () => {
+    const viewer = await newPlayingViewer()
     const another = await newAccount('Never mind')
     await command('account disable', { account: another.accountId })
     expect((await viewer.key(0)).status).toBe(200)
   })
 
   test('can send no file with a form that it got before', async () => {
+    const { accountId, owner } = await newAccount('Who is late')
     const issued = await owner.credentials('Too late')
     await command('account disable', { account: accountId })
     const refused = await owner.send(issued, new Blob(['no video']))
@@ -88,6 +86,7 @@ describe('K16: an account that is disabled', () => {
   })
 
   test('has what it had sent encoded to the end', async () => {
+    const { accountId, owner } = await newAccount('Who has sent')
     const sent = await owner.credentials('On its way')
     expect((await owner.send(sent, await openAsBlob(await makeVideo({ seconds: 15, rate: 10 })))).status).toBe(201)
     await command('account disable', { account: accountId })

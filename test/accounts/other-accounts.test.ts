@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Owner } from '../client.ts'
-import { listFiles, untilFinished } from '../data-folder.ts'
+import { listFiles } from '../data-folder.ts'
 import { type Reelgate, startSharedReelgate } from '../in-process.ts'
 import { listTablesWithoutClock, readRows } from '../rows.ts'
 import { makeVideo } from '../videos.ts'
@@ -12,11 +12,10 @@ let ann: Owner
 let ben: Owner
 let bensVideo: string
 beforeAll(async () => {
-  reelgate = await startSharedReelgate()
-  ann = reelgate.owner
-  ben = await reelgate.newOwner('Ben')
-  bensVideo = await ben.readyVideo(await makeVideo(), 'Ben’s video')
-  await untilFinished(reelgate, bensVideo)
+  reelgate = await startSharedReelgate({ video: await makeVideo(), title: 'Ben’s video' })
+  ben = reelgate.owner
+  bensVideo = reelgate.videoId
+  ann = await reelgate.newOwner('Ann')
 })
 afterAll(() => reelgate.remove())
 

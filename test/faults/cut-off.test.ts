@@ -64,9 +64,8 @@ test('F-33: a server that runs out of memory loses nothing that was acknowledged
 })
 
 test('F-09: SIGTERM under 200 clients and two encodes: what is in flight is answered, nothing acknowledged is lost, and it ends with 0 within 10 s', async () => {
-  const reelgate = await startReelgate({ env: { ...UNLIMITED, REELGATE_ENCODERS: '2' } })
-  const { owner } = reelgate
-  const ready = await owner.readyVideo(await makeVideo())
+  const reelgate = await startReelgate({ video: await makeVideo(), env: { ...UNLIMITED, REELGATE_ENCODERS: '2' } })
+  const { owner, videoId: ready } = reelgate
   const video = await makeVideo({ seconds: 60, size: '320x240' })
   const videos = [await owner.upload('one', video), await owner.upload('two', video)]
   let isStopping = false

@@ -7,9 +7,8 @@ import { readRows } from '../../rows.ts'
 import { makeVideo } from '../../videos.ts'
 
 test('F-16: while another program locks the database, lists and playback continue and writes are rejected with a sentence; then everything continues', async () => {
-  const reelgate = await startReelgate()
-  const { owner } = reelgate
-  const video = await owner.readyVideo(await makeVideo())
+  const reelgate = await startReelgate({ video: await makeVideo() })
+  const { owner, videoId: video } = reelgate
   const later = await owner.upload('in mid-encode', await makeVideo({ seconds: 20, size: '320x240' }))
   const viewer = reelgate.newViewer()
   expect(await viewer.redeem(await owner.issueOtp(video))).toMatchObject({ playing: true })
