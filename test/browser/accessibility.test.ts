@@ -1,5 +1,3 @@
-import { readFile } from 'node:fs/promises'
-import { createRequire } from 'node:module'
 import type { Browser, BrowserContext } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { END_REASONS } from '../../src/playback/refusal.ts'
@@ -8,6 +6,7 @@ import { addFile } from '../assets/sample-files.ts'
 import { footage } from '../footage.ts'
 import { startSharedReelgate } from '../in-process.ts'
 import { sampleOf } from '../sample.ts'
+import { judgeByAxe } from './axe.ts'
 import { startChromium } from './chromium.ts'
 import { lookAtPlayer, openTab, type Player, playerAddress } from './player.ts'
 
@@ -15,7 +14,6 @@ import { lookAtPlayer, openTab, type Player, playerAddress } from './player.ts'
 
 let reelgate: Awaited<ReturnType<typeof startSharedReelgate>>
 let chromium: Browser
-let axe: string
 
 beforeAll(async () => {
   reelgate = await startSharedReelgate({ video: footage.movieHello, title: 'Hello' })
@@ -23,7 +21,6 @@ beforeAll(async () => {
   const chapters = [0, 3, 6].map((startS) => ({ startS, title: `From second ${startS}` }))
   await reelgate.owner.call('PUT', `/api/videos/${reelgate.videoId}/chapters`, { body: { language: 'en', chapters } })
   chromium = await startChromium()
-  axe = await readFile(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
 })
 
 afterAll(async () => {
@@ -36,19 +33,15 @@ const SCREENS = [
   { what: 'a phone', viewport: { width: 320, height: 180 } },
 ]
 
-type Violation = { id: string; help: string; nodes: { html: string }[] }
-
 /** Judges a player, state by state. @returns `faults`: what axe found in each, if anything */
-function judgeStates({ page, screenshot }: Player, name: string) {
+function judgeStates({ page, keepPicture }: Player, name: string) {
   const faults: Record<string, string[]> = {}
   return {
     faults,
     async judge(state: string) {
-      await page.evaluate(`if (!globalThis.axe) { ${axe} }`) // past the policy, which allows no script but the player's own
-      const { violations } = (await page.evaluate('axe.run()')) as { violations: Violation[] }
-      const found = violations.flatMap(({ id, help, nodes }) => nodes.map(({ html }) => `${id} (${help}): ${html.slice(0, 160)}`))
+      const found = await judgeByAxe(page)
       if (found.length > 0) faults[state] = found
-      if (process.env.REELGATE_TEST_PICTURES) await screenshot(`axe-${name}-${state}`)
+      await keepPicture(`axe-${name}-${state}`)
     },
   }
 }

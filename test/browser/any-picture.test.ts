@@ -80,7 +80,7 @@ test('P-15: a white watermark on white and a black one on black are legible', as
     expect(pixels).toBeGreaterThan(150)
     expect(box.rightPx - box.leftPx).toBeGreaterThan(50)
   }
-  await player.screenshot('watermarks-768')
+  await player.keepPicture('watermarks-768')
 })
 
 test('P-16: in a frame of 320 pixels a title gives way to a watermark, and controls leave half of the picture', async () => {
@@ -97,7 +97,7 @@ test('P-16: in a frame of 320 pixels a title gives way to a watermark, and contr
     const { y = 0 } = (await player.page.locator('media-time-range').boundingBox()) ?? {}
     expect(y).toBeGreaterThan(viewport.height / 2)
     await expect.poll(() => titleStyle(player, 'color')).toBe(title)
-    await player.screenshot(`small-320-${player === marked ? 'marked' : 'plain'}`)
+    await player.keepPicture(`small-320-${player === marked ? 'marked' : 'plain'}`)
   }
 })
 

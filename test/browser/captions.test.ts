@@ -127,7 +127,7 @@ test('how captions look is chosen by keyboard in the settings, is kept for the n
   expect(await whichStyle(player)).toEqual(['Normal', 'White', 'Translucent', 'None'])
   for (const key of ['ArrowDown', 'Enter', 'ArrowRight', 'Home', 'ArrowDown', 'Enter']) await keyboard.press(key)
   await expect.poll(() => whichStyle(player)).toEqual(['Large', 'Yellow', 'Translucent', 'None'])
-  await player.screenshot('caption-style')
+  await player.keepPicture('caption-style')
   // Yellow on white could not be read.
   await page.getByRole('menuitemradio', { name: 'White' }).nth(1).click()
   expect(await whichStyle(player)).toEqual(['Large', 'Black', 'White', 'None'])

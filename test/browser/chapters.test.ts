@@ -57,10 +57,10 @@ test('C-05: the seek bar has a part for each chapter, with its title where the p
   await expect
     .poll(() => frame.locator('media-preview-chapter-display').getAttribute('aria-valuetext'))
     .toBe('chapter: Before <b>&')
-  await player.screenshot('chapters-bar')
+  await player.keepPicture('chapters-bar')
   await player.seekNear(4.5)
   await expect.poll(() => titleOf(player).textContent()).toBe(LONG)
-  await player.screenshot('chapters-title')
+  await player.keepPicture('chapters-title')
   expect(player.complaints).toEqual([])
 })
 
@@ -94,7 +94,7 @@ test('C-05: the menu lists the chapters with their times, marks the current one,
   await player.openSettings()
   await page.getByRole('menuitem', { name: 'Chapters' }).click()
   await chapters.waitFor()
-  await player.screenshot('chapters-menu')
+  await player.keepPicture('chapters-menu')
   await page.getByRole('menuitemradio', { name: '0:06 End' }).click()
   await chapters.waitFor({ state: 'hidden' })
   await expect.poll(() => titleOf(player).textContent()).toBe('End')
@@ -119,13 +119,13 @@ test('C-05: in a frame of 320 pixels the menu has every chapter in full, and not
   await page.getByRole('menuitem', { name: 'Chapters' }).click()
   const item = page.getByRole('menuitemradio', { name: LONG })
   await item.waitFor()
-  await player.screenshot('chapters-phone')
+  await player.keepPicture('chapters-phone')
   const { x, width } = (await item.boundingBox()) ?? { x: -1, width: 999 }
   expect([x >= 0, x + width <= 320]).toEqual([true, true])
   expect(await item.evaluate((button) => button.scrollWidth > button.clientWidth)).toBe(false)
   await item.click()
   await player.until(isAt(3))
-  await player.screenshot('chapters-phone-bar')
+  await player.keepPicture('chapters-phone-bar')
 })
 
 test('C-06: a script of the page around lists the chapters, and is called when another one plays', async () => {

@@ -39,7 +39,7 @@ test.each(sampleOf('screens of the demo', SCREENS, 1))(
     await player.playsPast(2)
     const { durationS } = await player.video()
     expect(durationS).toBeCloseTo(20, 0)
-    await player.screenshot(`demo-on-${on.replace(' ', '-')}`)
+    await player.keepPicture(`demo-on-${on.replace(' ', '-')}`)
     const widthPx = await page.evaluate<number>('document.documentElement.scrollWidth')
     expect(widthPx).toBe(viewport.width) // nothing sticks out at the side
 

@@ -74,7 +74,7 @@ test('P-09: each key shows over the picture what it has changed, in one polite l
     await expect.poll(() => page.evaluate('signs.pop()'), { message: key }).toEqual([words, true])
   }
   expect(await page.evaluate(`document.querySelectorAll('[aria-live]').length`)).toBe(1)
-  await player.screenshot('feedback-sign')
+  await player.keepPicture('feedback-sign')
   await expect.poll(() => page.locator('[aria-live="polite"]:empty').count()).toBe(1)
   expect(player.complaints).toEqual([])
 })
@@ -160,7 +160,7 @@ test.each([320, 390])(
     const player = await watch({ viewport: { width, height }, hasTouch: true, isMobile: true })
     const { page } = player
     const atS = await playAndPause(player)
-    await player.screenshot(`phone-paused-${width}`)
+    await player.keepPicture(`phone-paused-${width}`)
     await player.tapPicture(0.9, 1)
     await player.tapPicture(0.1, 1)
     await player.tapPicture(0.9, 2)
@@ -168,7 +168,7 @@ test.each([320, 390])(
     await player.tapPicture(0.1, 3)
     await player.until(({ timeS }) => Math.abs(timeS - atS + 10) < 0.01)
     await page.getByText('20 seconds back').waitFor()
-    await player.screenshot(`phone-sign-${width}`)
+    await player.keepPicture(`phone-sign-${width}`)
     if (height > 180) {
       const ahead = page.getByRole('button', { name: '10 seconds ahead' })
       expect((await ahead.boundingBox())?.x).toBeGreaterThan(0.75 * width) // captions are in the middle

@@ -63,7 +63,7 @@ test('X05: a watermark is text, whatever it looks like: it makes no element, run
   ).toEqual([...texts, `by ${viewer.name} ${viewer.email}`].map((text) => ['div', 0, text]))
   expect(await player.page.evaluate('globalThis.ran')).toBeUndefined()
   expect(player.complaints).toEqual([])
-  await player.screenshot('hostile-marks')
+  await player.keepPicture('hostile-marks')
 
   // The wall behind it: what gets into the page as HTML all the same does not run either, and requests nothing.
   const html = `<img src=x onerror="globalThis.ran=1"><img src="${canaryUrl}/image"><style>body { background: url(${canaryUrl}/css) }</style>`
@@ -77,7 +77,7 @@ test('X05: a watermark is text, whatever it looks like: it makes no element, run
 test('X06: under the most and largest marks there can be, the player is still used by mouse and keyboard', async () => {
   const most = { type: 'rtext', text: 'W'.repeat(500), size: 1e9, alpha: 99, interval: 0, skip: -5, color: '0xff00ff' }
   const player = await watch({ annotate: Array(20).fill(most) })
-  await player.screenshot('most-marks')
+  await player.keepPicture('most-marks')
   await player.page.keyboard.press('k')
   await player.until(({ paused }) => paused)
   await player.page.mouse.move(300, 300)

@@ -31,7 +31,7 @@ sampled(
     await player.seekNear(50)
     await player.shows('playing', 'offline')
     expect(await player.note()).toBe('You are offline. Playback continues when the connection is back.')
-    await player.screenshot('offline')
+    await player.keepPicture('offline')
 
     await browser.setOffline(false)
     await player.playsPast(50.5)

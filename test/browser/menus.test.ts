@@ -61,7 +61,7 @@ test('on a phone every setting is reached by touch, with targets of 44 pixels', 
   for (const setting of ['Quality', 'Speed', 'Captions']) {
     await tap(player, new RegExp(`^${setting}(?! style)`))
     await menu(player, setting).waitFor()
-    await player.screenshot(`phone-${setting.toLowerCase()}`)
+    await player.keepPicture(`phone-${setting.toLowerCase()}`)
     const boxes = await player.page.locator('.settings [role^="menuitem"]').evaluateAll((items) =>
       items.map((item) => {
         const { width, height } = item.getBoundingClientRect()
@@ -121,7 +121,7 @@ test('the list of keys is opened by ? and from the settings, fits a small frame,
   const list = player.page.getByRole('dialog', { name: 'Keyboard shortcuts' })
   await player.page.keyboard.press('?')
   await list.waitFor()
-  await player.screenshot('phone-keys')
+  await player.keepPicture('phone-keys')
   const { x, y, width, height } = (await list.boundingBox()) ?? { x: -1, y: -1, width: 999, height: 999 }
   expect([x >= 0, y >= 0, x + width <= 300, y + height <= 150]).toEqual([true, true, true, true])
   expect(await list.locator('.keys').evaluate((keys) => keys.scrollHeight > keys.clientHeight)).toBe(true)

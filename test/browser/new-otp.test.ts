@@ -59,7 +59,7 @@ test('P-13: after an hour idle a button asks the page for a new OTP, which plays
     if (status === 'otpNeeded' && window.otp) player.api.loadVideo({ otp: window.otp })
   })`
   const { page, player, next } = await leaveForAnHour(frameHtml(await newOtp(), withApi(listener), '&t=20'))
-  await player.screenshot('idle-in-frame')
+  await player.keepPicture('idle-in-frame')
   expect(await player.sentence()).toBe('This video was paused for a long time.') // not to reload by hand
   await page.evaluate(`window.stays = true, window.otp = '${await newOtp()}'`)
   await next.click()

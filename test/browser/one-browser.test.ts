@@ -93,7 +93,7 @@ test('of two tabs the newer plays; the older says so, and plays on where the vie
   await older.page.evaluate(`document.querySelector('video').currentTime = 50`) // for which it needs a key
   await older.shows('refused', 'page-replaced')
   expect(await older.sentence()).toBe('This video is playing in another tab or window.')
-  await older.screenshot('other-tab')
+  await older.keepPicture('other-tab')
   await older.press('Play here')
   const { timeS } = await older.playsPast(0.5)
   await older.playsPast(timeS + 0.5)

@@ -121,7 +121,7 @@ describe('P13: on another site there is no player', () => {
     const player = lookAtPlayer(await openTab(await chromium.newContext(screen)))
     await player.page.goto(playerAddress(reelgate.url, otp))
     await player.shows('refused', 'site-not-allowed')
-    await player.screenshot(`site-not-allowed-${name}`)
+    await player.keepPicture(`site-not-allowed-${name}`)
     const box = await player.frame.locator('.panel .sentence').boundingBox()
     const { width, height } = player.page.viewportSize() ?? { width: 0, height: 0 }
     expect(box && box.x >= 0 && box.x + box.width <= width && box.y > height / 4 && box.y < (3 * height) / 4).toBe(true)
@@ -139,7 +139,7 @@ test('a viewer who leaves the place where the video may be watched sees why it s
   expect(await player.sentence()).toBe(
     'This video may not be watched from where you are. If you use a VPN, switch it off, then try again.',
   )
-  await player.screenshot('place-not-allowed')
+  await player.keepPicture('place-not-allowed')
 
   await isAt('192.0.2.1')
   await player.press('Try again')

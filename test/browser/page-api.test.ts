@@ -70,7 +70,7 @@ describe('a page with the frame and api.js', () => {
     await expect.poll(() => page.locator('#video').boundingBox()).toMatchObject({ width: 480, height: 360 })
     await player.play()
     await player.playsPast(0.5)
-    await player.screenshot('plug-in-frame')
+    await player.keepPicture('plug-in-frame')
     await player.openSettings()
     await player.openChoices('Speed')
     expect(await player.frame.getByRole('menuitemradio', { name: /×|Normal/ }).allTextContents()).toEqual([
@@ -267,7 +267,7 @@ describe('vdo.js', () => {
       ])
       await player.play()
       await player.playsPast(0.5)
-      await player.screenshot('plug-in-vdo-1')
+      await player.keepPicture('plug-in-vdo-1')
       await player.openSettings()
       await player.openChoices('Speed')
       expect(await player.frame.getByRole('menuitemradio', { name: /×|Normal/ }).allTextContents()).toEqual(['0.5 ×', 'Normal'])
@@ -282,7 +282,7 @@ describe('vdo.js', () => {
     expect(await page.locator(`#vdo${otp} iframe`).boundingBox()).toMatchObject({ width: 640, height: 360 })
     await player.play()
     await player.playsPast(0.5)
-    await player.screenshot('plug-in-vdo-0')
+    await player.keepPicture('plug-in-vdo-0')
   })
 
   draw()

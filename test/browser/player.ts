@@ -1,9 +1,8 @@
-import { mkdir, writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { BrowserContext, ConsoleMessage, Frame, Page } from 'playwright-core'
 import { onTestFinished } from 'vitest'
 import { readState, readVideo, reportViolations, type ShownFrame, takeFrames, type Watched } from './in-page.ts'
+import { keepPicture } from './pictures.ts'
 
 /** Where a viewer is sent. `options` are those of the player page, such as `&autoplay=true`. */
 export function playerAddress(url: string, otp: string, options = ''): string {
@@ -119,16 +118,13 @@ export function lookAtPlayer(page: Page, frame: Frame = page.mainFrame()) {
       await frame.getByRole('menuitemradio', { name: label, exact: true }).click()
       for (const menu = frame.locator('.settings'); await menu.isVisible(); ) await page.keyboard.press('Escape')
     },
-    /** A screenshot; kept for a person to look at in the folder that REELGATE_TEST_PICTURES names. */
+    /** A screenshot for a test that looks at its pixels; kept, too. */
     async screenshot(name: string): Promise<Buffer> {
       const png = await page.screenshot()
-      const folder = process.env.REELGATE_TEST_PICTURES
-      if (folder) {
-        await mkdir(folder, { recursive: true })
-        await writeFile(join(folder, `${name}.png`), png)
-      }
+      await keepPicture(name, async () => png)
       return png
     },
+    keepPicture: (name: string) => keepPicture(name, () => page.screenshot()),
   }
 }
 

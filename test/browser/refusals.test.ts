@@ -71,7 +71,7 @@ test('a viewer who comes before the video is ready sees that, and it begins by i
   const player = await openInNewBrowser(playerAddress(reelgate.url, otp, '&autoplay=true'))
   await player.shows('waiting', 'video-not-ready')
   expect(await player.sentence()).toBe('This video is being prepared. It can be played here as soon as it is ready.')
-  await player.screenshot('not-ready')
+  await player.keepPicture('not-ready')
   expect((await owner.send(credentials, await openAsBlob(await makeVideo()))).status).toBe(201)
   await player.playsPast(0.5)
 })
@@ -98,7 +98,7 @@ test('O07: a video deleted while it plays stops within a beat and leaves nothing
   expect(await player.sentence()).toBe(
     'This video is no longer available. Go back to the page you came from, or ask the owner of this site.',
   )
-  await player.screenshot('deleted')
+  await player.keepPicture('deleted')
   await expectNoVideo(player)
 
   const late = await openInNewBrowser(playerAddress(url, unspent))

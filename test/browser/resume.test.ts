@@ -65,7 +65,7 @@ test('without a name the browser remembers where the video was left: the player 
   const ready = await watch(browser)
   const resumesAtS = Number((await offer(ready).textContent())?.replace('Resumes at 0:', ''))
   expect(Math.abs(resumesAtS - leftAtS)).toBeLessThanOrEqual(1) // it is rounded, and may have moved a little after the pause
-  await ready.screenshot('resumes')
+  await ready.keepPicture('resumes')
   const playing = await watch(browser, '&autoplay=true')
   expect(await startOf(playing)).toBeGreaterThan(leftAtS - 2)
   await playing.press('Start over')
@@ -103,7 +103,7 @@ test.each(sampleOf('widths of the offer to start over', [320, 390, 768, 1440], 1
     const player = await watch(browser, '&autoplay=true&ccLanguage=en')
     await player.playsPast(24)
     const box = await player.page.locator('.resume').boundingBox()
-    await player.screenshot(`resume-captions-${width}`)
+    await player.keepPicture(`resume-captions-${width}`)
     expect((box?.y ?? height) + (box?.height ?? 0)).toBeLessThan(height / 3)
   },
 )
@@ -112,7 +112,7 @@ test('P-16: in a small frame the words of the offer to start over give way to a 
   const browser = await shared.chromium.newContext({ viewport: { width: 320, height: 222 } })
   await watchUntil(browser, 24)
   const annotate = JSON.stringify([{ type: 'text', text: 'reader@example.org', size: '24', x: '5%', y: '0%' }])
-  const { page, play, screenshot } = await watch(browser, '', { annotate })
+  const { page, play, keepPicture } = await watch(browser, '', { annotate })
   const color = () => page.evaluate("getComputedStyle(document.querySelector('.resume span')).color")
   await page.getByText('Resumes at').waitFor()
   expect(await color()).toBe('rgb(242, 240, 236)')
@@ -121,7 +121,7 @@ test('P-16: in a small frame the words of the offer to start over give way to a 
   await expect.poll(color).toBe('rgba(0, 0, 0, 0)')
   const startOver = page.getByRole('button', { name: 'Start over' })
   await startOver.waitFor()
-  await screenshot('resume-marked-320')
+  await keepPicture('resume-marked-320')
   await page.locator('.note').waitFor() // that the connection is slow
   await startOver.waitFor({ state: 'hidden' })
 })

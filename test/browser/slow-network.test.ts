@@ -70,7 +70,7 @@ test('P-17: a viewer who waits for more than 3 s for what is on its way reads wh
   await player.play()
   await player.shows('playing', 'slow-network')
   expect(await player.note()).toContain('connection is slow')
-  await player.screenshot('slow-network')
+  await player.keepPicture('slow-network')
   arrives.resolve()
   await player.playsPast(0.3)
   await player.shows('playing', '')

@@ -47,10 +47,10 @@ describe.each(
   test('a click in its middle plays', async () => {
     const player = await watch(await newBrowser(width, height), '', MARK)
     await player.shows('ready')
-    await player.screenshot(`small-ready-${width}`)
+    await player.keepPicture(`small-ready-${width}`)
     await player.page.mouse.click(width / 2, height / 2)
     await player.playsPast(0.3)
-    await player.screenshot(`small-playing-${width}`)
+    await player.keepPicture(`small-playing-${width}`)
     expect(player.complaints).toEqual([])
   })
 
@@ -60,7 +60,7 @@ describe.each(
     await player.playsPast(0.3)
     await player.openSettings()
     const sheet = player.page.getByRole('menu')
-    await player.screenshot(`small-settings-${width}`)
+    await player.keepPicture(`small-settings-${width}`)
     expect(await sheet.boundingBox()).toEqual({ x: 0, y: 0, width, height })
     await player.openChoices('Speed')
     expect(await sheet.evaluate((menu) => menu.matches(':popover-open') && menu.scrollHeight > menu.clientHeight)).toBe(true)
@@ -96,7 +96,7 @@ test('a sentence in the player is above the watermarks', async () => {
   await other.shows('ready')
   await player.page.evaluate(`document.querySelector('video').currentTime = 50`) // for which it needs a key
   await player.shows('refused', 'page-replaced')
-  await player.screenshot('sentence-above-marks')
+  await player.keepPicture('sentence-above-marks')
   expect(await player.page.locator('.panel').evaluate((panel) => panel.matches(':popover-open'))).toBe(true)
 })
 
@@ -150,7 +150,7 @@ describe('litemode', () => {
     await page.goto(playerAddress(reelgate.url, otp, `&playbackInfo=${encodeURIComponent(playbackInfo)}&litemode=true`))
     expect((await poster).status()).toBe(200)
     await player.shows('ready')
-    await player.screenshot('litemode')
+    await player.keepPicture('litemode')
     expect(asked.filter((path) => path.startsWith('/play/') || path.startsWith('/media/'))).toEqual([])
     expect(page.url()).toContain(otp)
     await player.play()

@@ -16,5 +16,5 @@ test('a player whose owner stops it says so by itself, and has nothing left to p
     'The owner of this video has stopped playback. Ask the owner of this site if you may watch on.',
   )
   expect((await player.video()).durationS).toBeNaN()
-  await player.screenshot('stopped')
+  await player.keepPicture('stopped')
 })

@@ -69,7 +69,7 @@ test('B-06: under a moving pointer the seek bar shows the picture of that time, 
     await expect
       .poll(() => readPreview(player), LIMIT)
       .toEqual({ isShown: true, isWithin: true, hasPicture: true, place, chapter })
-    await player.screenshot(`storyboard-${share}`)
+    await player.keepPicture(`storyboard-${share}`)
   }
   expect(ofStoryboard().slice(-2)).toEqual(['storyboard', 'storyboard-0'])
   expect(player.complaints).toEqual([])
@@ -82,7 +82,7 @@ test('B-06: keys on the seek bar show it, too, until a moment after the last', a
   await expect
     .poll(() => readPreview(player), LIMIT)
     .toMatchObject({ isShown: true, isWithin: true, hasPicture: true, place: '320 0 160 90' })
-  await player.screenshot('storyboard-keys')
+  await player.keepPicture('storyboard-keys')
   await player.page.keyboard.press('ArrowLeft')
   await expect.poll(() => readPreview(player), LIMIT).toMatchObject({ isShown: true, place: '0 0 160 90' })
   await expect.poll(() => readPreview(player), LIMIT).toMatchObject({ isShown: false })
@@ -96,9 +96,8 @@ test.each([
   const player = await watch(viewport)
   for (const share of [0.02, 0.5, 0.98]) {
     await pointAt(player, share)
-    await player.screenshot(`storyboard-${viewport.width}-${share}`)
     await expect.poll(() => readPreview(player), LIMIT).toMatchObject({ isShown: true, isWithin: true, hasPicture: true })
-    await player.screenshot(`storyboard-${viewport.width}-${share}`)
+    await player.keepPicture(`storyboard-${viewport.width}-${share}`)
   }
 })
 
@@ -121,7 +120,7 @@ test('B-12: a finger that is dragged along the seek bar of a phone shows the pic
   ] as const) {
     await touch('touchMove', share)
     await expect.poll(() => readPreview(player), LIMIT).toMatchObject({ isShown: true, isWithin: true, hasPicture: true, place })
-    await player.screenshot(`storyboard-finger-${share}`)
+    await player.keepPicture(`storyboard-finger-${share}`)
   }
   await touch('touchEnd')
   await expect.poll(() => readPreview(player), LIMIT).toMatchObject({ isShown: false })

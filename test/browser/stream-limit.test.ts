@@ -60,7 +60,7 @@ test.each(sampleOf('screens of the stream limit', SCREENS, 1))(
     expect(await second.sentence()).toBe('Still playing on another screen. It continues here when that one is closed.')
     expect(await second.frame.locator('.panel .countdown').textContent()).toMatch(/^Trying again in \d+ s$/)
     expect(await second.video()).toMatchObject({ framesDecoded: 0 })
-    await second.screenshot(`stream-limit-waits-${name}`)
+    await second.keepPicture(`stream-limit-waits-${name}`)
     await expectReadable(second, ['.panel .sentence', '.panel .countdown'])
 
     await first.page.close({ runBeforeUnload: true })
@@ -76,7 +76,7 @@ sampled('P10: a screen that plays on keeps its place, and the other says so', as
   await second.shows('refused', 'stream-limit')
   expect(await second.sentence()).toBe(SENTENCE)
   expect(await second.video()).toMatchObject({ framesDecoded: 0 })
-  await second.screenshot('stream-limit')
+  await second.keepPicture('stream-limit')
   await expectReadable(second, ['.panel .sentence', '.panel .action'])
   expect((await first.video()).paused).toBe(false)
 

@@ -64,12 +64,12 @@ test('the example in the docs: the player takes the page’s colors, corners and
   expect(contrast((await lamp()) ?? '', '#1c1c1c')).toBeGreaterThanOrEqual(3)
   // On the light menu it is as the page has it.
   expect(await styleOf(player.frame, '.settings', '--lamp')).toEqual(['#0b5cad'])
-  await player.screenshot('theme-light')
+  await player.keepPicture('theme-light')
 
   await page.evaluate(`document.documentElement.classList.add('dark')`)
   await expect.poll(menu).toEqual(['rgb(31, 36, 48)', 'rgb(255, 255, 255)', '4px', 'Georgia, serif'])
   expect(await lamp()).toBe('#7cc4ff')
-  await player.screenshot('theme-dark')
+  await player.keepPicture('theme-dark')
   expect((await player.video()).paused).toBe(false)
   expect(player.complaints).toEqual([])
 })

@@ -1,10 +1,9 @@
-import { readFile } from 'node:fs/promises'
-import { createRequire } from 'node:module'
 import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { addFile } from '../assets/sample-files.ts'
 import { footage } from '../footage.ts'
 import { startSharedReelgate } from '../in-process.ts'
+import { judgeByAxe } from './axe.ts'
 import { startChromiumWithFrameStorage } from './chromium.ts'
 import { openPlayer, openTab, type Player, playerAddress } from './player.ts'
 import { startSite } from './site.ts'
@@ -30,7 +29,6 @@ const TWO_HOURS = Array.from({ length: 3600 }, (_, n) => `Zeile ${n + 1} eines l
 
 let reelgate: Awaited<ReturnType<typeof startSharedReelgate>>
 let chromium: Browser
-let axe: string
 const site = startSite()
 
 beforeAll(async () => {
@@ -43,7 +41,6 @@ beforeAll(async () => {
   ] as const)
     expect((await addFile(owner, videoId, text, language)).status).toBe(200)
   chromium = await startChromiumWithFrameStorage()
-  axe = await readFile(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
 })
 
 afterAll(async () => {
@@ -74,12 +71,6 @@ const currentOf = (player: Player) => panelOf(player).locator('[aria-current="tr
 const isAt = (timeS: number) => (video: { timeS: number; seeking: boolean }) =>
   !video.seeking && Math.abs(video.timeS - timeS) < 0.05
 
-async function faultsOf({ page }: Player): Promise<string[]> {
-  await page.evaluate(`if (!globalThis.axe) { ${axe} }`) // past the policy, which allows no script but the player's own
-  const { violations } = (await page.evaluate('axe.run()')) as { violations: { id: string; nodes: { html: string }[] }[] }
-  return violations.flatMap(({ id, nodes }) => nodes.map(({ html }) => `${id}: ${html.slice(0, 200)}`))
-}
-
 test('L-06: the transcript is opened in the settings: each line with its time and speaker, the spoken one marked; a click seeks', async () => {
   const player = await watch('&ccLanguage=en')
   await pauseAfterStart(player)
@@ -94,8 +85,8 @@ test('L-06: the transcript is opened in the settings: each line with its time an
   await linesOf(player).filter({ hasText: 'Sixth second' }).click()
   await player.until(isAt(5))
   await expect.poll(() => currentOf(player).textContent()).toContain('Sixth second')
-  await player.screenshot('transcript-beside')
-  expect(await faultsOf(player)).toEqual([])
+  await player.keepPicture('transcript-beside')
+  expect(await judgeByAxe(player.page)).toEqual([])
   await player.page.keyboard.press('Escape')
   await panelOf(player).waitFor({ state: 'hidden' })
   expect(player.complaints).toEqual([])
@@ -119,7 +110,7 @@ test('L-07: by keyboard: t opens it, words are found without case and accents, a
   await keyboard.press('Enter')
   await player.until(isAt(4))
   expect((await player.video()).paused).toBe(true) // no letter and no Enter was a shortcut
-  await player.screenshot('transcript-search')
+  await player.keepPicture('transcript-search')
   await keyboard.press('ArrowUp')
   await keyboard.press(' ')
   await player.until(isAt(3))
@@ -149,7 +140,7 @@ test('L-08: it works while captions are off, in the language that is chosen in i
       .first()
       .evaluate((button) => (button.parentElement as { lang?: string } | null)?.lang),
   ).toBe('ar')
-  await player.screenshot('transcript-arabic')
+  await player.keepPicture('transcript-arabic')
 })
 
 test('L-09: of two hours of lines each is there, searched and followed; the viewer’s own scrolling is not undone', async () => {
@@ -187,7 +178,7 @@ test.each([
     await player.openSettings()
     await player.page.getByRole('menuitem', { name: 'Transcript' }).click()
     await linesOf(player).first().waitFor()
-    await player.screenshot(`transcript-${what.replaceAll(' ', '-')}`)
+    await player.keepPicture(`transcript-${what.replaceAll(' ', '-')}`)
     const panel = await panelOf(player).boundingBox()
     const video = await player.page.locator('video').boundingBox()
     if (!panel || !video) throw new Error('nothing is drawn')
@@ -199,7 +190,7 @@ test.each([
     expect(
       await panelOf(player).evaluate((element) => (element as unknown as { scrollWidth: number }).scrollWidth),
     ).toBeLessThanOrEqual(panel.width)
-    expect(await faultsOf(player)).toEqual([])
+    expect(await judgeByAxe(player.page)).toEqual([])
     await player.page.getByRole('button', { name: 'Close the transcript' }).click()
     await player.press('Settings')
     expect((await player.video()).paused).toBe(true)
@@ -221,7 +212,7 @@ test('L-12: the bar is one line at each width, with a long chapter, next to the 
       const end = withTranscript && width >= 640 ? (await panelOf(player).boundingBox())?.x : width
       expect(await misplacedInBar(player, end ?? 0), `${width} pixels, ${withTranscript}`).toEqual([])
     }
-    await player.screenshot(`bar-${withTranscript ? 'with-transcript' : 'alone'}`)
+    await player.keepPicture(`bar-${withTranscript ? 'with-transcript' : 'alone'}`)
   }
   expect((await owner.call('PUT', `/api/videos/${videoId}/chapters`, { body: { chapters: [] } })).status).toBe(200)
 })
@@ -246,7 +237,7 @@ test('L-10: in full screen it is there, too', async () => {
   await player.page.keyboard.press('t')
   await linesOf(player).first().click()
   await player.until(isAt(0))
-  await player.screenshot('transcript-fullscreen')
+  await player.keepPicture('transcript-fullscreen')
 })
 
 test('L-11: a page around opens it by its address or its script, and a video without captions has none', async () => {

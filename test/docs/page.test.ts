@@ -1,14 +1,13 @@
-import { readFile } from 'node:fs/promises'
-import { createRequire } from 'node:module'
-import type { Browser, Page } from 'playwright-core'
+import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { judgeByAxe } from '../browser/axe.ts'
 import { startChromium } from '../browser/chromium.ts'
+import { keepPicture } from '../browser/pictures.ts'
 import { type Reelgate, startSharedReelgate } from '../in-process.ts'
 import { sampleOf } from '../sample.ts'
 
 // The API reference as people read it, at /docs/api.
 
-declare const axe: { run(): Promise<{ violations: { id: string; nodes: { html: string }[] }[] }> }
 declare function getComputedStyle(element: unknown): { readonly maxWidth: string }
 declare const document: {
   readonly documentElement: { readonly scrollWidth: number; readonly clientWidth: number }
@@ -30,18 +29,11 @@ afterAll(async () => {
 })
 
 async function openDocs(viewport: { width: number; height: number }, colorScheme: 'dark' | 'light' = 'dark') {
-  const context = await chromium.newContext({ viewport, colorScheme, bypassCSP: true })
+  const context = await chromium.newContext({ viewport, colorScheme })
   const page = await context.newPage()
   await page.goto(`${reelgate.url}/docs/api`)
-  const images = process.env.REELGATE_TEST_PICTURES
-  if (images) await page.screenshot({ path: `${images}/docs-${viewport.width}-${colorScheme}.png` })
+  await keepPicture(`docs-${viewport.width}-${colorScheme}`, () => page.screenshot())
   return page
-}
-
-async function findFaults(page: Page): Promise<string[]> {
-  await page.addScriptTag({ content: await readFile(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8') })
-  const { violations } = await page.evaluate(() => axe.run())
-  return violations.flatMap(({ id, nodes }) => nodes.map(({ html }) => `${id}: ${html.slice(0, 120)}`))
 }
 
 test.each(
@@ -56,7 +48,7 @@ test.each(
 )('on $on nothing is wider than the screen, and axe finds no fault', async ({ viewport, scheme }) => {
   const page = await openDocs(viewport, scheme)
   expect(await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth)).toBe(0)
-  expect(await findFaults(page)).toEqual([])
+  expect(await judgeByAxe(page)).toEqual([])
 })
 
 test('the keyboard reaches an operation: past the list by its first key, or through it', async () => {

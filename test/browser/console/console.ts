@@ -1,11 +1,10 @@
-import { mkdir, readFile } from 'node:fs/promises'
-import { createRequire } from 'node:module'
-import { join } from 'node:path'
 import type { Browser, BrowserContext, BrowserContextOptions, Page } from 'playwright-core'
 import { onTestFinished } from 'vitest'
 import { addFile } from '../../assets/sample-files.ts'
 import { signIn } from '../../console/person.ts'
 import type { Reelgate } from '../../in-process.ts'
+import { judgeByAxe } from '../axe.ts'
+import { keepPicture as keep } from '../pictures.ts'
 
 // The console as its owner uses it: found by role and name, by mouse or by keyboard.
 
@@ -76,7 +75,6 @@ export function complaintsOf(page: Page): string[] {
   return complaints.get(page) ?? []
 }
 
-declare const axe: { run(options: { runOnly?: string[] }): Promise<{ violations: { id: string; nodes: { html: string }[] }[] }> }
 declare const document: {
   readonly documentElement: { readonly scrollWidth: number; readonly clientWidth: number }
   getAnimations(): { readonly finished: Promise<unknown> }[]
@@ -85,25 +83,19 @@ declare function requestAnimationFrame(draw: () => void): void
 
 /** What axe finds on the page, and what is wider than its screen. @param rules of axe; without them all */
 export async function findFaults(page: Page, rules?: readonly string[]): Promise<string[]> {
-  const script = await readFile(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
-  await page.evaluate(script) // past the policy, which allows no script but the console's own
   // Colours that are changing are not those that will be read.
   await page.evaluate(async () => {
     await new Promise<void>((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn)))
     await Promise.allSettled(document.getAnimations().map(({ finished }) => finished))
   })
-  const { violations } = await page.evaluate((runOnly) => axe.run(runOnly ? { runOnly } : {}), rules && [...rules])
-  const faults = violations.flatMap(({ id, nodes }) => nodes.map(({ html }) => `${id}: ${html.slice(0, 200)}`))
+  const faults = await judgeByAxe(page, rules)
   const overflowPx = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth)
   return overflowPx > 0 ? [...faults, `the page is ${overflowPx} px wider than the screen`] : faults
 }
 
-/** Keeps a screenshot for a person to look at, in the folder that REELGATE_TEST_PICTURES names. */
-export async function keepPicture(page: Page, name: string): Promise<void> {
-  const folder = process.env.REELGATE_TEST_PICTURES
-  if (!folder) return
-  await mkdir(folder, { recursive: true })
-  await page.screenshot({ path: join(folder, `console-${name}.png`), fullPage: true })
+/** Keeps a screenshot of the whole page for a person to look at. */
+export function keepPicture(page: Page, name: string): Promise<void> {
+  return keep(`console-${name}`, () => page.screenshot({ fullPage: true }))
 }
 
 /** Presses Tab until what is wanted has the focus. */

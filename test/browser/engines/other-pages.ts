@@ -174,7 +174,7 @@ export function testOtherPages(name: string, test: SampledTest, location: () => 
         `This browser cannot play this video: it lacks ${named}. Use a current Chrome, Edge, Firefox or Safari.`,
       )
       expect(await tab.run('page', readRefusal, null)).toEqual({ status: 'refused', error: `NotAllowedError: ${sentence}` })
-      await player.screenshot(`${name}-lacks-${named}`)
+      await player.keepPicture(`${name}-lacks-${named}`)
     }
     const player = await open('')
     await player.shows('ready')

@@ -1,8 +1,7 @@
-import { mkdir, writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { onTestFinished } from 'vitest'
 import { readState, readVideo, type Watched } from '../in-page.ts'
+import { keepPicture } from '../pictures.ts'
 import type { Point, Tab, Where } from './engine.ts'
 import { findCentre, readText } from './in-page.ts'
 
@@ -15,7 +14,7 @@ export function lookAt(tab: Tab, where: Where = 'page') {
   onTestFinished(async ({ task }) => {
     if (task.result?.state !== 'fail') return
     console.error(await Promise.allSettled([state(), video()]))
-    await keepScreenshot(await tab.screenshot(), `failed-${task.name}`)
+    await keepPicture(`failed-${task.name}`, () => tab.screenshot())
   })
 
   /** @returns the middle of the first element that is visible, and has this text, if any is given */
@@ -66,18 +65,12 @@ export function lookAt(tab: Tab, where: Where = 'page') {
     moveMouse: (to: Point) => tab.moveMouse(where, to),
     /** Waits until the video has been shown up to this time, and continues. */
     playsPast: (timeS: number) => until((now) => now.timeS > timeS && !now.paused && !now.seeking),
+    /** A screenshot for a test that looks at its pixels; kept, too. */
     async screenshot(name: string): Promise<Buffer> {
       const png = await tab.screenshot()
-      await keepScreenshot(png, name)
+      await keepPicture(name, async () => png)
       return png
     },
+    keepPicture: (name: string) => keepPicture(name, () => tab.screenshot()),
   }
-}
-
-/** Keeps a screenshot to be looked at in the folder that REELGATE_TEST_PICTURES names. */
-async function keepScreenshot(png: Buffer, name: string): Promise<void> {
-  const folder = process.env.REELGATE_TEST_PICTURES
-  if (!folder) return
-  await mkdir(folder, { recursive: true })
-  await writeFile(join(folder, `${name.replaceAll(/[^\w-]+/g, '-')}.png`), png)
 }

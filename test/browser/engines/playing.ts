@@ -53,7 +53,7 @@ export function testPlaying(name: string, sampled: ReturnType<typeof sampledTest
     const resume = altered.hold(/\/key\//)
     await player.click('.big-play')
     await player.shows('playing', 'slow-network')
-    await player.screenshot(`${name}-slow-network`)
+    await player.keepPicture(`${name}-slow-network`)
     resume()
     await player.playsPast(0.3)
     await player.shows('playing', '')

@@ -110,7 +110,7 @@ export function testViewersWay(name: 'Chromium' | 'Firefox' | 'WebKit', start: (
       await player.click('.settings-button')
       await player.click('[data-item="Quality"]')
       await player.click('[role="menuitemradio"]', `${heightPx}p`)
-      if (heightPx === 480) await player.screenshot(`${name}-settings`)
+      if (heightPx === 480) await player.keepPicture(`${name}-settings`)
       for (const _ of ['the page', 'the menu']) await player.tab.press('Escape')
       await player.until((now) => now.heightPx === heightPx)
     }
@@ -177,7 +177,7 @@ export function testViewersWay(name: 'Chromium' | 'Firefox' | 'WebKit', start: (
       const middle = { xPx: VIEWPORT.width / 2, yPx: VIEWPORT.height / 3 }
       await player.tab.doubleClick('page', middle)
       await expect.poll(() => player.run(isFullscreen, null)).toBe(true)
-      await player.screenshot(`${name}-double-click`)
+      await player.keepPicture(`${name}-double-click`)
       // Elsewhere: at the same place WebKit counts on, to a third and a fourth click.
       await player.tab.doubleClick('page', { ...middle, yPx: VIEWPORT.height / 2 })
       await expect.poll(() => player.run(isFullscreen, null)).toBe(false)
@@ -208,11 +208,11 @@ export function testViewersWay(name: 'Chromium' | 'Firefox' | 'WebKit', start: (
     await player.moveMouse({ xPx: 20, yPx: 20 })
     await player.click('.settings-button')
     await player.click('[data-item="Chapters"]')
-    await player.screenshot(`${name}-chapters`)
+    await player.keepPicture(`${name}-chapters`)
     await player.click('[role="menuitemradio"]', '0:06 From 6')
     await isAt(6)
     await player.find('.chapter')
-    await player.screenshot(`${name}-chapters-bar`)
+    await player.keepPicture(`${name}-chapters-bar`)
   })
 
   sampled('L-06: the transcript opens by its key, marks the spoken line, and a click on a line seeks', async () => {
@@ -232,7 +232,7 @@ export function testViewersWay(name: 'Chromium' | 'Firefox' | 'WebKit', start: (
     await player.click('.transcript li button span', 'the')
     await player.until(({ timeS, seeking }) => !seeking && Math.abs(timeS - 4) < 0.1)
     await player.find('.transcript [aria-current="true"] span', 'the')
-    await player.screenshot(`${name}-transcript`)
+    await player.keepPicture(`${name}-transcript`)
     await player.tab.press('Escape')
     await expect.poll(() => player.run(findCentre, { selector: '.transcript' })).toBe(null)
   })
@@ -273,7 +273,7 @@ export function testViewersWay(name: 'Chromium' | 'Firefox' | 'WebKit', start: (
     const refused = lookAt(other)
     await refused.shows('refused', 'otp-used')
     expect(await refused.sentence()).toBe('This link was already used. Reload the page you came from to get a new one.')
-    await refused.screenshot(`${name}-refused`)
+    await refused.keepPicture(`${name}-refused`)
 
     const search = await player.run(readSearch, null)
     await player.tab.reload()
@@ -293,7 +293,7 @@ export function testViewersWay(name: 'Chromium' | 'Firefox' | 'WebKit', start: (
     expect(await player.sentence()).toBe(
       'The owner of this video has stopped playback. Ask the owner of this site if you may watch on.',
     )
-    await player.screenshot(`${name}-stopped`)
+    await player.keepPicture(`${name}-stopped`)
   })
 
   sampled('no script of the page can export or derive a stored key', async () => {
@@ -320,7 +320,7 @@ export function testViewersWay(name: 'Chromium' | 'Firefox' | 'WebKit', start: (
     await player.shows('ready')
     await player.click('.big-play')
     await player.playsPast(0.5)
-    await player.screenshot(`${name}-frame`)
+    await player.keepPicture(`${name}-frame`)
     expect(await countKeys()).toBe(before)
   })
 
