@@ -13,20 +13,23 @@ export function isBuildStale() {
   return !existsSync(BUILT_FROM) || readFileSync(BUILT_FROM, 'utf8') !== hashSources()
 }
 
-export function build() {
+export async function build() {
   say('Building the server, the player and the console (vite)')
   const builtFrom = hashSources() // before the build, so that a file saved meanwhile makes the next start build again
   rmSync(BUILT_FROM, { force: true })
-  viteBuild('vite.config.ts')
-  viteBuild('web/vite.config.ts')
-  viteBuild('web/console/vite.config.ts')
-  for (const script of ['api', 'player', 'uploader', 'vdo']) viteBuild('web/embed/vite.config.ts', '--mode', script)
+  await Promise.all([viteBuild('vite.config.ts'), viteBuild('web/console/vite.config.ts'), buildPlayer()])
   mkdirSync(join(root, 'dist'), { recursive: true })
   writeFileSync(BUILT_FROM, builtFrom)
 }
 
+/** One after the other: the first build empties the folder that the scripts for other sites' pages are in, too. */
+async function buildPlayer() {
+  await viteBuild('web/vite.config.ts')
+  for (const script of ['api', 'player', 'uploader', 'vdo']) await viteBuild('web/embed/vite.config.ts', '--mode', script)
+}
+
 function viteBuild(...options) {
-  run(NODE, ['node_modules/vite/bin/vite.js', 'build', '--logLevel', 'warn', '-c', ...options], {
+  return run(NODE, ['node_modules/vite/bin/vite.js', 'build', '--logLevel', 'warn', '-c', ...options], {
     env: { NODE_ENV: 'production' },
   })
 }

@@ -53,16 +53,16 @@ export function hasMissingPrograms(purpose) {
 }
 
 /** @throws Error with the command to run, when installing is not allowed or a required program cannot be installed */
-export function installPrograms(purpose) {
+export async function installPrograms(purpose) {
   const missing = missingPrograms(purpose)
   const required = missing.filter(({ isOptional }) => !isOptional)
   if (!isInstallAllowed())
     throw new Error(`Missing programs. Run this as root, then start again:\n\n  ${installCommand(purpose)}\n`)
   say(`Installing from Debian, once: ${joinNames(missing)} (REELGATE_INSTALL=off prints the command instead)`)
   try {
-    aptInstall(missing)
+    await aptInstall(missing)
   } catch {
-    if (required.length > 0) aptInstall(required)
+    if (required.length > 0) await aptInstall(required)
     writeFileSync(OPTIONAL_UNAVAILABLE, '')
   }
   if (missingPrograms(purpose).some(({ isOptional }) => !isOptional))
@@ -110,10 +110,10 @@ function hasPostgres() {
 // Tests start PostgreSQL clusters of their own: without this file Debian's package creates another, which listens on port 5432.
 const NO_CLUSTER = '/etc/postgresql-common/createcluster.d/reelgate-tests.conf'
 
-function aptInstall(programs) {
+async function aptInstall(programs) {
   const env = { DEBIAN_FRONTEND: 'noninteractive' }
   try {
-    run('apt-get', ['update'], { env })
+    await run('apt-get', ['update'], { env })
   } catch {
     // One of the machine's package sources may be broken; the next command shows whether that matters.
   }
@@ -121,27 +121,27 @@ function aptInstall(programs) {
   writeFileSync(NO_CLUSTER, 'create_main_cluster = false\n')
   try {
     const names = programs.map((program) => program.package)
-    run('apt-get', ['install', '-y', '--no-install-recommends', '-o', 'DPkg::Lock::Timeout=300', ...names], { env })
+    await run('apt-get', ['install', '-y', '--no-install-recommends', '-o', 'DPkg::Lock::Timeout=300', ...names], { env })
   } finally {
     rmSync(NO_CLUSTER)
   }
 }
 
 /** Unpacks a Debian package into a folder below `work` without installing it. @returns that folder */
-export function unpackDebian(name, work) {
-  download(name, work)
+export async function unpackDebian(name, work) {
+  await download(name, work)
   const deb = readdirSync(work).find((file) => file.endsWith('.deb'))
   const unpacked = join(work, 'unpacked')
-  run('dpkg-deb', ['-x', join(work, deb), unpacked])
+  await run('dpkg-deb', ['-x', join(work, deb), unpacked])
   return unpacked
 }
 
 // A fresh machine or container has no package lists; updating them first would cost seconds everywhere else.
-function download(name, folder) {
+async function download(name, folder) {
   try {
-    run('apt-get', ['download', name], { cwd: folder })
+    await run('apt-get', ['download', name], { cwd: folder })
   } catch {
-    run('apt-get', ['update'])
-    run('apt-get', ['download', name], { cwd: folder })
+    await run('apt-get', ['update'])
+    await run('apt-get', ['download', name], { cwd: folder })
   }
 }

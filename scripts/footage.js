@@ -29,11 +29,11 @@ const VIDEOS = [
 ]
 
 /** Fetches missing videos. Safe to run concurrently: a video is renamed to its final name after it was verified. */
-export function fetchFootage() {
+export async function fetchFootage() {
   mkdirSync(FOLDER, { recursive: true })
   for (const video of VIDEOS.filter(isMissing)) {
     say(`Fetching ${basename(video.path)} from the Debian package ${video.package}`)
-    fetchVideo(video)
+    await fetchVideo(video)
   }
 }
 
@@ -49,10 +49,10 @@ function pathFor(video) {
   return join(FOLDER, basename(video.path))
 }
 
-function fetchVideo(video) {
+async function fetchVideo(video) {
   const work = mkdtempSync(join(root, '.cache/fetch-'))
   try {
-    const unpacked = join(unpackDebian(video.package, work), video.path)
+    const unpacked = join(await unpackDebian(video.package, work), video.path)
     const sha256 = createHash('sha256').update(readFileSync(unpacked)).digest('hex')
     if (sha256 !== video.sha256) {
       throw new Error(

@@ -32,7 +32,7 @@ function externalFiles(cpu) {
   ]
 }
 
-function buildPackages() {
+async function buildPackages() {
   const { values, positionals } = parseArgs({
     allowPositionals: true,
     options: { to: { type: 'string', default: join(root, 'build') }, compression: { type: 'string', default: 'xz' } },
@@ -40,22 +40,22 @@ function buildPackages() {
   const wanted = positionals.length > 0 ? positionals : Object.keys(ARCHITECTURES)
   const unknown = wanted.find((architecture) => !(architecture in ARCHITECTURES))
   if (unknown) throw new Error(`There is no package for ${unknown}: name amd64, arm64 or both.`)
-  if (isBuildStale()) build()
+  if (isBuildStale()) await build()
   mkdirSync(values.to, { recursive: true })
-  for (const architecture of wanted) say(buildPackage(architecture, resolve(values.to), values.compression))
+  for (const architecture of wanted) say(await buildPackage(architecture, resolve(values.to), values.compression))
 }
 
 /** @returns the package's path */
-function buildPackage(architecture, to, compression) {
+async function buildPackage(architecture, to, compression) {
   const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
   const work = mkdtempSync(join(tmpdir(), 'reelgate-package-'))
   try {
     const tree = join(work, 'tree')
-    layOut(tree, findPackages(architecture, join(work, 'npm')), ARCHITECTURES[architecture])
+    layOut(tree, await findPackages(architecture, join(work, 'npm')), ARCHITECTURES[architecture])
     writeControl(tree, { version, architecture })
     const deb = join(to, `reelgate_${version}_${architecture}.deb`)
     // In a folder of its own, so that an interrupted build leaves no half-written package under the final name.
-    run('dpkg-deb', ['--root-owner-group', `-Z${compression}`, '--build', tree, join(work, 'reelgate.deb')])
+    await run('dpkg-deb', ['--root-owner-group', `-Z${compression}`, '--build', tree, join(work, 'reelgate.deb')])
     cpSync(join(work, 'reelgate.deb'), deb)
     return deb
   } finally {
@@ -64,21 +64,21 @@ function buildPackage(architecture, to, compression) {
 }
 
 /** @returns this clone's own packages for this machine's processor, where they are those of the lockfile; else installs them */
-function findPackages(architecture, folder) {
+async function findPackages(architecture, folder) {
   if (ARCHITECTURES[architecture] === process.arch && !hasStalePackages('build')) return join(root, 'node_modules')
-  installPackages(architecture, folder)
+  await installPackages(architecture, folder)
   return join(folder, 'node_modules')
 }
 
 /** From the lockfile, so that each file is checked against its hash, for that processor and not this machine's. */
-function installPackages(architecture, folder) {
+async function installPackages(architecture, folder) {
   mkdirSync(folder)
   for (const file of ['package.json', 'package-lock.json', '.npmrc']) {
     if (existsSync(join(root, file))) cpSync(join(root, file), join(folder, file))
   }
   const args = ['ci', '--omit=dev', '--include=optional', '--ignore-scripts', '--loglevel=error', '--os=linux', '--libc=glibc']
   args.push('--prefer-offline') // what npm has cached has the hash of the lockfile, or is fetched
-  run('npm', [...args, `--cpu=${ARCHITECTURES[architecture]}`], { cwd: folder })
+  await run('npm', [...args, `--cpu=${ARCHITECTURES[architecture]}`], { cwd: folder })
 }
 
 function layOut(tree, packages, cpu) {

@@ -11,26 +11,27 @@ import { isMain, NODE, root, run, runMain, say } from './run.js'
 const CACHE = join(root, '.cache')
 const NGINX = join(CACHE, 'nginx')
 
-/** The steps of the setup, in order. `isStale` runs at every start, so it must be fast. */
-const STEPS = [
-  { for: ['serve', 'test', 'bench'], isStale: hasMissingPrograms, make: installPrograms },
-  { for: ['serve', 'test', 'bench', 'conformance'], isStale: hasStalePackages, make: installPackages },
-  { for: ['serve', 'test', 'bench'], isStale: isBuildStale, make: build },
-  { for: ['test', 'bench'], isStale: isFootageMissing, make: fetchFootage },
-  { for: ['test', 'bench'], isStale: isNginxMissing, make: fetchNginx },
+/** The stages of the setup, in order; the steps of one run concurrently. `isStale` runs at every start, so it must be fast. */
+const STAGES = [
+  [{ for: ['serve', 'test', 'bench'], isStale: hasMissingPrograms, make: installPrograms }],
+  [{ for: ['serve', 'test', 'bench', 'conformance'], isStale: hasStalePackages, make: installPackages }],
+  [
+    { for: ['serve', 'test', 'bench'], isStale: isBuildStale, make: build },
+    { for: ['test', 'bench'], isStale: isUnfetched, make: fetchFiles },
+  ],
 ]
 
-function prepare(purpose, isLocked) {
-  const steps = STEPS.filter((step) => step.for.includes(purpose))
-  if (steps.length === 0)
+async function prepare(purpose, isLocked) {
+  const stages = STAGES.map((steps) => steps.filter((step) => step.for.includes(purpose)))
+  if (stages.flat().length === 0)
     throw new Error('Expected a purpose: `node scripts/prepare.js serve`, `test`, `bench` or `conformance`.')
   if (process.platform !== 'linux' || !['x64', 'arm64'].includes(process.arch))
     throw new Error(`Reelgate runs on Linux on x64 and arm64, not on ${process.platform} ${process.arch}: start it there.`)
   if (isLocked) {
-    for (const step of steps) if (step.isStale(purpose)) step.make(purpose)
+    for (const steps of stages) await Promise.all(steps.filter((step) => step.isStale(purpose)).map((step) => step.make(purpose)))
     return
   }
-  if (steps.some((step) => step.isStale(purpose))) prepareLocked(purpose)
+  if (stages.flat().some((step) => step.isStale(purpose))) prepareLocked(purpose)
   const advice = purpose !== 'conformance' && adviceOnOptionalPrograms(purpose)
   if (advice) say(advice)
 }
@@ -65,14 +66,14 @@ export function hasStalePackages(purpose) {
   return !locked.filter(isNeeded).every(isInstalled) || !isNodePinned()
 }
 
-function installPackages(purpose) {
+async function installPackages(purpose) {
   say('Installing packages (npm ci)')
   // Explicit: NODE_ENV=production or npm settings of the machine could omit the packages that build the server, or Node itself.
   const omitOrInclude = needsDevelopment(purpose) ? '--include=dev' : '--omit=dev'
   const args = ['ci', omitOrInclude, '--include=optional', '--ignore-scripts', '--loglevel=error']
   const { npm_execpath: npm, npm_node_execpath: npmNode } = process.env
-  if (npm && basename(npm) === 'npm-cli.js') run(npmNode ?? process.execPath, [npm, ...args])
-  else run('npm', args)
+  if (npm && basename(npm) === 'npm-cli.js') await run(npmNode ?? process.execPath, [npm, ...args])
+  else await run('npm', args)
   if (!isNodePinned())
     throw new Error(
       `node_modules/.bin/node is not Node.js ${pinnedNode()} or does not run here: Reelgate needs Linux with glibc.`,
@@ -91,17 +92,27 @@ function readJson(file) {
   return JSON.parse(readFileSync(file, 'utf8'))
 }
 
-// --- nginx, for tests and benchmarks; only unpacked, because Debian's package starts it on port 80 ---
+// --- files of Debian packages, for tests and benchmarks: footage, and nginx, only unpacked, because its package starts it on port 80 ---
+
+function isUnfetched() {
+  return isFootageMissing() || isNginxMissing()
+}
+
+/** One after the other: each may have to update apt's lists. */
+async function fetchFiles() {
+  await fetchFootage()
+  if (isNginxMissing()) await fetchNginx()
+}
 
 function isNginxMissing() {
   return !existsSync('/usr/sbin/nginx') && !existsSync(NGINX)
 }
 
-function fetchNginx() {
+async function fetchNginx() {
   say('Fetching the Debian package nginx')
   const work = mkdtempSync(join(CACHE, 'fetch-'))
   try {
-    renameSync(unpackDebian('nginx', work), NGINX)
+    renameSync(await unpackDebian('nginx', work), NGINX)
   } finally {
     rmSync(work, { recursive: true, force: true })
   }

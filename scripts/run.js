@@ -1,4 +1,4 @@
-import { spawnSync } from 'node:child_process'
+import { spawn } from 'node:child_process'
 import { realpathSync } from 'node:fs'
 import { join } from 'node:path'
 import { stripVTControlCharacters } from 'node:util'
@@ -18,16 +18,22 @@ export function say(line) {
  * Runs a command without showing its output.
  * @throws Error with its output and the command, when it does not exit with 0
  */
-export function run(command, args, { cwd = root, env = {} } = {}) {
-  const result = spawnSync(command, args, {
-    cwd,
-    env: { ...process.env, ...env },
-    encoding: 'utf8',
-    maxBuffer: 64 << 20,
-    stdio: ['ignore', 'pipe', 'pipe'],
+export async function run(command, args, { cwd = root, env = {} } = {}) {
+  const child = spawn(command, args, { cwd, env: { ...process.env, ...env }, stdio: ['ignore', 'pipe', 'pipe'] })
+  let output = ''
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.setEncoding('utf8').on('data', (text) => {
+      output += text
+    })
+  }
+  const code = await new Promise((resolve) => {
+    child.on('close', resolve)
+    child.on('error', ({ message }) => {
+      output += message
+      resolve(undefined)
+    })
   })
-  if (result.status === 0) return
-  const output = `${result.stdout ?? ''}${result.stderr ?? ''}${result.error?.message ?? ''}`
+  if (code === 0) return
   const lines = stripVTControlCharacters(output).trim().split('\n')
   // npm prints the cause first, apt-get and vite last.
   const shown = lines.length > 40 ? [...lines.slice(0, 20), '…', ...lines.slice(-20)] : lines
