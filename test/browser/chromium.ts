@@ -19,9 +19,28 @@ const VIEWPORT = { width: 854, height: 480 }
 /** What hangs ends after this, not after playwright's half minute, which a busy machine needs now and then. */
 const TIMEOUT_MS = 120_000
 
-/** Starts Debian's Chromium for the tests of one file, which closes it. Each of its contexts is a browser of its own to a server. */
+/** This worker's browsers by their arguments: a start costs as much as a short test, and contexts share nothing. */
+const shared = new Map<string, Promise<Browser>>()
+
+/**
+ * Debian's Chromium for the tests of one file: each of its contexts is a browser of its own to a server. `close` closes the contexts; the
+ * browser remains for the worker's next file, and ends with the worker.
+ */
 export async function startChromium(...args: string[]): Promise<Browser> {
-  return startChromiumAt(HEADLESS_SHELL, ...args)
+  const key = args.join(' ')
+  const starting = shared.get(key) ?? startShared(key, args)
+  shared.set(key, starting)
+  return starting
+}
+
+async function startShared(key: string, args: readonly string[]): Promise<Browser> {
+  const browser = await startChromiumAt(HEADLESS_SHELL, ...args)
+  browser.on('disconnected', () => shared.delete(key)) // it has crashed
+  return Object.assign(browser, {
+    async close() {
+      await Promise.all(browser.contexts().map((context) => context.close()))
+    },
+  })
 }
 
 /**
@@ -33,7 +52,7 @@ export const startChromiumWithFrameStorage = (...args: string[]): Promise<Browse
 /** Of two lists of disabled features Chromium takes the last, and playwright's has more. */
 const FRAME_STORAGE = '--disable-features=MediaRouter,OptimizationHints'
 
-/** The same with another program that starts it. */
+/** A Chromium of the caller's own, started by this program. */
 export async function startChromiumAt(executablePath: string, ...args: string[]): Promise<Browser> {
   const browser = await chromium.launch({ ...SETTINGS, executablePath, args: [...SETTINGS.args, ...args] })
   const newContext = browser.newContext.bind(browser)
