@@ -1,6 +1,8 @@
+import { globSync } from 'node:fs'
 import { join } from 'node:path'
 import { defineConfig } from 'vitest/config'
 import { LongestFirst } from './test/longest-first.ts'
+import { newChance } from './test/seeded-random.ts'
 import { SummaryReporter } from './test/summary-reporter.ts'
 
 const isLong = process.env.REELGATE_LONG === '1'
@@ -23,18 +25,44 @@ const ON_POSTGRES_TOO = [
     : []),
 ]
 
+/** Suites about files of videos, wherever those are: long runs make them once more with files in a bucket. */
+const SUITES_ON_BUCKET = {
+  include: [
+    'test/{pipeline,assets,ingest,conformance}/*.test.ts',
+    'test/faults/{cut-off,held-database,injected,removal}.test.ts',
+  ],
+  // What they do to a disk: named pipes in place of files, and times of files.
+  exclude: [
+    'test/assets/{races,mp4}.test.ts',
+    'test/ingest/{import-faults,operations}.test.ts',
+    'test/pipeline/durability.test.ts',
+  ],
+}
+
+/** Short ones, of which a short run makes one. */
+const SHORT_ON_BUCKET = [
+  'test/assets/{downloads,files}.test.ts',
+  'test/ingest/{expired-uploads,resumable-upload,upload-form}.test.ts',
+  'test/pipeline/{repair,retry,storyboard}.test.ts',
+].flatMap((pattern) => globSync(pattern))
+
 // A server in a test's process starts threads from src/: with this cache Node strips the types of their files once, not at each start.
 process.env.NODE_COMPILE_CACHE ??= join(import.meta.dirname, '.cache/compile')
 
+const isBucket = process.env.REELGATE_TEST_STORAGE === 'bucket'
 const isPostgres = process.env.REELGATE_TEST_DATABASE === 'postgres'
 const onSqlite = { name: 'sqlite', include: ['test/**/*.test.ts'] }
 const onPostgres = { name: 'postgres', env: { REELGATE_TEST_DATABASE: 'postgres' } }
+const suitesOnBucket = isLong
+  ? SUITES_ON_BUCKET
+  : { include: SHORT_ON_BUCKET.slice(Math.floor(newChance('suite on a bucket').between(0, SHORT_ON_BUCKET.length))).slice(0, 1) }
+const onBucket = { name: 'bucket', env: { REELGATE_TEST_STORAGE: 'bucket' }, ...suitesOnBucket }
 
 export default defineConfig({
   test: {
     projects: (isPostgres
       ? [{ ...onPostgres, include: ['test/**/*.test.ts'], exclude: [SQLITE_ONLY] }]
-      : [onSqlite, { ...onPostgres, include: ON_POSTGRES_TOO }]
+      : [onSqlite, { ...onPostgres, include: ON_POSTGRES_TOO }, ...(isBucket ? [] : [onBucket])]
     ).map((test) => ({ extends: true, test })),
     globalSetup: ['test/shared-setup.ts'],
     reporters: ['default', new SummaryReporter()],

@@ -1,11 +1,16 @@
 import { createDecipheriv } from 'node:crypto'
-import { readdir, readFile } from 'node:fs/promises'
+import { existsSync } from 'node:fs'
+import { readdir, readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
+import type { VideoFolders } from '../src/catalogue/deletion.ts'
+import { MEDIA_FOLDERS, type MediaFolder } from '../src/config/data-paths.ts'
 import { unwrapContentKey } from '../src/crypto/content-key.ts'
 import { type MasterKey, readMasterKeyFile, unwrap } from '../src/crypto/master-key.ts'
 import { createFileHash, type Seal } from '../src/crypto/sealed-file.ts'
+import { storedFiles } from '../src/installation/open.ts'
 import { CLOCK_PROBE } from '../src/storage/folder.ts'
+import type { BucketAddress } from '../src/storage/s3/bucket.ts'
 import { readRows, type Stored } from './rows.ts'
 
 /** The clear bytes of a sealed file, opened in one piece, as no reader of ours does. */
@@ -15,10 +20,56 @@ export function openSeal(sealed: Buffer, seal: Seal): Buffer {
 }
 
 /** What a test needs of a running or stopped server to look into its folder and its rows. */
-export type Installed = Stored & { masterKeyFile: string }
+export type Installed = Stored & {
+  masterKeyFile: string
+  /** Undefined: the files of videos are in the data folder. */
+  bucket?: BucketAddress | undefined
+}
 
-/** Everything that lies below a folder of the data folder, files and folders, relative and sorted. */
-export async function listFiles({ dataDir }: Installed, folder = '.'): Promise<string[]> {
+const opened = new Map<string, VideoFolders>()
+
+/** The files of its videos, wherever they are. */
+export function filesOf({ dataDir, bucket }: Pick<Installed, 'dataDir' | 'bucket'>): VideoFolders {
+  const limits = { cacheBytes: 2 ** 30, uploadMaxBytes: 2 ** 30, mediaAccel: undefined }
+  const files = opened.get(dataDir) ?? storedFiles({ dataDir, bucket, ...limits })
+  opened.set(dataDir, files)
+  return files
+}
+
+/** One of them. */
+export function blobOf(installed: Pick<Installed, 'dataDir' | 'bucket'>, folder: MediaFolder, name = '') {
+  const store = filesOf(installed)[folder]
+  return {
+    name,
+    read: () => store.read(name),
+    write: (bytes: Buffer | string) => store.put(name, Buffer.from(bytes)),
+    /** As a disk loses it: its folder stays. */
+    remove: () => (installed.bucket ? store.remove(name) : rm(join(installed.dataDir, folder, name))),
+    exists: async () => (await store.stat(name).catch(() => undefined)) !== undefined,
+  }
+}
+
+/** Whether there is anything of a folder in a folder of files of videos, such as `segments`. */
+export async function hasFolder({ dataDir, bucket }: Pick<Installed, 'dataDir' | 'bucket'>, kind: MediaFolder, folder: string) {
+  if (!bucket) return existsSync(join(dataDir, kind, folder))
+  return (await Array.fromAsync(filesOf({ dataDir, bucket })[kind].list(folder, ''))).length > 0
+}
+
+/** Everything that is below a folder of the data folder, files and folders, relative and sorted; of what is in the bucket, its files. */
+export async function listFiles({ dataDir, bucket }: Installed, folder = '.'): Promise<string[]> {
+  const [kind, ...below] = folder.split('/')
+  const inBucket = bucket ? MEDIA_FOLDERS.filter((known) => known === kind || folder === '.') : []
+  if (inBucket.length === 0) return listLocalFiles(dataDir, folder)
+  const lists = inBucket.map(async (known) => {
+    const names = await Array.fromAsync(filesOf({ dataDir, bucket })[known].list(below.join('/'), ''))
+    return names.map((name) =>
+      folder === '.' ? `${known}/${name}` : name.slice(below.map((part) => `${part}/`).join('').length),
+    )
+  })
+  return [...(await Promise.all(lists)).flat(), ...(folder === '.' ? await listLocalFiles(dataDir, folder) : [])].sort()
+}
+
+async function listLocalFiles(dataDir: string, folder: string): Promise<string[]> {
   const entries = await readdir(join(dataDir, folder), { recursive: true, withFileTypes: true })
   return entries
     .filter(({ name }) => !name.startsWith(CLOCK_PROBE)) // a sweep reads the clock at any moment
@@ -35,6 +86,8 @@ export function getMasterKey({ masterKeyFile }: Installed): MasterKey {
 }
 
 export type StoredSource = {
+  /** In the folder `sources`, or the bucket. */
+  blob: string
   path: string
   seal: Seal
   sizeBytes: number
@@ -51,12 +104,13 @@ export function findStoredSource(installed: Installed, videoId: string): StoredS
   const path = join(installed.dataDir, 'sources', row.file)
   const seal = { key: unwrap(getMasterKey(installed), `reelgate source-key 1 ${videoId}`, row.wrapped_key), iv: row.iv }
   return {
+    blob: row.file,
     path,
     seal,
     sizeBytes: row.size_bytes,
     sha256: row.sha256,
     macs: row.macs,
-    clear: async () => openSeal(await readFile(path), seal),
+    clear: async () => openSeal(await filesOf(installed).sources.read(row.file), seal),
   }
 }
 
@@ -129,10 +183,10 @@ export async function untilFinished(installed: Installed, videoId: string): Prom
 
 /** Files of posters that a better one has replaced are removed a moment after their rows. */
 async function hasUnnamedPosters(installed: Installed, videoId: string): Promise<boolean> {
-  const files = await readdir(join(installed.dataDir, 'posters', videoId)).catch(() => [])
+  const blobs = await Array.fromAsync(filesOf(installed).posters.list(videoId, ''))
   const rows = readRows<{ blob: string }>(installed, 'select blob from file where video_id = ?', videoId)
   const named = new Set(rows.map(({ blob }) => blob))
-  return files.some((name) => !named.has(`${videoId}/${name}`))
+  return blobs.some((blob) => !named.has(blob))
 }
 
 /** Processes whose command line names the folder: encoders of this installation, of the sandbox and below it. */

@@ -12,11 +12,11 @@ import type {} from './shared-setup.ts'
 export type Golden = Installed & { owner: { apiKey: string }; videoId: string }
 
 /**
- * Finds the golden installation of a video, or makes it: once in a run for each video, whichever worker asks first.
+ * Finds the golden installation of a video, or makes it: once in a run for each name, whichever worker asks first.
  * @param make starts a server in the folder that it is given, and leaves it stopped with the video finished
  */
-export async function getGolden(video: string, make: (folder: string) => Promise<Golden>): Promise<Golden> {
-  const name = createHash('sha256').update(`${DATABASE}\0${video}`).digest('hex').slice(0, 16)
+export async function getGolden(key: string, make: (folder: string) => Promise<Golden>): Promise<Golden> {
+  const name = createHash('sha256').update(`${DATABASE}\0${key}`).digest('hex').slice(0, 16)
   const folder = join(inject('goldenFolder'), name)
   const result = `${folder}.json`
   if (!(await isFirst(folder))) {

@@ -4,28 +4,34 @@ import { join } from 'node:path'
 import type { Installed } from './data-folder.ts'
 import { type DatabaseOptions, makeDatabase } from './postgres.ts'
 import { changeRows } from './rows.ts'
+import { makeStorage, type StorageOptions } from './s3.ts'
 
-/** Where an installation lies: a data folder, and a database where it is not in that folder. */
+/** Where an installation lies: a data folder, and a database and a bucket where they are not in that folder. */
 export type Location = Installed & {
   /** What tells a server of it. */
   env: Record<string, string>
   remove(): Promise<void>
 }
 
-export type PlaceOptions = DatabaseOptions & {
-  /** Where the folder is made, such as a small disk. */
-  within?: string
-  /** A stopped installation to go on from. */
-  copyOf?: Installed
-}
+export type PlaceOptions = DatabaseOptions &
+  StorageOptions & {
+    /** Where the folder is made, such as a small disk. */
+    within?: string
+    /** A stopped installation to go on from. */
+    copyOf?: Installed
+  }
 
 /** Makes a location for an installation, empty or a copy. The caller removes it. */
-export async function makeLocation({ within = tmpdir(), copyOf, ...options }: PlaceOptions = {}): Promise<Location> {
+export async function makeLocation({ within = tmpdir(), copyOf, storage, ...options }: PlaceOptions = {}): Promise<Location> {
   const folder = await mkdtemp(join(within, 'reelgate-'))
   const dataDir = join(folder, 'data')
   const masterKeyFile = `${dataDir}.key`
   const sameKind: DatabaseOptions = copyOf ? { database: copyOf.databaseUrl === undefined ? 'sqlite' : 'postgres' } : {}
   const { url, env, remove } = await makeDatabase({ ...sameKind, ...options, copyOf: copyOf?.databaseUrl })
+  const files = await makeStorage({
+    storage: storage ?? (copyOf && (copyOf.bucket ? 'bucket' : 'folder')),
+    copyOf: copyOf?.bucket,
+  })
   if (copyOf) {
     await cp(copyOf.dataDir, dataDir, { recursive: true, filter: (path) => !/\.(sock|reserve)$/.test(path) })
     await cp(copyOf.masterKeyFile, masterKeyFile)
@@ -36,10 +42,12 @@ export async function makeLocation({ within = tmpdir(), copyOf, ...options }: Pl
     dataDir,
     masterKeyFile,
     databaseUrl: url,
-    env: { REELGATE_DATA: dataDir, ...env },
+    bucket: files.address,
+    env: { REELGATE_DATA: dataDir, ...env, ...files.env },
     async remove() {
       await rm(folder, { recursive: true, force: true })
       await remove()
+      await files.remove()
     },
   }
 }

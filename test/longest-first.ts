@@ -45,7 +45,7 @@ export class LongestFirst extends BaseSequencer {
     const sorted = await super.sort(files)
     const rank = ({ project, moduleId }: TestSpecification) => {
       const location = LONGEST.findIndex((name) => moduleId.endsWith(`/test/${name}.test.ts`))
-      if (project.name === 'postgres') return -1 // together, as vitest has them: a worker serves one project
+      if (project.name !== 'sqlite') return -1 // together, as vitest has them: a worker serves one project
       return location === -1 ? LONGEST.length : location
     }
     return sorted.sort((a, b) => rank(a) - rank(b))

@@ -5,10 +5,12 @@ import { promisify } from 'node:util'
 import { onTestFinished } from 'vitest'
 import { dataPaths } from '../src/config/data-paths.ts'
 import { sendCommand } from '../src/control/socket.ts'
+import type { BucketAddress } from '../src/storage/s3/bucket.ts'
 import { createOwner, type Owner } from './client.ts'
 import { untilFinished } from './data-folder.ts'
 import { type Golden, getGolden } from './golden.ts'
 import { type Location, makeLocation, type PlaceOptions } from './installation-folder.ts'
+import { STORAGE, type StorageOptions } from './s3.ts'
 import { createViewer, type Viewer } from './viewer.ts'
 
 const ROOT = join(import.meta.dirname, '..')
@@ -21,6 +23,8 @@ export type Reelgate = {
   masterKeyFile: string
   /** Undefined: SQLite, in the data folder. */
   databaseUrl: string | undefined
+  /** Undefined: the files of videos are in the data folder. */
+  bucket: BucketAddress | undefined
   /** What tells another process of this installation. */
   env: Record<string, string>
   owner: Owner
@@ -78,8 +82,8 @@ export async function startSharedReelgate(options: StartOptions = {}): Promise<R
 }
 
 /** What a server is started from: nothing, a stopped installation, or one made with the video that its options name. */
-export async function originOf({ copyOf, video }: StartOptions): Promise<Golden | Reelgate | undefined> {
-  return video === undefined ? copyOf : goldenWith(video)
+export async function originOf({ copyOf, video, storage }: StartOptions): Promise<Golden | Reelgate | undefined> {
+  return video === undefined ? copyOf : goldenWith(video, storage)
 }
 
 /** Gives the video that a server was started with its title: tests that call it differently share one golden installation. */
@@ -93,14 +97,14 @@ export async function setTitle(
 }
 
 /** A stopped installation in which this file is a finished video, called `A video`. */
-export function goldenWith(video: string): Promise<Golden> {
-  return getGolden(video, async (folder) => {
-    const reelgate = await startSharedReelgate({ within: folder })
+export function goldenWith(video: string, storage: StorageOptions['storage'] = STORAGE): Promise<Golden> {
+  return getGolden(`${storage} ${video}`, async (folder) => {
+    const reelgate = await startSharedReelgate({ within: folder, storage })
     const videoId = await reelgate.owner.upload('A video', video)
     await untilFinished(reelgate, videoId)
     await reelgate.stop()
-    const { dataDir, masterKeyFile, databaseUrl, owner } = reelgate
-    return { dataDir, masterKeyFile, databaseUrl, owner: { apiKey: owner.apiKey }, videoId }
+    const { dataDir, masterKeyFile, databaseUrl, bucket, owner } = reelgate
+    return { dataDir, masterKeyFile, databaseUrl, bucket, owner: { apiKey: owner.apiKey }, videoId }
   })
 }
 
@@ -147,7 +151,7 @@ export function serverEnvironment(location: Location, more: Record<string, strin
 
 /** What owners, viewers and the command line do with a server, wherever it runs. */
 export function handlesOf(
-  { dataDir, masterKeyFile, databaseUrl, ...location }: Location,
+  { dataDir, masterKeyFile, databaseUrl, bucket, ...location }: Location,
   env: Record<string, string>,
   url: string,
   apiKey: string,
@@ -157,6 +161,7 @@ export function handlesOf(
     dataDir,
     masterKeyFile,
     databaseUrl,
+    bucket,
     env: location.env,
     owner: createOwner(url, apiKey),
     newViewer: () => createViewer(url),

@@ -5,11 +5,18 @@ import { join } from 'node:path'
 import { onTestFinished } from 'vitest'
 import { type Bucket, type BucketAddress, openBucket } from '../src/storage/s3/bucket.ts'
 import { openLocalCache } from '../src/storage/s3/local-cache.ts'
-import { listObjects, listUploads } from '../src/storage/s3/objects.ts'
+import { listObjects, listUploads, removeObjects } from '../src/storage/s3/objects.ts'
 import { blobsInBucket, putMarker } from '../src/storage/s3/s3-store.ts'
 import { askForShared } from './postgres.ts'
 import { type FaultProxy, startFaultProxy } from './s3/fault-proxy.ts'
 import type { ReachedStore } from './s3/radosgw.ts'
+
+/** Where servers keep the files of videos, unless a test says. */
+export const STORAGE = process.env.REELGATE_TEST_STORAGE === 'bucket' ? 'bucket' : 'folder'
+
+export type StorageOptions = {
+  storage?: 'folder' | 'bucket'
+}
 
 let shared: Promise<{ store: ReachedStore; bucket: string }> | undefined
 
@@ -65,13 +72,55 @@ export async function contentsOf(bucket: Bucket) {
 export async function bucketEnvironment(endpoint?: string) {
   const { store, bucket } = await sharedBucket()
   const address = addressIn(store, bucket, `${randomBytes(6).toString('hex')}/`)
-  const { accessKeyId, secretAccessKey } = address.credentials
-  const env = {
-    REELGATE_STORAGE_URL: `s3://${bucket}/${address.prefix}?endpoint=${endpoint ?? store.endpoint}`,
-    AWS_ACCESS_KEY_ID: accessKeyId,
-    AWS_SECRET_ACCESS_KEY: secretAccessKey,
+  return { env: environmentOf({ ...address, ...(endpoint !== undefined && { endpoint }) }), bucket: openBucket(address), address }
+}
+
+function environmentOf({ bucket, prefix, endpoint, credentials }: BucketAddress) {
+  return {
+    REELGATE_STORAGE_URL: `s3://${bucket}/${prefix}?endpoint=${endpoint}`,
+    AWS_ACCESS_KEY_ID: credentials.accessKeyId,
+    AWS_SECRET_ACCESS_KEY: credentials.secretAccessKey,
   }
-  return { env, bucket: openBucket(address) }
+}
+
+/**
+ * Where a server of a test keeps its files: in its data folder, or below a prefix of its own.
+ * @param copyOf the objects of another one, to begin with
+ */
+export async function makeStorage({ storage = STORAGE, copyOf }: StorageOptions & { copyOf?: BucketAddress | undefined }) {
+  if (storage === 'folder') return { env: {}, address: undefined, remove: async () => undefined }
+  const { env, bucket, address } = await bucketEnvironment()
+  if (copyOf) await copyObjects(copyOf, bucket)
+  return {
+    env,
+    address,
+    async remove() {
+      await removeObjects(
+        bucket,
+        (await Array.fromAsync(listObjects(bucket, address.prefix))).map(({ key }) => key),
+      )
+    },
+  }
+}
+
+/** Within the store, as many as a small video has. */
+async function copyObjects(from: BucketAddress, to: Bucket): Promise<void> {
+  const keys = (await Array.fromAsync(listObjects(openBucket(from), from.prefix))).map(({ key }) => key)
+  await Promise.all(
+    keys.map((key) =>
+      to.send({
+        method: 'PUT',
+        key: to.address.prefix + key.slice(from.prefix.length),
+        headers: { 'x-amz-copy-source': `/${from.bucket}/${key}` },
+      }),
+    ),
+  )
+}
+
+/** The bucket of an installation, reached without its proxy. */
+export function newBucketOf({ bucket }: { bucket: BucketAddress | undefined }): Bucket {
+  if (!bucket) throw new Error('its files are in a folder')
+  return openBucket(bucket)
 }
 
 /** Where the store of the run is. */

@@ -1,7 +1,7 @@
-import { copyFile, mkdir, readFile, rename, rm, rmdir, writeFile } from 'node:fs/promises'
+import { mkdir, rename, rm, rmdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { untilFinished } from '../data-folder.ts'
+import { blobOf, untilFinished } from '../data-folder.ts'
 import { type Reelgate, startReelgate } from '../in-process.ts'
 import { runCli } from '../reelgate.ts'
 import { changeRows, readRows } from '../rows.ts'
@@ -28,16 +28,18 @@ function rowOf(reelgate: WithVideo, type: string): { id: number; blob: string | 
   return row ?? expect.fail(`there is no ${type}`)
 }
 
-function pathOf(reelgate: WithVideo, type: string): string {
+function storedAs(reelgate: WithVideo, type: string): Blob {
   const query = 'select file from source where video_id = ?'
-  if (type === 'original') return join(reelgate.dataDir, 'sources', String(readRows(reelgate, query, reelgate.videoId)[0]?.file))
-  return join(reelgate.dataDir, type === 'poster' ? 'posters' : 'files', rowOf(reelgate, type).blob ?? '')
+  if (type === 'original') return blobOf(reelgate, 'sources', String(readRows(reelgate, query, reelgate.videoId)[0]?.file))
+  return blobOf(reelgate, type === 'poster' ? 'posters' : 'files', rowOf(reelgate, type).blob ?? '')
 }
 
-async function flipByte(path: string): Promise<void> {
-  const bytes = await readFile(path)
+type Blob = ReturnType<typeof blobOf>
+
+async function flipByte(blob: Blob): Promise<void> {
+  const bytes = await blob.read()
   bytes.writeUInt8(bytes.readUInt8(40) ^ 1, 40)
-  await writeFile(path, bytes)
+  await blob.write(bytes)
 }
 
 async function download({ owner, videoId }: WithVideo, fileId: number): Promise<Response> {
@@ -48,7 +50,7 @@ async function download({ owner, videoId }: WithVideo, fileId: number): Promise<
 
 const DAMAGE = [
   { how: 'changed', damage: flipByte },
-  { how: 'lost', damage: (path: string) => rm(path) },
+  { how: 'lost', damage: (blob: Blob) => blob.remove() },
 ]
 
 test.each(sampleOf('damages of files that are sent', DAMAGE, 1))(
@@ -58,7 +60,7 @@ test.each(sampleOf('damages of files that are sent', DAMAGE, 1))(
     const types = ['original', 'caption', 'mp4', 'poster']
     const ids = new Map(types.map((type) => [type, rowOf(reelgate, type).id]))
     const { token } = rowOf(reelgate, 'poster')
-    for (const type of types) await damage(pathOf(reelgate, type))
+    for (const type of types) await damage(storedAs(reelgate, type))
     const before = rowOf(reelgate, 'mp4').blob
     for (let times = 0; times < 2; times++)
       for (const type of ['original', 'caption', 'poster']) {
@@ -98,9 +100,9 @@ test.each(sampleOf('damages of files that are examined', DAMAGE, 1))(
     const reelgate = await startWithFiles()
     expect(await doctor(reelgate, 'media', '--media')).toMatchObject({ state: 'ok', damagedFiles: [] })
     expect(await doctor(reelgate, 'files')).toMatchObject({ state: 'ok' })
-    const lasting = ['original', 'caption', 'poster'].map((kind) => pathOf(reelgate, kind))
-    for (const path of lasting) await copyFile(path, `${path}.backup`)
-    for (const kind of KINDS) await damage(pathOf(reelgate, kind))
+    const lasting = ['original', 'caption', 'poster'].map((kind) => storedAs(reelgate, kind))
+    const backups = await Promise.all(lasting.map(async (blob) => ({ blob, bytes: await blob.read() })))
+    for (const kind of KINDS) await damage(storedAs(reelgate, kind))
     const found = await doctor(reelgate, 'media', '--media')
     expect(found).toMatchObject({
       state: 'trouble',
@@ -115,11 +117,11 @@ test.each(sampleOf('damages of files that are examined', DAMAGE, 1))(
     await expect.poll(() => rowOf(reelgate, 'mp4').blob).toBeTruthy()
     const named = await doctor(reelgate, 'files')
     expect(named).toMatchObject({ state: 'trouble' })
-    for (const path of lasting) expect(named.says).toContain(path.split('/').slice(-2).join('/'))
+    for (const { name } of lasting) expect(named.says).toContain(name)
     expect(named.says).toMatch(/posters .*set others and delete these.*captions .*upload them again and delete these/)
     expect(named.says).not.toMatch(/MP4|made again by/)
 
-    for (const path of lasting) await copyFile(`${path}.backup`, path)
+    for (const { blob, bytes } of backups) await blob.write(bytes)
     expect(await doctor(reelgate, 'media', '--media')).toMatchObject({ state: 'ok' })
     expect(await doctor(reelgate, 'files')).toMatchObject({ state: 'ok' })
   },
@@ -127,11 +129,11 @@ test.each(sampleOf('damages of files that are examined', DAMAGE, 1))(
 
 test('F-57: the weekly check of a running server finds changed files, and so does a request; plain doctor names both', async () => {
   const reelgate = await startWithFiles()
-  await flipByte(pathOf(reelgate, 'caption'))
+  await flipByte(storedAs(reelgate, 'caption'))
   expect((await download(reelgate, rowOf(reelgate, 'caption').id)).status).toBe(503)
   expect((await doctor(reelgate, 'files')).says).toContain(rowOf(reelgate, 'caption').blob)
   await reelgate.stop()
-  for (const kind of ['original', 'mp4']) await flipByte(pathOf(reelgate, kind))
+  for (const kind of ['original', 'mp4']) await flipByte(storedAs(reelgate, kind))
   const mp4 = rowOf(reelgate, 'mp4').blob
   changeRows(reelgate, `update setting set value = '{"beganAtS":0}' where name = 'media-sweep'`)
   await reelgate.restart()
@@ -177,7 +179,7 @@ test('F-58: an extracted poster that the disk has lost is made again from the so
   if (!large || !small) return expect.fail('there are no posters')
   const get = (token: string) => fetch(`${reelgate.url}/poster/${token}.jpg`)
   const before = Buffer.from(await (await get(large.token)).arrayBuffer())
-  for (const { blob } of [large, small]) await flipByte(join(reelgate.dataDir, 'posters', blob))
+  for (const { blob } of [large, small]) await flipByte(blobOf(reelgate, 'posters', blob))
   const response = await get(large.token)
   expect([response.status, await response.text()]).toEqual([503, expect.stringMatching(/It is being made again/)])
   await expect.poll(async () => (await get(large.token)).status).toBe(200)
@@ -197,7 +199,7 @@ test('F-58: doctor --media without a server has an extracted poster made again b
   if (!large || !small) return expect.fail('there are no posters')
   await reelgate.owner.call('DELETE', `/api/videos/${reelgate.videoId}/files/${small.id}`)
   await reelgate.stop()
-  await rm(join(reelgate.dataDir, 'posters', large.blob))
+  await blobOf(reelgate, 'posters', large.blob).remove()
   expect((await doctor(reelgate, 'media', '--media')).damagedFiles).toMatchObject([{ kind: 'poster', isMadeAgain: true }])
   expect(await doctor(reelgate, 'files')).toMatchObject({
     state: 'warning',

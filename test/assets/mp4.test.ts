@@ -10,7 +10,7 @@ import { dataPaths } from '../../src/config/data-paths.ts'
 import { sendCommand } from '../../src/control/socket.ts'
 import { startChromium } from '../browser/chromium.ts'
 import { createOwner, type Owner } from '../client.ts'
-import { listFiles as filesBelow, listSegments, untilFinished } from '../data-folder.ts'
+import { blobOf, listFiles as filesBelow, listSegments, untilFinished } from '../data-folder.ts'
 import { newFolder } from '../encode/videos.ts'
 import { mountSmallDisk } from '../faults/small-disk.ts'
 import { type Reelgate, type StartOptions, startReelgate, startSharedReelgate } from '../in-process.ts'
@@ -381,7 +381,7 @@ sampled(
 
 sampled('F-42: of a video that has lost a segment it is made once the segment has been encoded again', async () => {
   const { reelgate, owner, videoId } = await startWithVideo('short')
-  await rm(join(reelgate.dataDir, 'segments', listSegments(reelgate, videoId)[0]?.file ?? ''))
+  await blobOf(reelgate, 'segments', listSegments(reelgate, videoId)[0]?.file).remove()
   await ask(owner, videoId)
   const made = await untilMade(owner, videoId)
   expect(made).toMatchObject({ enabled: 1, isDownloadable: 1 })

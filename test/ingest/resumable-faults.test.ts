@@ -1,10 +1,9 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { once } from 'node:events'
-import fs, { stat } from 'node:fs/promises'
+import fs from 'node:fs/promises'
 import { syncBuiltinESMExports } from 'node:module'
-import { join } from 'node:path'
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest'
-import { getStoredSource, listFiles } from '../data-folder.ts'
+import { filesOf, getStoredSource, listFiles } from '../data-folder.ts'
 import { type Reelgate, startSharedReelgate } from '../in-process.ts'
 import { changeRows, readRows } from '../rows.ts'
 import { newChance, rounds } from '../seeded-random.ts'
@@ -30,7 +29,7 @@ async function storedBytes(videoId: string): Promise<number> {
   const files = (await listFiles(reelgate, 'sources')).filter(
     (name) => name.startsWith(`${videoId}/`) && name.endsWith('.sealed'),
   )
-  const sizes = await Promise.all(files.map(async (name) => (await stat(join(reelgate.dataDir, 'sources', name))).size))
+  const sizes = await Promise.all(files.map(async (name) => (await filesOf(reelgate).sources.stat(name))?.sizeBytes ?? 0))
   return sizes.reduce((sum, size) => sum + size, 0)
 }
 

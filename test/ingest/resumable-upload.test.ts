@@ -1,9 +1,9 @@
 import { createHash, randomBytes } from 'node:crypto'
-import { createReadStream } from 'node:fs'
 import { readFile } from 'node:fs/promises'
+import { Readable } from 'node:stream'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { isSealIntact } from '../../src/crypto/sealed-file.ts'
-import { getStoredSource, sourceHash } from '../data-folder.ts'
+import { blobOf, getStoredSource, sourceHash } from '../data-folder.ts'
 import { footage } from '../footage.ts'
 import { type Reelgate, startSharedReelgate } from '../in-process.ts'
 import { readRows } from '../rows.ts'
@@ -23,7 +23,9 @@ async function storedHash(videoId: string): Promise<string> {
   const source = getStoredSource(reelgate, videoId)
   const clear = await source.clear()
   expect([source.sizeBytes, source.sha256]).toEqual([clear.length, sourceHash(clear)])
-  expect(await isSealIntact(createReadStream(source.path), source.seal, source.macs)).toBe(true)
+  expect(
+    await isSealIntact(Readable.from([await blobOf(reelgate, 'sources', source.blob).read()]), source.seal, source.macs),
+  ).toBe(true)
   return sha256(clear)
 }
 

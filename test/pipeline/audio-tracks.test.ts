@@ -1,9 +1,9 @@
-import { readFile, writeFile } from 'node:fs/promises'
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect } from 'vitest'
 import { listFiles } from '../assets/sample-files.ts'
 import { makeLanguages, TONES } from '../browser/tones.ts'
-import { listSegments, untilFinished } from '../data-folder.ts'
+import { blobOf, listSegments, untilFinished } from '../data-folder.ts'
 import { type Reelgate, startReelgate } from '../in-process.ts'
 import { readRows } from '../rows.ts'
 import { sampledTests } from '../sample.ts'
@@ -51,11 +51,11 @@ test('T-03, T-06, T-21: the playlist has each audio track with language, name an
   expect(audio.map(({ lang }) => lang)).toEqual(['en', 'de', 'en'])
 
   const broken = listSegments(reelgate, videoId).find(({ rendition_id, number }) => rendition_id === 3 && number === 1)
-  const path = join(reelgate.dataDir, 'segments', broken?.file ?? '')
-  const published = await readFile(path)
-  await writeFile(path, published.subarray(0, 100))
+  const stored = blobOf(reelgate, 'segments', broken?.file)
+  const published = await stored.read()
+  await stored.write(published.subarray(0, 100))
   expect(await lessonOf(reelgate)).toEqual(lesson)
-  expect(await readFile(path)).toEqual(published)
+  expect(await stored.read()).toEqual(published)
 
   expect((await owner.call('PUT', `/api/videos/${videoId}/trim`, { body: { startS: 2, endS: 8 } })).status).toBe(200)
   await expect.poll(async () => (await owner.video(videoId)).length).toBeCloseTo(6, 1)

@@ -1,10 +1,8 @@
-import { existsSync, openAsBlob } from 'node:fs'
-import { readFile, rm, writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
+import { openAsBlob } from 'node:fs'
 import { expect, test } from 'vitest'
 import { makeLanguages, TONES } from '../browser/tones.ts'
 import type { UploadCredentials } from '../client.ts'
-import { listSegments, untilFinished } from '../data-folder.ts'
+import { blobOf, hasFolder, listSegments, untilFinished } from '../data-folder.ts'
 import { type Reelgate, startReelgate } from '../in-process.ts'
 import { readRows } from '../rows.ts'
 import { sampledTests } from '../sample.ts'
@@ -80,8 +78,8 @@ test('T-10: an added audio track is audible at its time, as long as the video, i
   ])
   expect(urisOf(await (await play(reelgate)).playlist('main'))).toEqual(['2', '3'])
   expect((await owner.video(videoId)).totalSizeBytes).toBe(before.totalSizeBytes)
-  await expect.poll(() => existsSync(join(reelgate.dataDir, 'sources', file))).toBe(false)
-  expect(existsSync(join(reelgate.dataDir, 'segments', videoId, '1', String(id)))).toBe(false)
+  await expect.poll(() => blobOf(reelgate, 'sources', file).exists()).toBe(false)
+  expect(await hasFolder(reelgate, 'segments', `${videoId}/1/${id}`)).toBe(false)
   expect((await audio.remove(id)).status).toBe(404)
   // Its number is not given again: caches keep its segments for a year.
   expect(await audio.add(await makeDub({ fromS: 3, toS: 5, seconds: 6 }))).toBeGreaterThan(id)
@@ -130,11 +128,11 @@ sampled('T-12: a video without sound gets its first audio track, which is repair
   expect(await audio.list()).toMatchObject([{ id, default: true }])
   expect(await audibleIn(await play(reelgate), id)).toMatchObject({ fromS: near(2), toS: near(4) })
   const broken = listSegments(reelgate, reelgate.videoId).find(({ rendition_id, number }) => rendition_id === id && number === 1)
-  const path = join(reelgate.dataDir, 'segments', broken?.file ?? '')
-  const published = await readFile(path)
-  await writeFile(path, published.subarray(0, 100))
+  const stored = blobOf(reelgate, 'segments', broken?.file)
+  const published = await stored.read()
+  await stored.write(published.subarray(0, 100))
   expect(await audibleIn(await play(reelgate), id)).toMatchObject({ fromS: near(2), toS: near(4) })
-  expect(await readFile(path)).toEqual(published)
+  expect(await stored.read()).toEqual(published)
   expect((await audio.remove(id)).status).toBe(200)
   expect(await (await play(reelgate)).playlist('main')).not.toContain('TYPE=AUDIO')
 })
@@ -198,9 +196,9 @@ sampled('T-15: an added audio track whose file and segment are lost is left out,
   const audio = audioOf(reelgate)
   const id = await audio.add(await makeDub({ fromS: 3, toS: 5, seconds: 6 }))
   await audio.until(id, 'ready')
-  await rm(join(reelgate.dataDir, 'sources', sourceFiles(reelgate).at(-1) ?? ''))
+  await blobOf(reelgate, 'sources', sourceFiles(reelgate).at(-1)).remove()
   const broken = listSegments(reelgate, videoId).find(({ rendition_id }) => rendition_id === id)
-  await rm(join(reelgate.dataDir, 'segments', broken?.file ?? ''))
+  await blobOf(reelgate, 'segments', broken?.file).remove()
   const [path] = /\S+\/0\.m4s/.exec(await (await play(reelgate)).playlist(String(id))) ?? []
   void fetch(new URL(path ?? '', `${reelgate.url}/play/x/playlist/`)).catch(() => undefined) // waits until it is repaired
   await audio.until(id, 'failed')

@@ -1,8 +1,7 @@
-import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { listFiles } from '../assets/sample-files.ts'
-import { untilFinished } from '../data-folder.ts'
+import { blobOf, untilFinished } from '../data-folder.ts'
 import { ffmpeg } from '../encode/videos.ts'
 import { type Reelgate, startReelgate } from '../in-process.ts'
 import { readRows } from '../rows.ts'
@@ -82,13 +81,13 @@ test('B-10: of black, blurred, flat, fading and quickly cut scenes and two sharp
   )
   expect(rows).toHaveLength(3)
   for (const { blob, size } of rows) {
-    const stored = await readFile(join(reelgate.dataDir, 'posters', blob))
+    const stored = await blobOf(reelgate, 'posters', blob).read()
     expect([stored.includes('JFIF'), stored.length > size, size > 0]).toEqual([false, true, true])
   }
   expect((await listFiles(owner, videoId)).map(({ type }) => type)).not.toContain('poster-candidate')
 
   // One that the disk has lost is made again; another account's owner gets none.
-  await writeFile(join(reelgate.dataDir, 'posters', rows[0]?.blob ?? ''), 'damaged')
+  await blobOf(reelgate, 'posters', rows[0]?.blob).write('damaged')
   expect((await fetch(candidates[0]?.url ?? '')).status).toBe(503)
   await untilFinished(reelgate, videoId)
   expect((await bytesOf((await candidatesOf(reelgate, videoId))[0]?.url ?? '')).equals(best)).toBe(true)

@@ -1,10 +1,7 @@
 import { randomUUID } from 'node:crypto'
-import { existsSync } from 'node:fs'
-import { readFile, truncate } from 'node:fs/promises'
-import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { expect, test } from 'vitest'
-import { findStoredSource, untilFinished } from '../data-folder.ts'
+import { blobOf, findStoredSource, hasFolder, untilFinished } from '../data-folder.ts'
 import { type Reelgate, startReelgate } from '../in-process.ts'
 import { startReelgate as startProcess } from '../reelgate.ts'
 import { readRows } from '../rows.ts'
@@ -34,7 +31,7 @@ test('P05: a video that is encrypted again plays meanwhile; then its sessions en
   // The old key and everything under it is gone, and its session ended.
   expect(readRows(reelgate, 'select number from generation where video_id = ?', videoId)).toEqual([{ number: 2 }])
   expect(readRows(reelgate, 'select number from segment where video_id = ? and generation = 1', videoId)).toEqual([])
-  await expect.poll(() => existsSync(join(reelgate.dataDir, 'segments', videoId, '1'))).toBe(false)
+  await expect.poll(() => hasFolder(reelgate, 'segments', `${videoId}/1`)).toBe(false)
   expect((await fetch(new URL(oldPath, base))).status).toBeGreaterThanOrEqual(400)
   await viewer.openPage()
   viewer.newPage()
@@ -52,7 +49,7 @@ test('P05: a video that is encrypted again plays meanwhile; then its sessions en
     videoId,
     Number(rendition),
   )[0]
-  const stored = await readFile(join(reelgate.dataDir, 'segments', row?.file ?? ''))
+  const stored = await blobOf(reelgate, 'segments', row?.file).read()
   const opened = (candidate: Buffer) => {
     try {
       return decrypt(stored, candidate, segment?.iv ?? Buffer.alloc(16))
@@ -75,7 +72,7 @@ test('a video is not encrypted again twice concurrently, nor one that is not the
   expect(await reencrypt('f'.repeat(32))).toMatchObject(refused(/Video not found/))
   const { videoId: waiting } = await reelgate.owner.credentials('Not uploaded')
   expect(await reencrypt(waiting)).toMatchObject(refused(/This video is PRE-Upload: only one that is ready/))
-  const source = findStoredSource(reelgate, videoId)?.path ?? ''
+  const source = blobOf(reelgate, 'sources', findStoredSource(reelgate, videoId)?.blob)
   await reelgate.stop()
   expect(await reencrypt(videoId)).toMatchObject(refused(/No server runs/))
   await reelgate.restart()
@@ -83,7 +80,7 @@ test('a video is not encrypted again twice concurrently, nor one that is not the
   expect(both.map(({ code }) => code).sort()).toEqual([0, 1])
   expect(both.find(({ code }) => code === 1)).toMatchObject(refused(/is being encoded again already/))
   await untilGeneration(reelgate, 2)
-  await truncate(source, 1000)
+  await source.write((await source.read()).subarray(0, 1000))
   expect(await reencrypt(videoId)).toMatchObject(refused(/was lost or changed on this server’s disk\. Upload it again/))
   expect((await play(reelgate)).state.session).not.toBe('')
 })
@@ -99,7 +96,7 @@ test('F-24: a video that cannot be encoded again plays on with its old key, and 
   expect((await reelgate.owner.video(videoId)).status).toBe('ready')
   expect(readRows(reelgate, 'select number from generation where video_id = ?', videoId)).toEqual([{ number: 1 }])
   expect((await (await play(installed)).key(0)).status).toBe(200)
-  await expect.poll(() => existsSync(join(reelgate.dataDir, 'segments', videoId, '2'))).toBe(false)
+  await expect.poll(() => hasFolder(reelgate, 'segments', `${videoId}/2`)).toBe(false)
   await programs.becomes('ffmpeg', PASS_ON)
   expect(await reelgate.cli('video', 'reencrypt', videoId)).toMatchObject({ code: 0 })
   await untilGeneration(installed, 3) // no number is given twice

@@ -1,10 +1,9 @@
-import { existsSync } from 'node:fs'
-import { mkdir, readdir, readFile, rename, rm, rmdir, writeFile } from 'node:fs/promises'
-import { basename, join } from 'node:path'
+import { mkdir, rename, rmdir } from 'node:fs/promises'
+import { join } from 'node:path'
 import { afterAll, beforeAll, expect } from 'vitest'
 import { dataPaths } from '../../src/config/data-paths.ts'
 import { sendCommand } from '../../src/control/socket.ts'
-import { getStoredSource, listSegments } from '../data-folder.ts'
+import { blobOf, getStoredSource, hasFolder, listFiles, listSegments } from '../data-folder.ts'
 import { type Reelgate, startReelgate } from '../in-process.ts'
 import { changeRows, readRows } from '../rows.ts'
 import { sampledTests } from '../sample.ts'
@@ -30,14 +29,14 @@ async function startPlaying() {
   await webhooksOf(reelgate.owner).create(receiver.url)
   const viewer = reelgate.newViewer()
   await viewer.redeem(await reelgate.owner.issueOtp(reelgate.videoId))
-  const [segment] = listSegments(reelgate, reelgate.videoId).filter(({ number }) => number === 1)
-  const { file, rendition_id } = segment ?? expect.fail()
+  const [second] = listSegments(reelgate, reelgate.videoId).filter(({ number }) => number === 1)
+  const { file, rendition_id } = second ?? expect.fail()
   const first = await viewer.playlist(String(rendition_id))
   const ask = async (number: number, playlist = first) => {
     const uri = readMediaPlaylist(playlist).segments[number]?.uri ?? ''
     return fetch(new URL(uri, `${reelgate.url}/play/${viewer.state.session}/playlist/`))
   }
-  return { reelgate, receiver, viewer, ask, path: join(reelgate.dataDir, 'segments', file), rendition: rendition_id }
+  return { reelgate, receiver, viewer, ask, segment: blobOf(reelgate, 'segments', file), rendition: rendition_id }
 }
 
 /** Makes it impossible to encode a segment again with the bytes that were published. */
@@ -54,15 +53,14 @@ const videoRow = (reelgate: Reelgate) =>
   )[0]
 
 test('F-42: what does not come out with the same bytes is never put back: the video gets its next generation, and is ready all the time', async () => {
-  const { reelgate, receiver, viewer, ask, path, rendition } = await startPlaying()
-  const { owner, videoId, dataDir } = reelgate
+  const { reelgate, receiver, viewer, ask, segment, rendition } = await startPlaying()
+  const { owner, videoId } = reelgate
   changeChecksum(reelgate, rendition)
-  await rm(path)
+  await segment.remove()
   expect((await ask(1)).status).toBe(503)
-  const posters = join(dataDir, 'posters', videoId)
   const posterFiles = () =>
     readRows<{ blob: string }>(reelgate, `select blob from file where video_id = ? and type = 'poster'`, videoId).map(
-      ({ blob }) => basename(blob),
+      ({ blob }) => blob,
     )
   const oldPosters = posterFiles()
   for (let generation = 1; generation === 1; ) {
@@ -79,9 +77,10 @@ test('F-42: what does not come out with the same bytes is never put back: the vi
   await viewer.openPage()
   viewer.newPage()
   expect((await viewer.reopen()).body).toMatchObject({ code: 'session-ended', why: 'video-replaced' })
-  await expect.poll(() => existsSync(join(dataDir, 'segments', videoId, '1'))).toBe(false)
-  await expect.poll(async () => (await readdir(posters)).some((name) => oldPosters.includes(name))).toBe(false)
-  expect(await readdir(posters)).toEqual(expect.arrayContaining(posterFiles()))
+  await expect.poll(() => hasFolder(reelgate, 'segments', `${videoId}/1`)).toBe(false)
+  const posters = () => listFiles(reelgate, 'posters')
+  await expect.poll(async () => (await posters()).some((name) => oldPosters.includes(name))).toBe(false)
+  expect(await posters()).toEqual(expect.arrayContaining(posterFiles()))
   expect(readRows(reelgate, `select 1 from file where video_id = ? and type = 'poster' and enabled = 1`, videoId)).toHaveLength(
     oldPosters.length,
   )
@@ -91,9 +90,9 @@ test('F-42: what does not come out with the same bytes is never put back: the vi
 })
 
 test('F-42: a video that has lost a segment and its source becomes an Encoding error with a reason, and its owner gets an event', async () => {
-  const { reelgate, receiver, ask, path } = await startPlaying()
-  await rm(path)
-  await rm(getStoredSource(reelgate, reelgate.videoId).path)
+  const { reelgate, receiver, ask, segment } = await startPlaying()
+  await segment.remove()
+  await blobOf(reelgate, 'sources', getStoredSource(reelgate, reelgate.videoId).blob).remove()
   expect((await ask(1)).status).toBe(503)
   const [audible] = await receiver.until(1)
   expect(audible?.event).toMatchObject({ event: 'video:failed', payload: { id: reelgate.videoId, status: 'Encoding error' } })
@@ -107,12 +106,12 @@ test('F-42: a video that has lost a segment and its source becomes an Encoding e
 })
 
 test('F-43: a changed byte is not sent once it is found; while the disk of sources is away the video waits for it, then is repaired', async () => {
-  const { reelgate, ask, viewer, path, rendition } = await startPlaying()
+  const { reelgate, ask, viewer, segment, rendition } = await startPlaying()
   const { dataDir, videoId } = reelgate
-  const whole = await readFile(path)
+  const whole = await segment.read()
   const flipped = Buffer.from(whole)
   flipped.writeUInt8(flipped.readUInt8(40) ^ 1, 40)
-  await writeFile(path, flipped)
+  await segment.write(flipped)
   const sources = join(dataDir, 'sources')
   await rename(sources, `${sources}.away`)
   await mkdir(sources) // where its disk is mounted
@@ -135,13 +134,11 @@ test('F-43: a changed byte is not sent once it is found; while the disk of sourc
 })
 
 test('F-42: a segment that was put back by hand is sent again without its source', async () => {
-  const { reelgate, ask, path } = await startPlaying()
-  await rm(getStoredSource(reelgate, reelgate.videoId).path)
-  const whole = await readFile(path)
+  const { reelgate, ask, segment } = await startPlaying()
+  await blobOf(reelgate, 'sources', getStoredSource(reelgate, reelgate.videoId).blob).remove()
+  const whole = await segment.read()
   await reelgate.stop()
-  expect(
-    changeRows(reelgate, `update segment set damaged = 1 where number = 1 and file like ?`, `%${path.split('/').at(-1)}`),
-  ).toBe(1)
+  expect(changeRows(reelgate, `update segment set damaged = 1 where number = 1 and file like ?`, `%${segment.name}`)).toBe(1)
   changeRows(reelgate, `update chunk set state = 'pending' where first_segment <= 1 and first_segment + segment_count > 1`)
   await reelgate.restart()
   await expect.poll(async () => (await ask(1)).status).toBe(200)

@@ -1,9 +1,9 @@
-import { existsSync, openAsBlob } from 'node:fs'
-import { readdir, readFile } from 'node:fs/promises'
+import { openAsBlob } from 'node:fs'
+import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test as inEveryRun } from 'vitest'
 import type { UploadCredentials, VideoBody } from '../client.ts'
-import { untilFinished } from '../data-folder.ts'
+import { hasFolder, listFiles, untilFinished } from '../data-folder.ts'
 import { type Reelgate, startReelgate } from '../in-process.ts'
 import { createTusClient, metadataOf } from '../ingest/tus-client.ts'
 import { DATABASE } from '../postgres.ts'
@@ -88,7 +88,7 @@ inEveryRun(
     expect(readRows(reelgate, 'select number from generation where video_id = ?', videoId)).toEqual([{ number: 1 }])
     expect(readRows(reelgate, 'select number from source where video_id = ?', videoId)).toEqual([{ number: 1 }])
     const [, , number = ''] = /\/media\/\d+\/[\w-]+\/(\w+)\/(\d+)/.exec(await mediaPath(newcomer)) ?? []
-    await expect.poll(() => existsSync(join(reelgate.dataDir, 'segments', videoId, number || '3'))).toBe(false)
+    await expect.poll(() => hasFolder(reelgate, 'segments', `${videoId}/${number || '3'}`)).toBe(false)
     newcomer.newPage()
     expect((await newcomer.reopen()).body).toMatchObject({ code: 'session-ended', why: 'video-replaced' })
     expect((await owner.video(videoId)).totalSizeBytes).toBe(before.totalSizeBytes)
@@ -177,7 +177,7 @@ test('X37: a resumable upload replaces a file as a form does; one that is ended 
     }
     await expect.poll(() => readRows(reelgate, 'select 1 from resumable_upload')).toEqual([])
     expect(await owner.video(videoId)).toEqual(before)
-    await expect.poll(() => readdir(join(reelgate.dataDir, 'sources', videoId))).toHaveLength(1)
+    await expect.poll(() => listFiles(reelgate, `sources/${videoId}`)).toHaveLength(1)
   }
 
   const { address } = await tus.create(file.length, metadata)
@@ -201,14 +201,14 @@ test('what was replaced is deleted with its key after seven days, and a video th
     .poll(() => readRows(reelgate, 'select number from source where video_id = ?', videoId).length, { timeout: 20_000 })
     .toBe(1)
   expect((await owner.video(videoId)).kept).toBe(undefined)
-  await expect.poll(() => existsSync(join(reelgate.dataDir, 'segments', videoId, '1'))).toBe(false)
+  await expect.poll(() => hasFolder(reelgate, 'segments', `${videoId}/1`)).toBe(false)
 
   await replaceWith(reelgate, await makeVideo())
   expect((await owner.video(videoId)).kept).toHaveLength(1)
   await owner.delete([videoId])
   await expect.poll(() => readRows(reelgate, 'select 1 from source where video_id = ?', videoId)).toEqual([])
-  for (const folder of ['segments', 'sources', 'posters'])
-    await expect.poll(() => existsSync(join(reelgate.dataDir, folder, videoId))).toBe(false)
+  for (const folder of ['segments', 'sources', 'posters'] as const)
+    await expect.poll(() => hasFolder(reelgate, folder, videoId)).toBe(false)
 })
 
 test('F-172: an undo plays what was replaced last, also where the clock has gone back since', async () => {

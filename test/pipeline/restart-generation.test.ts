@@ -1,6 +1,5 @@
-import { existsSync } from 'node:fs'
-import { join } from 'node:path'
 import { expect, test } from 'vitest'
+import { hasFolder } from '../data-folder.ts'
 import { startReelgate } from '../reelgate.ts'
 import { changeRows } from '../rows.ts'
 import { makeVideo } from '../videos.ts'
@@ -30,7 +29,7 @@ test('a video that another encoder had begun starts again: new paths, new keys, 
   const { segments } = await later.download('1')
   expect(segments).toHaveLength(4)
   expect(Buffer.from(await (await later.key(0)).arrayBuffer())).not.toEqual(oldKey)
-  expect(existsSync(join(reelgate.dataDir, 'segments', videoId, '1'))).toBe(false)
+  expect(await hasFolder(reelgate, 'segments', `${videoId}/1`)).toBe(false)
 
   await viewer.openPage()
   viewer.newPage()

@@ -1,10 +1,8 @@
-import { existsSync } from 'node:fs'
-import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { expect } from 'vitest'
 import type { Owner } from '../client.ts'
-import { findStoredSource, untilFinished } from '../data-folder.ts'
+import { blobOf, findStoredSource, hasFolder, untilFinished } from '../data-folder.ts'
 import { ffmpeg, newFolder } from '../encode/videos.ts'
 import { startReelgate } from '../in-process.ts'
 import { changeRows, readRows } from '../rows.ts'
@@ -50,7 +48,7 @@ test('what failed late is encoded under a new key, and nothing of the old encodi
   await untilFinished(reelgate, videoId)
   expect(readRows(reelgate, 'select number from generation where video_id = ?', videoId)).toEqual([{ number: 2 }])
   expect(readRows(reelgate, 'select 1 from segment where video_id = ? and generation = 1', videoId)).toEqual([])
-  expect(existsSync(join(reelgate.dataDir, 'segments', videoId, '1'))).toBe(false)
+  expect(await hasFolder(reelgate, 'segments', `${videoId}/1`)).toBe(false)
   expect((await owner.video(videoId)).status).toBe('ready')
 })
 
@@ -90,7 +88,7 @@ test('only a video that failed, of the own account, whose file exists, is tried 
   expect((await retry(owner, (await owner.credentials('It will come')).videoId)).status).toBe(409)
   changeRows(reelgate, "update video set status = 'Encoding error' where id = ?", videoId)
   expect((await retry(await reelgate.newOwner('Another'), videoId)).status).toBe(404)
-  await rm(findStoredSource(reelgate, videoId)?.path ?? '')
+  await blobOf(reelgate, 'sources', findStoredSource(reelgate, videoId)?.blob).remove()
   expect((await retry(owner, videoId)).status).toBe(409)
   expect((await owner.video(videoId)).status).toBe('Encoding error')
 })

@@ -1,7 +1,5 @@
 import { createHash } from 'node:crypto'
-import { readFile } from 'node:fs/promises'
-import { join } from 'node:path'
-import { type Installed, listSegments, type StoredSegment } from '../data-folder.ts'
+import { blobOf, type Installed, listSegments, type StoredSegment } from '../data-folder.ts'
 
 /** Which file a segment was when it was first seen published, and its text. */
 export type Sightings = Map<string, { file: string; sha256: string }>
@@ -23,8 +21,8 @@ export async function findChanged(installed: Installed, videoId: string, seen: S
   )
 }
 
-async function hashOf({ dataDir }: Installed, { file }: StoredSegment): Promise<string> {
+async function hashOf(installed: Installed, { file }: StoredSegment): Promise<string> {
   return createHash('sha256')
-    .update(await readFile(join(dataDir, 'segments', file)))
+    .update(await blobOf(installed, 'segments', file).read())
     .digest('hex')
 }

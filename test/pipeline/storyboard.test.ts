@@ -1,8 +1,9 @@
-import { readFile, writeFile } from 'node:fs/promises'
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test as everyTest, expect } from 'vitest'
 import { planStoryboard } from '../../src/assets/storyboard.ts'
 import { listFiles } from '../assets/sample-files.ts'
+import { blobOf } from '../data-folder.ts'
 import { makeNumberedVideo, readNumbers } from '../encode/videos.ts'
 import { type Reelgate, startReelgate } from '../in-process.ts'
 import { changeRows, readRows } from '../rows.ts'
@@ -88,7 +89,7 @@ test('B-01: a picture for every two seconds shows their beginning, and a session
     reelgate,
     `select blob, size_bytes as size from file where type = 'storyboard'`,
   )
-  const stored = await readFile(join(reelgate.dataDir, 'posters', blob))
+  const stored = await blobOf(reelgate, 'posters', blob).read()
   expect([stored.includes('WEBP'), stored.length > size]).toEqual([false, true])
   const files = await listFiles(owner, videoId)
   expect(files.map(({ type }) => type)).not.toContain('storyboard')
@@ -151,8 +152,7 @@ test('B-04: what plays has a storyboard of its own: after a trim, an undo, anoth
   expect((await bytesOf(again.sheets[0] ?? '')).equals(bytes)).toBe(true)
 
   // A sheet that the disk has lost is made again, under another name.
-  const path = join(reelgate.dataDir, 'posters', first?.blob ?? '')
-  await writeFile(path, 'damaged')
+  await blobOf(reelgate, 'posters', first?.blob).write('damaged')
   expect((await fetch(again.sheets[0] ?? '')).status).toBe(503)
   const mended = await storyboardOf(reelgate, videoId)
   expect(mended.sheets[0]?.split('/').at(-1)).not.toBe(again.sheets[0]?.split('/').at(-1))
@@ -181,7 +181,7 @@ test('B-04: where a segment is damaged, the storyboard is made once it has been 
   const before = await bytesOf((await storyboardOf(reelgate, videoId)).sheets[0] ?? '')
   await reelgate.stop()
   const [segment] = readRows<{ file: string }>(reelgate, 'select file from segment where rendition_id = 1 and number = 1')
-  await writeFile(join(reelgate.dataDir, 'segments', segment?.file ?? ''), 'damaged')
+  await blobOf(reelgate, 'segments', segment?.file).write('damaged')
   changeRows(reelgate, `delete from file where type = 'storyboard'`)
   changeRows(reelgate, 'update generation set storyboard_made_at_s = null')
   await reelgate.restart()
