@@ -3,6 +3,7 @@ import type { VideoFolders } from '../catalogue/deletion.ts'
 import type { GenerationKey } from '../catalogue/generation-key.ts'
 import { unwrapContentKey } from '../crypto/content-key.ts'
 import type { MasterKey } from '../crypto/master-key.ts'
+import { checkSeal } from '../crypto/sealed-file.ts'
 import type { Db } from '../db/database.ts'
 import type { Write } from '../db/write.ts'
 import { openSourceSeal } from '../ingest/source.ts'
@@ -36,7 +37,7 @@ export async function findSealedSource(
   if (!row?.wrappedKey) return undefined
   const seal = openSourceSeal(deps, { ...row, wrappedKey: row.wrappedKey })
   return {
-    withLocalCopy: (use) => deps.folders.sources.withLocalCopy(row.file, use),
+    withLocalCopy: (use) => deps.folders.sources.withLocalCopy(row.file, use, () => checkSeal(seal, row.macs)),
     keyHex: seal.key.toString('hex'),
     ivHex: seal.iv.toString('hex'),
     sizeBytes: row.sizeBytes,

@@ -63,8 +63,11 @@ export type BlobStore = {
   appendPart(name: string, countedBytes: number, bytes: AsyncIterable<Uint8Array> | Iterable<Uint8Array>): Promise<number>
   /** Makes a grown blob one that can be read, in a time that does not depend on its size. @throws BlobLost as `appendPart` */
   finish(name: string, countedBytes: number): Promise<void>
-  /** For programs that need a file with seeks. @param use is given a path that is valid until it resolves. @throws BlobLost */
-  withLocalCopy<T>(name: string, use: (path: string) => Promise<T>): Promise<T>
+  /**
+   * For programs that need a file with seeks. @param use is given a path that is valid until it resolves
+   * @param newCheck where the file is a copy, it has passed this @throws BlobLost
+   */
+  withLocalCopy<T>(name: string, use: (path: string) => Promise<T>, newCheck?: () => CopyCheck): Promise<T>
   /** Removes what writes left that failed, or that a crash ended, if nothing was written to it since. @returns how many there were */
   removeUnfinished(sinceS: number): Promise<number>
   /** The time by the store's own clock, which may differ from this machine's: `changedAtS` is of it. */
@@ -86,6 +89,9 @@ export type PutOptions = {
   /** Aborts the write. Do not pass it to the source as well: its error would be unhandled until the blob is open. */
   signal?: AbortSignal
 }
+
+/** Is given all bytes of a copy, in their order. */
+export type CopyCheck = { add(bytes: Buffer): void; isIntact(): boolean }
 
 /** `file`: where blobs are files, two with the same one share their bytes. */
 export type BlobStat = { sizeBytes: number; changedAtS: number; file?: { device: number; inode: number } }
