@@ -2,6 +2,8 @@
 const PLAYBACK_CAUSES = ['keys-drawn', 'key-pace-ignored', 'many-places', 'otp-reused', 'rule-refused'] as const
 const OPERATIONS_CAUSES = [
   'disk-nearly-full',
+  'bucket-away',
+  'bucket-back',
   'storage-nearly-used',
   'encode-failed',
   'webhook-disabled',

@@ -7,6 +7,15 @@ const CAUSES: Readonly<Record<AlertCause, { subject: string; remedy: string }>> 
     subject: 'The disk is nearly full',
     remedy: 'Uploads are refused and encodes wait; videos play. Delete videos or free space in another way.',
   },
+  'bucket-away': {
+    subject: 'The bucket with the files of videos is away',
+    remedy:
+      'Uploads are refused and encodes wait; viewers go on with what a CDN, nginx or their browser has. The reason is below; reelgate doctor checks it again.',
+  },
+  'bucket-back': {
+    subject: 'The bucket with the files of videos answers again',
+    remedy: 'Uploads, encodes and playback continue by themselves. There is nothing to do.',
+  },
   'storage-nearly-used': {
     subject: 'An account has nearly used its storage',
     remedy: 'At its limit, uploads and imports are refused. Raise it: reelgate account set ACCOUNT --storage-limit SIZE',

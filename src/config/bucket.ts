@@ -5,6 +5,8 @@ const AWS_ENDPOINT = 'https://s3.{region}.amazonaws.com'
 const BUCKET_NAME = /^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$/
 const PREFIX = /^[\w-][\w.-]*$/
 
+type Credentials = { accessKeyId: string; secretAccessKey: string; sessionToken?: string | undefined }
+
 /**
  * The bucket for the files of videos, and who asks it. Undefined: they are in the data folder.
  * @throws Failure `invalid`; no message has a secret
@@ -17,7 +19,8 @@ export function readBucket(variables: Variables) {
   const { AWS_ACCESS_KEY_ID: accessKeyId, AWS_SECRET_ACCESS_KEY: secretAccessKey, AWS_SESSION_TOKEN: sessionToken } = variables
   if (accessKeyId === undefined || secretAccessKey === undefined)
     throw new Failure('invalid', 'REELGATE_STORAGE_URL needs AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY: set both.')
-  return { ...address, credentials: { accessKeyId, secretAccessKey, sessionToken } }
+  const credentials: Credentials = { accessKeyId, secretAccessKey, sessionToken }
+  return { ...address, credentials }
 }
 
 /** s3://BUCKET/PREFIX?endpoint=URL&region=REGION; undefined: it is no such address. */

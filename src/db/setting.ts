@@ -13,3 +13,7 @@ export async function saveSetting(tx: Db, name: string, value: string): Promise<
     .onConflict((conflict) => conflict.column('name').doUpdateSet({ value }))
     .execute()
 }
+
+export async function removeSetting(tx: Db, name: string): Promise<void> {
+  await tx.deleteFrom('setting').where('name', '=', name).execute()
+}

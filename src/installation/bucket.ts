@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import type { Config } from '../config/config.ts'
 import type { Database } from '../db/database.ts'
 import { findSetting, saveSetting } from '../db/setting.ts'
-import { Failure } from '../errors.ts'
+import { Failure, StorageUnavailable } from '../errors.ts'
 import { type Bucket, openBucket } from '../storage/s3/bucket.ts'
 import { putMarker, readMarker } from '../storage/s3/s3-store.ts'
 
@@ -12,16 +12,34 @@ import { putMarker, readMarker } from '../storage/s3/s3-store.ts'
 export const BUCKET_ID = 'bucket'
 
 /**
- * Makes an empty prefix of a bucket this installation's place for files, or finds that it is.
+ * Makes an empty prefix of a bucket this installation's place for files, or finds that it is. While a bucket does not answer that was
+ * its place before, it is held: viewers go on, and a check compares it later.
+ * @returns undefined: files are in the data folder
  * @throws Failure when the files are elsewhere, or the prefix belongs to another installation
  */
-export async function assertFilesHere({ db, write }: Pick<Database, 'db' | 'write'>, { bucket: address }: Config): Promise<void> {
+export async function openFilesBucket(
+  { db, write }: Pick<Database, 'db' | 'write'>,
+  { bucket: address }: Config,
+): Promise<Bucket | undefined> {
   const own = await findSetting(db, BUCKET_ID)
   if (!address) {
-    if (own === undefined) return
+    if (own === undefined) return undefined
     throw new Failure('unavailable', 'The files of this installation are in a bucket. Set REELGATE_STORAGE_URL to it.')
   }
   const bucket = openBucket(address)
+  try {
+    await assertOwn({ db, write }, bucket, own)
+  } catch (error) {
+    if (own === undefined || !(error instanceof StorageUnavailable)) throw error
+    bucket.holdUntil(async (unheld) => {
+      if ((await readMarker(unheld)) !== own) throw new StorageUnavailable(elsewhere(address, own).message)
+    }, error)
+  }
+  return bucket
+}
+
+async function assertOwn({ db, write }: Pick<Database, 'db' | 'write'>, bucket: Bucket, own: string | undefined): Promise<void> {
+  const { address } = bucket
   const found = await readMarker(bucket)
   if (own !== undefined && found === own) return
   if (found !== undefined)

@@ -49,6 +49,8 @@ export type Foundation = Run &
     /** Whether this start made the master key. */
     masterKeyIsNew: boolean
     folders: VideoFolders
+    /** Where the files of videos are, if not on a disk of this machine. */
+    bucket: Bucket | undefined
     /** Where files are made that are not finished. */
     tmp: string
     ownership: DatabaseOwnership
@@ -114,11 +116,12 @@ export async function openFoundation(run: Run, overrides: Overrides): Promise<Fo
   const watchRows = createRowWatch({ db, nowS: clock.nowS, signals })
   runRegularly(run, { everyMs: WATCH_ROWS_EVERY_MS, work: watchRows, failure: 'signals: changes of other processes not read' })
   const clocks = { wallNowS, clock, nowS: clock.nowS }
-  const base = { ...run, ...database, ...clocks, ...bound, folders, tmp, ownership, restoredCopy, sandbox, outbound, space }
+  const stored = { folders, bucket, tmp, space }
+  const base = { ...run, ...database, ...clocks, ...bound, ...stored, ownership, restoredCopy, sandbox, outbound }
   /** Requests are refused with the reason, before their body is read. */
   async function hasRoom(forBytes?: number): Promise<boolean> {
-    const refusal = bucket?.refusal()
-    if (refusal) throw refusal
+    const outage = bucket?.outage()
+    if (outage) throw outage.why
     return space.hasRoom(forBytes)
   }
   const videoWork = openVideoWork({ ...base, hasRoom })
@@ -127,7 +130,7 @@ export async function openFoundation(run: Run, overrides: Overrides): Promise<Fo
 
 /** What is received goes to the bucket, not to the disk. While the bucket does not answer, work waits as it does for space. */
 function spaceWithBucket(disk: Space, bucket: Bucket): Space {
-  return { ...disk, hasRoom: async () => !bucket.refusal() && disk.hasRoom() }
+  return { ...disk, hasRoom: async () => !bucket.outage() && disk.hasRoom() }
 }
 
 /** A command holds the lock for a moment only, a server for its whole life. */

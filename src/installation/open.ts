@@ -6,7 +6,7 @@ import { blobFolder, createFolders, emptyFolder, FOR_GROUP } from '../storage/fo
 import { type Bucket, openBucket } from '../storage/s3/bucket.ts'
 import { openLocalCache } from '../storage/s3/local-cache.ts'
 import { blobsInBucket, partBytesFor } from '../storage/s3/s3-store.ts'
-import { assertFilesHere } from './bucket.ts'
+import { openFilesBucket } from './bucket.ts'
 import { type DatabaseWithMark, openDatabase } from './database.ts'
 import { assertNoDataWithoutKey, type BoundMasterKey, bindMasterKey, readMasterKey } from './master-key.ts'
 
@@ -49,8 +49,7 @@ export async function openInstallation(config: Config, onDiskFull?: () => void):
   try {
     const bound = await bindMasterKey(database, existingKey ?? createMasterKey(config.masterKeyFile), config)
     removeUnfinishedKey(config.masterKeyFile)
-    await assertFilesHere(database, config)
-    const bucket = config.bucket && openBucket(config.bucket)
+    const bucket = await openFilesBucket(database, config)
     await createFolders(paths.tmp, ...(bucket ? [paths.cache] : MEDIA_FOLDERS.map((folder) => paths[folder])))
     for (const folder of bucket ? [paths.tmp, paths.cache] : [paths.tmp]) await emptyFolder(folder)
     const folders = storedFiles(config, onDiskFull, bucket)

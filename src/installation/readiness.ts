@@ -7,8 +7,10 @@ import type { Foundation } from './open-foundation.ts'
 // What `/readyz` reports is checked in the background: some of it starts processes, and a disk or a database may take seconds to
 // answer, while a load balancer drops a server that does.
 
-/** `low`: the server is ready, without some of what it does. */
-type CheckResult = 'ok' | 'low' | 'failed' | 'held by another server'
+/**
+ * `low`: the server is ready, without some of what it does. `away`: as long as the bucket does not answer, viewers go on with what others send.
+ */
+type CheckResult = 'ok' | 'low' | 'away' | 'failed' | 'held by another server'
 
 type ReadinessCheck = {
   everyMs: number
@@ -32,11 +34,12 @@ export function watchReadiness(
   {
     db,
     folders,
+    bucket,
     ownership,
     sandbox,
     space,
     restoredCopy,
-  }: Pick<Foundation, 'db' | 'folders' | 'ownership' | 'sandbox' | 'space' | 'restoredCopy'>,
+  }: Pick<Foundation, 'db' | 'folders' | 'bucket' | 'ownership' | 'sandbox' | 'space' | 'restoredCopy'>,
   log: Logger,
 ) {
   const database = watchCheck(log, 'database', {
@@ -59,6 +62,7 @@ export function watchReadiness(
       for (const folder of Object.values(folders)) await folder.check()
       return 'ok'
     },
+    known: () => (bucket?.outage() ? 'away' : undefined),
   })
   const free = watchCheck(log, 'space', {
     everyMs: QUICK_MS,

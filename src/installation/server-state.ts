@@ -5,6 +5,7 @@ import type { Db } from '../db/database.ts'
 import type { EncodeCounters } from '../encode/encode-counters.ts'
 import type { LiveSessions } from '../playback/sessions/live-session.ts'
 import { countOpenChunks } from '../progress/progress-store.ts'
+import type { Bucket } from '../storage/s3/bucket.ts'
 import { DAY_S } from '../time.ts'
 import { countOpenDeliveries, listOldestRetries } from '../webhooks/delivery-store.ts'
 import { countDisabledWebhooks } from '../webhooks/webhook-store.ts'
@@ -12,6 +13,7 @@ import { findLastBackup } from './backup/last-backup.ts'
 
 type StateDeps = {
   config: Config
+  bucket: Bucket | undefined
   slowQueryDb: Db
   sessions: LiveSessions
   counters: EncodeCounters
@@ -22,13 +24,14 @@ type StateDeps = {
 const ACTIVE_S = 60
 
 /** What the metrics show of the server at the moment. What only the database knows is left out while it does not answer. */
-export async function readServerState({ config, slowQueryDb: db, sessions, counters, nowS, wallNowS }: StateDeps) {
+export async function readServerState({ config, bucket, slowQueryDb: db, sessions, counters, nowS, wallNowS }: StateDeps) {
   const { bavail, blocks, bsize } = await statfs(config.dataDir)
   const activeSince = nowS() - ACTIVE_S
   const active = [...sessions.values()].filter(({ row, lastSeenAtS }) => row.endedAtS === null && lastSeenAtS >= activeSince)
   const rows = await readRows(db, { nowS: nowS(), wallNowS: wallNowS() }).catch(() => ({ reelgate_database_up: 0 }))
   return {
     ...rows,
+    ...(bucket && { reelgate_bucket_up: bucket.outage() ? 0 : 1 }),
     reelgate_playback_sessions: active.length,
     reelgate_segments_published_total: counters.segments,
     reelgate_encode_failures_total: counters.failures,

@@ -1,4 +1,5 @@
 import { pruneAlerts } from '../alerts/alert.ts'
+import { watchBucket } from '../alerts/bucket-away.ts'
 import { startAlertMailer } from '../alerts/mailer.ts'
 import { alertOfDisabledWebhook, checkOperations } from '../alerts/operations.ts'
 import { sweepMedia } from '../assets/media-check.ts'
@@ -15,7 +16,7 @@ import { removeExpiredUploads } from '../ingest/resumable-upload.ts'
 import { listReferencedSources, SOURCE_BLOB_NAME } from '../ingest/source-store.ts'
 import { pruneUploadTokens } from '../ingest/upload-token.ts'
 import { findLastBackup } from '../installation/backup/last-backup.ts'
-import { logErrorsQuietly } from '../installation/log-errors.ts'
+import { logErrorsQuietly, runRegularly } from '../installation/log-errors.ts'
 import { resumeRotation } from '../installation/master-key-rotation.ts'
 import type { Foundation } from '../installation/open-foundation.ts'
 import { prunePlayback } from '../playback/prune.ts'
@@ -33,6 +34,7 @@ import { startWebhookSender } from '../webhooks/sender.ts'
 
 const SWEEP_EVERY_MS = 3_600_000
 const REFILL_EVERY_MS = 5_000
+const LOOK_AT_BUCKET_EVERY_MS = 5_000
 /** How many names of a folder one sweep checks: a second or two of work, never a whole large installation. */
 const SWEPT_NAMES = 100_000
 
@@ -49,6 +51,15 @@ export async function startMaintenance(foundation: Foundation): Promise<void> {
   if (config.alertMail) {
     const mailer = startAlertMailer(foundation, config.alertMail)
     opened.defer(() => mailer.stop())
+  }
+  const { bucket } = foundation
+  if (bucket) {
+    const outage = () => {
+      const now = bucket.outage()
+      return now && { reason: now.why.message, forS: (performance.now() - now.sinceMs) / 1000 }
+    }
+    const work = await watchBucket({ ...foundation, outage })
+    runRegularly(foundation, { everyMs: LOOK_AT_BUCKET_EVERY_MS, work, failure: 'bucket: recording an alert about it failed' })
   }
   const rotating = resumeRotation(rotation, log, signal)
   const sweeps = createSweeps(foundation)

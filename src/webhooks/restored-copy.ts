@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
 import { recordAuditEvent } from '../audit/audit-log.ts'
 import type { Database, Db } from '../db/database.ts'
-import { findSetting, saveSetting } from '../db/setting.ts'
+import { findSetting, removeSetting, saveSetting } from '../db/setting.ts'
 import { PROGRAM_NAME } from '../program-name.ts'
 import { ensureDistinctTimes, fileIdentity, type IdentifyingFile } from '../storage/identity.ts'
 
@@ -63,7 +63,7 @@ export async function openRestoredCopy(
   async function recordAsOriginal(alsoInTransaction: (tx: Db) => Promise<void>): Promise<void> {
     const value = fileIdentity(path)
     await write(async (tx) => {
-      await tx.deleteFrom('setting').where('name', '=', RESTORED_COPY).execute()
+      await removeSetting(tx, RESTORED_COPY)
       if (value !== undefined) await saveSetting(tx, setting, value)
       await alsoInTransaction(tx)
     })

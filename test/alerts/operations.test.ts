@@ -1,6 +1,7 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { watchBucket } from '../../src/alerts/bucket-away.ts'
 import { checkOperations } from '../../src/alerts/operations.ts'
 import { addSize, insertVideo } from '../../src/catalogue/video-store.ts'
 import { openOwnDatabase } from '../db/database.ts'
@@ -197,4 +198,37 @@ test('W17: a retry that has been due for more than an hour is an alert of its ac
     const numbers = '{"webhook":"late","dueForS":3601}'
     expect(await alerts()).toEqual([{ accountId: 'a', cause: 'webhook-retries-late', numbers, occurrenceCount }])
   }
+})
+
+test('F-235: a bucket that is away for five minutes is an alert, and its end another one, also after a restart; a shorter outage is none', async () => {
+  const { db, write } = await openOwnDatabase()
+  await write((tx) =>
+    tx.insertInto('account').values({ id: 'a', name: 'a', createdAtS: 4, mayUpload: 1, mayImport: 1 }).execute(),
+  )
+  let now = 1_000_000
+  let away: { reason: string; forS: number } | undefined
+  const start = () => watchBucket({ db, write, nowS: () => now, outage: () => away })
+  const alerts = () => db.selectFrom('alert').select(['accountId', 'cause', 'numbers']).orderBy('id').execute()
+  let look = await start()
+  away = { reason: 'no answer', forS: 299 }
+  await look()
+  away = undefined
+  await look()
+  expect(await alerts()).toEqual([])
+  away = { reason: 'no answer', forS: 300 }
+  await look()
+  away.forS = 310
+  await look()
+  const first = { accountId: 'a', cause: 'bucket-away', numbers: '{"reason":"no answer","sinceS":999700}' }
+  expect(await alerts()).toEqual([first])
+  look = await start()
+  away = undefined
+  now += 60
+  await look()
+  await look()
+  expect(await alerts()).toEqual([first, { accountId: 'a', cause: 'bucket-back', numbers: '{"awayS":360}' }])
+  away = { reason: 'again', forS: 400 }
+  now += 1000
+  await look()
+  expect((await alerts()).map(({ cause }) => cause)).toEqual(['bucket-away', 'bucket-back', 'bucket-away'])
 })

@@ -1,13 +1,13 @@
 import { randomBytes } from 'node:crypto'
 import { existsSync } from 'node:fs'
-import { readFile } from 'node:fs/promises'
+import { readFile, writeFile } from 'node:fs/promises'
 import { Readable } from 'node:stream'
 import { buffer } from 'node:stream/consumers'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { isHostFailure } from '../../src/errors.ts'
-import { BlobLost, type BlobStore } from '../../src/storage/blob-store.ts'
+import { BlobLost, type BlobStore, type CopyCheck } from '../../src/storage/blob-store.ts'
 import { openBucket } from '../../src/storage/s3/bucket.ts'
-import { abortUpload, beginUpload, listUploads } from '../../src/storage/s3/objects.ts'
+import { abortUpload, beginUpload, listObjects, listUploads } from '../../src/storage/s3/objects.ts'
 import type { Fault } from '../s3/fault-proxy.ts'
 import { contentsOf, newBucket, openStore } from '../s3.ts'
 import { sampledTests } from '../sample.ts'
@@ -171,6 +171,56 @@ test('F-192: a clock that is off by 20 minutes is named', async () => {
   await expect(store.read('video/a')).rejects.toThrow('The clock of this server differs from that of its bucket by 20 minutes')
 })
 
+test('F-192: a store refuses what a clock has signed that is off by 20 minutes, and the sentence says so', async () => {
+  const { bucket } = await newBucket()
+  const store = await openStore(bucket)
+  await store.put('video/a', Buffer.from('a'))
+  const trueMs = Date.now()
+  onTestFinished(() => void vi.useRealTimers())
+  vi.useFakeTimers({ toFake: ['Date'], now: trueMs - 20 * 60_000 })
+  for (const use of [() => store.read('video/a'), () => store.put('video/b', Buffer.from('b')), () => store.check()])
+    await expect(use()).rejects.toThrow(/^The clock of this server differs from that of its bucket by 20 minutes/)
+  expect(bucket.outage()?.why.retryAfterS).toBeGreaterThan(0)
+  vi.setSystemTime(trueMs)
+  await store.check()
+  expect(bucket.outage()).toBeUndefined()
+})
+
+test('F-236: a bucket that is silent is away, and answers after it', async () => {
+  const { proxy, address } = await newBucket()
+  const bucket = openBucket({ ...address, endpoint: proxy.endpoint }, { silenceMs: 300 })
+  const store = await openStore(bucket)
+  await store.put('video/a', Buffer.from('a'))
+  const { promise: end, resolve } = Promise.withResolvers<boolean>()
+  proxy.fault = () => end
+  for (const use of [() => store.read('video/a'), () => store.put('video/b', Buffer.from('b')), () => store.check()]) {
+    const error = await use().then(
+      () => expect.fail('it was answered'),
+      (error: unknown) => error,
+    )
+    expect(String(error)).toContain('does not answer (it is silent)')
+    expect(isHostFailure(error)).toBe(true)
+    expect(bucket.outage()).toBeDefined()
+  }
+  proxy.fault = undefined
+  resolve(true)
+  await expect.poll(() => store.check().then(() => bucket.outage(), String)).toBeUndefined()
+  expect((await store.read('video/a')).toString()).toBe('a')
+})
+
+test('F-237: a bucket that is full is away for what is to be stored, whatever is read meanwhile', async () => {
+  const { bucket, proxy } = await newBucket()
+  const store = await openStore(bucket)
+  await store.put('video/a', Buffer.from('a'))
+  proxy.fault = (passing) => passing.method === 'PUT' && refuse(403, 'QuotaExceeded')(passing)
+  await expect(store.put('video/b', Buffer.from('b'))).rejects.toThrow('is full')
+  expect((await store.read('video/a')).toString()).toBe('a')
+  expect(bucket.outage()?.why.message).toContain('is full')
+  proxy.fault = undefined
+  await store.check()
+  expect(bucket.outage()).toBeUndefined()
+})
+
 // --- blobs that grow ---
 
 /** The row: how many bytes count. */
@@ -226,6 +276,30 @@ test('I8: uploads that a crash ended are found and removed, those of a blob that
   expect((await store.read('video/source')).equals(GROWN)).toBe(true)
 })
 
+test('F-238: while the store lists what it had before, no acknowledged byte is lost, and nothing is removed that grows', async () => {
+  const { bucket, proxy, address } = await newBucket()
+  const store = await openStore(bucket, { partBytes: PART_BYTES })
+  let counted = await store.appendPart('video/source', 0, inPieces(GROWN.subarray(0, STEP_BYTES)))
+  const stale = new Map<string, { status: number; headers: Record<string, string | string[] | undefined>; body: Buffer }>()
+  let isStale = false
+  proxy.fault = async ({ method, path, pass, reply }) => {
+    if (method !== 'GET' || !path.includes('list-type=2')) return false
+    const now = await pass()
+    const { status, headers, body } = (isStale && stale.get(path)) || now
+    stale.set(path, now) // the next one is late by one
+    isStale = !isStale
+    reply.writeHead(status, headers).end(body)
+    return true
+  }
+  await Array.fromAsync(listObjects(bucket, `${address.prefix}sources/video/source!`))
+  counted = await store.appendPart('video/source', counted, inPieces(GROWN.subarray(counted, counted + STEP_BYTES)))
+  isStale = true
+  expect(await store.removeUnfinished(Number.POSITIVE_INFINITY)).toBe(0)
+  isStale = true
+  await upload(store, { countedBytes: counted }, GROWN)
+  expect((await store.read('video/source')).equals(GROWN)).toBe(true)
+})
+
 test('F-193: a blob whose upload the bucket has ended is lost', async () => {
   const { bucket } = await newBucket()
   const store = await openStore(bucket, { partBytes: PART_BYTES })
@@ -241,16 +315,7 @@ describe('F-194: a server that is killed at any request to its bucket loses no a
   test.each(points)('%s of an upload that is resumed', async (point) => {
     const { bucket, proxy, address } = await newBucket()
     const row = { countedBytes: 0 }
-    const [when = '', , at = ''] = point.split(' ')
-    let requests = 0
-    let isKilled = false
-    proxy.fault = async ({ pass, reply }) => {
-      isKilled ||= requests++ === Number(at)
-      if (!isKilled) return false
-      if (when === 'after' && requests === Number(at) + 1) await pass()
-      reply.destroy()
-      return true
-    }
+    proxy.fault = cutAt(point)
     await upload(await openStore(bucket, { partBytes: PART_BYTES }), row, GROWN).catch(() => undefined)
     const store = await openStore(openBucket(address), { partBytes: PART_BYTES })
     await upload(store, row, GROWN)
@@ -260,6 +325,41 @@ describe('F-194: a server that is killed at any request to its bucket loses no a
   })
   draw()
 })
+
+describe('F-194: of a large blob whose put is killed at any request to the bucket there is all or nothing', () => {
+  const { test, draw } = sampledTests('kills at requests of a put', 2)
+  const points = Array.from({ length: 7 }, (_, request) => [`before request ${request}`, `after request ${request}`]).flat()
+  test.each(points)('%s', async (point) => {
+    const { bucket, proxy, address } = await newBucket()
+    proxy.fault = cutAt(point)
+    const put = (await openStore(bucket, { partBytes: PART_BYTES })).put('video/source', [Readable.from(inPieces(GROWN))])
+    const wasPut = await put.then(
+      () => true,
+      () => false,
+    )
+    const store = await openStore(openBucket(address))
+    await store.removeUnfinished(Number.POSITIVE_INFINITY)
+    const { objects, uploads } = await contentsOf(openBucket(address))
+    expect(uploads).toEqual([])
+    if (wasPut || objects.length > 1) expect((await store.read('video/source')).equals(GROWN)).toBe(true)
+    await store.remove('video/source')
+    expect((await contentsOf(openBucket(address))).objects).toEqual(['reelgate'])
+  })
+  draw()
+})
+
+/** From one request on, or from its answer on, nothing comes through: as to a process that was killed. */
+function cutAt(point: string): Fault {
+  const [when = '', , at = ''] = point.split(' ')
+  let requests = 0
+  return async ({ pass, reply }) => {
+    const number = requests++
+    if (number < Number(at)) return false
+    if (when === 'after' && number === Number(at)) await pass()
+    reply.destroy()
+    return true
+  }
+}
 
 // --- copies for programs ---
 
@@ -304,3 +404,25 @@ test('a copy that could not be fetched whole is fetched again', async () => {
   proxy.fault = undefined
   expect(await store.withLocalCopy('video/a', async (path) => (await readFile(path)).equals(bytes))).toBe(true)
 })
+
+test('F-239: a copy whose bytes were changed on the disk is never used: it is fetched again; what the bucket has changed is lost', async () => {
+  const { bucket } = await newBucket()
+  const store = await openStore(bucket)
+  const bytes = randomBytes(3_000_000)
+  await store.put('video/a', bytes)
+  const newCheck = () => checkCopy(bytes)
+  const read = () => store.withLocalCopy('video/a', async (path) => ({ path, read: await readFile(path) }), newCheck)
+  const { path } = await read()
+  const changed = Buffer.from(bytes)
+  changed[1_500_000] = (changed[1_500_000] ?? 0) ^ 1
+  await writeFile(path, changed)
+  expect((await readFile(path)).equals(bytes)).toBe(false)
+  expect((await read()).read.equals(bytes)).toBe(true)
+  await store.put('video/a', changed)
+  await expect(read()).rejects.toBeInstanceOf(BlobLost)
+})
+
+function checkCopy(expected: Buffer): CopyCheck {
+  const parts: Buffer[] = []
+  return { add: (part) => void parts.push(Buffer.from(part)), isIntact: () => Buffer.concat(parts).equals(expected) }
+}

@@ -15,6 +15,7 @@ export type ServerState = {
 /** The metrics besides those of requests and of the process. `label`: its values are the keys of a record. */
 export const STATE_METRICS = {
   reelgate_database_up: { type: 'gauge', help: '1 while the database answers, else 0' },
+  reelgate_bucket_up: { type: 'gauge', help: '1 while the bucket answers, else 0; absent where files are in the data folder' },
   reelgate_playback_sessions: { type: 'gauge', help: 'sessions that asked for something in the last minute' },
   reelgate_chunks: { type: 'gauge', help: 'chunks of videos that are to be encoded, by state', label: 'state' },
   reelgate_segments_published_total: {

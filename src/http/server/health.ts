@@ -3,7 +3,7 @@ import type { App } from '../wire/app-type.ts'
 import { type LimitDeps, limitByAddress } from './limit.ts'
 
 export type HealthDeps = LimitDeps & {
-  /** The latest results: `ok`, `low` where some functions are not available, or what is wrong. Reading them waits for nothing. */
+  /** The latest results: `ok`, `low` or `away` where some functions are not available, or what is wrong. Reading them waits for nothing. */
   readChecks(): Readonly<Record<string, string>>
   /** Whether webhooks wait, because this is a restored copy. */
   areWebhooksHeld(): boolean
@@ -18,19 +18,22 @@ export function refuseWhileDatabaseInUse(app: App, refusal: () => DatabaseInUse 
   })
 }
 
+const READY: readonly string[] = ['ok', 'low', 'away']
+
 /** What load balancers and supervisors ask. */
 export const PROBE_PATHS: readonly string[] = ['/healthz', '/readyz']
 
 /**
- * `/healthz`: the process serves. `/readyz`: 200 while database, storage and ffmpeg work, also with low disk space, without a sandbox and
- * with held webhooks; else 503, which names what does not work. Both answer from memory.
+ * `/healthz`: the process serves. `/readyz`: 200 while database, storage and ffmpeg work, also with low disk space, without a sandbox,
+ * with held webhooks, and while a bucket is away, as every server of the installation would leave its load balancer; else 503, which
+ * names what does not work. Both answer from memory.
  */
 export async function healthInterface(app: App, { readChecks, areWebhooksHeld, ...limiting }: HealthDeps): Promise<void> {
   limitByAddress(app, limiting, 'health')
   app.get('/healthz', async () => ({ status: 'ok' }))
   app.get('/readyz', async (_request, reply) => {
     const checks = readChecks()
-    const isReady = Object.values(checks).every((result) => result === 'ok' || result === 'low')
+    const isReady = Object.values(checks).every((result) => READY.includes(result))
     return reply.code(isReady ? 200 : 503).send({
       status: isReady ? 'ready' : 'not ready',
       checks: { ...checks, ...(areWebhooksHeld() && { webhooks: 'held' }) },

@@ -2,7 +2,7 @@ import { Type } from 'typebox'
 import { Value } from 'typebox/value'
 import { recordAuditEvent } from '../../audit/audit-log.ts'
 import type { Database } from '../../db/database.ts'
-import { findSetting, saveSetting } from '../../db/setting.ts'
+import { findSetting, removeSetting, saveSetting } from '../../db/setting.ts'
 
 /** The setting that says which backup was made last. */
 export const LAST_BACKUP = 'last-backup'
@@ -39,6 +39,6 @@ export async function recordBackup(
 export async function forgetBackup({ write }: Pick<Database, 'write'>, name: string): Promise<void> {
   await write(async (tx) => {
     const last = await findLastBackup({ db: tx })
-    if (last?.name === name) await tx.deleteFrom('setting').where('name', '=', LAST_BACKUP).execute()
+    if (last?.name === name) await removeSetting(tx, LAST_BACKUP)
   })
 }

@@ -43,11 +43,21 @@ export type Bucket = {
   ask<T>(request: BucketRequest, read: (answer: BucketAnswer) => Promise<T>): Promise<T>
   /** The same, without what the answer says. */
   send(request: BucketRequest): Promise<BucketAnswer['headers']>
-  /** Writes an object and reads it, unless that was done lately. @throws StorageUnavailable */
+  /** Writes an object and reads it, unless that was done lately. @throws StorageUnavailable, within seconds */
   check(): Promise<void>
-  /** Why the last request failed, if it was a moment ago and concerns all. */
-  refusal(): StorageUnavailable | undefined
+  /** What concerns all requests: from one that failed until one of its kind succeeds. */
+  outage(): Outage | undefined
+  /**
+   * Refuses all requests until a check has found that this is the right bucket.
+   * @param verify throws StorageUnavailable as long as that is not known
+   */
+  holdUntil(verify: (unheld: AskedBucket) => Promise<void>, why: StorageUnavailable): void
 }
+
+export type AskedBucket = Pick<Bucket, 'address' | 'ask'>
+
+/** While a bucket does not answer, or refuses. `sinceMs`: on the clock of `performance.now()`. */
+type Outage = { why: StorageUnavailable; sinceMs: number }
 
 /** The bucket answers, and refuses this request for what the request is about, such as `NoSuchKey`: trying again changes nothing. */
 export class BucketError extends Error {
@@ -61,22 +71,24 @@ export class BucketError extends Error {
   }
 }
 
+/** During an outage one: the next check shows when it ends. */
 const TRIES = 3
 const FIRST_PAUSE_MS = 60
 const CONNECT_MS = 5_000
-const SILENCE_MS = 20_000
+/** Three tries take half a minute. */
+const SILENCE_MS = 10_000
+const SILENCE_IN_OUTAGE_MS = 5_000
 /** For requests with a body, which counts, and for the one that puts parts together. */
 const LONG_SILENCE_MS = 120_000
 const MAX_CONNECTIONS = 64
 const MAX_ERROR_BYTES = 64 * 1024
 /** Of a check: requests that write cost money. */
 const CHECKED_FOR_MS = 30_000
-/** Of a failure: longer than between two checks of a bucket that failed one. */
-const REFUSED_FOR_MS = 12_000
 /** When uploads are to be tried again. */
 const RETRY_AFTER_S = 30
 
-export function openBucket(address: BucketAddress): Bucket {
+/** @param silenceMs how long a request waits for the first byte of its answer, if it is no large one; a check waits as long */
+export function openBucket(address: BucketAddress, { silenceMs = SILENCE_MS } = {}): Bucket {
   const { endpoint, region, bucket, credentials } = address
   const signingKeys = new Map<string, ArrayBuffer>()
   let loading: Promise<{
@@ -87,7 +99,7 @@ export function openBucket(address: BucketAddress): Bucket {
 
   async function load() {
     const [{ Agent, request }, { AwsV4Signer }] = await Promise.all([import('undici'), import('aws4fetch')])
-    const agent = new Agent({ connections: MAX_CONNECTIONS, connect: { timeout: CONNECT_MS }, bodyTimeout: SILENCE_MS })
+    const agent = new Agent({ connections: MAX_CONNECTIONS, connect: { timeout: CONNECT_MS }, bodyTimeout: silenceMs })
     return { send: request, agent, Signer: AwsV4Signer }
   }
 
@@ -114,7 +126,7 @@ export function openBucket(address: BucketAddress): Bucket {
       headers: Object.fromEntries(signed.headers),
       body: body ?? null,
       dispatcher: agent,
-      headersTimeout: isLong ? LONG_SILENCE_MS : SILENCE_MS,
+      headersTimeout: isLong ? LONG_SILENCE_MS : outage() ? Math.min(SILENCE_IN_OUTAGE_MS, silenceMs) : silenceMs,
       signal: signal ?? null,
     }).catch((error: unknown) => {
       signal?.throwIfAborted()
@@ -125,18 +137,33 @@ export function openBucket(address: BucketAddress): Bucket {
     throw await explainStatus(answer, plain)
   }
 
-  let refused: { by: StorageUnavailable; atMs: number } | undefined
+  /** What stores bytes is apart: a bucket that is full can be read. */
+  const outages: Partial<Record<'storing' | 'other', Outage>> = {}
+  const kindOf = ({ method }: BucketRequest) => (method === 'PUT' ? 'storing' : 'other')
+  let held: (Outage & { verify: Parameters<Bucket['holdUntil']>[0] }) | undefined
+  const outage = () => held ?? outages.other ?? outages.storing
   let checkedMs = Number.NEGATIVE_INFINITY
 
   async function ask<T>(request: BucketRequest, read: (answer: BucketAnswer) => Promise<T>): Promise<T> {
+    if (held) throw held.why
+    return askUnheld(request, read)
+  }
+
+  async function askUnheld<T>(request: BucketRequest, read: (answer: BucketAnswer) => Promise<T>): Promise<T> {
+    const kind = kindOf(request)
     try {
       const value = await askRepeatedly(request, read)
-      refused = undefined
+      delete outages[kind]
       return value
     } catch (error) {
-      refused = error instanceof StorageUnavailable ? { by: error, atMs: performance.now() } : undefined
+      if (error instanceof StorageUnavailable) begin(kind, error)
+      else if (error instanceof BucketError) delete outages[kind]
       throw error
     }
+  }
+
+  function begin(kind: keyof typeof outages, why: StorageUnavailable): void {
+    outages[kind] = { why, sinceMs: outages[kind]?.sinceMs ?? performance.now() }
   }
 
   async function askRepeatedly<T>(request: BucketRequest, read: (answer: BucketAnswer) => Promise<T>): Promise<T> {
@@ -149,7 +176,7 @@ export function openBucket(address: BucketAddress): Bucket {
         })
       } catch (error) {
         if (!(error instanceof Unanswered)) throw error
-        if (tries === TRIES) throw error.failure
+        if (tries === TRIES || outage()) throw error.failure
         await pause(FIRST_PAUSE_MS * 4 ** (tries - 1) * (0.5 + Math.random()), undefined, { signal: request.signal })
       }
     }
@@ -162,17 +189,30 @@ export function openBucket(address: BucketAddress): Bucket {
     })
   }
 
-  const refusal = () => (refused && performance.now() - refused.atMs < REFUSED_FOR_MS ? refused.by : undefined)
-
   async function check(): Promise<void> {
-    if (!refusal() && performance.now() - checkedMs < CHECKED_FOR_MS) return
+    if (!outage() && performance.now() - checkedMs < CHECKED_FOR_MS) return
     const key = `${address.prefix}check`
-    await send({ method: 'PUT', key, body: Buffer.from(new Date().toISOString()) })
-    await send({ method: 'GET', key })
+    const signal = AbortSignal.timeout(silenceMs)
+    try {
+      await held?.verify({ address, ask: (request, read) => askUnheld({ ...request, signal }, read) })
+      held = undefined
+      await send({ method: 'PUT', key, body: Buffer.from(new Date().toISOString()), signal })
+      await send({ method: 'GET', key, signal })
+    } catch (error) {
+      if (held && error instanceof StorageUnavailable) held.why = error
+      if (!signal.aborted) throw error
+      const silent = unreachable(signal.reason)
+      begin('other', silent)
+      throw silent
+    }
     checkedMs = performance.now()
   }
 
-  return { address, ask, send, check, refusal }
+  function holdUntil(verify: Parameters<Bucket['holdUntil']>[0], why: StorageUnavailable): void {
+    held = { verify, why, sinceMs: performance.now() }
+  }
+
+  return { address, ask, send, check, outage, holdUntil }
 }
 
 /** A try that may succeed when it is repeated. */
@@ -192,7 +232,10 @@ function isBroken(error: unknown): boolean {
 }
 
 function unreachable(error: unknown): StorageUnavailable {
-  const why = errorCode(error) || (error instanceof Error ? error.message : 'no answer')
+  const code = errorCode(error)
+  const why = /TIMEOUT|TimeoutError/i.test(`${code} ${error}`)
+    ? 'it is silent'
+    : code || (error instanceof Error ? error.message : 'no answer')
   return new StorageUnavailable(`The bucket with this server’s files does not answer (${why}). Try again when it does.`, {
     cause: error,
     retryAfterS: RETRY_AFTER_S,

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
-import { BlobLost } from '../blob-store.ts'
+import { setTimeout as pause } from 'node:timers/promises'
+import { BlobLost, ignoreLost } from '../blob-store.ts'
 import type { Bucket } from './bucket.ts'
 import {
   abortUpload,
@@ -178,15 +179,41 @@ async function putState(
   await bucket.send({ method: 'PUT', key: name, body: Buffer.concat([line, tail]) })
 }
 
+/** Some stores list what was written a moment ago only after another one: nothing counts as lost before. */
+const LISTED_LATE_MS = [200, 1_000] as const
+
 /** @throws BlobLost */
 async function readState(blob: GrowingBlob, states: readonly StateName[], countedBytes: number): Promise<State> {
-  const [newest] = states.filter((state) => state.countedBytes === countedBytes).sort((a, b) => b.changedAtS - a.changedAtS)
-  if (!newest) return rebuild(blob, countedBytes)
-  const { bucket, key } = blob
-  const bytes = await bucket.ask({ method: 'GET', key: stateKeyOf(key)(newest) }, readBody)
+  let found = await findUsableState(blob, states, countedBytes)
+  for (const pauseMs of LISTED_LATE_MS) {
+    if (found) break
+    try {
+      return await rebuild(blob, countedBytes)
+    } catch (error) {
+      ignoreLost(error)
+    }
+    await pause(pauseMs)
+    found = await findUsableState(blob, await listStates(blob.bucket, blob.key), countedBytes)
+  }
+  return found ? loadState(blob, found) : rebuild(blob, countedBytes)
+}
+
+/** Of several for one number of bytes all but one are left from uploads that have ended. */
+async function findUsableState({ bucket, key }: GrowingBlob, states: readonly StateName[], countedBytes: number) {
+  const candidates = states.filter((state) => state.countedBytes === countedBytes)
+  if (candidates.length === 1) return candidates[0]
+  for (const candidate of candidates.sort((a, b) => b.changedAtS - a.changedAtS)) {
+    const { uploadId } = candidate
+    if (uploadId === undefined || (await doesUploadExist(bucket, key, uploadId))) return candidate
+  }
+  return undefined
+}
+
+async function loadState({ bucket, key }: GrowingBlob, name: StateName): Promise<State> {
+  const bytes = await bucket.ask({ method: 'GET', key: stateKeyOf(key)(name) }, readBody)
   const lineEnd = bytes.indexOf('\n')
   const saved: { attempt?: string; partBytes: number; etags: string[] } = JSON.parse(bytes.subarray(0, lineEnd).toString())
   const { attempt = '', partBytes, etags } = saved
-  const upload = newest.uploadId === undefined ? undefined : { id: newest.uploadId, attempt }
+  const upload = name.uploadId === undefined ? undefined : { id: name.uploadId, attempt }
   return { upload, partBytes, etags, tail: bytes.subarray(lineEnd + 1) }
 }

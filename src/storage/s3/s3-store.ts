@@ -1,10 +1,11 @@
 import { randomBytes } from 'node:crypto'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
+import { setTimeout as pause } from 'node:timers/promises'
 import { StorageUnavailable } from '../../errors.ts'
 import { isBlobName } from '../blob-path.ts'
 import { BlobLost, type BlobStore, type OpenBlob, type PutOptions, type Stages } from '../blob-store.ts'
-import { BrokenAnswer, type Bucket, type BucketAnswer, BucketError } from './bucket.ts'
+import { type AskedBucket, BrokenAnswer, type Bucket, type BucketAnswer, BucketError } from './bucket.ts'
 import { appendPart, blobKeyOf, finish, type GrowingBlob, listStates, readStateKey, removeStates } from './growing.ts'
 import type { LocalCache } from './local-cache.ts'
 import {
@@ -39,7 +40,7 @@ async function hasMarker(bucket: Bucket): Promise<boolean> {
 }
 
 /** The id of the installation whose files are below the prefix. Undefined: no installation uses it. @throws StorageUnavailable */
-export async function readMarker(bucket: Bucket): Promise<string | undefined> {
+export async function readMarker(bucket: AskedBucket): Promise<string | undefined> {
   try {
     const bytes = await bucket.ask({ method: 'GET', key: bucket.address.prefix + MARKER }, readBody)
     return bytes.toString().split('\n', 1)[0]
@@ -68,6 +69,8 @@ export function partBytesFor(maxBlobBytes: number): number {
 const HEAD_BYTES = 256 * 1024
 /** How much of a blob is read at a time to be sent: a slow client holds so much memory, and no connection to the bucket. */
 const SENT_BYTES = 2 ** 20
+/** Some stores list late what was written a moment ago: an upload is looked at twice before it is ended. */
+const LISTED_AFTER_MS = 1_000
 /** Of a large blob that is put. */
 const PARTS_IN_MEMORY = 4
 
@@ -245,14 +248,23 @@ export function blobsInBucket(bucket: Bucket, { folder, partBytes, cache }: S3Op
 
   /** Of every kind: what is below the prefix of the bucket. */
   async function removeUnfinished(sinceS: number): Promise<number> {
+    const left = []
+    for await (const { begunAtS, ...upload } of listUploads(bucket, bucket.address.prefix)) {
+      if (begunAtS < sinceS && !(await isGrowing(upload))) left.push(upload)
+    }
+    if (left.length > 0) await pause(LISTED_AFTER_MS)
     let removed = 0
-    for await (const { key, uploadId, begunAtS } of listUploads(bucket, bucket.address.prefix)) {
-      if (begunAtS >= sinceS) continue
-      if ((await listStates(bucket, key)).some((state) => state.uploadId === uploadId)) continue // of a blob that grows
+    for (const { key, uploadId } of left) {
+      if (await isGrowing({ key, uploadId })) continue
       await abortUpload(bucket, key, uploadId)
       removed++
     }
     return removed
+  }
+
+  /** Whether an upload is of a blob that grows: a state of it names it. */
+  async function isGrowing({ key, uploadId }: { key: string; uploadId: string }): Promise<boolean> {
+    return (await listStates(bucket, key)).some((state) => state.uploadId === uploadId)
   }
 
   return {
@@ -284,9 +296,9 @@ export function blobsInBucket(bucket: Bucket, { folder, partBytes, cache }: S3Op
     list,
     appendPart: async (name, countedBytes, bytes) => appendPart(growing(name), countedBytes, bytes).catch(explain),
     finish: async (name, countedBytes) => finish(growing(name), countedBytes).catch(explain),
-    async withLocalCopy(name, use) {
+    async withLocalCopy(name, use, newCheck) {
       await using blob = await open(name)
-      return cache.use(`${folder}/${name} ${blob.version}`, blob, use)
+      return cache.use(`${folder}/${name} ${blob.version}`, blob, use, newCheck)
     },
     removeUnfinished,
     async nowS() {

@@ -29,6 +29,14 @@ const CAUSES: Readonly<Record<string, Explain>> = {
     title: 'The disk is nearly full',
     advice: 'Uploads are refused until there is space again: delete videos for good, or give the server a larger disk.',
   }),
+  'bucket-away': ({ numbers }) => ({
+    title: 'The storage with the videos’ files does not answer',
+    advice: `${numbers.reason ?? ''} Uploads are refused and encodes wait until it does.`,
+  }),
+  'bucket-back': (alert) => ({
+    title: 'The storage with the videos’ files answers again',
+    advice: `It was away for ${seconds(alert, 'awayS')}. Uploads, encodes and playback continue.`,
+  }),
   'storage-nearly-used': (alert) => ({
     title: `${bytes(alert, 'storedBytes')} of ${bytes(alert, 'limitBytes')} are stored`,
     advice:
