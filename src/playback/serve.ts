@@ -4,7 +4,7 @@ import { findAudioSettings } from '../catalogue/audio-settings-store.ts'
 import { timelineStartMs } from '../catalogue/chapters-store.ts'
 import { hasWindow } from './keys/window-set.ts'
 import { estimateBytes } from './media/delivery.ts'
-import type { PlayableVideo } from './media/playable-video.ts'
+import { hasRendition, type PlayableVideo } from './media/playable-video.ts'
 import {
   captionPlaylist,
   mediaPlaylist,
@@ -22,7 +22,10 @@ import { countWatched, recordWindow } from './sessions/watched-seconds.ts'
 
 // What an admitted session is given. Each call comes after `admit`.
 
-/** @param name `main`, a rendition's id, or the name of captions */
+/**
+ * @param name `main`, a rendition's id, or the name of captions
+ * @throws PlaybackRefusal `file-gone` for a rendition that the video does not have, or no longer
+ */
 export async function buildPlaylist(deps: PlaybackDeps, session: LiveSession, name: string): Promise<string> {
   const video = await getSessionVideo(deps, session)
   const { videoId, forcedBitrateKbps } = session.row
@@ -32,6 +35,7 @@ export async function buildPlaylist(deps: PlaybackDeps, session: LiveSession, na
   }
   const captionId = parseCaptionName(name)
   if (captionId !== undefined) return captionPlaylist(video, captionId)
+  if (!hasRendition(video, Number(name))) throw new PlaybackRefusal('file-gone')
   const addressOf = await deps.delivery.addressesOf(video, Number(name))
   const playlist = mediaPlaylist(video, { renditionId: Number(name), forcedBitrateKbps }, addressOf)
   if (!playlist) throw new PlaybackRefusal('bad-request')

@@ -4,10 +4,11 @@ import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, expect } from 'vitest'
 import { untilFinished } from '../data-folder.ts'
 import { startSharedReelgate } from '../in-process.ts'
-import { audioOf } from '../pipeline/dubs.ts'
+import { audioOf, makeDub } from '../pipeline/dubs.ts'
 import { sampledTests } from '../sample.ts'
-import { keepVideo } from '../videos.ts'
+import { keepVideo, makeVideo } from '../videos.ts'
 import { startChromiumWithFrameStorage } from './chromium.ts'
+import { readState } from './in-page.ts'
 import { openPlayer, openTab, type Player, playerAddress } from './player.ts'
 import { startSite } from './site.ts'
 import { COMMENTARY, ENGLISH, GERMAN, judgeSwitch, makeLanguages, readTones, recordTones, TONES } from './tones.ts'
@@ -43,6 +44,14 @@ async function watch(viewport = { width: 854, height: 480 }, from?: Player, vide
 const toneNow = async ({ frame }: Player) => (await frame.evaluate(readTones)).at(-1)?.tone
 /** But for the tests' own: browsers without it need a file of its own for what records the sound. */
 const complaintsOf = ({ complaints }: Player) => complaints.filter((text) => !text.includes('ScriptProcessorNode'))
+
+async function audioChoices(player: Player): Promise<string[]> {
+  await player.openSettings()
+  await player.openChoices('Audio')
+  const labels = await player.frame.getByRole('group', { name: 'Audio' }).getByRole('menuitemradio').allTextContents()
+  for (const menu = player.frame.locator('.settings'); await menu.isVisible(); ) await player.page.keyboard.press('Escape')
+  return labels
+}
 const HZ = TONES.map(({ hz }) => hz)
 
 async function startListening(player: Player) {
@@ -132,7 +141,7 @@ test('T-05: of sound alone the track is changed in mid-play, too', async () => {
   expect(complaintsOf(player)).toEqual([])
 })
 
-test('T-17: an audio track that was added is audible within a second of its choice, without a gap, and gone for who comes after its removal', async () => {
+test('T-17, T-25: an audio track that was added is audible within a second of its choice, without a gap; removed, the default one plays on, also for who has the page open', async () => {
   const videoId = await reelgate.owner.upload('With a dub', await makeLanguages(TONES.slice(0, 2), 40))
   await untilFinished(reelgate, videoId)
   const audio = audioOf({ owner: reelgate.owner, videoId })
@@ -151,11 +160,39 @@ test('T-17: an audio track that was added is audible within a second of its choi
   expect(gapS).toBeLessThan(0.25)
   expect(wrongS).toBeLessThan(1)
   expect(complaintsOf(player)).toEqual([])
+  const other = await watch(undefined, undefined, videoId)
+  await startListening(other)
   expect((await audio.remove(id)).status).toBe(200)
+
+  // Beyond what is loaded of it, the default one plays.
+  await player.seekNear(32)
+  await expect.poll(() => toneNow(player)).toBe(ENGLISH)
+  await player.playsPast(34)
+  expect(await audioChoices(player)).toEqual(['English', 'Deutsch'])
+  // A page that still lists it plays on, and lists it no more.
+  await other.chooseSetting('Audio', 'Français')
+  await expect.poll(() => audioChoices(other)).toEqual(['English', 'Deutsch'])
+  expect(await toneNow(other)).toBe(ENGLISH)
+  await other.playsPast((await other.video()).timeS + 1)
   const next = await watch(undefined, player, videoId)
   await startListening(next)
   await expect.poll(() => toneNow(next)).toBe(ENGLISH)
   expect(complaintsOf(next)).toEqual([])
+})
+
+test('T-25: a video whose only audio track was added plays on without sound when that is removed', async () => {
+  const videoId = await reelgate.owner.upload('Silent', await makeVideo({ audioTrack: false, seconds: 40 }))
+  await untilFinished(reelgate, videoId)
+  const audio = audioOf({ owner: reelgate.owner, videoId })
+  const id = await audio.add(await makeDub({ fromS: 0, toS: 40, seconds: 40 }))
+  await audio.until(id, 'ready')
+  const player = await watch(undefined, undefined, videoId)
+  await player.play()
+  await player.playsPast(0.3)
+  expect((await audio.remove(id)).status).toBe(200)
+  await player.seekNear(32)
+  await player.playsPast(33)
+  expect(await player.frame.evaluate(readState)).toMatchObject({ state: 'playing' })
 })
 
 draw()

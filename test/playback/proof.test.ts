@@ -243,7 +243,6 @@ describe('the form of a request', () => {
     ['the first window after the end', () => askKey(proofOfKey({ argument: '2' }), 2)],
     ['a window far after the end', () => askKey(proofOfKey({ argument: '999999999' }), 999_999_999)],
     ['a window of ten digits', () => askKey(proofOfKey({ argument: '4294967296' }), 4_294_967_296)],
-    ['a rendition that the video does not have', () => viewer.call('playlist', '999')],
     ['a playlist of another name', () => viewer.call('playlist', 'other')],
     ['a session id cut short', () => viewer.send('GET', `/play/${viewer.state.session.slice(1)}/key/0`, proofOfKey())],
     ['a beat that is no JSON', () => viewer.call('beat', undefined, 'now')],

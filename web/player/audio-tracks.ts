@@ -6,11 +6,18 @@ export type AudioTracks = {
   chosen(): number
   /** What was loaded of the one before plays until the new one is there: no gap. */
   choose(index: number): void
+  /**
+   * The server has the track of this playlist no longer: it is not listed any more, and the default one plays in its place.
+   * @returns false where it is no audio track's
+   */
+  remove(playlist: string): boolean
 }
 
 /** @param preferredLanguage chosen at the beginning, where there is one in it @param changed there are tracks to choose from, or another one plays */
 export function createAudioTracks(hls: Hls, preferredLanguage: string | undefined, changed: () => void): AudioTracks {
   let chosen = -1
+  /** hls.js keeps them: its numbers of the others must not change. */
+  const removed = new Set<number>()
   if (preferredLanguage !== undefined) hls.config.audioPreference = { lang: preferredLanguage }
   hls.on(Hls.Events.MANIFEST_PARSED, (_event, { audioTracks }) => {
     // hls.js selects one when it begins to load; viewers and the page around may choose before.
@@ -24,14 +31,39 @@ export function createAudioTracks(hls: Hls, preferredLanguage: string | undefine
     changed()
   })
   return {
-    list: () => hls.allAudioTracks.map(({ name, lang = '' }, index) => ({ index, label: name, language: lang })),
+    list,
     chosen: () => chosen,
-    choose(index) {
-      const track = hls.allAudioTracks[index]
-      if (!track) return
-      chosen = index
-      hls.setAudioOption({ name: track.name })
-      changed()
+    choose,
+    remove(playlist) {
+      const index = hls.allAudioTracks.findIndex(({ url }) => url === playlist)
+      if (index === -1) return false
+      removed.add(index)
+      const left = list()
+      const next = left.find((track) => hls.allAudioTracks[track.index]?.default) ?? left[0]
+      if (!next) playSilently()
+      else if (chosen === index) choose(next.index)
+      else changed()
+      return true
     },
+  }
+
+  function list() {
+    const tracks = hls.allAudioTracks.map(({ name, lang = '' }, index) => ({ index, label: name, language: lang }))
+    return tracks.filter(({ index }) => !removed.has(index))
+  }
+
+  function choose(index: number) {
+    const track = hls.allAudioTracks[index]
+    if (!track || removed.has(index)) return
+    chosen = index
+    hls.setAudioOption({ name: track.name })
+    changed()
+  }
+
+  /** The playlist names no audio track any more, and hls.js begins with it again. */
+  function playSilently() {
+    removed.clear()
+    chosen = -1
+    if (hls.url) hls.loadSource(hls.url)
   }
 }

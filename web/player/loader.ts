@@ -22,6 +22,11 @@ export type LoaderReport = {
   keyReleased(): void
   /** A request begins, or has ended. */
   loading(by: 1 | -1): void
+  /**
+   * The server has the rendition of this playlist no longer.
+   * @returns whether it is an audio track's, in whose place another one plays
+   */
+  audioRemoved(playlist: string): boolean
 }
 
 /** What hls.js is given in place of captions that are gone. */
@@ -115,7 +120,7 @@ class PlaybackLoader implements Loader<LoaderContext> {
   }
 
   async #loadUntilSettled(request: Request): Promise<void> {
-    const { context, callbacks } = request
+    const { context } = request
     const { signal } = this.#stop
     const { session, segmentPaths, report } = this.#deps
     const signed = parseSignedRequest(context.url, session)
@@ -129,11 +134,6 @@ class PlaybackLoader implements Loader<LoaderContext> {
         if (!signed) await this.#prepareSegment(context)
         const failed = await this.#attempt(request, signed)
         if (failed === undefined || signal.aborted) return
-        if (isFileGone(failed)) {
-          this.#isSettled = true
-          callbacks.onSuccess({ url: context.url, data: new TextEncoder().encode(NO_CUES).buffer }, this.stats, context, null)
-          return
-        }
         if (!signed && isRefusedAddress(failed, context.url) && !hasRenewedPaths) {
           hasRenewedPaths = true // this computer slept longer than its clock says
           await segmentPaths.renew(context.url)
@@ -145,7 +145,9 @@ class PlaybackLoader implements Loader<LoaderContext> {
           this.#renewInner()
           continue
         }
-        const next = signed || replaced ? nextStep(replaced || failed, attempts) : nextSegmentStep(failed, attempts)
+        const response = replaced || failed
+        if (isFileGone(response) && this.#leaveOut(request, signed)) return
+        const next = signed || replaced ? nextStep(response, attempts) : nextSegmentStep(response, attempts)
         if (next.step === 'stop') return this.#refuse(request, failed.status, next.refusal)
         if (next.step === 'sign-again') {
           attempts.proofsRefused++
@@ -170,6 +172,17 @@ class PlaybackLoader implements Loader<LoaderContext> {
     context.url = await segmentPaths.newest(context.url)
     const decryptData = isOfFragment(context) ? context.frag.decryptdata : null
     if (decryptData) decryptData.iv = (await segmentPaths.ivOf(context.url)) ?? decryptData.iv
+  }
+
+  /** @returns false for what the video cannot be played without */
+  #leaveOut({ context, callbacks }: Request, signed: SignedRequest | undefined): boolean {
+    if (signed?.operation !== 'file') {
+      const playlist = isOfFragment(context) ? context.frag.baseurl : context.url
+      return this.#deps.report.audioRemoved(playlist) // hls.js loads another one, and waits for this one no more
+    }
+    this.#isSettled = true
+    callbacks.onSuccess({ url: context.url, data: new TextEncoder().encode(NO_CUES).buffer }, this.stats, context, null)
+    return true
   }
 
   #refuse({ context, callbacks }: Request, status: number, refusal: Refusal): void {

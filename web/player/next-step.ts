@@ -47,7 +47,7 @@ export function nextSegmentStep(refused: FailedResponse, tried: Attempts): NextS
   return nextStep(refused, tried)
 }
 
-/** Captions that were deleted since the playlist named them are no reason to stop the video. */
+/** Captions or an audio track that were removed since the playlist named them are no reason to stop the video. */
 export function isFileGone({ body }: FailedResponse): boolean {
   return readBody(body).code === 'file-gone'
 }

@@ -88,7 +88,7 @@ export function createPlaybackSettings(
 
   function chooseAudio(index: number) {
     stream.audio.choose(index)
-    const { language } = stream.audio.list()[index] ?? {}
+    const language = stream.audio.list().find((track) => track.index === index)?.language
     if (language) rememberSettings({ audio: language })
   }
 

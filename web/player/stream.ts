@@ -22,7 +22,7 @@ export const AUTOMATIC = -1
 
 type Quality = { index: number; label: string; widthPx: number; heightPx: number; bitrateBps: number }
 
-type StreamReport = Omit<LoaderReport, 'refused' | 'loading'> & {
+type StreamReport = Omit<LoaderReport, 'refused' | 'loading' | 'audioRemoved'> & {
   /** Final, or after `try-again` resumable: loading has stopped already. */
   refused(refusal: Refusal): void
   /** The qualities or audio tracks, or the chosen one or the one in use changed. */
@@ -32,7 +32,7 @@ type StreamReport = Omit<LoaderReport, 'refused' | 'loading'> & {
 }
 
 export type Stream = {
-  readonly audio: AudioTracks
+  readonly audio: Omit<AudioTracks, 'remove'>
   readonly captions: Pick<Captions, 'list' | 'chosen' | 'choose' | 'language' | 'toggle' | 'read' | 'beingRead'>
   /** Loads the first segments of the lowest quality, without their key, where the line may be slow. Fails silently. */
   preload(atS: number): void
@@ -70,7 +70,8 @@ export function openStream(request: StreamRequest, report: StreamReport): Stream
   const loading = (by: 1 | -1) => {
     requests += by
   }
-  const reportOfLoader = { ...report, loading, refused: stopAndReport }
+  const audioRemoved = (playlist: string) => audio.remove(playlist)
+  const reportOfLoader = { ...report, loading, audioRemoved, refused: stopAndReport }
   const loader = createLoader({ signer, session, segmentPaths, keysWanted, report: reportOfLoader })
   const hls = new Hls({ ...HLS_CONFIG, abrEwmaDefaultEstimate: startingBps(), loader })
   const audio = createAudioTracks(hls, audioLanguage, report.qualityChanged)

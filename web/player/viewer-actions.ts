@@ -88,8 +88,9 @@ export function createViewerActions(
       case 'next-audio': {
         const tracks = audio.list()
         if (tracks.length < 2) return 'This video has one audio track'
-        opened.chooseAudio((audio.chosen() + 1) % tracks.length)
-        return `Audio: ${tracks[audio.chosen()]?.label}`
+        const next = tracks[(tracks.findIndex(({ index }) => index === audio.chosen()) + 1) % tracks.length]
+        if (next) opened.chooseAudio(next.index)
+        return `Audio: ${next?.label}`
       }
       case 'toggle-transcript':
         if (captions.list().length === 0) return 'This video has no captions'

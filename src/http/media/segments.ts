@@ -43,7 +43,7 @@ export async function mediaInterface(app: App, deps: MediaDeps): Promise<void> {
       'Cross-Origin-Resource-Policy': 'cross-origin',
     })
   })
-  refuseViewers(app, deps, ['bad-request', 'not-allowed', 'video-gone'])
+  refuseViewers(app, deps, ['bad-request', 'not-allowed', 'video-gone', 'file-gone'])
   const options = { exposeHeadRoute: false, schema: { params: MediaParams } } // sent bytes are counted
   app.get('/:exp/:sig/:videoId/:generation/:rendition/:file', options, async (request, reply) => {
     const { params } = request

@@ -82,6 +82,10 @@ function segmentName({ renditionId, number }: { renditionId: number; number: num
   return `${renditionId}/${number}`
 }
 
+export function hasRendition(video: PlayableVideo, renditionId: number): boolean {
+  return findSegmentCount(video, renditionId) !== undefined
+}
+
 /** How many segments a rendition has; undefined when the video has none of that id. */
 export function findSegmentCount({ plan }: PlayableVideo, renditionId: number): number | undefined {
   const audioTrack = findAudioTrack(plan, renditionId)

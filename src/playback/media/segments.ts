@@ -9,7 +9,7 @@ import type { Damage } from '../../encode/repair.ts'
 import type { Signals } from '../../signals/signals.ts'
 import { PlaybackRefusal } from '../refusal.ts'
 import { isSignedMediaPath, type MediaSecrets } from './media-path.ts'
-import { findSegmentCount, type PlayableVideo, type PlayableVideos } from './playable-video.ts'
+import { findSegmentCount, hasRendition, type PlayableVideo, type PlayableVideos } from './playable-video.ts'
 import { cacheKey, type SegmentCache } from './segment-cache.ts'
 import { DamagedFile, type OpenSegment, type SegmentFile, type SegmentReader } from './segment-reader.ts'
 
@@ -46,13 +46,13 @@ const RETRY_DAMAGED_AFTER_S = 5
 /**
  * Opens a segment, whose bytes are those that were published; as a file, which another program sends, it has only their length. One that is not encoded yet, or is being repaired, gets priority and is
  * waited for, 4 s at most.
- * @throws PlaybackRefusal `not-allowed` for a wrong or expired signature; `video-gone`; `bad-request` for a segment that the video
- * does not have; `segment-replaced` for the address from before a repair; `busy` when it was not encoded in time, or its file is not as
+ * @throws PlaybackRefusal `not-allowed` for a wrong or expired signature; `video-gone`; `file-gone` for a rendition that the video does
+ * not have, or no longer; `bad-request` for a segment that it does not have; `segment-replaced` for the address from before a repair; `busy` when it was not encoded in time, or its file is not as
  * its row says
  */
 export async function openSegment(deps: SegmentDeps, request: SegmentRequest): Promise<OpenSegment | SegmentFile> {
   const { path, renditionId, number, repairs, asFile } = request
-  const video = await getSignedVideo(deps, path)
+  const video = await getVideoWith(deps, path, renditionId)
   if (repairs !== video.repairsOf(renditionId, number)) throw new PlaybackRefusal('segment-replaced')
   const name = cacheKey(path, renditionId, number)
   try {
@@ -68,7 +68,7 @@ export async function openSegment(deps: SegmentDeps, request: SegmentRequest): P
     const bytes = await deps.hotSegments.readIfHot(name, segment.sizeBytes, () => deps.segmentReader.read(segment))
     return bytes ? { bytes } : await deps.segmentReader.open(segment, request.signal)
   } catch (error) {
-    await getSignedVideo(deps, path) // the video may have been deleted meanwhile, and its files with it
+    await getVideoWith(deps, path, renditionId) // it may have been deleted meanwhile, and its files with it
     if (!(error instanceof DamagedFile)) throw error
     const { videoId, generation } = path
     deps.reportDamage({ videoId, generation, renditionId, number, ...error.fault })
@@ -80,7 +80,7 @@ async function awaitSegment(
   deps: SegmentDeps,
   { path, renditionId, number, signal }: Omit<SegmentRequest, 'repairs' | 'asFile'>,
 ) {
-  const video = await getSignedVideo(deps, path)
+  const video = await getVideoWith(deps, path, renditionId)
   if (number >= (findSegmentCount(video, renditionId) ?? 0)) throw new PlaybackRefusal('bad-request')
 
   const isAudio = findAudioTrack(video.plan, renditionId) !== undefined
@@ -105,16 +105,17 @@ export async function openInit(
   request: Omit<SegmentRequest, 'number' | 'repairs' | 'asFile'>,
 ): Promise<Buffer> {
   const { path, renditionId } = request
-  await getSignedVideo(deps, path)
+  await getVideoWith(deps, path, renditionId)
   const init = await findInit(deps.db, path, renditionId)
   if (init) return init
   await awaitSegment(deps, { ...request, number: 0 }) // published together with the first segment
   return (await findInit(deps.db, path, renditionId)) ?? Promise.reject(new PlaybackRefusal('busy'))
 }
 
-async function getSignedVideo(deps: SegmentDeps, path: MediaPath): Promise<PlayableVideo> {
+async function getVideoWith(deps: SegmentDeps, path: MediaPath, renditionId: number): Promise<PlayableVideo> {
   if (!isSignedMediaPath(deps.mediaSecrets(), path, deps.nowS())) throw new PlaybackRefusal('not-allowed')
   const video = await deps.videos.get(path.videoId, path.generation)
   if (!video) throw new PlaybackRefusal('video-gone')
+  if (!hasRendition(video, renditionId)) throw new PlaybackRefusal('file-gone')
   return video
 }
