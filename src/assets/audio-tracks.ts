@@ -28,6 +28,8 @@ export type ListedAudioTrack = ShownAudioTrack & {
   state: 'waiting' | 'encoding' | 'ready' | 'failed'
   /** Whether it was added as a file of its own, and can be removed. */
   isAdded: boolean
+  /** Of one that is being encoded: how much of it is, from 0 to 1. */
+  progress?: number
   /** Of an added one that is ready: by how many seconds its file is longer than the video; negative: shorter. */
   differenceS?: number
   problem?: string
@@ -47,10 +49,10 @@ async function listTracks(db: Db, { plan, settings, dubs }: Tracks): Promise<Lis
 }
 
 function showWaiting(dub: Dub, isVideoEncoding: boolean): ListedAudioTrack {
-  const { language, name, problem, attempts } = dub
+  const { language, name, problem, attempts, progress } = dub
   const shown = { id: dubIdOf(dub), label: name ?? languageLabel(language), language, isDefault: false, isAdded: true }
   if (problem !== null) return { ...shown, state: 'failed', problem }
-  return { ...shown, state: isVideoEncoding && attempts > 0 ? 'encoding' : 'waiting' }
+  return isVideoEncoding && attempts > 0 ? { ...shown, state: 'encoding', progress } : { ...shown, state: 'waiting' }
 }
 
 /** An empty name or language: as the file has it. */

@@ -22,6 +22,7 @@ import { Failure } from '../errors.ts'
 import type { Claim } from '../jobs/claims.ts'
 import { type CountedWorkDeps, startCountedWork } from '../jobs/counted-work.ts'
 import type { Dispatcher } from '../jobs/dispatcher.ts'
+import { createSavedProgress } from '../jobs/saved-progress.ts'
 import type { Sandbox } from '../sandbox/bubblewrap.ts'
 import { addVideoEvents } from '../webhooks/outbox.ts'
 import { findSpoken, type Transcriber, transcribe } from './transcribe.ts'
@@ -33,8 +34,6 @@ type TranscriptionDeps = CountedWorkDeps & {
   sandbox: Sandbox
   transcriber: Transcriber
 }
-
-const SAVE_PROGRESS_EVERY_MS = 2_000
 
 /** Makes captions of speech, one video at a time: the program takes as many cores as it likes. Accounts take turns. */
 export function startTranscriptionScheduler(deps: TranscriptionDeps): Dispatcher {
@@ -86,7 +85,9 @@ async function makeCaptions(
   const webVtt = await transcribe({
     ...{ sandbox, transcriber, source, plan: dub?.plan ?? played.plan, startS, language, signal },
     audioTrack: dub?.plan.audioTrack ?? audioTrack,
-    onProgress: createProgress(deps, id),
+    onProgress: createSavedProgress(deps.log, 'transcription', (progress) =>
+      deps.write((tx) => updateUntranscribed(tx, id, { progress })),
+    ),
   })
   const key = randomBytes(32)
   const blob = `${videoId}/${newToken()}.sealed`
@@ -108,17 +109,5 @@ async function makeCaptions(
     // A blob whose row may have been committed must stay; the sweep removes it if there is no row.
     if (!isCommitOutcomeUnknown(error)) await folders.files.remove(blob)
     throw error
-  }
-}
-
-/** Saves how far it is, every few seconds. */
-function createProgress({ write, log }: TranscriptionDeps, id: number): (part: number) => void {
-  let savedAtMs = Number.NEGATIVE_INFINITY
-  return (progress) => {
-    if (performance.now() < savedAtMs + SAVE_PROGRESS_EVERY_MS) return
-    savedAtMs = performance.now()
-    write((tx) => updateUntranscribed(tx, id, { progress })).catch((error) =>
-      log.warn({ err: error }, 'transcription: progress not saved'),
-    )
   }
 }

@@ -2,7 +2,7 @@ import { type Insertable, type Selectable, sql, type Updateable } from 'kysely'
 import type { Db } from '../db/database.ts'
 import type { Tables } from '../db/tables.ts'
 import { claimedSubjects } from '../jobs/claim-store.ts'
-import { NOT_DELETED_UNINDEXED } from './video-store.ts'
+import { HAS_NO_LATER_GENERATION, NOT_DELETED_UNINDEXED } from './video-store.ts'
 
 /** An audio track that was added to a video as a file of its own: one of the file that the video has now, which may be replaced. */
 export type Dub = Selectable<Tables['dub']>
@@ -74,24 +74,14 @@ function waitingDubs(db: Db, nowS: number) {
       .where(NOT_DELETED_UNINDEXED)
       .where('account.disabled', '=', 0)
       .where('played.finishedAtS', 'is not', null)
-      .where(({ not, exists, selectFrom }) =>
-        not(
-          exists(
-            selectFrom('generation as next')
-              .select('next.number')
-              .whereRef('next.videoId', '=', 'video.id')
-              .whereRef('next.number', '>', 'video.generation')
-              .where('next.keptUntilS', 'is', null),
-          ),
-        ),
-      )
+      .where(HAS_NO_LATER_GENERATION)
   )
 }
 
 /** Counts an attempt before it runs, so that one that crashes this process counts, too. False: it is not as it was found. */
 export async function beginDubAttempt(tx: Db, { attempts, ...dub }: Dub): Promise<boolean> {
   const begun = await updateOne(tx, dub)
-    .set({ attempts: attempts + 1 })
+    .set({ attempts: attempts + 1, progress: 0 })
     .where(({ and }) => and({ attempts, encoded: 0 }))
     .where('problem', 'is', null)
     .executeTakeFirst()

@@ -47,6 +47,12 @@ export const ACCOUNT_ID_UNINDEXED = sql<string>`account_id || ''`
  */
 export const NOT_DELETED_UNINDEXED = sql<boolean>`coalesce(video.deleted_at_s, 0) = 0`
 
+/** Of a video in the query: no generation is being made that will replace what it plays. */
+export const HAS_NO_LATER_GENERATION = sql<boolean>`not exists (
+  select 1 from generation as later
+  where later.video_id = video.id and later.number > video.generation and later.kept_until_s is null
+)`
+
 export async function findVideo(db: Db, accountId: string, videoId: string): Promise<VideoRow | undefined> {
   return db
     .selectFrom('video')

@@ -627,6 +627,8 @@ type DubTable = {
   requestedAtS: number
   /** How many attempts to encode it were started. */
   attempts: Generated<number>
+  /** How much of it the last attempt has encoded, from 0 to 1. */
+  progress: Generated<number>
   /** 1: it is a rendition of the generation that plays. */
   encoded: Generated<number>
   /** By how many seconds it was longer than the video; negative: shorter. Null before it is examined. */

@@ -13,6 +13,7 @@ import { isCommitOutcomeUnknown } from '../db/write.ts'
 import type { Claim } from '../jobs/claims.ts'
 import { type CountedWorkDeps, startCountedWork } from '../jobs/counted-work.ts'
 import type { Dispatcher } from '../jobs/dispatcher.ts'
+import { createSavedProgress } from '../jobs/saved-progress.ts'
 import type { Sandbox } from '../sandbox/bubblewrap.ts'
 import type { SealedSource } from '../sandbox/media-run.ts'
 import { addVideoEvents } from '../webhooks/outbox.ts'
@@ -28,7 +29,7 @@ import { findGeneration, findLaterGeneration, findPlayedGeneration, isFinished, 
 import { planVideo } from './grid.ts'
 import { measuredAs, measureGain } from './loudness.ts'
 import { InexactSeek, MediaFailure } from './media-failure.ts'
-import { type AudioTrackPlan, audioTracksOf, type DubFile, type Plan, withAudioTracks } from './plan.ts'
+import { type AudioTrackPlan, audioSegmentCount, audioTracksOf, type DubFile, type Plan, withAudioTracks } from './plan.ts'
 import { probeSource } from './probe.ts'
 import { createSegmentWriter, type GenerationWithKey } from './publication.ts'
 
@@ -75,9 +76,13 @@ async function encodeDub(deps: DubSchedulerDeps, dub: Dub, claim: Claim, signal:
     const differenceS = lengthDifferenceS(track.dub, video.plan)
     const stored = await listChunks(deps.db, { videoId, generation, kind: 'audio' })
     const chunks = stored.length > 0 ? stored : planAudioChunks(withAudioTracks(video.plan, [track]))
+    const saveProgress = createSavedProgress(deps.log, 'audio track', (progress) =>
+      deps.write((tx) => updateDub(tx, dub, { progress })),
+    )
+    const onSegment = (number: number) => saveProgress((number + 1) / audioSegmentCount(track))
     let truncatedAtS: number | undefined
     for (const chunk of chunks) {
-      const end = await encodeChunk(deps, { video, source, track, gainDb, chunk, signal }, segments)
+      const end = await encodeChunk(deps, { video, source, track, gainDb, chunk, onSegment, signal }, segments)
       truncatedAtS ??= end.truncatedAtS
     }
     if (!(await isSourceIntact(deps, { videoId, sourceNumber }, signal)))
@@ -131,13 +136,14 @@ type DubChunk = {
   track: DubTrack
   gainDb: number | undefined
   chunk: Chunk
+  onSegment(number: number): void
   signal: AbortSignal
 }
 
 /** As the chunk will be encoded again if one of its segments is damaged; from the file's start where no seek is exact. */
 async function encodeChunk(
   deps: DubSchedulerDeps,
-  { video, source, track, gainDb, chunk, signal }: DubChunk,
+  { video, source, track, gainDb, chunk, onSegment, signal }: DubChunk,
   segments: NewSegment[],
 ): Promise<{ truncatedAtS?: number }> {
   const store = createSegmentWriter({ segments: deps.folders.segments }, video, 'audio')
@@ -152,7 +158,10 @@ async function encodeChunk(
       onInit: (_: number, bytes: Buffer) => {
         init = Buffer.from(bytes)
       },
-      onSegment: (_: number, number: number, bytes: Buffer) => void encoded.push({ init, number, bytes }),
+      onSegment: (_: number, number: number, bytes: Buffer) => {
+        encoded.push({ init, number, bytes })
+        onSegment(number)
+      },
     }
     try {
       const end = await encodeAudioTrack({ ...request, chunk: attempt }, track, sink)

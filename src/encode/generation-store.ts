@@ -4,7 +4,7 @@ import { type Dub, deleteDub, listDubs } from '../catalogue/dub-store.ts'
 import type { GenerationKey } from '../catalogue/generation-key.ts'
 import { isPosterExtractionDone } from '../catalogue/poster-store.ts'
 import { moveStatus, setStatusReason } from '../catalogue/status.ts'
-import { addSize, NOT_DELETED_UNINDEXED, setFileName } from '../catalogue/video-store.ts'
+import { addSize, HAS_NO_LATER_GENERATION, NOT_DELETED_UNINDEXED, setFileName } from '../catalogue/video-store.ts'
 import { countRows, hasRow } from '../db/count-rows.ts'
 import type { Db } from '../db/database.ts'
 import { prepared } from '../db/prepared.ts'
@@ -316,17 +316,7 @@ function unplannedReplacements(db: Db, only: string | undefined) {
       .where(NOT_DELETED_UNINDEXED)
       .where('played.finishedAtS', 'is not', null)
       // One that is encrypted again comes first.
-      .where(({ not, exists, selectFrom }) =>
-        not(
-          exists(
-            selectFrom('generation as next')
-              .select('next.number')
-              .whereRef('next.videoId', '=', 'video.id')
-              .whereRef('next.number', '>', 'video.generation')
-              .where('next.keptUntilS', 'is', null),
-          ),
-        ),
-      )
+      .where(HAS_NO_LATER_GENERATION)
       .$if(only !== undefined, (waiting) => waiting.where('replacement.videoId', '=', only ?? ''))
   )
 }

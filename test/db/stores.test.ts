@@ -95,7 +95,7 @@ const DUB = {
   ...{ isDefault: 0, requestedAtS: 7 },
 }
 /** As its row is found. */
-const NEW_DUB = { ...DUB, attempts: 0, encoded: 0, differenceS: null, problem: null }
+const NEW_DUB = { ...DUB, attempts: 0, progress: 0, encoded: 0, differenceS: null, problem: null }
 const POSTER_SIZE = { widthPx: 427, heightPx: 240 }
 const FIRST_POSTER = { videoId: V1, ...POSTER_SIZE, token: 'f', blob: 'f1', sizeBytes: 9, createdAtS: 3 }
 const PICTURES = {
@@ -863,6 +863,7 @@ const STORES: readonly (readonly [store: string, calls: readonly Call[]])[] = [
         return files.listFileRows(tx, V1)
       },
       (tx) => files.listCaptions(tx, V1),
+      (tx) => files.listHiddenCaptionsToo(tx, V1),
       (tx) =>
         files.listReferencedFileBlobs(tx, [poster.blob, `${V1}/${'y'.repeat(22)}.sealed`, `${V1}/${'z'.repeat(22)}.sealed`]),
       (tx) => files.findFile(tx, A, V1, 4),
@@ -1172,6 +1173,7 @@ const STORES: readonly (readonly [store: string, calls: readonly Call[]])[] = [
       (tx) => dubs.findWaitingDub(tx, A, 1),
       (tx) => dubs.beginDubAttempt(tx, NEW_DUB),
       (tx) => dubs.beginDubAttempt(tx, NEW_DUB),
+      (tx) => dubs.updateDub(tx, DUB, { progress: 0.25 }),
       (tx) => dubs.updateDub(tx, DUB, { encoded: 1, differenceS: -2.5 }),
       (tx) => dubs.findDub(tx, DUB),
       (tx) => dubs.deleteDub(tx, DUB),

@@ -9,7 +9,7 @@ import { sampledTests } from '../sample.ts'
 import { makeVideo } from '../videos.ts'
 import { readMediaPlaylist } from '../viewer.ts'
 import { startReceivers, webhooksOf } from '../webhooks/receiver.ts'
-import { audibleIn, audioOf, makeDub, near } from './dubs.ts'
+import { audibleIn, audioOf, claimEncoding, makeDub, near } from './dubs.ts'
 import { play } from './replaced.ts'
 
 // Audio tracks that are added to a video as files of their own.
@@ -77,6 +77,11 @@ test('T-10: an added audio track is audible at its time, as long as the video, i
     [3, false],
   ])
   expect(urisOf(await (await play(reelgate)).playlist('main'))).toEqual(['2', '3'])
+  const gone = [
+    await watching.call('playlist', String(id)),
+    await fetch(new URL(own?.[0]?.uri ?? '', `${reelgate.url}/play/x/playlist/`)),
+  ]
+  for (const answer of gone) expect([answer.status, await answer.json()]).toMatchObject([404, { code: 'file-gone' }]) // its players go on with another one
   expect((await owner.video(videoId)).totalSizeBytes).toBe(before.totalSizeBytes)
   await expect.poll(() => blobOf(reelgate, 'sources', file).exists()).toBe(false)
   expect(await hasFolder(reelgate, 'segments', `${videoId}/1/${id}`)).toBe(false)
@@ -117,6 +122,22 @@ sampled('T-11: a longer audio track is cut to the video, and a file without soun
     reelgate.owner.call('POST', `/api/videos/${reelgate.videoId}/audio?language=fr`, { body: {} }),
   ]
   expect((await Promise.all(answers)).map(({ status }) => status)).toEqual([400, 400, 400])
+})
+
+test('T-26: while an added audio track is encoded, its owner reads how much of it is', async () => {
+  const reelgate = await startWithVideo()
+  const audio = audioOf(reelgate)
+  const claim = claimEncoding(reelgate, reelgate.videoId)
+  const id = await audio.add(await makeDub({ fromS: 3, toS: 5, seconds: 6 }))
+  expect((await audio.list()).at(-1)).toMatchObject({ state: 'waiting' })
+  claim.hasEncoded(0.4)
+  expect((await audio.list()).at(-1)).toMatchObject({ id, state: 'encoding', progress: 0.4 })
+  claim.end()
+  await audio.add(await makeDub({ fromS: 1, toS: 2, seconds: 3 })) // the server looks for work
+  expect((await audio.until(id, 'ready')).progress).toBeUndefined()
+  const [{ progress = 0 } = {}] = readRows<{ progress: number }>(reelgate, 'select progress from dub order by source_number')
+  expect(progress).toBeGreaterThan(0) // as it was while it was encoded, after the first segment
+  expect(progress).toBeLessThan(1)
 })
 
 sampled('T-12: a video without sound gets its first audio track, which is repaired like any other', async () => {

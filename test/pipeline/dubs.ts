@@ -4,6 +4,7 @@ import { basename } from 'node:path'
 import { promisify } from 'node:util'
 import { expect } from 'vitest'
 import type { Owner } from '../client.ts'
+import { changeRows, type Stored } from '../rows.ts'
 import { keepVideo } from '../videos.ts'
 import type { Viewer } from '../viewer.ts'
 import { decode, newFolder, writeRendition } from './videos.ts'
@@ -24,6 +25,7 @@ export type AudioTrack = {
   default: boolean
   state: string
   added: boolean
+  progress?: number
   differenceS?: number
   error?: string
 }
@@ -59,6 +61,40 @@ export function audioOf({ owner, videoId }: { owner: Owner; videoId: string }) {
     remove: (id: number) => owner.call('DELETE', `${path}/${id}`),
   }
 }
+
+/** Adds a track that is audible from the first to the second second. @returns its id, once it can be played */
+export async function addDub(of: { owner: Owner; videoId: string }): Promise<number> {
+  const audio = audioOf(of)
+  const id = await audio.add(await makeDub({ fromS: 1, toS: 2, seconds: 3 }))
+  await audio.until(id, 'ready')
+  return id
+}
+
+/** Keeps the audio tracks of a video from being encoded, as if another server were at it, whose claim this one would take over. */
+export function claimEncoding(stored: Stored, videoId: string) {
+  const values = ['dub', videoId, 'held', 'another server', 2 ** 31]
+  const [keep, release] = stored.databaseUrl ? POSTGRES_TRIGGER : SQLITE_TRIGGER
+  changeRows(stored, 'insert into claim (kind, subject, id, server, ends_at_s) values (?, ?, ?, ?, ?)', ...values)
+  changeRows(stored, keep)
+  return {
+    hasEncoded(progress: number) {
+      changeRows(stored, 'update dub set attempts = 1, progress = ? where video_id = ? and encoded = 0', progress, videoId)
+    },
+    end() {
+      changeRows(stored, release)
+      changeRows(stored, "delete from claim where id = 'held'")
+    },
+  }
+}
+const SQLITE_TRIGGER = [
+  "create trigger held before delete on claim when old.id = 'held' begin select raise(ignore); end",
+  'drop trigger held',
+] as const
+const POSTGRES_TRIGGER = [
+  `create function held() returns trigger language plpgsql as $$ begin return null; end $$;
+   create trigger held before delete on claim for each row when (old.id = 'held') execute function held()`,
+  'drop trigger held on claim; drop function held()',
+] as const
 
 /** From when to when 880 Hz are audible in an audio rendition, and how long it is, in seconds. */
 export async function audibleIn(viewer: Viewer, id: number): Promise<{ fromS: number; toS: number; lengthS: number }> {

@@ -292,6 +292,7 @@ export const STATEMENTS: readonly string[] = [
     is_default integer not null,
     requested_at_s integer not null,
     attempts integer not null default 0,
+    progress real not null default 0,
     encoded integer not null default 0,
     difference_s real,
     problem text,

@@ -18,6 +18,7 @@ const AudioTrackBody = Type.Object({
     description: 'ready: viewers can choose it. Others are tracks that were added as files',
   }),
   added: Type.Boolean({ description: 'as a file of its own: it can be removed' }),
+  progress: Type.Optional(Type.Number({ description: 'of one that is being encoded: how much of it is, from 0 to 1' })),
   differenceS: Type.Optional(
     Type.Number({
       description:
@@ -89,7 +90,7 @@ export function audioRoutes(app: App, deps: CatalogueDeps & DubDeps): void {
     '/videos/:id/audio/:trackId',
     operation(EDITOR_OR_UPLOADER, {
       summary: 'Remove an audio track',
-      description: 'One that was added as a file, with that file. Viewers who have chosen it reload the page.',
+      description: 'One that was added as a file, with that file. For viewers who have chosen it, the default track plays on.',
       params: TrackParams,
       response: { 200: AudioTracksBody },
     }),
@@ -148,10 +149,11 @@ const MAX_UNSAID_S = 2
 
 function toBody(tracks: readonly ListedAudioTrack[]): AudioTracksBody {
   return {
-    tracks: tracks.map(({ id, label, language, isDefault, state, isAdded, differenceS = 0, problem }) => ({
+    tracks: tracks.map(({ id, label, language, isDefault, state, isAdded, progress, differenceS = 0, problem }) => ({
       ...{ id, name: label },
       ...(language !== undefined && { language }),
       ...{ default: isDefault, state, added: isAdded },
+      ...(progress !== undefined && { progress }),
       ...(Math.abs(differenceS) > MAX_UNSAID_S && { differenceS: Math.round(differenceS * 10) / 10 }),
       ...(problem !== undefined && { error: problem }),
     })),

@@ -2,6 +2,7 @@ import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { untilFinished } from '../../data-folder.ts'
 import { startSharedReelgate } from '../../in-process.ts'
+import { claimEncoding } from '../../pipeline/dubs.ts'
 import { makeSound } from '../../videos.ts'
 import { startChromium } from '../chromium.ts'
 import { makeLanguages, TONES } from '../tones.ts'
@@ -48,6 +49,24 @@ test.each([
     expect(complaintsOf(page)).toEqual([])
   },
 )
+
+test('T-26: while an audio track is encoded, a bar shows how much of it is, and it can be removed', async () => {
+  const claim = claimEncoding(reelgate, reelgate.videoId)
+  const page = await open({ viewport: PHONE, colorScheme: 'dark' })
+  const section = page.getByRole('region', { name: 'Add an audio track' })
+  await section.getByRole('textbox', { name: 'Language' }).fill('it')
+  await section.locator('input[type=file]').setInputFiles(await makeSound(4))
+  await page.getByText('Waits to be encoded').waitFor()
+  claim.hasEncoded(0.4)
+  await page.getByText('Being encoded, 40 %').waitFor()
+  await page.getByRole('progressbar', { name: 'Encoding of Italiano' }).waitFor()
+  expect(await findFaults(page)).toEqual([])
+  await keepPicture(page, 'audio-encoding')
+  await page.getByRole('button', { name: 'Remove Italiano' }).click()
+  await page.getByRole('dialog').getByRole('button', { name: 'Remove' }).click()
+  await page.getByText('“Italiano” has been removed.').waitFor()
+  claim.end()
+})
 
 test('T-14: an audio track is added from a file, with its progress, made the default and removed', async () => {
   const page = await open({ viewport: PHONE, colorScheme: 'light' })

@@ -1,11 +1,12 @@
-import { Button, FileButton, Progress, Switch, TextInput } from '@mantine/core'
+import { Progress, Switch } from '@mantine/core'
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import { useAnnounce } from '../ui/announcements.tsx'
 import { FailureNotice } from '../ui/failure.tsx'
 import forms from '../ui/form.module.css'
+import { languageName } from '../ui/language-name.ts'
 import { Section } from '../ui/section.tsx'
-import { languageName } from './language-name.ts'
+import { ChooseFile, LanguageField, TrackNameField } from './language-fields.tsx'
 import { audioQuery } from './queries.ts'
 import { sendAudio } from './send-audio.ts'
 
@@ -34,20 +35,8 @@ export function AddAudio({ videoId }: { videoId: string }) {
       lead="Another language, for example: a file with the sound, or a video with it. It begins with the video, and what is longer is cut off."
     >
       <div className={forms.form}>
-        <TextInput
-          label="Language"
-          description="Its code, such as en, de or pt-BR."
-          value={language}
-          maxLength={35}
-          onChange={({ target }) => setLanguage(target.value)}
-        />
-        <TextInput
-          label="Name"
-          description="As viewers read it. Empty: that of the language."
-          value={name}
-          maxLength={60}
-          onChange={({ target }) => setName(target.value)}
-        />
+        <LanguageField value={language} onChange={setLanguage} />
+        <TrackNameField value={name} hint="Empty: that of the language." onChange={setName} />
         <Switch
           label="Plays unless a viewer chooses another"
           checked={isDefault}
@@ -56,13 +45,12 @@ export function AddAudio({ videoId }: { videoId: string }) {
         {add.error && <FailureNotice error={add.error} />}
         {add.isPending && <Progress value={100 * part} aria-label="Sending the audio track" />}
         <div>
-          <FileButton accept="audio/*,video/*,.mkv,.mka,.flac,.opus" onChange={(file) => file && add.mutate(file)}>
-            {(props) => (
-              <Button {...props} loading={add.isPending} disabled={language.trim() === ''}>
-                Choose a file
-              </Button>
-            )}
-          </FileButton>
+          <ChooseFile
+            accept="audio/*,video/*,.mkv,.mka,.flac,.opus"
+            language={language}
+            isSending={add.isPending}
+            onChoose={(file) => add.mutate(file)}
+          />
         </div>
       </div>
     </Section>

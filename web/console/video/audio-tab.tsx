@@ -1,4 +1,4 @@
-import { TextInput } from '@mantine/core'
+import { Progress } from '@mantine/core'
 import { useMutation, useQueryClient, useSuspenseQuery } from '@tanstack/react-query'
 import { useEffect, useRef, useState } from 'react'
 import type { AudioTracksBody } from '../../../src/http/api/audio.ts'
@@ -8,11 +8,12 @@ import { useAnnounce } from '../ui/announcements.tsx'
 import { type Column, DataTable } from '../ui/data-table.tsx'
 import { Dialog } from '../ui/dialog.tsx'
 import { FailureNotice } from '../ui/failure.tsx'
+import { languageName } from '../ui/language-name.ts'
 import { RowButton } from '../ui/row-button.tsx'
 import { Section } from '../ui/section.tsx'
 import { formatDuration } from '../units.ts'
 import { AddAudio } from './add-audio.tsx'
-import { languageName } from './language-name.ts'
+import { LanguageField, TrackNameField } from './language-fields.tsx'
 import { audioQuery, previewQuery } from './queries.ts'
 import { useMayEdit } from './use-may-edit.ts'
 import styles from './video-page.module.css'
@@ -30,7 +31,7 @@ export function AudioTab({ video: { id, status } }: { video: VideoBody }) {
   const columns: Column<AudioTrack>[] = [
     { name: 'Name', kind: 'title', cell: ({ name }) => name },
     { name: 'Language', cell: ({ language }) => (language === undefined ? '–' : languageName(language)) },
-    { name: 'Plays', cell: describeState },
+    { name: 'Plays', cell: (track) => <State track={track} /> },
     ...(mayEdit
       ? [
           {
@@ -85,10 +86,21 @@ export function AudioTab({ video: { id, status } }: { video: VideoBody }) {
   )
 }
 
-const NOT_READY = { waiting: 'Waits to be encoded', encoding: 'Being encoded', failed: 'Failed' } as const
+const NOT_READY = { waiting: 'Waits to be encoded', failed: 'Failed' } as const
+
+function State({ track }: { track: AudioTrack }) {
+  if (track.state !== 'encoding') return describeState(track)
+  const percent = Math.floor(100 * (track.progress ?? 0))
+  return (
+    <>
+      <Progress value={percent} aria-label={`Encoding of ${track.name}`} mb={4} />
+      Being encoded, {percent} %
+    </>
+  )
+}
 
 function describeState({ state, error, differenceS = 0, default: isDefault }: AudioTrack): string {
-  if (state !== 'ready') return error ?? NOT_READY[state]
+  if (state === 'waiting' || state === 'failed') return error ?? NOT_READY[state]
   const plays = isDefault ? 'by itself' : 'when chosen'
   const seconds = formatDuration(Math.abs(differenceS))
   if (differenceS > 0) return `${plays}; its file is ${seconds} longer than the video, and its end is cut off`
@@ -127,7 +139,9 @@ function RemoveTrack({ videoId, track, onClose }: { videoId: string; track: Audi
       change={remove}
       onSubmit={() => remove.mutate()}
     >
-      <p>The track and its file are deleted. This cannot be undone. Viewers who have chosen it have to reload the page.</p>
+      <p>
+        The track and its file are deleted. This cannot be undone. For viewers who have chosen it, the default track plays on.
+      </p>
     </Dialog>
   )
 }
@@ -142,20 +156,8 @@ function EditTrack({ videoId, track, onClose }: { videoId: string; track: AudioT
   }
   return (
     <Dialog title={`Edit ${track.name}`} onClose={onClose} action="Save" change={save} onSubmit={submit}>
-      <TextInput
-        label="Name"
-        description="As viewers read it. Empty: as the file has it."
-        value={name}
-        maxLength={60}
-        onChange={({ target }) => setName(target.value)}
-      />
-      <TextInput
-        label="Language"
-        description="Its code, such as en, de or pt-BR. Empty: as the file has it."
-        value={language}
-        maxLength={35}
-        onChange={({ target }) => setLanguage(target.value)}
-      />
+      <TrackNameField value={name} hint="Empty: as the file has it." onChange={setName} />
+      <LanguageField value={language} hint="Empty: as the file has it." onChange={setLanguage} />
     </Dialog>
   )
 }

@@ -1,4 +1,4 @@
-import { Button, FileButton, TextInput } from '@mantine/core'
+import { Button } from '@mantine/core'
 import { useMutation, useSuspenseQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import type { VideoFileBody } from '../../../src/http/api/files.ts'
@@ -10,13 +10,14 @@ import { type Column, DataTable } from '../ui/data-table.tsx'
 import { Dialog } from '../ui/dialog.tsx'
 import { FailureNotice } from '../ui/failure.tsx'
 import forms from '../ui/form.module.css'
+import { languageName } from '../ui/language-name.ts'
 import { RowButton } from '../ui/row-button.tsx'
 import { Section } from '../ui/section.tsx'
 import { useChange } from '../ui/use-change.ts'
 import { formatBytes } from '../units.ts'
 import { CaptionEditor } from './caption-editor.tsx'
 import { countLines } from './fit-notice.tsx'
-import { languageName } from './language-name.ts'
+import { ChooseFile, LanguageField } from './language-fields.tsx'
 import { filesQuery, isBeingMade } from './queries.ts'
 import { useMayEdit } from './use-may-edit.ts'
 import { useRefreshCaptions } from './use-refresh-captions.ts'
@@ -179,22 +180,15 @@ function UploadCaptions({ videoId }: { videoId: string }) {
   return (
     <Section title="Add captions" lead={lead}>
       <div className={forms.form}>
-        <TextInput
-          label="Language"
-          description="Its code, such as en, de or pt-BR."
-          value={language}
-          maxLength={35}
-          onChange={({ target }) => setLanguage(target.value)}
-        />
+        <LanguageField value={language} onChange={setLanguage} />
         {(upload.error ?? transcribe.error) && <FailureNotice error={upload.error ?? transcribe.error} />}
         <div className={styles.row}>
-          <FileButton accept=".vtt,.srt,text/vtt" onChange={(file) => file && upload.mutate(file)}>
-            {(props) => (
-              <Button {...props} loading={upload.isPending} disabled={language.trim() === ''}>
-                Choose a file
-              </Button>
-            )}
-          </FileButton>
+          <ChooseFile
+            accept=".vtt,.srt,text/vtt"
+            language={language}
+            isSending={upload.isPending}
+            onChoose={(file) => upload.mutate(file)}
+          />
           {account.transcribes && (
             <Button
               variant="default"

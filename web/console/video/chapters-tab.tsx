@@ -1,4 +1,4 @@
-import { Button, Textarea, TextInput } from '@mantine/core'
+import { Button, Textarea } from '@mantine/core'
 import { useMutation, useQueryClient, useSuspenseQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import type { VideoBody } from '../../../src/http/api/video-body.ts'
@@ -11,6 +11,7 @@ import { Section } from '../ui/section.tsx'
 import { formatStart, parseChapterLines, toChapterLines } from './chapter-lines.ts'
 import styles from './chapters-tab.module.css'
 import { FramePicture } from './frame-picture.tsx'
+import { LanguageField } from './language-fields.tsx'
 import { findPlayer, seekPlayer } from './page-player.ts'
 import { chaptersQuery, previewQuery } from './queries.ts'
 import { useMayEdit } from './use-may-edit.ts'
@@ -69,12 +70,11 @@ function ChaptersForm({ videoId, stored }: { videoId: string; stored: StoredChap
           error={problem}
           onChange={({ target }) => setText(target.value)}
         />
-        <TextInput
+        <LanguageField
           label="Language of the titles"
-          description="Its code, such as en, de or pt-BR. Screen readers pronounce them by it."
+          hint="Screen readers pronounce them by it."
           value={language}
-          maxLength={35}
-          onChange={({ target }) => setLanguage(target.value)}
+          onChange={setLanguage}
         />
         {stored.doesNotFit !== undefined && (
           <Notice

@@ -1,16 +1,18 @@
 import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { Notice } from '../ui/failure.tsx'
+import { languageName } from '../ui/language-name.ts'
 import styles from './fit-notice.module.css'
-import { languageName } from './language-name.ts'
 import { chaptersQuery, filesQuery } from './queries.ts'
 
 /** Which captions and chapters do not fit what the video plays, since it was trimmed or got another file. */
 export function FitNotice({ videoId }: { videoId: string }) {
   const { data: files = [] } = useQuery(filesQuery(videoId))
   const { data: chapters } = useQuery(chaptersQuery(videoId))
-  const captions = files.flatMap(({ lang, doesNotFit }) =>
-    doesNotFit === undefined ? [] : [`${countLines(doesNotFit)} of the captions in ${languageName(lang)}`],
+  const captions = files.flatMap(({ lang, hidden, doesNotFit }) =>
+    doesNotFit === undefined
+      ? []
+      : [`${countLines(doesNotFit)} of the ${hidden ? 'hidden captions' : 'captions'} in ${languageName(lang)}`],
   )
   const unseen = chapters?.doesNotFit
   const all = [...captions, ...(unseen === undefined ? [] : [unseen === 1 ? '1 chapter' : `${unseen} chapters`])]
