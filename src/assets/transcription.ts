@@ -5,6 +5,7 @@ import { hasReviewedCaptions, insertTranscription } from '../catalogue/transcrip
 import { findVideo } from '../catalogue/video-store.ts'
 import { Failure, videoNotFound } from '../errors.ts'
 import type { Signals } from '../signals/signals.ts'
+import { parseLanguage } from './caption.ts'
 import type { Transcriber } from './transcribe.ts'
 import { getFile, type VideoFile } from './video-file.ts'
 
@@ -44,8 +45,22 @@ export async function requestTranscription(
   return getFile(deps, accountId, videoId, id)
 }
 
+/**
+ * The language in which an account has its new videos transcribed.
+ * @param language undefined: stays as it is; null or empty: none
+ * @throws Failure `invalid`; `conflict` where this server has no program for it
+ */
+export function readTranscribeLanguage(
+  deps: Pick<TranscriptionRequestDeps, 'transcriber'>,
+  language: string | null | undefined,
+): string | null | undefined {
+  if (!language) return language === undefined ? undefined : null
+  assertTranscribes(deps)
+  return parseLanguage(language)
+}
+
 /** @throws Failure `conflict` */
-export function assertTranscribes({ transcriber }: Pick<TranscriptionRequestDeps, 'transcriber'>): void {
+function assertTranscribes({ transcriber }: Pick<TranscriptionRequestDeps, 'transcriber'>): void {
   if (!transcriber)
     throw new Failure('conflict', 'This server has no program that transcribes: its operator sets REELGATE_TRANSCRIBE_COMMAND.')
 }

@@ -61,6 +61,7 @@ type Options = JsonOption & {
   strict?: true
   keep: number
   storageLimit?: number | 'none'
+  transcribe?: string
   at?: string
   phrase?: true
   rows?: true
@@ -118,15 +119,18 @@ const ACCOUNT: Topic = {
         new Option('--normalizes-loudness <on|off>', 'whether the sound of new videos is brought to one loudness').argParser(
           onOrOff,
         ),
+        new Option('--transcribe <language>', 'the language in which new videos are transcribed, such as en; none for none'),
       ],
       async run({ argument: account, options, command }) {
-        const { json, upload: mayUpload, import: mayImport, storageLimit, ...changes } = options
+        const { json, upload: mayUpload, import: mayImport, storageLimit, transcribe, ...changes } = options
         if (Object.keys(options).every((option) => option === 'json'))
           command.error(
-            'expected one of --upload, --import, --limit-factor, --page-max, --stream-limit, --when-full, --storage-limit, --otp-defaults-removable, --deletes-to-trash, --normalizes-loudness',
+            'expected one of --upload, --import, --limit-factor, --page-max, --stream-limit, --when-full, --storage-limit, --otp-defaults-removable, --deletes-to-trash, --normalizes-loudness, --transcribe',
           )
         const storageLimitBytes = storageLimit === 'none' ? null : storageLimit
-        await runAndPrint('account set', { account, mayUpload, mayImport, storageLimitBytes, ...changes }, { json })
+        const transcribeLanguage = transcribe === 'none' ? null : transcribe
+        const settings = { mayUpload, mayImport, storageLimitBytes, transcribeLanguage, ...changes }
+        await runAndPrint('account set', { account, ...settings }, { json })
       },
     },
     {

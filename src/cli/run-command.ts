@@ -67,7 +67,7 @@ async function runOnDataFolder(config: Config, name: CommandName, args: unknown)
     return await COMMANDS[name].run(
       {
         accounts: { ...deps, endAccountSessions: endSessionsOfAccount },
-        alertMail: config.alertMail,
+        ...{ alertMail: config.alertMail, transcriber: config.transcriber },
         rotation: () => openRotation({ ...deps, config }),
         copy: () => openRestoredCopy(database, identifyingFiles(config), deps.nowS),
         bans,

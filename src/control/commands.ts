@@ -7,6 +7,8 @@ import { PERMISSIONS } from '../accounts/permission.ts'
 import { listAlerts } from '../alerts/alert.ts'
 import { sendTestMail } from '../alerts/mail-test.ts'
 import { beginCheck, type CheckDeps, nextBatch, saveCheck } from '../assets/media-check.ts'
+import type { Transcriber } from '../assets/transcribe.ts'
+import { readTranscribeLanguage } from '../assets/transcription.ts'
 import { listAuditEvents } from '../audit/audit-log.ts'
 import type { AlertMailConfig } from '../config/alert-mail.ts'
 import { isDamaged } from '../encode/damage-store.ts'
@@ -32,6 +34,7 @@ export type CommandDeps = {
   stops: StopDeps
   copy(): Promise<Pick<RestoredCopy, 'resume'>>
   alertMail: AlertMailConfig | undefined
+  transcriber: Transcriber | undefined
   rotation(): Promise<Pick<MasterKeyRotation, 'rotate'>>
 }
 
@@ -130,8 +133,12 @@ export const COMMANDS = {
       otpDefaultsRemovable: Type.Optional(Type.Boolean()),
       deletesToTrash: Type.Optional(Type.Boolean()),
       normalizesLoudness: Type.Optional(Type.Boolean()),
+      transcribeLanguage: Type.Optional(Type.Union([Text, Type.Null()])),
     }),
-    ({ accounts }: CommandDeps, { account, ...changes }) => changeAccount(accounts, account, changes),
+    async ({ accounts, transcriber }: CommandDeps, { account, ...changes }) => {
+      const transcribeLanguage = readTranscribeLanguage({ transcriber }, changes.transcribeLanguage)
+      return changeAccount(accounts, account, { ...changes, transcribeLanguage })
+    },
   ),
   'account disable': command(Type.Object({ account: Name }), ({ accounts }: CommandDeps, { account }) =>
     setAccountDisabled(accounts, account, true),

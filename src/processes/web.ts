@@ -118,7 +118,14 @@ export async function startWeb(foundation: Foundation): Promise<Web> {
   const control = await startControlSocket(
     dataPaths(config.dataDir).controlSocket,
     {
-      ...{ ...features, accounts: features, stops: playback, alertMail: config.alertMail },
+      ...{
+        ...features,
+        hasRoom: space.hasRoom,
+        accounts: features,
+        stops: playback,
+        alertMail: config.alertMail,
+        transcriber: config.transcriber,
+      },
       media: { ...foundation, reportDamage: repairSegment, isEncoding: true },
       rotation: async () => rotation,
       copy: async () => restoredCopy,

@@ -297,6 +297,12 @@ sampled(
     expect(await captionsOf(spoken)).toMatchObject([{ lang: 'en', automatic: 1, enabled: 1 }])
     expect(await captionsOf(silent)).toEqual([])
     expect(await set('')).toMatchObject({ status: 200, body: { transcribeLanguage: null } })
+    const setByCommand = (language: string) => reelgate.cli('account', 'set', 'Transcribes all', '--transcribe', language)
+    const language = async () =>
+      ((await (await owner.call('GET', '/api/account')).json()) as { transcribeLanguage: unknown }).transcribeLanguage
+    expect([(await setByCommand('DE')).code, await language()]).toEqual([0, 'de'])
+    expect((await setByCommand('no language')).stderr).toContain('language must be a code such as en')
+    expect([(await setByCommand('none')).code, await language()]).toEqual([0, null])
     const later = await owner.upload('Later', await makeSpokenVideo())
     await owner.until(later, 'ready')
     expect(await captionsOf(later)).toEqual([])

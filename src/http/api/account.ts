@@ -1,8 +1,7 @@
 import { type Static, Type } from 'typebox'
 import { changeAccount, getAccountById } from '../../accounts/account.ts'
 import type { AccountDeps } from '../../accounts/api-key.ts'
-import { parseLanguage } from '../../assets/caption.ts'
-import { assertTranscribes, type TranscriptionRequestDeps } from '../../assets/transcription.ts'
+import { readTranscribeLanguage, type TranscriptionRequestDeps } from '../../assets/transcription.ts'
 import { AUDIT_LOG_S } from '../../audit/audit-log.ts'
 import { TRASH_S } from '../../catalogue/trash.ts'
 import { DAY_S } from '../../time.ts'
@@ -107,8 +106,7 @@ export function accountRoutes(app: App, deps: AccountRoutesDeps): void {
       // Named one by one: what only an administrator may change is not taken from here.
       const { streamLimit, whenFull, deletesToTrash, normalizesLoudness, transcribeLanguage: language } = request.body
       const switches = { deletesToTrash: isOnIfGiven(deletesToTrash), normalizesLoudness: isOnIfGiven(normalizesLoudness) }
-      if (language) assertTranscribes(deps)
-      const transcribeLanguage = language ? parseLanguage(language) : language === undefined ? undefined : null
+      const transcribeLanguage = readTranscribeLanguage(deps, language)
       await changeAccount(deps, caller.accountId, { streamLimit, whenFull, transcribeLanguage, ...switches }, caller)
       return ownAccountBody(caller.accountId)
     },

@@ -94,7 +94,11 @@ test.each([
 
 test('S-20: the settings name the language in which all new videos are transcribed', async () => {
   const page = await openConsole(chromium, reelgate, { path: '/system/settings', viewport: DESKTOP })
-  await page.getByRole('textbox', { name: 'Captions of speech for all new videos' }).fill('en')
+  const field = page.getByRole('combobox', { name: 'Captions of speech for all new videos' })
+  await field.fill('engl')
+  await page.getByRole('option', { name: 'English' }).click()
+  expect(await findFaults(page)).toEqual([])
+  await keepPicture(page, 'settings-transcribe')
   await page.getByRole('button', { name: 'Save the settings' }).click()
   await page.getByText('The settings have been saved.').waitFor()
   expect(await (await reelgate.owner.call('GET', '/api/account')).json()).toMatchObject({ transcribeLanguage: 'en' })

@@ -1,5 +1,6 @@
-import { NumberInput, Select, TextInput } from '@mantine/core'
+import { NumberInput, Select } from '@mantine/core'
 import { useSuspenseQuery } from '@tanstack/react-query'
+import { useMemo } from 'react'
 import { useForm } from 'react-hook-form'
 import type { AccountBody, OwnAccountBody } from '../../../src/http/api/account.ts'
 import { callApi } from '../api.ts'
@@ -10,6 +11,7 @@ import { Page } from '../ui/page.tsx'
 import { Section } from '../ui/section.tsx'
 import { useChange } from '../ui/use-change.ts'
 import { formatCount, formatDay } from '../units.ts'
+import { listLanguages } from './languages.ts'
 import { accountQuery } from './queries.ts'
 import { WHEN_FULL } from './settings.ts'
 import styles from './system.module.css'
@@ -76,6 +78,8 @@ function SettingsForm({ account }: { account: OwnAccountBody }) {
   })
   const streamLimit = useField({ control: form.control, name: 'streamLimit' })
   const whenFull = useField({ control: form.control, name: 'whenFull' })
+  const transcribeLanguage = useField({ control: form.control, name: 'transcribeLanguage' })
+  const languages = useMemo(() => listLanguages(account.transcribeLanguage ?? ''), [account.transcribeLanguage])
   const { isDirty, dirtyFields } = form.formState
   const save = useChange({
     call(settings: Settings) {
@@ -118,11 +122,17 @@ function SettingsForm({ account }: { account: OwnAccountBody }) {
         name="normalizesLoudness"
       />
       {account.transcribes && (
-        <TextInput
+        <Select
           label="Captions of speech for all new videos"
-          description="The language that is spoken, such as en or pt-BR. Empty: only those that you ask for."
-          maxLength={35}
-          {...form.register('transcribeLanguage')}
+          description="The language that is spoken in them. None: only those that you ask for are transcribed."
+          placeholder="None"
+          data={languages}
+          searchable
+          clearable
+          nothingFoundMessage="There is no such language."
+          {...transcribeLanguage}
+          value={transcribeLanguage.value || null}
+          onChange={(language) => transcribeLanguage.onChange(language ?? '')}
         />
       )}
     </Form>
