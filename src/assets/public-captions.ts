@@ -1,7 +1,7 @@
 import { timelineStartMs } from '../catalogue/chapters-store.ts'
 import type { VideoFolders } from '../catalogue/deletion.ts'
 import { openFileKey } from '../catalogue/file-key.ts'
-import { listCaptions } from '../catalogue/file-store.ts'
+import { listCaptions, listHiddenCaptionsToo } from '../catalogue/file-store.ts'
 import { findVideo } from '../catalogue/video-store.ts'
 import type { MasterKey } from '../crypto/master-key.ts'
 import { openBlob } from '../crypto/sealed-blob.ts'
@@ -25,7 +25,13 @@ export async function findPublicCaptions({ db }: Pick<PublicCaptionDeps, 'db'>, 
 
 /** The WebVTT of enabled captions, as it is stored: on the video's time line. Undefined: the video has none with this id. @throws DamagedFile */
 export async function openCaption(deps: PublicCaptionDeps, videoId: string, id: number): Promise<string | undefined> {
-  const find = async () => (await listCaptions(deps.db, videoId)).find((enabled) => enabled.id === id)
+  return openListed(deps, { videoId, list: listCaptions }, id)
+}
+
+type Listed = { videoId: string; list: typeof listCaptions }
+
+async function openListed(deps: PublicCaptionDeps, { videoId, list }: Listed, id: number): Promise<string | undefined> {
+  const find = async () => (await list(deps.db, videoId)).find((listed) => listed.id === id)
   const caption = await find()
   const key = caption && openFileKey(deps.masterKey, { ...caption, wrappedContentKey: null })
   if (!caption || !key) return undefined
@@ -39,7 +45,7 @@ export async function openCaption(deps: PublicCaptionDeps, videoId: string, id: 
 }
 
 /**
- * How many lines of each enabled captions are before or behind what the video plays now, and so not shown: since it was trimmed, or got
+ * How many lines of each captions, hidden ones too, are before or behind what the video plays now, and so not shown: since it was trimmed, or got
  * another file. Only where there are any, by the id of the file.
  */
 export async function countUnseenLines(
@@ -52,8 +58,9 @@ export async function countUnseenLines(
   if (!video || video.durationS === 0) return unseen
   const fromMs = timelineStartMs(video)
   const part = { fromMs, toMs: fromMs + video.durationS * 1000 }
-  for (const { id } of await listCaptions(deps.db, videoId)) {
-    const webVtt = await openCaption(deps, videoId, id).catch(() => undefined) // a lost file is reported; the others are counted
+  const kept = { videoId, list: listHiddenCaptionsToo }
+  for (const { id } of await kept.list(deps.db, videoId)) {
+    const webVtt = await openListed(deps, kept, id).catch(() => undefined) // a lost file is reported; the others are counted
     const lines = webVtt === undefined ? 0 : countUnseenCues(webVtt, part)
     if (lines > 0) unseen.set(id, lines)
   }

@@ -171,13 +171,24 @@ export async function listReferencedFileBlobs(db: Db, blobs: readonly string[]):
 
 /** The enabled captions of a video, by language, each with its wrapped key. */
 export async function listCaptions(db: Db, videoId: string) {
+  return captionsOf(db, videoId).where('enabled', '=', 1).execute()
+}
+
+/** As `listCaptions`, with those that are hidden from viewers. */
+export async function listHiddenCaptionsToo(db: Db, videoId: string) {
+  return captionsOf(db, videoId)
+    .where('blob', 'is not', null)
+    .where(({ or }) => or({ enabled: 1, hidden: 1 }))
+    .execute()
+}
+
+function captionsOf(db: Db, videoId: string) {
   return db
     .selectFrom('file')
     .innerJoin('video', 'video.id', 'file.videoId')
     .select(['file.id', 'file.videoId', 'file.language', 'file.automatic', 'file.blob', 'file.generation', 'file.wrappedKey'])
-    .where(({ and }) => and({ 'file.videoId': videoId, type: 'caption', enabled: 1 }))
+    .where(({ and }) => and({ 'file.videoId': videoId, type: 'caption' }))
     .where('video.deletedAtS', 'is', null)
     .orderBy('language')
     .$narrowType<{ language: string; blob: string }>()
-    .execute()
 }

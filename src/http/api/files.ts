@@ -48,7 +48,7 @@ const FileReply = Type.Object({
   doesNotFit: Type.Optional(
     Type.Integer({
       description:
-        'of enabled captions: how many lines are before or behind what the video plays now, and are not shown; absent: none',
+        'of captions, hidden ones too: how many lines are before or behind what the video plays now, and are not shown; absent: none',
     }),
   ),
   isDeletable: ZeroOrOne,
