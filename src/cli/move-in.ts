@@ -9,6 +9,7 @@ import {
   MovedVideos,
   MoveOutcome,
   MoveProgress,
+  MoveTrimmed,
   type ServerCommandName,
 } from '../control/server-commands.ts'
 import { assertServerRuns } from '../control/socket.ts'
@@ -17,11 +18,11 @@ import { limitBytes } from '../limit-bytes.ts'
 import { openProgress, type ProgressView } from './progress-view.ts'
 import { parseResult, runOnServer } from './run-command.ts'
 
-// Copies what another server of this API has: its rows and small files by this command, its originals by imports of the running server.
+// Copies what another server of this API has: its rows by this command, its files by the running server, which fetches them as it does imports.
 
 type MoveOptions = { from: string; key: string; account?: string; pace: number; json?: true }
 
-/** Of an answer, and of a file that this command passes on: captions have 5 MB at most, posters 10. */
+/** Of an answer. */
 const MAX_ANSWER_BYTES = 10 * 2 ** 20
 /** Originals that are on their way: their addresses live for an hour, so few of them wait. */
 const MAX_ARRIVING = 4
@@ -95,10 +96,9 @@ export async function moveIn(config: Config, options: MoveOptions): Promise<void
   const from = openOtherServer({ origin, key: options.key, pace: options.pace, signal })
   const run = { from, target: { accountId, origin }, send, signal, view }
   try {
-    const { trimmed, ...report } = await moveAll(run)
+    const report = await moveAll(run)
     view.clear()
     process.stdout.write(options.json ? `${JSON.stringify(report)}\n` : describe(report))
-    for (const originId of trimmed) await send('move files done', { ...run.target, originId }, Nothing)
     if (report.problems.length > 0)
       throw new Failure('conflict', 'Not everything could come. Correct what is named, and run this again.')
   } catch (error) {
@@ -109,37 +109,57 @@ export async function moveIn(config: Config, options: MoveOptions): Promise<void
 
 type Report = { videos: number; added: number; problems: Problem[] }
 
-/** @returns also the videos that are not marked as complete before the report of them is printed */
-async function moveAll(run: Run): Promise<Report & { trimmed: string[] }> {
+async function moveAll(run: Run): Promise<Report> {
   const { from, target, send, view } = run
   view.show(0, 'reading the list')
   const folders = await readFolderPaths(from)
   const videos = (await readVideos(from)).toReversed()
   const problems = await moveAccount(run, folders)
   const complete = new Set((await send('move list', target, MovedVideos)).filter((video) => video.isComplete).map(idThere))
-  const trimmed: string[] = []
+  const trimmed: Trimmed[] = []
   let added = 0
   for (const [at, video] of videos.entries()) {
     if (complete.has(video.id)) continue
     view.show(at / videos.length, `copying, ${at + 1} of ${videos.length} videos`)
     await untilFewArrive(run, MAX_ARRIVING - 1)
-    const moved = await moveOne(run, video, folders).catch((error) => ({ ...NOT_MOVED, problems: [messageOf(run, error)] }))
+    const moved = await moveOne(run, video, folders).catch(
+      (error): Moved => ({ ...NOT_MOVED, problems: [messageOf(run, error)] }),
+    )
     if (moved.isAdded) added += 1
-    if (moved.isTrimmed) trimmed.push(video.id)
+    if (moved.trim) trimmed.push({ originId: video.id, title: video.title, hasFiles: moved.problems.length === 0, ...moved.trim })
     problems.push(...moved.problems.map((problem) => ({ video: video.id, title: video.title, problem })))
   }
   view.show(1, 'waiting for the last originals')
   await untilFewArrive(run, 0)
+  problems.push(...(await trimAll(run, trimmed)))
   const titles = new Map(videos.map(({ id, title }) => [id, title]))
   for (const { originId, problem } of await send('move list', target, MovedVideos)) {
     const title = titles.get(originId)
     if (problem !== null && title !== undefined) problems.push({ video: originId, title, problem })
   }
-  return { videos: videos.length, added, problems, trimmed }
+  return { videos: videos.length, added, problems }
+}
+
+/** What a video plays there, in seconds of its file, and the video here. */
+type Trim = { videoId: string; startS: number; endS: number }
+type Trimmed = Trim & { originId: string; title: string; hasFiles: boolean }
+
+/** Waits for each until it plays here. Those of an interrupted run are trimmed by the next. @returns what could not be trimmed */
+async function trimAll({ send, target, signal, view }: Run, trimmed: readonly Trimmed[]): Promise<Problem[]> {
+  const problems: Problem[] = []
+  for (const [at, { originId, title, hasFiles, ...trim }] of trimmed.entries()) {
+    view.show(at / trimmed.length, `trimming, ${at + 1} of ${trimmed.length} videos, each once it plays here`)
+    const trimOnce = () => send('move trim', { accountId: target.accountId, ...trim }, MoveTrimmed)
+    let outcome = await trimOnce()
+    for (; outcome.isWaiting; outcome = await trimOnce()) await pause(POLL_INTERVAL_MS, undefined, { signal })
+    if (outcome.problem !== null) problems.push({ video: originId, title, problem: outcome.problem })
+    else if (hasFiles) await send('move files done', { ...target, originId }, Nothing)
+  }
+  return problems
 }
 
 const idThere = ({ originId }: { originId: string }) => originId
-const NOT_MOVED = { isAdded: false, isTrimmed: false }
+const NOT_MOVED = { isAdded: false }
 
 /** Of what only one video or file has. @throws the error, where all others would have it, too */
 function messageOf({ signal }: Run, error: unknown): string {
@@ -164,7 +184,7 @@ async function untilFewArrive({ send, target, signal }: Run, most: number): Prom
   }
 }
 
-type Moved = { isAdded: boolean; isTrimmed: boolean; problems: string[] }
+type Moved = { isAdded: boolean; trim?: Trim; problems: string[] }
 
 async function moveOne(run: Run, video: OtherVideo, folders: FolderPaths): Promise<Moved> {
   const { from, send, target } = run
@@ -188,13 +208,9 @@ async function moveOne(run: Run, video: OtherVideo, folders: FolderPaths): Promi
   if (state === 'deleted' || hasFiles) return { ...NOT_MOVED, problems: [] }
   const { trim } = await from.read(there, OtherTrim)
   const problems = await moveFiles(run, { there, videoId, files, startS: trim?.startS ?? 0 })
-  if (trim) return { isAdded: true, isTrimmed: true, problems: [...problems, describeTrim(trim)] }
+  if (trim) return { isAdded: true, trim: { videoId, startS: trim.startS, endS: trim.endS }, problems }
   if (problems.length === 0) await send('move files done', { ...target, originId: video.id }, Nothing)
-  return { isAdded: true, isTrimmed: false, problems }
-}
-
-function describeTrim({ startS, endS }: { startS: number; endS: number }): string {
-  return `It is trimmed there to ${startS}–${endS} seconds. Here it has its whole length: trim it here, too.`
+  return { isAdded: true, problems }
 }
 
 type MovingFiles = { there: string; videoId: string; files: readonly OtherFile[]; startS: number }
@@ -211,16 +227,17 @@ async function moveFiles(run: Run, { there, videoId, files, startS }: MovingFile
   const attempt = async (what: string, action: () => Promise<unknown>) => {
     await action().catch((error) => problems.push(`${what}: ${messageOf(run, error)}`))
   }
-  const download = async (file: OtherFile) => (await from.download(await addressOf(from, there, file))).toString('base64')
+  const sendAddress = async (name: 'move caption' | 'move poster', file: OtherFile, more: object) => {
+    const moving = { ...video, ...more, url: await addressOf(from, there, file) }
+    await from.patiently(() => send(name, moving, Nothing))
+  }
   const shown = files.filter(({ enabled }) => enabled === 1)
   for (const caption of shown.filter(({ type }) => type === 'caption')) {
     const language = caption.lang ?? ''
-    await attempt(`Captions ${language}`, async () =>
-      send('move caption', { ...video, language, startS, file: await download(caption) }, Nothing),
-    )
+    await attempt(`Captions ${language}`, () => sendAddress('move caption', caption, { language, startS }))
   }
   const [poster] = shown.filter(({ type }) => type === 'poster').toSorted((a, b) => (b.width ?? 0) - (a.width ?? 0))
-  if (poster) await attempt('The poster', async () => send('move poster', { ...video, file: await download(poster) }, Nothing))
+  if (poster) await attempt('The poster', () => sendAddress('move poster', poster, {}))
   await attempt('Chapters', async () => {
     const { language = null, chapters = [] } = (await from.find(`${there}/chapters`, OtherChapters)) ?? {}
     const onTimeline = chapters.map((chapter) => ({ ...chapter, startS: startS + chapter.startS }))
@@ -270,12 +287,13 @@ function openOtherServer({ origin, key, pace, signal }: { origin: string; key: s
   let nextAtMs = 0
   let hasAnswered = false
 
-  async function request(url: string, headers: Record<string, string>): Promise<Answer> {
+  /** Again, while the other server cannot answer it now. */
+  async function patiently<T>(request: () => Promise<T>): Promise<T> {
     for (let attempt = 1; ; attempt++) {
       await pause(Math.max(0, nextAtMs - performance.now()), undefined, { signal })
       nextAtMs = performance.now() + intervalMs
       try {
-        return await requestOnce(url, headers)
+        return await request()
       } catch (error) {
         const isTemporary = error instanceof Failure && error.kind === 'unavailable'
         if (!isTemporary || !hasAnswered || attempt >= MAX_ATTEMPTS) throw error
@@ -284,7 +302,8 @@ function openOtherServer({ origin, key, pace, signal }: { origin: string; key: s
     }
   }
 
-  async function requestOnce(url: string, headers: Record<string, string>): Promise<Answer> {
+  async function request(url: string): Promise<Answer> {
+    const headers = { Authorization: `Apisecret ${key}`, Accept: 'application/json' }
     const timed = AbortSignal.any([signal, AbortSignal.timeout(REQUEST_TIMEOUT_MS)])
     try {
       const response = await fetch(url, { headers, redirect: 'manual', signal: timed })
@@ -310,7 +329,7 @@ function openOtherServer({ origin, key, pace, signal }: { origin: string; key: s
 
   async function readPage<S extends TSchema>(path: string, schema: S): Promise<Page<Static<S>>> {
     const url = `${origin}/api${path}`
-    const { headers, bytes } = await request(url, { Authorization: `Apisecret ${key}`, Accept: 'application/json' })
+    const { headers, bytes } = await patiently(() => request(url))
     const body = readJson(bytes)
     if (!Value.Check(schema, body)) throw new Failure('conflict', `${url} answered something else than this API does. ${CHECK}`)
     return { body, next: readNextQuery(headers.get('Link')) }
@@ -326,7 +345,7 @@ function openOtherServer({ origin, key, pace, signal }: { origin: string; key: s
         if (!(error instanceof Failure) || error.kind !== 'not-found') throw error
         return undefined
       }),
-    download: async (url: string): Promise<Buffer> => (await request(url, {})).bytes,
+    patiently,
   }
 }
 

@@ -9,11 +9,13 @@ import { recordAuditEvent } from '../audit/audit-log.ts'
 import type { ListDeps } from '../catalogue/catalogue-deps.ts'
 import { type DeletionDeps, deleteVideos } from '../catalogue/deletion.ts'
 import { removeDemo } from '../demo/demo.ts'
+import type { TrimDeps } from '../encode/replacement.ts'
 import type { ImportDeps } from '../ingest/import.ts'
 import { countImports } from '../ingest/import-store.ts'
 import { issueUploadPolicy, type PolicyDeps } from '../ingest/upload-policy.ts'
 import type { VideoWork } from '../installation/video-work.ts'
-import { assertMayMoveFrom, listMoved, moveAccount, moveVideo } from '../move-in/move-in.ts'
+import { fetchMovedFile } from '../move-in/fetch-file.ts'
+import { assertMayMoveFrom, listMoved, moveAccount, moveVideo, trimMoved } from '../move-in/move-in.ts'
 import { setFilesMoved } from '../move-in/moved-video-store.ts'
 import { deriveMediaSecrets } from '../playback/media/media-path.ts'
 import { encodePlaybackInfo, issueOtp, type OtpDeps } from '../playback/otp.ts'
@@ -33,7 +35,8 @@ export type ServerDeps = CommandDeps &
   PolicyDeps &
   ImportDeps &
   CaptionDeps &
-  PosterDeps & {
+  PosterDeps &
+  TrimDeps & {
     /** Checks the default options of OTPs as the API gets them. @throws Failure `invalid` that names the option */
     readOtpDefaults(of: 'account' | 'video', options: unknown): Promise<DefaultOptions>
     /** The playback clock: keys end by it. */
@@ -68,7 +71,6 @@ const MovingVideo = Type.Object({
   externalId: Type.Optional(Type.String()),
   metadata: Type.Optional(Type.Record(Type.String(), Type.String())),
 })
-const Base64 = Type.String({ description: 'a file in base64' })
 
 const TRY_LINK_TTL_S = 6 * 3600
 
@@ -97,6 +99,7 @@ export const MovedVideo = Type.Object({
 export const MoveProgress = Type.Object({ arriving: Type.Integer() })
 const Problem = Type.Union([Type.String(), Type.Null()])
 export const MoveOutcome = Type.Object({ problem: Problem })
+export const MoveTrimmed = Type.Object({ isWaiting: Type.Boolean(), problem: Problem })
 export const MovedVideos = Type.Array(Type.Object({ originId: Id, isComplete: Type.Boolean(), problem: Problem }))
 export const TryCancellation = Type.Object({ withdrawn: Type.Boolean() })
 
@@ -152,17 +155,17 @@ export const SERVER_COMMANDS = {
       moveVideo(deps, { ...moving, otpDefaults: await deps.readOtpDefaults('video', moving.otpDefaults) }),
   ),
   'move caption': command(
-    Type.Object({ ...VideoOfAccount.properties, language: Type.String(), startS: Type.Number(), file: Base64 }),
-    async (deps: ServerDeps, { file, language, ...video }) => {
-      const text = Buffer.from(file, 'base64')
+    Type.Object({ ...VideoOfAccount.properties, language: Type.String(), startS: Type.Number(), url: Type.String() }),
+    async (deps: ServerDeps, { url, language, ...video }) => {
+      const text = await fetchMovedFile(deps, { ...video, url })
       await addCaption(deps, { ...video, by: 'command-line', language: parseLanguage(language), text })
       return {}
     },
   ),
   'move poster': command(
-    Type.Object({ ...VideoOfAccount.properties, file: Base64 }),
-    async (deps: ServerDeps, { file, ...video }) => {
-      const image = await receivePoster(deps, Readable.from([Buffer.from(file, 'base64')]))
+    Type.Object({ ...VideoOfAccount.properties, url: Type.String() }),
+    async (deps: ServerDeps, { url, ...video }) => {
+      const image = await receivePoster(deps, Readable.from([await fetchMovedFile(deps, { ...video, url })]))
       await addPoster(deps, { ...video, by: 'command-line', image })
       return {}
     },
@@ -178,6 +181,11 @@ export const SERVER_COMMANDS = {
       await setChapters(deps, { accountId, videoId, by: 'command-line' }, wanted)
       return {}
     },
+  ),
+  'move trim': command(
+    Type.Object({ ...VideoOfAccount.properties, startS: Type.Number(), endS: Type.Number() }),
+    async (deps: ServerDeps, { accountId, videoId, ...part }): Promise<Static<typeof MoveTrimmed>> =>
+      trimMoved(deps, { accountId, videoId }, part),
   ),
   'move files done': command(OriginVideo, async (deps: ServerDeps, video) => {
     await deps.write((tx) => setFilesMoved(tx, video))

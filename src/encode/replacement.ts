@@ -17,6 +17,8 @@ type OwnedVideo = { accountId: string; videoId: string }
 export type ReplacementDeps = ExchangeDeps &
   Pick<VideoDeps, 'db' | 'slowQueryDb' | 'write'> & { endVideoSessions: EndVideoSessions }
 
+export type TrimDeps = ReplacementDeps & Pick<RequestedDeps, 'hasRoom'>
+
 /** The caller's record of what it does, in the same transaction. */
 type AlsoInTransaction = (tx: Db) => Promise<void>
 
@@ -52,7 +54,7 @@ export async function cancelReplacement(
  *   `unavailable` without room
  */
 export async function trimVideo(
-  deps: ReplacementDeps & Pick<RequestedDeps, 'hasRoom'>,
+  deps: TrimDeps,
   { accountId, videoId }: OwnedVideo,
   { startS = 0, endS }: { startS?: number | undefined; endS?: number | undefined },
   alsoInTransaction: AlsoInTransaction,

@@ -6,8 +6,11 @@ import { requeueFailed } from '../catalogue/status.ts'
 import { parseTags } from '../catalogue/tag.ts'
 import { insertTags } from '../catalogue/tag-store.ts'
 import { parseDescription } from '../catalogue/title.ts'
-import { listPositions, updateVideo } from '../catalogue/video-store.ts'
+import { findVideo, listPositions, updateVideo } from '../catalogue/video-store.ts'
 import type { Db } from '../db/database.ts'
+import { type TrimDeps, trimVideo } from '../encode/replacement.ts'
+import type { Part } from '../encode/trim.ts'
+import { Failure } from '../errors.ts'
 import { type ImportDeps, type ImportRequest, insertImportOf, insertParsedImport, parseImport } from '../ingest/import.ts'
 import { removeImport } from '../ingest/import-store.ts'
 import { displayName } from '../ingest/source.ts'
@@ -86,6 +89,31 @@ type MovedRow = NonNullable<Awaited<ReturnType<typeof findMovedVideo>>>
 
 function isDeleted({ status, deletedAtS }: MovedRow): boolean {
   return status === null || deletedAtS !== null
+}
+
+/**
+ * Trims a video that was copied to the part that it plays on the other server, once it plays here. Durable when it resolves.
+ * @returns whether it does not play yet, or why it cannot be trimmed
+ */
+export async function trimMoved(
+  deps: TrimDeps,
+  { accountId, videoId }: { accountId: string; videoId: string },
+  part: Part,
+): Promise<{ isWaiting: boolean; problem: string | null }> {
+  const status = (await findVideo(deps.db, accountId, videoId))?.status
+  if (status === undefined) return { isWaiting: false, problem: null } // deleted meanwhile
+  if (status !== 'ready') {
+    const hasFailed = status === 'Not a media file' || status === 'Encoding error'
+    return { isWaiting: !hasFailed, problem: hasFailed ? 'It is not trimmed: it could not be encoded here.' : null }
+  }
+  try {
+    const event = { atS: deps.wallNowS(), accountId, by: 'command-line', kind: 'video:trimmed', subjects: [videoId] } as const
+    await trimVideo(deps, { accountId, videoId }, part, (tx) => recordAuditEvent(tx, event))
+    return { isWaiting: false, problem: null }
+  } catch (error) {
+    if (!(error instanceof Failure)) throw error
+    return { isWaiting: false, problem: `It is not trimmed: ${error.message}` }
+  }
 }
 
 /** @throws Failure `invalid` for the address of a server from which nothing may be fetched */

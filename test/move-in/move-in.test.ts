@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { createServer } from 'node:http'
+import { createServer, type RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { addFile, listFiles } from '../assets/sample-files.ts'
@@ -14,7 +14,6 @@ import { makeVideo } from '../videos.ts'
 const COUNT = process.env.REELGATE_LONG ? 200 : 12
 const ALL = COUNT + 2
 const NEVER = 'Never uploaded'
-const TRIMMED = 'It is trimmed there to 1–3 seconds. Here it has its whole length: trim it here, too.'
 
 let old: Reelgate & { remove(): Promise<void> }
 let here: Reelgate & { remove(): Promise<void> }
@@ -110,10 +109,7 @@ test('F-185: everything of another server comes once, also after an interruption
 
   const { code, report } = await move()
   expect([code, report.videos]).toEqual([1, ALL])
-  expect(named(report)).toEqual([
-    ['A real one', TRIMMED],
-    [NEVER, 'It has no file there.'],
-  ])
+  expect(named(report)).toEqual([[NEVER, 'It has no file there.']])
   const moved = await listAll(here.owner)
   for (const { id } of moved) await here.owner.until(id, 'Not a media file', 'ready')
   const there = (await listAll(old.owner)).filter(({ title }) => title !== NEVER)
@@ -133,10 +129,11 @@ test('F-185: everything of another server comes once, also after an interruption
   expect((await here.owner.video(id)).posters.map(({ width }) => width)).toEqual(
     (await old.owner.video(old.videoId)).posters.map(({ width }) => width),
   )
-  // Until it is trimmed here, too, its seconds are those of the whole.
-  const later = CHAPTERS.map(({ startS, title }) => ({ startS: startS + 1, title }))
-  expect(await ask(here.owner, 'GET', `/api/videos/${id}/chapters`)).toEqual({ language: 'en', chapters: later })
-  expect(await captionOf(here.owner, id)).toContain('00:00:01.000 --> 00:00:02.000')
+  await expect.poll(async () => (await here.owner.video(id)).replacement, { timeout: 60_000 }).toBe(undefined)
+  const { length, trim } = await old.owner.video(old.videoId)
+  expect(await here.owner.video(id)).toMatchObject({ length, trim })
+  expect(await ask(here.owner, 'GET', `/api/videos/${id}/chapters`)).toEqual({ language: 'en', chapters: CHAPTERS })
+  expect(await captionOf(here.owner, id)).toContain('00:00:00.000 --> 00:00:01.000')
 
   // Nothing comes twice, and not what was deleted here.
   await here.owner.delete([moved[0]?.id ?? ''])
@@ -146,13 +143,11 @@ test('F-185: everything of another server comes once, also after an interruption
 })
 
 test('F-186: a wrong key, an address that is no such server, and one from which nothing may be fetched are named in one sentence', async () => {
-  const page = createServer((request, response) => {
+  const page = await listen((request, response) => {
     if (request.url?.startsWith('/moved/')) return response.writeHead(301, { Location: 'https://video.example.org/' }).end()
     return response.setHeader('Content-Type', 'text/html').end('<p>Hello</p>')
   })
-  await new Promise<void>((listening) => page.listen(0, '127.0.0.1', listening))
-  onTestFinished(() => void page.close())
-  const host = `127.0.0.1:${(page.address() as AddressInfo).port}`
+  const { host } = new URL(page)
   const closed = '127.0.0.1:9'
   const allowed = [new URL(old.url).host, host, closed].join(',')
   const reelgate = await startReelgate({ env: { REELGATE_OUTBOUND_ALLOW: allowed } })
@@ -173,3 +168,38 @@ test('F-186: a wrong key, an address that is no such server, and one from which 
   }
   expect((await reelgate.owner.list()).count).toBe(0)
 })
+
+test('F-177: captions whose address the other server gives within this server’s network are not fetched, and named', async () => {
+  const owner = await old.newOwner('Its addresses are elsewhere')
+  const upload = await owner.credentials('Lesson')
+  const { videoId } = upload
+  await owner.send(upload, new Blob(['no video']))
+  await owner.until(videoId, 'Not a media file')
+  expect((await addFile(owner, videoId, cue(0, 1), 'de')).status).toBe(200)
+  const caption = (await listFiles(owner, videoId)).find(({ type }) => type === 'caption')
+  const asked: string[] = []
+  const inside = await listen((request, response) => {
+    asked.push(request.url ?? '')
+    response.end(cue(0, 1))
+  })
+  const other = await listen(async ({ url = '', headers }, response) => {
+    const isCaption = url.endsWith(`/files/${caption?.id}`)
+    const answer = await fetch(`${old.url}${url}`, { headers: { Authorization: headers.authorization ?? '' } })
+    response.writeHead(answer.status).end(isCaption ? JSON.stringify({ redirect: `${inside}/de.vtt` }) : await answer.text())
+  })
+  const allowed = [old.url, other].map((url) => new URL(url).host).join(',')
+  const reelgate = await startReelgate({ env: { REELGATE_OUTBOUND_ALLOW: allowed } })
+  const { stdout } = await reelgate.cli('import', '--from', other, '--key', owner.apiKey, '--pace', '100000', '--json')
+  expect(named(JSON.parse(stdout) as Report)).toEqual([
+    ['Lesson', expect.stringMatching(/^Captions de: .*REELGATE_OUTBOUND_ALLOW/)],
+  ])
+  expect(asked).toEqual([])
+})
+
+/** @returns its address */
+async function listen(answer: RequestListener): Promise<string> {
+  const server = createServer(answer)
+  await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening))
+  onTestFinished(() => void server.close())
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+}
