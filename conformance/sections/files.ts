@@ -57,6 +57,22 @@ export function addFile(at: Installation, path: string, fileName: string, bytes:
   return at.api('POST', `/videos/${videoId}/files${query && `?${query}`}`, { parts: [['file', { fileName, bytes }]] })
 }
 
+/** As far as every track has it: others have `language`, `progress`, `differenceS`, `error`. */
+const AUDIO_TRACK = {
+  ...{ id: positive, name: anyText, default: trueOrFalse, added: trueOrFalse },
+  state: oneOf('waiting', 'encoding', 'ready', 'failed'),
+}
+type AudioTrack = { id: number; name: string; default: boolean; state: string; added: boolean }
+
+function readTracks(answer: Answer): AudioTrack[] {
+  expectAnswer(answer, { status: 200, body: exactly({ tracks: listOf(AUDIO_TRACK) }) })
+  return (answer.body as { tracks: AudioTrack[] }).tracks
+}
+
+function addAudio(at: Installation, path: string): Promise<Answer> {
+  return at.api('POST', path, { parts: [['file', { fileName: 'two.mp4', bytes: VIDEO }]] })
+}
+
 async function listFiles(at: Installation, videoId: string): Promise<File[]> {
   const answer = await at.api('GET', `/videos/${videoId}/files`)
   expectAnswer(answer, { status: 200, body: listOf(exactly(FILE)) })
@@ -119,6 +135,56 @@ export const files: Section = {
         status: 200,
         body: exactly({ candidates: listOf(candidate) }),
       })
+    }),
+    check('chapters: replaced as a whole, sorted, and deleted; WebVTT for others', async (at) => {
+      const path = `/videos/${await at.sharedReadyVideo()}/chapters`
+      const [first, second] = [
+        { startS: 0, title: 'One' },
+        { startS: 1, title: 'Two' },
+      ]
+      const stored = exactly({ language: 'en', chapters: inOrder(first, second) })
+      const put = await at.api('PUT', path, { json: { language: 'en', chapters: [second, first] } })
+      expectAnswer(put, { status: 200, body: stored })
+      expectAnswer(await at.api('GET', path), { status: 200, body: stored })
+      expectAnswer(await at.api('GET', `${path}?format=vtt`), { status: 200, text: /^WEBVTT\n.*One\n.*Two\n/s })
+      expectAnswer(await at.api('PUT', path, { json: { chapters: [] } }), { status: 200, body: { chapters: inOrder() } })
+      expectAnswer(await at.api('PUT', path, { json: { chapters: [{ startS: -1, title: 'x' }] } }), refused(400, sentence))
+    }),
+    check(
+      'audio: the tracks of a video, of which one is renamed; one that is added plays once it is encoded, and is removed',
+      async (at) => {
+        const path = `/videos/${await at.sharedReadyVideo()}/audio`
+        const tracksOf = async () => readTracks(await at.api('GET', path))
+        const [own] = await tracksOf()
+        const renamed = { status: 200, body: exactly({ tracks: inOrder({ id: own?.id ?? 0, name: 'First', language: 'en' }) }) }
+        expectAnswer(await at.api('PUT', `${path}/${own?.id}`, { json: { name: 'First', language: 'EN' } }), renamed)
+        const added = readTracks(await addAudio(at, `${path}?language=fr&name=Two`)).at(-1)
+        expectValue(added?.name, 'Two', 'the name of the added track')
+        expectValue(added?.added, true, 'whether it was added')
+        const all = await at.until('the added audio track', tracksOf, (tracks) => tracks.every(({ state }) => state === 'ready'))
+        expectValue(all.length, 2, 'audio tracks')
+        expectAnswer(await at.api('DELETE', `${path}/${own?.id}`), refused(409, sentence))
+        expectAnswer(await at.api('DELETE', `${path}/${added?.id}`), renamed)
+        expectAnswer(await at.api('DELETE', `${path}/${added?.id}`), refused(404))
+        expectAnswer(await at.api('PUT', `${path}/${own?.id}`, { json: { name: '', language: '' } }), { status: 200 })
+      },
+    ),
+    check('audio: without a language 400; to a video that is not ready 409; of an unknown one 404', async (at) => {
+      const { videoId } = await at.credentials()
+      expectAnswer(await addAudio(at, `/videos/${videoId}/audio`), refused(400, sentence))
+      expectAnswer(await addAudio(at, `/videos/${videoId}/audio?language=fr`), refused(409, sentence))
+      for (const method of ['GET', 'POST'] as const) {
+        const path = `/videos/${UNKNOWN_ID}/audio?language=fr`
+        expectAnswer(method === 'GET' ? await at.api('GET', path) : await addAudio(at, path), refused(404, 'Video not found'))
+      }
+    }),
+    check('transcription: a server without a program for it answers 409, another the captions that it makes', async (at) => {
+      const id = await at.sharedReadyVideo()
+      const answer = await at.api('POST', `/videos/${id}/files`, { json: { type: 'caption', language: 'qaa' } })
+      if (answer.status === 409) return expectAnswer(answer, refused(409, sentence))
+      expectAnswer(answer, { status: 200, body: { type: 'caption', lang: 'qaa', automatic: 1, progress: anyNumber } })
+      const fileId = isRecord(answer.body) ? answer.body.id : ''
+      expectAnswer(await at.api('DELETE', `/videos/${id}/files/${fileId}`), { status: 200 })
     }),
     check('posters and captions are taken right behind the video, while it is Queued', async (at) => {
       const id = await at.uploadedVideo()

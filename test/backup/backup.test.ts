@@ -14,7 +14,9 @@ import { restoreBackup } from '../../src/installation/restore.ts'
 import { getMasterKey, listFiles, untilFinished } from '../data-folder.ts'
 import { type Reelgate, startReelgate } from '../in-process.ts'
 import { type Location, makeLocation, type PlaceOptions } from '../installation-folder.ts'
+import { addDub, audibleIn, near } from '../pipeline/dubs.ts'
 import { lessonOf, makeLesson, showCaptions } from '../pipeline/lesson.ts'
+import { play } from '../pipeline/replaced.ts'
 import type { DatabaseKind } from '../postgres.ts'
 import { runCli, startReelgate as startProcess, startSharedReelgate } from '../reelgate.ts'
 import { changeRows, readRows } from '../rows.ts'
@@ -32,7 +34,7 @@ const DATABASES: readonly [from: DatabaseKind, to: DatabaseKind][] = [
 ]
 
 test.each(sampleOf('databases of backups', DATABASES, 1))(
-  'T-22: a running server is backed up from %s and restored to %s: its videos play in all languages, with captions, chapters and storyboard, and nothing is called or played twice',
+  'T-22, T-27: a running server is backed up from %s and restored to %s: its videos play in all languages, with captions, chapters and storyboard, and nothing is called or played twice',
   async (from, to) => {
     const reelgate = await startReelgate({ database: from })
     const { owner } = reelgate
@@ -40,6 +42,7 @@ test.each(sampleOf('databases of backups', DATABASES, 1))(
     await untilFinished(reelgate, videoId)
     await showCaptions({ ...reelgate, videoId }, 'en')
     await owner.call('PUT', `/api/videos/${videoId}/audio/3`, { body: { name: 'Deutsch (AT)', default: true } })
+    const dubId = await addDub({ owner, videoId })
     const lesson = await lessonOf({ ...reelgate, videoId })
     await owner.call('POST', '/api/videos/tags', { body: { videos: [videoId], tags: ['news'] } })
     const [spent, unspent] = [await owner.issueOtp(videoId), await owner.issueOtp(videoId)]
@@ -50,6 +53,7 @@ test.each(sampleOf('databases of backups', DATABASES, 1))(
     const restored = await restore(reelgate, folder, { database: to })
     expect(await listWhole(restored)).toEqual(await listWhole(reelgate))
     expect(await lessonOf({ ...restored, videoId })).toEqual(lesson)
+    expect((await audibleIn(await play({ ...restored, videoId }), dubId)).fromS).toEqual(near(1))
     const viewer = restored.newViewer()
     await viewer.redeem(await restored.owner.issueOtp(videoId))
     expect((await viewer.key(0)).status).toBe(200)

@@ -4,7 +4,9 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import type { Owner } from '../client.ts'
 import { startSharedReelgate } from '../in-process.ts'
+import { addDub, audibleIn, near } from '../pipeline/dubs.ts'
 import { lessonOf, makeLesson, showCaptions } from '../pipeline/lesson.ts'
+import { play } from '../pipeline/replaced.ts'
 import { changeRows, readRows } from '../rows.ts'
 import { makeVideo } from '../videos.ts'
 import { answerOf } from '../viewer.ts'
@@ -63,9 +65,10 @@ async function statusesOf(id: string) {
   return { api: api.status, v2: await v2.json(), listed }
 }
 
-test('T-22: a video in the trash is unknown in both interfaces, plays nowhere and still takes storage; restored, it is as before, with languages, captions, chapters and storyboard', async () => {
+test('T-22, T-27: a video in the trash is unknown in both interfaces, plays nowhere and still takes storage; restored, it is as before, with languages, captions, chapters and storyboard', async () => {
   const id = await wholeVideo('Lesson 12', makeLesson())
   const lesson = { ...reelgate, owner, videoId: id }
+  const dubId = await addDub(lesson)
   await showCaptions(lesson, 'en')
   const lessonBefore = await lessonOf(lesson)
   const folder = await ask<{ id: string }>('POST', '/api/videos/folders', { name: 'Courses', parent: 'root' })
@@ -88,6 +91,7 @@ test('T-22: a video in the trash is unknown in both interfaces, plays nowhere an
   expect(await restore(id)).toMatchObject({ count: 1 })
   expect(await owner.video(id)).toEqual(before)
   expect(await lessonOf(lesson)).toEqual(lessonBefore)
+  expect((await audibleIn(await play(lesson), dubId)).fromS).toEqual(near(1))
   expect((await owner.list('?q=lesson 12')).count).toBe(1)
   expect(await ask('GET', `/api/videos/folders/root`)).toMatchObject({ folderList: [{ id: folder.id, videosCount: 1 }] })
   expect((await reelgate.newViewer().redeem(otp)).playing).toBe(true)

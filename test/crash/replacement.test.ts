@@ -4,6 +4,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { NoAnswer, type UploadCredentials } from '../client.ts'
 import { findEncoders, listFiles, untilFinished } from '../data-folder.ts'
+import { createTusClient } from '../ingest/tus-client.ts'
 import { makeLesson } from '../pipeline/lesson.ts'
 import { play } from '../pipeline/replaced.ts'
 import { type Reelgate, startSharedReelgate } from '../reelgate.ts'
@@ -37,6 +38,7 @@ let videoId: string
 let memory: Memory
 let longer: Blob
 let issued: UploadCredentials
+let lastPart: () => Promise<Response>
 let attached: unknown[]
 const chance = newChance('crash points of replacements')
 
@@ -65,6 +67,15 @@ const SCENARIOS: readonly Scenario[] = [
   {
     ...{ rows: 'X35', name: 'a file that replaces another, to the exchange', prepare: askToReplace },
     call: () => reelgate.owner.send(issued, longer),
+    outcomes: (before, now) => ({ done: exchanged(before, now), undone: before }),
+  },
+  {
+    ...{
+      rows: 'X35, X55',
+      name: 'the last part of a file that replaces another, by a token, to the exchange',
+      prepare: sendMostByToken,
+    },
+    call: () => lastPart(),
     outcomes: (before, now) => ({ done: exchanged(before, now), undone: before }),
   },
   {
@@ -166,6 +177,22 @@ async function keepFew(): Promise<void> {
 async function askToReplace(): Promise<void> {
   await keepFew()
   issued = (await (await api('PUT', '')).json()) as UploadCredentials
+}
+
+const PAGE = 'https://school.example'
+const LAST_PART_BYTES = 1000
+
+/** All but the last part of a file, from a page with a token for this video. */
+async function sendMostByToken(): Promise<void> {
+  await keepFew()
+  const made = await reelgate.owner.call('POST', '/api/upload-tokens', { body: { origin: PAGE, videoId } })
+  const { token } = (await made.json()) as { token: string }
+  const page = createTusClient(reelgate.owner, `Bearer ${token}`, { Origin: PAGE })
+  const bytes = Buffer.from(await longer.arrayBuffer())
+  const at = bytes.length - LAST_PART_BYTES
+  const { address } = await page.create(bytes.length, { videoId })
+  expect((await page.patch(address, 0, bytes.subarray(0, at))).status).toBe(204)
+  lastPart = () => page.patch(address, at, bytes.subarray(at))
 }
 
 async function haveKept(): Promise<void> {

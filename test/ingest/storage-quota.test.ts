@@ -6,8 +6,9 @@ import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { dataPaths } from '../../src/config/data-paths.ts'
 import { sendCommand } from '../../src/control/socket.ts'
 import type { Owner } from '../client.ts'
-import { listFiles } from '../data-folder.ts'
+import { listFiles, untilFinished } from '../data-folder.ts'
 import { type Reelgate, startSharedReelgate } from '../in-process.ts'
+import { audioOf } from '../pipeline/dubs.ts'
 import { readRows } from '../rows.ts'
 import { sampleOf } from '../sample.ts'
 import { makeVideo } from '../videos.ts'
@@ -123,6 +124,22 @@ test('an account without a limit, and another one than the full one, store as be
   await limitTo(MB)
   expect((await owner.call('PUT', '/api/videos?title=x')).status).toBe(403)
   await upload(other, MB)
+})
+
+test('T-27: an added audio track that does not fit is refused, and one that fits counts', async () => {
+  const { owner, limitTo } = await newAccount(10 * MB)
+  const videoId = await owner.readyVideo(await makeVideo({ seconds: 2 }), 'A video')
+  await untilFinished(reelgate, videoId)
+  const account = (await (await owner.call('GET', '/api/account')).json()) as { usage: { storedBytes: number } }
+  await limitTo(account.usage.storedBytes + MB)
+  const audio = audioOf({ owner, videoId })
+  const add = async (sizeBytes: number) => {
+    const { status } = await audio.send(bytes(sizeBytes), 'language=fr')
+    return [status, (await audio.list()).length]
+  }
+  expect(await add(2 * MB)).toEqual([403, 1])
+  expect(await add(0.6 * MB)).toEqual([200, 2])
+  expect(await add(0.6 * MB)).toEqual([403, 2])
 })
 
 test('the command line sets and removes the limit, and says which sizes it takes', async () => {

@@ -10,6 +10,8 @@ import { addFile, SRT } from '../assets/sample-files.ts'
 import { getMasterKey, type Installed, untilFinished } from '../data-folder.ts'
 import { type Reelgate, startReelgate, startSharedReelgate } from '../in-process.ts'
 import { type Location, makeLocation } from '../installation-folder.ts'
+import { addDub, audibleIn, near } from '../pipeline/dubs.ts'
+import { play } from '../pipeline/replaced.ts'
 import { goldenWith, runCli, startReelgate as startProcess } from '../reelgate.ts'
 import { restore } from '../restore-key.ts'
 import { changeRows, readRows } from '../rows.ts'
@@ -34,12 +36,14 @@ async function newCopy(copyOf: Installed): Promise<Location> {
   return location
 }
 
-test('with a running server: a viewer plays on, the new phrase restores the new key, and the old key opens nothing', async () => {
+test('T-27: with a running server: a viewer plays on, the new phrase restores the new key, and the old key opens nothing', async () => {
   const reelgate = await startReelgate({ video: await makeVideo(), env: { REELGATE_OUTBOUND_ALLOW: '127.0.0.1:9' } })
   const { owner, videoId } = reelgate
   const old = getMasterKey(reelgate)
   const oldPhrase = phraseFromKey(old).join(' ')
   await addFile(owner, videoId, SRT, 'en')
+  await untilFinished(reelgate, videoId)
+  const dubId = await addDub(reelgate)
   const webhook = await owner.call('POST', '/api/hooks', { body: { value: 'http://127.0.0.1:9/', status: 0 } })
   const form = await owner.credentials('Uploaded after the rotation')
   const viewer = reelgate.newViewer()
@@ -74,6 +78,9 @@ test('with a running server: a viewer plays on, the new phrase restores the new 
   expect(await restore(reelgate, rotated.phrase)).toMatchObject({ code: 0 })
   await reelgate.restart()
   expect(await segment()).toEqual(before) // its path was signed with the old key
+  expect((await owner.call('PUT', `/api/videos/${videoId}/trim`, { body: { startS: 0.4, endS: 3 } })).status).toBe(200)
+  await expect.poll(async () => (await owner.video(videoId)).replacement, { timeout: 30_000 }).toBeUndefined()
+  expect((await audibleIn(await play(reelgate), dubId)).fromS).toEqual(near(0.6)) // of its own file again
   await owner.send(form, new Blob([await readFile(await makeVideo())]))
   await untilFinished(reelgate, form.videoId)
   expect((await reelgate.newViewer().redeem(await owner.issueOtp(form.videoId))).playing).toBe(true)
