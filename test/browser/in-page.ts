@@ -27,7 +27,6 @@ declare const document: {
   /** Null until it is parsed. */
   readonly body: { readonly dataset: { readonly state?: string; readonly code?: string } } | null
   querySelector(selector: 'video'): Video
-  querySelector(selector: 'media-time-range'): PageElement | null
   addEventListener(
     type: 'securitypolicyviolation',
     listener: (violation: { violatedDirective: string; blockedURI: string }) => void,
@@ -177,13 +176,9 @@ type PageElement = {
 declare const innerWidth: number
 declare function getComputedStyle(element: PageElement): { visibility: string }
 
-/**
- * What the preview over the seek bar shows: which part of the sheet, and whether it is on the screen and within the frame.
- * @param given null: the one of the page
- */
-export function readSeekPreview(given: PageElement | null) {
-  const range = given ?? document.querySelector('media-time-range')
-  const thumbnail = range?.shadowRoot?.querySelector('media-preview-thumbnail')
+/** What the preview over the seek bar shows: which part of the sheet, and whether it is on the screen and within the frame. */
+export function readSeekPreview(range: PageElement) {
+  const thumbnail = range.shadowRoot?.querySelector('media-preview-thumbnail')
   const image = thumbnail?.shadowRoot?.querySelector('img')
   const { left = -1, right = -1, top = -1 } = thumbnail?.getBoundingClientRect() ?? {}
   return {
@@ -191,6 +186,6 @@ export function readSeekPreview(given: PageElement | null) {
     isWithin: left >= 0 && right <= innerWidth && top >= 0,
     hasPicture: (image?.naturalWidth ?? 0) > 100,
     place: thumbnail?.getAttribute('mediapreviewcoords'),
-    chapter: range?.shadowRoot?.querySelector('media-preview-chapter-display')?.getAttribute('aria-valuetext'),
+    chapter: range.shadowRoot?.querySelector('media-preview-chapter-display')?.getAttribute('aria-valuetext'),
   }
 }
