@@ -2,6 +2,8 @@ import { type Actor, recordAuditEvent } from '../audit/audit-log.ts'
 import { type AudioSettings, findAudioSettings, saveAudioSettings } from '../catalogue/audio-settings-store.ts'
 import type { CatalogueDeps } from '../catalogue/catalogue-deps.ts'
 import { type Dub, dubIdOf, listDubs } from '../catalogue/dub-store.ts'
+import { findRenditionFiles } from '../catalogue/file-store.ts'
+import type { GenerationKey } from '../catalogue/generation-key.ts'
 import { findVideo } from '../catalogue/video-store.ts'
 import type { Db } from '../db/database.ts'
 import { findGeneration } from '../encode/generation-store.ts'
@@ -28,6 +30,10 @@ export type ListedAudioTrack = ShownAudioTrack & {
   state: 'waiting' | 'encoding' | 'ready' | 'failed'
   /** Whether it was added as a file of its own, and can be removed. */
   isAdded: boolean
+  /** Of an added one: where on the video's file it begins, in seconds. */
+  startS?: number
+  /** Of an added one that is ready: the id of its file among those of the video. */
+  fileId?: number
   /** Of one that is being encoded: how much of it is, from 0 to 1. */
   progress?: number
   /** Of an added one that is ready: by how many seconds its file is longer than the video; negative: shorter. */
@@ -35,13 +41,15 @@ export type ListedAudioTrack = ShownAudioTrack & {
   problem?: string
 }
 
-async function listTracks(db: Db, { plan, settings, dubs }: Tracks): Promise<ListedAudioTrack[]> {
+async function listTracks(db: Db, { plan, settings, dubs, ...generation }: Tracks): Promise<ListedAudioTrack[]> {
   if (!plan) return []
   const added = new Map(dubs.map((dub) => [dubIdOf(dub), dub]))
+  const files = added.size > 0 ? await findRenditionFiles(db, generation) : new Map<number, number>()
   const played = showAudioTracks(plan, settings).map((track): ListedAudioTrack => {
     const dub = added.get(track.id)
     const differenceS = dub?.differenceS ?? undefined
-    return { ...track, state: 'ready', isAdded: dub !== undefined, ...(differenceS !== undefined && { differenceS }) }
+    const own = dub && { startS: dub.startS, fileId: files.get(track.id) }
+    return { ...track, state: 'ready', isAdded: dub !== undefined, ...own, ...(differenceS !== undefined && { differenceS }) }
   })
   const waiting = dubs.filter((dub) => !isPlayed(plan, dub))
   const isEncoding = waiting.length > 0 && (await isClaimed(db, { kind: 'dub', subject: waiting[0]?.videoId ?? '' }))
@@ -118,7 +126,7 @@ function notReady(): Failure {
   return new Failure('conflict', 'This audio track cannot be played yet. Try again when it is ready.')
 }
 
-type Tracks = { plan: Plan | undefined; sourceNumber: number; settings: AudioSettings[]; dubs: Dub[] }
+type Tracks = GenerationKey & { plan: Plan | undefined; sourceNumber: number; settings: AudioSettings[]; dubs: Dub[] }
 
 async function loadTracks(db: Db, accountId: string, videoId: string): Promise<Tracks> {
   const video = await findVideo(db, accountId, videoId)
@@ -127,5 +135,5 @@ async function loadTracks(db: Db, accountId: string, videoId: string): Promise<T
   const sourceNumber = generation?.sourceNumber ?? 1
   const settings = await findAudioSettings(db, { videoId, sourceNumber })
   const dubs = await listDubs(db, { videoId, ofSource: sourceNumber })
-  return { plan: generation?.plan, sourceNumber, settings, dubs }
+  return { videoId, generation: video.generation, plan: generation?.plan, sourceNumber, settings, dubs }
 }

@@ -17,15 +17,16 @@ import { readSealed, type Seal } from '../crypto/sealed-file.ts'
 import type { Db } from '../db/database.ts'
 import type { FileRow } from '../db/tables.ts'
 import type { Write } from '../db/write.ts'
+import { findGeneration } from '../encode/generation-store.ts'
 import { Failure, videoNotFound } from '../errors.ts'
 import { openSourceSeal } from '../ingest/source.ts'
-import { findSource } from '../ingest/source-store.ts'
+import { findSource, type SourceRow } from '../ingest/source-store.ts'
 import type { BlobStore } from '../storage/blob-store.ts'
 import { isLiveSignIn } from '../users/sign-in-store.ts'
 import { assetFolder } from './attachment.ts'
 import type { DamagedFiles, UnreadFile } from './damaged-file.ts'
 import { findStoryboard } from './storyboard.ts'
-import { describeFile, getFile } from './video-file.ts'
+import { addedTrackOf, describeFile, getFile } from './video-file.ts'
 import { shiftWebVtt } from './webvtt.ts'
 
 export type DownloadDeps = {
@@ -42,8 +43,8 @@ export type DownloadDeps = {
 /** Long enough to start a download and to resume it, whatever its size. */
 const PATH_TTL_S = 3600
 
-/** The types that are a whole video in the clear: they need a permission of their own, and are recorded in the audit log. */
-const CLEAR_VIDEOS: readonly string[] = ['original', 'mp4']
+/** The types that are a video or its sound in the clear: they need a permission of their own, and are recorded in the audit log. */
+const CLEAR_SOURCES: readonly string[] = ['original', 'mp4', 'audio']
 
 /** The signed part of a download address. `exp`: Unix seconds of the playback clock; `keyId`: the API key or the sign-in that requested it. */
 type DownloadPath = { exp: number; keyId: string; fileId: number }
@@ -57,10 +58,13 @@ export async function downloadPath(deps: DownloadDeps, holder: Caller, videoId: 
   const { accountId } = holder
   const file = await getFile(deps, accountId, videoId, fileId)
   if (!file.isDownloadable)
-    throw new Failure('forbidden', 'This file cannot be downloaded: only originals, posters, captions and finished MP4s can.')
-  const isClearVideo = CLEAR_VIDEOS.includes(file.type)
-  requirePermission(holder, isClearVideo ? 'downloader' : 'viewer')
-  if (isClearVideo) {
+    throw new Failure(
+      'forbidden',
+      'This file cannot be downloaded: only originals, posters, captions, finished MP4s and the files of added audio tracks can.',
+    )
+  const isClear = CLEAR_SOURCES.includes(file.type)
+  requirePermission(holder, isClear ? 'downloader' : 'viewer')
+  if (isClear) {
     const details = { fileId, type: file.type }
     const event = { accountId, by: holder, kind: 'file:downloaded', subjects: [videoId], details } as const
     await deps.write((tx) => recordAuditEvent(tx, { ...event, atS: deps.nowS() }))
@@ -133,9 +137,10 @@ export async function getDownload(deps: DownloadDeps, fileId: number): Promise<D
   const { file, accountId } = found
   const described = await describeFile(deps, accountId, file)
   if (!described?.isDownloadable) throw fileGone()
-  const { name, sizeBytes } = described
   const { videoId } = file
-  const read = await createReader(deps, found)
+  const source = await findSourceOf(deps, file)
+  const { name, sizeBytes } = source && file.type === 'rendition' ? { ...source, name: source.fileName } : described
+  const read = await createReader(deps, found, source)
   const earlierMs = file.type === 'caption' ? timelineStartMs(found) : 0
   const download = { videoId, name, version: `${fileId}`, sizeBytes, contentType: CONTENT_TYPES[file.type], read }
   if (earlierMs === 0) return download
@@ -149,13 +154,22 @@ export async function getDownload(deps: DownloadDeps, fileId: number): Promise<D
   }
 }
 
+/** What was uploaded: the video's file, or that of an audio track that was added. Undefined for other files. */
+async function findSourceOf({ db }: DownloadDeps, file: FileRow): Promise<SourceRow | undefined> {
+  if (file.type === 'original') return findSource(db, file.videoId, file.sourceNumber ?? undefined)
+  if (file.type !== 'rendition') return undefined
+  const generation = await findGeneration(db, { videoId: file.videoId, generation: file.generation ?? 0 })
+  const added = addedTrackOf(file, generation?.plan)
+  return added && findSource(db, file.videoId, added.sourceNumber)
+}
+
 /** @throws Failure `not-found` when the file's key or source is gone */
 async function createReader(
   deps: DownloadDeps,
   { file, wrappedContentKey }: { file: FileRow; wrappedContentKey: Buffer | null },
+  source: SourceRow | undefined,
 ): Promise<Download['read']> {
-  if (file.type === 'original') {
-    const source = await findSource(deps.db, file.videoId, file.sourceNumber ?? undefined)
+  if (file.type === 'original' || file.type === 'rendition') {
     if (!source?.wrappedKey) throw fileGone()
     const seal = openSourceSeal(deps, { ...source, wrappedKey: source.wrappedKey })
     return sealedReader({ kind: 'original', videoId: file.videoId, name: source.file }, deps.folders.sources, seal, source.macs)
@@ -164,7 +178,7 @@ async function createReader(
   const key = openFileKey(deps.masterKey, { ...file, blob, wrappedContentKey })
   if (!key) throw fileGone()
   const folder = assetFolder(deps.folders, file)
-  const unread: UnreadFile = { kind: file.type === 'rendition' ? 'original' : file.type, videoId: file.videoId, name: blob }
+  const unread: UnreadFile = { kind: file.type, videoId: file.videoId, name: blob }
   if (file.iv && file.macs) return sealedReader(unread, folder, { key, iv: file.iv }, file.macs)
   return async ({ first, last }) => {
     const clear = await folder

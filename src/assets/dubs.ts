@@ -33,6 +33,8 @@ type NewDub = {
   language: string
   name?: string | undefined
   isDefault: boolean
+  /** Where on the video's file it begins, in seconds; default: where what plays of it begins. */
+  startS?: number
   fileName: string
   /** Ends once all of it has arrived; throws when the rest will not come. */
   file: AsyncIterable<Buffer>
@@ -55,7 +57,8 @@ export async function addDub(deps: DubDeps, { accountId, by, videoId, file, ...d
   const atS = deps.wallNowS()
   await deps
     .write(async (tx) => {
-      const { sourceNumber: ofSource, startS } = await findRoomForTrack(tx, accountId, videoId)
+      const { sourceNumber: ofSource, startS: playedFromS } = await findRoomForTrack(tx, accountId, videoId)
+      const { startS = playedFromS } = dub
       const sourceNumber = await takeNumber(tx, videoId)
       const fileName = displayName(dub.fileName)
       await insertReceivedSource(deps, tx, videoId, source, { number: sourceNumber, fileName, receivedAtS: atS })

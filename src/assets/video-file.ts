@@ -6,7 +6,7 @@ import { findFile, listFileRows, removeFile, setReviewed, setShown } from '../ca
 import { findVideo } from '../catalogue/video-store.ts'
 import type { FileRow, VideoRow } from '../db/tables.ts'
 import { findGeneration, renditionSizes } from '../encode/generation-store.ts'
-import { audioTracksOf, findAudioTrack, type Plan } from '../encode/plan.ts'
+import { audioTracksOf, type DubFile, findAudioTrack, type Plan } from '../encode/plan.ts'
 import { Failure, videoNotFound } from '../errors.ts'
 import { findSource } from '../ingest/source-store.ts'
 import type { Signals } from '../signals/signals.ts'
@@ -164,6 +164,11 @@ async function loadContext({ db, slowQueryDb }: ListDeps, video: VideoRow, rows:
   return { video, plan: generation?.plan, audioSettings, sourceBytes: source?.sizeBytes ?? 0, renditionBytes }
 }
 
+/** Of an audio track that was added: the file that it was made of. Undefined for any other file. */
+export function addedTrackOf({ type, renditionId }: FileRow, plan: Plan | undefined): DubFile | undefined {
+  return type === 'rendition' && plan ? findAudioTrack(plan, renditionId)?.dub : undefined
+}
+
 type TypeFields = Pick<VideoFile, 'type' | 'name' | 'format'> & Partial<VideoFile>
 
 function toVideoFile(row: FileRow, context: Context): VideoFile {
@@ -183,7 +188,7 @@ function toVideoFile(row: FileRow, context: Context): VideoFile {
     videoCodec: '',
     audioCodec: '',
     language: row.language ?? '',
-    isDownloadable: row.type === 'original' || row.blob !== null,
+    isDownloadable: row.type === 'original' || row.blob !== null || addedTrackOf(row, context.plan) !== undefined,
     isDeletable: isDeletable(row),
     problem: row.problem ?? undefined,
     ...FIELDS[row.type](row, context),

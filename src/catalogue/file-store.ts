@@ -2,6 +2,7 @@ import { sql } from 'kysely'
 import { hasRow } from '../db/count-rows.ts'
 import type { Db } from '../db/database.ts'
 import type { FileRow, NewFile } from '../db/tables.ts'
+import type { GenerationKey } from './generation-key.ts'
 import { findVideo } from './video-store.ts'
 
 /** The files of which only one attachment is enabled at a time: the posters, the captions of one language, the MP4. */
@@ -167,6 +168,17 @@ export async function listReferencedFileBlobs(db: Db, blobs: readonly string[]):
     .where('videoId', 'in', [...videoIds])
     .execute()
   return new Set(rows.flatMap(({ blob }) => blob ?? []))
+}
+
+/** The ids of the files of a generation's renditions, by those of the renditions. */
+export async function findRenditionFiles(db: Db, { videoId, generation }: GenerationKey): Promise<Map<number, number>> {
+  const rows = await db
+    .selectFrom('file')
+    .select(['id', 'renditionId'])
+    .where(({ and }) => and({ videoId, generation, type: 'rendition' }))
+    .$narrowType<{ renditionId: number }>()
+    .execute()
+  return new Map(rows.map(({ id, renditionId }) => [renditionId, id]))
 }
 
 /** The enabled captions of a video, by language, each with its wrapped key. */

@@ -5,11 +5,11 @@ import { Value } from 'typebox/value'
 import type { Config } from '../config/config.ts'
 import {
   MoveBegun,
+  MoveCompletion,
   MovedVideo,
   MovedVideos,
   MoveOutcome,
   MoveProgress,
-  MoveTrimmed,
   type ServerCommandName,
 } from '../control/server-commands.ts'
 import { assertServerRuns } from '../control/socket.ts'
@@ -66,6 +66,17 @@ const OtherChapters = Type.Object({
   language: Type.Optional(Type.Union([Type.String(), Type.Null()])),
   chapters: Type.Array(Type.Object({ startS: Type.Number(), title: Type.String() })),
 })
+const OtherAudio = Type.Object({
+  tracks: Type.Array(
+    Type.Object({
+      name: Type.String(),
+      language: Type.Optional(Type.String()),
+      default: Type.Boolean(),
+      startS: Type.Optional(Type.Number()),
+      fileId: Type.Optional(Type.Number()),
+    }),
+  ),
+})
 const Redirect = Type.Object({ redirect: Type.String() })
 const Message = Type.Object({ message: Type.String() })
 const Nothing = Type.Object({})
@@ -116,7 +127,7 @@ async function moveAll(run: Run): Promise<Report> {
   const videos = (await readVideos(from)).toReversed()
   const problems = await moveAccount(run, folders)
   const complete = new Set((await send('move list', target, MovedVideos)).filter((video) => video.isComplete).map(idThere))
-  const trimmed: Trimmed[] = []
+  const incomplete: Incomplete[] = []
   let added = 0
   for (const [at, video] of videos.entries()) {
     if (complete.has(video.id)) continue
@@ -126,12 +137,13 @@ async function moveAll(run: Run): Promise<Report> {
       (error): Moved => ({ ...NOT_MOVED, problems: [messageOf(run, error)] }),
     )
     if (moved.isAdded) added += 1
-    if (moved.trim) trimmed.push({ originId: video.id, title: video.title, hasFiles: moved.problems.length === 0, ...moved.trim })
+    const { rest, problems: own } = moved
+    if (rest) incomplete.push({ originId: video.id, title: video.title, hasFiles: own.length === 0, ...rest })
     problems.push(...moved.problems.map((problem) => ({ video: video.id, title: video.title, problem })))
   }
   view.show(1, 'waiting for the last originals')
   await untilFewArrive(run, 0)
-  problems.push(...(await trimAll(run, trimmed)))
+  problems.push(...(await completeAll(run, incomplete)))
   const titles = new Map(videos.map(({ id, title }) => [id, title]))
   for (const { originId, problem } of await send('move list', target, MovedVideos)) {
     const title = titles.get(originId)
@@ -140,20 +152,35 @@ async function moveAll(run: Run): Promise<Report> {
   return { videos: videos.length, added, problems }
 }
 
-/** What a video plays there, in seconds of its file, and the video here. */
-type Trim = { videoId: string; startS: number; endS: number }
-type Trimmed = Trim & { originId: string; title: string; hasFiles: boolean }
+/** What is made of the video here once it plays: audio tracks that were added there, and the part that plays there, in seconds of its file. */
+type Rest = { videoId: string; audio: MovingAudio[]; trim?: { startS: number; endS: number } }
+type MovingAudio = { fileId: number; fileName: string; language: string; name: string; isDefault: boolean; startS: number }
+type Incomplete = Rest & { originId: string; title: string; hasFiles: boolean }
 
-/** Waits for each until it plays here. Those of an interrupted run are trimmed by the next. @returns what could not be trimmed */
-async function trimAll({ send, target, signal, view }: Run, trimmed: readonly Trimmed[]): Promise<Problem[]> {
+/** Waits for each until it plays here. Those of an interrupted run are completed by the next. @returns what could not be done */
+async function completeAll({ from, send, target, signal, view }: Run, incomplete: readonly Incomplete[]): Promise<Problem[]> {
   const problems: Problem[] = []
-  for (const [at, { originId, title, hasFiles, ...trim }] of trimmed.entries()) {
-    view.show(at / trimmed.length, `trimming, ${at + 1} of ${trimmed.length} videos, each once it plays here`)
-    const trimOnce = () => send('move trim', { accountId: target.accountId, ...trim }, MoveTrimmed)
-    let outcome = await trimOnce()
-    for (; outcome.isWaiting; outcome = await trimOnce()) await pause(POLL_INTERVAL_MS, undefined, { signal })
-    if (outcome.problem !== null) problems.push({ video: originId, title, problem: outcome.problem })
-    else if (hasFiles) await send('move files done', { ...target, originId }, Nothing)
+  for (const [at, { originId, title, hasFiles, videoId, audio, trim }] of incomplete.entries()) {
+    view.show(
+      at / incomplete.length,
+      `adding audio tracks and trimming, ${at + 1} of ${incomplete.length} videos, each once it plays`,
+    )
+    const before = problems.length
+    const untilDone = async (name: 'move audio' | 'move trim', ask: () => Promise<object>) => {
+      for (;;) {
+        const moving = { accountId: target.accountId, videoId, ...(await ask()) }
+        const { isWaiting, problem } = await send(name, moving, MoveCompletion)
+        if (problem !== null) problems.push({ video: originId, title, problem })
+        if (!isWaiting) return
+        await pause(POLL_INTERVAL_MS, undefined, { signal })
+      }
+    }
+    for (const { fileId, ...track } of audio) {
+      const url = await addressOf(from, `/videos/${originId}`, { id: fileId })
+      await untilDone('move audio', async () => ({ ...track, url }))
+    }
+    if (trim) await untilDone('move trim', async () => trim)
+    if (hasFiles && problems.length === before) await send('move files done', { ...target, originId }, Nothing)
   }
   return problems
 }
@@ -184,7 +211,7 @@ async function untilFewArrive({ send, target, signal }: Run, most: number): Prom
   }
 }
 
-type Moved = { isAdded: boolean; trim?: Trim; problems: string[] }
+type Moved = { isAdded: boolean; rest?: Rest; problems: string[] }
 
 async function moveOne(run: Run, video: OtherVideo, folders: FolderPaths): Promise<Moved> {
   const { from, send, target } = run
@@ -208,9 +235,19 @@ async function moveOne(run: Run, video: OtherVideo, folders: FolderPaths): Promi
   if (state === 'deleted' || hasFiles) return { ...NOT_MOVED, problems: [] }
   const { trim } = await from.read(there, OtherTrim)
   const problems = await moveFiles(run, { there, videoId, files, startS: trim?.startS ?? 0 })
-  if (trim) return { isAdded: true, trim: { videoId, startS: trim.startS, endS: trim.endS }, problems }
+  const audio = await readAddedAudio(from, there, files)
+  if (trim || audio.length > 0) return { isAdded: true, rest: { videoId, audio, ...(trim && { trim }) }, problems }
   if (problems.length === 0) await send('move files done', { ...target, originId: video.id }, Nothing)
   return { isAdded: true, problems }
+}
+
+async function readAddedAudio(from: OtherServer, there: string, files: readonly OtherFile[]): Promise<MovingAudio[]> {
+  const { tracks = [] } = (await from.find(`${there}/audio`, OtherAudio)) ?? {}
+  return tracks.flatMap(({ fileId, name, language, default: isDefault, startS = 0 }) => {
+    const file = files.find(({ id }) => id === fileId)
+    if (!file || language === undefined) return []
+    return [{ fileId: file.id, fileName: file.name, language, name, isDefault, startS }]
+  })
 }
 
 type MovingFiles = { there: string; videoId: string; files: readonly OtherFile[]; startS: number }
@@ -246,7 +283,7 @@ async function moveFiles(run: Run, { there, videoId, files, startS }: MovingFile
   return problems
 }
 
-async function addressOf(from: OtherServer, there: string, { id }: OtherFile): Promise<string> {
+async function addressOf(from: OtherServer, there: string, { id }: Pick<OtherFile, 'id'>): Promise<string> {
   return (await from.read(`${there}/files/${id}`, Redirect)).redirect
 }
 

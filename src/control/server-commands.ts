@@ -2,8 +2,10 @@ import { Readable } from 'node:stream'
 import { type Static, Type } from 'typebox'
 import { getAccount } from '../accounts/account.ts'
 import { getOtpKey } from '../accounts/api-key.ts'
+import { parseTrackNames } from '../assets/audio-tracks.ts'
 import { addCaption, type CaptionDeps, parseLanguage } from '../assets/caption.ts'
 import { setChapters } from '../assets/chapters.ts'
+import type { DubDeps } from '../assets/dubs.ts'
 import { addPoster, type PosterDeps, receivePoster } from '../assets/poster.ts'
 import { recordAuditEvent } from '../audit/audit-log.ts'
 import type { ListDeps } from '../catalogue/catalogue-deps.ts'
@@ -15,7 +17,7 @@ import { countImports } from '../ingest/import-store.ts'
 import { issueUploadPolicy, type PolicyDeps } from '../ingest/upload-policy.ts'
 import type { VideoWork } from '../installation/video-work.ts'
 import { fetchMovedFile } from '../move-in/fetch-file.ts'
-import { assertMayMoveFrom, listMoved, moveAccount, moveVideo, trimMoved } from '../move-in/move-in.ts'
+import { addMovedAudio, assertMayMoveFrom, listMoved, moveAccount, moveVideo, trimMoved } from '../move-in/move-in.ts'
 import { setFilesMoved } from '../move-in/moved-video-store.ts'
 import { deriveMediaSecrets } from '../playback/media/media-path.ts'
 import { encodePlaybackInfo, issueOtp, type OtpDeps } from '../playback/otp.ts'
@@ -36,6 +38,7 @@ export type ServerDeps = CommandDeps &
   ImportDeps &
   CaptionDeps &
   PosterDeps &
+  DubDeps &
   TrimDeps & {
     /** Checks the default options of OTPs as the API gets them. @throws Failure `invalid` that names the option */
     readOtpDefaults(of: 'account' | 'video', options: unknown): Promise<DefaultOptions>
@@ -99,7 +102,7 @@ export const MovedVideo = Type.Object({
 export const MoveProgress = Type.Object({ arriving: Type.Integer() })
 const Problem = Type.Union([Type.String(), Type.Null()])
 export const MoveOutcome = Type.Object({ problem: Problem })
-export const MoveTrimmed = Type.Object({ isWaiting: Type.Boolean(), problem: Problem })
+export const MoveCompletion = Type.Object({ isWaiting: Type.Boolean(), problem: Problem })
 export const MovedVideos = Type.Array(Type.Object({ originId: Id, isComplete: Type.Boolean(), problem: Problem }))
 export const TryCancellation = Type.Object({ withdrawn: Type.Boolean() })
 
@@ -182,9 +185,18 @@ export const SERVER_COMMANDS = {
       return {}
     },
   ),
+  'move audio': command(
+    Type.Object({
+      ...VideoOfAccount.properties,
+      ...{ url: Type.String(), fileName: Type.String(), language: Type.String(), startS: Type.Number() },
+      ...{ name: Type.Optional(Type.String()), isDefault: Type.Boolean() },
+    }),
+    async (deps: ServerDeps, { accountId, videoId, language, name, ...track }): Promise<Static<typeof MoveCompletion>> =>
+      addMovedAudio(deps, { accountId, videoId }, { ...track, ...parseTrackNames({ language, ...(name && { name }) }) }),
+  ),
   'move trim': command(
     Type.Object({ ...VideoOfAccount.properties, startS: Type.Number(), endS: Type.Number() }),
-    async (deps: ServerDeps, { accountId, videoId, ...part }): Promise<Static<typeof MoveTrimmed>> =>
+    async (deps: ServerDeps, { accountId, videoId, ...part }): Promise<Static<typeof MoveCompletion>> =>
       trimMoved(deps, { accountId, videoId }, part),
   ),
   'move files done': command(OriginVideo, async (deps: ServerDeps, video) => {

@@ -1,6 +1,8 @@
 import { isDeepStrictEqual } from 'node:util'
+import { addDub, type DubDeps } from '../assets/dubs.ts'
 import { recordAuditEvent } from '../audit/audit-log.ts'
 import type { ListDeps } from '../catalogue/catalogue-deps.ts'
+import { listDubs } from '../catalogue/dub-store.ts'
 import { openFolderPath, parseFolderPath } from '../catalogue/folder.ts'
 import { requeueFailed } from '../catalogue/status.ts'
 import { parseTags } from '../catalogue/tag.ts'
@@ -14,7 +16,8 @@ import { Failure } from '../errors.ts'
 import { type ImportDeps, type ImportRequest, insertImportOf, insertParsedImport, parseImport } from '../ingest/import.ts'
 import { removeImport } from '../ingest/import-store.ts'
 import { displayName } from '../ingest/source.ts'
-import { assertPublicDestination } from '../outbound/policy.ts'
+import { guardedFetch } from '../outbound/fetch.ts'
+import { assertPublicDestination, describeUrl } from '../outbound/policy.ts'
 import { type DefaultOptions, formatDefaults, getAccountDefaults, setAccountDefaults } from '../playback/otp-defaults.ts'
 import { saveVideosDefaults } from '../playback/otp-defaults-store.ts'
 import { findMovedVideo, insertMovedVideo, listMovedVideos, type MoveTarget, type OriginVideo } from './moved-video-store.ts'
@@ -91,6 +94,62 @@ function isDeleted({ status, deletedAtS }: MovedRow): boolean {
   return status === null || deletedAtS !== null
 }
 
+/** A copied video of which something waits until it plays here. `problem`: why that cannot be done. */
+type Completion = { isWaiting: boolean; problem: string | null }
+
+/** @param what is done, as the owner reads of it where it fails */
+async function onceItPlays(
+  { db }: Pick<TrimDeps, 'db'>,
+  { accountId, videoId }: { accountId: string; videoId: string },
+  what: string,
+  action: () => Promise<unknown>,
+): Promise<Completion> {
+  const status = (await findVideo(db, accountId, videoId))?.status
+  if (status === undefined) return { isWaiting: false, problem: null } // deleted meanwhile
+  if (status === 'Not a media file' || status === 'Encoding error')
+    return { isWaiting: false, problem: `${what}: it could not be encoded here.` }
+  if (status !== 'ready') return { isWaiting: true, problem: null }
+  try {
+    await action()
+    return { isWaiting: false, problem: null }
+  } catch (error) {
+    if (!(error instanceof Failure)) throw error
+    return { isWaiting: false, problem: `${what}: ${error.message}` }
+  }
+}
+
+type MovedAudio = {
+  url: string
+  fileName: string
+  language: string
+  name?: string | undefined
+  isDefault: boolean
+  startS: number
+}
+const AUDIO_IDLE_MS = 30_000
+const AUDIO_TOTAL_MS = 6 * 3600_000
+
+/** Adds an audio track that was added there to a video that was copied, from its file there, once it plays here; once. Durable when it resolves. */
+export async function addMovedAudio(
+  deps: DubDeps & Pick<ImportDeps, 'outbound'>,
+  video: { accountId: string; videoId: string },
+  { url, ...track }: MovedAudio,
+): Promise<Completion> {
+  const { accountId, videoId } = video
+  const name = track.name ?? null
+  return onceItPlays(deps, video, `The audio track in ${track.language}`, async () => {
+    const ofSource = (await findVideo(deps.db, accountId, videoId))?.sourceNumber ?? 1
+    const known = await listDubs(deps.db, { videoId, ofSource })
+    if (known.some((dub) => dub.language === track.language && dub.name === name && dub.startS === track.startS)) return
+    const request = { accountId, url, maxBytes: deps.uploadMaxBytes, idleMs: AUDIO_IDLE_MS, totalMs: AUDIO_TOTAL_MS }
+    await guardedFetch(deps.outbound, request, async ({ status, headers, bytes: file }) => {
+      if (status !== 200) throw new Failure('not-found', `${describeUrl(new URL(url))} answered ${status}.`)
+      const declaredBytes = Number(headers['content-length'] ?? 0)
+      await addDub(deps, { ...video, ...track, by: 'command-line', file, declaredBytes })
+    })
+  })
+}
+
 /**
  * Trims a video that was copied to the part that it plays on the other server, once it plays here. Durable when it resolves.
  * @returns whether it does not play yet, or why it cannot be trimmed
@@ -99,21 +158,11 @@ export async function trimMoved(
   deps: TrimDeps,
   { accountId, videoId }: { accountId: string; videoId: string },
   part: Part,
-): Promise<{ isWaiting: boolean; problem: string | null }> {
-  const status = (await findVideo(deps.db, accountId, videoId))?.status
-  if (status === undefined) return { isWaiting: false, problem: null } // deleted meanwhile
-  if (status !== 'ready') {
-    const hasFailed = status === 'Not a media file' || status === 'Encoding error'
-    return { isWaiting: !hasFailed, problem: hasFailed ? 'It is not trimmed: it could not be encoded here.' : null }
-  }
-  try {
-    const event = { atS: deps.wallNowS(), accountId, by: 'command-line', kind: 'video:trimmed', subjects: [videoId] } as const
-    await trimVideo(deps, { accountId, videoId }, part, (tx) => recordAuditEvent(tx, event))
-    return { isWaiting: false, problem: null }
-  } catch (error) {
-    if (!(error instanceof Failure)) throw error
-    return { isWaiting: false, problem: `It is not trimmed: ${error.message}` }
-  }
+): Promise<Completion> {
+  const event = { atS: deps.wallNowS(), accountId, by: 'command-line', kind: 'video:trimmed', subjects: [videoId] } as const
+  return onceItPlays(deps, { accountId, videoId }, 'It is not trimmed', () =>
+    trimVideo(deps, { accountId, videoId }, part, (tx) => recordAuditEvent(tx, event)),
+  )
 }
 
 /** @throws Failure `invalid` for the address of a server from which nothing may be fetched */

@@ -153,6 +153,7 @@ export const ALWAYS: readonly Call[] = [
     (db) => generations.listReferencedSegments(db, [`${V}/1/1/0.${'a'.repeat(12)}.m4s`]),
   ],
   ['captions', 30, (db) => files.listCaptions(db, V)],
+  ['files of renditions', 30, (db) => files.findRenditionFiles(db, { videoId: V, generation: 1 })],
   ['captions, hidden ones too', 30, (db) => files.listHiddenCaptionsToo(db, V)],
   ['settings of audio tracks', 20, (db) => audioSettings.findAudioSettings(db, { videoId: V, sourceNumber: 1 })],
   ['added audio tracks', 20, (db) => dubs.listDubs(db, { videoId: V, ofSource: 1 })],

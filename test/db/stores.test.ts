@@ -864,6 +864,7 @@ const STORES: readonly (readonly [store: string, calls: readonly Call[]])[] = [
       },
       (tx) => files.listCaptions(tx, V1),
       (tx) => files.listHiddenCaptionsToo(tx, V1),
+      (tx) => files.findRenditionFiles(tx, VIDEO),
       (tx) =>
         files.listReferencedFileBlobs(tx, [poster.blob, `${V1}/${'y'.repeat(22)}.sealed`, `${V1}/${'z'.repeat(22)}.sealed`]),
       (tx) => files.findFile(tx, A, V1, 4),

@@ -6,6 +6,7 @@ import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { addFile, listFiles } from '../assets/sample-files.ts'
 import type { Owner, VideoBody } from '../client.ts'
 import { type Reelgate, startReelgate, startSharedReelgate } from '../in-process.ts'
+import { addDub, audioOf } from '../pipeline/dubs.ts'
 import { makeVideo } from '../videos.ts'
 
 // `reelgate import --from`, between two servers: docs/moving-in.md.
@@ -68,6 +69,7 @@ async function fillOldServer(owner: Owner): Promise<void> {
   }
   const real = `/api/videos/${old.videoId}`
   await ask(owner, 'PUT', `${real}/otp-defaults`, VIDEO_DEFAULTS)
+  await addDub(old)
   await ask(owner, 'PUT', `${real}/trim`, { startS: 1, endS: 3 })
   await expect.poll(async () => (await owner.video(old.videoId)).replacement, { timeout: 60_000 }).toBe(undefined)
   expect((await addFile(owner, old.videoId, cue(0, 1), 'de')).status).toBe(200)
@@ -130,6 +132,10 @@ test('F-185: everything of another server comes once, also after an interruption
     (await old.owner.video(old.videoId)).posters.map(({ width }) => width),
   )
   await expect.poll(async () => (await here.owner.video(id)).replacement, { timeout: 60_000 }).toBe(undefined)
+  const tracksOf = async (of: Reelgate, videoId: string) =>
+    (await audioOf({ owner: of.owner, videoId }).list()).map(({ name, language, added, state }) => [name, language, added, state])
+  await expect.poll(() => tracksOf(here, id), { timeout: 60_000 }).toEqual(await tracksOf(old, old.videoId))
+  expect((await tracksOf(here, id)).at(-1)).toEqual(['Français', 'fr', true, 'ready'])
   const { length, trim } = await old.owner.video(old.videoId)
   expect(await here.owner.video(id)).toMatchObject({ length, trim })
   expect(await ask(here.owner, 'GET', `/api/videos/${id}/chapters`)).toEqual({ language: 'en', chapters: CHAPTERS })

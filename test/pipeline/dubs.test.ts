@@ -1,4 +1,5 @@
 import { openAsBlob } from 'node:fs'
+import { readFile } from 'node:fs/promises'
 import { expect, test } from 'vitest'
 import { makeLanguages, TONES } from '../browser/tones.ts'
 import type { UploadCredentials } from '../client.ts'
@@ -40,13 +41,19 @@ test('T-10: an added audio track is audible at its time, as long as the video, i
   const id = await audio.add(await makeDub({ fromS: 3, toS: 5, seconds: 6 }), 'language=fr-CA&name=Doublage%20%22A%22')
   const ready = await audio.until(id, 'ready')
   const added = { id, name: 'Doublage A', language: 'fr-ca', default: false, state: 'ready', added: true, differenceS: -4 }
-  expect(ready).toEqual({ ...added, differenceS: expect.closeTo(-4, 0) })
+  expect(ready).toEqual({ ...added, differenceS: expect.closeTo(-4, 0), fileId: expect.any(Number) })
   expect((await audio.list()).map((track) => track.added)).toEqual([false, false, true])
   const [event] = await receiver.until(1)
   expect(event?.event).toMatchObject({
     event: 'video:audio',
     payload: { id: videoId, audioId: id, language: 'fr-ca', state: 'ready' },
   })
+  const [withFile] = (await audio.list()).slice(-1)
+  const { redirect } = (await (await owner.call('GET', `/api/videos/${videoId}/files/${withFile?.fileId}`)).json()) as {
+    redirect: string
+  }
+  const dubFile = await readFile(await makeDub({ fromS: 3, toS: 5, seconds: 6 }))
+  expect(Buffer.from(await (await fetch(redirect)).arrayBuffer())).toEqual(dubFile)
   const { lengthS, ...audible } = await audibleIn(await play(reelgate), id)
   expect(audible).toEqual({ fromS: near(3), toS: near(5) })
   const viewer = await play(reelgate)

@@ -25,6 +25,7 @@ export type AudioTrack = {
   default: boolean
   state: string
   added: boolean
+  fileId?: number
   progress?: number
   differenceS?: number
   error?: string

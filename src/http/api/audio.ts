@@ -18,6 +18,8 @@ const AudioTrackBody = Type.Object({
     description: 'ready: viewers can choose it. Others are tracks that were added as files',
   }),
   added: Type.Boolean({ description: 'as a file of its own: it can be removed' }),
+  startS: Type.Optional(Type.Number({ description: 'of an added track that begins after the start of the video’s file' })),
+  fileId: Type.Optional(Type.Integer({ description: 'of an added track that is ready: its file, which can be downloaded' })),
   progress: Type.Optional(Type.Number({ description: 'of one that is being encoded: how much of it is, from 0 to 1' })),
   differenceS: Type.Optional(
     Type.Number({
@@ -149,13 +151,17 @@ const MAX_UNSAID_S = 2
 
 function toBody(tracks: readonly ListedAudioTrack[]): AudioTracksBody {
   return {
-    tracks: tracks.map(({ id, label, language, isDefault, state, isAdded, progress, differenceS = 0, problem }) => ({
-      ...{ id, name: label },
-      ...(language !== undefined && { language }),
-      ...{ default: isDefault, state, added: isAdded },
-      ...(progress !== undefined && { progress }),
-      ...(Math.abs(differenceS) > MAX_UNSAID_S && { differenceS: Math.round(differenceS * 10) / 10 }),
-      ...(problem !== undefined && { error: problem }),
-    })),
+    tracks: tracks.map(
+      ({ id, label, language, isDefault, state, isAdded, startS = 0, fileId, progress, differenceS = 0, problem }) => ({
+        ...{ id, name: label },
+        ...(language !== undefined && { language }),
+        ...{ default: isDefault, state, added: isAdded },
+        ...(startS !== 0 && { startS }),
+        ...(fileId !== undefined && { fileId }),
+        ...(progress !== undefined && { progress }),
+        ...(Math.abs(differenceS) > MAX_UNSAID_S && { differenceS: Math.round(differenceS * 10) / 10 }),
+        ...(problem !== undefined && { error: problem }),
+      }),
+    ),
   }
 }
