@@ -54,8 +54,8 @@ async function startProcesses(run: Run, overrides: Overrides): Promise<Omit<Reel
   const foundation = await openFoundation(run, overrides)
   const { config, opened, db, signals, sandbox, ownership } = foundation
   const [{ startEncoder }, { startWeb }, { startMaintenance }] = await loading
-  await startEncoder(foundation)
-  const { url, publicUrl, demo } = await startWeb(foundation)
+  const handOut = await startEncoder(foundation)
+  const { url, publicUrl, demo } = await startWeb(foundation, handOut)
   await startMaintenance(foundation)
 
   const hasConsole = isConsoleBuilt(CONSOLE_FOLDER)

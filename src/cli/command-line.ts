@@ -1,5 +1,5 @@
 import { tmpdir } from 'node:os'
-import { resolve } from 'node:path'
+import { join, resolve } from 'node:path'
 import { Command, CommanderError, Option } from 'commander'
 import packageJson from '../../package.json' with { type: 'json' }
 import { PERMISSIONS } from '../accounts/permission.ts'
@@ -11,7 +11,7 @@ import type { ServerCommandName } from '../control/server-commands.ts'
 import { Failure, hostFailure } from '../errors.ts'
 import { printConsoleLink } from './console.ts'
 import type { SendCommand } from './media-check.ts'
-import { durationS, integer, jsonOption, onOrOff, secondsUntil, sizeOrNone } from './option-parsers.ts'
+import { cacheSize, chunkKinds, durationS, integer, jsonOption, onOrOff, secondsUntil, sizeOrNone } from './option-parsers.ts'
 import { restoreKey, rotateMasterKey, showPhrase } from './recovery.ts'
 import { type JsonOption, printResult, runAndPrint, runCommand, runOnServer } from './run-command.ts'
 import { serve } from './serve.ts'
@@ -68,6 +68,13 @@ type Options = JsonOption & {
   pace: number
   from: string
   key: string
+  server?: string
+  tokenFile?: string
+  jobs?: number
+  only?: ('video' | 'audio')[]
+  cache: string
+  cacheSize: number
+  trusted?: true
 }
 
 type Invocation = { argument: string; options: Options; command: Command }
@@ -80,7 +87,13 @@ type CommandSpec = {
   run(invocation: Invocation): Promise<void>
 }
 
-type Topic = { name: string; alias?: string; description: string; commands: readonly CommandSpec[] }
+type Topic = Pick<CommandSpec, 'description' | 'options'> & {
+  name: string
+  alias?: string
+  commands: readonly CommandSpec[]
+  /** Without one of its commands. */
+  run?: CommandSpec['run']
+}
 
 const ACCOUNT: Topic = {
   name: 'account',
@@ -203,6 +216,54 @@ const KEY: Topic = {
       usage: 'phrase',
       description: 'print the recovery phrase of the master key',
       run: ({ options }) => showPhrase(options),
+    },
+  ],
+}
+
+const WORKER: Topic = {
+  name: 'worker',
+  description: 'encode for a server on another machine; manage such encoders',
+  options: [
+    new Option('--server <url>', 'encode for this server: its public URL, https except on this machine'),
+    new Option('--token-file <file>', 'file with the token of this worker; default: the variable REELGATE_WORKER_TOKEN'),
+    new Option('--jobs <count>', 'how many chunks it encodes concurrently; default: one per core').argParser(integer(1, 64)),
+    new Option('--only <kinds>', 'video, audio or video,audio').argParser(chunkKinds),
+    new Option('--cache <folder>', 'where it keeps parts of sources, sealed; emptied at start and end').default(
+      join(tmpdir(), 'reelgate-worker'),
+    ),
+    new Option('--cache-size <size>', 'how large that becomes').argParser(cacheSize).default(cacheSize('20GB'), '20GB'),
+  ],
+  async run({ options: { server, ...options }, command }) {
+    if (server === undefined) command.error('expected --server <url>, or one of the commands below; see --help')
+    const { work } = await import('./worker.ts')
+    await work({ server: server ?? '', ...options })
+  },
+  commands: [
+    {
+      usage: 'add <name>',
+      description: 'add a worker and print its token, which is shown only once',
+      options: [new Option('--trusted', 'it is yours alone')],
+      run: ({ argument: name, options: { trusted = false, json } }) => runAndPrint('worker add', { name, trusted }, { json }),
+    },
+    {
+      usage: 'list',
+      description: 'list workers: what each does, how fast, and when it was last seen',
+      run: ({ options }) => runAndPrint('worker list', {}, options),
+    },
+    {
+      usage: 'drain <name>',
+      description: 'give a worker no more chunks; it finishes those that it has',
+      run: ({ argument: name, options }) => runAndPrint('worker drain', { name }, options),
+    },
+    {
+      usage: 'resume <name>',
+      description: 'give a worker chunks again that was drained or suspended',
+      run: ({ argument: name, options }) => runAndPrint('worker resume', { name }, options),
+    },
+    {
+      usage: 'remove <name>',
+      description: 'remove a worker: its token is refused, and its chunks are encoded by others',
+      run: ({ argument: name, options }) => runAndPrint('worker remove', { name }, options),
     },
   ],
 }
@@ -467,7 +528,7 @@ function createProgram(): Command {
     .version(packageJson.version)
     .exitOverride()
   program.command('serve').description('run the server').addHelpText('after', variablesHelp()).action(serve)
-  for (const { name, alias, description, commands } of [
+  for (const { name, alias, description, commands, options = [], run } of [
     ACCOUNT,
     KEY,
     CONSOLE,
@@ -478,9 +539,12 @@ function createProgram(): Command {
     VIDEO,
     VIEWER,
     DEMO,
+    WORKER,
   ]) {
     const topic = program.command(name).description(description)
     if (alias) topic.alias(alias)
+    for (const option of options) topic.addOption(option)
+    if (run) topic.action(() => run({ argument: '', options: topic.opts<Options>(), command: topic }))
     for (const spec of commands) addCommand(topic, spec)
   }
   for (const spec of COMMANDS) addCommand(program, spec)

@@ -44,3 +44,17 @@ export function sizeOrNone(text: string): number | 'none' {
   if (sizeBytes >= 1 && Number.isSafeInteger(sizeBytes)) return sizeBytes
   throw new InvalidArgumentError('Expected a size such as 500MB, 50GB or 1.5TB, or none.')
 }
+
+/** As `sizeOrNone`, but always a size. */
+export function cacheSize(text: string): number {
+  const size = sizeOrNone(text)
+  if (size === 'none') throw new InvalidArgumentError('Expected a size such as 20GB.')
+  return size
+}
+
+/** `video`, `audio` or `video,audio`. */
+export function chunkKinds(text: string): ('video' | 'audio')[] {
+  const kinds = (['video', 'audio'] as const).filter((kind) => text.split(',').includes(kind))
+  if (kinds.length !== text.split(',').length) throw new InvalidArgumentError('Expected video, audio or video,audio.')
+  return kinds
+}

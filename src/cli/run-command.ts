@@ -71,6 +71,7 @@ async function runOnDataFolder(config: Config, name: CommandName, args: unknown)
         rotation: () => openRotation({ ...deps, config }),
         copy: () => openRestoredCopy(database, identifyingFiles(config), deps.nowS),
         bans,
+        workers: { ...deps, workerTasks: undefined },
         stops: { ...deps, sessions, suspicions: undefined, countries: openCountries(config.countriesFile) },
         // No server encodes now: the rows wait for the next start.
         media: {

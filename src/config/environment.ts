@@ -158,10 +158,19 @@ const Variables = Type.Object({
   ),
   REELGATE_ENCODERS: Type.Optional(
     Type.String({
-      description: 'number of chunks of videos that are encoded concurrently',
-      expected: 'an integer from 1 to 64',
-      pattern: '^([1-9]|[1-5][0-9]|6[0-4])$',
+      description:
+        'number of chunks of videos that are encoded concurrently; 0: workers encode them, and this server only what may not leave it',
+      expected: 'an integer from 0 to 64',
+      pattern: '^([0-9]|[1-5][0-9]|6[0-4])$',
       defaultText: 'one per core',
+    }),
+  ),
+  REELGATE_WORKER_TOKEN: Type.Optional(
+    Type.String({
+      description: 'token of `reelgate worker --server`, as `reelgate worker add` printed it; the server does not read it',
+      expected: 'worker_ and 64 letters and digits',
+      pattern: '^worker_[A-Za-z0-9]{64}$',
+      defaultText: 'none',
     }),
   ),
   REELGATE_TRUSTED_PROXIES: Type.Optional(

@@ -23,6 +23,8 @@ export function readSecrets(variables: Variables, dataDir: string) {
       variables.REELGATE_MASTER_KEY_COMMAND === undefined ? undefined : readCommand(variables.REELGATE_MASTER_KEY_COMMAND),
     /** The variable that says where the master key comes from. */
     masterKeyVariable: keyVariable ?? 'REELGATE_MASTER_KEY_FILE',
+    /** Of a worker on this machine. */
+    workerToken: variables.REELGATE_WORKER_TOKEN,
   }
 }
 

@@ -22,11 +22,13 @@ import { findAllUsers } from '../users/user.ts'
 import type { RestoredCopy } from '../webhooks/restored-copy.ts'
 import { listWebhooks } from '../webhooks/webhook.ts'
 import type { Webhook } from '../webhooks/webhook-store.ts'
+import { addWorker, findWorkers, removeWorker, setWorkerDrained, type WorkerDeps, type WorkerStatus } from '../workers/worker.ts'
 
 /** What commands need. `signals` and `stops.sessions` reach a running server's memory. */
 export type CommandDeps = {
   accounts: AccountDisablingDeps
   bans: BanAdmin
+  workers: WorkerDeps
   media: CheckDeps & {
     /** Whether this process encodes, so that damage is repaired now and not after the next start. */
     isEncoding: boolean
@@ -54,6 +56,7 @@ export function command<Deps, S extends TSchema>(args: S, run: (deps: Deps, args
 
 const Name = Type.String({ minLength: 1, maxLength: 100 })
 const Id = Type.String({ pattern: '^[0-9a-f]{32}$' })
+const WorkerName = Type.String({ pattern: '^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$' })
 const Text = Type.String({ minLength: 1, maxLength: 100 })
 const Count = Type.Integer({ minimum: 0 })
 type SegmentKey = Static<typeof SegmentKey>
@@ -264,6 +267,19 @@ export const COMMANDS = {
     await forgetBackup({ write }, name)
     return { recorded: true }
   }),
+  'worker add': command(Type.Object({ name: WorkerName, trusted: Type.Boolean() }), ({ workers }: CommandDeps, worker) =>
+    addWorker(workers, worker, 'command-line'),
+  ),
+  'worker list': command(Type.Object({}), async ({ workers }: CommandDeps) => (await findWorkers(workers)).map(formatWorker)),
+  'worker remove': command(Type.Object({ name: WorkerName }), ({ workers }: CommandDeps, { name }) =>
+    removeWorker(workers, name, 'command-line'),
+  ),
+  'worker drain': command(Type.Object({ name: WorkerName }), ({ workers }: CommandDeps, { name }) =>
+    setWorkerDrained(workers, name, true, 'command-line'),
+  ),
+  'worker resume': command(Type.Object({ name: WorkerName }), ({ workers }: CommandDeps, { name }) =>
+    setWorkerDrained(workers, name, false, 'command-line'),
+  ),
   'key rotate-master': command(
     Type.Object({}),
     async ({ rotation }: CommandDeps): Promise<Static<typeof MasterKeyRotated>> => (await rotation()).rotate(),
@@ -276,6 +292,14 @@ export const COMMANDS = {
 /** For people: without times in seconds and empty fields. */
 function formatWebhook({ id, url, event, disabledReason }: Webhook) {
   return { id, url, event: event ?? '*', status: disabledReason ?? 'on' }
+}
+
+/** What each does now is one line; `tasks` has it in parts. */
+function formatWorker({ speed, tasks, ...worker }: WorkerStatus) {
+  const encodes = tasks.map(
+    ({ videoId, kind, firstSegment, forS }) => `${kind} of ${videoId} from segment ${firstSegment} for ${forS} s`,
+  )
+  return { ...worker, speed: speed === null ? null : Math.round(100 * speed) / 100, encodes }
 }
 
 export type CommandName = keyof typeof COMMANDS

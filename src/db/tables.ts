@@ -57,6 +57,7 @@ export type Tables = {
   videoUsage: VideoUsageTable
   viewTotal: ViewTotalTable
   storageDay: StorageDayTable
+  worker: WorkerTable
 }
 
 type AccountTable = {
@@ -518,6 +519,8 @@ type ChunkTable = {
    * Threads of each encoder in the run that finished it; 0: as the encoder chose. Another number of threads makes other bytes.
    */
   threads: Generated<number>
+  /** The worker whose segments the last finished run published; null: this server encoded them. */
+  workerId: string | null
 }
 
 type SegmentTable = {
@@ -915,6 +918,28 @@ type VideoUsageTable = {
 /** What the videos of an account took on the disk when it was last measured on a day of UTC, those in the trash included. */
 type StorageDayTable = { day: string; accountId: string; sizeBytes: number }
 
+/** An encoder on another machine. A removed one has no row. */
+type WorkerTable = {
+  id: string
+  /** Unique. */
+  name: string
+  /** SHA-256 of its token. */
+  hash: Buffer
+  /** 1: its results are sampled, not all checked. */
+  trusted: Generated<number>
+  createdAtS: number
+  /** By the playback clock, about half a minute old at most. */
+  lastSeenAtS: number | null
+  /** What it encoded with when it was last seen: see `encoderFingerprint`. */
+  encoder: string | null
+  /** Seconds of video encoded in a second of a task, over its last tasks. */
+  speed: number | null
+  /** 1: it gets no more chunks. */
+  drained: Generated<number>
+  /** Why it gets no more chunks: what it sent failed a check. */
+  suspendedReason: string | null
+}
+
 /** All views of a video, ever. */
 type ViewTotalTable = { videoId: string; viewCount: number }
 
@@ -987,6 +1012,7 @@ type DeliveryTable = {
 export type VideoRow = Selectable<VideoTable>
 export type FolderRow = Selectable<FolderTable>
 export type ChunkRow = Selectable<ChunkTable>
+export type WorkerRow = Selectable<WorkerTable>
 export type ReplacementRow = Selectable<ReplacementTable>
 export type SegmentRow = Selectable<SegmentTable>
 export type ServerKeyRow = Selectable<ServerKeyTable>

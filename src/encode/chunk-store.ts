@@ -34,6 +34,10 @@ export type ChunkFilter = {
   only?: string | undefined
   /** From how many of the first one is drawn; 1 unless given. */
   candidates?: number
+  /** Only of these kinds. */
+  kinds?: readonly ChunkRow['kind'][] | undefined
+  /** Only those that are decoded from the video's start, or only the others. */
+  decodesFromStart?: boolean | undefined
 }
 
 export async function insertChunks(
@@ -72,7 +76,7 @@ async function draw(pending: ReturnType<typeof pendingChunks>, { candidates = 1 
   return drawn && toVideoChunk(drawn)
 }
 
-function pendingChunks(db: Db, { nowS, only }: ChunkFilter) {
+function pendingChunks(db: Db, { nowS, only, kinds, decodesFromStart }: ChunkFilter) {
   return (
     db
       .selectFrom('chunk')
@@ -93,6 +97,8 @@ function pendingChunks(db: Db, { nowS, only }: ChunkFilter) {
       )
       .where('chunk.videoId', 'not in', claimedSubjects(db, 'encoding', nowS))
       .$if(only !== undefined, (chunk) => chunk.where('chunk.videoId', '=', only ?? ''))
+      .$if(kinds !== undefined, (chunk) => chunk.where('chunk.kind', 'in', kinds ?? []))
+      .$if(decodesFromStart !== undefined, (chunk) => chunk.where('chunk.decodesFromStart', '=', Number(decodesFromStart)))
   )
 }
 
@@ -151,11 +157,11 @@ function updateChunk(tx: Db, key: ChunkKey) {
   return tx.updateTable('chunk').where(({ and }) => and(chunkKey(key)))
 }
 
-/** Ends this run of the chunk. False: the run was fenced off, by another or by a deletion. */
-export async function endRun(tx: Db, chunk: VideoChunk, state: 'done' | 'failed'): Promise<boolean> {
+/** Ends this run of the chunk. False: the run was fenced off, by another or by a deletion. @param workerId of what encoded it elsewhere */
+export async function endRun(tx: Db, chunk: VideoChunk, state: 'done' | 'failed', workerId?: string): Promise<boolean> {
   const ended = await updateChunk(tx, chunk)
     .where(({ and }) => and({ state: 'running', attempt: chunk.attempt }))
-    .set({ state, threads: chunk.threads })
+    .set({ state, threads: chunk.threads, workerId: workerId ?? null })
     .executeTakeFirst()
   return ended.numUpdatedRows > 0n
 }

@@ -31,12 +31,15 @@ export type PublicationDeps = {
 /** The run was fenced off: its video was deleted, or the chunk was given to another run. Not a failure. */
 export class StaleRunError extends Error {}
 
+/** How a chunk was encoded. `threads` 0: chosen by the encoder. No `workerId`: by this server. */
+export type Encoded = { threads: 0 | 1; workerId?: string }
+
 /** Where one run of a chunk puts its clear segments. */
 export type Publication = {
   addInit(renditionId: number, init: Buffer): void
   addSegment(renditionId: number, number: number, clear: Buffer): Promise<void>
-  /** Publishes the held segments and marks the chunk done, in one transaction. @param threads 0: chosen by the encoder */
-  finish(threads: number): Promise<void>
+  /** Publishes the held segments and marks the chunk done, in one transaction. */
+  finish(encoded: Encoded): Promise<void>
   /** A hash of the held segments: equal for equal frames from one encoder. */
   digestHeld(): string
   /** Removes the held segments: the run failed, or begins again. */
@@ -45,13 +48,14 @@ export type Publication = {
 
 /**
  * Takes the clear segments of one run of a chunk, encrypts and stores each, and publishes them: each immediately when the run
- * decodes from the video's start; all together in `finish` when it starts with a seek, since only the end shows a clean decode.
+ * decodes from the video's start; all together in `finish` when they are held: when it starts with a seek, since only the end shows a
+ * clean decode, or is another machine's.
  */
 export function openPublication(
   deps: PublicationDeps,
   video: GenerationWithKey,
   chunk: VideoChunk,
-  startsWithSeek: boolean,
+  isHeld: boolean,
 ): Publication {
   const inits = new Map<number, Buffer>()
   const held: NewSegment[] = []
@@ -59,7 +63,7 @@ export function openPublication(
 
   async function addSegment(renditionId: number, number: number, clear: Buffer): Promise<void> {
     const segment = await store(renditionId, number, clear)
-    if (startsWithSeek) held.push(segment)
+    if (isHeld) held.push(segment)
     else await publish([segment])
   }
 
@@ -69,13 +73,13 @@ export function openPublication(
     return { init, ...(await storeSegment(renditionId, number, clear)) }
   }
 
-  async function publish(segments: readonly NewSegment[], finished?: VideoChunk): Promise<void> {
+  async function publish(segments: readonly NewSegment[], finished?: Encoded): Promise<void> {
     const change = async (tx: Db) => {
       if (!(await isCurrentRun(tx, chunk))) throw new StaleRunError()
       const late: NewSegment[] = []
       for (const segment of segments) if (!(await insertSegment(tx, video, segment))) late.push(segment)
       const isReady = segments.some(({ number }) => number === 0) && (await moveToReadyIfPlayable(tx, video))
-      if (finished) await finishRun(tx, finished)
+      if (finished) await finishRun(tx, { ...chunk, threads: finished.threads }, finished.workerId)
       return { late, isReady }
     }
     const { late, isReady } = await (finished ? settle(change) : deps.write(change)).catch(async (error) => {
@@ -103,7 +107,7 @@ export function openPublication(
   return {
     addInit: (renditionId, init) => void inits.set(renditionId, init),
     addSegment,
-    finish: (threads) => publish(held.splice(0), { ...chunk, threads }),
+    finish: (encoded) => publish(held.splice(0), encoded),
     digestHeld() {
       const digests = held.map(({ renditionId, number, sha256 }) => `${renditionId}/${number} ${sha256.toString('hex')}`)
       return digests.sort().join()
@@ -113,8 +117,8 @@ export function openPublication(
 }
 
 /** Ends a run that encoded its chunk. If a segment was found damaged meanwhile, the chunk is queued again. */
-export async function finishRun(tx: Db, chunk: VideoChunk): Promise<void> {
-  if ((await endRun(tx, chunk, 'done')) && (await listDamaged(tx, chunk)).length > 0) await reopenChunk(tx, chunk)
+export async function finishRun(tx: Db, chunk: VideoChunk, workerId?: string): Promise<void> {
+  if ((await endRun(tx, chunk, 'done', workerId)) && (await listDamaged(tx, chunk)).length > 0) await reopenChunk(tx, chunk)
 }
 
 /** Encrypts and stores clear segments of one kind, which no row names yet. */

@@ -30,7 +30,8 @@ import { measuredAs, measureGain } from './loudness.ts'
 import { type ChunkEnd, InexactSeek, MediaFailure, truncationReason } from './media-failure.ts'
 import { type ReplaceDeps, startNextGeneration } from './next-generation.ts'
 import { type AudioTrackPlan, audioTracksOf, type DubFile, type Plan } from './plan.ts'
-import { type GenerationWithKey, openPublication, type Publication, StaleRunError } from './publication.ts'
+import { type Encoded, type GenerationWithKey, openPublication, type Publication, StaleRunError } from './publication.ts'
+import type { RemoteEncoder } from './remote-encoder.ts'
 import { openRepair } from './repair.ts'
 import { runAll } from './run-all.ts'
 
@@ -43,14 +44,40 @@ type RunDeps = FailDeps &
     gainsInProgress: Map<string, Promise<void>>
   }
 
-type Run = { deps: RunDeps; chunk: VideoChunk; claim: Claim; video: GenerationWithKey; source: SealedSource; signal: AbortSignal }
+type Run = {
+  deps: RunDeps
+  chunk: VideoChunk
+  claim: Claim
+  video: GenerationWithKey
+  source: SealedSource
+  signal: AbortSignal
+  /** What encodes it first; undefined: this server. */
+  remote: RemoteEncoder | undefined
+}
 
-/** Encodes a chunk and publishes its segments, or repairs those that are damaged. */
-export async function runChunk(deps: RunDeps, chunk: VideoChunk, claim: Claim, signal: AbortSignal): Promise<void> {
+/**
+ * Encodes a chunk and publishes its segments, or repairs those that are damaged.
+ * @param remote encodes what is not published yet; what it does not encode cleanly, this server does
+ */
+export async function runChunk(
+  deps: RunDeps,
+  chunk: VideoChunk,
+  claim: Claim,
+  signal: AbortSignal,
+  remote?: RemoteEncoder,
+): Promise<void> {
   const video = await findGenerationWithKey(deps, chunk)
   const source = video && (await findSealedSource(deps, chunk.videoId, video.sourceNumber))
   if (!video || !source) return // deleted meanwhile
-  const run: Run = { deps, chunk, claim, video, source, signal }
+  const run: Run = {
+    deps,
+    chunk,
+    claim,
+    video,
+    source,
+    signal,
+    remote: remote && mayLeave(video.plan, chunk) ? remote : undefined,
+  }
   const part = await unpublishedPart(run)
   if (part.segmentCount > 0) return publishPart(run, part)
   if (hasPosters(chunk)) await addPosters(run)
@@ -68,22 +95,19 @@ async function publishPart(run: Run, part: Part): Promise<void> {
     return startNextGeneration(deps, video, chunk, 'the encoder has changed since this generation was started')
   }
   const startsWithSeek = !part.decodesFromStart && (part.firstSegment > 0 || video.plan.cut !== undefined)
-  const publication = openPublication(
-    { ...deps, claim: run.claim, segments: deps.folders.segments },
-    video,
-    chunk,
-    startsWithSeek,
-  )
-  let threads = await chooseThreads(deps, part)
+  const isHeld = startsWithSeek || run.remote !== undefined
+  const publication = openPublication({ ...deps, claim: run.claim, segments: deps.folders.segments }, video, chunk, isHeld)
+  const threads = await chooseThreads(deps, part)
+  let encoded: Encoded = { threads }
   try {
     // `ready` waits for the posters, so they are extracted at the same time. The chunk is not done before, so that a crash does not lose them.
     await runAll(signal, [
       async (signal) => {
-        threads = await encodeExactly({ ...run, signal }, { ...part, threads }, publication)
+        encoded = await encodeExactly({ ...run, signal }, { ...part, threads }, publication)
       },
-      async (signal) => hasPosters(chunk) && addPosters({ ...run, signal, isHeld: startsWithSeek }),
+      async (signal) => hasPosters(chunk) && addPosters({ ...run, signal, isHeld }),
     ])
-    await publication.finish(threads)
+    await publication.finish(encoded)
   } catch (error) {
     await publication.abandon()
     if (error instanceof InexactSeek) await runInSequence(run)
@@ -104,24 +128,26 @@ const LEADS_S = [MIN_LEAD_S, 20, 80] as const
  * Encodes a part into its publication. When the decoder complains after a seek, the part is encoded again from earlier in the source.
  * Two runs that began at different key frames and give the same bytes show that the damage is in the part itself, as it is when the
  * video is decoded from its start.
- * @returns the threads of the run that is held
+ * @returns how the run that is held was encoded
  * @throws InexactSeek when no run is clean and none confirms another; otherwise see `encodeVideoChunk`
  */
-async function encodeExactly(run: Run, part: Part & { threads: 0 | 1 }, publication: Publication): Promise<0 | 1> {
+async function encodeExactly(run: Run, part: Part & { threads: 0 | 1 }, publication: Publication): Promise<Encoded> {
   const sink = { onInit: publication.addInit, onSegment: publication.addSegment }
+  const { remote } = run
+  if (remote && (await encodeRemotely(run, remote, part, sink))) return { threads: part.threads, workerId: remote.workerId }
   const doubtful: { decodedBefore: number; digest: string }[] = []
   let threads = part.threads
   for (const leadS of LEADS_S) {
     const end = await tryPart(run, { ...part, threads, leadS }, sink)
     if (!(end instanceof InexactSeek)) {
       await saveEnd(run, part.kind, end)
-      return threads
+      return { threads }
     }
     const digest = publication.digestHeld()
     const { outcome } = end
     if (outcome && doubtful.some((other) => other.decodedBefore < outcome.decodedBefore && other.digest === digest)) {
       await saveEnd(run, part.kind, outcome.end)
-      return threads
+      return { threads }
     }
     if (outcome) doubtful.push({ decodedBefore: outcome.decodedBefore, digest })
     await publication.abandon()
@@ -129,6 +155,31 @@ async function encodeExactly(run: Run, part: Part & { threads: 0 | 1 }, publicat
     threads = 1
   }
   throw new InexactSeek('no two runs gave the same bytes')
+}
+
+/**
+ * Whether a chunk may be encoded on another machine. One that is decoded from the video's start needs all of the source there, and all of
+ * its result here until that is checked; added audio tracks are files of their own.
+ */
+function mayLeave(plan: Plan, { kind, decodesFromStart }: VideoChunk): boolean {
+  return !decodesFromStart && !plan.isPiped && !(kind === 'audio' && audioTracksOf(plan).some(({ dub }) => dub !== undefined))
+}
+
+async function encodeRemotely(
+  run: Run,
+  remote: RemoteEncoder,
+  part: Part & { threads: 0 | 1 },
+  sink: ChunkSink,
+): Promise<boolean> {
+  const { video, source, signal } = run
+  const { videoId, generation, sourceNumber, plan } = video
+  const gains = new Map<number, number>()
+  for (const track of part.kind === 'audio' ? audioTracksOf(plan) : []) {
+    const gainDb = await settleGain(run, track, source)
+    if (gainDb !== undefined) gains.set(track.renditionId, gainDb)
+  }
+  const { threads, ...span } = part
+  return remote.encode({ video: { videoId, generation, sourceNumber }, plan, part: span, threads, gains, source, signal }, sink)
 }
 
 /**

@@ -7,6 +7,7 @@ import type { Job } from '../jobs/dispatcher.ts'
 import { createFailureGuard, type FailureDeps } from '../jobs/failures.ts'
 import {
   beginRun,
+  type ChunkFilter,
   findNextChunk,
   findOldestChunk,
   isUrgent,
@@ -15,11 +16,13 @@ import {
   type VideoChunk,
 } from './chunk-store.ts'
 import { findIfUnplanned, findUnfinished, findUnplanned, findUnplannedReplacement, isFinished } from './generation-store.ts'
+import type { RemoteEncoder } from './remote-encoder.ts'
 
 export type EncodeWork = {
   examine(videoId: string, claim: Claim, signal: AbortSignal): Promise<void>
   finish(key: GenerationKey, claim: Claim, signal: AbortSignal): Promise<void>
-  encode(chunk: VideoChunk, claim: Claim, signal: AbortSignal): Promise<void>
+  /** @param remote encodes it on another machine */
+  encode(chunk: VideoChunk, claim: Claim, signal: AbortSignal, remote?: RemoteEncoder): Promise<void>
   isLost(videoId: string): Promise<boolean>
   /** Ends a video that failed too often. */
   fail(videoId: string, error: unknown, signal: AbortSignal): Promise<void>
@@ -28,9 +31,22 @@ export type EncodeWork = {
 /** What may be worked on now: any video, or the demo video alone, whose source needs no sandbox. */
 type Permitted = { work: EncodeWork; only?: string | undefined }
 
+/** Who encodes: which chunks it may have, and where it is, if not in this process. */
+type Encoder = Pick<ChunkFilter, 'kinds' | 'decodesFromStart'> & { remote?: RemoteEncoder }
+type Call = Permitted & { encoder: Encoder }
+
+/** Chunks are claimed by the encoders of this process and by those of other machines, in the same order. */
+export type EncodeScheduler = {
+  /** @param urgentOnly when all ordinary slots are taken */
+  claim(urgentOnly: boolean): Promise<Job | undefined>
+  claimForRemote(remote: RemoteEncoder, kinds: readonly VideoChunk['kind'][]): Promise<Job | undefined>
+}
+
 export type EncodeSchedulerDeps = FailureDeps & {
   log: Logger
   claims: Pick<Claims, 'candidates' | 'claimNext'>
+  /** Whether this process has encoders of its own. Without, it encodes only what may not leave it. */
+  hasEncoders: boolean
   /** Whether the disk has room for the output of an encode. */
   hasRoom(): Promise<boolean>
   /** Undefined: nothing, since uploads wait for a sandbox. */
@@ -58,7 +74,7 @@ const CHUNKS = {
  * waited for, encode another. Whatever arrives, each kind gets its share. The database says what is to be done and what is in progress.
  * @param wake called when there may be something to claim again
  */
-export function createEncodeScheduler(deps: EncodeSchedulerDeps, wake: () => void) {
+export function createEncodeScheduler(deps: EncodeSchedulerDeps, wake: () => void): EncodeScheduler {
   const { db, claims, nowS } = deps
   const guard = createFailureGuard(deps, FAILURE_POLICY, wake)
   /** Runs of video that a viewer waits for right now. */
@@ -68,26 +84,42 @@ export function createEncodeScheduler(deps: EncodeSchedulerDeps, wake: () => voi
   let lastAccountId = ''
   // A run of the backlog would take its share of the cores that an urgent run keeps busy, and double its time.
   const isHeldBack = () => urgentRuns.size * CORES_PER_URGENT_RUN >= availableParallelism()
-  const claimOrdinary = claimInShares<Permitted, Job>(
-    [
-      { claim: claimFinish },
-      { claim: claimSource },
-      { claim: (permitted) => claimRun(permitted, 'urgent') },
-      { claim: (permitted) => claimRun(permitted, 'backlog'), isHeldBack },
-      { claim: (permitted) => claimRun(permitted, 'oldest'), isHeldBack },
-    ],
+  const chunksInOrder = (isHeldBack: () => boolean) => [
+    { claim: (call: Call) => claimRun(call, 'urgent') },
+    { claim: (call: Call) => claimRun(call, 'backlog'), isHeldBack },
+    { claim: (call: Call) => claimRun(call, 'oldest'), isHeldBack },
+  ]
+  const claimOrdinary = claimInShares<Call, Job>(
+    [{ claim: claimFinish }, { claim: claimSource }, ...chunksInOrder(isHeldBack)],
     MAX_PASSED_OVER,
   )
+  const claimRemote = claimInShares<Call, Job>(
+    chunksInOrder(() => false),
+    MAX_PASSED_OVER,
+  )
+  const ownEncoder: Encoder = deps.hasEncoders ? {} : { decodesFromStart: true }
 
   async function claim(urgentOnly: boolean): Promise<Job | undefined> {
+    const permitted = await findPermitted()
+    if (!permitted) return undefined
+    const call = { ...permitted, encoder: ownEncoder }
+    if (urgentOnly) return (await claimRun(call, 'urgent')) ?? (await claimSource(call))
+    return claimOrdinary(call)
+  }
+
+  async function claimForRemote(remote: RemoteEncoder, kinds: readonly VideoChunk['kind'][]): Promise<Job | undefined> {
+    const permitted = await findPermitted()
+    // Where this server may not open uploads, it cannot check what is made of them.
+    if (!permitted || permitted.only !== undefined) return undefined
+    return claimRemote({ ...permitted, encoder: { remote, kinds, decodesFromStart: false } })
+  }
+
+  async function findPermitted(): Promise<Permitted | undefined> {
     if (!(await deps.hasRoom())) {
       checkRoomLater()
       return undefined
     }
-    const permitted = await deps.findPermitted()
-    if (!permitted) return undefined
-    if (urgentOnly) return (await claimRun(permitted, 'urgent')) ?? (await claimSource(permitted))
-    return claimOrdinary(permitted)
+    return deps.findPermitted()
   }
 
   function checkRoomLater() {
@@ -125,17 +157,18 @@ export function createEncodeScheduler(deps: EncodeSchedulerDeps, wake: () => voi
     })
   }
 
-  async function claimRun({ work, only }: Permitted, which: keyof typeof CHUNKS): Promise<Job | undefined> {
+  async function claimRun({ work, only, encoder }: Call, which: keyof typeof CHUNKS): Promise<Job | undefined> {
     const { find, ...priorities } = CHUNKS[which]
+    const { remote, ...filter } = encoder
     return claims.claimNext({
       kind: 'chunk',
-      find: () => find(db, { ...priorities, nowS: nowS(), only, candidates: claims.candidates }),
+      find: () => find(db, { ...priorities, ...filter, nowS: nowS(), only, candidates: claims.candidates }),
       subjectOf: subjectOfNextRun,
       begin: beginRun,
       start(chunk) {
-        if (isUrgent(chunk)) trackUrgent(chunk)
+        if (isUrgent(chunk) && !remote) trackUrgent(chunk)
         return async (claim, signal) => {
-          await guardVideo(work, chunk.videoId, () => work.encode(chunk, claim, signal), signal).finally(() =>
+          await guardVideo(work, chunk.videoId, () => work.encode(chunk, claim, signal, remote), signal).finally(() =>
             releaseUrgent(chunk),
           )
         }
@@ -165,5 +198,5 @@ export function createEncodeScheduler(deps: EncodeSchedulerDeps, wake: () => voi
     if (urgentRuns.delete(chunk)) wake()
   }
 
-  return { claim }
+  return { claim, claimForRemote }
 }

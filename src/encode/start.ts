@@ -5,14 +5,14 @@ import { type FailDeps, failVideo, isSourceGone } from './fail-video.ts'
 import { finishVideo } from './finish-video.ts'
 import type { RequestedDeps } from './next-generation.ts'
 import { runChunk } from './run-chunk.ts'
-import { createEncodeScheduler, type EncodeSchedulerDeps, type EncodeWork } from './scheduler.ts'
+import { createEncodeScheduler, type EncodeScheduler, type EncodeSchedulerDeps, type EncodeWork } from './scheduler.ts'
 
 type EncodingDeps = Omit<RequestedDeps, 'sandbox'> &
   FailDeps &
-  Omit<EncodeSchedulerDeps, 'findPermitted'> & {
+  Omit<EncodeSchedulerDeps, 'findPermitted' | 'hasEncoders'> & {
     sandbox: Sandbox
     transcribes: ExamineDeps['transcribes']
-    /** How many chunks are encoded concurrently. */
+    /** How many chunks are encoded concurrently. 0: by workers alone, but for what may not leave this server. */
     slots: number
     /** Another server has taken the database: encoding ends. */
     databaseLost: Promise<void>
@@ -23,8 +23,8 @@ type EncodingDeps = Omit<RequestedDeps, 'sandbox'> &
 /** How often to look for work that nothing announced: a source whose commit got no answer may have been kept. */
 const POLL_INTERVAL_MS = 5_000
 
-/** Encodes what is uploaded, from now on. @param opened stops it */
-export function startEncoding(deps: EncodingDeps, opened: AsyncDisposableStack): void {
+/** Encodes what is uploaded, from now on. @param opened stops it. @returns claims chunks for encoders on other machines */
+export function startEncoding(deps: EncodingDeps, opened: AsyncDisposableStack): Pick<EncodeScheduler, 'claimForRemote'> {
   const { slots, databaseLost, signals, log } = deps
   const gainsInProgress = new Map<string, Promise<void>>()
   const workIn = (sandbox: Sandbox): EncodeWork => {
@@ -38,11 +38,18 @@ export function startEncoding(deps: EncodingDeps, opened: AsyncDisposableStack):
     }
   }
   const findPermitted = createSandboxCheck(deps, workIn)
-  const scheduler = createEncodeScheduler({ ...deps, findPermitted }, () => dispatcher.wake())
+  const scheduler = createEncodeScheduler({ ...deps, findPermitted, hasEncoders: slots > 0 }, () => dispatcher.wake())
   const follows = { signals, work: 'encode' } as const
-  const dispatcher = startDispatcher({ slots, claim: scheduler.claim, pollIntervalMs: POLL_INTERVAL_MS, follows, log })
+  const dispatcher = startDispatcher({
+    slots: Math.max(1, slots),
+    claim: scheduler.claim,
+    pollIntervalMs: POLL_INTERVAL_MS,
+    follows,
+    log,
+  })
   opened.defer(() => dispatcher.stop())
   void databaseLost.then(() => dispatcher.stop())
+  return { claimForRemote: scheduler.claimForRemote }
 }
 
 function createSandboxCheck(

@@ -43,6 +43,7 @@ import { uploadInterface } from './upload/routes.ts'
 import { type V2Deps, v2Interface } from './v2/interface.ts'
 import type { App } from './wire/app-type.ts'
 import { createResponseCache } from './wire/response-cache.ts'
+import { type WorkerRoutesDeps, workerInterface } from './worker/routes.ts'
 
 /** What the interfaces need of the features. */
 type InterfaceDeps = {
@@ -64,6 +65,8 @@ type InterfaceDeps = {
   segments: Pick<SegmentDeps, 'hotSegments' | 'reportDamage'> & { check: SegmentCheck }
   health: Pick<HealthDeps, 'readChecks' | 'areWebhooksHeld'>
   demo: Demo | undefined
+  /** Undefined: workers are not answered. */
+  handOut: WorkerRoutesDeps['handOut'] | undefined
   /** Undefined: nothing is measured. */
   metrics: Pick<Metrics, 'countRequests'> | undefined
 }
@@ -113,6 +116,7 @@ export function createInterfaces(deps: InterfaceDeps): App {
   app.register(playerInterface, { ...playback, ...limiting, player })
   app.register(playbackInterface, { ...playback, ...limiting, usage, checkSegment: deps.segments.check, prefix: '/play' })
   app.register(mediaInterface, { ...playback, ...limiting, ...segments, usage, traffic, prefix: '/media' })
+  if (deps.handOut) app.register(workerInterface, { ...limiting, db: playback.db, handOut: deps.handOut, prefix: '/worker' })
   app.register(downloadInterface, { ...deps.owners, ...limiting, usage, prefix: '/download' })
   app.register(posterInterface, {
     ...limiting,

@@ -8,11 +8,15 @@ import { startDubScheduler } from '../encode/dub-scheduler.ts'
 import { startEncoding } from '../encode/start.ts'
 import { startImportScheduler } from '../ingest/import-work.ts'
 import type { Foundation } from '../installation/open-foundation.ts'
+import { type HandOut, startHandOut } from '../workers/hand-out.ts'
 
-/** Encodes, imports, exports MP4s, reads captions out of files, transcribes, adds audio tracks and makes storyboards until the server stops. */
-export async function startEncoder(foundation: Foundation): Promise<void> {
+/**
+ * Encodes, imports, exports MP4s, reads captions out of files, transcribes, adds audio tracks and makes storyboards until the server stops.
+ * @returns what hands out chunks to workers
+ */
+export async function startEncoder(foundation: Foundation): Promise<HandOut> {
   const { config, opened, db, deletion, receiving, space, ownership, repairSegment } = foundation
-  startEncoding(
+  const { claimForRemote } = startEncoding(
     {
       ...{ ...deletion, ...foundation },
       transcribes: config.transcriber !== undefined,
@@ -23,6 +27,7 @@ export async function startEncoder(foundation: Foundation): Promise<void> {
     },
     opened,
   )
+  const handOut = startHandOut({ ...foundation, claimForRemote }, opened)
   const imports = await startImportScheduler({ ...receiving, ...foundation, importMaxS: config.importMaxS })
   opened.defer(() => imports.stop())
   const { transcriber } = config
@@ -38,4 +43,5 @@ export async function startEncoder(foundation: Foundation): Promise<void> {
   opened.defer(() => mp4s.stop())
   const storyboards = startStoryboardScheduler({ ...foundation, hasRoom: space.hasRoom, reportDamage: repairSegment })
   opened.defer(() => storyboards.stop())
+  return handOut
 }

@@ -30,6 +30,7 @@ import { createChallenges } from '../users/passkey.ts'
 import { createPasswords } from '../users/password.ts'
 import { createSignInLimit } from '../users/sign-in-limit.ts'
 import { createWatermarkImages } from '../watermark/watermark-image.ts'
+import type { HandOut } from '../workers/hand-out.ts'
 
 export type Web = {
   /** Where clients on this machine reach it. */
@@ -38,8 +39,8 @@ export type Web = {
   demo: Demo | undefined
 }
 
-/** Answers over HTTP, and commands over the control socket, until the server stops. */
-export async function startWeb(foundation: Foundation): Promise<Web> {
+/** Answers over HTTP, and commands over the control socket, until the server stops. @param handOut absent: no worker is answered */
+export async function startWeb(foundation: Foundation, handOut?: HandOut): Promise<Web> {
   const { config, log, opened, signals, sandbox, ownership, space, restoredCopy, rotation } = foundation
   const { repairSegment, recordDamagedFile, receiving, deletion } = foundation
   const { limits, bans } = await openRateLimiting(foundation, config.limits)
@@ -87,7 +88,7 @@ export async function startWeb(foundation: Foundation): Promise<Web> {
     endAccountSessions: endSessionsOfAccount,
   }
   const app = createInterfaces({
-    ...{ config, limits, publicUrl, refusal: ownership.refusal, playback, usage, demo, metrics, log },
+    ...{ config, limits, publicUrl, refusal: ownership.refusal, playback, usage, demo, metrics, handOut, log },
     owners: {
       ...{ ...features, damagedFiles, events, hasRoom: space.hasRoom, transcriber: config.transcriber },
       authenticate: createAuthenticate(foundation, keyUses.record),
@@ -127,6 +128,7 @@ export async function startWeb(foundation: Foundation): Promise<Web> {
         transcriber: config.transcriber,
       },
       media: { ...foundation, reportDamage: repairSegment, isEncoding: true },
+      workers: { ...foundation, workerTasks: handOut },
       rotation: async () => rotation,
       copy: async () => restoredCopy,
       localUrl: () => url,

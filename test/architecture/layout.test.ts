@@ -26,6 +26,7 @@ const FEATURES = [
   'users',
   'events',
   'progress',
+  'workers',
 ]
 const BELOW = ['crypto', 'db', 'storage', 'jobs', 'signals', 'outbound', 'net', 'sandbox']
 
@@ -96,6 +97,7 @@ const ORDER_INSIDE: Readonly<Record<string, readonly string[]>> = {
     'v2',
     'api',
     'upload',
+    'worker',
     'media',
     'play',
     'player',

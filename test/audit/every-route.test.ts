@@ -55,6 +55,7 @@ const UNRECORDED: Readonly<Record<string, string>> = {
   'account list': IS_A_QUESTION,
   'key list': IS_A_QUESTION,
   'webhook list': IS_A_QUESTION,
+  'worker list': IS_A_QUESTION,
   'ban list': IS_A_QUESTION,
   'session list': IS_A_QUESTION,
   'key media-secret': IS_A_QUESTION,
@@ -406,6 +407,28 @@ test('L06: every operation and every command that manages something is in the au
       'master-key:rotated',
       async () => (await command<{ masterKeyId: string }>('key rotate-master', {})).masterKeyId,
     ],
+    [
+      'worker add',
+      'worker:added',
+      async () => (await command<{ id: string }>('worker add', { name: 'office', trusted: false })).id,
+    ],
+    ...(
+      [
+        ['worker drain', 'worker:changed'],
+        ['worker resume', 'worker:changed'],
+        ['worker remove', 'worker:removed'],
+      ] as const
+    ).map(
+      ([name, kind]): Step => [
+        name,
+        kind,
+        async () => {
+          const [worker] = readRows(reelgate, 'select id from worker')
+          await command(name, { name: 'office' })
+          return String(worker?.id)
+        },
+      ],
+    ),
     ['key revoke', 'key:revoked', to(key.keyId, () => command('key revoke', { keyId: key.keyId }))],
     [
       'try withdraw',

@@ -66,6 +66,7 @@ import * as watermarkImages from '../../src/watermark/watermark-image-store.ts'
 import * as deliveries from '../../src/webhooks/delivery-store.ts'
 import * as outbox from '../../src/webhooks/outbox-store.ts'
 import * as webhooks from '../../src/webhooks/webhook-store.ts'
+import * as workers from '../../src/workers/worker-store.ts'
 import { makeOtpRow, makeSessionRow } from './bare-rows.ts'
 import { openSharedDatabase } from './database.ts'
 
@@ -1357,6 +1358,20 @@ const STORES: readonly (readonly [store: string, calls: readonly Call[]])[] = [
     ],
   ],
   [
+    'workers',
+    [
+      (tx) => workers.insertWorker(tx, { id: id('d'), name: 'office', hash: bytes(5), trusted: 1, createdAtS: 3 }),
+      (tx) => workers.insertWorker(tx, { id: id('e'), name: 'office', hash: bytes(6), createdAtS: 4 }),
+      (tx) => workers.insertWorker(tx, { id: id('f'), name: 'rented', hash: bytes(7), createdAtS: 5 }),
+      (tx) => workers.updateWorker(tx, id('d'), { lastSeenAtS: 9, encoder: 'ffmpeg 5', speed: 1.5, suspendedReason: 'silence' }),
+      (tx) => workers.findWorkerByHash(tx, bytes(5)),
+      (tx) => workers.findWorkerByHash(tx, bytes(6)),
+      (tx) => workers.findWorkerByName(tx, 'rented'),
+      (tx) => workers.deleteWorker(tx, id('f')),
+      (tx) => workers.listWorkers(tx),
+    ],
+  ],
+  [
     'what the master key wrapped',
     WRAPPED_COLUMNS.flatMap((column): Call[] => {
       const page = (tx: Db, id: number, after?: wrapped.WrappedRow) =>
@@ -1419,6 +1434,7 @@ const TABLES = [
   'storageDay',
   'viewing',
   'viewingDay',
+  'worker',
 ] as const
 
 /** How many of STORES have been called. */

@@ -127,6 +127,7 @@ async function openSchedulerDeps(work: Partial<EncodeWork> = {}): Promise<Encode
     ...{ db, write, clock, nowS, log: pino({ level: 'silent' }) },
     claims: await openTestClaims({ db, write, nowS }, { chunk: releaseRun }),
     hasRoom: async () => true,
+    hasEncoders: true,
     findPermitted: async () => ({ work: allWork }),
   }
 }

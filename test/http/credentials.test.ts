@@ -33,6 +33,8 @@ type Listed = {
   api: Worth
   v2: Worth /** Where a key is accepted as Bearer. */
   bearer?: Worth
+  /** Opens the routes of workers. */
+  worker?: true
 }
 let credentials: Listed[]
 /** The keys by what became of them. */
@@ -95,6 +97,9 @@ function listCredentials(otp: string): Listed[] {
       const text = (token && keys[token]) ?? `upload_${'x'.repeat(64)}`
       return { ...elsewhere(name, { headers: { Authorization: `Bearer ${text}`, ...from } }, refused(400)), bearer }
     }),
+    { ...elsewhere('the token of a worker', WORKER_TOKEN(keys.worker ?? ''), refused(400)), bearer: refused(401), worker: true },
+    { ...elsewhere('the token of a removed worker', WORKER_TOKEN(keys.removedWorker ?? ''), refused(400)), bearer: refused(401) },
+    inHeader('the token of a worker as a key', keys.worker ?? '', refused(401)),
     inHeader('an upload token as a key', keys.token ?? '', refused(401)),
     inBody('an upload token', keys.token ?? '', refused(401)),
     elsewhere('two headers', { headers: { Authorization: [`Apisecret ${key}`, `Apisecret ${key}`] } }, refused(400)),
@@ -107,6 +112,7 @@ function listCredentials(otp: string): Listed[] {
 }
 
 const PAGE = 'https://school.example'
+const WORKER_TOKEN = (token: string) => ({ headers: { Authorization: `Bearer ${token}` } })
 
 let location: Location
 let server: ReelgateServer
@@ -175,6 +181,11 @@ async function makeKeys(): Promise<void> {
     const made = await createOwner(server.url, key).call('POST', '/api/upload-tokens', { body })
     return (await made.json()) as { id: string; token: string }
   }
+  const newWorker = async (name: string) =>
+    ((await command('worker add', { name, trusted: false })) as unknown as { token: string }).token
+  keys.worker = await newWorker('office')
+  keys.removedWorker = await newWorker('rented')
+  await command('worker remove', { name: 'rented' })
   keys.token = (await makeToken(keys.all ?? '')).token
   const revokedToken = await makeToken(keys.all ?? '')
   await createOwner(server.url, keys.all ?? '').call('DELETE', `/api/upload-tokens/${revokedToken.id}`)
@@ -242,6 +253,7 @@ function expected(route: string, listed: Listed): number | 'as for no video' {
   // The console's own are refused to pages of other sites, whatever these send.
   if (listed.credential.headers?.Origin !== undefined && route.includes(' /console/api/')) return 403
   if (opens === 'proof' || opens === 'anybody') return status
+  if (opens === 'worker') return listed.worker ? status : 401
   // Who changes something without the console's header is refused before anything is asked of a cookie.
   if (opens === 'cookie') return /^(GET|HEAD) /.test(route) ? 401 : 403
   const worth = (acceptsBearer && listed.bearer) || listed[route.includes(' /v2/') ? 'v2' : 'api']

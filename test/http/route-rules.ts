@@ -2,9 +2,9 @@ import type { Permission } from '../../src/accounts/permission.ts'
 
 // Who opens each route of the running server, for the tests that ask all of them.
 
-/** Who opens a route: a key with this permission; only a viewer's browser with its proof, or a person with the console's cookie; any client. */
+/** Who opens a route: a key with this permission; only a viewer's browser with its proof, a person with the console's cookie or a worker with its token; any client. */
 export type Rule = {
-  opens: Permission | 'proof' | 'cookie' | 'anybody'
+  opens: Permission | 'proof' | 'cookie' | 'worker' | 'anybody'
   /** Whether the key may also come as Bearer, and an upload token. */
   acceptsBearer?: true
   /** Another permission that opens it. */
@@ -21,6 +21,8 @@ export type Rule = {
 }
 
 const DOWNLOAD = `/download/9999999999/${'A'.repeat(43)}/${'0'.repeat(32)}/1`
+
+const TASK = `/worker/tasks/${'0'.repeat(32)}`
 
 const UPLOAD = `/api/uploads/${'0'.repeat(32)}`
 
@@ -165,6 +167,14 @@ export const RULES: Record<string, Rule> = {
   'HEAD /download/:exp/:sig/:keyId/:fileId': { opens: 'proof', status: 403, path: DOWNLOAD },
   // The form carries its own proof: the policy that an uploader's key was given.
   'POST /upload': { opens: 'proof', status: 415 },
+
+  // Asked without the header of their protocol, which is looked at after the token.
+  'POST /worker/claim': { opens: 'worker', status: 409 },
+  'GET /worker/tasks/:task/source': { opens: 'worker', status: 409, path: `${TASK}/source` },
+  'PUT /worker/tasks/:task/init/:rendition': { opens: 'worker', status: 409, path: `${TASK}/init/1` },
+  'PUT /worker/tasks/:task/segments/:rendition/:number': { opens: 'worker', status: 409, path: `${TASK}/segments/1/0` },
+  'POST /worker/tasks/:task/heartbeat': { opens: 'worker', status: 409, path: `${TASK}/heartbeat` },
+  'POST /worker/tasks/:task/end': { opens: 'worker', status: 409, path: `${TASK}/end` },
 
   'GET /api/meta/:id': { opens: 'anybody', status: 200 },
   'OPTIONS /api/uploads': { opens: 'anybody', status: 204 },

@@ -419,4 +419,19 @@ export const STATEMENTS: readonly string[] = [
   'create index replacement_unplanned on replacement (requested_at_s) where generation is null and problem is null',
   'alter table upload_policy add column replaces integer not null default 0',
   'alter table import add column replaces integer not null default 0',
+
+  // Encoders on other machines, and which of them encoded a chunk.
+  `create table worker (
+    id text primary key,
+    name text not null unique,
+    hash blob not null unique,
+    trusted integer not null default 0,
+    created_at_s integer not null,
+    last_seen_at_s integer,
+    encoder text,
+    speed real,
+    drained integer not null default 0,
+    suspended_reason text
+  ) without rowid`,
+  'alter table chunk add column worker_id text',
 ]

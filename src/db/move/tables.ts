@@ -61,6 +61,7 @@ export const KEYS = {
   video_usage: ['day', 'account_id', 'video_id', 'user_id'],
   view_total: ['video_id'],
   storage_day: ['day', 'account_id'],
+  worker: ['id'],
   setting: ['name'],
 } as const satisfies Record<TableName, readonly string[]>
 

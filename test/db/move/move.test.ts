@@ -168,6 +168,7 @@ async function startFull() {
   await owner.credentials('In no folder, and deleted').then(({ videoId }) => owner.delete([videoId]))
   await createTusClient(owner).create(1000)
   await bodyOf(owner, 'POST', '/api/upload-tokens', { origin: 'https://school.example', reference: 'ann' })
+  await reelgate.cli('worker', 'add', 'office', '--json')
   const trashed = await owner.readyVideo(await makeVideo({ seconds: 1 }), 'In the trash')
   await bodyOf(owner, 'DELETE', `/api/videos?trash=1&videos=${trashed}`)
   await signIn(reelgate)
