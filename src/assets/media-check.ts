@@ -62,13 +62,18 @@ const FILE_BATCH_SIZE = 20
 
 /** The next segments after the given one, of videos that play; after the last one, the other files of videos. */
 export async function nextBatch(db: Db, after: Position | undefined): Promise<Batch> {
+  const batch = await nextSegmentsAndFiles(db, after)
+  if (batch.segments.length === 0) return batch
+  const playable = await findPlayable(db, [...new Set(batch.segments.map(({ videoId }) => videoId))])
+  return { ...batch, segments: batch.segments.filter(({ videoId }) => playable.has(videoId)) }
+}
+
+/** The same of all videos whose rows are there. */
+export async function nextSegmentsAndFiles(db: Db, after: Position | undefined): Promise<Batch> {
   if (!isFilePosition(after)) {
-    const rows = await listSegmentsAfter(db, after, BATCH_SIZE)
-    const last = rows.at(-1)
-    if (last) {
-      const playable = await findPlayable(db, [...new Set(rows.map(({ videoId }) => videoId))])
-      return { segments: rows.filter(({ videoId }) => playable.has(videoId)), files: [], last: segmentKey(last) }
-    }
+    const segments = await listSegmentsAfter(db, after, BATCH_SIZE)
+    const last = segments.at(-1)
+    if (last) return { segments, files: [], last: segmentKey(last) }
   }
   const { files, lastId } = await listFilesAfter(db, isFilePosition(after) ? after.fileId : 0, FILE_BATCH_SIZE)
   return { segments: [], files, last: lastId === undefined ? undefined : { fileId: lastId } }
@@ -105,7 +110,7 @@ export async function* checkMedia(
     for (const file of files) {
       const { videoId, name } = file
       signal.throwIfAborted()
-      const check = openCheck(masterKey, file)
+      const check = openFileCheck(masterKey, file)
       const sha256 = await hashBlob(folders[file.folder], name, check, (sizeBytes) => throttle(sizeBytes, signal))
       if (!sha256) found.damagedFiles.push({ videoId, name })
       else if (!check) found.unverifiedCount++
@@ -126,7 +131,7 @@ export async function* checkMedia(
 }
 
 /** Undefined when no key at hand opens the file, such as a key that was made by a rotation meanwhile. */
-function openCheck(masterKey: MasterKey | undefined, file: CheckedFile): FileCheck | undefined {
+export function openFileCheck(masterKey: MasterKey | undefined, file: CheckedFile): FileCheck | undefined {
   try {
     return checkStoredFile(masterKey, file)
   } catch {

@@ -52,6 +52,7 @@ type Options = JsonOption & {
   video?: string
   otp?: string
   to?: string
+  storage?: string
   media?: true
   fromStart?: true
   stream?: true
@@ -456,9 +457,20 @@ const COMMANDS: readonly CommandSpec[] = [
   },
   {
     usage: 'migrate',
-    description: 'move the database from the data folder to PostgreSQL, or resume an interrupted move',
-    options: [new Option('--to <url>', 'postgres://USER:PASSWORD@HOST/NAME, an empty database; default: REELGATE_DATABASE_URL')],
-    async run({ options: { to, json }, command }) {
+    description:
+      'move the database from the data folder to PostgreSQL, or with --storage the files to or out of a bucket while the server runs',
+    options: [
+      new Option('--to <url>', 'postgres://USER:PASSWORD@HOST/NAME, an empty database; default: REELGATE_DATABASE_URL'),
+      new Option(
+        '--storage <url>',
+        'where the files of videos go: folder, or the address of a bucket that the server has keys for',
+      ),
+    ],
+    async run({ options: { to, storage, json }, command }) {
+      if (storage !== undefined) {
+        const { migrateStorage } = await import('./migrate-storage.ts')
+        return migrateStorage(readConfig(), storage, { json })
+      }
       // Not in a parser of the option: commander prints what a parser rejects, and it may hold a password.
       if (to !== undefined && !isDatabaseUrl(to)) command.error(INVALID_DATABASE_URL)
       const { migrate } = await import('./migrate.ts')

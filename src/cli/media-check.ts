@@ -4,12 +4,14 @@ import { describeDamagedFiles } from '../assets/damaged-file.ts'
 import { type Batch, type Confirmed, checkMedia as checkAllMedia } from '../assets/media-check.ts'
 import type { Config } from '../config/config.ts'
 import { dataPaths } from '../config/data-paths.ts'
-import { type CommandName, MediaBatch, MediaCheckResult, MediaCheckStart } from '../control/commands.ts'
+import { type CommandName, MediaBatch, MediaCheckResult, MediaCheckStart, MovedNames } from '../control/commands.ts'
 import { Failure } from '../errors.ts'
 import { formatSize } from '../format-size.ts'
 import { type Finding, failure, ok, warning } from '../health-check.ts'
+import { peekSetting } from '../installation/database.ts'
+import { placesVersion } from '../installation/located-files.ts'
 import { findMasterKey } from '../installation/master-key.ts'
-import { storedFiles } from '../installation/open.ts'
+import { findStoredFiles } from '../installation/open.ts'
 import { openProgress } from './progress-view.ts'
 import { parseResult } from './run-command.ts'
 
@@ -41,9 +43,18 @@ async function checkAll(config: Config, options: MediaOptions, ask: SendCommand)
   if (begun.after) view.say('Resuming the interrupted check; --from-start checks everything.')
   const next = async (after: Batch['last']) => parseBatch(parseResult(MediaBatch, await ask('media next', { after })))
   const checkOptions = { masterKey: findMasterKey(config), after: begun.after, bytesPerS: options.pace * 1e6, signal }
+  const readSetting = (name: string) => peekSetting(config, name)
+  const findMoved = async (names: readonly string[]) => new Set(parseResult(MovedNames, await ask('media moved', { names })))
+  const placed = await placesVersion(readSetting)
+  const { files } = await findStoredFiles(config, { readSetting, findMoved })
   let [segmentCount, fileCount, unverifiedCount, sizeBytes] = [0, 0, 0, 0]
   try {
-    for await (const batch of checkAllMedia(storedFiles(config), next, checkOptions)) {
+    for await (const batch of checkAllMedia(files, next, checkOptions)) {
+      if ((await placesVersion(readSetting)) !== placed)
+        throw new Failure(
+          'unavailable',
+          'The files began to move to another place meanwhile, or have arrived. Run the same command again: it resumes.',
+        )
       const { last, damaged, damagedFiles, intactFiles } = batch
       const saved = parseResult(MediaCheckResult, await ask('media checked', { last, damaged, damagedFiles, intactFiles }))
       confirmed.damaged.push(...saved.damaged)

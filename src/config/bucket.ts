@@ -6,24 +6,48 @@ const BUCKET_NAME = /^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$/
 const PREFIX = /^[\w-][\w.-]*$/
 
 type Credentials = { accessKeyId: string; secretAccessKey: string; sessionToken?: string | undefined }
+/** The variables of one bucket: its address, and who asks it. */
+const MAIN = {
+  url: 'REELGATE_STORAGE_URL',
+  accessKeyId: 'AWS_ACCESS_KEY_ID',
+  secretAccessKey: 'AWS_SECRET_ACCESS_KEY',
+  sessionToken: 'AWS_SESSION_TOKEN',
+} as const
+const OTHER = {
+  url: 'REELGATE_STORAGE_OTHER_URL',
+  accessKeyId: 'REELGATE_STORAGE_OTHER_ACCESS_KEY_ID',
+  secretAccessKey: 'REELGATE_STORAGE_OTHER_SECRET_ACCESS_KEY',
+  sessionToken: 'REELGATE_STORAGE_OTHER_SESSION_TOKEN',
+} as const
 
 /**
- * The bucket for the files of videos, and who asks it. Undefined: they are in the data folder.
+ * The bucket for the files of videos, and who asks it; undefined: they are in the data folder. And the other one of a move between
+ * buckets: the keys of the first open it, unless it has its own.
  * @throws Failure `invalid`; no message has a secret
  */
-export function readBucket(variables: Variables) {
-  const url = variables.REELGATE_STORAGE_URL
-  if (url === undefined) return undefined
-  const address = parseBucketUrl(url, variables.AWS_REGION)
-  if (!address) throw invalid('REELGATE_STORAGE_URL')
-  const { AWS_ACCESS_KEY_ID: accessKeyId, AWS_SECRET_ACCESS_KEY: secretAccessKey, AWS_SESSION_TOKEN: sessionToken } = variables
-  if (accessKeyId === undefined || secretAccessKey === undefined)
-    throw new Failure('invalid', 'REELGATE_STORAGE_URL needs AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY: set both.')
-  const credentials: Credentials = { accessKeyId, secretAccessKey, sessionToken }
-  return { ...address, credentials }
+export function readBuckets(variables: Variables) {
+  const bucket = readBucket(variables, MAIN)
+  const own = [OTHER.accessKeyId, OTHER.secretAccessKey, OTHER.sessionToken].some((name) => variables[name] !== undefined)
+  return { bucket, otherBucket: readBucket(variables, own ? OTHER : { ...MAIN, url: OTHER.url }) }
 }
 
-/** s3://BUCKET/PREFIX?endpoint=URL&region=REGION; undefined: it is no such address. */
+function readBucket(
+  variables: Variables,
+  names: typeof MAIN | typeof OTHER | (Omit<typeof MAIN, 'url'> & Pick<typeof OTHER, 'url'>),
+) {
+  const address = variables[names.url]
+  if (address === undefined) return undefined
+  const place = parseBucketUrl(address, variables.AWS_REGION)
+  if (!place) throw invalid(names.url)
+  const accessKeyId = variables[names.accessKeyId]
+  const secretAccessKey = variables[names.secretAccessKey]
+  if (accessKeyId === undefined || secretAccessKey === undefined)
+    throw new Failure('invalid', `${names.url} needs ${names.accessKeyId} and ${names.secretAccessKey}: set both.`)
+  const credentials: Credentials = { accessKeyId, secretAccessKey, sessionToken: variables[names.sessionToken] }
+  return { ...place, credentials }
+}
+
+/** Where a bucket is. `prefix`: empty, or with a slash at its end. Undefined: it is no address of a bucket. */
 export function parseBucketUrl(address: string, defaultRegion = 'us-east-1') {
   const url = URL.canParse(address) ? new URL(address) : undefined
   const known = ['endpoint', 'region']

@@ -4,7 +4,7 @@ import { hostname } from 'node:os'
 import { delimiter, dirname, isAbsolute, join, resolve } from 'node:path'
 import { Failure } from '../errors.ts'
 import { readAlertMail } from './alert-mail.ts'
-import { readBackupKeys, readBucket } from './bucket.ts'
+import { readBackupKeys, readBuckets } from './bucket.ts'
 import { invalid, readVariables, type Variables } from './environment.ts'
 import { isLoopback } from './loopback.ts'
 import { readLimits } from './rate-limits.ts'
@@ -41,7 +41,7 @@ function toConfig(variables: Variables) {
   if (mediaUrl && !URL.canParse(mediaUrl)) throw invalid('REELGATE_MEDIA_URL')
   if (variables.REELGATE_MEDIA_TOKEN_KEY && !mediaUrl) throw invalid('REELGATE_MEDIA_TOKEN_KEY')
   const isDirect = variables.REELGATE_MEDIA_DELIVERY === 'direct'
-  const bucket = readBucket(variables)
+  const { bucket, otherBucket } = readBuckets(variables)
   if (bucket && isDirect && variables.REELGATE_MEDIA_ACCEL !== undefined)
     throw new Failure(
       'invalid',
@@ -61,6 +61,8 @@ function toConfig(variables: Variables) {
     bucket,
     /** Has secrets. Of a bucket that `backup` and `restore` are given. */
     backupKeys: readBackupKeys(variables),
+    /** Has secrets. Of a move between two buckets: the one that is not in `bucket`. */
+    otherBucket,
     cacheBytes: readSize(variables.REELGATE_CACHE_SIZE),
     uploadMaxBytes: Number(variables.REELGATE_UPLOAD_MAX_BYTES),
     uploadExpiryS: Number(variables.REELGATE_UPLOAD_EXPIRY_S),

@@ -67,6 +67,22 @@ const Variables = Type.Object({
   REELGATE_BACKUP_SECRET_ACCESS_KEY: Type.Optional(
     Type.String({ description: 'secret of that key', minLength: 1, defaultText: 'AWS_SECRET_ACCESS_KEY' }),
   ),
+  REELGATE_STORAGE_OTHER_URL: Type.Optional(
+    Type.String({
+      description: 'the second bucket while files are moved from one to another, written as REELGATE_STORAGE_URL',
+      expected: 's3://BUCKET/PREFIX?endpoint=https://HOST&region=REGION, each part after the bucket as needed',
+      defaultText: 'none',
+    }),
+  ),
+  REELGATE_STORAGE_OTHER_ACCESS_KEY_ID: Type.Optional(
+    Type.String({ description: 'access key of the second bucket', minLength: 1, defaultText: 'AWS_ACCESS_KEY_ID' }),
+  ),
+  REELGATE_STORAGE_OTHER_SECRET_ACCESS_KEY: Type.Optional(
+    Type.String({ description: 'secret of that key', minLength: 1, defaultText: 'AWS_SECRET_ACCESS_KEY' }),
+  ),
+  REELGATE_STORAGE_OTHER_SESSION_TOKEN: Type.Optional(
+    Type.String({ description: 'token of temporary keys of the second bucket', minLength: 1, defaultText: 'none' }),
+  ),
   REELGATE_CACHE_SIZE: Type.String({
     description: 'space in the data folder for copies of sources out of a bucket, which ffmpeg reads; in bytes, or with MB or GB',
     expected: 'a number of bytes such as 20GB',

@@ -14,6 +14,7 @@ import type { AlertMailConfig } from '../config/alert-mail.ts'
 import { isDamaged } from '../encode/damage-store.ts'
 import { Failure } from '../errors.ts'
 import { forgetBackup, recordBackup } from '../installation/backup/last-backup.ts'
+import { findMoved } from '../installation/located-files.ts'
 import { findMasterKeyIds } from '../installation/master-key.ts'
 import type { MasterKeyRotation } from '../installation/master-key-rotation.ts'
 import { listSessions, type StopDeps, stopSessions } from '../playback/sessions/stop.ts'
@@ -73,6 +74,7 @@ const FileKind = Type.Union([
   Type.Literal('mp4'),
   Type.Literal('storyboard'),
 ])
+const BlobNames = Type.Array(Type.String({ maxLength: 300 }), { maxItems: 1000 })
 const Base64 = Type.Union([Type.String(), Type.Null()])
 /** What opens it is wrapped by the master key. */
 const ListedFile = Type.Object({
@@ -97,6 +99,7 @@ export const MediaCheckResult = Type.Object({
   damaged: Type.Array(Damage),
   damagedFiles: Type.Array(Type.Object({ ...FileName.properties, kind: FileKind, isMadeAgain: Type.Boolean() })),
 })
+export const MovedNames = Type.Array(Type.String())
 /** Segments that are damaged now, and whether they are being encoded again. */
 export const MediaRepair = Type.Object({ segments: Type.Array(SegmentKey), isRepairing: Type.Boolean() })
 
@@ -231,6 +234,10 @@ export const COMMANDS = {
         last,
       }
     },
+  ),
+  'media moved': command(
+    Type.Object({ names: BlobNames }),
+    ({ media }: CommandDeps, { names }): Promise<Static<typeof MovedNames>> => findMoved(media.db, names),
   ),
   'media checked': command(
     Type.Object({

@@ -15,6 +15,7 @@ import type { TrimDeps } from '../encode/replacement.ts'
 import type { ImportDeps } from '../ingest/import.ts'
 import { countImports } from '../ingest/import-store.ts'
 import { issueUploadPolicy, type PolicyDeps } from '../ingest/upload-policy.ts'
+import type { FileMove } from '../installation/file-move.ts'
 import type { VideoWork } from '../installation/video-work.ts'
 import { fetchMovedFile } from '../move-in/fetch-file.ts'
 import { addMovedAudio, assertMayMoveFrom, listMoved, moveAccount, moveVideo, trimMoved } from '../move-in/move-in.ts'
@@ -48,6 +49,7 @@ export type ServerDeps = CommandDeps &
     localUrl(): string
     publicUrl(): string
     reencrypt: VideoWork['reencrypt']
+    fileMove: FileMove
     playbackOtps: OtpDeps
     viewings: EraseDeps['viewings']
     savePlayback: EraseDeps['savePlayback']
@@ -104,6 +106,18 @@ const Problem = Type.Union([Type.String(), Type.Null()])
 export const MoveOutcome = Type.Object({ problem: Problem })
 export const MoveCompletion = Type.Object({ isWaiting: Type.Boolean(), problem: Problem })
 export const MovedVideos = Type.Array(Type.Object({ originId: Id, isComplete: Type.Boolean(), problem: Problem }))
+export const StorageMove = Type.Object({
+  state: Type.Union([Type.Literal('none'), Type.Literal('moving'), Type.Literal('done')]),
+  to: Type.String(),
+  from: Type.String(),
+  files: Type.Integer(),
+  movedBytes: Type.Number(),
+  totalBytes: Type.Number(),
+  damaged: Type.Array(Type.String()),
+  damagedCount: Type.Integer(),
+  waitsFor: Type.String(),
+  unusedFromS: Type.Integer(),
+})
 export const TryCancellation = Type.Object({ withdrawn: Type.Boolean() })
 
 /** Commands that only a running server can do; `try` is made of four. */
@@ -218,6 +232,17 @@ export const SERVER_COMMANDS = {
     await deps.reencrypt(videoId, (tx, accountId) => recordAuditEvent(tx, { ...event, accountId }))
     return { videoId, started: true }
   }),
+  'storage move': command(
+    Type.Object({ to: Type.String({ maxLength: 2048 }) }),
+    async ({ fileMove }: ServerDeps, { to }): Promise<Static<typeof StorageMove>> => {
+      await fileMove.begin(to)
+      return fileMove.status()
+    },
+  ),
+  'storage status': command(
+    Type.Object({}),
+    ({ fileMove }: ServerDeps): Promise<Static<typeof StorageMove>> => fileMove.status(),
+  ),
   'webhook test': command(Type.Object({ webhookId: Id }), (deps: ServerDeps, { webhookId }) =>
     testWebhookOfAnyAccount(deps, webhookId),
   ),

@@ -20,6 +20,7 @@ export type Tables = {
   videoTag: VideoTagTable
   videoMetadata: VideoMetadataTable
   movedVideo: MovedVideoTable
+  movedBlob: MovedBlobTable
   videoText: VideoTextTable
   uploadPolicy: UploadPolicyTable
   import: ImportTable
@@ -293,6 +294,12 @@ type MovedVideoTable = {
   videoId: string
   /** Whether its captions, chapters and poster have come. */
   hasFiles: Generated<number>
+}
+
+/** While files move to another place: those that are there. */
+type MovedBlobTable = {
+  /** `FOLDER/NAME`. */
+  name: string
 }
 
 /** The texts that searches compare, folded by db/fold-case.ts; maintained by triggers on `video`. */

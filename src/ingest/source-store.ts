@@ -64,3 +64,12 @@ export async function listReferencedSources(db: Db, blobs: readonly string[]): P
   )
   return new Set(rows.flat().flatMap(({ file }) => file ?? []))
 }
+
+/** The blobs of what is being received over several requests, and is not a source yet. */
+export async function listGrowingSources(db: Db): Promise<string[]> {
+  const tables = ['import', 'resumableUpload'] as const
+  const rows = await Promise.all(
+    tables.map((table) => db.selectFrom(table).select('file').where('file', 'is not', null).execute()),
+  )
+  return rows.flat().flatMap(({ file }) => file ?? [])
+}

@@ -8,18 +8,24 @@ import {
   readBucketRules,
   type Unneeded,
 } from '../storage/s3/bucket-rules.ts'
-import { readMarker } from '../storage/s3/s3-store.ts'
+import { locateFiles, type ReadSetting, readMove } from './located-files.ts'
 
 const DAY_S = 24 * 3600
 
-/** Whether an object can be written and read, and the prefix is in use. */
-export async function examineBucket({ bucket: address }: Config): Promise<Finding> {
-  if (!address) return ok('Files are in the data folder.')
-  const bucket = openBucket(address)
-  await bucket.check()
-  return (await readMarker(bucket)) === undefined
-    ? warning('Nothing uses this prefix of the bucket yet: the first start of an installation without videos does.')
-    : ok(`Objects in ${address.bucket} can be written and read.`)
+/** Writes and reads an object of each bucket, and says where the files are. */
+export async function examineBuckets(config: Config, readSetting: ReadSetting): Promise<Finding> {
+  const { at, buckets } = await locateFiles(readSetting, config)
+  for (const bucket of buckets) await bucket.check()
+  const move = await readMove(readSetting)
+  if (move)
+    return warning(
+      `Files are being moved from ${move.fromName} to ${move.toName} while the server runs. How far it is: reelgate migrate --storage with that address.`,
+    )
+  return at.bucket
+    ? ok(`Objects in ${buckets.map(({ address }) => address.bucket).join(' and ')} can be written and read.`)
+    : warning(
+        'The files are in the data folder, and nothing uses the bucket of REELGATE_STORAGE_URL: reelgate migrate --storage with its address moves them there. The first start of an installation without videos uses it from the beginning.',
+      )
 }
 
 /** What the bucket does by itself with objects and uploads, what that costs, and the rule to set. */

@@ -17,7 +17,7 @@ import { openSandbox, sandboxAdvice } from '../sandbox/bubblewrap.ts'
 import { hasRoomIn, isFull } from '../storage/space.ts'
 import { whyCopy } from '../webhooks/restored-copy.ts'
 import { LAST_BACKUP, parseLastBackup } from './backup/last-backup.ts'
-import { examineBucket, examineBucketRules } from './bucket-health.ts'
+import { examineBucketRules, examineBuckets } from './bucket-health.ts'
 import { assertDatabaseUsable, examineDatabase, identifyingFiles, locateDatabase, peekSetting } from './database.ts'
 import { isServerRunning } from './lock.ts'
 import { checkMasterKey } from './master-key.ts'
@@ -99,8 +99,8 @@ export async function examineInstallation(
     checks.push({ check: 'OTP defaults', ...(await asFinding(() => examineOtpDefaults(config))) })
     checks.push({ check: 'API keys', ...(await asFinding(() => examineApiKeys(config, Date.now() / 1000))) })
   }
-  if (config.bucket) {
-    const finding = await asFinding(() => examineBucket(config))
+  if (config.bucket || config.otherBucket) {
+    const finding = await asFinding(() => examineBuckets(config, (name) => peekSetting(config, name)))
     checks.push({ check: 'bucket', ...finding })
     if (finding.state !== 'trouble')
       checks.push({ check: 'bucket rules', ...(await asFinding(() => examineBucketRules(config))) })

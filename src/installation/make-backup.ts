@@ -13,6 +13,7 @@ import {
 } from '../db/sqlite/snapshot.ts'
 import type { SegmentKey } from '../encode/damage-store.ts'
 import { Failure } from '../errors.ts'
+import type { Bucket } from '../storage/s3/bucket.ts'
 import { type AddedMedia, type AddMedia, addMedia } from './backup/add-media.ts'
 import { type BackupName, type Manifest, type UnusableBackup, unfinishedPaths } from './backup/backup-folder.ts'
 import { type BackupPlace, openBackupPlace } from './backup/backup-place.ts'
@@ -21,7 +22,8 @@ import { explainEnd } from './backup/explain-end.ts'
 import { BUCKET_ID, describeBucket } from './bucket.ts'
 import { findMasterKey, idOf } from './master-key.ts'
 import { MASTER_KEY_ID } from './master-key-id.ts'
-import { storedFiles } from './open.ts'
+import { findStoredFiles } from './open.ts'
+import type { Places } from './places.ts'
 
 type BackupListener = {
   /** @param part 0 to 1 */
@@ -105,7 +107,20 @@ async function addBackup(
       assertSameInstallation(backups, place.name, snapshot)
       assertOneMasterKey(snapshot)
       const masterKey = findKeyOf(snapshot, config)
-      const added = await addFiles(config, place, snapshot, { media, known, masterKey, nowMs, verifyAll, listener })
+      const places = await findStoredFiles(config, {
+        readSetting: async (name) => snapshot.setting(name),
+        findMoved: async (names) => snapshot.findMoved(names),
+      })
+      const bucket = media ? undefined : findBucketToList(places)
+      const added = await addFiles(place, snapshot, {
+        places,
+        isListed: bucket !== undefined,
+        known,
+        masterKey,
+        nowMs,
+        verifyAll,
+        listener,
+      })
       total.copiedBytes += added.copiedBytes
       total.linkedBytes += added.linkedBytes
       const missing = added.missing.map(({ folder, name }) => `${folder}/${name}`)
@@ -113,7 +128,7 @@ async function addBackup(
       if (missing.every((name) => missingBefore.has(name))) {
         if (added.unavailable) throw added.unavailable
         const described = await describeBackup(config, snapshot, { time, folder: place.work, lost: missing })
-        const manifest = config.bucket && !media ? { ...described, ...filesIn(config.bucket, snapshot) } : described
+        const manifest = bucket ? { ...described, ...filesIn(bucket.address, snapshot) } : described
         const name = await place.finish(manifest)
         return { name, manifest, ...total, hasVerified: masterKey !== undefined, unusable }
       }
@@ -141,7 +156,7 @@ function findKeyOf(snapshot: Snapshot, config: Config): MasterKey | undefined {
 }
 
 /** Of a backup whose files stay in their bucket. */
-function filesIn(bucket: NonNullable<Config['bucket']>, snapshot: Snapshot): Pick<Manifest, 'format' | 'filesIn'> {
+function filesIn(bucket: Bucket['address'], snapshot: Snapshot): Pick<Manifest, 'format' | 'filesIn'> {
   return { format: 2, filesIn: { bucket: describeBucket(bucket), id: snapshot.setting(BUCKET_ID) ?? '' } }
 }
 
@@ -159,22 +174,37 @@ function assertOneMasterKey(snapshot: Snapshot): void {
   )
 }
 
+/** The bucket in which files stay, and are listed alone; undefined: they are copied. @throws Failure while they leave it */
+function findBucketToList(places: Places): Bucket | undefined {
+  const { bucket } = places.current()
+  if (bucket && places.target())
+    throw new Failure(
+      'unavailable',
+      'Files are being moved out of their bucket: a backup without them would not say where each one is. Add --media, which copies them, or wait for the end of the move.',
+    )
+  return bucket
+}
+
 async function addFiles(
-  config: Config,
   place: BackupPlace,
   snapshot: Snapshot,
   {
     listener,
-    media,
+    places,
+    isListed,
     ...options
-  }: Pick<AddMedia, 'known' | 'masterKey' | 'nowMs' | 'verifyAll'> & { media: boolean; listener: BackupListener },
+  }: Pick<AddMedia, 'known' | 'masterKey' | 'nowMs' | 'verifyAll'> & {
+    places: Places
+    isListed: boolean
+    listener: BackupListener
+  },
 ): Promise<AddedMedia> {
   const totalBytes = Math.max(1, snapshot.mediaSizeBytes())
   const unfinished = unfinishedPaths(place.work)
   using list = createFileList(unfinished.list)
   const added = await addMedia(snapshot, list, {
-    from: storedFiles(config),
-    to: config.bucket && !media ? undefined : place.files,
+    from: places.files,
+    to: isListed ? undefined : place.files,
     scratch: unfinished.media,
     ...options,
     signal: listener.signal,

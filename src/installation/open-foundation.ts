@@ -19,6 +19,7 @@ import { type Space, watchSpace } from '../storage/space.ts'
 import { releaseDeliveries } from '../webhooks/delivery-store.ts'
 import { openRestoredCopy, type RestoredCopy } from '../webhooks/restored-copy.ts'
 import { identifyingFiles } from './database.ts'
+import { createFileMove, type FileMove } from './file-move.ts'
 import { lockDataFolder } from './lock.ts'
 import { logErrors, runRegularly } from './log-errors.ts'
 import { type BoundMasterKey, followKeyRing } from './master-key.ts'
@@ -49,8 +50,11 @@ export type Foundation = Run &
     /** Whether this start made the master key. */
     masterKeyIsNew: boolean
     folders: VideoFolders
-    /** Where the files of videos are, if not on a disk of this machine. */
+    /** Where the files of videos are or may move to, if not on a disk of this machine. */
     bucket: Bucket | undefined
+    /** The bucket that has all files. Undefined: they are in the data folder, or are being moved. */
+    findFilesBucket(): Bucket | undefined
+    fileMove: FileMove
     /** Where files are made that are not finished. */
     tmp: string
     ownership: DatabaseOwnership
@@ -85,8 +89,10 @@ export async function openFoundation(run: Run, overrides: Overrides): Promise<Fo
   const { sources, segments, posters, files, tmp, cache } = dataPaths(config.dataDir)
   const disk = watchSpace([config.dataDir, sources, segments, posters, files, tmp, cache], log)
   const installation = await openInstallation(config, disk.onDiskFull)
-  const { bucket } = installation
-  const space = bucket ? spaceWithBucket(disk, bucket) : disk
+  const { places, buckets } = installation
+  const bucket = places.current().bucket ?? buckets[0]
+  const isDiskFilled = () => (places.target() ?? places.current()).bucket === undefined
+  const space = bucket ? spaceWithBucket(disk, bucket, isDiskFilled) : disk
   opened.defer(() => installation.close())
   if (installation.howToUndoUpgrade) log.warn({ undo: installation.howToUndoUpgrade }, 'database: upgraded to this version')
   const sandbox = await openingSandbox
@@ -120,17 +126,23 @@ export async function openFoundation(run: Run, overrides: Overrides): Promise<Fo
   const base = { ...run, ...database, ...clocks, ...bound, ...stored, ownership, restoredCopy, sandbox, outbound }
   /** Requests are refused with the reason, before their body is read. */
   async function hasRoom(forBytes?: number): Promise<boolean> {
-    const outage = bucket?.outage()
+    const outage = isDiskFilled() ? undefined : bucket?.outage()
     if (outage) throw outage.why
     return space.hasRoom(forBytes)
   }
   const videoWork = openVideoWork({ ...base, hasRoom })
-  return { ...base, ...videoWork, masterKeyIsNew, rotation: createRotation(base, bound) }
+  const fileMove = createFileMove({ ...base, ...videoWork, ...installation, masterKey })
+  const findFilesBucket = () => (places.target() ? undefined : places.current().bucket)
+  const movable = { fileMove, findFilesBucket }
+  return { ...base, ...videoWork, ...movable, masterKeyIsNew, rotation: createRotation(base, bound) }
 }
 
 /** What is received goes to the bucket, not to the disk. While the bucket does not answer, work waits as it does for space. */
-function spaceWithBucket(disk: Space, bucket: Bucket): Space {
-  return { ...disk, hasRoom: async () => !bucket.outage() && disk.hasRoom() }
+function spaceWithBucket(disk: Space, bucket: Bucket, isDiskFilled: () => boolean): Space {
+  return {
+    ...disk,
+    hasRoom: async (forBytes) => (isDiskFilled() ? disk.hasRoom(forBytes) : !bucket.outage() && disk.hasRoom()),
+  }
 }
 
 /** A command holds the lock for a moment only, a server for its whole life. */

@@ -4,36 +4,78 @@ import { dataPaths, MEDIA_FOLDERS, type MediaFolder, ofMediaFolders } from '../c
 import { createMasterKey, removeUnfinishedKey } from '../crypto/master-key.ts'
 import { blobFolder, createFolders, emptyFolder, FOR_GROUP } from '../storage/folder.ts'
 import { type Bucket, openBucket } from '../storage/s3/bucket.ts'
-import { openLocalCache } from '../storage/s3/local-cache.ts'
+import { type LocalCache, openLocalCache } from '../storage/s3/local-cache.ts'
 import { blobsInBucket, partBytesFor } from '../storage/s3/s3-store.ts'
-import { openFilesBucket } from './bucket.ts'
+import { describeBucket } from './bucket.ts'
 import { type DatabaseWithMark, openDatabase } from './database.ts'
+import { claimFiles, type LocatedFiles, locateFiles } from './located-files.ts'
 import { assertNoDataWithoutKey, type BoundMasterKey, bindMasterKey, readMasterKey } from './master-key.ts'
+import { type MovedBlobs, movedBlobs } from './moved-blob-store.ts'
+import { openPlaces, type Place, type Places } from './places.ts'
 
 /** An open data folder: its database, its files, and the master key that belongs to it. */
 type Installation = DatabaseWithMark &
   BoundMasterKey & {
     folders: VideoFolders
-    /** Where the files are, if not in the data folder. */
-    bucket: Bucket | undefined
+    places: Places
+    moved: MovedBlobs
+    /** A place that files can move to: the data folder, or a bucket of the configuration. */
+    openPlace(id: string, bucket: Bucket | undefined): Place
+    /** Of the configuration. The first has the files, if one does. */
+    buckets: readonly Bucket[]
     /** Whether the master key was created just now. */
     masterKeyIsNew: boolean
   }
 
-/** The files of videos: in a bucket, or in folders that exist, or are only read. */
-export function storedFiles(config: FilesConfig, onDiskFull?: () => void, bucket = config.bucket && openBucket(config.bucket)) {
-  if (bucket) return filesInBucket(bucket, config)
-  const paths = dataPaths(config.dataDir)
-  const isForNginx = (folder: MediaFolder) => folder === 'segments' && config.mediaAccel !== undefined
-  return ofMediaFolders((folder) => blobFolder(paths[folder], paths.tmp, onDiskFull, isForNginx(folder) ? FOR_GROUP : undefined))
+type FilesConfig = Pick<Config, 'dataDir' | 'cacheBytes' | 'uploadMaxBytes' | 'mediaAccel'>
+
+/** Opens places for files: buckets share the cache. */
+function createOpenPlace({ dataDir, cacheBytes, uploadMaxBytes, mediaAccel }: FilesConfig, onDiskFull?: () => void) {
+  const paths = dataPaths(dataDir)
+  const isForNginx = (folder: MediaFolder) => folder === 'segments' && mediaAccel !== undefined
+  const partBytes = partBytesFor(uploadMaxBytes)
+  let cache: LocalCache | undefined
+  return (id: string, bucket: Bucket | undefined): Place => {
+    cache ??= openLocalCache(paths.cache, cacheBytes)
+    const shared = cache
+    const files = ofMediaFolders((folder) =>
+      bucket
+        ? blobsInBucket(bucket, { folder, partBytes, cache: shared })
+        : blobFolder(paths[folder], paths.tmp, onDiskFull, isForNginx(folder) ? FOR_GROUP : undefined),
+    )
+    return { id, name: bucket ? describeBucket(bucket.address) : `the data folder ${dataDir}`, bucket, files }
+  }
 }
 
-type FilesConfig = Pick<Config, 'dataDir' | 'bucket' | 'cacheBytes' | 'uploadMaxBytes' | 'mediaAccel'>
+function placesOf({ at, to }: LocatedFiles, openPlace: ReturnType<typeof createOpenPlace>, moved: MovedBlobs): Places {
+  return openPlaces(openPlace(at.id, at.bucket), to && openPlace(to.id, to.bucket), moved)
+}
 
-function filesInBucket(bucket: Bucket, { dataDir, cacheBytes, uploadMaxBytes }: FilesConfig): VideoFolders {
-  const cache = openLocalCache(dataPaths(dataDir).cache, cacheBytes)
-  const partBytes = partBytesFor(uploadMaxBytes)
-  return ofMediaFolders((folder) => blobsInBucket(bucket, { folder, partBytes, cache }))
+/** The rows that say where files are, however a command reads them. */
+type RowsOfFiles = {
+  readSetting(name: string): Promise<string | undefined>
+  /** Which of these names are in the new place, while files move from one to another. */
+  findMoved: MovedBlobs['find']
+}
+
+/** The files of videos, to be read beside a server that may be running, as rows of one moment say. */
+export async function findStoredFiles(config: Config, { readSetting, findMoved }: RowsOfFiles): Promise<Places> {
+  const readOnly = async () => {
+    throw new Error('only the server writes files')
+  }
+  const moved = { find: findMoved, add: readOnly, clear: readOnly }
+  return placesOf(await locateFiles(readSetting, config), createOpenPlace(config), moved)
+}
+
+/** The place that the configuration names, for files that are restored. */
+export function storedFiles(config: FilesConfig & Pick<Config, 'bucket'>): VideoFolders {
+  return createOpenPlace(config)('', config.bucket && openBucket(config.bucket)).files
+}
+
+/** The folders that a place needs on the disk. */
+export function createFoldersOf(config: Pick<Config, 'dataDir'>, bucket: Bucket | undefined): Promise<void> {
+  const paths = dataPaths(config.dataDir)
+  return createFolders(...(bucket ? [paths.cache] : MEDIA_FOLDERS.map((folder) => paths[folder])))
 }
 
 /**
@@ -49,11 +91,17 @@ export async function openInstallation(config: Config, onDiskFull?: () => void):
   try {
     const bound = await bindMasterKey(database, existingKey ?? createMasterKey(config.masterKeyFile), config)
     removeUnfinishedKey(config.masterKeyFile)
-    const bucket = await openFilesBucket(database, config)
-    await createFolders(paths.tmp, ...(bucket ? [paths.cache] : MEDIA_FOLDERS.map((folder) => paths[folder])))
-    for (const folder of bucket ? [paths.tmp, paths.cache] : [paths.tmp]) await emptyFolder(folder)
-    const folders = storedFiles(config, onDiskFull, bucket)
-    return { ...database, ...bound, bucket, folders, masterKeyIsNew: !existingKey }
+    const located = await claimFiles(database, config)
+    await createFolders(paths.tmp, ...(located.buckets.length > 0 ? [paths.cache] : []))
+    for (const place of [located.at, located.to]) if (place) await createFoldersOf(config, place.bucket)
+    for (const folder of [paths.tmp, paths.cache]) await emptyFolder(folder)
+    const openPlace = createOpenPlace(config, onDiskFull)
+    const moved = movedBlobs(database)
+    const places = placesOf(located, openPlace, moved)
+    return {
+      ...{ ...database, ...bound, places, moved, openPlace, buckets: located.buckets },
+      ...{ folders: places.files, masterKeyIsNew: !existingKey },
+    }
   } catch (error) {
     await database.close()
     throw error

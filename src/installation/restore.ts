@@ -29,7 +29,8 @@ import { explainEnd } from './backup/explain-end.ts'
 import { forEachAtOnce } from './backup/for-each-at-once.ts'
 import { openStoredNames } from './backup/stored-names.ts'
 import { BUCKET_ID, claimForRestore } from './bucket.ts'
-import { locateDatabase } from './database.ts'
+import { locateDatabase, peekSetting } from './database.ts'
+import { forgetPlaces, placesVersion } from './located-files.ts'
 import { lockDataFolder } from './lock.ts'
 import { hasKeyFile, idOf, readMasterKey } from './master-key.ts'
 import { storedFiles } from './open.ts'
@@ -355,6 +356,7 @@ export async function restoreRowsOnly(
     const { database, mark } = dataPaths(config.dataDir)
     if (config.databaseUrl === undefined) assertNothingMovedAside(database)
     const backup = await fetchBackup(config, place, found)
+    await assertFilesNotMoved(config, backup)
     const copy = await copyRows(config, backup, { isCopy: false })
     if (config.databaseUrl === undefined) {
       await moveAside(database)
@@ -378,6 +380,17 @@ async function moveAside(database: string): Promise<void> {
 }
 
 /** @throws Failure `conflict` when an earlier restore has moved the database aside, whether it was finished or not */
+/** @throws Failure `conflict` when files moved to another place since a backup of rows */
+async function assertFilesNotMoved(config: Config, { name, rowsFile }: Backup): Promise<void> {
+  using snapshot = openSnapshot(rowsFile)
+  const now = await placesVersion((setting) => peekSetting(config, setting)).catch(() => undefined) // damaged rows are why this is done
+  if (now === undefined || now === (await placesVersion(async (setting) => snapshot.setting(setting)))) return
+  throw new Failure(
+    'conflict',
+    `Files moved to another place after ${name} was made, so its rows would not find them. Restore the whole backup into an empty data folder.`,
+  )
+}
+
 function assertNothingMovedAside(database: string): void {
   const moved = ENDINGS.filter((ending) => existsSync(replacedName(database, ending)))
   const [first] = moved
@@ -437,7 +450,7 @@ type Prepared = { isCopy: boolean; bucketId?: string | undefined }
 async function prepareRows(path: string, { isCopy, bucketId }: Prepared): Promise<void> {
   await changeRowsUnmigrated(path, async (tx) => {
     const nowS = sql`(select cast(value as integer) from setting where name = ${HIGH_WATER_MARK})`
-    if (isCopy) await sql`delete from setting where name = ${BUCKET_ID}`.execute(tx)
+    if (isCopy) await forgetPlaces(tx)
     if (bucketId !== undefined) await sql`insert into setting (name, value) values (${BUCKET_ID}, ${bucketId})`.execute(tx)
     if (isCopy)
       await sql`insert into setting (name, value) values (${RESTORED_COPY}, '1') on conflict (name) do nothing`.execute(tx)

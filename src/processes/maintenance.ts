@@ -41,6 +41,7 @@ const SWEPT_NAMES = 100_000
 /** Removes what is no longer needed, sends webhooks and mails, and checks files, until the server stops. */
 export async function startMaintenance(foundation: Foundation): Promise<void> {
   const { config, log, opened, signal, signals, nowS, space, sandbox, restoredCopy, deletion, receiving, rotation } = foundation
+  const { fileMove, findFilesBucket } = foundation
   const removals = startRemovals(foundation)
   opened.defer(() => removals.stop())
   const sender = startWebhookSender({
@@ -61,6 +62,8 @@ export async function startMaintenance(foundation: Foundation): Promise<void> {
     const work = await watchBucket({ ...foundation, outage })
     runRegularly(foundation, { everyMs: LOOK_AT_BUCKET_EVERY_MS, work, failure: 'bucket: recording an alert about it failed' })
   }
+  await fileMove.resume()
+  opened.defer(() => fileMove.stop())
   const rotating = resumeRotation(rotation, log, signal)
   const sweeps = createSweeps(foundation)
   let sweeping = sweepAll()
@@ -101,7 +104,7 @@ export async function startMaintenance(foundation: Foundation): Promise<void> {
 
   /** At its own pace: a large installation takes days. */
   async function checkMedia(): Promise<void> {
-    if (config.bucket) return // a bucket checks what it keeps, and reading all of it would cost money each week
+    if (findFilesBucket()) return // a bucket checks what it keeps, and reading all of it would cost money each week
     isChecking = true
     const files = { ...foundation, reportDamage: foundation.repairSegment }
     await logErrorsQuietly(log, 'maintenance: checking files failed', () => sweepMedia(files, signal))

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { BlobLost, type BlobStore, blocksOf, ignoreLost } from './blob-store.ts'
+import { BlobLost, type BlobStore, blocksOf, ignoreLost, type PutOptions } from './blob-store.ts'
 
 // Published blobs, which never change: whether they are intact, and copies of them for a backup or a restored installation.
 
@@ -46,6 +46,7 @@ export async function copyBlob(
   to: BlobStore,
   name: string,
   check = NO_CHECK,
+  options?: PutOptions,
 ): Promise<{ sizeBytes: number; sha256: Buffer } | undefined> {
   const hash = createHash('sha256')
   let sha256 = Buffer.alloc(0)
@@ -60,7 +61,7 @@ export async function copyBlob(
   }
   try {
     await using blob = await from.open(name)
-    const { sizeBytes } = await to.put(name, [checked(blocksOf(blob, BLOCK_BYTES))])
+    const { sizeBytes } = await to.put(name, [checked(blocksOf(blob, BLOCK_BYTES))], options)
     return { sizeBytes, sha256 }
   } catch (error) {
     return ignoreLost(error)

@@ -79,7 +79,7 @@ function isRetired(name: string, retired: ReadonlySet<string>): boolean {
   return false
 }
 
-async function* inBatches(list: AsyncIterable<string> | Iterable<string>): AsyncGenerator<string[]> {
+export async function* inBatches(list: AsyncIterable<string> | Iterable<string>): AsyncGenerator<string[]> {
   let names: string[] = []
   for await (const name of list) {
     names.push(name)

@@ -41,6 +41,7 @@ import * as resumable from '../../src/ingest/resumable-upload-store.ts'
 import * as sources from '../../src/ingest/source-store.ts'
 import * as policies from '../../src/ingest/upload-policy-store.ts'
 import * as tokens from '../../src/ingest/upload-token-store.ts'
+import * as movedBlobs from '../../src/installation/moved-blob-store.ts'
 import { WRAPPED_COLUMNS } from '../../src/installation/wrapped-columns.ts'
 import * as wrapped from '../../src/installation/wrapped-store.ts'
 import * as claims from '../../src/jobs/claim-store.ts'
@@ -1025,6 +1026,18 @@ const STORES: readonly (readonly [store: string, calls: readonly Call[]])[] = [
     ],
   ],
   [
+    'files that have moved to another place',
+    [
+      (tx) => movedBlobs.addMovedBlob(tx, `sources/${V1}/a`),
+      (tx) => movedBlobs.addMovedBlob(tx, `sources/${V1}/a`),
+      (tx) => movedBlobs.addMovedBlob(tx, `files/${V1}/b`),
+      (tx) => movedBlobs.findMovedBlobs(tx, [`sources/${V1}/a`, `sources/${V1}/b`]),
+      (tx) => movedBlobs.listMovedBlobs(tx).then((names) => names.sort()),
+      (tx) => movedBlobs.removeMovedBlobs(tx, [`sources/${V1}/a`]),
+      (tx) => sources.listGrowingSources(tx).then((names) => names.sort()),
+    ],
+  ],
+  [
     'images of watermarks',
     [
       (tx) =>
@@ -1423,6 +1436,7 @@ const TABLES = [
   'redeemAttempt',
   'alert',
   'watermarkImage',
+  'movedBlob',
   'setting',
   'strike',
   'ban',

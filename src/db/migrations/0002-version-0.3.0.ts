@@ -304,6 +304,9 @@ export const STATEMENTS: readonly string[] = [
   'alter table import drop column received_sha256',
   'alter table import add column received_state blob',
 
+  // What is in the new place while files move from one to another.
+  'create table moved_blob (name text primary key) without rowid',
+
   // Which video of another server a video was copied from: what moves in is made once, however often the move is begun.
   `create table moved_video (
     account_id text not null,

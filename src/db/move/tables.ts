@@ -25,6 +25,7 @@ export const KEYS = {
   video_tag: ['account_id', 'name', 'position'],
   video_metadata: ['account_id', 'name', 'value', 'position'],
   moved_video: ['account_id', 'origin', 'origin_id'],
+  moved_blob: ['name'],
   video_text: ['rowid'],
   upload_policy: ['key'],
   import: ['video_id'],

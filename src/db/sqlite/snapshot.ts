@@ -49,6 +49,8 @@ export type NamedFile = {
 
 export type Snapshot = Disposable & {
   setting(name: string): string | undefined
+  /** Which of these blobs are in the new place of a move that is not finished. */
+  findMoved(names: readonly string[]): ReadonlySet<string>
   /** The names of the migrations that made its tables, in order. */
   migrations(): string[]
   /** The id of the oldest account, which says which installation it is; undefined before the first start. */
@@ -86,6 +88,10 @@ export function openSnapshot(path: string): Snapshot {
       connection.prepare<[], { id: string }>('select id from account order by created_at_s, id limit 1').get()?.id,
     videoCount: () => number('select count(*) as number from video where deleted_at_s is null'),
     mediaSizeBytes: () => number(`select sum(named.size_bytes) as number from ${FILES}`),
+    findMoved(names) {
+      const find = connection.prepare<[string], { name: string }>('select name from moved_blob where name = ?')
+      return new Set(names.filter((name) => find.get(name)))
+    },
     files: () => connection.prepare<[], NamedFile>(`select ${FILE_COLUMNS} from ${FILES}`).iterate(),
     [Symbol.dispose]: () => void connection.close(),
   }

@@ -182,6 +182,7 @@ async function startFull() {
     reelgate,
     "insert into claim (kind, subject, ends_at_s, failures) values ('mp4', 'waits after a failure', 9999999999, 1)",
   )
+  changeRows(reelgate, "insert into moved_blob (name) values ('sources/a')")
   const replacing = await bodyOf<UploadCredentials>(owner, 'PUT', `/api/videos/${video}`)
   await owner.send(replacing, new Blob(['no video']))
   await expect.poll(async () => (await owner.video(video)).replacement).toMatchObject({ state: 'failed' })
