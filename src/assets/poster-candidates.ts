@@ -34,15 +34,22 @@ export async function makePosterCandidates(
   const [best, lowest] = [videoTrack?.renditions[0], videoTrack?.renditions.at(-1)]
   if (!videoTrack || !best || !lowest) return []
   const { hz, gopFrames } = { hz: videoTrack.rateNum / videoTrack.rateDen, ...videoTrack }
-  const candidates: PosterCandidate[] = []
-  for (const frame of await findBestFrames()) {
-    const inSegment = frame % gopFrames
-    const outputs = posterOutputs(videoTrack, [`select=eq(n\\,${inSegment})`])
-    await run(best.id, [Math.floor(frame / gopFrames)], outputs)
-    const posters = outputs.posters()
-    if (posters) candidates.push({ timeS: frame / hz, posters })
+  const frames = await findBestFrames()
+  const found = new Map<number, Poster[]>()
+  // One run for each segment: a short video has one alone.
+  for (const [segment, inSegment] of Map.groupBy(frames, (frame) => Math.floor(frame / gopFrames))) {
+    const runs = inSegment.map((frame, n) => posterOutputs(videoTrack, [`select=eq(n\\,${frame % gopFrames})`], n))
+    const outputArgs = runs.flatMap((outputs) => outputs.outputArgs)
+    await run(best.id, [segment], { outputArgs, pipes: runs.flatMap(({ pipes }) => pipes) })
+    for (const [n, frame] of inSegment.entries()) {
+      const posters = runs[n]?.posters()
+      if (posters) found.set(frame, posters)
+    }
   }
-  return candidates
+  return frames.flatMap((frame) => {
+    const posters = found.get(frame)
+    return posters ? [{ timeS: frame / hz, posters }] : []
+  })
 
   async function findBestFrames(): Promise<number[]> {
     if (!videoTrack || !lowest) return []

@@ -134,15 +134,21 @@ async function extract(pass: Pass, choice: string): Promise<Poster[] | undefined
 /**
  * The outputs of a run that makes the two posters of the first frame that the filters let through; it has the colors of
  * `encodedColor`. `posters`: undefined when there was none.
+ * @param index of the frame, among those of the same run
  */
-export function posterOutputs(videoTrack: VideoTrackPlan, filters: readonly string[]) {
+export function posterOutputs(videoTrack: VideoTrackPlan, filters: readonly string[], index = 0) {
   const sizes = POSTER_BOXES.map((box) => fitBox(videoTrack, box))
   const jpegs = POSTER_BOXES.map(() => collect(MAX_JPEG_BYTES))
   const { color } = videoTrack
   const toJpeg = color ? scaleOptions('in', encodedColor(color)) + scaleOptions('out', JPEG_COLOR) : ''
-  const graph = `[0:V:0]${filters.join(',')},split=2[s0][s1];${sizes.map(({ widthPx, heightPx }, i) => `[s${i}]scale=${widthPx}:${heightPx}${toJpeg},setsar=1,format=yuvj420p[p${i}]`).join(';')}`
+  const first = index * sizes.length
+  const split = sizes.map((_, i) => `[s${first + i}]`).join('')
+  const scaled = sizes.map(
+    ({ widthPx, heightPx }, i) => `[s${first + i}]scale=${widthPx}:${heightPx}${toJpeg},setsar=1,format=yuvj420p[p${first + i}]`,
+  )
+  const graph = [`[0:V:0]${filters.join(',')},split=${sizes.length}${split}`, ...scaled].join(';')
   return {
-    outputArgs: [...['-filter_complex', graph], ...jpegs.flatMap((_, i) => jpegArgs(i))],
+    outputArgs: [...['-filter_complex', graph], ...jpegs.flatMap((_, i) => jpegArgs(first + i))],
     pipes: jpegs.map(({ reader }) => reader),
     posters(): Poster[] | undefined {
       const posters = sizes.map((size, i) => ({ ...size, jpeg: jpegs[i]?.bytes() ?? Buffer.alloc(0) }))
