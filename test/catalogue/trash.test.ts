@@ -15,7 +15,7 @@ import { answerOf } from '../viewer.ts'
 
 let reelgate: Awaited<ReturnType<typeof startSharedReelgate>>
 beforeAll(async () => {
-  reelgate = await startSharedReelgate()
+  reelgate = await startSharedReelgate({ video: await makeLesson(), title: 'Lesson 12' })
 })
 afterAll(() => reelgate.remove())
 let owner: Owner
@@ -34,8 +34,8 @@ const trash = (id: string) => ask<{ message: string }>('DELETE', `/api/videos?vi
 const listTrash = () => ask<Trash>('GET', '/api/trash')
 const restore = (id: string) => ask<{ count: number }>('POST', '/api/trash/restore', { videos: [id] })
 /** A video of which every segment is stored. */
-async function wholeVideo(title = 'A video', file = makeVideo()): Promise<string> {
-  const id = await owner.readyVideo(await file, title)
+async function wholeVideo(): Promise<string> {
+  const id = await owner.readyVideo(await makeVideo())
   await untilWhole(id)
   return id
 }
@@ -66,7 +66,8 @@ async function statusesOf(id: string) {
 }
 
 test('T-22, T-27: a video in the trash is unknown in both interfaces, plays nowhere and still takes storage; restored, it is as before, with languages, captions, chapters and storyboard', async () => {
-  const id = await wholeVideo('Lesson 12', makeLesson())
+  owner = reelgate.owner
+  const id = reelgate.videoId
   const lesson = { ...reelgate, owner, videoId: id }
   const dubId = await addDub(lesson)
   await showCaptions(lesson, 'en')

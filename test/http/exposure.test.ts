@@ -23,9 +23,9 @@ let viewer: Viewer
 beforeAll(async () => {
   const port = await findFreePort()
   publicUrl = `http://localhost:${port}`
-  reelgate = await startSharedReelgate({ env: { PORT: String(port), REELGATE_PUBLIC_URL: publicUrl } })
   video = await makeVideo({ seconds: 15, rate: 10 })
-  videoId = await addVideo('A video')
+  reelgate = await startSharedReelgate({ video, env: { PORT: String(port), REELGATE_PUBLIC_URL: publicUrl } })
+  videoId = reelgate.videoId
   viewer = reelgate.newViewer()
   expect((await viewer.redeem(await reelgate.owner.issueOtp(videoId))).playing).toBe(true)
 })
