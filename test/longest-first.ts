@@ -37,6 +37,20 @@ export const LONGEST = [
   'playback/key-pacing',
   'jobs/claims', // waits
   'browser/background-tab', // waits
+  // Short to read, and long to run: by their size they would come last.
+  'start/sandbox',
+  'pipeline/stream-of-uploads',
+  'assets/embedded-captions',
+  'pipeline/loudness',
+  'pipeline/watched-meanwhile',
+  'browser/unfinished-video',
+  'browser/slow-network',
+  'browser/demo',
+  'start/upgrade',
+  'start/localhost',
+  'crash/stall',
+  'rate-limits/restart',
+  'faults/removal',
 ]
 
 /** Vitest's order, by how long files took the last time or else by their size, with those of `LONGEST` in front. */
