@@ -1,10 +1,13 @@
 import { openAsBlob } from 'node:fs'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect } from 'vitest'
 import { untilFinished } from '../data-folder.ts'
 import { type Reelgate, startSharedReelgate } from '../in-process.ts'
 import { changeRows } from '../rows.ts'
+import { sampledTests } from '../sample.ts'
 import { makeEmbedded } from './embedded-sources.ts'
 import { addFile, type FileBody, listFiles, SRT } from './sample-files.ts'
+
+const { test, draw } = sampledTests('captions inside of videos', 2)
 
 // Captions and chapters inside of uploaded files, as owners and viewers get them.
 
@@ -152,3 +155,5 @@ test('S-06: captions that are still in the file after a crash of the server are 
   await reelgate.restart()
   expect(await untilRead(videoId)).toMatchObject([{ id: german?.id, hidden: 1 }])
 })
+
+draw()

@@ -1,13 +1,16 @@
 import type { Browser, BrowserContextOptions } from 'playwright-core'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect } from 'vitest'
 import { addFile, makeImage } from '../assets/sample-files.ts'
 import { untilFinished } from '../data-folder.ts'
 import { COLOR_SOURCES, COLORS, drawColors, SPOTS } from '../encode/color-matrix.ts'
 import { startSharedReelgate } from '../in-process.ts'
+import { sampledTests } from '../sample.ts'
 import { makeSound } from '../videos.ts'
 import { startChromium } from './chromium.ts'
 import { colorAt, findColour, type Rgb } from './frame-pixels.ts'
 import { openPlayer, type Player, playerAddress } from './player.ts'
+
+const { test, draw } = sampledTests('pictures of any kind', 2)
 
 // Whatever a file shows: its colors, watermarks on any of them, and a file that shows nothing.
 
@@ -127,3 +130,5 @@ test('P-14: audio shows its title and a wave, or its poster, and is not offered 
 function titleStyle(player: Player, property: 'color' | 'opacity'): Promise<unknown> {
   return player.page.evaluate(`getComputedStyle(document.querySelector('.title')).${property}`)
 }
+
+draw()

@@ -1,10 +1,13 @@
 import type { Browser } from 'playwright-core'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect } from 'vitest'
 import { footage } from '../footage.ts'
 import { startSharedReelgate } from '../in-process.ts'
+import { sampledTests } from '../sample.ts'
 import { startChromiumWithFrameStorage } from './chromium.ts'
 import { lookAtPlayer, openPlayer, openTab, type Player, playerAddress } from './player.ts'
 import { startSite } from './site.ts'
+
+const { test, draw } = sampledTests('chapters in the player', 3)
 
 // Chapters as a viewer sees and uses them, and as a script of the page around reads them. The video has 8.3 seconds.
 
@@ -168,3 +171,5 @@ test('C-06: a video without chapters loads nothing for them, and says so', async
   expect(requests.filter((address) => /chapters/.test(address))).toEqual([])
   await owner.call('PUT', `/api/videos/${videoId}/chapters`, { body: { language: 'en', chapters: CHAPTERS } })
 })
+
+draw()

@@ -1,9 +1,12 @@
 import type { Browser } from 'playwright-core'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect } from 'vitest'
 import { footage } from '../footage.ts'
 import { startSharedReelgate } from '../in-process.ts'
+import { sampledTests } from '../sample.ts'
 import { startChromium } from './chromium.ts'
 import { openPlayer, type Player, playerAddress } from './player.ts'
+
+const { test, draw } = sampledTests('controls of the player', 3)
 
 // The player's controls, by pointer and by single keys. With keys alone: keyboard.test.ts. Their names: accessibility.test.ts.
 
@@ -160,3 +163,5 @@ async function watch(options: Record<string, unknown> = {}): Promise<Player> {
   const otp = await reelgate.owner.issueOtp(video, options)
   return openPlayer(await chromium.newContext(), playerAddress(reelgate.url, otp, '&loop=true'))
 }
+
+draw()

@@ -1,10 +1,13 @@
 import type { Browser, BrowserContextOptions } from 'playwright-core'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect } from 'vitest'
 import { addFile } from '../assets/sample-files.ts'
 import { startSharedReelgate } from '../in-process.ts'
+import { sampledTests } from '../sample.ts'
 import { startChromium } from './chromium.ts'
 import { openPlayer, type Player, playerAddress } from './player.ts'
 import { makeSmallVideo } from './videos.ts'
+
+const { test, draw } = sampledTests('what controls show', 4)
 
 // What keys and gestures change, and how the player shows it. In every engine: engines/viewers-way.ts.
 
@@ -186,3 +189,5 @@ const READ_SHOWN_TIME = `(() => {
   frame.close()
   return frame.timestamp / 1e6
 })()`
+
+draw()

@@ -7,7 +7,7 @@ import { sampledTests } from '../sample.ts'
 import { startChromium } from './chromium.ts'
 import { lookAtPlayer, openPlayer, openTab, type Player, playerAddress } from './player.ts'
 
-const { test, draw } = sampledTests('menus', 5)
+const { test, draw } = sampledTests('menus', 4)
 
 // The settings and the list of keys where there is little room, by touch and by the phone's back button.
 

@@ -1,12 +1,15 @@
 import type { Browser } from 'playwright-core'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect } from 'vitest'
 import { addFile } from '../assets/sample-files.ts'
 import { footage } from '../footage.ts'
 import { startSharedReelgate } from '../in-process.ts'
+import { sampledTests } from '../sample.ts'
 import { judgeByAxe } from './axe.ts'
 import { startChromiumWithFrameStorage } from './chromium.ts'
 import { openPlayer, openTab, type Player, playerAddress } from './player.ts'
 import { startSite } from './site.ts'
+
+const { test, draw } = sampledTests('the transcript', 5)
 
 // The transcript as a viewer reads, searches and follows it, and as a page around opens it. The video has 8.3 seconds.
 
@@ -254,3 +257,5 @@ test('L-11: a page around opens it by its address or its script, and a video wit
   await page.evaluate('api.setTranscript(false)')
   await panel.waitFor({ state: 'hidden' })
 })
+
+draw()

@@ -27,7 +27,7 @@ const PADDING_S = 0.15
 const chance = newChance('recipes of generated videos', 1)
 const VIDEOS = count(60).map((index) => ({ index, ...drawVideo(chance, index) }))
 
-test.each(sampleOf('generated videos', VIDEOS, 4))(
+test.each(sampleOf('generated videos', VIDEOS, 2))(
   'I-30: generated video $index has each frame once, its sound within 25 ms and its colors within 4: $is',
   async (video) => {
     const folder = await newFolder()

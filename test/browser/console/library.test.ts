@@ -7,7 +7,7 @@ import { makeVideo } from '../../videos.ts'
 import { startChromium } from '../chromium.ts'
 import { complaintsOf, keepPicture, openConsole, PHONE, tabTo } from './console.ts'
 
-const { test, draw } = sampledTests('the library', 7)
+const { test, draw } = sampledTests('the library', 6)
 
 // The library of an owner with some hundred videos.
 

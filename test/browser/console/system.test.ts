@@ -5,7 +5,7 @@ import { sampledTests } from '../../sample.ts'
 import { startChromium } from '../chromium.ts'
 import { complaintsOf, consoleUrl, findFaults, keepPicture, newContext, openConsole, openTab, PHONE, tabTo } from './console.ts'
 
-const { test, draw } = sampledTests('people and settings', 5)
+const { test, draw } = sampledTests('people and settings', 4)
 
 // Who gets into the console, the settings of an account, and the installation's accounts.
 

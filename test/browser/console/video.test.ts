@@ -8,7 +8,7 @@ import { makeVideo } from '../../videos.ts'
 import { startChromium } from '../chromium.ts'
 import { addCaptions, complaintsOf, DESKTOP, findFaults, keepPicture, openConsole, PHONE } from './console.ts'
 
-const { test, draw } = sampledTests('details of a video', 5)
+const { test, draw } = sampledTests('details of a video', 4)
 
 // An owner works on one video.
 
