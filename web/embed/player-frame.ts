@@ -4,7 +4,7 @@ import type { VdoPlayer } from './vdo-player.ts'
 
 /** What an embedding page may say of a player, by the names of the player page's options. */
 export const OPTIONS = [
-  ...(['playbackInfo', 'autoplay', 'loop', 'controls', 'ccLanguage', 'litemode', 't', 'title', 'transcript'] as const),
+  ...(['playbackInfo', 'autoplay', 'loop', 'controls', 'ccLanguage', 'lang', 'litemode', 't', 'title', 'transcript'] as const),
   ...THEME_OPTIONS,
 ] as const satisfies readonly (keyof ReelgatePlayerAttributes)[]
 
@@ -24,6 +24,11 @@ export function createPlayerFrame(root: string, otp: string, options: Readonly<R
   frame.style.cssText = 'display:block;border:0;width:100%;height:100%;aspect-ratio:16/9'
   frame.src = address.href
   return frame
+}
+
+/** What the page says of the language of a part of it; undefined: nothing. */
+export function languageOf(part: Element | null | undefined): string | undefined {
+  return part?.closest('[lang]')?.getAttribute('lang') || undefined
 }
 
 /** Gives the frame the video's ratio of width to height, once that is known. */

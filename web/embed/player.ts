@@ -2,7 +2,7 @@
 
 import { THEME_OPTIONS, VIDEO_EVENTS } from './messages.ts'
 import { API_EVENTS } from './player-api.ts'
-import { createPlayerFrame, fitToVideo, OPTIONS, rootOfScript } from './player-frame.ts'
+import { createPlayerFrame, fitToVideo, languageOf, OPTIONS, rootOfScript } from './player-frame.ts'
 import type { ReelgatePlayerElement } from './reelgate.d.ts'
 import { createThemeProbe, type ThemeProbe } from './theme-probe.ts'
 import { VdoPlayer } from './vdo-player.ts'
@@ -49,6 +49,7 @@ class ReelgatePlayer extends HTMLElement implements ReelgatePlayerElement {
     const probe = createThemeProbe(this, this.shadowRoot)
     const options = Object.fromEntries(OPTIONS.map((name) => [name, this.getAttribute(name)]))
     for (const name of THEME_OPTIONS) options[name] ??= probe.read()[name] || null
+    options.lang ??= languageOf(this) ?? null
     const frame = createPlayerFrame(root, otp, options)
     this.shadowRoot.append(frame)
     const player = new VdoPlayer(frame)

@@ -31,8 +31,13 @@ export type ChapterList = (Chapter & { active: boolean })[]
 /** How the player looks, as far as the page decides. */
 export type ThemeOption = 'primaryColor' | 'surfaceColor' | 'borderRadius' | 'fontFamily'
 
-/** `playbackSpeedOptions`: the speeds that the viewer may choose from, such as `[0.75, 1, 1.5]`. */
-export type PlayerConfig = { playbackSpeedOptions?: number[] } & { [Option in ThemeOption]?: string }
+/**
+ * `playbackSpeedOptions`: the speeds that the viewer may choose from, such as `[0.75, 1, 1.5]`. `messages`: sentences in place of the player's
+ * own, by their names, such as `{ 'watch-again': 'Once more' }`.
+ */
+export type PlayerConfig = { playbackSpeedOptions?: number[]; messages?: { [name: string]: string } } & {
+  [Option in ThemeOption]?: string
+}
 
 /** Events of `api`, each with what its listeners get. */
 export type ApiEvents = {
@@ -156,6 +161,8 @@ export type ReelgatePlayerAttributes = {
   litemode?: boolean | 'true' | 'false'
   controls?: 'on' | 'off' | 'native'
   ccLanguage?: string
+  /** The player's language, such as `pt-BR`; without it the page's, else the browser's. */
+  lang?: string
   /** Where to start, in seconds. */
   t?: number | string
   /** `off`: no title in the player. */

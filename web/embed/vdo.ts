@@ -1,7 +1,7 @@
 // `vdo.js`, the script of older embeds: `vdo.add({o: OTP})` fills the element `#vdo<OTP>`, `vdo.add({otp, playbackInfo, container})` the
 // container. It leaves nothing in the page but `vdo`.
 
-import { createPlayerFrame, fitToVideo, rootOfScript } from './player-frame.ts'
+import { createPlayerFrame, fitToVideo, languageOf, rootOfScript } from './player-frame.ts'
 import { VdoPlayer } from './vdo-player.ts'
 
 /** What a page says. Options of the player go with it; what else there is, such as the hosted service's `theme`, has no meaning here. */
@@ -57,7 +57,7 @@ else setTimeout(() => page.onVdoCipherAPIReady?.())
 
 function put(one: Added) {
   const otp = one.otp ?? one.o ?? ''
-  const frame = createPlayerFrame(root, otp, one)
+  const frame = createPlayerFrame(root, otp, { lang: languageOf(findContainer(one, otp) ?? document.documentElement), ...one })
   const player = new OlderPlayer(frame)
   players.push(player)
   fitToVideo(frame, player)

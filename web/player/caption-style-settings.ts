@@ -9,6 +9,7 @@ import {
   parseCaptionStyle,
   USUAL_CAPTIONS,
 } from './caption-style.ts'
+import { message } from './language.ts'
 import { readSettings, rememberSettings } from './memory.ts'
 import type { Setting, SettingsPage } from './settings.ts'
 
@@ -20,22 +21,22 @@ export function createCaptionStyleSettings(): SettingsPage {
   let style = parseCaptionStyle(readSettings().captionStyle ?? {})
   sample.className = 'caption-sample'
   sample.ariaHidden = 'true'
-  sampleText.textContent = 'Captions look like this'
+  sampleText.textContent = message('caption-style.sample')
   sample.append(sampleText)
   document.head.append(sheet)
   apply()
   return {
-    title: 'Caption style',
+    title: message('caption-style'),
     sample,
     settings: () => CAPTION_STYLE_NAMES.map(toSetting),
-    actions: [{ label: 'Reset', run: () => change(USUAL_CAPTIONS) }],
+    actions: [{ label: message('caption-style.reset'), run: () => change(USUAL_CAPTIONS) }],
   }
 
   function toSetting(name: CaptionStyleName): Setting {
     const { label, choices } = CAPTION_CHOICES[name]
     return {
-      name: label,
-      choices: choices.map((choice, value) => ({ value, label: choice.label })),
+      name: message(label),
+      choices: choices.map((choice, value) => ({ value, label: message(choice.label) })),
       chosen: choices.findIndex(({ id }) => id === style[name]),
       choose(value) {
         const choice = choices[value]

@@ -1,48 +1,50 @@
+import type { TextKey } from './languages/english.ts'
+
 /** How captions look. Each value is the `id` of a choice below. */
 export type CaptionStyle = Readonly<Record<CaptionStyleName, string>>
 export type CaptionStyleName = 'size' | 'color' | 'background' | 'edge'
-type Choice = { id: string; label: string; css: string }
+type Choice = { id: string; label: TextKey; css: string }
 
 /** `EDGE` is dark for light letters and light for dark ones. */
-export const CAPTION_CHOICES: Readonly<Record<CaptionStyleName, { label: string; choices: readonly Choice[] }>> = {
+export const CAPTION_CHOICES: Readonly<Record<CaptionStyleName, { label: TextKey; choices: readonly Choice[] }>> = {
   // Browsers take 5 % of the video's height. Of their own size as 100 %, WebKit would multiply each twice.
   size: {
-    label: 'Size',
+    label: 'size',
     choices: [
-      { id: 'small', label: 'Small', css: '3.75vmin' },
-      { id: 'normal', label: 'Normal', css: '' },
-      { id: 'large', label: 'Large', css: '7.5vmin' },
-      { id: 'largest', label: 'Very large', css: '10vmin' },
+      { id: 'small', label: 'size.small', css: '3.75vmin' },
+      { id: 'normal', label: 'size.normal', css: '' },
+      { id: 'large', label: 'size.large', css: '7.5vmin' },
+      { id: 'largest', label: 'size.largest', css: '10vmin' },
     ],
   },
   color: {
-    label: 'Color',
+    label: 'color',
     choices: [
-      { id: 'white', label: 'White', css: '#ffffff' },
-      { id: 'yellow', label: 'Yellow', css: '#ffff00' },
-      { id: 'green', label: 'Green', css: '#66ff66' },
-      { id: 'cyan', label: 'Cyan', css: '#66ffff' },
-      { id: 'pink', label: 'Pink', css: '#ffaaff' },
-      { id: 'black', label: 'Black', css: '#000000' },
+      { id: 'white', label: 'white', css: '#ffffff' },
+      { id: 'yellow', label: 'yellow', css: '#ffff00' },
+      { id: 'green', label: 'green', css: '#66ff66' },
+      { id: 'cyan', label: 'cyan', css: '#66ffff' },
+      { id: 'pink', label: 'pink', css: '#ffaaff' },
+      { id: 'black', label: 'black', css: '#000000' },
     ],
   },
   background: {
-    label: 'Background',
+    label: 'background',
     choices: [
-      { id: 'translucent', label: 'Translucent', css: 'rgb(0 0 0 / 70%)' },
-      { id: 'black', label: 'Black', css: '#000000' },
-      { id: 'white', label: 'White', css: '#ffffff' },
-      { id: 'none', label: 'None', css: 'transparent' },
+      { id: 'translucent', label: 'background.translucent', css: 'rgb(0 0 0 / 70%)' },
+      { id: 'black', label: 'black', css: '#000000' },
+      { id: 'white', label: 'white', css: '#ffffff' },
+      { id: 'none', label: 'background.none', css: 'transparent' },
     ],
   },
   edge: {
-    label: 'Edge',
+    label: 'edge',
     choices: [
-      { id: 'none', label: 'None', css: 'none' },
-      { id: 'shadow', label: 'Shadow', css: '0.06em 0.06em 0.1em EDGE, 0 0 0.2em EDGE' },
+      { id: 'none', label: 'edge.none', css: 'none' },
+      { id: 'shadow', label: 'edge.shadow', css: '0.06em 0.06em 0.1em EDGE, 0 0 0.2em EDGE' },
       {
         id: 'outline',
-        label: 'Outline',
+        label: 'edge.outline',
         css: '-0.06em -0.06em 0 EDGE, 0.06em -0.06em 0 EDGE, -0.06em 0.06em 0 EDGE, 0.06em 0.06em 0 EDGE',
       },
     ],

@@ -1,5 +1,6 @@
 import type { Chapter } from '../embed/reelgate.d.ts'
 import type { PlayerElements } from './elements.ts'
+import { message } from './language.ts'
 import { formatTime } from './resume-offer.ts'
 import type { Setting, SettingsPage } from './settings.ts'
 
@@ -36,7 +37,7 @@ export function showChapters({ controller, video }: Pick<PlayerElements, 'contro
   const button = document.createElement('button')
   button.type = 'button'
   button.className = 'bar-button chapter'
-  button.title = 'Chapters'
+  button.title = message('chapters')
   button.ariaHasPopup = 'menu'
   button.lang = language
   button.dir = 'auto'
@@ -44,7 +45,7 @@ export function showChapters({ controller, video }: Pick<PlayerElements, 'contro
   controller.querySelector('media-time-display')?.after(button)
   let current = find()
   const settings: Setting = {
-    name: 'Chapters',
+    name: message('chapters'),
     language,
     choices: chapters.map(({ startTime, title }, value) => ({ value, label: `${formatTime(startTime)} ${title}` })),
     get chosen() {
@@ -59,7 +60,7 @@ export function showChapters({ controller, video }: Pick<PlayerElements, 'contro
   for (const type of ['timeupdate', 'seeking', 'loadedmetadata']) video.addEventListener(type, follow, { signal })
   signal.addEventListener('abort', () => button.remove())
   showTitle()
-  return { current: () => current, step, page: { title: 'Chapters', settings: () => [settings], actions: [] } }
+  return { current: () => current, step, page: { title: message('chapters'), settings: () => [settings], actions: [] } }
 
   function find(): Chapter | null {
     return chapters.findLast(({ startTime }) => startTime <= video.currentTime + ROUNDED_S) ?? null
@@ -89,7 +90,7 @@ export function showChapters({ controller, video }: Pick<PlayerElements, 'contro
     const index = current ? chapters.indexOf(current) : -1
     const isAtBeginning = current !== null && video.currentTime - current.startTime < AT_BEGINNING_S
     const found = chapters[steps > 0 || isAtBeginning ? index + steps : index]
-    if (!found && steps > 0) return 'This is the last chapter'
+    if (!found && steps > 0) return message('last-chapter')
     seek(found?.startTime ?? 0)
     return current?.title ?? formatTime(0)
   }
@@ -99,7 +100,7 @@ export function showChapters({ controller, video }: Pick<PlayerElements, 'contro
 function markSeekBar(video: HTMLVideoElement, { chapters, language, durationS }: Shown): void {
   // A video element's text tracks cannot be removed; a session that goes on has the same ones.
   if ([...video.textTracks].some(({ kind }) => kind === 'chapters')) return
-  const track = video.addTextTrack('chapters', 'Chapters', language)
+  const track = video.addTextTrack('chapters', message('chapters'), language)
   track.mode = 'hidden' // a disabled one has no cues
   const [first] = chapters
   const parts = first && first.startTime > 0 ? [{ startTime: 0, title: '' }, ...chapters] : chapters

@@ -10,6 +10,7 @@ import 'media-chrome/dist/media-time-range.js'
 import 'media-chrome/dist/media-volume-range.js'
 import type { MediaController } from 'media-chrome/dist/media-controller.js'
 import type MediaFullscreenButton from 'media-chrome/dist/media-fullscreen-button.js'
+import { message, pluralMessage } from './language.ts'
 import type { PlayerOptions } from './options.ts'
 
 export type PlayerElements = {
@@ -44,6 +45,8 @@ const WINDOWS =
 
 const AGAIN = 'M12 5V1.8L6.9 6 12 10.2V7a5.5 5.5 0 1 1-5.4 6.6H4.5A7.5 7.5 0 1 0 12 5Z'
 
+/** Of the buttons for fingers, and of double taps. */
+export const SKIP_S = 10
 /** Of the bar, when nothing moves. */
 const HIDE_AFTER_S = 3
 
@@ -54,13 +57,13 @@ const PLAYER = `
     controlslist="nodownload nofullscreen noremoteplayback noplaybackrate"></video>
   <h1 slot="top-chrome" class="title" dir="auto"></h1>
   <media-loading-indicator slot="centered-chrome" noautohide></media-loading-indicator>
-  <button type="button" slot="centered-chrome" class="big-play" aria-label="Play" noautohide hidden>
+  <button type="button" slot="centered-chrome" class="big-play" noautohide hidden>
     <svg viewBox="0 0 24 24" aria-hidden="true"><path class="play" d="M8 5.2v13.6a.7.7 0 0 0 1.07.6l10.6-6.8a.7.7 0 0 0 0-1.2L9.07 4.6A.7.7 0 0 0 8 5.2Z"/><path class="again" d="${AGAIN}"/></svg>
   </button>
 ${skipButton('back')}${skipButton('ahead')}
   <p slot="centered-chrome" class="sign" role="status" aria-live="polite" dir="auto" noautohide></p>
   <p class="note" role="status" noautohide popover="manual" hidden></p>
-  <div class="settings" role="menu" aria-label="Settings" noautohide popover="manual" hidden></div>
+  <div class="settings" role="menu" noautohide popover="manual" hidden></div>
   <media-control-bar>
     <media-play-button></media-play-button>
     <media-time-display showduration notoggle></media-time-display>
@@ -68,10 +71,10 @@ ${skipButton('back')}${skipButton('ahead')}
     <media-mute-button></media-mute-button>
     <media-volume-range></media-volume-range>
     <media-captions-button></media-captions-button>
-    <button type="button" class="bar-button settings-button" aria-label="Settings" title="Settings" aria-haspopup="menu" aria-expanded="false" hidden>
+    <button type="button" class="bar-button settings-button" aria-haspopup="menu" aria-expanded="false" hidden>
       <svg viewBox="0 0 24 24" aria-hidden="true">${SLIDERS}</svg>
     </button>
-    <button type="button" class="bar-button float-button" aria-label="Picture in picture" title="Picture in picture" hidden>
+    <button type="button" class="bar-button float-button" hidden>
       <svg viewBox="0 0 24 24" aria-hidden="true">${WINDOWS}</svg>
     </button>
     <media-fullscreen-button></media-fullscreen-button>
@@ -85,11 +88,10 @@ ${skipButton('back')}${skipButton('ahead')}
   </div>
 </media-controller>`
 
-/** For fingers. */
 function skipButton(direction: 'back' | 'ahead'): string {
   const mirror = direction === 'ahead' ? 'transform="matrix(-1 0 0 1 24 0)"' : ''
-  return `<button type="button" slot="centered-chrome" class="skip ${direction}" aria-label="10 seconds ${direction}">
-    <svg viewBox="0 0 24 24" aria-hidden="true"><path ${mirror} d="${AGAIN}"/></svg><span aria-hidden="true">10</span></button>`
+  return `<button type="button" slot="centered-chrome" class="skip ${direction}">
+    <svg viewBox="0 0 24 24" aria-hidden="true"><path ${mirror} d="${AGAIN}"/></svg><span aria-hidden="true">${SKIP_S}</span></button>`
 }
 
 /** Builds the player's elements into `root`, as the options of the address say. */
@@ -119,6 +121,7 @@ export function createElements(root: HTMLElement, options: PlayerOptions): Playe
     floatButton: one('.float-button'),
     fullscreenButton: one('media-fullscreen-button'),
   }
+  labelElements(elements)
   one('media-captions-button').role = 'switch' // it has `aria-checked`, which a button may not have
   seekOnRelease(one('media-time-range'))
   hideBarAfterClick(elements)
@@ -126,6 +129,16 @@ export function createElements(root: HTMLElement, options: PlayerOptions): Playe
     showBarWhileFocused(elements, part)
   fitToOptions(elements, options, one('media-control-bar'))
   return elements
+}
+
+/** In the viewer's language. */
+export function labelElements({ bigPlay, skipBack, skipAhead, settings, settingsButton, floatButton }: PlayerElements) {
+  bigPlay.ariaLabel = message('play')
+  skipBack.ariaLabel = pluralMessage('seconds-back', SKIP_S)
+  skipAhead.ariaLabel = pluralMessage('seconds-ahead', SKIP_S)
+  for (const element of [settings, settingsButton]) element.ariaLabel = message('settings')
+  floatButton.ariaLabel = message('picture-in-picture')
+  for (const button of [settingsButton, floatButton]) button.title = button.ariaLabel ?? ''
 }
 
 /** What the bar says before the first media is here; its attribute of this name counts only at creation. */

@@ -1,8 +1,7 @@
-import type { PlayerElements } from './elements.ts'
+import { type PlayerElements, SKIP_S } from './elements.ts'
 import type { ViewerAction } from './viewer-actions.ts'
 
 const MAX_BETWEEN_TAPS_MS = 300
-const SEEK_S = 10
 
 /**
  * A double click on the picture switches full screen. A double tap does so in its middle; on the left or right third it seeks, and so does
@@ -14,7 +13,7 @@ export function listenToGestures(
 ): void {
   let pointerType = ''
   let last = { atMs: Number.NEGATIVE_INFINITY, third: 0 }
-  const seek = (third: number) => run({ kind: 'seek-by', seconds: third * SEEK_S })
+  const seek = (third: number) => run({ kind: 'seek-by', seconds: third * SKIP_S })
   skipBack.addEventListener('click', () => seek(-1))
   skipAhead.addEventListener('click', () => seek(1))
   if (controller.hasAttribute('gesturesdisabled')) return

@@ -7,6 +7,7 @@ import { listenToGestures } from './gestures.ts'
 import { createHelp, type Help } from './help.ts'
 import { openKeyStore } from './key-store.ts'
 import { actionForKey } from './keyboard.ts'
+import { chooseLanguage, useLanguage } from './language.ts'
 import { loadWhenUsed } from './load-when-used.ts'
 import { readPosition } from './memory.ts'
 import { type PageValues, type PlayerOptions, parseOptions, parsePageValues, searchOfSession } from './options.ts'
@@ -29,10 +30,12 @@ const LOOK_EVERY_MS = 250
 
 type Opened = { ok: true; proofKey: ProofKey; signer: Signer; answer: SessionAnswer } | { ok: false; refusal: Refusal }
 
-start()
+void start()
 
-function start() {
+async function start() {
   const options = parseOptions(location.search)
+  const wanted = [...(options.language ? [options.language] : []), ...navigator.languages]
+  Object.assign(document.documentElement, await useLanguage(chooseLanguage(wanted)))
   const container = document.querySelector<HTMLElement>('#player')
   if (!container) throw new Error('The page has no place for the player')
   const elements = createElements(container, options)
@@ -46,7 +49,7 @@ function start() {
   const refusal = refusalOfBrowser()
   if (refusal) {
     screen.show({ state: 'refused', refusal, onAction: () => location.reload() })
-    servePage({ video: elements.video, screen, setTheme, playback: () => undefined }).refused(refusal)
+    servePage({ elements, screen, setTheme, playback: () => undefined }).refused(refusal)
   } else {
     const page = parsePageValues(document.querySelector('#reelgate-page')?.textContent ?? '')
     const fullscreen = createFullscreen(elements, isFramingOrigin)
@@ -80,7 +83,7 @@ function runPlayer(page: PageValues, options: PlayerOptions, parts: Parts) {
   const run = createViewerActions(elements, fullscreen, () => playback)
   listenToKeys({ elements, settings, help, run })
   listenToGestures(elements, run)
-  const pageApi = servePage({ video: elements.video, screen, setTheme, playback: () => playback })
+  const pageApi = servePage({ elements, screen, setTheme, playback: () => playback })
   if (options.litemode && options.otp) openOnPlay()
   else if (options.autoplay) openWhenDrawn()
   else openFirst()
@@ -227,9 +230,9 @@ function toHexColor(color: string): string | undefined {
 }
 
 /** The page that needs https: this one, or the first insecure one around it (Firefox names none but the nearest). */
-function insecurePage(): string | undefined {
+function insecurePage(): string {
   const around = location.ancestorOrigins?.length ? [...location.ancestorOrigins] : [document.referrer]
-  return [location.origin, ...around].find(isInsecure)?.replace(/^http:\/\/([^/]+).*$/, '$1')
+  return ([location.origin, ...around].find(isInsecure) ?? location.origin).replace(/^http:\/\/([^/]+).*$/, '$1')
 }
 
 /** http is secure on the browser's own machine. */

@@ -12,6 +12,8 @@ export type PlayerOptions = {
   session?: string
   theme: Theme
   captionLanguage?: string
+  /** A language tag. */
+  language?: string
   /** Seconds, from `t`. */
   startAtS?: number
   litemode: boolean
@@ -50,6 +52,7 @@ export function parseOptions(search: string): PlayerOptions {
     session: matching(query.get('session'), /^[A-Za-z0-9_-]{22}$/),
     theme: readTheme(Object.fromEntries(query)),
     captionLanguage: matching(query.get('ccLanguage'), /^[A-Za-z0-9-]{2,35}$/),
+    language: matching(query.get('lang'), /^[A-Za-z0-9-]{2,35}$/),
     startAtS: readSeconds(query.get('t')),
     litemode: isOn(query.get('litemode')),
     autoplay: isOn(query.get('autoplay')),

@@ -14,7 +14,9 @@ import {
 } from '../embed/messages.ts'
 import type { MetaData, PlayerStatus } from '../embed/reelgate.d.ts'
 import { NO_CAPTIONS } from './captions.ts'
+import { labelElements, type PlayerElements } from './elements.ts'
 import { randomId } from './encoding.ts'
+import { replaceMessages } from './language.ts'
 import { createPageMethods } from './page-methods.ts'
 import type { Playback } from './playback.ts'
 import { needsNewOtp, type Refusal, refusalSentence } from './refusals.ts'
@@ -54,13 +56,14 @@ type PageApi = {
 }
 
 /** @param playback undefined until the session is open */
-type Controlled = { video: HTMLVideoElement; screen: Screen; setTheme(changed: Theme): void; playback(): Playback | undefined }
+type Controlled = { elements: PlayerElements; screen: Screen; setTheme(changed: Theme): void; playback(): Playback | undefined }
 
 /**
  * Lets the page around the player control it, and reports to it what the video element does (wire-contract.md, section 8).
  * Accepts messages only from the window that holds this frame.
  */
-export function servePage({ video, screen, setTheme, playback }: Controlled): PageApi {
+export function servePage({ elements, screen, setTheme, playback }: Controlled): PageApi {
+  const { video } = elements
   const ports: MessagePort[] = []
   const pageLoad = randomId() // `randomUUID` needs a secure page, and an insecure one reports that it is
   const loaded: string[] = []
@@ -71,7 +74,7 @@ export function servePage({ video, screen, setTheme, playback }: Controlled): Pa
   let left: Position | undefined
   let openedVideoId: string | undefined
   const methods = createPageMethods({
-    ...{ video, playback, setTheme, opened, openedStream, refused: session.refused, untilReady },
+    ...{ video, playback, setTheme, setMessages, opened, openedStream, refused: session.refused, untilReady },
   })
 
   if (parent !== window) {
@@ -95,6 +98,13 @@ export function servePage({ video, screen, setTheme, playback }: Controlled): Pa
       session.reject(refusalError(reason))
     },
     streamChanged: reportStream,
+  }
+
+  function setMessages(messages: Readonly<Record<string, unknown>>) {
+    replaceMessages(messages)
+    labelElements(elements)
+    screen.show(screen.shown)
+    playback()?.show()
   }
 
   function sendReady() {

@@ -11,6 +11,8 @@ type PageMethodDeps = {
   /** Undefined until the session is open. */
   playback(): Playback | undefined
   setTheme(changed: Theme): void
+  /** Sentences of the page, by their names. */
+  setMessages(messages: Readonly<Record<string, unknown>>): void
   /** Resolves when the session is open. @throws DOMException with the sentence that the viewer reads instead of the video */
   opened(): Promise<{ metaData: MetaData; playback: Playback }>
   /** Never resolves. @throws as `opened` does */
@@ -96,7 +98,8 @@ export function createPageMethods(deps: PageMethodDeps): PageMethods {
     async updatePlayerConfig(config) {
       if (!isObject(config)) throw new TypeError('The configuration is not an object.')
       deps.setTheme(readTheme(config)) // also of a player that refuses
-      const { playbackSpeedOptions } = config
+      const { messages, playbackSpeedOptions } = config
+      if (isObject(messages)) deps.setMessages(messages)
       if (playbackSpeedOptions !== undefined) (await opened()).playback.offerRates(readRates(playbackSpeedOptions))
     },
   }

@@ -1,5 +1,6 @@
 import { NO_CAPTIONS } from './captions.ts'
 import { selectRates } from './keyboard.ts'
+import { message } from './language.ts'
 import { readSettings, rememberSettings } from './memory.ts'
 import type { Action, Setting, SettingsPage } from './settings.ts'
 import type { Settings } from './settings-button.ts'
@@ -99,7 +100,7 @@ export function createPlaybackSettings(
 
   function audioSetting(): Setting {
     return {
-      name: 'Audio',
+      name: message('audio'),
       choices: stream.audio.list().map(({ index, label }) => ({ value: index, label })),
       chosen: stream.audio.chosen(),
       choose: chooseAudio,
@@ -108,8 +109,8 @@ export function createPlaybackSettings(
 
   function speedSetting(): Setting {
     return {
-      name: 'Speed',
-      choices: rates.map((rate) => ({ value: rate, label: rate === 1 ? 'Normal' : `${rate} ×` })),
+      name: message('speed'),
+      choices: rates.map((rate) => ({ value: rate, label: rate === 1 ? message('normal-speed') : `${rate} ×` })),
       chosen: chosenRate,
       choose: chooseRate,
     }
@@ -118,14 +119,14 @@ export function createPlaybackSettings(
   function captionsSetting(): Setting {
     const captions = stream.captions.list().map(({ index, label }) => ({ value: index, label }))
     return {
-      name: 'Captions',
-      choices: captions.length === 0 ? [] : [{ value: NO_CAPTIONS, label: 'Off' }, ...captions],
+      name: message('captions'),
+      choices: captions.length === 0 ? [] : [{ value: NO_CAPTIONS, label: message('captions.none') }, ...captions],
       chosen: stream.captions.chosen(),
       choose(index) {
         stream.captions.choose(index)
         rememberCaptions()
       },
-      page: { title: 'Caption style', load: loadCaptionStyle },
+      page: { title: message('caption-style'), load: loadCaptionStyle },
     }
   }
 }
@@ -133,9 +134,9 @@ export function createPlaybackSettings(
 function qualitySetting(stream: Stream): Setting {
   const shown = stream.shownQuality()
   const qualities = stream.qualities().map(({ index, label }) => ({ value: index, label }))
-  const automatic = { value: AUTOMATIC, label: shown ? `Automatic (${shown.label})` : 'Automatic' }
+  const automatic = { value: AUTOMATIC, label: shown ? message('automatic-now', { quality: shown.label }) : message('automatic') }
   return {
-    name: 'Quality',
+    name: message('quality'),
     choices: qualities.length < 2 ? [] : [automatic, ...qualities],
     chosen: stream.chosenQuality(),
     choose: (index) => stream.chooseQuality(index),

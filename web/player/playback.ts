@@ -5,6 +5,7 @@ import { type PlayerElements, showDuration } from './elements.ts'
 import type { Floating } from './floating.ts'
 import type { Fullscreen } from './fullscreen.ts'
 import type { Help } from './help.ts'
+import { message } from './language.ts'
 import { savesData } from './line-speed.ts'
 import { loadWhenUsed } from './load-when-used.ts'
 import { showMediaSession } from './media-session.ts'
@@ -51,7 +52,7 @@ type PlaybackDeps = {
 /** What keys and the page around the player may change. */
 export type Playback = Pick<
   PlaybackSettings,
-  'rates' | 'offerRates' | 'chooseRate' | 'useRate' | 'toggleCaptions' | 'chooseAudio'
+  'rates' | 'offerRates' | 'chooseRate' | 'useRate' | 'toggleCaptions' | 'chooseAudio' | 'show'
 > & {
   readonly stream: Pick<
     Stream,
@@ -204,14 +205,14 @@ export function startPlayback(deps: PlaybackDeps, signer: Signer, answer: Sessio
   }
 
   function actions() {
-    const float = { label: 'Picture in picture', run: deps.floating.toggle, isInBar: true }
-    const chapterPage = shownChapters ? [{ label: 'Chapters', page: shownChapters.page }] : []
-    const readCaptions = { label: 'Transcript', run: () => void showTranscript().catch(() => {}) }
+    const float = { label: message('picture-in-picture'), run: deps.floating.toggle, isInBar: true }
+    const chapterPage = shownChapters ? [{ label: message('chapters'), page: shownChapters.page }] : []
+    const readCaptions = { label: message('transcript'), run: () => void showTranscript().catch(() => {}) }
     return [
       ...chapterPage,
       ...(stream.captions.list().length > 0 ? [readCaptions] : []),
       ...(mayFloat && hasStarted && !isAudioOnly() ? [float] : []),
-      { label: 'Keyboard shortcuts', run: deps.help.show },
+      { label: message('keys'), run: deps.help.show },
     ]
   }
 

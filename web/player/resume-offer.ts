@@ -1,4 +1,5 @@
 import type { PlayerElements } from './elements.ts'
+import { message } from './language.ts'
 
 /** For how long it shows while the video plays. */
 const OFFERED_MS = 10_000
@@ -17,9 +18,9 @@ export function offerBeginning(
   offer.className = 'resume'
   offer.slot = 'centered-chrome'
   offer.setAttribute('noautohide', '')
-  label.textContent = `Resumes at ${formatTime(resumeAtS)}`
+  label.textContent = message('resumes-at', { time: formatTime(resumeAtS) })
   button.type = 'button'
-  button.textContent = 'Start over'
+  button.textContent = message('start-over')
   offer.append(label, button)
   bigPlay.after(offer)
 

@@ -1,5 +1,6 @@
 import type { Position } from '../embed/messages.ts'
 import type { PlayerElements } from './elements.ts'
+import { message } from './language.ts'
 import { type Refusal, refusalAction, refusalSentence, retrySentence, type Waiting, waitingSentence } from './refusals.ts'
 import { keepOnTop, showOnTop } from './top-layer.ts'
 
@@ -41,7 +42,7 @@ export function createScreen(elements: PlayerElements): Screen {
       document.body.dataset.state = next.state
       document.body.dataset.code = toStateCode(next)
       bigPlay.hidden = !(next.state === 'ready' || (next.state === 'playing' && next.ended))
-      bigPlay.ariaLabel = next.state === 'playing' ? 'Watch again' : 'Play'
+      bigPlay.ariaLabel = next.state === 'playing' ? message('watch-again') : message('play')
       showOnTop(note, next.state === 'playing' && next.note !== undefined)
       setText(note, next.state === 'playing' && next.note ? waitingSentence(next.note) : '')
       showOnTop(panel, next.state !== 'ready' && next.state !== 'playing')
@@ -65,12 +66,12 @@ export function createScreen(elements: PlayerElements): Screen {
     panelSentence.setAttribute('role', refusal ? 'alert' : 'status')
     setText(
       panelSentence,
-      refusal ? refusalSentence(refusal, askForOtp !== undefined) : waiting ? waitingSentence(waiting) : 'Loading the video.',
+      refusal ? refusalSentence(refusal, askForOtp !== undefined) : waiting ? waitingSentence(waiting) : message('loading'),
     )
     setText(panelCountdown, waiting ? retrySentence(waiting) : '') // not for screen readers, which would say each second
     panelCountdown.hidden = waiting?.retryInS === undefined
     panelProgress.hidden = waiting?.progress === undefined
-    panelProgress.ariaLabel = 'Preparation of the video'
+    panelProgress.ariaLabel = message('preparation')
     panelProgress.value = waiting?.progress ?? 0
     panelAction.hidden = action === undefined
     setText(panelAction, action?.label ?? '')

@@ -1,4 +1,5 @@
 import type { PlayerElements } from './elements.ts'
+import { message } from './language.ts'
 import { loadWhenUsed } from './load-when-used.ts'
 import type { Offer, SettingsPage } from './settings.ts'
 import type { SettingsMenu } from './settings-menu.ts'
@@ -20,7 +21,7 @@ export function createSettings({ settings: container, settingsButton: button, vi
 
   /** No connection, or the server has another version of the player since. */
   function apologize() {
-    container.textContent = 'The settings could not be loaded. Check your connection, or reload the page.'
+    container.textContent = message('settings-failed')
     showOnTop(container, true)
     for (const type of ['pointerdown', 'keydown']) {
       document.addEventListener(type, () => menu ?? showOnTop(container, false), { capture: true, once: true })

@@ -1,4 +1,5 @@
 import { onCloseRequest } from './close-request.ts'
+import { message } from './language.ts'
 import type { Action, Offer, Setting, SettingsPage } from './settings.ts'
 import { showOnTop } from './top-layer.ts'
 
@@ -49,7 +50,7 @@ export function createSettingsMenu(menu: HTMLElement, button: HTMLButtonElement,
   function rootPage(): SettingsPage {
     const { settings, actions } = offer()
     const listed = actions.filter(({ isInBar }) => !isInBar || list.matches)
-    return { title: 'Settings', settings: () => settings, actions: listed }
+    return { title: message('settings'), settings: () => settings, actions: listed }
   }
 
   function drawSettings(settings: readonly Setting[]): HTMLElement[] {
@@ -186,13 +187,14 @@ export function createSettingsMenu(menu: HTMLElement, button: HTMLButtonElement,
       const column = current ? itemsIn(columns.at((columns.indexOf(current) + steps) % columns.length)) : []
       return column[Math.min(at, column.length - 1)]
     }
+    const isRightToLeft = menu.matches(':dir(rtl)')
     const target = {
       ArrowDown: () => order[(at + 1) % order.length],
       ArrowUp: () => order.at(at - 1),
       Home: () => order[0],
       End: () => order.at(-1),
-      ArrowRight: () => sideways(1),
-      ArrowLeft: () => sideways(-1),
+      ArrowRight: () => sideways(isRightToLeft ? -1 : 1),
+      ArrowLeft: () => sideways(isRightToLeft ? 1 : -1),
     }[event.key]
     if (event.key === 'Escape') leave()
     else if (event.key === 'Tab') close()
@@ -213,15 +215,15 @@ function createHeading(title: string, { close, back }: { close: () => void; back
   const name = document.createElement('span')
   heading.className = 'heading'
   name.textContent = title
-  if (back) heading.append(createIcon('Back', 'M14.5 5.5 8 12l6.5 6.5', back))
-  heading.append(name, createIcon('Close', 'm6 6 12 12M18 6 6 18', close))
+  if (back) heading.append(createIcon('back', 'M14.5 5.5 8 12l6.5 6.5', back))
+  heading.append(name, createIcon('close', 'm6 6 12 12M18 6 6 18', close))
   return heading
 }
 
-function createIcon(label: string, path: string, run: () => void): HTMLElement {
-  const item = createItem(label, run)
-  item.className = label.toLowerCase()
-  item.ariaLabel = label
+function createIcon(name: 'back' | 'close', path: string, run: () => void): HTMLElement {
+  const item = createItem(message(name), run)
+  item.className = name
+  item.ariaLabel = message(name)
   item.innerHTML = `<svg viewBox="0 0 24 24" aria-hidden="true"><path fill="none" stroke="currentColor" stroke-width="2" d="${path}"/></svg>`
   return item
 }
@@ -242,6 +244,7 @@ function createGroup({ name, choices, chosen, choose, language }: Setting): HTML
   const group = document.createElement('div')
   const heading = document.createElement('span')
   group.role = 'group'
+  group.classList.toggle('titles', language !== undefined)
   group.ariaLabel = name
   heading.className = 'name'
   heading.ariaHidden = 'true'

@@ -27,7 +27,7 @@ export const TRANSCRIPT_CSS = `
   overflow: hidden;
 }
 .transcript[hidden] { display: none; }
-.transcript .heading { position: static; flex: none; margin: 0; padding: 0 0 0 16px; }
+.transcript .heading { position: static; flex: none; margin: 0; padding-block: 0; padding-inline: 16px 0; }
 .transcript h2 { margin: 0; font-size: 15px; }
 .transcript :is(select, input) {
   min-height: 36px;
@@ -104,9 +104,9 @@ export const TRANSCRIPT_CSS = `
   .transcript input { min-height: 32px; }
 }
 @media (min-width: 640px) and (min-aspect-ratio: 4/5) {
-  .transcript { inset: 0 0 0 auto; width: clamp(260px, 36%, 400px); border-inline-start: 1px solid var(--line); }
-  [data-transcript] media-controller { box-sizing: border-box; border: 0 solid #000; border-right-width: clamp(260px, 36vw, 400px); }
-  [data-transcript] .settings { right: calc(clamp(260px, 36vw, 400px) + 8px); max-width: calc(64% - 16px); }
+  .transcript { inset-block: 0; inset-inline: auto 0; width: clamp(260px, 36%, 400px); border-inline-start: 1px solid var(--line); }
+  [data-transcript] media-controller { box-sizing: border-box; border: 0 solid #000; border-inline-end-width: clamp(260px, 36vw, 400px); }
+  [data-transcript] .settings { inset-inline-end: calc(clamp(260px, 36vw, 400px) + 8px); max-width: calc(64% - 16px); }
 }
 @media (min-width: 640px) and (max-width: 960px) and (min-aspect-ratio: 4/5) {
   [data-transcript] :is(media-volume-range, .float-button, .bar-button.chapter) { display: none; } /* the bar is as narrow as a phone's */

@@ -1,6 +1,7 @@
 import type { Captions } from './captions.ts'
 import { onCloseRequest } from './close-request.ts'
 import type { PlayerElements } from './elements.ts'
+import { message, pluralMessage } from './language.ts'
 import { formatTime } from './resume-offer.ts'
 import { keepOnTop, showOnTop } from './top-layer.ts'
 import { TRANSCRIPT_CSS } from './transcript-style.ts'
@@ -22,14 +23,14 @@ const PAGE_LINES = 10
 
 const PANEL = `
   <div class="heading">
-    <h2>Transcript</h2>
-    <select aria-label="Language of the transcript" hidden></select>
-    <button type="button" class="close" aria-label="Close the transcript"><svg viewBox="0 0 24 24" aria-hidden="true"><path fill="none" stroke="currentColor" stroke-width="2" d="m6 6 12 12M18 6 6 18"/></svg></button>
+    <h2></h2>
+    <select hidden></select>
+    <button type="button" class="close"><svg viewBox="0 0 24 24" aria-hidden="true"><path fill="none" stroke="currentColor" stroke-width="2" d="m6 6 12 12M18 6 6 18"/></svg></button>
   </div>
-  <input type="search" aria-label="Search the transcript" placeholder="Search" dir="auto" autocomplete="off" spellcheck="false" enterkeyhint="search">
+  <input type="search" dir="auto" autocomplete="off" spellcheck="false" enterkeyhint="search">
   <p class="found" role="status"></p>
   <ol></ol>
-  <button type="button" class="follow" hidden>To the current line</button>`
+  <button type="button" class="follow" hidden></button>`
 
 /**
  * The text of a video's captions, next to the picture or over it: searchable, with the spoken line marked and kept in sight until the
@@ -63,6 +64,12 @@ export function createTranscript(
   let shownCues = -1
   let focusedBefore: Element | null = null
 
+  one('h2').textContent = message('transcript')
+  languages.ariaLabel = message('transcript.language')
+  one('.close').ariaLabel = message('transcript.close')
+  search.ariaLabel = message('transcript.search-label')
+  search.placeholder = message('transcript.search')
+  follow.textContent = message('transcript.follow')
   controller.insertBefore(panel, controller.querySelector('.panel'))
   keepOnTop([panel])
   one('.close').addEventListener('click', () => show(false, true))
@@ -139,9 +146,9 @@ export function createTranscript(
       mark(line, isFound ? wanted : '')
     }
     const isWaiting = lines.length === 0 && video.played.length === 0
-    if (lines.length === 0) say(isWaiting ? 'The text appears here when the video plays.' : 'There is no text yet.')
+    if (lines.length === 0) say(isWaiting ? message('transcript.waiting') : message('transcript.empty'))
     else if (wanted === '') say('')
-    else say(count === 0 ? 'No line has this.' : count === 1 ? '1 line' : `${count} lines`)
+    else say(count === 0 ? message('transcript.not-found') : pluralMessage('transcript.found', count))
     markCurrent()
     setReachable(lines.find(({ item, button }) => !item.hidden && button.tabIndex === 0) ?? current)
     if (follows) showCurrent()
@@ -247,7 +254,7 @@ function createPanel(): HTMLElement {
   document.head.append(sheet)
   const panel = document.createElement('aside')
   panel.className = 'transcript'
-  panel.ariaLabel = 'Transcript'
+  panel.ariaLabel = message('transcript')
   panel.setAttribute('noautohide', '')
   panel.popover = 'manual'
   panel.hidden = true

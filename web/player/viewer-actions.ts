@@ -1,7 +1,7 @@
-import { NO_CAPTIONS } from './captions.ts'
 import type { PlayerElements } from './elements.ts'
 import type { Fullscreen } from './fullscreen.ts'
 import { type KeyAction, stepFrame, stepRate } from './keyboard.ts'
+import { message, pluralMessage } from './language.ts'
 import type { Playback } from './playback.ts'
 import { formatTime } from './resume-offer.ts'
 
@@ -41,7 +41,7 @@ export function createViewerActions(
     const opened = playback()
     if (action.kind === 'toggle-play' && video.paused) {
       video.play().catch(() => {}) // also before there is anything to play
-      return opened && 'Play'
+      return opened && message('play')
     }
     if (!opened) return undefined
     const { audio, captions } = opened.stream
@@ -49,12 +49,12 @@ export function createViewerActions(
     switch (action.kind) {
       case 'toggle-play':
         video.pause()
-        return 'Pause'
+        return message('pause')
       case 'seek-by':
         if (!hasMedia) return undefined
         video.currentTime = Math.min(video.duration, Math.max(0, video.currentTime + action.seconds))
         seekS = (seekS * action.seconds > 0 ? seekS : 0) + action.seconds
-        return `${Math.abs(seekS)} seconds ${direction(seekS)}`
+        return pluralMessage(seekS < 0 ? 'seconds-back' : 'seconds-ahead', Math.abs(seekS))
       case 'seek-to':
         if (!hasMedia) return undefined
         video.currentTime = action.share * video.duration
@@ -64,36 +64,38 @@ export function createViewerActions(
         if (!hasMedia || frameRate === undefined) return undefined
         video.pause()
         video.currentTime = stepFrame(video.currentTime, action.frames, frameRate, video.duration)
-        return `One frame ${direction(action.frames)}`
+        return message(action.frames < 0 ? 'frame-back' : 'frame-ahead')
       }
       case 'chapter-by':
-        if (opened.chapters.length === 0) return 'This video has no chapters'
+        if (opened.chapters.length === 0) return message('no-chapters')
         return opened.stepChapter(action.steps)
       // Requests to media-chrome, which remembers both for the next video.
       case 'volume-by': {
         const detail = Math.min(1, Math.max(0, video.volume + action.step))
         controller.mediaStore.dispatch({ type: 'mediavolumerequest', detail })
-        return `Volume ${Math.round(100 * video.volume)} %`
+        return message('volume-is', { percent: Math.round(100 * video.volume) })
       }
       case 'toggle-mute':
         controller.mediaStore.dispatch({ type: video.muted ? 'mediaunmuterequest' : 'mediamuterequest' })
-        return video.muted ? 'Sound off' : 'Sound on'
+        return video.muted ? message('sound-off') : message('sound-on')
       case 'speed-by':
         opened.chooseRate(stepRate(opened.rates, video.playbackRate, action.steps))
-        return `Speed ${video.playbackRate} ×`
-      case 'toggle-captions':
+        return message('speed-is', { rate: video.playbackRate })
+      case 'toggle-captions': {
         opened.toggleCaptions()
-        if (captions.list().length === 0) return 'This video has no captions'
-        return captions.chosen() === NO_CAPTIONS ? 'Captions off' : `Captions: ${captions.list()[captions.chosen()]?.label}`
+        if (captions.list().length === 0) return message('no-captions')
+        const chosen = captions.list()[captions.chosen()]
+        return chosen ? message('captions-are', { name: chosen.label }) : message('captions-off')
+      }
       case 'next-audio': {
         const tracks = audio.list()
-        if (tracks.length < 2) return 'This video has one audio track'
+        if (tracks.length < 2) return message('one-audio-track')
         const next = tracks[(tracks.findIndex(({ index }) => index === audio.chosen()) + 1) % tracks.length]
         if (next) opened.chooseAudio(next.index)
-        return `Audio: ${next?.label}`
+        return message('audio-is', { name: next?.label ?? '' })
       }
       case 'toggle-transcript':
-        if (captions.list().length === 0) return 'This video has no captions'
+        if (captions.list().length === 0) return message('no-captions')
         opened.showTranscript().catch(() => {})
         return undefined
       case 'toggle-fullscreen':
@@ -101,8 +103,4 @@ export function createViewerActions(
         return undefined
     }
   }
-}
-
-function direction(change: number): string {
-  return change < 0 ? 'back' : 'ahead'
 }
