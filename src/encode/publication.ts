@@ -59,7 +59,7 @@ export function openPublication(
 ): Publication {
   const inits = new Map<number, Buffer>()
   const held: NewSegment[] = []
-  const storeSegment = createSegmentWriter(deps, video, chunk.kind)
+  let storeSegment = createSegmentWriter(deps, video, chunk.kind)
 
   async function addSegment(renditionId: number, number: number, clear: Buffer): Promise<void> {
     const segment = await store(renditionId, number, clear)
@@ -112,7 +112,10 @@ export function openPublication(
       const digests = held.map(({ renditionId, number, sha256 }) => `${renditionId}/${number} ${sha256.toString('hex')}`)
       return digests.sort().join()
     },
-    abandon: () => removeSegments(held.splice(0)),
+    abandon() {
+      storeSegment = createSegmentWriter(deps, video, chunk.kind)
+      return removeSegments(held.splice(0))
+    },
   }
 }
 
@@ -121,17 +124,19 @@ export async function finishRun(tx: Db, chunk: VideoChunk, workerId?: string): P
   if ((await endRun(tx, chunk, 'done', workerId)) && (await listDamaged(tx, chunk)).length > 0) await reopenChunk(tx, chunk)
 }
 
-/** Encrypts and stores clear segments of one kind, which no row names yet. */
+/** Encrypts and stores clear segments of one attempt and kind, which no row names yet, each once. */
 export function createSegmentWriter(
   { segments }: Pick<PublicationDeps, 'segments'>,
   video: GenerationWithKey,
   kind: VideoChunk['kind'],
 ) {
   const encrypt = segmentCipher(video, kind)
+  // Each encrypted version has its own name, so that none is ever overwritten. Those of one attempt share what is random: in a playlist
+  // with the addresses of a bucket it does not compress.
+  const attempt = randomBytes(6).toString('hex')
   return async (renditionId: number, number: number, clear: Buffer): Promise<Omit<NewSegment, 'init'>> => {
     const bytes = encrypt(renditionId, number, clear)
-    // Each encrypted version has its own name, so that none is ever overwritten.
-    const file = `${video.videoId}/${video.generation}/${renditionId}/${number}.${randomBytes(6).toString('hex')}.m4s`
+    const file = `${video.videoId}/${video.generation}/${renditionId}/${number}.${attempt}.m4s`
     const { sizeBytes } = await segments.put(file, bytes)
     return { renditionId, number, file, sizeBytes, sha256: hash('sha256', bytes, 'buffer') }
   }
