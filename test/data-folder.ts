@@ -11,7 +11,7 @@ import { createFileHash, type Seal } from '../src/crypto/sealed-file.ts'
 import { storedFiles } from '../src/installation/open.ts'
 import { CLOCK_PROBE } from '../src/storage/folder.ts'
 import type { BucketAddress } from '../src/storage/s3/bucket.ts'
-import { readRows, type Stored } from './rows.ts'
+import { changeRows, readRows, type Stored } from './rows.ts'
 
 /** The clear bytes of a sealed file, opened in one piece, as no reader of ours does. */
 export function openSeal(sealed: Buffer, seal: Seal): Buffer {
@@ -152,6 +152,17 @@ export function listSegments(installed: Installed, videoId: string): StoredSegme
   const sql =
     'select rendition_id, number, file, size_bytes from segment join video on id = video_id and video.generation = segment.generation where id = ? order by 1, 2'
   return readRows<StoredSegment>(installed, sql, videoId)
+}
+
+/** Makes a finished video one that is not, without changing its segments. @returns makes it finished again */
+export function markUnfinished(installed: Installed, videoId: string): () => void {
+  // A chunk that is not done keeps the server from finishing it.
+  changeRows(installed, `update chunk set state = 'failed' where video_id = ? and first_segment = 0`, videoId)
+  changeRows(installed, 'update generation set finished_at_s = null where video_id = ?', videoId)
+  return () => {
+    changeRows(installed, 'update generation set finished_at_s = created_at_s where video_id = ?', videoId)
+    changeRows(installed, `update chunk set state = 'done' where video_id = ? and first_segment = 0`, videoId)
+  }
 }
 
 /** Resolves when every segment of every rendition of the video is there; throws when the video fails. */

@@ -219,7 +219,7 @@ export function readMediaPlaylist(text: string): MediaPlaylist {
 
 /** Playback-protocol.md, section 5. */
 function ivOf(ivKey: Buffer, uri: string): Buffer {
-  const [, rendition, segment] = /(\d+)\/(\d+)(?:\.\d+)?\.m4s$/.exec(uri) ?? []
+  const [, rendition, segment] = /(\d+)\/(\d+)(?:\.\w+)?\.m4s(?:\?|$)/.exec(uri) ?? []
   const block = Buffer.alloc(16)
   block.writeUInt32BE(Number(rendition), 0)
   block.writeUInt32BE(Number(segment), 4)

@@ -12,6 +12,7 @@ const OPERATIONS_CAUSES = [
   'backup-old',
   'sandbox-missing',
   'proxy-unknown',
+  'bucket-not-direct',
 ] as const
 export const ALERT_CAUSES = [...PLAYBACK_CAUSES, ...OPERATIONS_CAUSES] as const
 export type AlertCause = (typeof ALERT_CAUSES)[number]

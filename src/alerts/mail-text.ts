@@ -45,6 +45,11 @@ const CAUSES: Readonly<Record<AlertCause, { subject: string; remedy: string }>> 
     remedy:
       'All viewers behind it share its limits. Add its address to REELGATE_TRUSTED_PROXIES; if it is not your proxy, let only the proxy reach the port.',
   },
+  'bucket-not-direct': {
+    subject: 'Players cannot load from the bucket',
+    remedy:
+      'Videos play, and this server sends their segments. Add the rule above to the bucket’s CORS rules; or set REELGATE_MEDIA_DELIVERY=server, and this stays so without an alert.',
+  },
   'sandbox-missing': {
     subject: 'The sandbox around ffmpeg does not run',
     remedy: 'Uploads wait, or are encoded without it. What to do: reelgate doctor',

@@ -1,5 +1,6 @@
 import { Failure } from '../errors.ts'
 import { invalid, type Variables } from './environment.ts'
+import { isLoopback } from './loopback.ts'
 
 const AWS_ENDPOINT = 'https://s3.{region}.amazonaws.com'
 const BUCKET_NAME = /^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$/
@@ -19,6 +20,35 @@ const OTHER = {
   secretAccessKey: 'REELGATE_STORAGE_OTHER_SECRET_ACCESS_KEY',
   sessionToken: 'REELGATE_STORAGE_OTHER_SESSION_TOKEN',
 } as const
+
+/** The pages of an installation whose players load from its buckets. */
+export type DirectPlayers = {
+  origin: string
+  /** Of the buckets. */
+  bucketOrigins: readonly string[]
+  /** Why browsers cannot reach an endpoint from there, as this server can. */
+  findProblem(endpoint: string): string | undefined
+}
+
+/** Undefined: there is no bucket. */
+export function directPlayers(
+  publicUrl: string,
+  buckets: readonly ({ endpoint: string } | undefined)[],
+): DirectPlayers | undefined {
+  const players = new URL(publicUrl)
+  const bucketOrigins = [...new Set(buckets.flatMap((bucket) => (bucket ? [new URL(bucket.endpoint).origin] : [])))]
+  if (bucketOrigins.length === 0) return undefined
+  return {
+    origin: players.origin,
+    bucketOrigins,
+    findProblem(endpoint) {
+      const { protocol, hostname, origin } = new URL(endpoint)
+      if (players.protocol === 'https:' && protocol === 'http:')
+        return `browsers block ${origin}, which is not https, on pages of ${players.origin}`
+      return isLoopback(hostname) && !isLoopback(players.hostname) ? `${origin} is an address of this machine alone` : undefined
+    },
+  }
+}
 
 /**
  * The bucket for the files of videos, and who asks it; undefined: they are in the data folder. And the other one of a move between

@@ -4,7 +4,7 @@ import { hostname } from 'node:os'
 import { delimiter, dirname, isAbsolute, join, resolve } from 'node:path'
 import { Failure } from '../errors.ts'
 import { readAlertMail } from './alert-mail.ts'
-import { readBackupKeys, readBuckets } from './bucket.ts'
+import { directPlayers, readBackupKeys, readBuckets } from './bucket.ts'
 import { invalid, readVariables, type Variables } from './environment.ts'
 import { isLoopback } from './loopback.ts'
 import { readLimits } from './rate-limits.ts'
@@ -96,6 +96,8 @@ function toConfig(variables: Variables) {
     mediaAccel: isDirect ? variables.REELGATE_MEDIA_ACCEL : undefined,
     /** Where players load segments of finished videos, without a trailing slash; undefined: from this server. */
     mediaOrigin: isDirect && mediaUrl ? { url: mediaUrl, bunnyKey: variables.REELGATE_MEDIA_TOKEN_KEY } : undefined,
+    /** The pages whose players load segments of finished videos straight from the bucket that has them; undefined: they do not. */
+    directPlayers: isDirect && !mediaUrl && publicUrl ? directPlayers(publicUrl, [bucket, otherBucket]) : undefined,
     /** A file of the owner's own; undefined: the packaged one. */
     countriesFile: variables.REELGATE_COUNTRIES && resolve(variables.REELGATE_COUNTRIES),
     /** DEVICE:INODE of the output that systemd's journal keeps. */

@@ -224,7 +224,7 @@ const Variables = Type.Object({
   ),
   REELGATE_MEDIA_DELIVERY: Type.Union([Type.Literal('direct'), Type.Literal('server')], {
     description:
-      'direct or server: whether players load segments from where REELGATE_MEDIA_URL and REELGATE_MEDIA_ACCEL say, or all from the server itself',
+      'direct or server: whether players load segments from the bucket, or from where REELGATE_MEDIA_URL and REELGATE_MEDIA_ACCEL say, or all from the server itself',
     expected: 'direct or server',
     default: 'direct',
   }),

@@ -60,6 +60,20 @@ export async function listDamagedNumbers(db: Db, { videoId, generation }: Genera
   return rows.map((row) => row.number)
 }
 
+/** The blobs of one rendition's published segments, by number, without the damaged ones. */
+export async function mapWholeFiles(
+  db: Db,
+  { videoId, generation }: GenerationKey,
+  renditionId: number,
+): Promise<ReadonlyMap<number, string>> {
+  const rows = await db
+    .selectFrom('segment')
+    .select(['number', 'file'])
+    .where(({ and }) => and({ videoId, generation, renditionId, damaged: 0 }))
+    .execute()
+  return new Map(rows.map(({ number, file }) => [number, file]))
+}
+
 export async function hasDamage(db: Db, video: GenerationKey): Promise<boolean> {
   return hasRow(
     db.selectFrom('segment').where(({ and }) => and({ videoId: video.videoId, generation: video.generation, damaged: 1 })),

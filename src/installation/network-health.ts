@@ -4,12 +4,19 @@ import { BlockList } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
 import { TLSSocket } from 'node:tls'
 import { explainUnknownProxy } from '../alerts/unknown-proxy.ts'
+import type { DirectPlayers } from '../config/bucket.ts'
 import type { Config } from '../config/config.ts'
 import { type Check, type Finding, failure, ok, warning } from '../health-check.ts'
 import { addIpRange, isInBlockList } from '../net/ip-ranges.ts'
+import { findDirectProblem } from '../playback/media/direct-bucket.ts'
+import type { BucketAddress } from '../storage/s3/bucket.ts'
+import { corsRuleFor } from '../storage/s3/cors.ts'
 import { examineUploadSize } from './upload-size.ts'
 
-type NetworkConfig = Pick<Config, 'publicUrl' | 'trustedProxies' | 'outboundAllow' | 'uploadMaxBytes' | 'mediaOrigin'>
+type NetworkConfig = Pick<
+  Config,
+  'publicUrl' | 'trustedProxies' | 'outboundAllow' | 'uploadMaxBytes' | 'mediaOrigin' | 'bucket' | 'directPlayers'
+>
 
 /** Checks how the installation is reached from outside, and what it may reach itself. */
 export async function examineNetwork(
@@ -22,6 +29,8 @@ export async function examineNetwork(
     checks.push(...(await examinePublicAddress(publicUrl, uploadMaxBytes)))
   }
   if (mediaOrigin) checks.push({ check: 'segments', ...(await examineMediaOrigin(mediaOrigin.url)) })
+  if (config.bucket && config.directPlayers)
+    checks.push({ check: 'segments', ...(await examineDirectBucket(config.bucket, config.directPlayers)) })
   const unknownProxy = await findUnknownProxy()
   if (publicUrl !== undefined || unknownProxy !== undefined)
     checks.push({ check: 'proxy', ...judgeProxies(publicUrl, trustedProxies, unknownProxy) })
@@ -72,6 +81,22 @@ async function examineMediaOrigin(url: string): Promise<Finding> {
     return failure(
       `${url} cannot be reached from here: ${why}. Finished videos do not play meanwhile; REELGATE_MEDIA_DELIVERY=server sends their segments from this server.`,
     )
+  }
+}
+
+async function examineDirectBucket(bucket: BucketAddress, players: DirectPlayers): Promise<Finding> {
+  try {
+    const problem = await findDirectProblem(bucket, players, Date.now() / 1000)
+    if (!problem)
+      return ok(
+        'Players load segments from the bucket. What it sends is counted by what sessions play; limits by bytes are its own.',
+      )
+    const remedy = problem.isMendable ? `Add the CORS rule ${JSON.stringify(corsRuleFor(players.origin))}` : 'Correct that'
+    return warning(
+      `Players cannot load segments from the bucket: ${problem.says}. This server sends them. ${remedy}, or set REELGATE_MEDIA_DELIVERY=server.`,
+    )
+  } catch (error) {
+    return failure(error instanceof Error ? error.message : String(error))
   }
 }
 

@@ -9,6 +9,7 @@ import { createViewings } from '../viewers/saved-viewings.ts'
 import type { WatermarkImages } from '../watermark/watermark-image.ts'
 import { createKeyPacing } from './keys/key-pacing.ts'
 import { createMediaDelivery } from './media/delivery.ts'
+import type { DirectBucket } from './media/direct-bucket.ts'
 import { deriveMediaSecrets, type MediaOrigin } from './media/media-path.ts'
 import { createPlayableVideos } from './media/playable-video.ts'
 import type { PlaybackClock } from './playback-clock.ts'
@@ -31,6 +32,7 @@ type OpenPlaybackDeps = PublicCaptionDeps & {
   recordView: PlaybackDeps['recordView']
   recordSentBytes: PlaybackDeps['recordSentBytes']
   mediaOrigin: MediaOrigin | undefined
+  directBucket: DirectBucket | undefined
   countriesFile: string | undefined
   /** Whether the requests of a session are rate-limited. */
   isRateLimited: boolean
@@ -60,7 +62,10 @@ export async function openPlayback(deps: OpenPlaybackDeps): Promise<PlaybackDeps
     viewings: createViewings({ db, write, nowS: clock.nowS }),
     sessions: createSessionMemory({ write, nowS: clock.nowS }),
     mediaSecrets,
-    delivery: createMediaDelivery({ db, nowS: clock.nowS, mediaSecrets, mediaOrigin: deps.mediaOrigin }),
+    delivery: createMediaDelivery({
+      ...{ db, nowS: clock.nowS, mediaSecrets, mediaOrigin: deps.mediaOrigin },
+      bucket: deps.directBucket,
+    }),
     captions: {
       find: (videoId) => findPublicCaptions({ db }, videoId),
       open: (videoId, id) => openCaption({ db, masterKey, folders, damagedFiles }, videoId, id),

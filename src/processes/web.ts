@@ -13,11 +13,12 @@ import { createInterfaces } from '../http/interfaces.ts'
 import { isDemoAllowed } from '../http/server/from-this-machine.ts'
 import { closeApp, listen } from '../http/server/listen.ts'
 import { readDefaultOptions } from '../http/wire/otp-options.ts'
-import { logErrors, runRegularly } from '../installation/log-errors.ts'
+import { logErrors, logErrorsQuietly, runRegularly } from '../installation/log-errors.ts'
 import type { Foundation } from '../installation/open-foundation.ts'
 import { watchReadiness } from '../installation/readiness.ts'
 import { readServerState } from '../installation/server-state.ts'
 import { createSystem } from '../installation/system.ts'
+import { createDirectBucket, type DirectBucket } from '../playback/media/direct-bucket.ts'
 import { cacheKey, createSegmentCache } from '../playback/media/segment-cache.ts'
 import { createSegmentCheck } from '../playback/media/segment-check.ts'
 import { openPlayback, savePlayback } from '../playback/open.ts'
@@ -56,6 +57,7 @@ export async function startWeb(foundation: Foundation, handOut?: HandOut): Promi
     recordView: usage.recordView,
     recordSentBytes: usage.recordSentBytes,
     mediaOrigin: config.mediaOrigin,
+    directBucket: await openDirectBucket(foundation),
     countriesFile: config.countriesFile,
     isRateLimited: limits !== undefined,
   })
@@ -140,4 +142,19 @@ export async function startWeb(foundation: Foundation, handOut?: HandOut): Promi
   )
   opened.defer(() => control.stop())
   return { url, publicUrl, demo }
+}
+
+const CHECK_BUCKET_EVERY_MS = 5 * 60_000
+
+/** Finds out again and again whether players may load from the bucket, which others may change. */
+async function openDirectBucket(foundation: Foundation): Promise<DirectBucket | undefined> {
+  const { config, log, opened, findFilesBucket } = foundation
+  const { directPlayers: players } = config
+  if (!players) return undefined
+  const direct = createDirectBucket({ ...foundation, findAddress: () => findFilesBucket()?.address, players })
+  const check = () => logErrorsQuietly(log, 'segments: asking whether players may load them from the bucket failed', direct.check)
+  await check()
+  const timer = setInterval(check, CHECK_BUCKET_EVERY_MS)
+  opened.defer(() => clearInterval(timer))
+  return direct
 }

@@ -697,6 +697,7 @@ const STORES: readonly (readonly [store: string, calls: readonly Call[]])[] = [
       (tx) => damage.isDamaged(tx, { ...VIDEO, renditionId: 9, number: 1 }),
       (tx) => damage.hasDamage(tx, VIDEO),
       (tx) => damage.listDamagedNumbers(tx, VIDEO, 9),
+      async (tx) => [...(await damage.mapWholeFiles(tx, VIDEO, 9))],
       (tx) => damage.hasDamage(tx, { ...VIDEO, generation: 2 }),
       (tx) => generations.findSegment(tx, VIDEO, 9, 1),
       (tx) => damage.listDamaged(tx, runOf(chunk(0, 0), 2)),

@@ -78,7 +78,7 @@ export async function openBarePlayback({ durationS = 60, mediaOrigin }: { durati
     viewings: createViewings({ db, write, nowS }),
     sessions: createSessionMemory({ write, nowS }),
     mediaSecrets: () => ['secret'],
-    delivery: createMediaDelivery({ db, nowS, mediaSecrets: () => ['secret'], mediaOrigin }),
+    delivery: createMediaDelivery({ db, nowS, mediaSecrets: () => ['secret'], mediaOrigin, bucket: undefined }),
     captions: { find: async () => [], open: async () => undefined },
     openMainPoster: async () => undefined,
     storyboards: { has: async () => false, describe: async () => undefined, open: async () => undefined },

@@ -76,7 +76,7 @@ test('P16: a viewer who waits for a segment in memory while its video is deleted
   const asked = outcomeOf(
     openSegment(
       { ...deps, ...nothing, hotSegments },
-      { path, renditionId: 5, number: 0, repairs: 0, asFile: false, signal: new AbortController().signal },
+      { path, renditionId: 5, number: 0, repairs: 0, sentBy: 'server', signal: new AbortController().signal },
     ),
   )
   await deps.videos.get(videoId, 2) // as it had to, before it waited

@@ -42,7 +42,7 @@ test('the policy runs scripts by nonce only', () => {
   expect(policy).toContain("default-src 'none'; script-src 'nonce-abc';")
   expect(policy).not.toMatch(/unsafe-eval/)
   expect(policy).toContain("connect-src 'self';")
-  expect(playerPolicy('abc', 'https://cdn.example')).toContain("connect-src 'self' https://cdn.example;")
+  expect(playerPolicy('abc', ['https://cdn.example'])).toContain("connect-src 'self' https://cdn.example;")
 })
 
 test('after redeem the address holds the session and the options, and no OTP', () => {

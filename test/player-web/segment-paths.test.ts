@@ -21,6 +21,7 @@ async function startPlayer({ refusals = [], third = '3.m4s' }: { refusals?: numb
   const server = createServer((request, response) => {
     asked.push(`${request.url} ${request.headers['reelgate-proof']}`)
     response.setHeader('Reelgate-Nonce', 'newest')
+    if (request.url?.endsWith('/damage')) return void response.end('{}')
     response.statusCode = refusals.shift() ?? 200
     response.end(response.statusCode === 200 ? playlistOf(++exp, third) : '{"code":"proof-stale"}')
   }).listen(0, '127.0.0.1')
@@ -65,11 +66,11 @@ test('F-47: when the playlist of a segment that is gone cannot be read, that is 
   expect(await paths.replace(segment(1000))).toEqual({ status: 401, retryAfter: null, body: '{"code":"proof-stale"}' })
   expect(await paths.replace(segment(1000))).toBe(true)
   expect(await paths.newest(segment(1000))).toBe(`${base(1001)}/3.1.m4s`)
-  expect(asked).toHaveLength(2)
+  expect(asked.filter((request) => request.includes('/playlist/'))).toHaveLength(2)
 })
 
 test('F-47: a segment that could not be parsed, and is repaired and gone later, is found under its new address', async () => {
-  const { paths, asked } = await startPlayer({ refusals: [200, 503], third: '3.1.m4s' })
+  const { paths, asked } = await startPlayer({ refusals: [503], third: '3.1.m4s' })
   for (let failures = 0; failures < 3; failures++) paths.rereadFor(segment(1000))
   expect(await paths.newest(segment(1000))).toBe(segment(1000)) // it waits for the playlist
   expect(asked).toEqual([`/play/${SESSION}/damage a proof`, `/play/${SESSION}/playlist/2 a proof`])
@@ -94,6 +95,28 @@ test('F-202: a segment is loaded from where its playlist names it last: from thi
     'https://video.example/below/media/7/y/2/4.m4s',
     `${origin}/2/5.1.m4s`,
   ])
+})
+
+test('F-210: a segment in a bucket is found by its number, whatever its attempt and its signature are called', async () => {
+  const { paths } = await startPlayer()
+  const inBucket = (number: number, attempt: string, signature: string) =>
+    `https://s3.example/my-videos/reelgate/segments/${'0'.repeat(32)}/1/2/${number}.${attempt}.m4s?X-Amz-Date=20260102T030000Z&X-Amz-Signature=${signature}`
+  const text = [
+    '#EXTM3U',
+    '#EXT-X-MAP:URI="../../../media/7/y/2/init.mp4"',
+    inBucket(3, 'c0ffee', 'aa'),
+    '../../../media/7/y/2/4.1.m4s',
+  ]
+  paths.note(`https://video.example/play/${SESSION}/playlist/2`, text.join('\n'), performance.now())
+  const newest = await Promise.all([inBucket(3, 'dead', 'bb'), inBucket(4, 'dead', 'bb')].map((url) => paths.newest(url)))
+  expect(newest).toEqual([inBucket(3, 'c0ffee', 'aa'), 'https://video.example/media/7/y/2/4.1.m4s'])
+  expect(await paths.newest('https://video.example/media/6/x/2/init.mp4')).toBe('https://video.example/media/7/y/2/init.mp4')
+})
+
+test('F-213: of a segment that another origin does not have, the server is asked to check the file before its playlist is read', async () => {
+  const { paths, asked } = await startPlayer({ third: '3.1.m4s' })
+  expect(await paths.replace(segment(1000))).toBe(true)
+  expect(asked).toEqual([`/play/${SESSION}/damage a proof`, `/play/${SESSION}/playlist/2 a proof`])
 })
 
 test('the IV of a segment is made as the protocol’s vectors say, also of a repaired one; an init segment has none', async () => {

@@ -135,7 +135,7 @@ class PlaybackLoader implements Loader<LoaderContext> {
         const failed = await this.#attempt(request, signed)
         if (failed === undefined || signal.aborted) return
         if (!signed && isRefusedAddress(failed, context.url) && !hasRenewedPaths) {
-          hasRenewedPaths = true // this computer slept longer than its clock says
+          hasRenewedPaths = true // this computer slept longer than its clock says, or what was missing there is repaired
           await segmentPaths.renew(context.url)
           this.#renewInner()
           continue
@@ -258,7 +258,7 @@ class PlaybackLoader implements Loader<LoaderContext> {
 
 /** What another origin refuses without the headers of CORS cannot be distinguished from a broken connection. */
 function isRefusedAddress({ status }: FailedResponse, url: string): boolean {
-  return status === 403 || (status === 0 && new URL(url).origin !== location.origin)
+  return status === 403 || ((status === 0 || status === 404) && new URL(url).origin !== location.origin)
 }
 
 function isOfFragment(context: LoaderContext): context is FragmentLoaderContext {

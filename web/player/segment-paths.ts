@@ -2,10 +2,13 @@ import type { FailedResponse } from './next-step.ts'
 import { parseSignedRequest, type Signer } from './proof.ts'
 import type { Damage } from './wire.ts'
 
-/** The end of an address: rendition, then `init` or the number of a segment, and, once that was repaired, how many times. */
-const FILE = /(\d+)\/(?:(init)\.mp4|(\d+)(?:\.\d+)?\.m4s)$/
-/** The addresses in a playlist: a line each, that of the init segment in quotes. */
-const ADDRESS = /[^\s"]+\/(?:init\.mp4|[\d.]+\.m4s)(?="?$)/gm
+/**
+ * The end of a path: rendition, then `init` or the number of a segment, and, once that was repaired, how many times, or in a bucket what
+ * its attempt is called.
+ */
+const FILE = /(\d+)\/(?:(init)\.mp4|(\d+)(?:\.\w+)?\.m4s)(?:\?|$)/
+/** The addresses in a playlist: a line each, that of the init segment in quotes, and in a bucket with a signature behind it. */
+const ADDRESS = /[^\s"]+\/(?:init\.mp4|[\w.]+\.m4s)(?:\?[^\s"]*)?(?="?$)/gm
 const IV_KEY = /^#EXT-X-REELGATE-IV-KEY:([0-9a-f]{32})$/m
 /** It is valid for an hour at least from when its playlist was sent. */
 const VALID_MS = 60 * 60_000
@@ -18,7 +21,7 @@ export type SegmentPaths = {
   /** Reads the playlist of a segment again; when that fails, the old addresses are tried as long as they are valid. */
   renew(url: string): Promise<unknown>
   /**
-   * Reads the playlist of a segment that is gone.
+   * Reads the playlist of a segment that is gone; of one that another origin does not have, after the server has checked its file.
    * @returns whether it has another address for the segment; the failed response, when it could not be read
    */
   replace(url: string): Promise<boolean | FailedResponse>
@@ -115,7 +118,9 @@ export function createSegmentPaths(signer: Signer, session: string): SegmentPath
     note,
     renew: (url) => renew(fileOf(url).rendition),
     async replace(url) {
-      const failed = await reread(fileOf(url).rendition)
+      const { rendition } = fileOf(url)
+      const isElsewhere = new URL(url).origin !== new URL(playlists.get(rendition)?.url ?? url).origin
+      const failed = await reread(rendition, isElsewhere ? damageOf(url) : undefined)
       return failed ?? newestKnown(url) !== url
     },
     rereadFor(url) {
@@ -124,9 +129,7 @@ export function createSegmentPaths(signer: Signer, session: string): SegmentPath
         return
       }
       const address = newestKnown(url)
-      const { rendition, number } = fileOf(address)
-      const damage = number === undefined ? undefined : { rendition: Number(rendition), segment: Number(number) }
-      if (!unreadable.has(address)) void reread(rendition, damage)
+      if (!unreadable.has(address)) void reread(fileOf(address).rendition, damageOf(address))
       unreadable.add(address)
     },
     async ivOf(url) {
@@ -162,6 +165,12 @@ function oncePerRendition(reads: Reads, rendition: string, start: () => Promise<
   const read = reads.get(rendition) ?? start().finally(() => reads.delete(rendition))
   reads.set(rendition, read)
   return read
+}
+
+/** What the server is asked to check; undefined for an init segment. */
+function damageOf(url: string): Damage | undefined {
+  const { rendition, number } = fileOf(url)
+  return number === undefined ? undefined : { rendition: Number(rendition), segment: Number(number) }
 }
 
 /** `name`: without how many times it was repaired. `number`: of a segment. */

@@ -29,7 +29,7 @@ type MediaDeps = SegmentDeps &
   LimitDeps & {
     usage: Pick<Usage, 'recordSentBytes'>
     traffic: TrafficMeter | undefined
-    delivery: Pick<MediaDelivery, 'findSizesElsewhere'>
+    delivery: Pick<MediaDelivery, 'findSizesElsewhere' | 'findPresigner'>
     /** The path of the folder of segments at the proxy that a request came through; undefined: the server sends them. */
     accelPathFor(request: FastifyRequest): string | undefined
   }
@@ -59,8 +59,14 @@ export async function mediaInterface(app: App, deps: MediaDeps): Promise<void> {
       return reply.headers({ 'Cache-Control': IMMUTABLE, 'Content-Type': 'video/mp4' }).send(init)
     }
     const accelPath = deps.accelPathFor(request)
-    const asked = { path, renditionId, ...segmentName, asFile: accelPath !== undefined, signal: closed.signal }
-    const segment = await openSegment(deps, asked)
+    const presign = deps.delivery.findPresigner()
+    const sentBy = presign ? 'bucket' : accelPath === undefined ? 'server' : 'proxy'
+    const segment = await openSegment(deps, { path, renditionId, ...segmentName, sentBy, signal: closed.signal })
+    if (presign && 'file' in segment) {
+      const count = await newSentCounter(deps, path, address)
+      count(segment.sizeBytes)
+      return reply.redirect(presign(segment.file, segmentName.repairs), 307)
+    }
     const video = await deps.videos.get(path.videoId, path.generation)
     const findWait = (sizeBytes: number) => video && deps.traffic?.take(address, video, sizeBytes)
     return sendSegment({ request, reply, accelPath }, segment, findWait, await newSentCounter(deps, path, address))

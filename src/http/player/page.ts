@@ -57,17 +57,17 @@ function styleLink({ rootPath, style }: Pick<PlayerPageValues, 'rootPath' | 'sty
 /**
  * The `Content-Security-Policy` of the player's page: scripts on the nonce only, no eval; media-chrome needs inline styles,
  * the beat's timer a `blob:` worker, MSE `media-src blob:`.
- * @param mediaOrigin from which segments are loaded besides its own; undefined: none
+ * @param mediaOrigins from which segments are loaded besides its own
  * @param ancestors sources of the pages that may frame it; undefined: all
  */
-export function playerPolicy(cspNonce: string, mediaOrigin?: string, ancestors?: readonly string[]): string {
+export function playerPolicy(cspNonce: string, mediaOrigins: readonly string[] = [], ancestors?: readonly string[]): string {
   return [
     "default-src 'none'",
     `script-src 'nonce-${cspNonce}'`,
     "style-src 'self' 'unsafe-inline'",
     "img-src 'self' data: blob:",
     'media-src blob:',
-    `connect-src 'self'${mediaOrigin === undefined ? '' : ` ${mediaOrigin}`}`,
+    `connect-src ${["'self'", ...mediaOrigins].join(' ')}`,
     'worker-src blob:',
     "base-uri 'none'",
     "form-action 'none'",

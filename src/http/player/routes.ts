@@ -21,7 +21,7 @@ type PlayerDeps = LimitDeps &
     serverKeys: Pick<ServerKeys, 'current'>
     tickets: Tickets
     player: PlayerAssets
-    delivery: Pick<MediaDelivery, 'origin'>
+    delivery: Pick<MediaDelivery, 'origins'>
   }
 
 const FileParams = Type.Object({ file: Type.String() })
@@ -103,7 +103,10 @@ async function sendPage(deps: PlayerDeps, request: FastifyRequest, reply: Fastif
   const ticket = deps.tickets.issue(referer)
   return reply
     .headers(pageHeaders(mayFloat))
-    .header('Content-Security-Policy', playerPolicy(cspNonce, deps.delivery.origin, framing === 'everyone' ? undefined : framing))
+    .header(
+      'Content-Security-Policy',
+      playerPolicy(cspNonce, deps.delivery.origins, framing === 'everyone' ? undefined : framing),
+    )
     .send(playerPage({ cspNonce, proofNonce, ...deps.serverKeys.current, ticket, rootPath, script, style }))
 }
 

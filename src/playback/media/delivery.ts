@@ -1,38 +1,48 @@
 import { LRUCache } from 'lru-cache'
 import type { GenerationKey } from '../../catalogue/generation-key.ts'
 import type { Db } from '../../db/database.ts'
-import { listDamagedNumbers } from '../../encode/damage-store.ts'
+import { listDamagedNumbers, mapWholeFiles } from '../../encode/damage-store.ts'
 import { isFinished, renditionSizes } from '../../encode/generation-store.ts'
+import type { Presigner } from '../../storage/s3/presign.ts'
+import type { DirectBucket } from './direct-bucket.ts'
 import { type MediaOrigin, type MediaSecrets, originMediaUrl, signedMediaPath } from './media-path.ts'
 import type { PlayableVideo } from './playable-video.ts'
 
-/** Where players load segments from: this server, or for what is finished and whole an origin that fetches them from it. */
+/** Where players load segments from: this server, or for what is finished and whole its bucket, or an origin that fetches them from it. */
 export type MediaDelivery = {
-  /** The origin of its URL, which players must be allowed to ask; undefined: there is none. */
-  origin: string | undefined
+  /** The origins of those addresses, which players must be allowed to ask. */
+  origins: readonly string[]
   /** The addresses of a rendition's files as a playlist names them. `number`: of a segment, undefined for the init segment. */
-  addressesOf(video: GenerationKey, renditionId: number): Promise<(fileName: string, number?: number) => string>
+  addressesOf(video: NamedVideo, renditionId: number): Promise<(fileName: string, number?: number) => string>
   /** The bytes of each rendition of what is delivered elsewhere, by its id; undefined: this server delivers it, and counts. */
   findSizesElsewhere(video: GenerationKey): Promise<ReadonlyMap<number, number> | undefined>
+  /** Makes addresses in the bucket by the names of segments' blobs, for requests that come here; undefined: this server answers them. */
+  findPresigner(): Presigner | undefined
 }
+
+type NamedVideo = Pick<PlayableVideo, 'videoId' | 'generation' | 'repairsOf'>
 
 type DeliveryDeps = {
   db: Db
   nowS: () => number
   mediaSecrets(): MediaSecrets
-  /** Undefined: this server delivers everything. */
+  /** Undefined: no other origin fetches from here. */
   mediaOrigin: MediaOrigin | undefined
+  /** Undefined: players do not load from a bucket, or there is none. */
+  bucket: DirectBucket | undefined
 }
 
 /** Generations in memory; the least recently used are dropped. */
 const MAX_CACHED = 500
 
-export function createMediaDelivery({ db, nowS, mediaSecrets, mediaOrigin }: DeliveryDeps): MediaDelivery {
+export function createMediaDelivery({ db, nowS, mediaSecrets, mediaOrigin, bucket }: DeliveryDeps): MediaDelivery {
   /** What is finished stays so. */
   const sizes = new LRUCache<string, ReadonlyMap<number, number>>({ max: MAX_CACHED })
 
+  const findPresigner = () => bucket?.findPresigner()
+
   async function findSizesElsewhere(video: GenerationKey): Promise<ReadonlyMap<number, number> | undefined> {
-    if (!mediaOrigin) return undefined
+    if (!mediaOrigin && !findPresigner()) return undefined
     const name = `${video.videoId}/${video.generation}`
     const known = sizes.get(name)
     if (known || !(await isFinished(db, video))) return known
@@ -42,16 +52,26 @@ export function createMediaDelivery({ db, nowS, mediaSecrets, mediaOrigin }: Del
   }
 
   return {
-    origin: mediaOrigin && new URL(mediaOrigin.url).origin,
+    origins: mediaOrigin ? [new URL(mediaOrigin.url).origin] : (bucket?.origins ?? []),
     findSizesElsewhere,
+    findPresigner,
     async addressesOf(video, renditionId) {
       const path = signedMediaPath(mediaSecrets(), video, nowS())
-      const here = `../../../${path}/${renditionId}`
-      if (!mediaOrigin || !(await findSizesElsewhere(video))) return (fileName) => `${here}/${fileName}`
-      const elsewhere = `${originMediaUrl(mediaOrigin, path)}/${renditionId}`
-      // This server waits for what is repaired, and gives it priority.
-      const damaged = new Set(await listDamagedNumbers(db, video, renditionId))
-      return (fileName, number) => `${number !== undefined && damaged.has(number) ? here : elsewhere}/${fileName}`
+      // This server waits for what is not encoded yet, or is repaired, and gives it priority.
+      const here = (fileName: string) => `../../../${path}/${renditionId}/${fileName}`
+      if (!(await findSizesElsewhere(video))) return here
+      const presign = findPresigner()
+      if (mediaOrigin) {
+        const elsewhere = `${originMediaUrl(mediaOrigin, path)}/${renditionId}`
+        const damaged = new Set(await listDamagedNumbers(db, video, renditionId))
+        return (fileName, number) => (number !== undefined && damaged.has(number) ? here(fileName) : `${elsewhere}/${fileName}`)
+      }
+      const files = await mapWholeFiles(db, video, renditionId)
+      return (fileName, number) => {
+        const file = number === undefined ? undefined : files.get(number) // init segments are in the database
+        if (!presign || number === undefined || file === undefined) return here(fileName)
+        return presign(file, video.repairsOf(renditionId, number))
+      }
     },
   }
 }

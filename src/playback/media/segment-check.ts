@@ -30,6 +30,7 @@ export function createSegmentCheck({ db, nowS, segments, reportDamage }: Segment
     if (!segment) return // not encoded yet, or known to be damaged
     checkedAtS.set(name, nowS())
     const fault = await findSegmentFault(segments, segment)
-    if (fault) await reportDamage({ videoId, generation, renditionId, number, ...fault })
+    // Whatever is wrong, a player has met it: after the repair it needs another address.
+    if (fault) await reportDamage({ videoId, generation, renditionId, number, ...fault, mayHaveBeenSent: true })
   }
 }

@@ -29,13 +29,13 @@ export type SegmentDeps = {
 /** A signed address: `/media/<exp>/<sig>/<videoId>/<generation>/…` */
 type MediaPath = GenerationKey & { exp: number; sig: string }
 
-/** `repairs`: as its address has it. `asFile`: another program sends it. `signal` is aborted when the response has ended or its connection was closed. */
+/** `repairs`: as its address has it. `sentBy`: `proxy` and `bucket` send it by the name of its blob. `signal` is aborted when the response has ended or its connection was closed. */
 type SegmentRequest = {
   path: MediaPath
   renditionId: number
   number: number
   repairs: number
-  asFile: boolean
+  sentBy: 'server' | 'proxy' | 'bucket'
   signal: AbortSignal
 }
 
@@ -44,26 +44,25 @@ const MAX_WAIT_MS = 4_000
 const RETRY_DAMAGED_AFTER_S = 5
 
 /**
- * Opens a segment, whose bytes are those that were published; as a file, which another program sends, it has only their length. One that is not encoded yet, or is being repaired, gets priority and is
- * waited for, 4 s at most.
+ * Opens a segment, whose bytes are those that were published; of one that a proxy sends only the length is compared, and of one that the
+ * bucket sends nothing. One that is not encoded yet, or is being repaired, gets priority and is waited for, 4 s at most.
  * @throws PlaybackRefusal `not-allowed` for a wrong or expired signature; `video-gone`; `file-gone` for a rendition that the video does
- * not have, or no longer; `bad-request` for a segment that it does not have; `segment-replaced` for the address from before a repair; `busy` when it was not encoded in time, or its file is not as
- * its row says
+ * not have, or no longer; `bad-request` for a segment that it does not have; `segment-replaced` for the address from before a repair;
+ * `busy` when it was not encoded in time, or its file is not as its row says
  */
 export async function openSegment(deps: SegmentDeps, request: SegmentRequest): Promise<OpenSegment | SegmentFile> {
-  const { path, renditionId, number, repairs, asFile } = request
+  const { path, renditionId, number, repairs, sentBy } = request
   const video = await getVideoWith(deps, path, renditionId)
   if (repairs !== video.repairsOf(renditionId, number)) throw new PlaybackRefusal('segment-replaced')
   const name = cacheKey(path, renditionId, number)
   try {
-    const known = asFile ? deps.hotSegments.findRow(name) : undefined
-    if (known) return await deps.segmentReader.find(known)
-    const hot = asFile ? undefined : deps.hotSegments.find(name)
+    const known = sentBy === 'server' ? undefined : deps.hotSegments.findRow(name)
+    const hot = sentBy === 'server' ? deps.hotSegments.find(name) : undefined
     if (hot) return { bytes: await hot }
-    const segment = (await findSegment(deps.db, path, renditionId, number)) ?? (await awaitSegment(deps, request))
-    if (asFile) {
-      deps.hotSegments.keepRow(name, segment)
-      return await deps.segmentReader.find(segment)
+    const segment = known ?? (await findSegment(deps.db, path, renditionId, number)) ?? (await awaitSegment(deps, request))
+    if (sentBy !== 'server') {
+      if (!known) deps.hotSegments.keepRow(name, segment)
+      return sentBy === 'proxy' ? await deps.segmentReader.find(segment) : segment
     }
     const bytes = await deps.hotSegments.readIfHot(name, segment.sizeBytes, () => deps.segmentReader.read(segment))
     return bytes ? { bytes } : await deps.segmentReader.open(segment, request.signal)
@@ -78,7 +77,7 @@ export async function openSegment(deps: SegmentDeps, request: SegmentRequest): P
 
 async function awaitSegment(
   deps: SegmentDeps,
-  { path, renditionId, number, signal }: Omit<SegmentRequest, 'repairs' | 'asFile'>,
+  { path, renditionId, number, signal }: Omit<SegmentRequest, 'repairs' | 'sentBy'>,
 ) {
   const video = await getVideoWith(deps, path, renditionId)
   if (number >= (findSegmentCount(video, renditionId) ?? 0)) throw new PlaybackRefusal('bad-request')
@@ -102,7 +101,7 @@ async function awaitSegment(
 /** The init segment of a rendition. @throws PlaybackRefusal as `openSegment` */
 export async function openInit(
   deps: SegmentDeps,
-  request: Omit<SegmentRequest, 'number' | 'repairs' | 'asFile'>,
+  request: Omit<SegmentRequest, 'number' | 'repairs' | 'sentBy'>,
 ): Promise<Buffer> {
   const { path, renditionId } = request
   await getVideoWith(deps, path, renditionId)

@@ -299,11 +299,14 @@ async function readStart(body: AsyncIterable<Buffer>): Promise<Buffer> {
   return Buffer.concat(pieces)
 }
 
+/** The key of an object as it is in addresses. */
+export function encodeKey(key: string): string {
+  return encodeStrictly(key).replaceAll('%2F', '/')
+}
+
 /** As the signature has it: everything but unreserved characters. */
-function encodeKey(key: string): string {
-  return encodeURIComponent(key)
-    .replaceAll('%2F', '/')
-    .replace(/[!'()*]/g, (char) => `%${char.charCodeAt(0).toString(16).toUpperCase()}`)
+export function encodeStrictly(text: string): string {
+  return encodeURIComponent(text).replace(/[!'()*]/g, (char) => `%${char.charCodeAt(0).toString(16).toUpperCase()}`)
 }
 
 const HASHED_IN_ONE_CALL_BYTES = 2 ** 19

@@ -33,7 +33,7 @@ type S3Options = {
 }
 
 /** An object that every prefix in use has: where it is missing, the address leads elsewhere, and no blob counts as lost. */
-const MARKER = 'reelgate'
+export const MARKER = 'reelgate'
 
 async function hasMarker(bucket: Bucket): Promise<boolean> {
   return (await readMarker(bucket)) !== undefined
@@ -71,6 +71,8 @@ const HEAD_BYTES = 256 * 1024
 const SENT_BYTES = 2 ** 20
 /** Some stores list late what was written a moment ago: an upload is looked at twice before it is ended. */
 const LISTED_AFTER_MS = 1_000
+/** Segments, which players load by presigned addresses, are never changed under a name. */
+const FOR_CACHES = { 'cache-control': 'public, max-age=31536000, immutable' }
 /** Of a large blob that is put. */
 const PARTS_IN_MEMORY = 4
 
@@ -88,7 +90,7 @@ export function blobsInBucket(bucket: Bucket, { folder, partBytes, cache }: S3Op
   async function put(name: string, bytes: Buffer | Stages, { signal }: PutOptions = {}) {
     const key = keyOf(name)
     if (Buffer.isBuffer(bytes)) {
-      await bucket.send({ method: 'PUT', key, body: bytes, signal })
+      await bucket.send({ method: 'PUT', key, headers: FOR_CACHES, body: bytes, signal })
       return { sizeBytes: bytes.length }
     }
     let sizeBytes = 0

@@ -1,8 +1,11 @@
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { addFile } from '../../assets/sample-files.ts'
+import { markUnfinished, untilFinished } from '../../data-folder.ts'
 import { footage } from '../../footage.ts'
 import { findFreePort } from '../../free-port.ts'
 import { startReelgate, startSharedReelgate } from '../../in-process.ts'
+import { startFaultProxy } from '../../s3/fault-proxy.ts'
+import { bucketEnvironment, storeEndpoint } from '../../s3.ts'
 import { sampledTests, sampleOf } from '../../sample.ts'
 import { compareWithSource, findColour, type Rgb, type Spot } from '../frame-pixels.ts'
 import { readCaptions, tryStoredKeys } from '../in-page.ts'
@@ -116,7 +119,38 @@ export function testViewersWay(name: 'Chromium' | 'Firefox' | 'WebKit', start: (
     }
   })
 
-  inEveryRun('F-202: a video plays whose segments come from another origin', async () => {
+  inEveryRun(
+    'F-210: a video plays and seeks whose segments come straight from a bucket, also by way of the server while it is encoded',
+    async () => {
+      const store = await startFaultProxy(await storeEndpoint())
+      const { env } = await bucketEnvironment(store.endpoint)
+      const port = String(await findFreePort())
+      const publicUrl = `http://127.0.0.1:${port}`
+      const there = await startReelgate({ env: { ...env, PORT: port, REELGATE_PUBLIC_URL: publicUrl, REELGATE_DEMO: 'off' } })
+      const videoId = await there.owner.readyVideo(footage.movieHello)
+      await untilFinished(there, videoId)
+      const sentByStore = () => store.requests().filter((asked) => /^GET .*\.m4s\?.*X-Amz-Signature=/.test(asked)).length
+      const openThere = async () => open(playerAddress(publicUrl, await there.owner.issueOtp(videoId, SMALLEST)))
+
+      const finish = markUnfinished(there, videoId)
+      const early = await openThere()
+      await early.click('.big-play')
+      await early.playsPast(0.5)
+      expect(await early.run(readSegmentOrigins, null)).toEqual([publicUrl])
+      expect(sentByStore()).toBeGreaterThan(1)
+
+      finish()
+      const player = await openThere()
+      await player.click('.big-play')
+      await player.playsPast(0.5)
+      await player.run(seek, 6)
+      await player.playsPast(6.2)
+      // It may have them in its cache: the addresses of an hour are the same.
+      expect(await player.run(readSegmentOrigins, null)).toEqual([store.endpoint])
+    },
+  )
+
+  sampled('F-202: a video plays whose segments come from another origin', async () => {
     const port = String(await findFreePort())
     const origin = `http://localhost:${port}` // this server under another name
     const there = await startReelgate({ video: footage.movieHello, env: { PORT: port, REELGATE_MEDIA_URL: origin } })
@@ -369,6 +403,6 @@ export function testViewersWay(name: 'Chromium' | 'Firefox' | 'WebKit', start: (
 }
 
 function readSegmentOrigins(): string[] {
-  const segments = performance.getEntriesByType('resource').filter(({ name }) => name.endsWith('.m4s'))
+  const segments = performance.getEntriesByType('resource').filter(({ name }) => name.includes('.m4s'))
   return [...new Set(segments.map(({ name }) => new URL(name).origin))]
 }

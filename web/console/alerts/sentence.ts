@@ -67,6 +67,10 @@ const CAUSES: Readonly<Record<string, Explain>> = {
     advice:
       'It sends X-Forwarded-For, which is ignored, so all viewers behind it share its limits. Add it to REELGATE_TRUSTED_PROXIES; if it is not your proxy, let only the proxy reach the port.',
   }),
+  'bucket-not-direct': ({ numbers }) => ({
+    title: 'Players cannot load segments from the bucket',
+    advice: `This server sends them: ${numbers.reason ?? ''}. Add this CORS rule to the bucket, or set REELGATE_MEDIA_DELIVERY=server: ${numbers.rule ?? ''}`,
+  }),
   'sandbox-missing': () => ({
     title: 'Videos are decoded without a sandbox',
     advice: 'bubblewrap does not run on the server. Install it: a crafted video could otherwise reach the server’s files.',
