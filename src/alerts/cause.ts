@@ -11,6 +11,8 @@ const OPERATIONS_CAUSES = [
   'api-key-ends',
   'backup-old',
   'sandbox-missing',
+  'worker-silent',
+  'worker-suspended',
   'proxy-unknown',
   'bucket-not-direct',
 ] as const

@@ -54,6 +54,14 @@ const CAUSES: Readonly<Record<AlertCause, { subject: string; remedy: string }>> 
     subject: 'The sandbox around ffmpeg does not run',
     remedy: 'Uploads wait, or are encoded without it. What to do: reelgate doctor',
   },
+  'worker-silent': {
+    subject: 'An encoder on another machine is silent',
+    remedy: 'Look at its machine and its log. If it is no longer used: reelgate worker remove NAME',
+  },
+  'worker-suspended': {
+    subject: 'An encoder on another machine is suspended',
+    remedy: 'What it sent failed a check, and nothing of that was published. Remove it unless you know why: reelgate worker list',
+  },
   'keys-drawn': {
     subject: 'A viewer draws keys without watching',
     remedy: 'Compare drawn and played seconds, and stop the viewer if that is no accident: reelgate session stop ACCOUNT',

@@ -10,6 +10,7 @@ import { type Check, failure, ok } from '../health-check.ts'
 import { countOpenChunks } from '../progress/progress-store.ts'
 import { type Sandbox, sandboxAdvice } from '../sandbox/bubblewrap.ts'
 import { countOpenDeliveries } from '../webhooks/delivery-store.ts'
+import { describeWorker, findWorkers, type WorkerTasks } from '../workers/worker.ts'
 import { findLastBackup } from './backup/last-backup.ts'
 import { examineInstallation } from './doctor.ts'
 import { findMasterKeyIds } from './master-key.ts'
@@ -24,12 +25,13 @@ type SystemDeps = {
   /** Why the database cannot be used. */
   databaseProblem(): string | undefined
   wallNowS: () => number
+  workerTasks: WorkerTasks | undefined
 }
 
 /** How long results are kept: the checks start processes and ask the public address. */
 const CHECKS_KEPT_MS = 10_000
 
-export function createSystem({ config, db, slowQueryDb, sandbox, databaseProblem, wallNowS }: SystemDeps) {
+export function createSystem({ config, db, slowQueryDb, sandbox, databaseProblem, wallNowS, workerTasks }: SystemDeps) {
   const startedAtS = wallNowS()
   let latest: { atMs: number; checks: Promise<Check[]> } | undefined
 
@@ -65,6 +67,7 @@ export function createSystem({ config, db, slowQueryDb, sandbox, databaseProblem
         disk: { freeBytes: bavail * bsize, sizeBytes: blocks * bsize },
         encoders: config.encoders ?? availableParallelism(),
         chunks: await countOpenChunks(slowQueryDb),
+        workers: (await findWorkers({ db, workerTasks })).map((worker) => describeWorker(worker, wallNowS())),
         deliveries: await countOpenDeliveries(slowQueryDb),
         accounts: await countAccounts(db),
         lastBackup: await findLastBackup({ db }),

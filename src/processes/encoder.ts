@@ -7,8 +7,10 @@ import { findDemoVideo } from '../demo/demo-store.ts'
 import { startDubScheduler } from '../encode/dub-scheduler.ts'
 import { startEncoding } from '../encode/start.ts'
 import { startImportScheduler } from '../ingest/import-work.ts'
+import { runRegularly } from '../installation/log-errors.ts'
 import type { Foundation } from '../installation/open-foundation.ts'
 import { type HandOut, startHandOut } from '../workers/hand-out.ts'
+import { createWorkerWatch } from '../workers/watch-workers.ts'
 
 /**
  * Encodes, imports, exports MP4s, reads captions out of files, transcribes, adds audio tracks and makes storyboards until the server stops.
@@ -28,6 +30,8 @@ export async function startEncoder(foundation: Foundation): Promise<HandOut> {
     opened,
   )
   const handOut = startHandOut({ ...foundation, claimForRemote }, opened)
+  const watchWorkers = createWorkerWatch({ ...foundation, workerTasks: handOut })
+  runRegularly(foundation, { everyMs: 60_000, work: watchWorkers, failure: 'worker: looking after workers failed' })
   const imports = await startImportScheduler({ ...receiving, ...foundation, importMaxS: config.importMaxS })
   opened.defer(() => imports.stop())
   const { transcriber } = config

@@ -103,7 +103,7 @@ export async function startWeb(foundation: Foundation, handOut?: HandOut): Promi
     },
     people: {
       endAccountSessions: endSessionsOfAccount,
-      system: createSystem({ ...foundation, databaseProblem: () => ownership.damage() }),
+      system: createSystem({ ...foundation, databaseProblem: () => ownership.damage(), workerTasks: handOut }),
       findSignedIn: createFindSignedIn(foundation),
       signIn: {
         ...{ ...foundation, passwords: createPasswords(), challenges: createChallenges() },
@@ -115,7 +115,7 @@ export async function startWeb(foundation: Foundation, handOut?: HandOut): Promi
   })
   url = await listen(app, config)
   opened.defer(() => closeApp(app))
-  const state = { ...foundation, sessions: playback.sessions }
+  const state = { ...foundation, sessions: playback.sessions, workerTasks: handOut }
   const metricsServer = await metrics?.listen(() => readServerState(state), log)
   opened.defer(() => metricsServer?.stop())
   const control = await startControlSocket(

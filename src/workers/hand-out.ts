@@ -21,7 +21,7 @@ import type { Signals } from '../signals/signals.ts'
 import { CLAIM_WAIT_MS, type ClaimBody, type EndBody, type TaskBody } from './protocol.ts'
 import { openTask, type Task, taskNotFound, WorkerLost } from './task.ts'
 import { type CurrentTask, suspendWorker, type WorkerTasks } from './worker.ts'
-import { updateWorker } from './worker-store.ts'
+import { findWorkerByHash, updateWorker } from './worker-store.ts'
 
 // Chunks for workers. A request that waits for one is an encoder of this server: its chunk is claimed, run and published here, and only
 // the encoding happens elsewhere.
@@ -198,6 +198,12 @@ export function startHandOut(deps: HandOutDeps, opened: AsyncDisposableStack): H
     const source = await findSource(db, video.videoId, video.sourceNumber)
     if (!source) throw new WorkerLost('the video was deleted')
     const sealed = await examine(source.file, part.source)
+    // It may have been removed, drained or suspended while its request waited.
+    const worker = await findWorkerByHash(db, poll.worker.hash)
+    if (!worker || worker.drained === 1 || worker.suspendedReason !== null) {
+      poll.answer(undefined)
+      throw new WorkerLost('the worker gets no chunks any more')
+    }
     signal.throwIfAborted()
     const task = openTask(poll.worker, part, sealed, nowMs)
     const abort = () => task.fail(signal.reason)

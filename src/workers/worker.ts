@@ -1,3 +1,5 @@
+import { findFirstAccount } from '../alerts/alert-store.ts'
+import { recordOperationsAlert } from '../alerts/operations.ts'
 import { type Actor, recordAuditEvent } from '../audit/audit-log.ts'
 import { hashSecret, isSecret, newId, newSecret } from '../crypto/secret.ts'
 import type { Db } from '../db/database.ts'
@@ -118,6 +120,16 @@ export async function suspendWorker(
   await write(async (tx) => {
     await updateWorker(tx, id, { suspendedReason: reason })
     const details = { name, reason }
+    const account = await findFirstAccount(tx)
+    if (account) {
+      const alert = {
+        accountId: account.id,
+        cause: 'worker-suspended',
+        subject: `worker ${id}`,
+        numbers: { worker: name, reason },
+      } as const
+      await recordOperationsAlert(tx, alert, nowS())
+    }
     await recordAuditEvent(tx, {
       atS: nowS(),
       accountId: undefined,
@@ -149,4 +161,15 @@ export async function authenticateWorker({ db }: Pick<WorkerDeps, 'db'>, token: 
     'unauthenticated',
     'The token of this worker is not known: it was removed, or mistyped. Add a worker with "reelgate worker add NAME".',
   )
+}
+
+/** After so long without a request. */
+export const SILENT_S = 600
+
+/** A worker in the words of the console. */
+export function describeWorker({ name, drained, suspendedReason, tasks, speed, lastSeenAtS }: WorkerStatus, nowS: number) {
+  const isSilent = lastSeenAtS === null || nowS - lastSeenAtS >= SILENT_S
+  const working = tasks.length > 0 ? 'encodes' : isSilent ? 'silent' : 'waits'
+  const state = suspendedReason !== null ? 'suspended' : drained ? 'drained' : working
+  return { name, state, reason: suspendedReason, chunks: tasks.length, speed, lastSeenAtS } as const
 }

@@ -44,7 +44,6 @@ import * as viewings from '../../src/viewers/viewing-store.ts'
 import * as deliveries from '../../src/webhooks/delivery-store.ts'
 import * as outbox from '../../src/webhooks/outbox-store.ts'
 import * as webhooks from '../../src/webhooks/webhook-store.ts'
-import * as workers from '../../src/workers/worker-store.ts'
 import { makeOtpRow } from './bare-rows.ts'
 import { ACCOUNTS, hashOf, idOf, NOW_S } from './large.ts'
 
@@ -321,7 +320,6 @@ export const ALWAYS: readonly Call[] = [
     400,
     (db) => chunks.findNextChunk(db, { nowS: NOW_S, kinds: ['video'], decodesFromStart: false }),
   ],
-  ['a worker by its token', 20, (db) => workers.findWorkerByHash(db, hashOf(7))],
 ]
 
 /** Well from the first ANALYZE on, which autovacuum makes within a minute. */

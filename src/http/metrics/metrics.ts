@@ -23,6 +23,7 @@ export const STATE_METRICS = {
     help: 'segments encoded since the start, of all renditions; about 4 s each',
   },
   reelgate_encode_failures_total: { type: 'counter', help: 'videos that failed since the start' },
+  reelgate_workers: { type: 'gauge', help: 'encoders on other machines, by state', label: 'state' },
   reelgate_webhook_deliveries: { type: 'gauge', help: 'deliveries that are not finished' },
   reelgate_webhook_retry_delay_seconds: {
     type: 'gauge',

@@ -71,6 +71,14 @@ const CAUSES: Readonly<Record<string, Explain>> = {
     title: 'Players cannot load segments from the bucket',
     advice: `This server sends them: ${numbers.reason ?? ''}. Add this CORS rule to the bucket, or set REELGATE_MEDIA_DELIVERY=server: ${numbers.rule ?? ''}`,
   }),
+  'worker-silent': ({ numbers }) => ({
+    title: `The encoder ${numbers.worker ?? ''} is silent`,
+    advice: 'It asked for nothing in ten minutes. Look at its machine; if it is no longer used: reelgate worker remove NAME',
+  }),
+  'worker-suspended': ({ numbers }) => ({
+    title: `The encoder ${numbers.worker ?? ''} is suspended`,
+    advice: `What it sent failed a check, and nothing of that was published: ${numbers.reason ?? ''}. Remove it unless you know why.`,
+  }),
   'sandbox-missing': () => ({
     title: 'Videos are decoded without a sandbox',
     advice: 'bubblewrap does not run on the server. Install it: a crafted video could otherwise reach the server’s files.',

@@ -59,6 +59,7 @@ export function ServerPage() {
               'Encoders',
               `${formatCount(status.encoders)} at a time; chunks: ${formatCount(chunks.running)} running, ${formatCount(chunks.pending)} waiting`,
             ],
+            ...status.workers.map((worker): [string, string] => [`Encoder ${worker.name}`, describeWorker(worker)]),
             ['Webhook deliveries that wait', formatCount(status.deliveries)],
             ['Accounts', formatCount(status.accounts)],
           ]}
@@ -66,6 +67,19 @@ export function ServerPage() {
       </Section>
     </Page>
   )
+}
+
+/** An encoder on another machine. */
+function describeWorker({ state, reason, chunks, speed }: SystemStatusBody['workers'][number]): string {
+  const pace = speed === null ? '' : `, ${speed.toFixed(1)} × as fast as it plays`
+  const states = {
+    encodes: `${formatCount(chunks)} chunks now${pace}`,
+    waits: `waits for chunks${pace}`,
+    silent: 'silent for ten minutes',
+    drained: 'drained: gets no more chunks',
+    suspended: `suspended: ${reason ?? ''}`,
+  }
+  return states[state]
 }
 
 function Rotation({ masterKey: { isBeingRotated, rotatedAt } }: Pick<SystemStatusBody, 'masterKey'>) {
