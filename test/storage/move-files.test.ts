@@ -98,30 +98,26 @@ test('F-219: a move continues after kill -9 at any object, before and after it i
     ]),
     3,
   )
-  let killed = Promise.withResolvers<void>()
+  let restarted = Promise.resolve()
   proxy.fault = async ({ method, path, pass, reply }) => {
     const index = method === 'PUT' ? kills.findIndex(({ key }) => path.endsWith(key)) : -1
     const [kill] = index < 0 ? [] : kills.splice(index, 1)
     if (!kill) return false
     if (kill.isStored) await pass()
-    await reelgate.kill()
+    const killed = restarted.then(() => reelgate.kill()) // copies run in parallel: one kill after the other
+    restarted = killed.then(() => reelgate.restart())
+    await killed
     reply.destroy()
-    killed.resolve()
     return true
   }
   await move(reelgate, env.REELGATE_STORAGE_URL)
-  for (;;) {
-    const ended = await Promise.race([
-      untilMoved(reelgate).then(
-        () => true,
-        () => false,
-      ),
-      killed.promise.then(() => false),
-    ])
-    if (ended) break
-    killed = Promise.withResolvers()
-    await reelgate.restart()
-  }
+  const state = () =>
+    statusOf(reelgate).then(
+      (status) => status.state,
+      () => 'killed',
+    )
+  await expect.poll(state, { timeout: 60_000 }).toBe('done')
+  await restarted
   expect(kills).toEqual([])
   await setAside(reelgate)
   expect(await hashObjects(bucket)).toEqual(published)

@@ -80,7 +80,7 @@ function bucketPlace(config: Config, url: string): BackupPlace {
       'invalid',
       `${url} needs keys: set REELGATE_BACKUP_ACCESS_KEY_ID and REELGATE_BACKUP_SECRET_ACCESS_KEY, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY.`,
     )
-  if (config.bucket && isSameBucket(config.bucket, address))
+  if ([config.bucket, config.otherBucket].some((own) => own && isSameBucket(own, address)))
     throw new Failure('invalid', `${url} is the bucket of the videos themselves, and would be lost with it. Name another bucket.`)
   const bucket = openBucket({ ...address, credentials })
   const paths = dataPaths(config.dataDir)
