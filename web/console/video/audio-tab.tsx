@@ -92,10 +92,10 @@ function State({ track }: { track: AudioTrack }) {
   if (track.state !== 'encoding') return describeState(track)
   const percent = Math.floor(100 * (track.progress ?? 0))
   return (
-    <>
+    <div>
       <Progress value={percent} aria-label={`Encoding of ${track.name}`} mb={4} />
       Being encoded, {percent} %
-    </>
+    </div>
   )
 }
 
