@@ -2,6 +2,7 @@ import { throwIfFailed } from '../encode/chunk.ts'
 import { type Poster, posterOutputs } from '../encode/extract-posters.ts'
 import { type VideoTrackPlan, videoSegmentCount } from '../encode/plan.ts'
 import type { GenerationWithKey } from '../encode/publication.ts'
+import { splitEvery } from '../encode/split-every.ts'
 import type { Sandbox } from '../sandbox/bubblewrap.ts'
 import { collect } from '../sandbox/child-process.ts'
 import type { Reader } from '../sandbox/media-run.ts'
@@ -98,13 +99,9 @@ function describeDecoded(videoTrack: VideoTrackPlan, segments: readonly number[]
   return { hz: rateNum / rateDen, numbers, parts, thumbs }
 }
 
-/** Calls back with the bytes of each frame, in constant memory. */
+/** Calls back with the bytes of each frame. */
 function readFrames(frameBytes: number, use: (frame: Buffer) => void): Reader {
   return async (bytes) => {
-    let rest: Buffer = Buffer.alloc(0)
-    for await (const part of bytes) {
-      rest = rest.length === 0 ? part : Buffer.concat([rest, part])
-      for (; rest.length >= frameBytes; rest = rest.subarray(frameBytes)) use(rest.subarray(0, frameBytes))
-    }
+    for await (const frame of splitEvery(bytes, frameBytes)) use(frame)
   }
 }

@@ -10,6 +10,7 @@ import { limitPeaks, mixSources } from './downmix.ts'
 import { audioClockFilter, audioEncoderArgs, audioInputArgs, companionArgs, silenceBefore } from './encoder.ts'
 import { InexactSeek, MediaFailure } from './media-failure.ts'
 import { AAC_FRAMES_PER_SEGMENT, type AudioTrackPlan, audioTracksOf, type DubFile, type Plan } from './plan.ts'
+import { splitEvery } from './split-every.ts'
 
 // Encoded before the chunk's first frame and dropped: with two or fewer, the boundary between chunks clicks. Before the video's first
 // frame it is silence: ffmpeg's encoder makes a loud beginning up to 5 dB louder.
@@ -56,17 +57,53 @@ export async function encodeAudioTrack(
   audioTrack: AudioTrackPlan,
   sink: ChunkSink,
 ): Promise<{ truncatedAtS?: number }> {
+  await sink.onInit(audioTrack.renditionId, audioInit(audioTrack.bitrateBps))
+  return runAudioTrack(ofVideo, audioTrack, {
+    outputArgs: (frameCount) => ['-frames:a', String(frameCount), ...audioEncoderArgs(audioTrack)],
+    read: (bytes, frames) => readSegments(bytes, audioTrack, frames, sink),
+  })
+}
+
+/**
+ * The samples that one track of a chunk of audio is encoded from: stereo at 48 kHz, as 16-bit integers.
+ * @param onSegment gets those of each segment before those of the next one
+ * @throws as `encodeAudioChunk` does
+ */
+export async function decodeAudioTrack(
+  ofVideo: TrackRequest,
+  audioTrack: AudioTrackPlan,
+  onSegment: (segment: number, samples: Buffer) => Promise<void>,
+): Promise<void> {
+  await runAudioTrack(ofVideo, audioTrack, {
+    outputArgs: () => ['-ac', '2', '-f', 's16le'],
+    read: (bytes, frames) => readSamples(bytes, frames, onSegment),
+  })
+}
+
+/** What becomes of a track's samples. */
+type AudioOutput = {
+  outputArgs(frameCount: number): string[]
+  /** @returns how many frames there were in whole segments */
+  read(bytes: Readable, frames: AudioFrames): Promise<number>
+}
+/** AAC frames: the first and how many, and those that are decoded before them and dropped. */
+type AudioFrames = { first: number; count: number; dropped: number }
+
+async function runAudioTrack(
+  ofVideo: TrackRequest,
+  audioTrack: AudioTrackPlan,
+  output: AudioOutput,
+): Promise<{ truncatedAtS?: number }> {
   const request = audioTrack.dub ? ofDub(ofVideo, audioTrack.dub) : ofVideo
   const { chunk } = request
-  await sink.onInit(audioTrack.renditionId, audioInit(audioTrack.bitrateBps))
-  const begun = await encodeSegments(request, audioTrack, sink, encodeInOneProcess)
+  const begun = await encodeSegments(request, audioTrack, output, encodeInOneProcess)
   if (begun.end) return begun.end
   const rest = {
     ...chunk,
     firstSegment: chunk.firstSegment + begun.segments,
     segmentCount: chunk.segmentCount - begun.segments,
   }
-  const { end = {} } = await encodeSegments({ ...request, chunk: rest }, audioTrack, sink, encodeChangingAudio)
+  const { end = {} } = await encodeSegments({ ...request, chunk: rest }, audioTrack, output, encodeChangingAudio)
   return end
 }
 
@@ -76,11 +113,11 @@ function ofDub(request: TrackRequest, { plan }: DubFile): TrackRequest {
   return { ...request, plan, chunk: { ...chunk, decodesFromStart: chunk.decodesFromStart || !plan.isSeekable } }
 }
 
-/** @returns how many segments the sink got, and no `end` where the run ended before the chunk's, because channels or rate change */
+/** @returns how many segments were read, and no `end` where the run ended before the chunk's, because channels or rate change */
 async function encodeSegments(
   { sandbox, source, plan, gainDb, chunk, signal }: TrackRequest,
   audioTrack: AudioTrackPlan,
-  sink: ChunkSink,
+  output: AudioOutput,
   encode: (sandbox: Sandbox, run: AudioRun) => Promise<AudioEnd>,
 ): Promise<{ segments: number; end?: { truncatedAtS?: number } }> {
   const first = chunk.firstSegment * AAC_FRAMES_PER_SEGMENT
@@ -103,8 +140,9 @@ async function encodeSegments(
     skippedSamples,
     frameCount: dropped + count,
     filters: first === 0 ? [FADE_IN] : [],
+    outputArgs: output.outputArgs(dropped + count),
     reader: async (bytes) => {
-      frames = await readSegments(bytes, audioTrack, { first, count, dropped }, sink)
+      frames = await output.read(bytes, { first, count, dropped })
     },
     limits: chunkLimits(count * ONE_FRAME_S, Math.max(0, firstSample / AAC_RATE_HZ + first * ONE_FRAME_S - seekToS)),
     signal,
@@ -147,7 +185,7 @@ async function encodeInOneProcess(sandbox: Sandbox, run: AudioRun): Promise<Audi
 }
 
 /** Outputs the audio, padded with silence, and the sizes of the decoded packets as lines of text. */
-function audioArgs({ plan, audioTrack, gainDb, skippedSamples, frameCount, filters }: AudioRun): string[] {
+function audioArgs({ plan, audioTrack, gainDb, skippedSamples, frameCount, filters, outputArgs }: AudioRun): string[] {
   const samples = frameCount * AAC_FRAME_SAMPLES
   const skipped = skippedSamples + silenceBefore(audioTrack)
   const chain = [
@@ -165,7 +203,7 @@ function audioArgs({ plan, audioTrack, gainDb, skippedSamples, frameCount, filte
   ]
   return [
     ...['-filter_complex', graph.join(';')],
-    ...['-map', '[sound]', '-frames:a', String(frameCount), ...audioEncoderArgs(audioTrack), 'pipe:3'],
+    ...['-map', '[sound]', ...outputArgs, 'pipe:3'],
     ...['-map', '[counted]', '-c:a', 'pcm_s16le', '-f', 'framecrc', 'pipe:4'],
   ]
 }
@@ -191,7 +229,7 @@ function countSamples(): { reader: Reader; samples: () => number } {
 async function readSegments(
   bytes: Readable,
   audioTrack: AudioTrackPlan,
-  { first, count, dropped }: { first: number; count: number; dropped: number },
+  { first, count, dropped }: AudioFrames,
   sink: ChunkSink,
 ): Promise<number> {
   let left = dropped
@@ -209,3 +247,27 @@ async function readSegments(
   }
   return next - first
 }
+
+/** @returns how many frames there were in whole segments */
+async function readSamples(
+  bytes: Readable,
+  { first, count, dropped }: AudioFrames,
+  onSegment: (segment: number, samples: Buffer) => Promise<void>,
+): Promise<number> {
+  // Samples lack the frame that the encoder puts before its first.
+  let left = dropped - 1
+  let next = first
+  let frames: Buffer[] = []
+  for await (const frame of splitEvery(bytes, AAC_FRAME_SAMPLES * SAMPLE_BYTES)) {
+    if (left-- > 0 || next === first + count) continue
+    frames.push(frame)
+    if (frames.length < AAC_FRAMES_PER_SEGMENT && next + frames.length < first + count) continue
+    await onSegment(next / AAC_FRAMES_PER_SEGMENT, Buffer.concat(frames))
+    next += frames.length
+    frames = []
+  }
+  return next - first
+}
+
+/** Two channels of 16 bits. */
+const SAMPLE_BYTES = 4

@@ -5,7 +5,7 @@ import type { Sandbox } from '../sandbox/bubblewrap.ts'
 import type { MediaEnd, MediaRun, Reader } from '../sandbox/media-run.ts'
 import { runMedia, runOnSamples } from '../sandbox/run.ts'
 import { limitPeaks, mixChangingSources } from './downmix.ts'
-import { audioEncoderArgs, audioInputArgs, companionArgs } from './encoder.ts'
+import { audioInputArgs, companionArgs } from './encoder.ts'
 import { type AudioBlock, readMatroskaAudio } from './matroska-audio.ts'
 import type { AudioTrackPlan, Plan } from './plan.ts'
 import { runAll } from './run-all.ts'
@@ -27,7 +27,8 @@ export type AudioRun = Pick<MediaRun, 'source' | 'limits' | 'signal'> & {
   frameCount: number
   /** For what is encoded, after all others. */
   filters: readonly string[]
-  /** Reads the encoded frames, as ADTS. */
+  /** What is made of it. */
+  outputArgs: readonly string[]
   reader: Reader
 }
 /** @property decodedSamples how many samples there were up to the last one of the source, at most those of all frames */
@@ -92,15 +93,9 @@ function decodingArgs({ plan, audioTrack, skippedSamples, frameCount }: AudioRun
   ]
 }
 
-function encodingArgs({ audioTrack, gainDb, frameCount, filters }: AudioRun): string[] {
+function encodingArgs({ gainDb, frameCount, filters, outputArgs }: AudioRun): string[] {
   const whole = `apad=whole_len=${frameCount * AAC_FRAME_SAMPLES}`
-  return [
-    ...['-af', [...limitPeaks(gainDb), whole, ...filters].join(',')],
-    '-frames:a',
-    String(frameCount),
-    ...audioEncoderArgs(audioTrack),
-    'pipe:3',
-  ]
+  return ['-af', [...limitPeaks(gainDb), whole, ...filters].join(','), ...outputArgs, 'pipe:3']
 }
 
 /** Puts samples in their places: from the first that is encoded to the last, with silence in between. */

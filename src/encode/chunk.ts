@@ -7,6 +7,7 @@ import { companionArgs, gridFilter, sourceFilters, videoEncoderArgs, videoFilter
 import { videoCodec } from './ladder.ts'
 import { clockTime, InexactSeek, MediaFailure } from './media-failure.ts'
 import type { Plan, VideoRendition, VideoTrackPlan } from './plan.ts'
+import { splitEvery } from './split-every.ts'
 
 /**
  * A run of neighbouring segments. `decodesFromStart`: decode from the video's first frame instead of seeking.
@@ -16,6 +17,12 @@ type ChunkSpan = { firstSegment: number; segmentCount: number; decodesFromStart:
 
 /** A whole number of frames early, about a second: half a frame early gave the wrong frame in a third of the files tried. */
 export const MIN_LEAD_S = 1
+
+/**
+ * How long before a chunk its seek begins, in seconds. Mostly the first is enough; the others end at other key frames, and the last is
+ * longer than the key frame interval of nearly all videos.
+ */
+export const LEADS_S = [MIN_LEAD_S, 20, 80] as const
 
 export type ChunkRequest = {
   sandbox: Sandbox
@@ -48,11 +55,52 @@ export async function encodeVideoChunk(
   request: ChunkRequest & { threads: 'auto' | 1 },
   sink: ChunkSink,
 ): Promise<{ missingFrames: number }> {
-  const { sandbox, source, plan, chunk, threads, signal } = request
-  const { videoTrack } = plan
-  if (!videoTrack) throw new Error('the plan has no video track')
-  const frames = planFrames(videoTrack, chunk)
-  const rungs = videoTrack.renditions.map((rendition) => readRung(videoTrack, rendition, frames, sink))
+  const videoTrack = getVideoTrack(request.plan)
+  const frames = planFrames(videoTrack, request.chunk)
+  const rungs = videoTrack.renditions.map((rendition) => ({
+    filters: `scale=${rendition.widthPx}:${rendition.heightPx},setsar=1`,
+    outputArgs: videoEncoderArgs(videoTrack, rendition),
+    ...readRung(videoTrack, rendition, frames, sink),
+  }))
+  return runVideoChunk(request, videoTrack, frames, rungs)
+}
+
+/**
+ * Decodes the frames that `encodeVideoChunk` would encode, scaled to one size.
+ * @param output.onFrame gets each in planar 4:2:0 before the next one
+ * @throws as `encodeVideoChunk` does
+ */
+export async function decodeVideoChunk(
+  request: ChunkRequest,
+  { widthPx, heightPx, onFrame }: { widthPx: number; heightPx: number; onFrame: (frame: Buffer) => Promise<void> },
+): Promise<void> {
+  const whole = getVideoTrack(request.plan)
+  // By way of the lowest rung: colors are converted as in the encode, but in few pixels.
+  const videoTrack = { ...whole, renditions: whole.renditions.slice(-1) }
+  let frames = 0
+  const output: VideoOutput = {
+    filters: `scale=${widthPx}:${heightPx}`,
+    outputArgs: ['-f', 'rawvideo'],
+    reader: async (bytes) => {
+      for await (const frame of splitEvery(bytes, (widthPx * heightPx * 3) / 2)) {
+        await onFrame(frame)
+        frames++
+      }
+    },
+    frames: () => frames,
+  }
+  await runVideoChunk({ ...request, threads: 1 }, videoTrack, planFrames(videoTrack, request.chunk), [output])
+}
+
+/** What becomes of a chunk's frames. */
+type VideoOutput = CountingReader & { filters: string; outputArgs: readonly string[] }
+
+async function runVideoChunk(
+  { sandbox, source, plan, threads, signal }: ChunkRequest & { threads: 'auto' | 1 },
+  videoTrack: VideoTrackPlan,
+  frames: Frames,
+  outputs: readonly VideoOutput[],
+): Promise<{ missingFrames: number }> {
   const landing = countFrames()
   const lastFrames = frames.endsVideo ? [countFrames()] : []
   const end = await runMedia(sandbox, {
@@ -60,12 +108,12 @@ export async function encodeVideoChunk(
     source,
     isPiped: plan.isPiped,
     inputArgs: [...(threads === 1 ? ONE_THREAD : []), ...videoInputArgs(plan), ...seekArgs(videoTrack, frames)],
-    outputArgs: [...videoArgs(videoTrack, frames, threads), ...companionArgs(plan, 'audioTrack')],
-    pipes: [...rungs, ...(frames.startsWithSeek ? [landing] : []), ...lastFrames].map(({ reader }) => reader),
+    outputArgs: [...videoArgs(videoTrack, frames, outputs, threads), ...companionArgs(plan, 'audioTrack')],
+    pipes: [...outputs, ...(frames.startsWithSeek ? [landing] : []), ...lastFrames].map(({ reader }) => reader),
     limits: chunkLimits(frames.count / rateHz(videoTrack), (frames.skipped + frames.trimmed) / rateHz(videoTrack)),
     signal,
   })
-  const shortest = Math.min(...rungs.map((rung) => rung.frames()))
+  const shortest = Math.min(...outputs.map((output) => output.frames()))
   // Where frames are missing, the last one is counted twice: in the grid it is shown until after its end.
   const missingFrames = Math.max(
     0,
@@ -85,6 +133,11 @@ export async function encodeVideoChunk(
     throw truncatedAt(Math.max(0, lastRead) / rateHz(videoTrack))
   }
   return { missingFrames }
+}
+
+function getVideoTrack({ videoTrack }: Plan): VideoTrackPlan {
+  if (!videoTrack) throw new Error('the plan has no video track')
+  return videoTrack
 }
 
 /** Throws when a run failed, with a message for the owner where the media is the cause. Also used for audio. */
@@ -163,9 +216,8 @@ function seekArgs(videoTrack: VideoTrackPlan, { startsWithSeek, seekTo }: Frames
   return startsWithSeek ? ['-noaccurate_seek', '-ss', (seekTo / rateHz(videoTrack)).toFixed(6)] : []
 }
 
-/** One branch of the filters per rung, and one with a corner of the image that only counts the source's real last frames. */
-function videoArgs(videoTrack: VideoTrackPlan, frames: Frames, threads: 'auto' | 1): string[] {
-  const { renditions } = videoTrack
+/** One branch of the filters per output, and one with a corner of the image that only counts the source's real last frames. */
+function videoArgs(videoTrack: VideoTrackPlan, frames: Frames, outputs: readonly VideoOutput[], threads: 'auto' | 1): string[] {
   const chain = [
     ...sourceFilters(videoTrack),
     gridFilter(videoTrack),
@@ -173,22 +225,22 @@ function videoArgs(videoTrack: VideoTrackPlan, frames: Frames, threads: 'auto' |
     ...videoFilters(videoTrack),
     ...(frames.endsVideo ? holdLastFrame(videoTrack, frames) : []),
     ...dropFrames(frames.trimmed),
-    `split=${renditions.length}${renditions.map(({ id }) => `[r${id}]`).join('')}`,
+    `split=${outputs.length}${outputs.map((_, index) => `[r${index}]`).join('')}`,
   ]
-  const rungs = renditions.map(({ id, widthPx, heightPx }) => `;[r${id}]scale=${widthPx}:${heightPx},setsar=1[v${id}]`)
+  const branches = outputs.map(({ filters }, index) => `;[r${index}]${filters}[v${index}]`)
   const counted = [
     ...(frames.startsWithSeek ? [landingArgs(videoTrack, frames)] : []),
     ...(frames.endsVideo ? [['-map', '[ending]', '-frames:v', String(frames.real)]] : []),
   ]
-  const output = ['-fps_mode', 'passthrough', ...(threads === 1 ? ONE_THREAD : [])]
+  const common = ['-fps_mode', 'passthrough', ...(threads === 1 ? ONE_THREAD : [])]
   return [
     ...(threads === 1 ? ['-filter_threads', '1', '-filter_complex_threads', '1'] : []),
-    ...['-filter_complex', `[0:V:0]${chain.join(',')}${rungs.join('')}`],
-    ...renditions.flatMap((rendition, index) => [
-      ...['-map', `[v${rendition.id}]`, ...output, '-frames:v', String(frames.count)],
-      ...[...videoEncoderArgs(videoTrack, rendition), `pipe:${3 + index}`],
+    ...['-filter_complex', `[0:V:0]${chain.join(',')}${branches.join('')}`],
+    ...outputs.flatMap(({ outputArgs }, index) => [
+      ...['-map', `[v${index}]`, ...common, '-frames:v', String(frames.count)],
+      ...[...outputArgs, `pipe:${3 + index}`],
     ]),
-    ...counted.flatMap((args, index) => [...args, ...output, '-f', 'rawvideo', `pipe:${3 + renditions.length + index}`]),
+    ...counted.flatMap((args, index) => [...args, ...common, '-f', 'rawvideo', `pipe:${3 + outputs.length + index}`]),
   ]
 }
 

@@ -3,7 +3,7 @@ import type { Claim } from '../jobs/claims.ts'
 import type { SealedSource } from '../sandbox/media-run.ts'
 import { addPosters, type PosterDeps } from './add-posters.ts'
 import { encodeAudioChunk } from './audio-chunk.ts'
-import { type ChunkSink, encodeVideoChunk, MIN_LEAD_S, TOLERATED_FRAMES } from './chunk.ts'
+import { type ChunkSink, encodeVideoChunk, LEADS_S, TOLERATED_FRAMES } from './chunk.ts'
 import { type Chunk, sequentialChunk, URGENT_SEGMENTS } from './chunk-plan.ts'
 import {
   countSequentialChunks,
@@ -117,12 +117,6 @@ async function publishPart(run: Run, part: Part): Promise<void> {
     else if (!(error instanceof StaleRunError)) throw error
   }
 }
-
-/**
- * How long before a chunk its seek begins, in seconds. Mostly the first is enough; the others end at other key frames, and the last is
- * longer than the key frame interval of nearly all videos.
- */
-const LEADS_S = [MIN_LEAD_S, 20, 80] as const
 
 /**
  * Encodes a part into its publication. When the decoder complains after a seek, the part is encoded again from earlier in the source.

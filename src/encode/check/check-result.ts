@@ -1,5 +1,9 @@
+import { randomInt } from 'node:crypto'
 import { audioInit } from '../../mp4/aac.ts'
-import { type AudioTrackPlan, audioTracksOf, type Plan } from '../plan.ts'
+import type { Plan } from '../plan.ts'
+import { checkPicture } from './check-picture.ts'
+import { checkSound, tracksOfFile } from './check-sound.ts'
+import { nameOf, type OnMeasured } from './compare.ts'
 import { Refusal } from './refusal.ts'
 import type { Result, ResultSegment } from './result.ts'
 import { checkAudioSegment, checkVideoSegment, maxAudioSegmentBytes, maxVideoSegmentBytes } from './structure.ts'
@@ -7,20 +11,35 @@ import { findVideoInits } from './video-inits.ts'
 
 type Verdict = { ok: true } | { ok: false; reason: string }
 
+/** Of a trusted worker's segments one in so many is compared with the source. */
+const TRUSTED_SAMPLE = 20
+
 /**
- * Checks what another machine has made of a chunk, before anything decodes it: that it is complete, and that its boxes and NAL units are those
- * that our encoder writes.
+ * Checks what another machine has made of a chunk, before it is published: that it is complete, that its boxes and NAL units are those that our
+ * encoder writes, and that it shows and sounds as the source does.
+ * @param options.compared which segments are compared with the source; by default all
  * @returns the reason of a refusal as a phrase for the log
- * @throws what says nothing of the result: the sandbox fails, or ffmpeg was killed; the signal's reason
+ * @throws what says nothing of the result: the source or the sandbox fails, or ffmpeg was killed; InexactSeek where the source does not decode cleanly
+ *   after a seek; the signal's reason
  */
-export async function checkResult(result: Result): Promise<Verdict> {
+export async function checkResult(
+  result: Result,
+  options: { compared?: readonly ResultSegment[]; onMeasured?: OnMeasured } = {},
+): Promise<Verdict> {
+  const { compared = result.segments, onMeasured = () => {} } = options
   try {
     await checkStructure(result)
+    if (compared.length > 0) await (result.chunk.kind === 'video' ? checkPicture : checkSound)(result, compared, onMeasured)
     return { ok: true }
   } catch (error) {
     if (error instanceof Refusal) return { ok: false, reason: error.message }
     throw error
   }
+}
+
+/** Those of a trusted worker's segments that are compared. To be called when all are there: it does not know which. */
+export function drawSample<T>(segments: readonly T[]): T[] {
+  return segments.filter(() => randomInt(TRUSTED_SAMPLE) === 0)
 }
 
 /** What a chunk's result must consist of. */
@@ -82,13 +101,4 @@ async function findInits({ sandbox, plan, chunk, signal }: Result): Promise<Read
   if (chunk.kind === 'audio') return new Map(tracksOfFile(plan).map((track) => [track.renditionId, audioInit(track.bitrateBps)]))
   if (!plan.videoTrack) throw new Error('the plan has no video track')
   return findVideoInits(sandbox, plan.videoTrack, signal)
-}
-
-/** Added tracks, which are files of their own, are encoded by this server alone. */
-function tracksOfFile(plan: Plan): AudioTrackPlan[] {
-  return audioTracksOf(plan).filter(({ dub }) => dub === undefined)
-}
-
-function nameOf({ renditionId, number }: Pick<ResultSegment, 'renditionId' | 'number'>): string {
-  return `segment ${number} of rendition ${renditionId}`
 }

@@ -58,7 +58,9 @@ export function checkVideoSegment(bytes: Buffer, videoTrack: VideoTrackPlan, num
   const { header, content } = readSegment(bytes)
   const defaults = readHeader(header, { number, decodeTime: number * gopFrames * ticks })
   const samples = readRun(header, defaults, sampleCount)
-  if (samples.some(({ duration }, index) => duration !== ticks && index < sampleCount - 1))
+  if (defaults.sizeBytes !== samples[0]?.sizeBytes || defaults.flags !== OTHER_SAMPLE)
+    throw new Refusal('its defaults are not those of such a segment')
+  if (samples.some(({ duration }) => duration !== ticks))
     throw new Refusal('a frame is shown for more or less than a slot of the grid')
   checkOrder(samples.map(({ composition }, index) => index + composition / ticks))
   let at = content

@@ -1,0 +1,43 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { beforeAll, expect, test } from 'vitest'
+import { checkResult } from '../../../src/encode/check/check-result.ts'
+import { newChance, rounds } from '../../seeded-random.ts'
+import { count } from '../videos.ts'
+import { makeHardSource } from './hard-sources.ts'
+import { ATTACKS, newVictim, type Victim } from './hostile-results.ts'
+
+// A worker that has a token and sends something else than the chunk that it was given.
+
+const chance = newChance('hostile results')
+const names = Object.keys(ATTACKS) as (keyof typeof ATTACKS)[]
+let victims: Victim[]
+
+beforeAll(async () => {
+  const filmed = await makeHardSource('a scene that a camera pans over')
+  const drawn = await makeHardSource('a moving drawing with sound')
+  const folder = await mkdtemp(path.join(tmpdir(), 'reelgate-check-'))
+  victims = [await newVictim(folder, filmed, drawn), await newVictim(folder, drawn, filmed)]
+  return () => rm(folder, { recursive: true })
+}, 600_000)
+
+test.each(names.map((name) => ({ name })))(
+  'J30: a result with $name is refused',
+  async ({ name }) => {
+    const passed: number[] = []
+    for (const attempt of count(rounds(1, 56))) {
+      const victim = victims[Math.floor(chance.between(0, victims.length))]
+      if (!victim) throw new Error('no victim')
+      const verdict = await checkResult(await ATTACKS[name](victim, chance))
+      if (verdict.ok) passed.push(attempt)
+    }
+    expect(passed).toEqual([])
+  },
+  900_000,
+)
+
+test('J30: what a worker makes of the same chunks as it should is accepted', async () => {
+  for (const { video, audio } of victims)
+    for (const result of [video, audio]) expect(await checkResult(result)).toEqual({ ok: true })
+})
