@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs'
 import { open, readFile } from 'node:fs/promises'
 import { expect, test } from 'vitest'
 import { getContentKey, untilFinished } from '../data-folder.ts'
@@ -10,7 +11,7 @@ import { addWorker, startWorker } from './worker-process.ts'
 
 const WITHOUT_ENCODERS = { REELGATE_ENCODERS: '0' }
 
-test('J01, J12: a worker encodes a video to the end, and it plays; nothing of the installation is in its memory or environment', async () => {
+test('J01, J12, J13: a worker encodes a video to the end, and it plays; it holds nothing of the installation, and leaves nothing', async () => {
   const reelgate = await startReelgate({ env: WITHOUT_ENCODERS })
   const token = await addWorker(reelgate, 'office')
   const worker = startWorker(reelgate.url, token)
@@ -39,6 +40,14 @@ test('J01, J12: a worker encodes a video to the end, and it plays; nothing of th
   const chunks = readRows(reelgate, 'select state, worker_id is not null as by_worker from chunk where video_id = ?', videoId)
   expect(chunks.length).toBeGreaterThan(2)
   expect(new Set(chunks.map(({ state, by_worker }) => `${state} ${by_worker}`))).toEqual(new Set(['done 1']))
+
+  worker.kill('SIGTERM')
+  expect(await worker.ended).toBe(0)
+  expect(existsSync(worker.cacheFolder)).toBe(false)
+  await reelgate.cli('worker', 'remove', 'office')
+  const [removed, unprotected] = [startWorker(reelgate.url, token), startWorker('http://192.0.2.1', token)]
+  expect([await removed.ended, removed.output()]).toEqual([1, expect.stringContaining('it was removed')])
+  expect([await unprotected.ended, unprotected.output()]).toEqual([1, expect.stringContaining('--server expects')])
 })
 
 /** Which of these a process has in its memory. */
