@@ -9,6 +9,7 @@ import { unwrapContentKey } from '../src/crypto/content-key.ts'
 import { type MasterKey, readMasterKeyFile, unwrap } from '../src/crypto/master-key.ts'
 import { createFileHash, type Seal } from '../src/crypto/sealed-file.ts'
 import { storedFiles } from '../src/installation/open.ts'
+import type { BlobStore } from '../src/storage/blob-store.ts'
 import { CLOCK_PROBE } from '../src/storage/folder.ts'
 import type { BucketAddress } from '../src/storage/s3/bucket.ts'
 import { changeRows, readRows, type Stored } from './rows.ts'
@@ -49,10 +50,17 @@ export function blobOf(installed: Pick<Installed, 'dataDir' | 'bucket'>, folder:
   }
 }
 
+/** The blobs below a folder, without those that a bucket keeps for a week although no row names them. */
+async function namesIn(store: BlobStore, folder: string): Promise<string[]> {
+  const retired = await Array.fromAsync(store.listRetired())
+  const names = await Array.fromAsync(store.list(folder, ''))
+  return names.filter((name) => !retired.some((each) => (each.isFolder ? name.startsWith(`${each.name}/`) : name === each.name)))
+}
+
 /** Whether there is anything of a folder in a folder of files of videos, such as `segments`. */
 export async function hasFolder({ dataDir, bucket }: Pick<Installed, 'dataDir' | 'bucket'>, kind: MediaFolder, folder: string) {
   if (!bucket) return existsSync(join(dataDir, kind, folder))
-  return (await Array.fromAsync(filesOf({ dataDir, bucket })[kind].list(folder, ''))).length > 0
+  return (await namesIn(filesOf({ dataDir, bucket })[kind], folder)).length > 0
 }
 
 /** Everything that is below a folder of the data folder, files and folders, relative and sorted; of what is in the bucket, its files. */
@@ -61,7 +69,7 @@ export async function listFiles({ dataDir, bucket }: Installed, folder = '.'): P
   const inBucket = bucket ? MEDIA_FOLDERS.filter((known) => known === kind || folder === '.') : []
   if (inBucket.length === 0) return listLocalFiles(dataDir, folder)
   const lists = inBucket.map(async (known) => {
-    const names = await Array.fromAsync(filesOf({ dataDir, bucket })[known].list(below.join('/'), ''))
+    const names = await namesIn(filesOf({ dataDir, bucket })[known], below.join('/'))
     return names.map((name) =>
       folder === '.' ? `${known}/${name}` : name.slice(below.map((part) => `${part}/`).join('').length),
     )
@@ -194,7 +202,7 @@ export async function untilFinished(installed: Installed, videoId: string): Prom
 
 /** Files of posters that a better one has replaced are removed a moment after their rows. */
 async function hasUnnamedPosters(installed: Installed, videoId: string): Promise<boolean> {
-  const blobs = await Array.fromAsync(filesOf(installed).posters.list(videoId, ''))
+  const blobs = await namesIn(filesOf(installed).posters, videoId)
   const rows = readRows<{ blob: string }>(installed, 'select blob from file where video_id = ?', videoId)
   const named = new Set(rows.map(({ blob }) => blob))
   return blobs.some((blob) => !named.has(blob))

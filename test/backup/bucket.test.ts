@@ -1,7 +1,9 @@
+import { execFile } from 'node:child_process'
 import { mkdtempSync } from 'node:fs'
 import { cp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { type Config, readConfig } from '../../src/config/config.ts'
 import { openFileList } from '../../src/db/sqlite/snapshot.ts'
@@ -10,9 +12,11 @@ import { checkBackup, restoreBackup } from '../../src/installation/restore.ts'
 import { openBucket } from '../../src/storage/s3/bucket.ts'
 import { readBody } from '../../src/storage/s3/objects.ts'
 import { listSegments, untilFinished } from '../data-folder.ts'
+import { fillIn, readSteps } from '../docs/steps.ts'
 import { type Reelgate, startReelgate, startSharedReelgate } from '../in-process.ts'
 import { type Location, makeLocation } from '../installation-folder.ts'
 import { downloadVideo } from '../pipeline/videos.ts'
+import { readRows } from '../rows.ts'
 import { startFaultProxy } from '../s3/fault-proxy.ts'
 import { bucketEnvironment, contentsOf, storeEndpoint } from '../s3.ts'
 import { sampledTests } from '../sample.ts'
@@ -20,6 +24,8 @@ import { makeVideo } from '../videos.ts'
 
 // Backups of files that are in a bucket, and backups in a bucket. One installation of each engine is backed up by all tests, and stays as it is.
 
+const run = promisify(execFile)
+const MAIN = join(import.meta.dirname, '../../bin/main.js')
 const QUIETLY = { signal: new AbortController().signal, progress: () => undefined }
 type BucketPlace = Awaited<ReturnType<typeof bucketEnvironment>>
 
@@ -115,6 +121,22 @@ test('F-229: backup and restore refuse the bucket of the videos themselves, one 
   expect((await restore(place)).lost).toEqual([])
 })
 
+test('F-228: a bucket is backed up, checked and restored by the steps of docs/operations.md', async () => {
+  const other = await newPlace()
+  const commands = (await readSteps('Back up a bucket')).flatMap(({ commands }) => commands)
+  expect(commands.map((command) => command.replace(/ 's3:.*/, ''))).toEqual([
+    ...['reelgate backup', 'reelgate backup --media', 'reelgate backup --check', 'reelgate restore'],
+  ])
+  const location = await newLocation(inBucket)
+  for (const command of commands) {
+    const { env } = command.startsWith('reelgate restore') ? location : inBucket
+    const places = { ...env, ...place.env, ...keysOf(other), PATH: process.env.PATH ?? '' }
+    const filled = fillIn(command, { 's3://my-backups/reelgate?endpoint=https://s3.example.com': other.url })
+    await run('sh', ['-c', filled.replace('reelgate', `'${process.execPath}' '${MAIN}'`)], { env: places })
+  }
+  expect(readRows(location, 'select id from video')).toEqual([{ id: videoId }])
+})
+
 describe('F-230: a backup to a bucket that is killed at any request leaves the earlier one, and the next one continues', () => {
   const { test, draw } = sampledTests('kills of backups to a bucket', 2)
   const points = Array.from({ length: 40 }, (_, request) => [`before request ${request}`, `after request ${request}`]).flat()
@@ -171,9 +193,11 @@ async function newLocation({ masterKeyFile }: Pick<Location, 'masterKeyFile'>): 
 
 /** @param files undefined: in the data folder. @param backups has the keys of the bucket with backups */
 function configOf({ env }: Pick<Location, 'env'>, files?: BucketPlace, backups?: BucketPlace): Config {
-  const { AWS_ACCESS_KEY_ID: id = '', AWS_SECRET_ACCESS_KEY: secret = '' } = backups?.env ?? {}
-  const keys = backups && { REELGATE_BACKUP_ACCESS_KEY_ID: id, REELGATE_BACKUP_SECRET_ACCESS_KEY: secret }
-  return readConfig({ ...env, ...files?.env, ...keys })
+  return readConfig({ ...env, ...files?.env, ...(backups && keysOf(backups)) })
+}
+
+function keysOf({ env: { AWS_ACCESS_KEY_ID: id, AWS_SECRET_ACCESS_KEY: secret } }: BucketPlace) {
+  return { REELGATE_BACKUP_ACCESS_KEY_ID: id, REELGATE_BACKUP_SECRET_ACCESS_KEY: secret }
 }
 
 /** Another prefix with the same objects. */

@@ -1,8 +1,8 @@
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { FILE_BLOB_NAME } from '../../src/catalogue/file-store.ts'
 import { type BlobStore, RETIRED_KEPT_S } from '../../src/storage/blob-store.ts'
 import { createOrphanSweep } from '../../src/storage/orphan-sweep.ts'
-import type { Bucket } from '../../src/storage/s3/bucket.ts'
+import { type Bucket, openBucket } from '../../src/storage/s3/bucket.ts'
 import { openLocalCache } from '../../src/storage/s3/local-cache.ts'
 import { blobsInBucket } from '../../src/storage/s3/s3-store.ts'
 import { addFile, SRT } from '../assets/sample-files.ts'
@@ -11,6 +11,7 @@ import { startReelgate } from '../reelgate.ts'
 import { readRows } from '../rows.ts'
 import { startFaultProxy } from '../s3/fault-proxy.ts'
 import { bucketEnvironment, contentsOf, newBucket, openStore, storeEndpoint } from '../s3.ts'
+import { sampledTests } from '../sample.ts'
 
 // What a row no longer names stays in a bucket for a week, so that rows of that week's backups find it.
 
@@ -76,6 +77,39 @@ test('F-226: a server that is killed between the removal of a row and that of it
   const sweep = createOrphanSweep(store, FILE_BLOB_NAME, async () => new Set())
   for (const days of [2, 8]) await sweep((await store.nowS()) + days * DAY_S, 1000)
   expect((await contentsOf(bucket)).objects.filter((name) => name !== 'check')).toEqual(['reelgate'])
+})
+
+describe('F-226: a server that is killed at any request of a retirement or of a sweep keeps what rows name, and leaves nothing else', () => {
+  const { test, draw } = sampledTests('kills of retirements', 2)
+  const points = Array.from({ length: 16 }, (_, request) => [`before request ${request}`, `after request ${request}`]).flat()
+  test.each(points)('%s', async (point) => {
+    const { bucket, proxy, address } = await newBucket()
+    const named = 'video/1/named'
+    for (const name of [named, 'video/1/a', 'video/1/b', 'video/c']) await (await openStore(bucket)).put(name, Buffer.from(name))
+    async function retireAndSweep(within: Bucket) {
+      const store = await openStore(within)
+      await store.retireAll('video/1')
+      await store.retire('video/c')
+      const sweep = createOrphanSweep(store, /./, async () => new Set([named]))
+      await sweep((await store.nowS()) + RETIRED_KEPT_S + 60, 1000)
+    }
+    const [when = '', , at = ''] = point.split(' ')
+    let requests = 0
+    let isKilled = false
+    proxy.fault = async ({ pass, reply }) => {
+      isKilled ||= requests++ === Number(at)
+      if (!isKilled) return false
+      if (when === 'after' && requests === Number(at) + 1) await pass()
+      reply.destroy()
+      return true
+    }
+    await retireAndSweep(bucket).catch(() => undefined)
+    const direct = openBucket(address)
+    expect((await contentsOf(direct)).objects).toContain(`sources/${named}`)
+    await retireAndSweep(direct)
+    expect((await contentsOf(direct)).objects).toEqual(['reelgate', `sources/${named}`])
+  })
+  draw()
 })
 
 async function filesIn(bucket: Bucket): Promise<BlobStore> {
