@@ -112,6 +112,9 @@ test('F-229: backup and restore refuse the bucket of the videos themselves, one 
   await expect(backUp(configOf(inBucket, place, strange), strange.url)).rejects.toThrow('has something else in it')
   await expect(backUp(config, 's3://x?endpoint=http://[')).rejects.toThrow('is no address of a bucket')
   await expect(backUp(configOf(inBucket), other.url)).rejects.toThrow('needs keys')
+  await expect(backUp(configOf(inBucket, place, other), other.at('http://127.0.0.1:9'))).rejects.toThrow(
+    /^The bucket of the backups s3:\S+ does not answer \(ECONNREFUSED\)/,
+  )
   const folder = newFolder()
   await backUp(config, folder)
   const location = await newLocation(inBucket)

@@ -82,7 +82,12 @@ function bucketPlace(config: Config, url: string): BackupPlace {
     )
   if ([config.bucket, config.otherBucket].some((own) => own && isSameBucket(own, address)))
     throw new Failure('invalid', `${url} is the bucket of the videos themselves, and would be lost with it. Name another bucket.`)
-  const bucket = openBucket({ ...address, credentials })
+  const words = {
+    bucket: `The bucket of the backups ${placeName(url)}`,
+    address: 'this command',
+    keys: 'REELGATE_BACKUP_ACCESS_KEY_ID, REELGATE_BACKUP_SECRET_ACCESS_KEY, or without them those in AWS_…,',
+  }
+  const bucket = openBucket({ ...address, credentials }, { words })
   const paths = dataPaths(config.dataDir)
   const cache = openLocalCache(paths.tmp, 0) // of no use: nothing here needs a local copy
   const blobsIn = (folder: string) => blobsInBucket(bucket, { folder, partBytes: partBytesFor(config.uploadMaxBytes), cache })

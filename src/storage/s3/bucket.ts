@@ -35,6 +35,7 @@ export type BucketAnswer = {
 /** Signed requests to one bucket (AWS Signature V4, path style), each tried three times at most. */
 export type Bucket = {
   address: BucketAddress
+  words: BucketWords
   /**
    * Sends a request until it is answered and read.
    * @param read is given the answer, and reads its body to the end; what it throws of the connection makes it be tried again
@@ -52,6 +53,15 @@ export type Bucket = {
    * @param verify throws StorageUnavailable as long as that is not known
    */
   holdUntil(verify: (unheld: AskedBucket) => Promise<void>, why: StorageUnavailable): void
+}
+
+/** What sentences call a bucket, and where its address and its keys come from. */
+type BucketWords = Readonly<{ bucket: string; address: string; keys: string }>
+
+const WITH_FILES: BucketWords = {
+  bucket: 'The bucket with this server’s files',
+  address: 'REELGATE_STORAGE_URL',
+  keys: 'AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY',
 }
 
 export type AskedBucket = Pick<Bucket, 'address' | 'ask'>
@@ -88,7 +98,7 @@ const CHECKED_FOR_MS = 30_000
 const RETRY_AFTER_S = 30
 
 /** @param silenceMs how long a request waits for the first byte of its answer, if it is no large one; a check waits as long */
-export function openBucket(address: BucketAddress, { silenceMs = SILENCE_MS } = {}): Bucket {
+export function openBucket(address: BucketAddress, { silenceMs = SILENCE_MS, words = WITH_FILES } = {}): Bucket {
   const { endpoint, region, bucket, credentials } = address
   const signingKeys = new Map<string, ArrayBuffer>()
   let loading: Promise<{
@@ -130,11 +140,11 @@ export function openBucket(address: BucketAddress, { silenceMs = SILENCE_MS } = 
       signal: signal ?? null,
     }).catch((error: unknown) => {
       signal?.throwIfAborted()
-      throw new Unanswered(unreachable(error))
+      throw new Unanswered(unreachable(error, words))
     })
     const plain = Object.fromEntries(Object.entries(answer.headers).map(([name, value]) => [name, value?.toString()]))
     if (answer.statusCode < 300) return { status: answer.statusCode, headers: plain, body: answer.body }
-    throw await explainStatus(answer, plain)
+    throw await explainStatus(answer, plain, words)
   }
 
   /** What stores bytes is apart: a bucket that is full can be read. */
@@ -172,7 +182,7 @@ export function openBucket(address: BucketAddress, { silenceMs = SILENCE_MS } = 
         const answer = await attempt(request)
         return await read(answer).catch((error: unknown) => {
           answer.body.on('error', () => undefined).destroy()
-          throw isBroken(error) ? new Unanswered(unreachable(error)) : error
+          throw isBroken(error) ? new Unanswered(unreachable(error, words)) : error
         })
       } catch (error) {
         if (!(error instanceof Unanswered)) throw error
@@ -201,7 +211,7 @@ export function openBucket(address: BucketAddress, { silenceMs = SILENCE_MS } = 
     } catch (error) {
       if (held && error instanceof StorageUnavailable) held.why = error
       if (!signal.aborted) throw error
-      const silent = unreachable(signal.reason)
+      const silent = unreachable(signal.reason, words)
       begin('other', silent)
       throw silent
     }
@@ -212,7 +222,7 @@ export function openBucket(address: BucketAddress, { silenceMs = SILENCE_MS } = 
     held = { verify, why, sinceMs: performance.now() }
   }
 
-  return { address, ask, send, check, outage, holdUntil }
+  return { address, words, ask, send, check, outage, holdUntil }
 }
 
 /** A try that may succeed when it is repeated. */
@@ -231,12 +241,12 @@ function isBroken(error: unknown): boolean {
   return error instanceof BrokenAnswer || /^(UND_ERR_|E[A-Z]+$)/.test(errorCode(error))
 }
 
-function unreachable(error: unknown): StorageUnavailable {
+function unreachable(error: unknown, words: BucketWords): StorageUnavailable {
   const code = errorCode(error)
   const why = /TIMEOUT|TimeoutError/i.test(`${code} ${error}`)
     ? 'it is silent'
     : code || (error instanceof Error ? error.message : 'no answer')
-  return new StorageUnavailable(`The bucket with this server’s files does not answer (${why}). Try again when it does.`, {
+  return new StorageUnavailable(`${words.bucket} does not answer (${why}). Try again when it does.`, {
     cause: error,
     retryAfterS: RETRY_AFTER_S,
   })
@@ -252,10 +262,11 @@ const PASSING_CODES = ['RequestTimeout', 'InternalError', 'ServiceUnavailable', 
 async function explainStatus(
   { statusCode: status, body }: Dispatcher.ResponseData,
   headers: BucketAnswer['headers'],
+  words: BucketWords,
 ): Promise<BucketError | Unanswered | StorageUnavailable> {
   const text = (await readStart(body)).toString()
   const xml = readXml(text)
-  return explainError(status, xml.first('Code') ?? '', xml.first('Message') ?? '', minutesTo(headers.date))
+  return explainError(status, xml.first('Code') ?? '', xml.first('Message') ?? '', words, minutesTo(headers.date))
 }
 
 function minutesTo(date: string | undefined): number | undefined {
@@ -263,7 +274,7 @@ function minutesTo(date: string | undefined): number | undefined {
 }
 
 /** What an error of the bucket is to the caller. @param minutes by which the two clocks differ, if that is known */
-export function explainError(status: number, code: string, message: string, minutes?: number) {
+export function explainError(status: number, code: string, message: string, words: BucketWords, minutes?: number) {
   const cause = new BucketError(status, code, message)
   const word = `${status} ${code}`.trim()
   const refused = (sentence: string) => new StorageUnavailable(sentence, { cause, retryAfterS: RETRY_AFTER_S })
@@ -272,15 +283,12 @@ export function explainError(status: number, code: string, message: string, minu
     return refused(`The clock of this server differs from that of its bucket${by} (${word}). Set it, for example with NTP.`)
   }
   if (PASSING_STATUSES.includes(status) || PASSING_CODES.includes(code))
-    return new Unanswered(refused(`The bucket with this server’s files is overloaded or down (${word}). Try again later.`))
+    return new Unanswered(refused(`${words.bucket} is overloaded or down (${word}). Try again later.`))
   if (status === 507 || code === 'QuotaExceeded' || code === 'InsufficientCapacity')
-    return refused(`The bucket with this server’s files is full (${word}). Try again when there is space.`)
-  if (BUCKET_CODES.includes(code))
-    return refused(`The bucket with this server’s files is not where REELGATE_STORAGE_URL says (${word}).`)
+    return refused(`${words.bucket} is full (${word}). Try again when there is space.`)
+  if (BUCKET_CODES.includes(code)) return refused(`${words.bucket} is not where ${words.address} says (${word}).`)
   if (status === 401 || status === 403)
-    return refused(
-      `The bucket refuses this server’s requests (${word}). Check AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and its policy.`,
-    )
+    return refused(`The bucket refuses this server’s requests (${word}). Check ${words.keys} and its policy.`)
   return cause
 }
 

@@ -77,7 +77,7 @@ export async function askXml(bucket: Bucket, request: BucketRequest) {
   return bucket.ask(request, async (answer) => {
     const xml = readXml((await readBody(answer)).toString())
     const [error] = xml.each('Error')
-    if (error) throw explainError(answer.status, error.first('Code') ?? '', error.first('Message') ?? '')
+    if (error) throw explainError(answer.status, error.first('Code') ?? '', error.first('Message') ?? '', bucket.words)
     return xml
   })
 }
