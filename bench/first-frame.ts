@@ -109,7 +109,7 @@ async function measureFirstFrame(scope: Scope, video: string) {
 }
 
 /** A viewer with an empty cache presses play as soon as the button is there. */
-async function showFirstFrame(browser: Browser, url: string): Promise<void> {
+export async function showFirstFrame(browser: Browser, url: string): Promise<void> {
   await using viewer = await browser.newContext()
   const page = await viewer.newPage()
   await page.goto(url, { waitUntil: 'commit' })

@@ -2,6 +2,7 @@ import { writeFile } from 'node:fs/promises'
 import { availableParallelism, cpus, loadavg } from 'node:os'
 import { parseArgs } from 'node:util'
 import { BACKUP_ROWS } from './backup.ts'
+import { BUCKET_ROWS } from './bucket.ts'
 import { CONSOLE_ROWS } from './console.ts'
 import { FIRST_FRAME_ROWS } from './first-frame.ts'
 import { HEALTH_ROWS } from './health.ts'
@@ -33,6 +34,7 @@ const ROWS: readonly Row[] = [
   ...PARSE_ROWS,
   ...VIEWER_ROWS,
   ...SEGMENT_ROWS,
+  ...BUCKET_ROWS,
   ...UPLOAD_ROWS,
   ...VIDEO_ROWS,
   ...FIRST_FRAME_ROWS,
