@@ -46,7 +46,8 @@ export function blobOf(installed: Pick<Installed, 'dataDir' | 'bucket'>, folder:
     write: (bytes: Buffer | string) => store.put(name, Buffer.from(bytes)),
     /** As a disk loses it: its folder stays. */
     remove: () => (installed.bucket ? store.remove(name) : rm(join(installed.dataDir, folder, name))),
-    exists: async () => (await store.stat(name).catch(() => undefined)) !== undefined,
+    /** Whether it is there, and was not retired. */
+    exists: async () => (await namesIn(store, '')).includes(name),
   }
 }
 

@@ -36,7 +36,7 @@ function createOpenPlace({ dataDir, cacheBytes, uploadMaxBytes, mediaAccel }: Fi
   const partBytes = partBytesFor(uploadMaxBytes)
   let cache: LocalCache | undefined
   return (id: string, bucket: Bucket | undefined): Place => {
-    cache ??= openLocalCache(paths.cache, cacheBytes)
+    cache ??= openLocalCache(paths.cache, cacheBytes, onDiskFull)
     const shared = cache
     const files = ofMediaFolders((folder) =>
       bucket

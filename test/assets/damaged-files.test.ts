@@ -5,6 +5,7 @@ import { blobOf, untilFinished } from '../data-folder.ts'
 import { type Reelgate, startReelgate } from '../in-process.ts'
 import { runCli } from '../reelgate.ts'
 import { changeRows, readRows } from '../rows.ts'
+import { STORAGE } from '../s3.ts'
 import { sampleOf } from '../sample.ts'
 import { makeVideo } from '../videos.ts'
 import { addFile, makeImage, SRT } from './sample-files.ts'
@@ -127,43 +128,54 @@ test.each(sampleOf('damages of files that are examined', DAMAGE, 1))(
   },
 )
 
-test('F-57: the weekly check of a running server finds changed files, and so does a request; plain doctor names both', async () => {
-  const reelgate = await startWithFiles()
-  await flipByte(storedAs(reelgate, 'caption'))
-  expect((await download(reelgate, rowOf(reelgate, 'caption').id)).status).toBe(503)
-  expect((await doctor(reelgate, 'files')).says).toContain(rowOf(reelgate, 'caption').blob)
-  await reelgate.stop()
-  for (const kind of ['original', 'mp4']) await flipByte(storedAs(reelgate, kind))
-  const mp4 = rowOf(reelgate, 'mp4').blob
-  changeRows(reelgate, `update setting set value = '{"beganAtS":0}' where name = 'media-sweep'`)
-  await reelgate.restart()
-  await expect.poll(() => doctor(reelgate, 'files')).toMatchObject({ says: expect.stringMatching(/uploaded files .*captions /) })
-  await expect.poll(() => [null, mp4].includes(rowOf(reelgate, 'mp4').blob)).toBe(false)
-})
+test.runIf(STORAGE === 'folder')(
+  'F-57: the weekly check of a running server finds changed files, and so does a request; plain doctor names both',
+  async () => {
+    const reelgate = await startWithFiles()
+    await flipByte(storedAs(reelgate, 'caption'))
+    expect((await download(reelgate, rowOf(reelgate, 'caption').id)).status).toBe(503)
+    expect((await doctor(reelgate, 'files')).says).toContain(rowOf(reelgate, 'caption').blob)
+    await reelgate.stop()
+    for (const kind of ['original', 'mp4']) await flipByte(storedAs(reelgate, kind))
+    const mp4 = rowOf(reelgate, 'mp4').blob
+    changeRows(reelgate, `update setting set value = '{"beganAtS":0}' where name = 'media-sweep'`)
+    await reelgate.restart()
+    await expect
+      .poll(() => doctor(reelgate, 'files'))
+      .toMatchObject({ says: expect.stringMatching(/uploaded files .*captions /) })
+    await expect.poll(() => [null, mp4].includes(rowOf(reelgate, 'mp4').blob)).toBe(false)
+  },
+)
 
-test('F-57: an empty folder of sources counts as a disk that is not mounted: nothing is marked', async () => {
-  const reelgate = await startWithFiles()
-  await rm(join(reelgate.dataDir, 'sources', reelgate.videoId), { recursive: true })
-  expect(await doctor(reelgate, 'media', '--media')).toMatchObject({ says: expect.stringContaining('Mount its disk') })
-  expect(await doctor(reelgate, 'files')).toMatchObject({ state: 'ok' })
-})
+test.runIf(STORAGE === 'folder')(
+  'F-57: an empty folder of sources counts as a disk that is not mounted: nothing is marked',
+  async () => {
+    const reelgate = await startWithFiles()
+    await rm(join(reelgate.dataDir, 'sources', reelgate.videoId), { recursive: true })
+    expect(await doctor(reelgate, 'media', '--media')).toMatchObject({ says: expect.stringContaining('Mount its disk') })
+    expect(await doctor(reelgate, 'files')).toMatchObject({ state: 'ok' })
+  },
+)
 
-test('F-70: while the disk of posters and captions is not mounted nothing is marked, made again or said to be damaged', async () => {
-  const reelgate = await startWithFiles()
-  const { dataDir, videoId } = reelgate
-  const { token } =
-    readRows<{ token: string }>(reelgate, "select token from file where type = 'poster' and video_id = ?", videoId)[0] ??
-    expect.fail()
-  const poster = () => fetch(`${reelgate.url}/poster/${token}.jpg`)
-  await rename(join(dataDir, 'posters'), join(dataDir, 'posters.away'))
-  await mkdir(join(dataDir, 'posters')) // where its disk is mounted
-  const response = await poster()
-  expect([response.status, await response.text()]).toEqual([503, expect.stringContaining('Mount its disk')])
-  await rmdir(join(dataDir, 'posters'))
-  await rename(join(dataDir, 'posters.away'), join(dataDir, 'posters'))
-  expect((await poster()).status).toBe(200)
-  expect(await doctor(reelgate, 'files')).toMatchObject({ state: 'ok' })
-})
+test.runIf(STORAGE === 'folder')(
+  'F-70: while the disk of posters and captions is not mounted nothing is marked, made again or said to be damaged',
+  async () => {
+    const reelgate = await startWithFiles()
+    const { dataDir, videoId } = reelgate
+    const { token } =
+      readRows<{ token: string }>(reelgate, "select token from file where type = 'poster' and video_id = ?", videoId)[0] ??
+      expect.fail()
+    const poster = () => fetch(`${reelgate.url}/poster/${token}.jpg`)
+    await rename(join(dataDir, 'posters'), join(dataDir, 'posters.away'))
+    await mkdir(join(dataDir, 'posters')) // where its disk is mounted
+    const response = await poster()
+    expect([response.status, await response.text()]).toEqual([503, expect.stringContaining('Mount its disk')])
+    await rmdir(join(dataDir, 'posters'))
+    await rename(join(dataDir, 'posters.away'), join(dataDir, 'posters'))
+    expect((await poster()).status).toBe(200)
+    expect(await doctor(reelgate, 'files')).toMatchObject({ state: 'ok' })
+  },
+)
 
 const extractedPosters = (reelgate: WithVideo) =>
   readRows<{ id: number; blob: string; token: string }>(

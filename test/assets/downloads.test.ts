@@ -1,5 +1,5 @@
 import { once } from 'node:events'
-import { readdir, readFile, readlink, writeFile } from 'node:fs/promises'
+import { readdir, readFile, readlink } from 'node:fs/promises'
 import { connect } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -7,7 +7,7 @@ import { dataPaths } from '../../src/config/data-paths.ts'
 import type { CommandName } from '../../src/control/commands.ts'
 import { sendCommand } from '../../src/control/socket.ts'
 import { createOwner, type Owner } from '../client.ts'
-import { getStoredSource } from '../data-folder.ts'
+import { blobOf, getStoredSource } from '../data-folder.ts'
 import { findFreePort } from '../free-port.ts'
 import { sendRaw } from '../raw-http.ts'
 import { type Reelgate, startSharedReelgate } from '../reelgate.ts'
@@ -175,10 +175,10 @@ describe('the original', () => {
   test('a changed byte on the disk is found before it is sent', async () => {
     const id = await uploadLetter(reelgate.owner, 'It rots')
     const address = await addressOf(id, (await fileOf(id, 'original')).id)
-    const { path } = getStoredSource(reelgate, id)
-    const sealed = await readFile(path)
+    const stored = blobOf(reelgate, 'sources', getStoredSource(reelgate, id).blob)
+    const sealed = await stored.read()
     sealed[100] = (sealed[100] ?? 0) ^ 1
-    await writeFile(path, sealed)
+    await stored.write(sealed)
     expect((await fetch(address)).status).toBe(503)
   })
 })

@@ -6,6 +6,7 @@ import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest'
 import { filesOf, getStoredSource, listFiles } from '../data-folder.ts'
 import { type Reelgate, startSharedReelgate } from '../in-process.ts'
 import { changeRows, readRows } from '../rows.ts'
+import { STORAGE } from '../s3.ts'
 import { newChance, rounds } from '../seeded-random.ts'
 import { makeVideo } from '../videos.ts'
 import { checksumOf, createTusClient, type TusClient } from './tus-client.ts'
@@ -175,28 +176,31 @@ test('F-157: bytes that are lost, as after a restored backup, are asked for agai
   }
 })
 
-test('F-175: an upload whose video is deleted while a long part of it arrives is gone, and nothing of it stays', async () => {
-  const { address, videoId } = await tus.create(36 * 2 ** 20)
-  const { open } = fs
-  let isDeleted = false
-  // Between two of the times at which what came is saved.
-  const opening = vi.spyOn(fs, 'open').mockImplementation(async (path, ...how) => {
-    if (!isDeleted && String(path).includes(videoId) && (receivedBytes(videoId) ?? 0) > 0) {
-      isDeleted = true
-      await reelgate.owner.delete([videoId])
-      await expect.poll(() => storedBytes(videoId)).toBe(0)
-    }
-    return open(path, ...how)
-  })
-  syncBuiltinESMExports()
-  onTestFinished(() => {
-    opening.mockRestore()
+test.runIf(STORAGE === 'folder')(
+  'F-175: an upload whose video is deleted while a long part of it arrives is gone, and nothing of it stays',
+  async () => {
+    const { address, videoId } = await tus.create(36 * 2 ** 20)
+    const { open } = fs
+    let isDeleted = false
+    // Between two of the times at which what came is saved.
+    const opening = vi.spyOn(fs, 'open').mockImplementation(async (path, ...how) => {
+      if (!isDeleted && String(path).includes(videoId) && (receivedBytes(videoId) ?? 0) > 0) {
+        isDeleted = true
+        await reelgate.owner.delete([videoId])
+        await expect.poll(() => storedBytes(videoId)).toBe(0)
+      }
+      return open(path, ...how)
+    })
     syncBuiltinESMExports()
-  })
-  const answer = await tus.patch(address, 0, Buffer.alloc(36 * 2 ** 20))
-  expect([answer.status, await answer.json()]).toEqual([404, expect.objectContaining({ code: 'not-found' })])
-  expect([isDeleted, await storedBytes(videoId)]).toEqual([true, 0])
-})
+    onTestFinished(() => {
+      opening.mockRestore()
+      syncBuiltinESMExports()
+    })
+    const answer = await tus.patch(address, 0, Buffer.alloc(36 * 2 ** 20))
+    expect([answer.status, await answer.json()]).toEqual([404, expect.objectContaining({ code: 'not-found' })])
+    expect([isDeleted, await storedBytes(videoId)]).toEqual([true, 0])
+  },
+)
 
 test('F-176: the last part of a file that may not replace another now leaves none of its bytes, and succeeds later', async () => {
   const videoId = await reelgate.owner.readyVideo(await makeVideo())
@@ -206,7 +210,8 @@ test('F-176: the last part of a file that may not replace another now leaves non
   const storedBefore = await storedBytes(videoId)
   changeRows(reelgate, "update video set status = 'Encoding error' where id = ?", videoId)
   expect((await tus.patch(address, 1000, file.subarray(1000))).status).toBe(409)
-  expect([await storedBytes(videoId), await tus.offset(address)]).toEqual([storedBefore, 1000])
+  if (STORAGE === 'folder') expect(await storedBytes(videoId)).toBe(storedBefore) // a bucket cuts nothing off an object before it is continued
+  expect(await tus.offset(address)).toBe(1000)
   changeRows(reelgate, "update video set status = 'ready' where id = ?", videoId)
   expect((await tus.patch(address, 1000, file.subarray(1000))).status).toBe(204)
 })

@@ -1,12 +1,14 @@
 import { randomBytes } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { readFile, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
 import { Readable } from 'node:stream'
 import { buffer } from 'node:stream/consumers'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { isHostFailure } from '../../src/errors.ts'
 import { BlobLost, type BlobStore, type CopyCheck } from '../../src/storage/blob-store.ts'
 import { openBucket } from '../../src/storage/s3/bucket.ts'
+import { openLocalCache } from '../../src/storage/s3/local-cache.ts'
 import { abortUpload, beginUpload, listObjects, listUploads } from '../../src/storage/s3/objects.ts'
 import type { Fault } from '../s3/fault-proxy.ts'
 import { contentsOf, newBucket, openStore } from '../s3.ts'
@@ -420,6 +422,18 @@ test('F-239: a copy whose bytes were changed on the disk is never used: it is fe
   expect((await read()).read.equals(bytes)).toBe(true)
   await store.put('video/a', changed)
   await expect(read()).rejects.toBeInstanceOf(BlobLost)
+})
+
+test('F-242: a disk without room for a copy counts as full, and the reason has the size', async () => {
+  const { bucket } = await newBucket()
+  const store = await openStore(bucket)
+  await store.put('video/a', Buffer.from('a'))
+  let fullTimes = 0
+  const cache = openLocalCache(tmpdir(), 2 ** 30, () => fullTimes++)
+  await using blob = await store.open('video/a')
+  const huge = Object.assign(blob, { sizeBytes: 2 ** 60 })
+  await expect(cache.use('a', huge, async () => undefined)).rejects.toThrow('no room for a copy of 1152921505 GB')
+  expect(fullTimes).toBe(1)
 })
 
 function checkCopy(expected: Buffer): CopyCheck {

@@ -36,8 +36,9 @@ const NO_CHECK: CopyCheck = { add: () => undefined, isIntact: () => true }
  * Keeps those that were used last. One that is in use is never removed, so a blob that is larger than the cache is there as long
  * as it is used.
  * @param folder exists, is empty, and belongs to this process
+ * @param onDiskFull called when the disk has no room for a copy
  */
-export function openLocalCache(folder: string, maxBytes: number): LocalCache {
+export function openLocalCache(folder: string, maxBytes: number, onDiskFull: () => void = () => undefined): LocalCache {
   /** In the order of their last use. */
   const copies = new Map<string, Copy>()
 
@@ -56,14 +57,22 @@ export function openLocalCache(folder: string, maxBytes: number): LocalCache {
   async function fetch(copy: Copy, blob: OpenBlob, newCheck: () => CopyCheck): Promise<void> {
     await makeRoom(maxBytes)
     if (!(await hasRoomIn([folder], blob.sizeBytes))) await makeRoom(0)
-    if (!(await hasRoomIn([folder], blob.sizeBytes))) throw noRoom()
+    if (!(await hasRoomIn([folder], blob.sizeBytes))) throw noRoom(blob)
     try {
       await rm(copy.path, { force: true })
       await copyRanges(blob, copy.path)
     } catch (error) {
-      throw isDiskFull(error) ? noRoom(error) : error
+      throw isDiskFull(error) ? noRoom(blob, error) : error
     }
     if (!(await verify(copy, newCheck))) throw new BlobLost('its object has other bytes than were stored')
+  }
+
+  function noRoom({ sizeBytes }: OpenBlob, cause?: unknown): StorageUnavailable {
+    onDiskFull()
+    return new StorageUnavailable(
+      `The disk of this server has no room for a copy of ${Math.ceil(sizeBytes / 1e9)} GB of a video from its bucket. Try again when there is space.`,
+      { cause },
+    )
   }
 
   /** Of a copy that is there: as it was verified, or verified now, or fetched once more. */
@@ -127,13 +136,6 @@ async function* blocksIn(file: FileHandle): AsyncGenerator<Buffer> {
     if (bytesRead === 0) return
     yield block.subarray(0, bytesRead)
   }
-}
-
-function noRoom(cause?: unknown): StorageUnavailable {
-  return new StorageUnavailable(
-    'The disk of this server has no room for a copy of a video from its bucket. Try again when there is space.',
-    { cause },
-  )
 }
 
 async function copyRanges(blob: OpenBlob, path: string): Promise<void> {
