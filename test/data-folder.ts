@@ -191,14 +191,20 @@ export async function untilEncoded(installed: Installed, videoId: string): Promi
 /** None is made while the server is stopped, or the account disabled. */
 const STORYBOARD_WAIT_MS = 60_000
 
-/** As `untilEncoded`, and its storyboard is there, too: nothing more is made of the video. */
+/** As `untilEncoded`, and its storyboard is there, too: nothing more is made of the video, and files that it replaced are gone. */
 export async function untilFinished(installed: Installed, videoId: string): Promise<void> {
+  await untilStoryboardMade(installed, videoId)
+  const endsAtMs = performance.now() + STORYBOARD_WAIT_MS
+  while ((await hasUnnamedPosters(installed, videoId)) && performance.now() < endsAtMs) await pause(20)
+}
+
+/** As `untilFinished`; of pictures that are made again after damage, the sweep removes the former ones. */
+export async function untilStoryboardMade(installed: Installed, videoId: string): Promise<void> {
   await untilEncoded(installed, videoId)
   const sql =
     'select 1 from generation join video on id = video_id and number = generation where id = ? and storyboard_made_at_s is null'
   const endsAtMs = performance.now() + STORYBOARD_WAIT_MS
   while (readRows(installed, sql, videoId).length > 0 && performance.now() < endsAtMs) await pause(50)
-  while ((await hasUnnamedPosters(installed, videoId)) && performance.now() < endsAtMs) await pause(20)
 }
 
 /** Files of posters that a better one has replaced are removed a moment after their rows. */

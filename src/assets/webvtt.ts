@@ -69,6 +69,9 @@ const TIME = String.raw`(?:(\d{1,4}):)?(\d{1,2}):(\d{1,2})(?:[.,](\d{1,3}))?`
 // What follows is not matched: of millions of spaces the expression would remember each, until its stack is full.
 const TIMES = new RegExp(String.raw`^\s*${TIME}\s*-->\s*${TIME}(?=\s|$)`)
 
+/** Of a line of times; all settings together take a hundred. Of millions of spaces an expression would fill its stack. */
+const MAX_SETTINGS_CHARS = 1_000
+
 /** Common mistakes in times: a line that begins like this does not belong to the text of the previous caption. */
 const BROKEN_TIMES = /^\s*(?:\d{1,4}:)?\d{1,2}:\d{1,2}[.,]\d{1,3}\s*(?:[-=–—>]|$)/
 
@@ -79,7 +82,7 @@ function readTimes(line: Line): Omit<ReadCue, 'text'> {
   if (startMs === undefined || endMs === undefined) throw invalidLine(line, 'minutes and seconds are expected from 0 to 59')
   if (endMs < startMs) throw invalidLine(line, 'an end is expected that is not before the start')
   const settings = line.text
-    .slice(found[0].length)
+    .slice(found[0].length, found[0].length + MAX_SETTINGS_CHARS)
     .split(/\s+/)
     .filter((setting) => SAFE_SETTINGS.some((form) => form.test(setting)))
   return { startMs, endMs, settings, times: line }

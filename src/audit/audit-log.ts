@@ -25,6 +25,7 @@ const AUDIT_KINDS = [
   'passkey:added',
   'passkey:removed',
   'master-key:rotated',
+  'storage:move-began',
   'worker:added',
   'worker:changed',
   'worker:removed',

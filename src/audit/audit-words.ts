@@ -22,6 +22,7 @@ const KINDS: Readonly<Record<string, string>> = {
   'passkey:added': 'Passkey added',
   'passkey:removed': 'Passkey removed',
   'master-key:rotated': 'Master key rotated',
+  'storage:move-began': 'Moving of files began',
   'worker:added': 'Worker added',
   'worker:changed': 'Worker drained, resumed or suspended',
   'worker:removed': 'Worker removed',

@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto'
+import { recordAuditEvent } from '../audit/audit-log.ts'
 import { parseBucketUrl } from '../config/bucket.ts'
 import type { Config } from '../config/config.ts'
 import type { Database, Db } from '../db/database.ts'
@@ -223,7 +224,12 @@ export async function recordMove(write: Database['write'], move: Omit<StoredMove
       `There are files below ${describeBucket(bucket.address)} already, of another installation or of an earlier move. Remove all objects below that prefix, or name another one.`,
     )
   const to = bucket ? newId() : ''
-  await write((tx) => saveSetting(tx, MOVE, JSON.stringify({ ...move, to } satisfies StoredMove)))
+  const { beganAtS: atS, toName } = move
+  const event = { atS, accountId: undefined, by: 'command-line', kind: 'storage:move-began', subjects: [toName] } as const
+  await write(async (tx) => {
+    await saveSetting(tx, MOVE, JSON.stringify({ ...move, to } satisfies StoredMove))
+    await recordAuditEvent(tx, event)
+  })
   if (bucket) await putMarker(bucket, to)
   return to
 }

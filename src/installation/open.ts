@@ -58,7 +58,7 @@ type RowsOfFiles = {
   findMoved: MovedBlobs['find']
 }
 
-/** The files of videos, to be read beside a server that may be running, as rows of one moment say. */
+/** The files of videos, to be read while a server may be running, as rows of one moment say. */
 export async function findStoredFiles(config: Config, { readSetting, findMoved }: RowsOfFiles): Promise<Places> {
   const readOnly = async () => {
     throw new Error('only the server writes files')

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
 import { mkdtemp, rename, rm, writeFile } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { sql } from 'kysely'
@@ -374,12 +374,14 @@ const ENDINGS = ['', '-wal', '-shm']
 
 /** Keeps the database that a restore replaces: nothing else may have what came after the backup. */
 async function moveAside(database: string): Promise<void> {
+  // Read before, it has an empty log and an index of that, which would be left behind where an owner moves the file alone.
+  if (statSync(`${database}-wal`, { throwIfNoEntry: false })?.size === 0)
+    for (const ending of ['-wal', '-shm']) rmSync(`${database}${ending}`, { force: true })
   for (const ending of ENDINGS)
     if (existsSync(`${database}${ending}`)) await rename(`${database}${ending}`, replacedName(database, ending))
   syncInPlace(dirname(database))
 }
 
-/** @throws Failure `conflict` when an earlier restore has moved the database aside, whether it was finished or not */
 /** @throws Failure `conflict` when files moved to another place since a backup of rows */
 async function assertFilesNotMoved(config: Config, { name, rowsFile }: Backup): Promise<void> {
   using snapshot = openSnapshot(rowsFile)
@@ -391,6 +393,7 @@ async function assertFilesNotMoved(config: Config, { name, rowsFile }: Backup): 
   )
 }
 
+/** @throws Failure `conflict` when an earlier restore has moved the database aside, whether it was finished or not */
 function assertNothingMovedAside(database: string): void {
   const moved = ENDINGS.filter((ending) => existsSync(replacedName(database, ending)))
   const [first] = moved

@@ -45,7 +45,7 @@ export type HandOut = WorkerTasks & {
   /** Part of the source, sealed as it is stored. @throws Failure `forbidden` when the task has fetched enough */
   openSource(task: Task, range: { first: number; last: number }): Promise<{ first: number; last: number; bytes: Readable }>
   end(task: Task, body: EndBody): void
-  /** Answers those that wait, and has nobody wait from now on: the server stops. */
+  /** Answers those that wait, and lets none wait from now on: the server stops. */
   stopWaiting(): void
 }
 

@@ -57,7 +57,7 @@ export function openTask(
   const id = newId()
   const lengthS = lengthOf(part)
   const { promise: ended, resolve, reject } = Promise.withResolvers<EndBody>()
-  ended.catch(() => undefined) // whoever waits for it handles it
+  ended.catch(() => undefined) // what waits for it handles it
   const startedMs = nowMs()
   const endsMs = startedMs + chunkLimits(lengthS, 0).wallS * 1000
   const sharesBytes = Math.ceil((MAX_SHARES * sealedBytes * lengthS) / sourceLengthS(plan))

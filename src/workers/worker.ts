@@ -37,7 +37,7 @@ export type WorkerStatus = Omit<WorkerRow, 'hash' | 'trusted' | 'drained'> & {
   tasks: CurrentTask[]
 }
 
-/** Tells the token of a worker from other secrets. */
+/** Distinguishes the token of a worker from other secrets. */
 const PREFIX = 'worker_'
 
 /**

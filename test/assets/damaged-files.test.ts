@@ -1,7 +1,7 @@
 import { mkdir, rename, rm, rmdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { blobOf, untilFinished } from '../data-folder.ts'
+import { blobOf, untilFinished, untilStoryboardMade } from '../data-folder.ts'
 import { type Reelgate, startReelgate } from '../in-process.ts'
 import { runCli } from '../reelgate.ts'
 import { changeRows, readRows } from '../rows.ts'
@@ -195,7 +195,7 @@ test('F-58: an extracted poster that the disk has lost is made again from the so
   const response = await get(large.token)
   expect([response.status, await response.text()]).toEqual([503, expect.stringMatching(/It is being made again/)])
   await expect.poll(async () => (await get(large.token)).status).toBe(200)
-  await untilFinished(reelgate, reelgate.videoId)
+  await untilStoryboardMade(reelgate, reelgate.videoId)
   expect(Buffer.from(await (await get(large.token)).arrayBuffer()).equals(before)).toBe(true)
   expect((await get(small.token)).status).toBe(200)
   expect(extractedPosters(reelgate).map(({ id, token }) => [id, token])).toEqual(

@@ -1,6 +1,10 @@
+import { once } from 'node:events'
 import { openAsBlob } from 'node:fs'
+import { readFile } from 'node:fs/promises'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import { dataPaths } from '../../src/config/data-paths.ts'
 import { COMMANDS, type CommandName } from '../../src/control/commands.ts'
 import { SERVER_COMMANDS, type ServerCommandName } from '../../src/control/server-commands.ts'
@@ -26,6 +30,7 @@ const UNRECORDED: Readonly<Record<string, string>> = {
   'webhook resume': 'changes something in a restored copy alone: test/webhooks/restored-copy.test.ts',
   'media begin': IS_A_QUESTION,
   'media next': IS_A_QUESTION,
+  'media moved': IS_A_QUESTION,
   'media checked': 'has damaged segments encoded again, which the log says: test/start/doctor-media.test.ts',
   'media repair': 'has damaged segments encoded again, which the log says: test/backup/damaged-files.test.ts',
   'media repairing': IS_A_QUESTION,
@@ -56,6 +61,8 @@ const UNRECORDED: Readonly<Record<string, string>> = {
   'key list': IS_A_QUESTION,
   'webhook list': IS_A_QUESTION,
   'worker list': IS_A_QUESTION,
+  'storage move': 'recorded where it begins: test/storage/move-files.test.ts',
+  'storage status': IS_A_QUESTION,
   'ban list': IS_A_QUESTION,
   'session list': IS_A_QUESTION,
   'key media-secret': IS_A_QUESTION,
@@ -93,13 +100,26 @@ type Made = { accountId: string; keyId: string; apiKey: string }
 /** What is called, what the record says of it, and the call, which tells to what it was done. */
 type Step = [operation: string, kind: string, act: () => Promise<string>]
 
+/** A server that has these files. @returns its address */
+async function serveFiles(files: Readonly<Record<string, Buffer>>): Promise<string> {
+  const server = createServer(({ url = '' }, response) => response.end(files[url])).listen(0, '127.0.0.1')
+  onTestFinished(() => void server.close())
+  await once(server, 'listening')
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+}
+
 test('L06: every operation and every command that manages something is in the audit record, with who did it', async () => {
+  const there = await serveFiles({
+    '/captions.srt': Buffer.from(SRT),
+    '/poster.jpg': await makeImage('64x64'),
+    '/audio.m4a': await readFile(await makeSound(1)),
+  })
   const reelgate = await startReelgate({
     env: {
       REELGATE_TRANSCRIBE_COMMAND: '/bin/true',
       REELGATE_LIMITS: '{"otp":{"ip":1000,"key":1,"account":1000}}',
       REELGATE_DEMO: 'on',
-      REELGATE_OUTBOUND_ALLOW: UNUSED_ADDRESS,
+      REELGATE_OUTBOUND_ALLOW: `${UNUSED_ADDRESS},${new URL(there).host}`,
     },
   })
   const command = <Answer = Made>(name: CommandName | ServerCommandName, args: object) =>
@@ -453,7 +473,7 @@ test('L06: every operation and every command that manages something is in the au
       'move caption',
       'file:added',
       async () => {
-        await command('move caption', { ...moved, language: 'fr', startS: 0, file: Buffer.from(SRT).toString('base64') })
+        await command('move caption', { ...moved, language: 'fr', startS: 0, url: `${there}/captions.srt` })
         return newestFile()
       },
     ],
@@ -461,10 +481,19 @@ test('L06: every operation and every command that manages something is in the au
       'move poster',
       'file:added',
       async () => {
-        await command('move poster', { ...moved, file: (await makeImage('64x64')).toString('base64') })
+        await command('move poster', { ...moved, url: `${there}/poster.jpg` })
         return newestFile()
       },
     ],
+    [
+      'move audio',
+      'audio-track:added',
+      to(videoId, async () => {
+        const audio = { url: `${there}/audio.m4a`, fileName: 'audio.m4a', language: 'fr', startS: 0, isDefault: false }
+        await command('move audio', { ...moved, ...audio })
+      }),
+    ],
+    ['move trim', 'video:trimmed', to(videoId, () => command('move trim', { ...moved, startS: 0, endS: 0.5 }))],
     [
       'move chapters',
       'chapters:changed',

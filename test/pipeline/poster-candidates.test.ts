@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { listFiles } from '../assets/sample-files.ts'
-import { blobOf, untilFinished } from '../data-folder.ts'
+import { blobOf, untilFinished, untilStoryboardMade } from '../data-folder.ts'
 import { ffmpeg } from '../encode/videos.ts'
 import { type Reelgate, startReelgate } from '../in-process.ts'
 import { readRows } from '../rows.ts'
@@ -89,7 +89,7 @@ test('B-10: of black, blurred, flat, fading and quickly cut scenes and two sharp
   // One that the disk has lost is made again; another account's owner gets none.
   await blobOf(reelgate, 'posters', rows[0]?.blob).write('damaged')
   expect((await fetch(candidates[0]?.url ?? '')).status).toBe(503)
-  await untilFinished(reelgate, videoId)
+  await untilStoryboardMade(reelgate, videoId)
   expect((await bytesOf((await candidatesOf(reelgate, videoId))[0]?.url ?? '')).equals(best)).toBe(true)
   const stranger = await reelgate.newOwner('Another')
   expect((await stranger.call('GET', `/api/videos/${videoId}/poster-candidates`)).status).toBe(404)
@@ -103,7 +103,7 @@ test('B-10: of black, blurred, flat, fading and quickly cut scenes and two sharp
   // A part of the video has candidates of its own, and an undo those of before.
   expect((await owner.call('PUT', `/api/videos/${videoId}/trim`, { body: { startS: 56 } })).status).toBe(200)
   await expect.poll(async () => (await owner.video(videoId)).replacement, { timeout: 30_000 }).toBe(undefined)
-  await untilFinished(reelgate, videoId)
+  await untilStoryboardMade(reelgate, videoId)
   const ofPart = await candidatesOf(reelgate, videoId)
   expect(ofPart.filter(({ time }) => time < 5 || time > 15)).toEqual([])
   expect((await owner.video(videoId)).poster).toBe(chosen)

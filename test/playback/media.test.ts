@@ -294,11 +294,15 @@ describe('a segment', () => {
     }
   })
 
-  test('that the video does not have is 400 immediately, without a wait', async () => {
+  test('that the video does not have is refused immediately, without a wait: 404 of a rendition that is gone, else 400', async () => {
     const { address } = await aSegment()
-    for (const tail of ['/99/0.m4s', '/1/4.m4s', '/1/999999999.m4s']) {
-      const response = await fetch(address.replace(/\/\d+\/\d+\.m4s$/, tail))
-      expect([tail, response.status, response.headers.get('cache-control')]).toEqual([tail, 400, 'no-store'])
+    for (const [tail, status] of [
+      ['/99/0.m4s', 404],
+      ['/1/4.m4s', 400],
+      ['/1/999999999.m4s', 400],
+    ]) {
+      const response = await fetch(address.replace(/\/\d+\/\d+\.m4s$/, String(tail)))
+      expect([tail, response.status, response.headers.get('cache-control')]).toEqual([tail, status, 'no-store'])
     }
   })
 })

@@ -59,6 +59,9 @@ test('F-218: files move to a bucket, to another one and back while videos are up
   expect(stdout).toContain('All files are in s3://')
   expect(stdout).toContain(`rm -r '${dataPaths(reelgate.dataDir).sources}'`)
   expect(readRows(reelgate, 'select count(*) as count from moved_blob')).toEqual([{ count: 0 }])
+  expect(readRows(reelgate, `select actor, subject from audit_event where kind = 'storage:move-began'`)).toEqual([
+    { actor: 'command-line', subject: expect.stringContaining('s3://') },
+  ])
 
   await setAside(reelgate)
   expect(pick(await hashObjects(first.bucket), Object.keys(published))).toEqual(published)

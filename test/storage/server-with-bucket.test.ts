@@ -82,9 +82,8 @@ test('F-195: while the bucket does not answer uploads get 503 with Retry-After, 
   await expect.poll(() => storageOf(reelgate.url)).toEqual([200, 'ok'])
 })
 
-test.runIf(isLong)(
-  'F-236: a server whose bucket is silent for more than 30 s answers 503, encodes wait, and all continues',
-  async () => {
+if (isLong)
+  test('F-236: a server whose bucket is silent for more than 30 s answers 503, encodes wait, and all continues', async () => {
     const proxy = await startFaultProxy(await storeEndpoint())
     const { env } = await bucketEnvironment(proxy.endpoint)
     const reelgate = await startReelgate({ env: { ...env, REELGATE_DEMO: 'off' } })
@@ -104,8 +103,7 @@ test.runIf(isLong)(
     await untilFinished(reelgate, videoId)
     expect((await owner.video(videoId)).status).toBe('ready')
     expect((await owner.send(issued, file)).status).toBe(201)
-  },
-)
+  })
 
 test('F-241: a server that starts while its bucket is away serves lists and playlists, and asks nothing of a bucket with another id', async () => {
   const proxy = await startFaultProxy(await storeEndpoint())
