@@ -79,7 +79,7 @@ async function shownTo({ owner, videoId }: Of, name: string): Promise<string[]> 
     .filter((shown) => shown.startsWith(name))
 }
 
-const { test: sampled, draw } = sampledTests('transcriptions', 3)
+const { test: sampled, draw } = sampledTests('transcriptions', 2)
 
 test('S-10: of ten spoken digits at least eight are in the captions, each within a second; they are called automatic until they have been checked', async () => {
   const receiver = receivers.newReceiver()

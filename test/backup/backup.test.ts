@@ -4,7 +4,7 @@ import { cp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
+import { afterAll, beforeAll, expect, onTestFinished } from 'vitest'
 import { readConfig } from '../../src/config/config.ts'
 import { dataPaths } from '../../src/config/data-paths.ts'
 import { phraseFromKey } from '../../src/crypto/recovery-phrase.ts'
@@ -20,8 +20,10 @@ import { play } from '../pipeline/replaced.ts'
 import type { DatabaseKind } from '../postgres.ts'
 import { runCli, startReelgate as startProcess, startSharedReelgate } from '../reelgate.ts'
 import { changeRows, readRows } from '../rows.ts'
-import { sampleOf } from '../sample.ts'
+import { sampledTests, sampleOf } from '../sample.ts'
 import { makeVideo } from '../videos.ts'
+
+const { test, draw } = sampledTests('backups of a folder', 6)
 
 const run = promisify(execFile)
 const MAIN = join(import.meta.dirname, '../../bin/main.js')
@@ -35,7 +37,7 @@ const DATABASES: readonly [from: DatabaseKind, to: DatabaseKind][] = [
 
 test.each(sampleOf('databases of backups', DATABASES, 1))(
   'T-22, T-27: a running server is backed up from %s and restored to %s: its videos play in all languages, with captions, chapters and storyboard, and nothing is called or played twice',
-  async (from, to) => {
+  async ([from, to]) => {
     const reelgate = await startReelgate({ database: from })
     const { owner } = reelgate
     const videoId = await owner.readyVideo(await makeLesson(), 'A video')
@@ -233,6 +235,8 @@ test('F-46: a copy of a running folder that is no backup is named as such at its
   const copy = await startReelgate({ location, copyOf: reelgate })
   expect(copy.output()).toMatch(/is a copy of another one.*may lack rows or files/)
 })
+
+draw()
 
 const QUIETLY = { signal: new AbortController().signal, progress: () => undefined }
 

@@ -19,7 +19,7 @@ let reelgate: Awaited<ReturnType<typeof startSharedReelgate>>
 let chromium: Browser
 const site = startSite()
 
-const { test, draw } = sampledTests('choosing audio tracks', 3)
+const { test, draw } = sampledTests('choosing audio tracks', 2)
 
 beforeAll(async () => {
   reelgate = await startSharedReelgate({ video: await makeLanguages(), title: 'Languages' })

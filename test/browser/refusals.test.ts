@@ -1,11 +1,14 @@
 import { openAsBlob } from 'node:fs'
 import type { Browser } from 'playwright-core'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect } from 'vitest'
 import { startReelgate, startSharedReelgate } from '../in-process.ts'
+import { sampledTests } from '../sample.ts'
 import { makeVideo } from '../videos.ts'
 import { startChromium } from './chromium.ts'
 import { openPlayer, type Player, playerAddress } from './player.ts'
 import { makeSmallVideo } from './videos.ts'
+
+const { test, draw } = sampledTests('refusals in a browser', 5)
 
 // What a viewer reads where the video does not play, and that then nothing of it is on the page.
 
@@ -119,6 +122,8 @@ test('a page without https says which address needs it, and does not spend the l
   await player.page.goto(playerAddress(reelgate.url, otp))
   await player.shows('ready')
 })
+
+draw()
 
 async function openInNewBrowser(address: string): Promise<Player> {
   return openPlayer(await chromium.newContext(), address)

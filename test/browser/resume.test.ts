@@ -1,9 +1,11 @@
 import type { BrowserContext } from 'playwright-core'
-import { expect, test } from 'vitest'
+import { expect } from 'vitest'
 import { addFile } from '../assets/sample-files.ts'
-import { sampleOf } from '../sample.ts'
+import { sampledTests, sampleOf } from '../sample.ts'
 import { openPlayer, type Player, playerAddress } from './player.ts'
 import { startWithSmallVideo } from './videos.ts'
+
+const { test, draw } = sampledTests('where a video continues', 3)
 
 // Where a video resumes, and that the server knows what was watched before a seek and right after it. The video has 60 s, so that a
 // slow machine leaves it long before its last 10 s, from which no visit resumes.
@@ -125,3 +127,5 @@ test('P-16: in a small frame the words of the offer to start over give way to a 
   await page.locator('.note').waitFor() // that the connection is slow
   await startOver.waitFor({ state: 'hidden' })
 })
+
+draw()

@@ -20,7 +20,7 @@ const [GERMAN, ENGLISH, COMMENTARY] = TONES.map(({ hz }) => hz)
 /** What the API says of a track that is in the video's file. */
 const OF_FILE = { state: 'ready', added: false }
 
-const { test, draw } = sampledTests('videos with several audio tracks', 3)
+const { test, draw } = sampledTests('videos with several audio tracks', 2)
 
 test('T-03, T-06, T-21: the playlist has each audio track with language, name and default, and each has its sound; repair and encryption keep them, captions, chapters and storyboard, and so does the undo of a trim', async () => {
   const reelgate = await startReelgate({ video: await makeLesson() })

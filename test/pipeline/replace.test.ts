@@ -17,7 +17,7 @@ import { lessonOf, makeLesson, showCaptions } from './lesson.ts'
 import { PASS_ON, startWithPrograms } from './programs.ts'
 import { play } from './replaced.ts'
 
-const { test, draw } = sampledTests('replaced files', 3)
+const { test, draw } = sampledTests('replaced files', 2)
 
 // Another file under the same link: PUT /api/videos/{id}, and what becomes of the one before.
 

@@ -10,7 +10,7 @@ import { sampledTests } from '../sample.ts'
 import { makeVideo } from '../videos.ts'
 import { PASS_ON, startWithPrograms } from './programs.ts'
 
-const { test, draw } = sampledTests('encodes that are tried again', 3)
+const { test, draw } = sampledTests('encodes that are tried again', 2)
 
 // A video that failed, tried again by its owner.
 

@@ -15,7 +15,7 @@ import { readRows } from '../rows.ts'
 import { sampledTests, sampleOf } from '../sample.ts'
 import { rounds } from '../seeded-random.ts'
 
-const { test, draw } = sampledTests('the command line', 6)
+const { test, draw } = sampledTests('the command line', 4)
 
 type Account = { accountId: string; apiKey: string }
 type Key = { id: string; name: string; permissions: string[]; revokedAtS: number | null }

@@ -312,7 +312,7 @@ test('F-193: a blob whose upload the bucket has ended is lost', async () => {
 })
 
 describe('F-194: a server that is killed at any request to its bucket loses no acknowledged byte', () => {
-  const { test, draw } = sampledTests('kills at requests to the bucket', 6)
+  const { test, draw } = sampledTests('kills at requests to the bucket', 3)
   const points = Array.from({ length: 26 }, (_, request) => [`before request ${request}`, `after request ${request}`]).flat()
   test.each(points)('%s of an upload that is resumed', async (point) => {
     const { bucket, proxy, address } = await newBucket()

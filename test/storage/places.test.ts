@@ -10,14 +10,19 @@ import type { BlobStore } from '../../src/storage/blob-store.ts'
 import { checkHash } from '../../src/storage/copy.ts'
 import { blobFolder, createFolders } from '../../src/storage/folder.ts'
 import { newBucket, openStore } from '../s3.ts'
+import { sampleOf } from '../sample.ts'
 import { testBlobStore } from './blob-store-promises.ts'
 
 // Files that move between a folder and a bucket: what a store promises holds meanwhile, in both directions.
 
 const signal = new AbortController().signal
 
-testBlobStore('a folder whose blobs move to a bucket', () => openMoving('folder', 'bucket'))
-testBlobStore('a bucket whose blobs move to a folder', () => openMoving('bucket', 'folder'))
+const DIRECTIONS = [
+  ['folder', 'bucket'],
+  ['bucket', 'folder'],
+] as const
+for (const [from, to] of sampleOf('directions of a move', DIRECTIONS, 1))
+  testBlobStore(`a ${from} whose blobs move to a ${to}`, () => openMoving(from, to))
 
 test('F-215: a blob is read where it was until it was copied whole, and the old place keeps it', async () => {
   const { places, store, from, to } = await openMoving('folder', 'folder')

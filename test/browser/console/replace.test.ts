@@ -20,7 +20,7 @@ import {
   tabTo,
 } from './console.ts'
 
-const { test, draw } = sampledTests('files that are replaced and cut', 3)
+const { test, draw } = sampledTests('files that are replaced and cut', 2)
 
 // An owner cuts a lesson, sends another file for it, and takes both back.
 

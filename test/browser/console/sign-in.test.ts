@@ -1,12 +1,14 @@
 import type { Browser } from 'playwright-core'
-import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
+import { afterAll, beforeAll, expect, onTestFinished } from 'vitest'
 import { createPerson, makeLink, type Person, signIn } from '../../console/person.ts'
 import { startSharedReelgate } from '../../in-process.ts'
 import { changeRows } from '../../rows.ts'
-import { sampleOf } from '../../sample.ts'
+import { sampledTests, sampleOf } from '../../sample.ts'
 import { startChromium } from '../chromium.ts'
 import { startSite } from '../site.ts'
 import { complaintsOf, consoleUrl, findFaults, keepPicture, newContext, openConsole, openTab, PHONE, tabTo } from './console.ts'
+
+const { test, draw } = sampledTests('signing in', 6)
 
 // How an owner gets into the console.
 
@@ -212,3 +214,5 @@ test('D21: a link that would replace an open sign-in asks first, and stays valid
   }
   expect(complaintsOf(page)).toEqual([])
 })
+
+draw()

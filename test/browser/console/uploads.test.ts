@@ -183,7 +183,7 @@ async function isWithin(item: ReturnType<Page['locator']>, list: ReturnType<Page
 }
 
 /** Ways in which an upload is interrupted. */
-const { test: interrupted, draw } = sampledTests('interrupted uploads of the console', 3)
+const { test: interrupted, draw } = sampledTests('interrupted uploads of the console', 2)
 
 interrupted('U28: an upload that loses its connection, and one whose server is away, are sent again by themselves', async () => {
   const { reelgate, page } = await open()

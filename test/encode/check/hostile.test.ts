@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { beforeAll, expect, test } from 'vitest'
 import { checkResult } from '../../../src/encode/check/check-result.ts'
+import { sampleOf } from '../../sample.ts'
 import { newChance, rounds } from '../../seeded-random.ts'
 import { count } from '../videos.ts'
 import { makeHardSource } from './hard-sources.ts'
@@ -11,7 +12,7 @@ import { ATTACKS, newVictim, type Victim } from './hostile-results.ts'
 // A worker that has a token and sends something else than the chunk that it was given.
 
 const chance = newChance('hostile results')
-const names = Object.keys(ATTACKS) as (keyof typeof ATTACKS)[]
+const names = sampleOf('kinds of hostile results', Object.keys(ATTACKS) as (keyof typeof ATTACKS)[], 3)
 let victims: Victim[]
 
 beforeAll(async () => {
