@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
 import Database from 'better-sqlite3'
 import { openBucket } from '../src/storage/s3/bucket.ts'
-import { startChromium } from '../test/browser/chromium.ts'
+import { HEADLESS_SHELL, startChromiumAt } from '../test/browser/chromium.ts'
 import { createOwner } from '../test/client.ts'
 import { untilFinished } from '../test/data-folder.ts'
 import { findFreePort } from '../test/free-port.ts'
@@ -45,7 +45,7 @@ export const BUCKET_ROWS: readonly Row[] = [
     prepare: make48SVideo,
     measure: async (scope) => {
       const store = await startStore(scope)
-      const browser = await startChromium()
+      const browser = await startChromiumAt(HEADLESS_SHELL)
       scope.defer(() => browser.close())
       const ours = await openFirstFrame(scope, browser, await store('ours'))
       const peer = await openFirstFrame(scope, browser, { ...(await store('peer')), REELGATE_MEDIA_DELIVERY: 'server' })
@@ -84,7 +84,7 @@ async function encodeVideo(scope: Scope, env: Record<string, string>) {
 
 async function openFirstFrame(
   scope: Scope,
-  browser: Awaited<ReturnType<typeof startChromium>>,
+  browser: Awaited<ReturnType<typeof startChromiumAt>>,
   env: Record<string, string>,
 ): Promise<() => Promise<number>> {
   const { service, apiKey, videoId } = await encodeVideo(scope, env)

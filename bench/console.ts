@@ -1,7 +1,7 @@
 import type { Browser, Page } from 'playwright-core'
 import { dataPaths } from '../src/config/data-paths.ts'
 import { sendCommand } from '../src/control/socket.ts'
-import { startChromium } from '../test/browser/chromium.ts'
+import { HEADLESS_SHELL, startChromiumAt } from '../test/browser/chromium.ts'
 import { createPerson } from '../test/console/person.ts'
 import { copyFilledFolder, ensureFilled } from './fill.ts'
 import { median, percentile, repeat } from './interleaved.ts'
@@ -74,7 +74,7 @@ export async function startSignedIn(scope: Scope, videos: number) {
 /** The same, with a browser. */
 async function startConsole(scope: Scope) {
   const { service, person } = await startSignedIn(scope, VIDEOS)
-  const browser: Browser = await startChromium()
+  const browser: Browser = await startChromiumAt(HEADLESS_SHELL)
   scope.defer(() => browser.close())
 
   /** Opens the list in a browser with an empty cache. @returns once its first row is there */

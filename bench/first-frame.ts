@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Browser } from 'playwright-core'
-import { startChromium } from '../test/browser/chromium.ts'
+import { HEADLESS_SHELL, startChromiumAt } from '../test/browser/chromium.ts'
 import { createOwner } from '../test/client.ts'
 import { footage } from '../test/footage.ts'
 import { createTusClient } from '../test/ingest/tus-client.ts'
@@ -62,7 +62,7 @@ async function openLastByte(scope: Scope) {
   const apiKey = firstApiKey(service)
   const owner = createOwner(service.url, apiKey)
   const tus = createTusClient({ url: service.url, apiKey })
-  const browser = await startChromium()
+  const browser = await startChromiumAt(HEADLESS_SHELL)
   scope.defer(() => browser.close())
   return (video: string) => async () => {
     const { size } = await stat(video)
@@ -93,7 +93,7 @@ async function sendLast(address: string, authorization: string, path: string, si
 async function measureFirstFrame(scope: Scope, video: string) {
   const service = await startService(scope, join(scope.folder, 'data'))
   const owner = createOwner(service.url, firstApiKey(service))
-  const browser = await startChromium()
+  const browser = await startChromiumAt(HEADLESS_SHELL)
   scope.defer(() => browser.close())
 
   const seconds = await repeat(TIMES + 1, async () => {

@@ -5,7 +5,7 @@ import { copyFile, mkdir, mkdtemp, readFile, rename, rm, writeFile } from 'node:
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import type { Browser, CDPSession } from 'playwright-core'
-import { startChromium } from '../test/browser/chromium.ts'
+import { HEADLESS_SHELL, startChromiumAt } from '../test/browser/chromium.ts'
 import { createOwner, type Owner } from '../test/client.ts'
 import { untilFinished } from '../test/data-folder.ts'
 import { makeVideo } from '../test/videos.ts'
@@ -83,7 +83,7 @@ async function startPlaying(scope: Scope) {
 }
 
 async function openBrowser(scope: Scope): Promise<Browser> {
-  const browser = await startChromium('--autoplay-policy=no-user-gesture-required')
+  const browser = await startChromiumAt(HEADLESS_SHELL, '--autoplay-policy=no-user-gesture-required')
   scope.defer(() => browser.close())
   return browser
 }
