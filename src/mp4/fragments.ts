@@ -97,12 +97,14 @@ function getDecodeTime(fragment: Buffer): number {
 }
 
 // Optional fields of trun, by its flags (14496-12, 8.8.8): two before the samples, four in each.
-const DATA_OFFSET = 0x1
-const FIRST_FLAGS = 0x4
-const DURATION = 0x100
-const SIZE = 0x200
-const FLAGS = 0x400
-const COMPOSITION = 0x800
+export const RUN_FIELDS = {
+  dataOffset: 0x1,
+  firstFlags: 0x4,
+  duration: 0x100,
+  size: 0x200,
+  flags: 0x400,
+  composition: 0x800,
+} as const
 
 function readRun(fragment: Buffer) {
   const trun = getBox(fragment, ['moof', 'traf', 'trun']).contentStart
@@ -110,8 +112,9 @@ function readRun(fragment: Buffer) {
   const fieldBytes = (...fields: number[]) => 4 * fields.filter((field) => flags & field).length
   return {
     sampleCount: fragment.readUInt32BE(trun + 4),
-    firstSample: trun + 8 + fieldBytes(DATA_OFFSET, FIRST_FLAGS),
-    sampleBytes: fieldBytes(DURATION, SIZE, FLAGS, COMPOSITION),
-    compositionAt: flags & COMPOSITION ? fieldBytes(DURATION, SIZE, FLAGS) : undefined,
+    firstSample: trun + 8 + fieldBytes(RUN_FIELDS.dataOffset, RUN_FIELDS.firstFlags),
+    sampleBytes: fieldBytes(RUN_FIELDS.duration, RUN_FIELDS.size, RUN_FIELDS.flags, RUN_FIELDS.composition),
+    compositionAt:
+      flags & RUN_FIELDS.composition ? fieldBytes(RUN_FIELDS.duration, RUN_FIELDS.size, RUN_FIELDS.flags) : undefined,
   }
 }

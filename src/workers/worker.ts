@@ -25,7 +25,8 @@ export type WorkerTasks = {
 
 export type WorkerDeps = {
   db: Db
-  write: Write /** The playback clock. */
+  write: Write
+  /** The playback clock. */
   nowS: () => number
   workerTasks: WorkerTasks | undefined
 }

@@ -17,7 +17,7 @@ import { type Reelgate, startReelgate, startSharedReelgate } from '../in-process
 import { type Location, makeLocation } from '../installation-folder.ts'
 import { downloadVideo } from '../pipeline/videos.ts'
 import { readRows } from '../rows.ts'
-import { startFaultProxy } from '../s3/fault-proxy.ts'
+import { killAt, startFaultProxy } from '../s3/fault-proxy.ts'
 import { bucketEnvironment, contentsOf, storeEndpoint } from '../s3.ts'
 import { sampledTests } from '../sample.ts'
 import { makeVideo } from '../videos.ts'
@@ -144,21 +144,12 @@ describe('F-230: a backup to a bucket that is killed at any request leaves the e
   const { test, draw } = sampledTests('kills of backups to a bucket', 2)
   const points = Array.from({ length: 40 }, (_, request) => [`before request ${request}`, `after request ${request}`]).flat()
   test.each(points)('%s', async (point) => {
-    const [when = '', , at = ''] = point.split(' ')
     const proxy = await startFaultProxy(await storeEndpoint())
     const direct = await newPlace()
     const config = configOf(inBucket, place, direct)
     const check = () => checkBackup(config, { folder: direct.url, scratch: newFolder(), bytesPerS: 1e9 }, QUIETLY)
     const earlier = await makeBackup(config, { folder: direct.url, keep: 7 }, QUIETLY)
-    let requests = 0
-    let isKilled = false
-    proxy.fault = async ({ pass, reply }) => {
-      isKilled ||= requests++ === Number(at)
-      if (!isKilled) return false
-      if (when === 'after' && requests === Number(at) + 1) await pass()
-      reply.destroy()
-      return true
-    }
+    proxy.fault = killAt(point)
     await makeBackup(config, { folder: direct.at(proxy.endpoint), keep: 7, media: true }, QUIETLY).catch(() => undefined)
     const found = await check()
     expect([found.name >= earlier.name, found.lost]).toEqual([true, []])

@@ -16,6 +16,20 @@ export type Passing = {
 /** What a fault does with a request. True: it has answered it, or cut it off. */
 export type Fault = (passing: Passing) => Promise<boolean> | boolean
 
+/** As if the client were killed at a request, such as `before request 3` or `after request 3`: none reaches the store any more. */
+export function killAt(point: string): Fault {
+  const [when = '', , at = ''] = point.split(' ')
+  let requests = 0
+  let isKilled = false
+  return async ({ pass, reply }) => {
+    isKilled ||= requests++ === Number(at)
+    if (!isKilled) return false
+    if (when === 'after' && requests === Number(at) + 1) await pass()
+    reply.destroy()
+    return true
+  }
+}
+
 export type FaultProxy = {
   endpoint: string
   /** How many requests have come. */

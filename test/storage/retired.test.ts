@@ -9,7 +9,7 @@ import { addFile, SRT } from '../assets/sample-files.ts'
 import { newFolder } from '../pipeline/videos.ts'
 import { startReelgate } from '../reelgate.ts'
 import { readRows } from '../rows.ts'
-import { startFaultProxy } from '../s3/fault-proxy.ts'
+import { killAt, startFaultProxy } from '../s3/fault-proxy.ts'
 import { bucketEnvironment, contentsOf, newBucket, openStore, storeEndpoint } from '../s3.ts'
 import { sampledTests } from '../sample.ts'
 
@@ -93,16 +93,7 @@ describe('F-226: a server that is killed at any request of a retirement or of a 
       const sweep = createOrphanSweep(store, /./, async () => new Set([named]))
       await sweep((await store.nowS()) + RETIRED_KEPT_S + 60, 1000)
     }
-    const [when = '', , at = ''] = point.split(' ')
-    let requests = 0
-    let isKilled = false
-    proxy.fault = async ({ pass, reply }) => {
-      isKilled ||= requests++ === Number(at)
-      if (!isKilled) return false
-      if (when === 'after' && requests === Number(at) + 1) await pass()
-      reply.destroy()
-      return true
-    }
+    proxy.fault = killAt(point)
     await retireAndSweep(bucket).catch(() => undefined)
     const direct = openBucket(address)
     expect((await contentsOf(direct)).objects).toContain(`sources/${named}`)

@@ -1,4 +1,5 @@
 import { AAC_FRAME_SAMPLES, AAC_RATE_HZ, audioSegment } from '../../mp4/aac.ts'
+import { RUN_FIELDS } from '../../mp4/fragments.ts'
 import { AAC_FRAMES_PER_SEGMENT, type AudioTrackPlan, type VideoRendition, type VideoTrackPlan } from '../plan.ts'
 import { Refusal } from './refusal.ts'
 
@@ -10,14 +11,7 @@ const KEY_SAMPLE = 0x0200_0000
 const OTHER_SAMPLE = 0x0101_0000
 /** Of tfhd: offsets count from moof; the description of the samples, and what all have in common. */
 const DEFAULTS_IN_FRAGMENT = 0x2_003a
-// Optional fields of trun, by its flags.
-const DATA_OFFSET = 0x1
-const FIRST_FLAGS = 0x4
-const DURATION = 0x100
-const SIZE = 0x200
-const FLAGS = 0x400
-const COMPOSITION = 0x800
-const SAMPLE_FIELDS = [DURATION, SIZE, FLAGS, COMPOSITION] as const
+const SAMPLE_FIELDS = [RUN_FIELDS.duration, RUN_FIELDS.size, RUN_FIELDS.flags, RUN_FIELDS.composition] as const
 
 // Kinds of NAL units, 14496-10 table 7-1.
 const SLICE = 1
@@ -137,16 +131,16 @@ function readRun(header: Cursor, defaults: Defaults, sampleCount: number): Sampl
   const versionAndFlags = next(run)
   const version = versionAndFlags >>> 24
   const present = versionAndFlags & 0xff_ffff
-  const known = SAMPLE_FIELDS.reduce((all, field) => all | field, DATA_OFFSET | FIRST_FLAGS)
-  if (version > 1 || (present & ~known) !== 0 || !(present & DATA_OFFSET)) throw new Refusal('an unknown kind of run')
+  const known = SAMPLE_FIELDS.reduce((all, field) => all | field, RUN_FIELDS.dataOffset | RUN_FIELDS.firstFlags)
+  if (version > 1 || (present & ~known) !== 0 || !(present & RUN_FIELDS.dataOffset)) throw new Refusal('an unknown kind of run')
   expect(run, 'number of frames', sampleCount)
   expect(run, 'place of the samples', moofBytes + 8)
-  const firstFlags = present & FIRST_FLAGS ? next(run) : undefined
+  const firstFlags = present & RUN_FIELDS.firstFlags ? next(run) : undefined
   const samples = Array.from({ length: sampleCount }, (_, index) => {
-    const duration = present & DURATION ? next(run) : defaults.duration
-    const sizeBytes = present & SIZE ? next(run) : defaults.sizeBytes
-    const flags = present & FLAGS ? next(run) : index === 0 && firstFlags !== undefined ? firstFlags : defaults.flags
-    return { duration, sizeBytes, flags, composition: present & COMPOSITION ? next(run) | 0 : 0 }
+    const duration = present & RUN_FIELDS.duration ? next(run) : defaults.duration
+    const sizeBytes = present & RUN_FIELDS.size ? next(run) : defaults.sizeBytes
+    const flags = present & RUN_FIELDS.flags ? next(run) : index === 0 && firstFlags !== undefined ? firstFlags : defaults.flags
+    return { duration, sizeBytes, flags, composition: present & RUN_FIELDS.composition ? next(run) | 0 : 0 }
   })
   leave(header, run)
   return samples
