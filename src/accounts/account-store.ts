@@ -25,11 +25,13 @@ export type AccountChanges = {
   normalizesLoudness?: boolean
   /** Null: none. */
   transcribeLanguage?: string | null
+  /** Null: none. */
+  watchUrl?: string | null
 }
 
 /** Writes the named settings alone, whatever else the object has. */
 export async function updateAccount(tx: Db, accountId: string, changes: AccountChanges): Promise<void> {
-  const { name, pageMax, limitFactor, streamLimit, whenFull, storageLimitBytes, transcribeLanguage, ...flags } = changes
+  const { name, pageMax, limitFactor, streamLimit, whenFull, storageLimitBytes, transcribeLanguage, watchUrl, ...flags } = changes
   const { mayUpload, mayImport, otpDefaultsRemovable, deletesToTrash, normalizesLoudness } = flags
   await tx
     .updateTable('account')
@@ -37,7 +39,7 @@ export async function updateAccount(tx: Db, accountId: string, changes: AccountC
       ...{ name, pageMax, limitFactor, streamLimit, streamLimitPolicy: whenFull, storageLimitBytes, transcribeLanguage },
       ...{ mayUpload: numberOf(mayUpload), mayImport: numberOf(mayImport) },
       ...{ otpDefaultsRemovable: numberOf(otpDefaultsRemovable), deletesToTrash: numberOf(deletesToTrash) },
-      normalizesLoudness: numberOf(normalizesLoudness),
+      ...{ normalizesLoudness: numberOf(normalizesLoudness), watchUrl },
     })
     .where('id', '=', accountId)
     .execute()
@@ -78,6 +80,12 @@ export async function isLoudnessNormalized(db: Db, videoId: string): Promise<boo
 export async function findTranscribeLanguage(db: Db, accountId: string): Promise<string | undefined> {
   const row = await db.selectFrom('account').select('transcribeLanguage').where('id', '=', accountId).executeTakeFirst()
   return row?.transcribeLanguage ?? undefined
+}
+
+/** Where the viewers of an account watch; undefined: it has not said. */
+export async function findWatchUrl(db: Db, accountId: string): Promise<string | undefined> {
+  const row = await db.selectFrom('account').select('watchUrl').where('id', '=', accountId).executeTakeFirst()
+  return row?.watchUrl ?? undefined
 }
 
 /** What an account's videos may take on the disk; undefined: no limit, or no such account. */
@@ -144,6 +152,7 @@ function selectAccounts(db: Db) {
       'deletesToTrash',
       'normalizesLoudness',
       'transcribeLanguage',
+      'watchUrl',
       'videoCount',
     ])
 }

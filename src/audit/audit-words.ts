@@ -106,6 +106,7 @@ const DETAILS: Readonly<Record<string, string>> = {
   deletesToTrash: 'deletes to the trash',
   normalizesLoudness: 'sound at one loudness',
   transcribeLanguage: 'new videos transcribed in',
+  watchUrl: 'where viewers watch',
   otpDefaultsRemovable: 'OTPs may remove defaults',
   expiresAtS: 'until',
   oldExpiresAtS: 'old one until',

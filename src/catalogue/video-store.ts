@@ -274,7 +274,7 @@ export async function addSize(tx: Db, videoId: string, sizeBytes: number): Promi
 export async function findVideoDetails(db: Db, videoId: string) {
   return db
     .selectFrom('video')
-    .select(['title', 'public', 'durationS', 'aspectRatio'])
+    .select(['title', 'public', 'durationS', 'aspectRatio', 'uploadTimeS', 'accountId'])
     .where('id', '=', videoId)
     .where('deletedAtS', 'is', null)
     .executeTakeFirst()

@@ -63,6 +63,7 @@ type Options = JsonOption & {
   keep: number
   storageLimit?: number | 'none'
   transcribe?: string
+  watchUrl?: string
   at?: string
   phrase?: true
   rows?: true
@@ -134,16 +135,21 @@ const ACCOUNT: Topic = {
           onOrOff,
         ),
         new Option('--transcribe <language>', 'the language in which new videos are transcribed, such as en; none for none'),
+        new Option(
+          '--watch-url <url>',
+          'where viewers watch, for public pages, such as https://school.example/lessons/{id}; none for none',
+        ),
       ],
       async run({ argument: account, options, command }) {
-        const { json, upload: mayUpload, import: mayImport, storageLimit, transcribe, ...changes } = options
+        const { json, upload: mayUpload, import: mayImport, storageLimit, transcribe, watchUrl: url, ...changes } = options
         if (Object.keys(options).every((option) => option === 'json'))
           command.error(
-            'expected one of --upload, --import, --limit-factor, --page-max, --stream-limit, --when-full, --storage-limit, --otp-defaults-removable, --deletes-to-trash, --normalizes-loudness, --transcribe',
+            'expected one of --upload, --import, --limit-factor, --page-max, --stream-limit, --when-full, --storage-limit, --otp-defaults-removable, --deletes-to-trash, --normalizes-loudness, --transcribe, --watch-url',
           )
         const storageLimitBytes = storageLimit === 'none' ? null : storageLimit
         const transcribeLanguage = transcribe === 'none' ? null : transcribe
-        const settings = { mayUpload, mayImport, storageLimitBytes, transcribeLanguage, ...changes }
+        const watchUrl = url === 'none' ? null : url
+        const settings = { mayUpload, mayImport, storageLimitBytes, transcribeLanguage, watchUrl, ...changes }
         await runAndPrint('account set', { account, ...settings }, { json })
       },
     },

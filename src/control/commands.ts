@@ -4,6 +4,7 @@ import { type AccountDisablingDeps, changeAccount, createAccount, findAccounts, 
 import { findAccountId } from '../accounts/account-id.ts'
 import { createApiKey, findApiKeys, revokeKey, rotateKey } from '../accounts/api-key.ts'
 import { PERMISSIONS } from '../accounts/permission.ts'
+import { readWatchUrl } from '../accounts/watch-url.ts'
 import { listAlerts } from '../alerts/alert.ts'
 import { sendTestMail } from '../alerts/mail-test.ts'
 import { beginCheck, type CheckDeps, nextBatch, saveCheck } from '../assets/media-check.ts'
@@ -140,10 +141,12 @@ export const COMMANDS = {
       deletesToTrash: Type.Optional(Type.Boolean()),
       normalizesLoudness: Type.Optional(Type.Boolean()),
       transcribeLanguage: Type.Optional(Type.Union([Text, Type.Null()])),
+      watchUrl: Type.Optional(Type.Union([Text, Type.Null()])),
     }),
     async ({ accounts, transcriber }: CommandDeps, { account, ...changes }) => {
       const transcribeLanguage = readTranscribeLanguage({ transcriber }, changes.transcribeLanguage)
-      return changeAccount(accounts, account, { ...changes, transcribeLanguage })
+      const watchUrl = readWatchUrl(changes.watchUrl)
+      return changeAccount(accounts, account, { ...changes, transcribeLanguage, watchUrl })
     },
   ),
   'account disable': command(Type.Object({ account: Name }), ({ accounts }: CommandDeps, { account }) =>

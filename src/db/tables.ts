@@ -88,6 +88,8 @@ type AccountTable = {
   normalizesLoudness: Generated<number>
   /** The language of captions that new videos get by themselves; null: none. */
   transcribeLanguage: string | null
+  /** Where viewers watch, with `{id}` in place of a video's id; null: no such page is known. */
+  watchUrl: string | null
   /** The owners have seen its alerts up to this id. */
   alertsSeenId: Generated<number>
   /** Videos not deleted: updated by triggers in the same transaction as `video`, so that a list needs no count. */

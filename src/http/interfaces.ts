@@ -41,6 +41,7 @@ import { refuseUnclearHosts } from './server/host-header.ts'
 import type { LimitDeps } from './server/limit.ts'
 import { uploadInterface } from './upload/routes.ts'
 import { type V2Deps, v2Interface } from './v2/interface.ts'
+import { watchInterface } from './watch/routes.ts'
 import type { App } from './wire/app-type.ts'
 import { createResponseCache } from './wire/response-cache.ts'
 import { type WorkerRoutesDeps, workerInterface } from './worker/routes.ts'
@@ -111,6 +112,7 @@ export function createInterfaces(deps: InterfaceDeps): App {
   app.register(consoleApiInterface, { ...owners, ...deps.people, prefix: '/console/api' })
   app.register(consolePages, { ...limiting, consoleFolder: CONSOLE_FOLDER, prefix: '/console' })
   app.register(metaInterface, { ...limiting, db: playback.db, publicUrl, prefix: '/api/meta' })
+  app.register(watchInterface, { ...limiting, db: playback.db, publicUrl })
   app.register(v2Interface, { ...owners, prefix: '/v2' })
   app.register(uploadInterface, { ...deps.uploads, ...limiting, publicUrl, prefix: '/upload' })
   app.register(playerInterface, { ...playback, ...limiting, player })

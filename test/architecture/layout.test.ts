@@ -93,6 +93,7 @@ const ORDER_INSIDE: Readonly<Record<string, readonly string[]>> = {
     'docs',
     'demo',
     'metrics',
+    'watch',
     'console',
     'v2',
     'api',

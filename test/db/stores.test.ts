@@ -230,6 +230,10 @@ const STORES: readonly (readonly [store: string, calls: readonly Call[]])[] = [
         return accounts.findStorageLimit(tx, B)
       }),
       (tx) => accounts.findStorageLimit(tx, A),
+      ...['https://school.example/{id}', null].map((watchUrl) => async (tx: Db) => {
+        await accounts.updateAccount(tx, B, { watchUrl })
+        return accounts.findWatchUrl(tx, B)
+      }),
       (tx) => accounts.listStorageLimits(tx),
       (tx) => accounts.setDisabled(tx, B, true),
       (tx) => accounts.setDisabled(tx, B, true),

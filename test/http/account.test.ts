@@ -25,7 +25,7 @@ test('an owner changes the settings that are an owner’s; what is absent stays'
     whenFull: 'refuse',
     deletesToTrash: false,
     normalizesLoudness: true,
-    ...{ transcribes: false, transcribeLanguage: null },
+    ...{ transcribes: false, transcribeLanguage: null, watchUrl: null },
   })
   expect(await ask('PUT', '/api/account', { normalizesLoudness: 0 })).toMatchObject({ normalizesLoudness: false, streamLimit: 0 })
   expect(await ask('PUT', '/api/account', { normalizesLoudness: 1 })).toMatchObject({ normalizesLoudness: true })

@@ -177,6 +177,8 @@ export const RULES: Record<string, Rule> = {
   'POST /worker/tasks/:task/end': { opens: 'worker', status: 409, path: `${TASK}/end` },
 
   'GET /api/meta/:id': { opens: 'anybody', status: 200 },
+  'GET /watch/:id': { opens: 'anybody', status: 200 },
+  'GET /oembed': { opens: 'anybody', status: 404, path: '/oembed?url=https://video.example/watch/VIDEO' },
   'OPTIONS /api/uploads': { opens: 'anybody', status: 204 },
   'OPTIONS /api/uploads/:uploadId': { opens: 'anybody', status: 204, path: UPLOAD },
   'OPTIONS /upload': { opens: 'anybody', status: 204 },

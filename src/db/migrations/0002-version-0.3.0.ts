@@ -245,6 +245,8 @@ export const STATEMENTS: readonly string[] = [
   'alter table file add column automatic integer not null default 0',
   'alter table file add column progress real not null default 0',
   'alter table account add column transcribe_language text',
+  // Where viewers watch, for pages that anyone may see.
+  'alter table account add column watch_url text',
   `create index caption_unmade on file (id) where type = 'caption' and (blob) is null and problem is null`,
   // How often a segment was repaired whose file had other bytes, which is part of its address.
   'alter table segment add column repairs integer not null default 0',

@@ -1,6 +1,7 @@
 import { type Static, Type } from 'typebox'
 import { changeAccount, getAccountById } from '../../accounts/account.ts'
 import type { AccountDeps } from '../../accounts/api-key.ts'
+import { readWatchUrl } from '../../accounts/watch-url.ts'
 import { readTranscribeLanguage, type TranscriptionRequestDeps } from '../../assets/transcription.ts'
 import { AUDIT_LOG_S } from '../../audit/audit-log.ts'
 import { TRASH_S } from '../../catalogue/trash.ts'
@@ -39,6 +40,9 @@ export const AccountBody = Type.Object({
   transcribeLanguage: Type.Union([Type.String(), Type.Null()], {
     description: 'language in which videos uploaded from now on are transcribed; null: they are not',
   }),
+  watchUrl: Type.Union([Type.String(), Type.Null()], {
+    description: 'where viewers watch: the link of public pages, with {id} in place of the id of the video',
+  }),
   videosCount: Type.Integer(),
 })
 export type AccountBody = Static<typeof AccountBody>
@@ -68,6 +72,9 @@ const ChangeBody = Type.Object({
   normalizesLoudness: Type.Optional(Flag),
   transcribeLanguage: Type.Optional(
     Type.Union([Type.String(), Type.Null()], { description: 'that is spoken, such as en or pt-BR; null or empty: none' }),
+  ),
+  watchUrl: Type.Optional(
+    Type.Union([Type.String(), Type.Null()], { description: 'such as https://school.example/lessons/{id}; null or empty: none' }),
   ),
 })
 
@@ -107,7 +114,8 @@ export function accountRoutes(app: App, deps: AccountRoutesDeps): void {
       const { streamLimit, whenFull, deletesToTrash, normalizesLoudness, transcribeLanguage: language } = request.body
       const switches = { deletesToTrash: isOnIfGiven(deletesToTrash), normalizesLoudness: isOnIfGiven(normalizesLoudness) }
       const transcribeLanguage = readTranscribeLanguage(deps, language)
-      await changeAccount(deps, caller.accountId, { streamLimit, whenFull, transcribeLanguage, ...switches }, caller)
+      const watchUrl = readWatchUrl(request.body.watchUrl)
+      await changeAccount(deps, caller.accountId, { streamLimit, whenFull, transcribeLanguage, watchUrl, ...switches }, caller)
       return ownAccountBody(caller.accountId)
     },
   )

@@ -47,3 +47,8 @@ export function brand(name = 'Reelgate'): string {
 export function escapeHtml(text: string): string {
   return text.replace(/[&<>"']/g, (char) => `&#${char.charCodeAt(0)};`)
 }
+
+/** JSON that no HTML parser can take for the end of the script element, whatever its strings hold. */
+export function scriptJson(value: object): string {
+  return JSON.stringify(value).replace(/[<>&\u2028\u2029]/g, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`)
+}

@@ -1,4 +1,4 @@
-import { escapeHtml, htmlPage, REEL } from '../pages/html.ts'
+import { escapeHtml, htmlPage, REEL, scriptJson } from '../pages/html.ts'
 
 /** Values of one page view. `rootPath` leads from the page to the installation's root: `../` or `../../`, so that a proxy's prefix works. */
 type PlayerPageValues = {
@@ -73,9 +73,4 @@ export function playerPolicy(cspNonce: string, mediaOrigins: readonly string[] =
     "form-action 'none'",
     ...(ancestors ? [`frame-ancestors ${ancestors.join(' ')}`] : []),
   ].join('; ')
-}
-
-/** JSON that no HTML parser can take for the end of the script element, whatever its strings hold. */
-function scriptJson(value: Record<string, string>): string {
-  return JSON.stringify(value).replace(/[<>&\u2028\u2029]/g, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`)
 }

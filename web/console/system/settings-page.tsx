@@ -1,4 +1,4 @@
-import { NumberInput, Select } from '@mantine/core'
+import { NumberInput, Select, TextInput } from '@mantine/core'
 import { useSuspenseQuery } from '@tanstack/react-query'
 import { useMemo } from 'react'
 import { useForm } from 'react-hook-form'
@@ -65,6 +65,7 @@ function listRetention({ viewerDataDays, statisticsDays, auditLogDays, trashDays
 
 type Settings = Pick<AccountBody, 'streamLimit' | 'whenFull' | 'deletesToTrash' | 'normalizesLoudness'> & {
   transcribeLanguage: string
+  watchUrl: string
 }
 
 function SettingsForm({ account }: { account: OwnAccountBody }) {
@@ -72,7 +73,7 @@ function SettingsForm({ account }: { account: OwnAccountBody }) {
     values: {
       ...{ streamLimit: account.streamLimit, whenFull: account.whenFull },
       ...{ deletesToTrash: account.deletesToTrash, normalizesLoudness: account.normalizesLoudness },
-      transcribeLanguage: account.transcribeLanguage ?? '',
+      ...{ transcribeLanguage: account.transcribeLanguage ?? '', watchUrl: account.watchUrl ?? '' },
     },
     resetOptions: { keepDirtyValues: true },
   })
@@ -120,6 +121,13 @@ function SettingsForm({ account }: { account: OwnAccountBody }) {
         description="Speech of new videos plays at −16 LUFS, however it was recorded. What is encoded already stays."
         control={form.control}
         name="normalizesLoudness"
+      />
+      <TextInput
+        label="Where your viewers watch"
+        description="The link on public pages of your videos, which show title and poster. {id} is replaced by the id of the video."
+        placeholder="https://school.example/lessons/{id}"
+        type="url"
+        {...form.register('watchUrl')}
       />
       {account.transcribes && (
         <Select
