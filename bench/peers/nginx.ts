@@ -11,6 +11,10 @@ import { startPeer } from '../service.ts'
 /** The installed one, or the one that scripts/prepare.js unpacks because an installed one would start by itself. */
 const PROGRAMS = ['/usr/sbin/nginx', join(import.meta.dirname, '../../.cache/nginx/usr/sbin/nginx')]
 
+export function findNginx(): string {
+  return PROGRAMS.find((path) => existsSync(path)) ?? 'nginx'
+}
+
 /** nginx in front of keys in files: auth_request asks a program about each request. */
 export async function startNginx(scope: Scope): Promise<{ url: string }> {
   const www = join(scope.folder, 'www')
@@ -45,7 +49,7 @@ export async function runNginx(folder: string, url: string): Promise<() => Promi
   const log = join(folder, 'error.log')
   const args = ['-p', folder, '-c', join(folder, 'nginx.conf'), '-e', log]
   // It inherits no streams: otherwise a reader of our output would also wait for nginx to end.
-  const child = spawn(PROGRAMS.find((path) => existsSync(path)) ?? 'nginx', args, { stdio: 'ignore' })
+  const child = spawn(findNginx(), args, { stdio: 'ignore' })
   const ended = once(child, 'exit')
   const isUp = () =>
     fetch(url).then(

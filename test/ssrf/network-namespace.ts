@@ -1,15 +1,13 @@
-import { type ChildProcess, spawn } from 'node:child_process'
-import { Socket as Datagrams } from 'node:dgram'
-import { once } from 'node:events'
+import type { Socket as Datagrams } from 'node:dgram'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { createServer as createHttpServer, type RequestListener } from 'node:http'
-import { type AddressInfo, connect, createServer, isIP, Server } from 'node:net'
+import { createServer, isIP, type Server } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { onTestFinished } from 'vitest'
+import { enterNamespace, type Namespace } from '../namespace/enter.ts'
 import type { StartOptions } from '../reelgate.ts'
 import { answerQuery, type NameQuestion } from './name-server.ts'
-import type { Wish } from './server-in-namespace.ts'
 
 /**
  * An internet of the test's own: a network namespace in which every address, public or not, lies on the loopback, with a name server
@@ -67,7 +65,11 @@ async function beginWorld(): Promise<{ world: World; end(): Promise<void> }> {
     for (const undo of ends.splice(0).reverse()) await undo()
   }
   try {
-    const inside = await enter(folder)
+    const inside = await enterNamespace(join(import.meta.dirname, 'server-in-namespace.ts'), folder, [
+      '--mount',
+      '--propagation',
+      'private',
+    ])
     ends.push(() => inside.end())
     return { world: await furnish(inside, folder, ends), end }
   } catch (error) {
@@ -76,63 +78,13 @@ async function beginWorld(): Promise<{ world: World; end(): Promise<void> }> {
   }
 }
 
-type Inside = { pid: number; ask(wish: Wish): Promise<Server | Datagrams | undefined>; end(): Promise<void> }
-
-async function enter(folder: string): Promise<Inside> {
-  const inside = join(import.meta.dirname, 'server-in-namespace.ts')
-  const command = ['--net', '--mount', '--propagation', 'private', '--', process.execPath, inside, folder]
-  const child = spawn('unshare', command, { stdio: ['ignore', 'inherit', 'pipe', 'ipc'] })
-  const ended = once(child, 'exit')
-  let said = ''
-  child.stderr?.on('data', (text: Buffer) => {
-    said += text
-  })
-  const ready = new Promise<void>((resolve) => child.once('message', () => resolve()))
-  await Promise.race([
-    ready,
-    ended.then(() => {
-      throw new Error(`no network namespace could be made; it takes root, util-linux and iproute2: ${said}`)
-    }),
-  ])
-  let turn: Promise<unknown> = Promise.resolve()
-  return {
-    pid: child.pid ?? 0,
-    ask(wish) {
-      const answer = turn.then(() => askChild(child, wish))
-      turn = answer.catch(() => undefined)
-      return answer
-    },
-    async end() {
-      child.kill('SIGKILL')
-      await ended
-    },
-  }
-}
-
-/** One wish at a time: the socket that was made, once it is this process's alone. */
-function askChild(child: ChildProcess, wish: Wish): Promise<Server | Datagrams | undefined> {
-  return new Promise((resolve, reject) => {
-    let made: Server | Datagrams | undefined
-    const listener = (message: { made?: true; given?: true; error?: string }, handle: unknown) => {
-      if (message.made && (handle instanceof Server || handle instanceof Datagrams)) made = handle
-      if (message.made) return
-      child.off('message', listener)
-      if (message.error) reject(new Error(`${JSON.stringify(wish)}: ${message.error}`))
-      else resolve(made)
-    }
-    child.on('message', listener)
-    child.send(wish)
-  })
-}
-
-async function furnish(inside: Inside, folder: string, ends: (() => unknown)[]): Promise<World> {
+async function furnish(inside: Namespace, folder: string, ends: (() => unknown)[]): Promise<World> {
   const names: World['names'] = new Map()
   const asked: NameQuestion[] = []
   let nameSocket: Datagrams | undefined
   const nameServer = {
     async start() {
-      const made = await inside.ask({ bind: { address: NAME_SERVER, port: 53 } })
-      if (!(made instanceof Datagrams)) throw new Error('the name server did not start')
+      const made = await inside.bind(NAME_SERVER, 53)
       nameSocket = made.on('message', (query, from) => {
         const answer = answerQuery(query, (question) => {
           const turn = asked.filter(({ name, type }) => name === question.name && type === question.type).length
@@ -153,25 +105,16 @@ async function furnish(inside: Inside, folder: string, ends: (() => unknown)[]):
   ends.push(nameServer.stop)
 
   async function serve(server: Server, address: string, port: number): Promise<void> {
-    const made = await inside.ask({ listen: { address, port } })
-    if (!(made instanceof Server)) throw new Error('nothing listens there')
-    server.listen(made)
+    server.listen(await inside.listen(address, port))
     ends.push(() => closeNow(server))
   }
 
   async function around(env: Record<string, string> = {}): Promise<StartOptions> {
     // The same port on both sides, so that the server's own address is the one that the test asks.
-    const door = createServer((outer) => {
-      const inner = connect(join(folder, `door-${portOf(door)}`))
-      outer.pipe(inner).pipe(outer)
-      outer.on('error', () => inner.destroy()).on('close', () => inner.destroy())
-      inner.on('error', () => outer.destroy()).on('close', () => outer.destroy())
-    }).listen(0, '127.0.0.1')
-    await once(door, 'listening')
-    ends.push(() => closeNow(door))
-    await inside.ask({ door: portOf(door) })
+    const { port, close } = await inside.openDoor()
+    ends.push(close)
     const wrapper = ['nsenter', `--net=/proc/${inside.pid}/ns/net`, `--mount=/proc/${inside.pid}/ns/mnt`, '--']
-    return { wrapper, bySocket: true, env: { ...env, PORT: String(portOf(door)) } }
+    return { wrapper, bySocket: true, env: { ...env, PORT: String(port) } }
   }
 
   return {
@@ -197,10 +140,6 @@ async function furnish(inside: Inside, folder: string, ends: (() => unknown)[]):
       return { received: () => received }
     },
   }
-}
-
-function portOf(server: Server): number {
-  return (server.address() as AddressInfo).port
 }
 
 async function closeNow(server: Server): Promise<void> {

@@ -1,7 +1,16 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { Type } from 'typebox'
 import { Value } from 'typebox/value'
-import { type ClaimBody, type EndBody, LEASE_MS, PROTOCOL_HEADER, PROTOCOL_VERSION, TaskBody } from '../protocol.ts'
+import {
+  CLAIM_WAIT_MS,
+  type ClaimBody,
+  type EndBody,
+  HEARTBEAT_MS,
+  LEASE_MS,
+  PROTOCOL_HEADER,
+  PROTOCOL_VERSION,
+  TaskBody,
+} from '../protocol.ts'
 
 /** The server refused a request; trying again would change nothing. */
 export class ServerRefusal extends Error {
@@ -31,13 +40,25 @@ const AWAY = [502, 503, 504]
 
 const ErrorBody = Type.Object({ message: Type.String() })
 
-type Call = { method: 'GET' | 'POST' | 'PUT'; path: string; json?: unknown; bytes?: Buffer; range?: string; signal: AbortSignal }
+type Call = {
+  method: 'GET' | 'POST' | 'PUT'
+  path: string
+  json?: unknown
+  bytes?: Buffer
+  range?: string
+  signal: AbortSignal
+  /** After it the request is sent again: a connection whose other end has gone, or whose way is cut, is silent for ever. */
+  limitMs?: number
+}
+
+/** Of what is answered immediately. While a segment or a part of the source is on a slow way, the heartbeats find out. */
+const ANSWERED_WITHIN_MS = HEARTBEAT_MS
 
 /** @param base the server's public URL, protected by TLS. @param onAway called once when the server cannot be reached */
 export function connect(base: string, token: string, onAway: (why: string) => void): Connection {
   let isAway = false
 
-  async function call({ method, path, json, bytes, range, signal }: Call, patienceMs = LEASE_MS): Promise<Response> {
+  async function call({ method, path, json, bytes, range, signal, limitMs }: Call, patienceMs = LEASE_MS): Promise<Response> {
     const headers = {
       Authorization: `Bearer ${token}`,
       [PROTOCOL_HEADER]: PROTOCOL_VERSION,
@@ -49,13 +70,13 @@ export function connect(base: string, token: string, onAway: (why: string) => vo
     const startMs = performance.now()
     for (let pauseMs = FIRST_PAUSE_MS; ; pauseMs = Math.min(MAX_PAUSE_MS, 2 * pauseMs)) {
       signal.throwIfAborted()
+      const limited = limitMs === undefined ? signal : AbortSignal.any([signal, AbortSignal.timeout(limitMs)])
       // Not to another place: it would get the token.
-      const response = await fetch(`${base}/worker${path}`, { method, headers, body, signal, redirect: 'error' }).catch(
-        (error) => {
-          signal.throwIfAborted()
-          return describe(error)
-        },
-      )
+      const options = { method, headers, body, signal: limited, redirect: 'error' } as const
+      const response = await fetch(`${base}/worker${path}`, options).catch((error) => {
+        signal.throwIfAborted()
+        return describe(error)
+      })
       if (typeof response !== 'string' && !AWAY.includes(response.status) && response.status !== 429) {
         isAway = false
         if (response.ok) return response
@@ -72,7 +93,8 @@ export function connect(base: string, token: string, onAway: (why: string) => vo
 
   return {
     async claim(json, signal) {
-      const response = await call({ method: 'POST', path: '/claim', json, signal }, Number.POSITIVE_INFINITY)
+      const limitMs = CLAIM_WAIT_MS + ANSWERED_WITHIN_MS
+      const response = await call({ method: 'POST', path: '/claim', json, signal, limitMs }, Number.POSITIVE_INFINITY)
       if (response.status === 204) return undefined
       const task: unknown = await response.json()
       if (Value.Check(TaskBody, task)) return task
@@ -89,7 +111,7 @@ export function connect(base: string, token: string, onAway: (why: string) => vo
       await call({ method: 'PUT', path: `/tasks/${taskId}/segments/${renditionId}/${number}`, bytes, signal })
     },
     async beat(taskId, signal) {
-      await call({ method: 'POST', path: `/tasks/${taskId}/heartbeat`, signal })
+      await call({ method: 'POST', path: `/tasks/${taskId}/heartbeat`, signal, limitMs: ANSWERED_WITHIN_MS })
     },
     async end(taskId, json, signal) {
       await call({ method: 'POST', path: `/tasks/${taskId}/end`, json, signal })
