@@ -70,6 +70,11 @@ const KINDS: Readonly<Record<string, string>> = {
   'session:stopped': 'Viewer stopped',
   'viewer:erased': 'Viewer erased',
   'backup:made': 'Backup made',
+  'platform:link-made': 'Link for a learning platform made',
+  'platform:added': 'Learning platform registered',
+  'platform:confirmed': 'Learning platform confirmed',
+  'platform:changed': 'Learning platform changed',
+  'platform:removed': 'Learning platform removed',
   'hook:created': 'Webhook added',
   'hook:enabled': 'Webhook switched on',
   'hook:disabled': 'Webhook switched off',
@@ -118,6 +123,13 @@ const DETAILS: Readonly<Record<string, string>> = {
   ttl: 'seconds to open',
   forcedBitrate: 'bitrate',
   licenseRules: 'licence rules',
+  clientId: 'client id',
+  courseId: 'course',
+  showsNames: 'shows names',
+  deploymentIds: 'deployments',
+  authorizationUrl: 'authorization address',
+  tokenUrl: 'token address',
+  keysUrl: 'address of its keys',
 }
 /** Of these the values say enough. */
 const WITHOUT_NAME: ReadonlySet<string> = new Set(['changed', 'options', 'tags', 'reason'])
@@ -130,6 +142,8 @@ const YES_OR_NO: ReadonlySet<string> = new Set([
   'mayImport',
   'deletesToTrash',
   'normalizesLoudness',
+  'showsNames',
+  'confirmed',
 ])
 
 /**

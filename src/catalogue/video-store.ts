@@ -248,6 +248,7 @@ const TABLES_WITH_VIDEO_ID = [
   'viewTotal',
   'viewing',
   'viewingDay',
+  'ltiGrade',
 ] as const
 
 /** Removes the rows of a deleted video, after its files. */

@@ -59,6 +59,11 @@ export type Tables = {
   viewTotal: ViewTotalTable
   storageDay: StorageDayTable
   worker: WorkerTable
+  ltiPlatform: LtiPlatformTable
+  ltiRegistration: LtiRegistrationTable
+  ltiCourse: LtiCourseTable
+  ltiNonce: LtiNonceTable
+  ltiGrade: LtiGradeTable
 }
 
 type AccountTable = {
@@ -854,6 +859,7 @@ export type WorkKind =
   | 'dub'
   | 'webhook'
   | 'mail'
+  | 'score'
 
 /** Work that a process does now, or that waits after a failure. Times are on the playback clock. */
 type ClaimTable = {
@@ -949,6 +955,91 @@ type WorkerTable = {
   suspendedReason: string | null
 }
 
+/** A learning platform whose people launch videos (LTI 1.3). Times are on the playback clock. */
+type LtiPlatformTable = {
+  id: string
+  accountId: string
+  name: string
+  /** The `iss` of its messages. */
+  issuer: string
+  /** What it calls this server; '' until the owner has said so. */
+  clientId: string
+  authorizationUrl: string
+  tokenUrl: string
+  keysUrl: string
+  /** JSON list; the first launch fills an empty one. */
+  deploymentIds: string
+  /** Of the key pair with which this server signs what it sends there: PKCS #8, wrapped. */
+  wrappedPrivateKey: Buffer
+  /** JSON: the public JWK, with its `kid`. */
+  publicKey: string
+  /** The folder that is open to its courses, with all in it; null: none. */
+  folderId: string | null
+  /** 1: viewers have their names in lists and watermarks. */
+  showsNames: Generated<number>
+  /** 1: its teachers upload into the folder that is open to them. */
+  mayUpload: Generated<number>
+  createdAtS: number
+  /** Null: the owner has not confirmed it, and nothing is launched. */
+  confirmedAtS: number | null
+  lastLaunchAtS: number | null
+  /** Why the last launch or score failed, in words; null: none did since a launch worked. */
+  lastError: string | null
+  lastErrorAtS: number | null
+}
+
+/** A link with which one platform registers. */
+type LtiRegistrationTable = {
+  /** SHA-256 of what the link ends with. */
+  hash: Buffer
+  accountId: string
+  createdAtS: number
+  expiresAtS: number
+}
+
+/** A course that has launched something. */
+type LtiCourseTable = {
+  platformId: string
+  /** As the platform calls it: `context.id`. */
+  courseId: string
+  accountId: string
+  title: string
+  /** Open to this course instead of what is open to the platform; null: the same. */
+  folderId: string | null
+  lastLaunchAtS: number
+}
+
+/** Launches that were used, so that each is used once. */
+type LtiNonceTable = { hash: Buffer; expiresAtS: number }
+
+/** What a learner has watched of a video that a course grades. */
+type LtiGradeTable = {
+  id: string
+  platformId: string
+  accountId: string
+  /** Of playback, made of issuer and `sub`. */
+  userId: string
+  videoId: string
+  /** Address of the column in the platform's grade book. */
+  lineItem: string
+  /** The platform's own id of the learner, wrapped: scores name it. */
+  wrappedSubject: Buffer
+  /** The share that counts as completed, in tenths. */
+  completedAtTenths: number
+  /** The share that was watched, in tenths. Never lowered. */
+  tenths: number
+  /** As the platform has accepted it. */
+  sentTenths: Generated<number>
+  /** The timestamp of the newest score, Unix milliseconds: the next one has a later one. */
+  sentAtMs: Generated<number>
+  launchedAtS: number
+  /** When a score is sent, or tried again; null: nothing is to be sent. */
+  dueAtS: number | null
+  attempts: Generated<number>
+  /** Why the last attempt failed. */
+  problem: string | null
+}
+
 /** All views of a video, ever. */
 type ViewTotalTable = { videoId: string; viewCount: number }
 
@@ -1022,6 +1113,9 @@ export type VideoRow = Selectable<VideoTable>
 export type FolderRow = Selectable<FolderTable>
 export type ChunkRow = Selectable<ChunkTable>
 export type WorkerRow = Selectable<WorkerTable>
+export type LtiPlatformRow = Selectable<LtiPlatformTable>
+export type LtiCourseRow = Selectable<LtiCourseTable>
+export type LtiGradeRow = Selectable<LtiGradeTable>
 export type ReplacementRow = Selectable<ReplacementTable>
 export type SegmentRow = Selectable<SegmentTable>
 export type ServerKeyRow = Selectable<ServerKeyTable>

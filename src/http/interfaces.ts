@@ -25,6 +25,7 @@ import type { PasskeyRoutesDeps } from './console/passkeys.ts'
 import { demoInterface } from './demo/routes.ts'
 import { collectApiRoutes } from './docs/api-routes.ts'
 import { docsInterface } from './docs/routes.ts'
+import { type LtiRoutesDeps, ltiInterface } from './lti/routes.ts'
 import { downloadInterface } from './media/downloads.ts'
 import { posterInterface } from './media/posters.ts'
 import { mediaInterface } from './media/segments.ts'
@@ -66,6 +67,7 @@ type InterfaceDeps = {
   segments: Pick<SegmentDeps, 'hotSegments' | 'reportDamage'> & { check: SegmentCheck }
   health: Pick<HealthDeps, 'readChecks' | 'areWebhooksHeld'>
   demo: Demo | undefined
+  lti: Pick<LtiRoutesDeps, 'platformKeys' | 'recordTrouble' | 'wallNowS'>
   /** Undefined: workers are not answered. */
   handOut: WorkerRoutesDeps['handOut'] | undefined
   /** Undefined: nothing is measured. */
@@ -119,6 +121,7 @@ export function createInterfaces(deps: InterfaceDeps): App {
   app.register(playbackInterface, { ...playback, ...limiting, usage, checkSegment: deps.segments.check, prefix: '/play' })
   app.register(mediaInterface, { ...playback, ...limiting, ...segments, usage, traffic, prefix: '/media' })
   if (deps.handOut) app.register(workerInterface, { ...limiting, db: playback.db, handOut: deps.handOut, prefix: '/worker' })
+  app.register(ltiInterface, { ...owners, ...deps.lti, prefix: '/lti' })
   app.register(downloadInterface, { ...deps.owners, ...limiting, usage, prefix: '/download' })
   app.register(posterInterface, {
     ...limiting,

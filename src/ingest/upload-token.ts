@@ -1,3 +1,4 @@
+import { findAccountById } from '../accounts/account-store.ts'
 import type { Caller } from '../accounts/permission.ts'
 import { requireRecentSignIn } from '../accounts/recent-sign-in.ts'
 import { recordAuditEvent } from '../audit/audit-log.ts'
@@ -97,6 +98,51 @@ export async function createUploadToken(
     await recordAuditEvent(tx, { atS, accountId, by: caller, kind: 'upload-token:created', subjects: [id], details })
   })
   return { id, token, expiresAtS: row.expiresAtS }
+}
+
+/** How long a teacher has for a file. */
+const PLATFORM_LIFE_S = 4 * 3600
+
+/**
+ * Makes a token for one file that a teacher sends from a learning platform, to a page of this server.
+ * @throws Failure `forbidden` when the account's uploads are off; `not-found` without such a folder
+ */
+export async function createPlatformUploadToken(
+  { write, nowS }: UploadTokenDeps,
+  { accountId, ...given }: Pick<UploadTokenRow, 'accountId' | 'origin' | 'folderId' | 'reference'>,
+): Promise<string> {
+  const [id, secret, atS] = [newId(), newSecret(), nowS()]
+  const token = PREFIX + secret
+  const expiresAtS = atS + PLATFORM_LIFE_S
+  const unset = {
+    title: null,
+    titlePattern: null,
+    maxSizeBytes: null,
+    videoId: null,
+    revokedAtS: null,
+    apiKeyId: null,
+    consoleUserId: null,
+  }
+  await write(async (tx) => {
+    const account = await findAccountById(tx, accountId)
+    if (!account?.mayUpload) throw new Failure('forbidden', 'Uploads are off for the account of these videos.')
+    await getFolder(tx, accountId, given.folderId)
+    const row = {
+      ...unset,
+      ...given,
+      id,
+      accountId,
+      hash: hashSecret(token),
+      tags: '[]',
+      maxFiles: 1,
+      createdAtS: atS,
+      expiresAtS,
+    }
+    await insertUploadToken(tx, row)
+    const details = { origin: given.origin, reference: given.reference, maxFiles: 1, expiresAtS }
+    await recordAuditEvent(tx, { atS, accountId, by: 'server', kind: 'upload-token:created', subjects: [id], details })
+  })
+  return token
 }
 
 /** @throws Failure `invalid`, `forbidden`, `not-found` */

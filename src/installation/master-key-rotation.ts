@@ -18,6 +18,7 @@ import { phraseFromKey } from '../crypto/recovery-phrase.ts'
 import type { Database } from '../db/database.ts'
 import { Failure, logLevelFor } from '../errors.ts'
 import { UPLOAD_POLICY_KEY } from '../ingest/upload-policy.ts'
+import { LTI_STATE_KEY } from '../lti/state.ts'
 import { MEDIA_PATH_KEY } from '../playback/media/media-path.ts'
 import { PAGE_TICKET_KEY } from '../playback/ticket.ts'
 import type { Signals } from '../signals/signals.ts'
@@ -70,7 +71,7 @@ export type MasterKeyRotation = {
 /** What these keys signed stays valid for this long: upload forms have a day, paths of playback two hours. */
 const SIGNATURES_LAST_S = 24 * 3600
 /** Not the key of downloads: with a stolen master key these would give clear video. */
-const LASTING_SIGNATURES = [MEDIA_PATH_KEY, PAGE_TICKET_KEY, UPLOAD_POLICY_KEY, LIST_CURSOR_KEY]
+const LASTING_SIGNATURES = [MEDIA_PATH_KEY, PAGE_TICKET_KEY, UPLOAD_POLICY_KEY, LIST_CURSOR_KEY, LTI_STATE_KEY]
 
 /** For a command without a server. @throws Failure when there is no master key yet */
 export async function openRotation(

@@ -4,6 +4,8 @@ import type { MasterKey } from '../crypto/master-key.ts'
 import { storedResponsePurpose } from '../idempotency/idempotency.ts'
 import { importUrlPurpose } from '../ingest/import.ts'
 import { sourceKeyPurpose } from '../ingest/source.ts'
+import { gradeSubjectPurpose } from '../lti/grade.ts'
+import { toolKeyPurpose } from '../lti/tool-key.ts'
 import { serverKeyPurpose } from '../playback/sessions/server-key.ts'
 import { passwordHashPurpose } from '../users/user.ts'
 import { openImage, watermarkImagePurpose } from '../watermark/watermark-image.ts'
@@ -66,6 +68,14 @@ export const WRAPPED_COLUMNS: readonly WrappedColumn[] = [
   {
     ...{ table: 'serverKey', column: 'wrappedPrivateKey', key: { id: 'text' } },
     purpose: ({ id }) => serverKeyPurpose(String(id)),
+  },
+  {
+    ...{ table: 'ltiPlatform', column: 'wrappedPrivateKey', key: { id: 'text' } },
+    purpose: ({ id }) => toolKeyPurpose(String(id)),
+  },
+  {
+    ...{ table: 'ltiGrade', column: 'wrappedSubject', key: { id: 'text' }, also: ['platformId', 'userId'] },
+    purpose: ({ platformId, userId }) => gradeSubjectPurpose({ platformId: String(platformId), userId: String(userId) }),
   },
   {
     ...{ table: 'consoleUser', column: 'wrappedPasswordHash', key: { id: 'text' } },

@@ -31,6 +31,8 @@ type OpenPlaybackDeps = PublicCaptionDeps & {
   watermarkImages: WatermarkImages
   recordView: PlaybackDeps['recordView']
   recordSentBytes: PlaybackDeps['recordSentBytes']
+  /** Called in the transaction that stores another tenth of a video as watched. */
+  onTenth: Parameters<typeof createViewings>[0]['onTenth']
   mediaOrigin: MediaOrigin | undefined
   directBucket: DirectBucket | undefined
   countriesFile: string | undefined
@@ -59,7 +61,7 @@ export async function openPlayback(deps: OpenPlaybackDeps): Promise<PlaybackDeps
     keyPacing: createKeyPacing({ db, write, nowS: clock.preciseNowS }),
     suspicions: createSuspicions({ write, nowS: clock.preciseNowS, countries }),
     sessionRefusals: createSessionRefusals({ write, nowS: clock.nowS }),
-    viewings: createViewings({ db, write, nowS: clock.nowS }),
+    viewings: createViewings({ db, write, nowS: clock.nowS, onTenth: deps.onTenth }),
     sessions: createSessionMemory({ write, nowS: clock.nowS }),
     mediaSecrets,
     delivery: createMediaDelivery({

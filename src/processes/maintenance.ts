@@ -19,6 +19,9 @@ import { findLastBackup } from '../installation/backup/last-backup.ts'
 import { logErrorsQuietly, runRegularly } from '../installation/log-errors.ts'
 import { resumeRotation } from '../installation/master-key-rotation.ts'
 import type { Foundation } from '../installation/open-foundation.ts'
+import { pruneLti } from '../lti/prune.ts'
+import { startScoreSender } from '../lti/score-sender.ts'
+import { createTroubleRecorder } from '../lti/trouble.ts'
 import { prunePlayback } from '../playback/prune.ts'
 import { pruneBans } from '../rate-limits/bans.ts'
 import { sandboxAdvice } from '../sandbox/bubblewrap.ts'
@@ -49,6 +52,8 @@ export async function startMaintenance(foundation: Foundation): Promise<void> {
     onDisabled: (tx, webhook, reason) => alertOfDisabledWebhook(tx, webhook, reason, nowS()),
   })
   opened.defer(() => sender.stop())
+  const scores = startScoreSender({ ...foundation, copy: restoredCopy, recordTrouble: createTroubleRecorder(foundation) })
+  opened.defer(() => scores.stop())
   if (config.alertMail) {
     const mailer = startAlertMailer(foundation, config.alertMail)
     opened.defer(() => mailer.stop())
@@ -86,6 +91,7 @@ export async function startMaintenance(foundation: Foundation): Promise<void> {
       () => pruneUploadTokens(foundation),
       () => checkOperations(operations),
       () => pruneAlerts(foundation, viewerDataDays),
+      () => pruneLti(foundation, viewerDataDays),
       () => pruneDeliveries(foundation),
       () => pruneUsage(foundation, viewerDataDays),
       () => measureStorage(foundation),

@@ -18,6 +18,9 @@ import type { Foundation } from '../installation/open-foundation.ts'
 import { watchReadiness } from '../installation/readiness.ts'
 import { readServerState } from '../installation/server-state.ts'
 import { createSystem } from '../installation/system.ts'
+import { recordWatched } from '../lti/grade.ts'
+import { createPlatformKeys } from '../lti/platform-keys.ts'
+import { createTroubleRecorder } from '../lti/trouble.ts'
 import { createDirectBucket, type DirectBucket } from '../playback/media/direct-bucket.ts'
 import { cacheKey, createSegmentCache } from '../playback/media/segment-cache.ts'
 import { createSegmentCheck } from '../playback/media/segment-check.ts'
@@ -56,6 +59,7 @@ export async function startWeb(foundation: Foundation, handOut?: HandOut): Promi
     ...{ ...foundation, damagedFiles, watermarkImages },
     recordView: usage.recordView,
     recordSentBytes: usage.recordSentBytes,
+    onTenth: recordWatched,
     mediaOrigin: config.mediaOrigin,
     directBucket: await openDirectBucket(foundation),
     countriesFile: config.countriesFile,
@@ -96,6 +100,10 @@ export async function startWeb(foundation: Foundation, handOut?: HandOut): Promi
       authenticate: createAuthenticate(foundation, keyUses.record),
     },
     uploads: { ...receiving, ...deletion },
+    lti: {
+      ...{ ...foundation, platformKeys: createPlatformKeys(foundation) },
+      recordTrouble: createTroubleRecorder(foundation),
+    },
     segments: {
       hotSegments,
       reportDamage,

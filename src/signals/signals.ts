@@ -1,7 +1,17 @@
 import type { Write } from '../db/write.ts'
 
 /** Queued work that a dispatcher runs. */
-export type Work = 'encode' | 'import' | 'mp4' | 'captions' | 'transcription' | 'storyboard' | 'dub' | 'webhook' | 'removal'
+export type Work =
+  | 'encode'
+  | 'import'
+  | 'mp4'
+  | 'captions'
+  | 'transcription'
+  | 'storyboard'
+  | 'dub'
+  | 'webhook'
+  | 'score'
+  | 'removal'
 
 type SegmentKey = { videoId: string; generation: number; renditionId: number; number: number }
 
@@ -85,6 +95,7 @@ export function createSignals(write: Pick<Write, 'onCommit'>): Signals {
   write.onCommit((changed) => {
     if (ACCOUNT_TABLES.some((table) => changed.has(table))) void send('account-changed', undefined)
     if (changed.has('delivery')) void send('work-queued', 'webhook')
+    if (changed.has('lti_grade')) void send('work-queued', 'score')
   })
   return {
     send,

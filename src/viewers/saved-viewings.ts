@@ -52,6 +52,8 @@ type Viewing = {
   beganAtS: number
   lastAtS: number
   isCompleted: boolean
+  /** The last whole tenth that `onTenth` was called for. */
+  tenths: number
   /** How often it was added to, and up to which of them it is saved. */
   additions: number
   savedAdditions: number
@@ -62,23 +64,31 @@ type ViewingChange = {
   viewing: Parameters<typeof saveViewing>[1]
   days: ViewingDayRow[]
   isNowCompleted: boolean
+  lengthS: number
+  /** Whether it has reached another tenth of the video. */
+  tenths: number
+  isNewTenth: boolean
   additions: number
 }
 
 /** Of a video's whole seconds: a viewer who has watched this much has watched it, since few watch the credits. */
 const COMPLETED_SHARE = 0.9
 
-/** @param nowS the playback clock */
-export function createViewings({ db, write, nowS }: { db: Db; write: Write; nowS(): number }): Viewings {
+/** Called in the transaction that stores another tenth of a video as watched. */
+type OnTenth = (tx: Db, viewing: ViewingKey, watched: { watchedS: number; lengthS: number; nowS: number }) => Promise<void>
+
+type ViewingsDeps = { db: Db; write: Write /** The playback clock. */; nowS(): number; onTenth: OnTenth }
+
+export function createViewings({ db, write, nowS, onTenth }: ViewingsDeps): Viewings {
   const today = () => Math.floor(nowS() / DAY_S)
 
   const viewings = createWriteBehind<Viewing, ViewingChange>(
     { write, nowS },
     {
       toChange: (viewing) => (viewing.additions > viewing.savedAdditions ? toRows(viewing) : undefined),
-      write: (tx, change) => writeRows(tx, change, Math.floor(nowS())),
-      onWritten(viewing, { viewing: { version }, isNowCompleted, additions }) {
-        Object.assign(viewing, { version: version + 1, savedAdditions: additions })
+      write: (tx, change) => writeRows(tx, change, { nowS: Math.floor(nowS()), onTenth }),
+      onWritten(viewing, { viewing: { version }, isNowCompleted, tenths, additions }) {
+        Object.assign(viewing, { version: version + 1, savedAdditions: additions, tenths })
         viewing.isCompleted ||= isNowCompleted
         if (viewing.additions > additions) return
         for (const day of viewing.days.keys()) if (day !== today()) viewing.days.delete(day)
@@ -102,6 +112,7 @@ export function createViewings({ db, write, nowS }: { db: Db; write: Write; nowS
       beganAtS: row?.beganAtS ?? atS,
       lastAtS: atS,
       isCompleted: row !== undefined && row.completedAtS !== null,
+      tenths: 0,
       additions: 0,
       savedAdditions: 0,
     }
@@ -133,24 +144,27 @@ function toRows({ key, version, intervals, days, positionS, beganAtS, lastAtS, .
   const { timelineStartS, durationS } = viewing
   const lengthS = wholeSeconds(durationS)
   const watchedS = sumIntervals(cutIntervals(intervals, { fromS: timelineStartS, lengthS }))
+  const tenths = lengthS > 0 ? Math.floor((10 * watchedS) / lengthS) : 0
   const columnsOf = (watched: Intervals) => ({ intervals: encodeIntervals(watched), watchedS: sumIntervals(watched) })
   return {
     viewing: { ...key, version, intervals: encodeIntervals(intervals), watchedS, positionS, beganAtS, lastAtS },
     days: [...days].map(([day, watched]) => ({ ...key, day, ...columnsOf(watched) })),
     isNowCompleted: !viewing.isCompleted && watchedS >= COMPLETED_SHARE * lengthS,
+    ...{ lengthS, tenths, isNewTenth: tenths > viewing.tenths },
     additions: viewing.additions,
   }
 }
 
 async function writeRows(
   tx: Db,
-  { viewing, days, isNowCompleted }: ViewingChange,
-  nowS: number,
+  { viewing, days, isNowCompleted, isNewTenth, lengthS }: ViewingChange,
+  { nowS, onTenth }: { nowS: number; onTenth: OnTenth },
 ): Promise<Merge<Viewing> | undefined> {
   const { numAffectedRows } = await saveViewing(tx, viewing)
   if (!numAffectedRows) return findMerge(tx, viewing, days)
   for (const day of days) await saveViewingDay(tx, day)
   if (isNowCompleted) await complete(tx, viewing, nowS)
+  if (isNewTenth) await onTenth(tx, viewing, { watchedS: viewing.watchedS, lengthS, nowS })
   return undefined
 }
 

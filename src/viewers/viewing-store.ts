@@ -168,7 +168,7 @@ export async function removeOtps(tx: Db, hashes: readonly Buffer[]): Promise<voi
 
 /** Removes what a viewer has watched and all else that names them, except OTPs and sessions. @returns how many viewings */
 export async function removeViewer(tx: Db, { accountId, userId }: ViewerKey): Promise<number> {
-  for (const table of ['viewer', 'viewingDay', 'alert', 'streamSlot'] as const)
+  for (const table of ['viewer', 'viewingDay', 'alert', 'streamSlot', 'ltiGrade'] as const)
     await tx.deleteFrom(table).where('accountId', '=', accountId).where('userId', '=', userId).execute()
   await tx.deleteFrom('keyBudget').where('accountId', '=', accountId).where('viewer', '=', `user ${userId}`).execute()
   const { numDeletedRows } = await tx

@@ -27,6 +27,7 @@ const FEATURES = [
   'events',
   'progress',
   'workers',
+  'lti',
 ]
 const BELOW = ['crypto', 'db', 'storage', 'jobs', 'signals', 'outbound', 'net', 'sandbox']
 
@@ -99,6 +100,7 @@ const ORDER_INSIDE: Readonly<Record<string, readonly string[]>> = {
     'api',
     'upload',
     'worker',
+    'lti',
     'media',
     'play',
     'player',
@@ -267,7 +269,7 @@ const RULES: readonly Rule[] = [
       { 'src/http/server/rate-limits.ts': "import { sendRefusal } from '../play/errors.ts'" },
       { 'src/http/wire/bodies.ts': "import type { App } from '../server/app.ts'" },
       { 'src/http/api/otp.ts': "import { createInterfaces } from '../interfaces.ts'" },
-      { 'src/http/lti/launch.ts': "import { isoTime } from '../wire/iso-time.ts'" },
+      { 'src/http/calendar/launch.ts': "import { isoTime } from '../wire/iso-time.ts'" },
       { 'src/playback/keys/key-budget.ts': "import { LEASE_S } from '../sessions/stream-slot-store.ts'" },
       { 'src/playback/sessions/stop.ts': "import type { PlaybackDeps } from '../playback-deps.ts'" },
       { 'web/console/ui/dialog.tsx': "import { useMay } from '../sign-in/queries.ts'" },

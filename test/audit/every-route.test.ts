@@ -16,7 +16,7 @@ import { createPerson, makeLink, signIn } from '../console/person.ts'
 import { untilFinished } from '../data-folder.ts'
 import { startReelgate } from '../in-process.ts'
 import { audioOf } from '../pipeline/dubs.ts'
-import { readRows } from '../rows.ts'
+import { changeRows, readRows } from '../rows.ts'
 import { makeSound, makeVideo } from '../videos.ts'
 
 // Whatever changes something is on record or has its reason here why not: by the server's own list of operations, and by the
@@ -143,6 +143,12 @@ test('L06: every operation and every command that manages something is in the au
     expect([path, (await fetch(`${reelgate.url}/v2${path}`, { method: 'POST', body })).status]).toEqual([path, 200])
   }
   const makeWebhook = () => ask<{ uuid: string }>('POST', '/api/hooks', { value: `http://${UNUSED_ADDRESS}/`, status: 0 })
+  const learning = { name: 'Moodle', issuer: `http://${UNUSED_ADDRESS}` }
+  const onPlatform = (act: (path: string, id: string) => Promise<unknown>) => async () => {
+    const { id } = await ask<{ id: string }>('POST', '/api/lti/platforms', learning)
+    await act(`/api/lti/platforms/${id}`, id)
+    return id
+  }
   const newKey = (name: string) => command('key create', { account: 'Una', name, permissions: ['otpCreator'] })
   const newToken = () => ask<{ id: string }>('POST', '/api/upload-tokens', { origin: 'https://school.example' })
   const newAccount = (name: string) => command('account create', { name, mayUpload: true, mayImport: true })
@@ -296,6 +302,26 @@ test('L06: every operation and every command that manages something is in the au
       'chapters:changed',
       to(videoId, () => ask('PUT', `/api/videos/${videoId}/chapters`, { chapters: [] })),
     ],
+    ['POST /api/lti/links', 'platform:link-made', to(una.accountId, () => ask('POST', '/api/lti/links'))],
+    [
+      'POST /api/lti/platforms',
+      'platform:added',
+      async () => (await ask<{ id: string }>('POST', '/api/lti/platforms', learning)).id,
+    ],
+    ['PUT /api/lti/platforms/{platformId}', 'platform:changed', onPlatform((path) => ask('PUT', path, { name: 'School' }))],
+    [
+      'PUT /api/lti/platforms/{platformId}/courses',
+      'platform:changed',
+      onPlatform(async (path, id) => {
+        changeRows(
+          reelgate,
+          `insert into lti_course (platform_id, course_id, account_id, title, last_launch_at_s) values (?, '42', ?, '', 1)`,
+          ...[id, una.accountId],
+        )
+        await ask('PUT', `${path}/courses`, { courseId: '42', folderId: null })
+      }),
+    ],
+    ['DELETE /api/lti/platforms/{platformId}', 'platform:removed', onPlatform((path) => ask('DELETE', path))],
     ['POST /api/videos/{id}/files', 'file:added', () => newFile(SRT, 'de')],
     [
       'POST /api/videos/{id}/files',

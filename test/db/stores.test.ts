@@ -45,6 +45,8 @@ import * as movedBlobs from '../../src/installation/moved-blob-store.ts'
 import { WRAPPED_COLUMNS } from '../../src/installation/wrapped-columns.ts'
 import * as wrapped from '../../src/installation/wrapped-store.ts'
 import * as claims from '../../src/jobs/claim-store.ts'
+import * as grades from '../../src/lti/grade-store.ts'
+import * as platforms from '../../src/lti/platform-store.ts'
 import * as moves from '../../src/move-in/moved-video-store.ts'
 import * as budgets from '../../src/playback/keys/key-budget-store.ts'
 import * as otpDefaults from '../../src/playback/otp-defaults-store.ts'
@@ -214,6 +216,23 @@ const webhook = {
   createdAtS: 1,
   disabledReason: null,
 }
+const platformRow = (platformId: string) => ({
+  ...{ id: platformId, name: 'Moodle', issuer: 'https://lms.example', clientId: 'x', authorizationUrl: 'https://lms.example/a' },
+  ...{ tokenUrl: 'https://lms.example/t', keysUrl: 'https://lms.example/k', deploymentIds: '[]', publicKey: '{}' },
+  ...{
+    wrappedPrivateKey: bytes(3),
+    folderId: null,
+    confirmedAtS: null,
+    lastLaunchAtS: null,
+    lastError: null,
+    lastErrorAtS: null,
+  },
+})
+const COURSE = { platformId: id('a'), courseId: '42', accountId: A }
+const gradeRow = (gradeId: string) => ({
+  ...{ id: gradeId, platformId: id('a'), accountId: A, userId: 'ann', videoId: V1, lineItem: 'https://lms.example/1' },
+  ...{ wrappedSubject: bytes(8), completedAtTenths: 9 },
+})
 
 type Call = (tx: Db) => Promise<unknown>
 
@@ -1390,6 +1409,50 @@ const STORES: readonly (readonly [store: string, calls: readonly Call[]])[] = [
     ],
   ],
   [
+    'learning platforms',
+    [
+      (tx) => platforms.insertPlatform(tx, { ...platformRow(id('a')), accountId: A, createdAtS: 3 }),
+      (tx) => platforms.insertPlatform(tx, { ...platformRow(id('b')), accountId: A, createdAtS: 4 }),
+      (tx) => platforms.insertPlatform(tx, { ...platformRow(id('c')), accountId: B, createdAtS: 5 }),
+      (tx) => platforms.findPlatform(tx, id('a')),
+      (tx) => platforms.findPlatformOf(tx, B, id('a')),
+      (tx) => platforms.listPlatformRows(tx, A),
+      (tx) => platforms.updatePlatform(tx, id('a'), { name: 'Ärzte', folderId: id('9'), showsNames: 1, lastError: 'no' }),
+      (tx) => platforms.setFirstDeployment(tx, id('a'), '1'),
+      (tx) => platforms.setFirstDeployment(tx, id('a'), '2'),
+      (tx) => platforms.insertRegistration(tx, { hash: bytes(1), accountId: A, createdAtS: 1, expiresAtS: 10 }),
+      (tx) => platforms.findRegistration(tx, bytes(1), 9),
+      (tx) => platforms.findRegistration(tx, bytes(1), 10),
+      (tx) => platforms.spendRegistration(tx, bytes(1), 10),
+      (tx) => platforms.spendRegistration(tx, bytes(1), 9),
+      (tx) => platforms.spendRegistration(tx, bytes(1), 9),
+      (tx) => platforms.insertRegistration(tx, { hash: bytes(2), accountId: A, createdAtS: 1, expiresAtS: 10 }),
+      (tx) => platforms.spendNonce(tx, bytes(1), 10),
+      (tx) => platforms.spendNonce(tx, bytes(1), 11),
+      (tx) => platforms.spendNonce(tx, bytes(2), 11),
+      (tx) => platforms.removeExpired(tx, 10),
+      (tx) => platforms.saveCourse(tx, { ...COURSE, title: 'Light', lastLaunchAtS: 5 }),
+      (tx) => platforms.setCourseFolder(tx, COURSE, id('9')),
+      (tx) => platforms.setCourseFolder(tx, { ...COURSE, courseId: 'none' }, null),
+      (tx) => platforms.saveCourse(tx, { ...COURSE, title: 'Shadow', lastLaunchAtS: 6 }),
+      (tx) => platforms.findCourse(tx, id('a'), '42'),
+      (tx) => platforms.listCourses(tx, id('a'), 10),
+      (tx) => grades.saveGrade(tx, { ...gradeRow('1'), tenths: 2, dueAtS: null, launchedAtS: 5 }),
+      (tx) => grades.saveGrade(tx, { ...gradeRow('2'), tenths: 9, dueAtS: 1, launchedAtS: 6 }),
+      (tx) => grades.raiseTenths(tx, { accountId: A, userId: 'ann', videoId: V1 }, { tenths: 2, nowS: 7 }),
+      (tx) => grades.findDueScore(tx, 7),
+      (tx) => grades.raiseTenths(tx, { accountId: A, userId: 'ann', videoId: V1 }, { tenths: 3, nowS: 7 }),
+      (tx) => grades.raiseTenths(tx, { accountId: A, userId: 'ann', videoId: V1 }, { tenths: 4, nowS: 9 }),
+      (tx) => grades.findDueScore(tx, 6),
+      (tx) => grades.findDueScore(tx, 7),
+      (tx) => grades.updateGrade(tx, '1', { attempts: 1, problem: 'no', dueAtS: 20, sentAtMs: 1_700_000_000_123 }),
+      (tx) => grades.findGrade(tx, '1'),
+      (tx) => grades.findWatched(tx, { accountId: A, userId: 'ann', videoId: V1 }),
+      (tx) => grades.removeOldGrades(tx, 6, 10),
+      (tx) => platforms.deletePlatform(tx, id('b')),
+    ],
+  ],
+  [
     'what the master key wrapped',
     WRAPPED_COLUMNS.flatMap((column): Call[] => {
       const page = (tx: Db, id: number, after?: wrapped.WrappedRow) =>
@@ -1454,6 +1517,11 @@ const TABLES = [
   'viewing',
   'viewingDay',
   'worker',
+  'ltiPlatform',
+  'ltiRegistration',
+  'ltiCourse',
+  'ltiNonce',
+  'ltiGrade',
 ] as const
 
 /** How many of STORES have been called. */

@@ -81,10 +81,11 @@ test('every example does what it says: it is answered as documented', async () =
   for (const location of locations()) await tryExample(location)
 })
 
-/** What an example cannot be given here: no client is banned, no video has failed, the file is no captions, and there is no authenticator. */
+/** What an example cannot be given here: no client is banned, no video has failed, no course has launched one, the file is no captions, and there is no authenticator. */
 const NOT_TO_BE_HAD: Record<string, number> = {
   'DELETE /api/bans': 404,
   'POST /api/videos/{id}/retry': 409,
+  'PUT /api/lti/platforms/{platformId}/courses': 404,
   'PUT /api/videos/{id}': 409,
   'PUT /api/videos/{id}/audio/{trackId}': 404,
   'POST /api/videos/{id}/audio': 409,
@@ -226,10 +227,15 @@ async function ownValues(examples: string): Promise<(text: string) => string> {
     [EXAMPLE.uploadTokenId]: (await ask<{ id: string }>('POST', '/api/upload-tokens', { origin: 'https://school.example' })).id,
     [EXAMPLE.videoUrl]: `http://${outside}/video.mp4`,
     [EXAMPLE.webhookId]: webhook.uuid,
+    [EXAMPLE.platformId]: examples.includes(EXAMPLE.platformId) ? await addPlatform() : '',
     [EXAMPLE.webhookUrl]: webhookUrl,
     SECRET: owner.apiKey,
   })
   return (text) => own.reduce((said, [example, value]) => said.replaceAll(example, value), text)
+}
+
+async function addPlatform(): Promise<string> {
+  return (await ask<{ id: string }>('POST', '/api/lti/platforms', { name: 'Moodle', issuer: 'https://moodle.example' })).id
 }
 
 async function addPoster(videoId: string): Promise<{ id: number } | undefined> {

@@ -54,7 +54,7 @@ test('U36: each list of the API and of the console is there as CSV, also while i
       '/console/api/system/checks',
     ]),
   )
-  for (const path of lists.filter((one) => one.startsWith('/api/') && !one.includes('{uuid}'))) {
+  for (const path of lists.filter((one) => one.startsWith('/api/') && !/\{uuid|\{platformId/.test(one))) {
     const rule = RULES[`GET ${path.replace(/\{(\w+)\}/g, ':$1')}`]
     const url = (rule?.path ?? path)
       .replace('VIDEO', reelgate.videoId)

@@ -15,6 +15,8 @@ const NOT_WRAPPED: Readonly<Record<string, string>> = {
   'resumable_upload.received_state': 'sealed by the file’s own key',
   'upload_token.hash': 'a hash',
   'worker.hash': 'a hash',
+  'lti_registration.hash': 'a hash',
+  'lti_nonce.hash': 'a hash',
   'source.sha256': 'a hash',
   'source.iv': 'goes with the wrapped key',
   'source.macs': 'checksums with a key of the source',

@@ -75,7 +75,7 @@ export async function openBarePlayback({ durationS = 60, mediaOrigin }: { durati
     keyPacing: createKeyPacing({ db, write, nowS: () => clock.nowS }),
     suspicions: createSuspicions({ write, nowS: () => clock.nowS, countries }),
     sessionRefusals: createSessionRefusals({ write, nowS }),
-    viewings: createViewings({ db, write, nowS }),
+    viewings: createViewings({ db, write, nowS, onTenth: async () => {} }),
     sessions: createSessionMemory({ write, nowS }),
     mediaSecrets: () => ['secret'],
     delivery: createMediaDelivery({ db, nowS, mediaSecrets: () => ['secret'], mediaOrigin, bucket: undefined }),

@@ -439,4 +439,70 @@ export const STATEMENTS: readonly string[] = [
     suspended_reason text
   ) without rowid`,
   'alter table chunk add column worker_id text',
+
+  // Learning platforms (LTI 1.3): their registrations, courses, launches that were used, and grades on their way.
+  `create table lti_platform (
+    id text primary key,
+    account_id text not null,
+    name text not null,
+    issuer text not null,
+    client_id text not null,
+    authorization_url text not null,
+    token_url text not null,
+    keys_url text not null,
+    deployment_ids text not null,
+    wrapped_private_key blob not null,
+    public_key text not null,
+    folder_id text,
+    shows_names integer not null default 0,
+    may_upload integer not null default 0,
+    created_at_s integer not null,
+    confirmed_at_s integer,
+    last_launch_at_s integer,
+    last_error text,
+    last_error_at_s integer
+  ) without rowid`,
+  'create index lti_platform_of_account on lti_platform (account_id, created_at_s)',
+  `create table lti_registration (
+    hash blob primary key,
+    account_id text not null,
+    created_at_s integer not null,
+    expires_at_s integer not null
+  ) without rowid`,
+  `create table lti_course (
+    platform_id text not null,
+    course_id text not null,
+    account_id text not null,
+    title text not null,
+    folder_id text,
+    last_launch_at_s integer not null,
+    primary key (platform_id, course_id)
+  ) without rowid`,
+  `create table lti_nonce (
+    hash blob primary key,
+    expires_at_s integer not null
+  ) without rowid`,
+  'create index lti_nonce_age on lti_nonce (expires_at_s)',
+  `create table lti_grade (
+    id text primary key,
+    platform_id text not null,
+    account_id text not null,
+    user_id text not null,
+    video_id text not null,
+    line_item text not null,
+    wrapped_subject blob not null,
+    completed_at_tenths integer not null,
+    tenths integer not null,
+    sent_tenths integer not null default 0,
+    sent_at_ms integer not null default 0,
+    launched_at_s integer not null,
+    due_at_s integer,
+    attempts integer not null default 0,
+    problem text
+  ) without rowid`,
+  'create unique index lti_grade_of_viewer on lti_grade (account_id, user_id, video_id, platform_id, line_item)',
+  'create index lti_grade_of_platform on lti_grade (platform_id)',
+  'create index lti_grade_of_video on lti_grade (video_id)',
+  'create index lti_grade_due on lti_grade (due_at_s) where due_at_s is not null',
+  'create index lti_grade_age on lti_grade (launched_at_s)',
 ]

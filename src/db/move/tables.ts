@@ -63,6 +63,11 @@ export const KEYS = {
   view_total: ['video_id'],
   storage_day: ['day', 'account_id'],
   worker: ['id'],
+  lti_platform: ['id'],
+  lti_registration: ['hash'],
+  lti_course: ['platform_id', 'course_id'],
+  lti_nonce: ['hash'],
+  lti_grade: ['id'],
   setting: ['name'],
 } as const satisfies Record<TableName, readonly string[]>
 

@@ -21,6 +21,7 @@ import { folderRoutes } from './folders.ts'
 import { importRoutes } from './imports.ts'
 import { keyRoutes } from './keys.ts'
 import { listRoutes } from './list.ts'
+import { ltiRoutes } from './lti.ts'
 import { otpRoutes } from './otp.ts'
 import { otpDefaultsRoutes } from './otp-defaults.ts'
 import { posterRoutes } from './posters.ts'
@@ -66,6 +67,7 @@ const ROUTES = [
   otpRoutes,
   otpDefaultsRoutes,
   webhookRoutes,
+  ltiRoutes,
   usageRoutes,
   banRoutes,
   keyRoutes,

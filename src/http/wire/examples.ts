@@ -5,6 +5,7 @@ export const EXAMPLE = {
   fileId: '7021',
   uploadId: '0d5c7b9e2f4a41d3b6c8e0f1a2b3c4d5',
   uploadTokenId: 'b3f1c7d92e5a4806a1c4e7f0b2d5a893',
+  platformId: '5c8e1f3a7d924b60b1e2c4d6f8a0b3c5',
   webhookId: '0f8fad5bd9cb469fa16570867728950e',
   videoUrl: 'https://example.org/video.mp4',
   accountId: '2b7d1f40c9a84e3d8f6a5b4c3d2e1f00',

@@ -110,6 +110,11 @@ const PAGES: readonly PageToVisit[] = [
     path: () => `/develop/webhooks/${webhookId}`,
     shows: (page) => page.getByRole('table', { name: 'Deliveries' }).waitFor(),
   },
+  {
+    name: 'learning platforms',
+    path: '/develop/platforms',
+    shows: (page) => page.getByRole('button', { name: 'Connect a platform' }).waitFor(),
+  },
   { name: 'limits', path: '/develop/limits', shows: (page) => page.getByText('Nothing is banned.').waitFor() },
   { name: 'you', path: '/system', shows: (page) => page.getByText('This browser').waitFor() },
   { name: 'people', path: '/system/people', shows: (page) => page.getByRole('table', { name: 'People' }).waitFor() },

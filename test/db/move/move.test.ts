@@ -126,6 +126,26 @@ test('videos whose encoding was interrupted or had not begun are encoded after t
   }
 })
 
+/** A learning platform with a course, a link, a launch and a grade. */
+async function haveLearningPlatform(
+  { owner, ...stored }: Awaited<ReturnType<typeof startReelgate>>,
+  video: string,
+): Promise<void> {
+  await bodyOf(owner, 'POST', '/api/lti/links')
+  await bodyOf(owner, 'POST', '/api/lti/platforms', { name: 'Schüle', issuer: `http://${SILENT}` })
+  changeRows(
+    stored,
+    `insert into lti_course (platform_id, course_id, account_id, title, last_launch_at_s) select id, '42', account_id, 'Licht', 5 from lti_platform`,
+  )
+  changeRows(stored, 'insert into lti_nonce (hash, expires_at_s) values (?, 9999999999)', Buffer.from('a launch'))
+  changeRows(
+    stored,
+    `insert into lti_grade (id, platform_id, account_id, user_id, video_id, line_item, wrapped_subject, completed_at_tenths, tenths, launched_at_s)
+      select 'a grade', id, account_id, 'ann', ?, 'https://lms.example/1', ?, 9, 3, 9999999999 from lti_platform`,
+    ...[video, Buffer.from('a subject')],
+  )
+}
+
 const BANNED = '203.0.113.7'
 /** A port without a listener: an import waits. */
 const SILENT = '127.0.0.1:1'
@@ -169,6 +189,7 @@ async function startFull() {
   await createTusClient(owner).create(1000)
   await bodyOf(owner, 'POST', '/api/upload-tokens', { origin: 'https://school.example', reference: 'ann' })
   await reelgate.cli('worker', 'add', 'office', '--json')
+  await haveLearningPlatform(reelgate, video)
   const trashed = await owner.readyVideo(await makeVideo({ seconds: 1 }), 'In the trash')
   await bodyOf(owner, 'DELETE', `/api/videos?trash=1&videos=${trashed}`)
   await signIn(reelgate)

@@ -12,6 +12,7 @@ export function DevelopParts() {
         { label: 'Defaults of links', to: '/develop/defaults' },
         ...(mayEdit ? [{ label: 'API keys', to: '/develop/keys' } as const] : []),
         { label: 'Webhooks', to: '/develop/webhooks' },
+        { label: 'Learning platforms', to: '/develop/platforms' },
         ...(mayEdit ? [{ label: 'Limits', to: '/develop/limits' } as const] : []),
       ]}
     />

@@ -1,6 +1,7 @@
 import { queryOptions } from '@tanstack/react-query'
 import type { BanListBody } from '../../../src/http/api/bans.ts'
 import type { KeyListBody } from '../../../src/http/api/keys.ts'
+import type { PlatformListBody } from '../../../src/http/api/lti.ts'
 import type { UploadTokenListBody } from '../../../src/http/api/upload-tokens.ts'
 import type { DeliveryListBody, WebhookListBody } from '../../../src/http/api/webhooks.ts'
 import { callApi } from '../api.ts'
@@ -9,6 +10,7 @@ import { rowsQuery } from '../rows-query.ts'
 export type Key = KeyListBody['rows'][number]
 export type Permission = Key['permissions'][number]
 export type UploadToken = UploadTokenListBody['rows'][number]
+export type Platform = PlatformListBody['rows'][number]
 export type Webhook = WebhookListBody['rows'][number]
 export type Delivery = DeliveryListBody['rows'][number]
 export type Ban = BanListBody['rows'][number]
@@ -31,5 +33,7 @@ export const deliveriesQuery = (webhookId: string, page: number) =>
       }),
     refetchInterval: 10_000,
   })
+
+export const platformsQuery = rowsQuery<Platform>('lti/platforms')
 
 export const bansQuery = rowsQuery<Ban>('bans')

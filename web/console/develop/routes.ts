@@ -3,7 +3,7 @@ import { videosPageQuery } from '../catalogue/queries.ts'
 import { accountDefaultsQuery } from '../protection/queries.ts'
 import { signedInRoute } from '../sign-in/root-routes.tsx'
 import { accountQuery } from '../system/queries.ts'
-import { bansQuery, keysQuery, uploadTokensQuery, webhooksQuery } from './queries.ts'
+import { bansQuery, keysQuery, platformsQuery, uploadTokensQuery, webhooksQuery } from './queries.ts'
 
 export const developRoutes = [
   createRoute({
@@ -43,6 +43,12 @@ export const developRoutes = [
     path: '/develop/webhooks/$webhookId',
     loader: ({ context }) => context.queries.ensureQueryData(webhooksQuery),
     component: lazyRouteComponent(() => import('./webhook-page.tsx'), 'WebhookPage'),
+  }),
+  createRoute({
+    getParentRoute: () => signedInRoute,
+    path: '/develop/platforms',
+    loader: ({ context }) => context.queries.ensureQueryData(platformsQuery),
+    component: lazyRouteComponent(() => import('./platforms-page.tsx'), 'PlatformsPage'),
   }),
   createRoute({
     getParentRoute: () => signedInRoute,

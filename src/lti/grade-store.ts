@@ -1,0 +1,86 @@
+import { sql } from 'kysely'
+import type { Db } from '../db/database.ts'
+import type { LtiGradeRow, LtiPlatformRow } from '../db/tables.ts'
+import { claimedSubjects } from '../jobs/claim-store.ts'
+
+export type GradeKey = Pick<LtiGradeRow, 'accountId' | 'userId' | 'videoId' | 'platformId' | 'lineItem'>
+
+/** Notes that a learner has launched a video that is graded. What was watched before counts; a score that was sent is never lowered. */
+export async function saveGrade(
+  tx: Db,
+  grade: Omit<LtiGradeRow, 'sentTenths' | 'sentAtMs' | 'attempts' | 'problem'>,
+): Promise<void> {
+  const { wrappedSubject, completedAtTenths, launchedAtS } = grade
+  await tx
+    .insertInto('ltiGrade')
+    .values(grade)
+    .onConflict((conflict) =>
+      conflict
+        .columns(['accountId', 'userId', 'videoId', 'platformId', 'lineItem'])
+        .doUpdateSet({ wrappedSubject, completedAtTenths, launchedAtS }),
+    )
+    .execute()
+}
+
+/** Raises what a viewer has watched of a video, in all courses that grade it. */
+export async function raiseTenths(
+  tx: Db,
+  { accountId, userId, videoId }: Pick<GradeKey, 'accountId' | 'userId' | 'videoId'>,
+  { tenths, nowS }: { tenths: number; nowS: number },
+): Promise<void> {
+  await tx
+    .updateTable('ltiGrade')
+    .set({ tenths, dueAtS: ({ fn }) => fn.coalesce('dueAtS', sql<number>`${nowS}`) })
+    .where((row) => row.and({ accountId, userId, videoId }))
+    .where('tenths', '<', tenths)
+    .execute()
+}
+
+/** The share that a viewer has watched of a video as it is now, in whole seconds; undefined: nothing is stored. */
+export async function findWatched(
+  db: Db,
+  { accountId, userId, videoId }: Pick<GradeKey, 'accountId' | 'userId' | 'videoId'>,
+): Promise<{ watchedS: number; durationS: number } | undefined> {
+  return db
+    .selectFrom('viewing')
+    .innerJoin('video', 'video.id', 'viewing.videoId')
+    .select(['viewing.watchedS', 'video.durationS'])
+    .where('viewing.accountId', '=', accountId)
+    .where('viewing.userId', '=', userId)
+    .where('viewing.videoId', '=', videoId)
+    .executeTakeFirst()
+}
+
+/** A score that is due, with its platform. */
+export type DueScore = LtiGradeRow & { platform: LtiPlatformRow }
+
+export async function findDueScore(db: Db, nowS: number): Promise<LtiGradeRow | undefined> {
+  return db
+    .selectFrom('ltiGrade')
+    .selectAll()
+    .where('dueAtS', '<=', nowS)
+    .where('id', 'not in', claimedSubjects(db, 'score', nowS))
+    .orderBy('dueAtS')
+    .orderBy('id')
+    .limit(1)
+    .executeTakeFirst()
+}
+
+export async function findGrade(db: Db, id: string): Promise<LtiGradeRow | undefined> {
+  return db.selectFrom('ltiGrade').selectAll().where('id', '=', id).executeTakeFirst()
+}
+
+export async function updateGrade(
+  tx: Db,
+  id: string,
+  change: Partial<Pick<LtiGradeRow, 'dueAtS' | 'attempts' | 'problem' | 'sentTenths' | 'sentAtMs'>>,
+): Promise<void> {
+  await tx.updateTable('ltiGrade').set(change).where('id', '=', id).execute()
+}
+
+/** Removes some of the grades that were launched last before then. @returns how many */
+export async function removeOldGrades(tx: Db, beforeS: number, limit: number): Promise<number> {
+  const { numAffectedRows } = await sql`delete from lti_grade where id in
+    (select id from lti_grade where launched_at_s < ${beforeS} order by launched_at_s limit ${limit})`.execute(tx)
+  return Number(numAffectedRows ?? 0)
+}
