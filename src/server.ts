@@ -4,7 +4,7 @@ import { Failure } from './errors.ts'
 import { CONSOLE_FOLDER, isConsoleBuilt } from './http/console/files.ts'
 import { type FirstStart, prepareFirstStart } from './installation/first-start.ts'
 import { hasKeyFile } from './installation/master-key.ts'
-import { type Overrides, openFoundation, type Run } from './installation/open-foundation.ts'
+import { type Foundation, type Overrides, openFoundation, type Run } from './installation/open-foundation.ts'
 import { type SandboxAdvice, sandboxAdvice } from './sandbox/bubblewrap.ts'
 import { consoleUrl } from './users/sign-in-link.ts'
 import { canSignIn } from './users/user.ts'
@@ -32,12 +32,16 @@ export type ReelgateServer = {
 export async function startServer(config: Config, log: Logger, overrides: Overrides = {}): Promise<ReelgateServer> {
   const opened = new AsyncDisposableStack() // closed in reverse order, each part whatever becomes of the others
   const stopping = new AbortController()
+  let drain = async () => {}
   async function stop(): Promise<void> {
+    await drain()
     stopping.abort(new Failure('unavailable', 'The server is stopping. Its next start continues what this one was doing.'))
     await opened.disposeAsync()
   }
   try {
-    return { ...(await startProcesses({ config, log, opened, signal: stopping.signal }, overrides)), stop }
+    const { servers, ...started } = await startProcesses({ config, log, opened, signal: stopping.signal }, overrides)
+    drain = servers.drain
+    return { ...started, stop }
   } catch (error) {
     await stop()
     throw error
@@ -45,14 +49,17 @@ export async function startServer(config: Config, log: Logger, overrides: Overri
 }
 
 /** Each is loaded when it is started, while the foundation opens. */
-async function startProcesses(run: Run, overrides: Overrides): Promise<Omit<ReelgateServer, 'stop'>> {
+async function startProcesses(
+  run: Run,
+  overrides: Overrides,
+): Promise<Omit<ReelgateServer, 'stop'> & Pick<Foundation, 'servers'>> {
   const loading = Promise.all([
     import('./processes/encoder.ts'),
     import('./processes/web.ts'),
     import('./processes/maintenance.ts'),
   ])
   const foundation = await openFoundation(run, overrides)
-  const { config, opened, db, signals, sandbox, ownership } = foundation
+  const { config, opened, db, signals, servers, sandbox, ownership } = foundation
   const [{ startEncoder }, { startWeb }, { startMaintenance }] = await loading
   const handOut = await startEncoder(foundation)
   const { url, publicUrl, demo } = await startWeb(foundation, handOut)
@@ -65,8 +72,10 @@ async function startProcesses(run: Run, overrides: Overrides): Promise<Omit<Reel
     void signals.send('work-queued', work) // what earlier runs left
   const demoUrl = (await demo?.begin()) ? `${url}/demo` : undefined
   if (demo) opened.defer(() => demo.stop())
+  await servers.started()
   return {
     url,
+    servers,
     firstStart,
     consoleAccess: hasConsole ? { url: consoleUrl(publicUrl()), canSignIn: await canSignIn({ db }) } : undefined,
     demoUrl,

@@ -89,8 +89,8 @@ export async function setAccountDisabled(
 ) {
   const accountId = await findAccountId(deps.db, idOrName)
   const reportEnd = () => disabled && void deps.signals.send('session-ended', { accountId, why: 'account-disabled' })
-  await deps
-    .write(async (tx) => {
+  await deps.write
+    .revoking(async (tx) => {
       if (!(await setDisabled(tx, accountId, disabled))) return
       if (disabled) await deps.endAccountSessions(tx, accountId, deps.nowS())
       const kind = disabled ? 'account:disabled' : 'account:enabled'

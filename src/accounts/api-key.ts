@@ -146,7 +146,7 @@ export async function rotateKey(
   by: KeyManager = 'command-line',
 ) {
   requireRecentSignIn(by, nowS())
-  return write(async (tx) => {
+  return write.revoking(async (tx) => {
     const atS = nowS()
     const old = await findLiveKey(tx, oldKeyId, atS)
     if (!old || !mayManage(by, old.accountId)) throw keyNotFound(oldKeyId)
@@ -199,11 +199,11 @@ export async function getOtpKey({ db, nowS }: Pick<AccountDeps, 'db' | 'nowS'>, 
 }
 
 /**
- * Durable when it resolves: the next request with the key, on any connection, is rejected.
+ * Durable when it resolves: the next request with the key, on any connection to any server, is rejected.
  * @throws Failure `not-found` when there is no such key, or it was already revoked
  */
 export async function revokeKey({ write, nowS }: AccountDeps, keyId: string, by: KeyManager = 'command-line'): Promise<void> {
-  await write(async (tx) => {
+  await write.revoking(async (tx) => {
     if (!mayManage(by, await findAccountOfKey(tx, keyId))) throw keyNotFound(keyId)
     const accountId = await revokeApiKey(tx, keyId, nowS())
     if (accountId === undefined) throw keyNotFound(keyId)

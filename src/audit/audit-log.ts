@@ -29,6 +29,7 @@ const AUDIT_KINDS = [
   'worker:added',
   'worker:changed',
   'worker:removed',
+  'server:changed',
   'ban:began',
   'ban:lifted',
   'video:edited',

@@ -26,6 +26,7 @@ const KINDS: Readonly<Record<string, string>> = {
   'worker:added': 'Worker added',
   'worker:changed': 'Worker drained, resumed or suspended',
   'worker:removed': 'Worker removed',
+  'server:changed': 'Server drained or resumed',
   'ban:began': 'Ban began',
   'ban:lifted': 'Ban lifted',
   'video:created': 'Video created',

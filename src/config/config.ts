@@ -56,6 +56,10 @@ function toConfig(variables: Variables) {
     /** Without a trailing slash. Undefined: made from the address that the server listens on. */
     publicUrl,
     dataDir,
+    /** Undefined: made from the machine's. */
+    serverName: variables.REELGATE_SERVER_NAME,
+    /** Whether other servers may use the same database at the same time; only where the files of videos are in a bucket as well. */
+    sharesDatabase: false,
     ...readSecrets(variables, dataDir),
     /** Has secrets. Undefined: the files of videos are in the data folder. */
     bucket,

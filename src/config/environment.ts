@@ -41,6 +41,14 @@ const Variables = Type.Object({
       defaultText: 'SQLite in the data folder',
     }),
   ),
+  REELGATE_SERVER_NAME: Type.Optional(
+    Type.String({
+      description: 'name of this server in the console, where several use one database',
+      expected: 'up to 60 letters, digits, dots, hyphens and underscores',
+      pattern: '^[A-Za-z0-9._-]{1,60}$',
+      defaultText: 'the name of the machine and four letters',
+    }),
+  ),
   REELGATE_STORAGE_URL: Type.Optional(
     Type.String({
       description: 'bucket for the files of videos, such as s3://BUCKET/PREFIX?endpoint=https://s3.example.org&region=eu-1',

@@ -26,7 +26,34 @@ export type Database = {
   watch(listener: DatabaseListener): void
   /** Empties the write-ahead log, so that deleted data is not left in it. Gives up after two seconds while a long read needs it. */
   truncateWal(): Promise<void>
+  /** To the other servers. Undefined: there are none, and none can come while this one runs. */
+  channel: Channel | undefined
   close(): Promise<void>
+}
+
+/** A connection to the other servers of a database, apart from those that read and write. */
+export type Channel = {
+  /** Each statement is committed by itself, and sees what was committed before it. */
+  db: Db
+  /** The time by the database's clock, with its fraction. */
+  clockS(): Promise<number>
+  /** Sends texts of less than 8000 bytes to all that listen, this server included. */
+  notify(payloads: readonly string[]): Promise<void>
+  /** @param listener.connected called at each new connection: what was sent before is missed */
+  listen(listener: { received(payload: string): void; connected(): void }): Promise<void>
+  /** Waits until no other server is starting. @throws Failure `unavailable` when that takes long */
+  lockStart(): Promise<void>
+  unlockStart(): Promise<void>
+  /** A lock of any name among the servers, which ends with the connection at the latest. False: another server has it. */
+  tryLock(name: string): Promise<boolean>
+  unlock(name: string): Promise<void>
+  /**
+   * Binds the connection that writes to a row of `server`: a later connection without that row does not write.
+   * @returns what `terminate` takes
+   */
+  own(row: { id: string; run: string }): string
+  /** Ends the connection that writes for another server. */
+  terminate(backend: string): Promise<void>
 }
 
 export type DatabaseListener = {
@@ -63,8 +90,11 @@ export type DatabaseLocation = {
   appliedMigrations(): Promise<string[]>
   /** The migrations of this version, which `open` applies. */
   migrations: readonly string[]
-  /** @throws Failure `unavailable` when it is damaged, cannot be written, or belongs to a newer version */
-  open(): Promise<Database>
+  /**
+   * @param withOthers other servers that are opened so may use it at the same time, if it can have several
+   * @throws Failure `unavailable` when it is damaged, cannot be written, or belongs to a newer version
+   */
+  open(withOthers?: boolean): Promise<Database>
 }
 
 /** Reads that may wait for `slowQueryDb`; with more, the last would be finished only after their callers have given up. */

@@ -64,6 +64,7 @@ export type Tables = {
   ltiCourse: LtiCourseTable
   ltiNonce: LtiNonceTable
   ltiGrade: LtiGradeTable
+  server: ServerTable
 }
 
 type AccountTable = {
@@ -860,6 +861,7 @@ export type WorkKind =
   | 'webhook'
   | 'mail'
   | 'score'
+  | 'duty'
 
 /** Work that a process does now, or that waits after a failure. Times are on the playback clock. */
 type ClaimTable = {
@@ -1144,3 +1146,28 @@ export type SignInRow = Selectable<SignInTable>
 export type NewConsoleUser = Insertable<ConsoleUserTable>
 export type NewOtp = Insertable<OtpTable>
 export type NewRedeemAttempt = Insertable<RedeemAttemptTable>
+
+/** A server that uses this database, with others or alone where it could have others. */
+type ServerTable = {
+  /** The same after a restart on the same data folder. */
+  id: string
+  /** Random, of one start: servers/servers.ts. */
+  run: string
+  name: string
+  /** Of Reelgate. */
+  version: string
+  state: 'joining' | 'serving' | 'stopping'
+  startedAtS: number
+  /** Of its last sign of life, by the database's clock. */
+  beatAtS: number
+  /** Ids of the servers that it knows of, with spaces between them. */
+  knows: Generated<string>
+  /** Which connection writes: its process in PostgreSQL, a space, and since when. Null: not connected yet. */
+  backend: string | null
+  /** 1: an administrator has it report that it is not ready, so that balancers send it nothing more. */
+  drained: Generated<number>
+  /** Viewers that watch there now. */
+  sessions: Generated<number>
+  /** Processes that wait for a processor of its machine, over the last minute. */
+  load: Generated<number>
+}

@@ -2,8 +2,10 @@ import type { Logger } from 'pino'
 import { listAlertRows } from '../alerts/alert-store.ts'
 import type { Db } from '../db/database.ts'
 import { Failure, logLevelFor } from '../errors.ts'
-import { isWatching, type LiveSessions } from '../playback/sessions/live-session.ts'
+import { isWatching, type LiveSessions, MAX_SILENT_S } from '../playback/sessions/live-session.ts'
+import { listWatchingSessions } from '../playback/sessions/session-store.ts'
 import { type AccountQueueDeps, listQueue } from '../progress/account-queue.ts'
+import type { Servers } from '../servers/servers.ts'
 import { findChangeNumber } from './change-number-store.ts'
 import { type AccountEvent, type AccountState, describeChanges, type Session } from './changes.ts'
 
@@ -13,6 +15,7 @@ import { type AccountEvent, type AccountState, describeChanges, type Session } f
 type AccountEventsDeps = AccountQueueDeps & {
   db: Db
   sessions: Pick<LiveSessions, 'values'>
+  servers: Pick<Servers, 'isShared'>
   /** The playback clock. */
   nowS: () => number
   log: Logger
@@ -36,6 +39,7 @@ const INTERVAL_MS = 1_000
 const MAX_LISTENERS_PER_ACCOUNT = 200
 const MAX_LISTENERS = 2_000
 const MAX_ALERTS = 20
+const MAX_SESSIONS = 500
 
 export function createAccountEvents(deps: AccountEventsDeps): AccountEvents {
   const { log } = deps
@@ -46,16 +50,17 @@ export function createAccountEvents(deps: AccountEventsDeps): AccountEvents {
   async function compareAll(): Promise<void> {
     if (isComparing) return // a slow database is not asked twice
     isComparing = true
-    const sessions = activeSessions()
+    const sessions = sessionsHere()
     for (const [accountId, watched] of accounts)
-      await compare(accountId, watched, sessions.get(accountId) ?? new Map()).catch((error) =>
+      await compare(accountId, watched, sessions.get(accountId)).catch((error) =>
         log[logLevelFor(error, 'warn')]({ err: error }, 'events: reading the state of an account failed'),
       )
     isComparing = false
   }
 
-  async function compare(accountId: string, watched: Watched, sessions: AccountState['sessions']): Promise<void> {
+  async function compare(accountId: string, watched: Watched, here: AccountState['sessions'] = new Map()): Promise<void> {
     const before = watched.state
+    const sessions = deps.servers.isShared() ? await sessionsOfAll(accountId, here) : here
     const state = { ...(await readState(accountId)), sessions }
     watched.state = state
     const events = before === undefined ? [] : describeChanges(before, state)
@@ -70,8 +75,15 @@ export function createAccountEvents(deps: AccountEventsDeps): AccountEvents {
     }
   }
 
+  /** What other servers have is in rows, a few seconds old. */
+  async function sessionsOfAll(accountId: string, here: AccountState['sessions']): Promise<AccountState['sessions']> {
+    const seen = { seenSinceS: deps.nowS() - MAX_SILENT_S, limit: MAX_SESSIONS }
+    const stored = await listWatchingSessions(deps.db, accountId, {}, seen)
+    return new Map([...stored.map((row): [string, Session] => [row.id, row]), ...here])
+  }
+
   /** By account, as far as anyone listens to it. */
-  function activeSessions(): Map<string, AccountState['sessions']> {
+  function sessionsHere(): Map<string, AccountState['sessions']> {
     const found = new Map([...accounts.keys()].map((id): [string, Map<string, Session>] => [id, new Map()]))
     for (const session of deps.sessions.values()) {
       const { row } = session
@@ -101,7 +113,7 @@ export function createAccountEvents(deps: AccountEventsDeps): AccountEvents {
       }
       try {
         // What the listener reads from now on is compared with this.
-        if (!watched.state) await compare(accountId, watched, activeSessions().get(accountId) ?? new Map())
+        if (!watched.state) await compare(accountId, watched, sessionsHere().get(accountId))
       } catch (error) {
         stopListening()
         throw error

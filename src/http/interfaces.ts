@@ -6,7 +6,7 @@ import { createPosterRenderer } from '../assets/poster.ts'
 import type { DeletionDeps } from '../catalogue/deletion.ts'
 import type { Config } from '../config/config.ts'
 import type { Demo } from '../demo/demo.ts'
-import type { DatabaseInUse } from '../errors.ts'
+import type { Failure } from '../errors.ts'
 import type { SourceDeps } from '../ingest/source.ts'
 import { proxiesAmong, unknownProxiesAmong } from '../net/trusted-proxies.ts'
 import type { SegmentCheck } from '../playback/media/segment-check.ts'
@@ -37,7 +37,7 @@ import { createApp } from './server/app.ts'
 import { readApiKey } from './server/caller.ts'
 import { clientAddresses, getPeerAddress, reportUnknownProxies } from './server/client-address.ts'
 import { limitConnections } from './server/connection-limits.ts'
-import { type HealthDeps, healthInterface, refuseWhileDatabaseInUse } from './server/health.ts'
+import { type HealthDeps, healthInterface, refuseAll } from './server/health.ts'
 import { refuseUnclearHosts } from './server/host-header.ts'
 import type { LimitDeps } from './server/limit.ts'
 import { uploadInterface } from './upload/routes.ts'
@@ -56,7 +56,7 @@ type InterfaceDeps = {
   /** Called for each request of a proxy that is not trusted. */
   reportUnknownProxy(address: string): void
   /** The error for every call while another server has the database. */
-  refusal(): DatabaseInUse | undefined
+  refusal(): Failure | undefined
   /** For calls with an API key, in either version of the API. */
   owners: Omit<ApiRoutesDeps & V2Deps, keyof LimitDeps | keyof OwnParts>
   /** People who sign in to the console. */
@@ -108,7 +108,7 @@ export function createInterfaces(deps: InterfaceDeps): App {
   refuseUnclearHosts(app)
   reportUnknownProxies(app, unknownProxiesAmong(config.trustedProxies), deps.reportUnknownProxy)
   limitConnections(app, isProxy)
-  refuseWhileDatabaseInUse(app, deps.refusal)
+  refuseAll(app, deps.refusal)
   const routes = collectApiRoutes(app)
   app.register(apiInterface, { ...owners, findCaller: async (request) => authenticate(readApiKey(request)), prefix: '/api' })
   app.register(consoleApiInterface, { ...owners, ...deps.people, prefix: '/console/api' })

@@ -27,7 +27,7 @@ import {
 } from './resumable-upload-store.ts'
 import { assertRoom, assertSize, displayName, openSourceSeal, type SourceDeps, wrapSourceKey } from './source.ts'
 import { giveSource } from './upload.ts'
-import type { UploadLocks } from './upload-locks.ts'
+import { type UploadLocks, uploadLocked } from './upload-locks.ts'
 import { assertMayUpload } from './upload-policy.ts'
 import { applyToken, type Uploader, useToken } from './upload-token.ts'
 import { setUploadReference } from './upload-token-store.ts'
@@ -256,10 +256,8 @@ export async function receivePart(deps: ResumableUploadDeps, upload: ResumableUp
     const { sizeBytes: now, state } = sealing.save()
     const progress = { lengthBytes: lengthBytes ?? null, receivedBytes: now, receivedState: state }
     const expiresAtS = deps.nowS() + deps.uploadExpiryS
-    if (!(await deps.write((tx) => updateResumableUpload(tx, upload.id, received, { ...progress, expiresAtS })))) {
-      await deps.sources.remove(upload.file)
-      throw uploadNotFound()
-    }
+    if (!(await deps.write((tx) => updateResumableUpload(tx, upload.id, received, { ...progress, expiresAtS }))))
+      throw await lostUpload(deps, upload)
     received = now
     if (pieces.hasEnded()) {
       pieces.throwIfBroken()
@@ -295,7 +293,7 @@ function readPieces(bytes: AsyncIterable<Buffer>) {
 /** The last part. */
 async function finishUpload(
   deps: ResumableUploadDeps,
-  { id, videoId, fileName, replaces, uploadTokenId }: ResumableUploadRow,
+  { id, videoId, accountId, fileName, replaces, uploadTokenId }: ResumableUploadRow,
   fromBytes: number,
   source: Sealed & { file: string; seal: Seal },
 ): Promise<void> {
@@ -306,8 +304,17 @@ async function finishUpload(
     return finishResumableUpload(tx, id, fromBytes, { sizeBytes: source.sizeBytes, ...times })
   })
   if (isFinished) return
-  await deps.sources.remove(source.file)
-  throw uploadNotFound()
+  throw await lostUpload(deps, { id, accountId, file: source.file })
+}
+
+/** Its row is gone, and its bytes with it; or another server has received more of it, since this one had lost its connection. */
+async function lostUpload(
+  deps: ResumableUploadDeps,
+  { id, accountId, file }: Pick<ResumableUploadRow, 'id' | 'accountId' | 'file'>,
+): Promise<Failure> {
+  if (await findResumableUpload(deps.db, accountId, id)) return uploadLocked()
+  await deps.sources.remove(file)
+  return uploadNotFound()
 }
 
 /**

@@ -1,7 +1,9 @@
 import { setTimeout as wait } from 'node:timers/promises'
+import type { Channel } from '../db/database.ts'
 import { Failure } from '../errors.ts'
+import type { Signals } from '../signals/signals.ts'
 
-// Which connection a resumable upload belongs to. In memory: one server receives all files of an installation.
+// Which connection a resumable upload belongs to: in memory, and where there are several servers under a lock of theirs as well.
 
 /** A request for an upload. */
 export type UploadConnection = {
@@ -22,33 +24,72 @@ export type UploadLocks = {
 const SILENT_MS = 1_000
 /** For a disk that is slow to sync. */
 const MAX_WAIT_MS = 10_000
+/** Another server does not say whether its client brings bytes. */
+const MAX_WAIT_OF_SERVERS_MS = 3_000
+
+/** Between two attempts to get it from another server. */
+const RETRY_MS = 250
+
+/** How the servers agree. Undefined: there is one. */
+type AmongServers = { channel: Pick<Channel, 'tryLock' | 'unlock'>; signals: Pick<Signals, 'send' | 'on'> }
 
 type Holder = { connection: UploadConnection; released: Promise<void> }
 
-export function createUploadLocks(): UploadLocks {
+export function createUploadLocks(servers?: AmongServers): UploadLocks {
   const holders = new Map<string, Holder>()
 
   async function take(uploadId: string, connection: UploadConnection): Promise<Disposable> {
     for (;;) {
       const holder = holders.get(uploadId)
       if (!holder) break
-      const silentForMs = holder.connection.silentForMs()
-      if (silentForMs !== undefined && silentForMs < SILENT_MS) throw locked()
-      if (silentForMs !== undefined) holder.connection.end()
-      if (!(await isReleased(holder))) throw locked()
+      if (!endIfSilent(holder)) throw uploadLocked()
+      if (!(await isReleased(holder))) throw uploadLocked()
     }
     const { promise: released, resolve } = Promise.withResolvers<void>()
     holders.set(uploadId, { connection, released })
+    const release = () => {
+      holders.delete(uploadId)
+      resolve()
+    }
+    try {
+      await takeFromServers(uploadId)
+    } catch (error) {
+      release()
+      throw error
+    }
     return {
       [Symbol.dispose]() {
-        holders.delete(uploadId)
-        resolve()
+        release()
+        void servers?.channel.unlock(lockOf(uploadId)).catch(() => undefined) // lost with its connection
       },
     }
   }
 
+  /** False: it brings bytes. */
+  function endIfSilent({ connection }: Holder): boolean {
+    const silentForMs = connection.silentForMs()
+    if (silentForMs !== undefined && silentForMs < SILENT_MS) return false
+    if (silentForMs !== undefined) connection.end()
+    return true
+  }
+
+  async function takeFromServers(uploadId: string): Promise<void> {
+    if (!servers) return
+    for (const beganMs = performance.now(); !(await servers.channel.tryLock(lockOf(uploadId))); await wait(RETRY_MS)) {
+      if (performance.now() - beganMs > MAX_WAIT_OF_SERVERS_MS) throw uploadLocked()
+      void servers.signals.send('upload-wanted', { uploadId })
+    }
+  }
+
+  servers?.signals.on('upload-wanted', ({ uploadId }, origin) => {
+    const holder = origin === 'elsewhere' ? holders.get(uploadId) : undefined
+    if (holder) endIfSilent(holder)
+  })
+
   return { take }
 }
+
+const lockOf = (uploadId: string) => `upload ${uploadId}`
 
 async function isReleased({ released }: Holder): Promise<boolean> {
   const stopWaiting = new AbortController()
@@ -58,7 +99,7 @@ async function isReleased({ released }: Holder): Promise<boolean> {
   return inTime
 }
 
-function locked(): Failure {
+export function uploadLocked(): Failure {
   const sentence = 'Another connection is sending this upload. Try again in a second, or let that one finish.'
   return new Failure('locked', sentence, { retryAfterS: 1 })
 }

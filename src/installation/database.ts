@@ -20,14 +20,15 @@ export type DatabaseWithMark = Database & {
 
 /**
  * Opens only the database, for commands that need nothing else.
+ * @param withOthers other servers may use it at the same time, if it can have several
  * @throws Failure `unavailable` when it is missing although there are videos, is damaged, or belongs to a newer version
  */
-export async function openDatabase(config: Config): Promise<DatabaseWithMark> {
+export async function openDatabase(config: Config, withOthers = false): Promise<DatabaseWithMark> {
   const { mark: markFile, reserve } = dataPaths(config.dataDir)
   releaseReserveAtStart(reserve)
   const location = await assertDatabaseUsable(config)
   const howToUndoUpgrade = await backUpBeforeUpgrade(config, location)
-  const database = await location.open()
+  const database = await location.open(withOthers)
   return {
     ...database,
     howToUndoUpgrade,

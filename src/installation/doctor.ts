@@ -14,6 +14,7 @@ import { unknownProxiesAmong } from '../net/trusted-proxies.ts'
 import { createOutboundPolicy } from '../outbound/policy.ts'
 import { parseDefaults, whyRefused } from '../playback/otp-defaults.ts'
 import { openSandbox, sandboxAdvice } from '../sandbox/bubblewrap.ts'
+import { type ServerSigns, stateOf } from '../servers/server-list.ts'
 import { hasRoomIn, isFull } from '../storage/space.ts'
 import { whyCopy } from '../webhooks/restored-copy.ts'
 import { LAST_BACKUP, parseLastBackup } from './backup/last-backup.ts'
@@ -88,7 +89,7 @@ export async function examineInstallation(
   if (checks.every(({ check, state }) => check !== 'database' || state !== 'trouble')) {
     checks.push({ check: 'master key', ...(await asFinding(() => examineMasterKey(config))) })
     const readSetting = (setting: string) => peekSetting(config, setting)
-    const why = await whyCopy(readSetting, identifyingFiles(config)).catch(() => undefined)
+    const why = await whyCopy(readSetting, config.sharesDatabase ? [] : identifyingFiles(config)).catch(() => undefined)
     if (why !== undefined) checks.push({ check: 'webhooks', ...warning(why) })
     checks.push({
       check: 'backup',
@@ -99,6 +100,8 @@ export async function examineInstallation(
     checks.push({ check: 'OTP defaults', ...(await asFinding(() => examineOtpDefaults(config))) })
     checks.push({ check: 'API keys', ...(await asFinding(() => examineApiKeys(config, Date.now() / 1000))) })
   }
+  if (config.sharesDatabase)
+    checks.push({ check: 'servers', ...(await asFinding(() => examineServers(config, Date.now() / 1000))) })
   if (config.bucket || config.otherBucket) {
     const finding = await asFinding(() => examineBuckets(config, (name) => peekSetting(config, name)))
     checks.push({ check: 'bucket', ...finding })
@@ -208,6 +211,19 @@ async function examineOtpDefaults(config: Config): Promise<Finding> {
   return failure(
     `The OTP defaults of ${nameSome(refused.map(({ of }) => of))} refuse every OTP: ${first.why} Save others in the console, under Develop or in the video's Protection, or over the API.`,
   )
+}
+
+/** Those that share the database, by their signs of life. */
+async function examineServers(config: Config, nowS: number): Promise<Finding> {
+  const { peekRows } = await locateDatabase(config)
+  const query = 'select name, version, state, drained, beat_at_s as "beatAtS" from server order by name'
+  const servers = await peekRows<ServerSigns & { name: string; version: string }>('server', query)
+  if (servers.length === 0) return ok('None runs.')
+  const described = servers.map((server) => ({ ...server, is: stateOf(server, nowS) }))
+  const versions = new Set(servers.map(({ version }) => version))
+  const list = described.map(({ name, is, version }) => `${name} ${is}${versions.size > 1 ? ` (${version})` : ''}`).join(', ')
+  const silent = described.some(({ is }) => is === 'silent')
+  return silent ? warning(`${list}. The others take over the work of a silent one after ten seconds.`) : ok(`${list}.`)
 }
 
 async function examineApiKeys(config: Config, nowS: number): Promise<Finding> {

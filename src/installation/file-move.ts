@@ -10,6 +10,7 @@ import { segmentKey, totalSizeAfter } from '../encode/damage-store.ts'
 import { findSegmentFault } from '../encode/segment-file.ts'
 import { Failure, logLevelFor } from '../errors.ts'
 import { listGrowingSources } from '../ingest/source-store.ts'
+import type { Servers } from '../servers/servers.ts'
 import { checkHash } from '../storage/copy.ts'
 import { inBatches } from '../storage/orphan-sweep.ts'
 import type { Bucket } from '../storage/s3/bucket.ts'
@@ -70,6 +71,7 @@ export type FileMove = {
 
 type FileMoveDeps = Pick<CheckDeps, 'db' | 'slowQueryDb' | 'write' | 'recordDamagedFile'> & {
   config: Pick<Config, 'dataDir'>
+  servers: Pick<Servers, 'hasOthers'>
   places: Places
   moved: MovedBlobs
   masterKey: MasterKey
@@ -102,6 +104,11 @@ export function createFileMove(deps: FileMoveDeps): FileMove {
     const toName = deps.openPlace('', bucket).name
     if (now.name === toName) return
     if (places.target()) throw new Failure('conflict', `The files are being moved to ${now.name}. Wait until that is finished.`)
+    if (deps.servers.hasOthers())
+      throw new Failure(
+        'conflict',
+        'Files move where one server uses the installation. Stop the others first; they start again when it is finished.',
+      )
     await moved.clear() // of a run that was killed after the last move
     await createFoldersOf(deps.config, bucket)
     const move = { from: now.id, fromName: now.name, toName, beganAtS: wallNowS() }

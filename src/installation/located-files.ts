@@ -5,6 +5,7 @@ import type { Config } from '../config/config.ts'
 import type { Database, Db } from '../db/database.ts'
 import { findSetting, saveSetting } from '../db/setting.ts'
 import { Failure, StorageUnavailable } from '../errors.ts'
+import { hasLivingServer } from '../servers/server-store.ts'
 import { type Bucket, openBucket } from '../storage/s3/bucket.ts'
 import { putMarker, readMarker } from '../storage/s3/s3-store.ts'
 import { BUCKET_ID, describeBucket } from './bucket.ts'
@@ -47,6 +48,15 @@ export type LocatedFiles = {
 
 export type ReadSetting = (name: string) => Promise<string | undefined>
 type Buckets = Pick<Config, 'bucket' | 'otherBucket'>
+
+/**
+ * Whether several servers may use this installation: none of its files is in the data folder of one, and none moves, which one server does.
+ * @param hasVideos whether there may be files
+ */
+export async function mayHaveSeveralServers(readSetting: ReadSetting, hasVideos: boolean): Promise<boolean> {
+  if (await readMove(readSetting)) return false
+  return (await readSetting(BUCKET_ID)) !== undefined || !hasVideos
+}
 
 /** Which buckets of the configuration have this installation’s files. @throws Failure when the files are elsewhere */
 export async function locateFiles(readSetting: ReadSetting, { bucket, otherBucket }: Buckets): Promise<LocatedFiles> {
@@ -149,7 +159,9 @@ async function claimFirst({ db, write }: Pick<Database, 'db' | 'write'>, bucket:
   const id = await findMarker(bucket, own, hasVideos)
   const { left = [] } = (await readFinishedMove((name) => findSetting(db, name))) ?? {}
   if (own === undefined && id !== undefined && !left.includes(id)) throw belongsToOthers(bucket)
-  if (id === undefined && !hasVideos) await claim(bucket, write, own ?? newId())
+  if (id !== undefined || hasVideos) return
+  if (own !== undefined && (await hasLivingServer(db, Date.now() / 1000))) throw new Failure('unavailable', notBelow(bucket))
+  await claim(bucket, write, own ?? newId())
 }
 
 /** One that has no files, since videos have theirs elsewhere, need not answer; nor does the installation’s own. */

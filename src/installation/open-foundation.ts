@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto'
 import { hostname } from 'node:os'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Logger } from 'pino'
@@ -11,6 +12,7 @@ import { type Claims, openClaims } from '../jobs/claims.ts'
 import { createOutboundPolicy, type OutboundPolicy } from '../outbound/policy.ts'
 import { type PlaybackClock, startPlaybackClock } from '../playback/playback-clock.ts'
 import { openSandbox, type Sandbox } from '../sandbox/bubblewrap.ts'
+import { joinServers, onlyServer, type Servers } from '../servers/servers.ts'
 import { createSignals, type Signals } from '../signals/signals.ts'
 import type { FolderLock } from '../storage/folder-lock.ts'
 import { fileIdentity } from '../storage/identity.ts'
@@ -21,12 +23,13 @@ import { openRestoredCopy, type RestoredCopy } from '../webhooks/restored-copy.t
 import { identifyingFiles } from './database.ts'
 import { createFileMove, type FileMove } from './file-move.ts'
 import { lockDataFolder } from './lock.ts'
-import { logErrors, runRegularly } from './log-errors.ts'
-import { type BoundMasterKey, followKeyRing } from './master-key.ts'
+import { logErrors, logErrorsQuietly, runRegularly } from './log-errors.ts'
+import type { BoundMasterKey } from './master-key.ts'
 import { createRotation, type MasterKeyRotation } from './master-key-rotation.ts'
 import { openInstallation } from './open.ts'
 import { openVideoWork, type VideoWork } from './video-work.ts'
 import { type DatabaseOwnership, watchDatabase } from './watch-database.ts'
+import { watchKeyRing } from './watch-key-ring.ts'
 import { createRowWatch } from './watch-rows.ts'
 
 /** How a server runs: with what, and how it ends. */
@@ -45,6 +48,7 @@ export type Foundation = Run &
   BoundMasterKey &
   VideoWork & {
     signals: Signals
+    servers: Servers
     claims: Claims
     rotation: MasterKeyRotation
     /** Whether this start made the master key. */
@@ -58,6 +62,8 @@ export type Foundation = Run &
     /** Where files are made that are not finished. */
     tmp: string
     ownership: DatabaseOwnership
+    /** Why this server must answer nothing; undefined: it may. */
+    refusal(): Failure | undefined
     restoredCopy: RestoredCopy
     sandbox: Sandbox
     outbound: OutboundPolicy
@@ -98,7 +104,8 @@ export async function openFoundation(run: Run, overrides: Overrides): Promise<Fo
   const sandbox = await openingSandbox
   const ownership = watchDatabase(installation, log, disk.onDiskFull)
 
-  const { db, slowQueryDb, write, truncateWal, masterKeyIsNew, folders, masterKey, nextMasterKey, hasUnneededKey } = installation
+  const { db, slowQueryDb, write, truncateWal, channel, masterKeyIsNew, folders, masterKey, nextMasterKey, hasUnneededKey } =
+    installation
   const bound = { masterKey, nextMasterKey, hasUnneededKey }
   const wallNowS = overrides.wallNowS ?? (() => Math.floor(Date.now() / 1000))
   const serverClockS = overrides.wallNowS ? undefined : installation.serverClockS
@@ -106,35 +113,52 @@ export async function openFoundation(run: Run, overrides: Overrides): Promise<Fo
     logErrors(log, 'database: saving its high-water mark failed', () => installation.saveHighWaterMark(markS)),
   )
   opened.defer(() => logErrors(log, 'playback clock: saving it failed', () => clock.stop()))
-  const restoredCopy = await openRestoredCopy({ db, write }, identifyingFiles(config), clock.nowS)
+  const restoredCopy = await openRestoredCopy({ db, write }, channel ? [] : identifyingFiles(config), clock.nowS)
   if (restoredCopy.isPaused()) log.warn({ why: restoredCopy.why }, 'webhook: held')
-  const signals = createSignals(write)
+  const signals = createSignals(write, channel)
+  opened.defer(() => signals.stop())
+  const server = identifyServer(config)
   const claims = await openClaims({
-    ...{ db, write, nowS: clock.nowS, signals, log },
-    // The data folder of a server distinguishes it from all others.
-    server: `${hostname()} ${fileIdentity(dataPaths(config.dataDir).lock) ?? config.dataDir}`,
-    isOnlyServer: true, // it has the lock of the data folder, and of the database
+    ...{ db, write, nowS: clock.nowS, signals, log, server: server.id },
+    isOnlyServer: channel === undefined, // it has the lock of the data folder, and of the database
     release: { chunk: releaseRun, webhook: releaseDeliveries },
   })
   opened.defer(() => claims.stop())
-  const database = { db, slowQueryDb, write, truncateWal, claims, signals }
-  signals.on('key-ring-changed', () => followKeyRing({ db, masterKey }, config))
+  const servers = channel
+    ? await joinServers({ ...server, channel, signals, takeBack: claims.maintain, log })
+    : onlyServer(server.id, server.name)
+  write.onRevoked(servers.untilOthersRead)
+  opened.defer(() => logErrorsQuietly(log, 'servers: not signed off; the others notice it after ten seconds', servers.stop))
+  const database = { db, slowQueryDb, write, truncateWal, claims, signals, servers }
+  const keyRing = watchKeyRing({ db, masterKey, signals, log }, config)
   const watchRows = createRowWatch({ db, nowS: clock.nowS, signals })
-  runRegularly(run, { everyMs: WATCH_ROWS_EVERY_MS, work: watchRows, failure: 'signals: changes of other processes not read' })
+  async function lookAtRows(): Promise<void> {
+    await watchRows()
+    if (channel) await restoredCopy.look()
+    await keyRing.retry()
+  }
+  runRegularly(run, { everyMs: WATCH_ROWS_EVERY_MS, work: lookAtRows, failure: 'signals: changes of other processes not read' })
   const clocks = { wallNowS, clock, nowS: clock.nowS }
   const stored = { folders, bucket, tmp, space }
-  const base = { ...run, ...database, ...clocks, ...bound, ...stored, ownership, restoredCopy, sandbox, outbound }
+  const refusal = () => ownership.refusal() ?? keyRing.refusal() ?? servers.refusal()
+  const base = { ...run, refusal, ...database, ...clocks, ...bound, ...stored, ownership, restoredCopy, sandbox, outbound }
   /** Requests are refused with the reason, before their body is read. */
   async function hasRoom(forBytes?: number): Promise<boolean> {
     const outage = isDiskFilled() ? undefined : bucket?.outage()
     if (outage) throw outage.why
     return space.hasRoom(forBytes)
   }
-  const videoWork = openVideoWork({ ...base, hasRoom })
+  const videoWork = openVideoWork({ ...base, channel, hasRoom })
   const fileMove = createFileMove({ ...base, ...videoWork, ...installation, masterKey })
   const findFilesBucket = () => (places.target() ? undefined : places.current().bucket)
   const movable = { fileMove, findFilesBucket }
   return { ...base, ...videoWork, ...movable, masterKeyIsNew, rotation: createRotation(base, bound) }
+}
+
+/** The data folder of a server distinguishes it from all others. */
+function identifyServer({ dataDir, serverName }: Config): { id: string; name: string } {
+  const id = hash('sha256', `${hostname()} ${fileIdentity(dataPaths(dataDir).lock) ?? dataDir}`).slice(0, 32)
+  return { id, name: serverName ?? `${hostname()}-${id.slice(0, 4)}` }
 }
 
 /** What is received goes to the bucket, not to the disk. While the bucket does not answer, work waits as it does for space. */

@@ -7,8 +7,8 @@ import { type Bucket, openBucket } from '../storage/s3/bucket.ts'
 import { type LocalCache, openLocalCache } from '../storage/s3/local-cache.ts'
 import { blobsInBucket, partBytesFor } from '../storage/s3/s3-store.ts'
 import { describeBucket } from './bucket.ts'
-import { type DatabaseWithMark, openDatabase } from './database.ts'
-import { claimFiles, type LocatedFiles, locateFiles } from './located-files.ts'
+import { type DatabaseWithMark, locateDatabase, openDatabase } from './database.ts'
+import { claimFiles, type LocatedFiles, locateFiles, mayHaveSeveralServers } from './located-files.ts'
 import { assertNoDataWithoutKey, type BoundMasterKey, bindMasterKey, readMasterKey } from './master-key.ts'
 import { type MovedBlobs, movedBlobs } from './moved-blob-store.ts'
 import { openPlaces, type Place, type Places } from './places.ts'
@@ -72,6 +72,14 @@ export function storedFiles(config: FilesConfig & Pick<Config, 'bucket'>): Video
   return createOpenPlace(config)('', config.bucket && openBucket(config.bucket)).files
 }
 
+/** Whether a server opens the database so that others can use it, too. */
+async function sharesDatabase(config: Config): Promise<boolean> {
+  if (!config.sharesDatabase) return false
+  const { peekSetting, peekRows } = await locateDatabase(config)
+  const videos = await peekRows('video', 'select 1 as is_there from video limit 1')
+  return mayHaveSeveralServers(peekSetting, videos.length > 0)
+}
+
 /** The folders that a place needs on the disk. */
 export function createFoldersOf(config: Pick<Config, 'dataDir'>, bucket: Bucket | undefined): Promise<void> {
   const paths = dataPaths(config.dataDir)
@@ -87,7 +95,7 @@ export async function openInstallation(config: Config, onDiskFull?: () => void):
   // Before the database is opened: a folder without its key must stay as it is.
   const existingKey = readMasterKey(config)
   if (!existingKey) await assertNoDataWithoutKey(config)
-  const database = await openDatabase(config)
+  const database = await openDatabase(config, await sharesDatabase(config))
   try {
     const bound = await bindMasterKey(database, existingKey ?? createMasterKey(config.masterKeyFile), config)
     removeUnfinishedKey(config.masterKeyFile)

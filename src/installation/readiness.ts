@@ -39,7 +39,9 @@ export function watchReadiness(
     sandbox,
     space,
     restoredCopy,
-  }: Pick<Foundation, 'db' | 'folders' | 'bucket' | 'ownership' | 'sandbox' | 'space' | 'restoredCopy'>,
+    servers,
+    refusal,
+  }: Pick<Foundation, 'servers' | 'refusal' | 'db' | 'folders' | 'bucket' | 'ownership' | 'sandbox' | 'space' | 'restoredCopy'>,
   log: Logger,
 ) {
   const database = watchCheck(log, 'database', {
@@ -88,6 +90,7 @@ export function watchReadiness(
       space: free.read(),
       ffmpeg: ffmpeg.read(),
       sandbox: bubblewrap.read(),
+      ...(!ownership.refusal() && refusal() ? { server: 'failed' } : servers.isDraining() && { server: 'draining' }),
     }),
     areWebhooksHeld: () => restoredCopy.isPaused(),
     stop() {

@@ -3,12 +3,14 @@ import { availableParallelism } from 'node:os'
 import { sql } from 'kysely'
 import packageJson from '../../package.json' with { type: 'json' }
 import { countAccounts } from '../accounts/account-store.ts'
-import { findMasterKeyRotation } from '../audit/audit-log.ts'
+import { type Actor, findMasterKeyRotation } from '../audit/audit-log.ts'
 import type { Config } from '../config/config.ts'
 import type { Db } from '../db/database.ts'
+import type { Write } from '../db/write.ts'
 import { type Check, failure, ok } from '../health-check.ts'
 import { countOpenChunks } from '../progress/progress-store.ts'
 import { type Sandbox, sandboxAdvice } from '../sandbox/bubblewrap.ts'
+import { findServers, setServerDrained } from '../servers/server-list.ts'
 import { countOpenDeliveries } from '../webhooks/delivery-store.ts'
 import { describeWorker, findWorkers, type WorkerTasks } from '../workers/worker.ts'
 import { findLastBackup } from './backup/last-backup.ts'
@@ -25,13 +27,26 @@ type SystemDeps = {
   /** Why the database cannot be used. */
   databaseProblem(): string | undefined
   wallNowS: () => number
+  /** The playback clock: the database's, where there are several servers. */
+  nowS: () => number
+  write: Write
   workerTasks: WorkerTasks | undefined
 }
 
 /** How long results are kept: the checks start processes and ask the public address. */
 const CHECKS_KEPT_MS = 10_000
 
-export function createSystem({ config, db, slowQueryDb, sandbox, databaseProblem, wallNowS, workerTasks }: SystemDeps) {
+export function createSystem({
+  config,
+  db,
+  slowQueryDb,
+  sandbox,
+  databaseProblem,
+  wallNowS,
+  nowS,
+  write,
+  workerTasks,
+}: SystemDeps) {
   const startedAtS = wallNowS()
   let latest: { atMs: number; checks: Promise<Check[]> } | undefined
 
@@ -53,6 +68,9 @@ export function createSystem({ config, db, slowQueryDb, sandbox, databaseProblem
         latest = { atMs: performance.now(), checks: examineInstallation(config, checkDatabase) }
       return latest.checks
     },
+
+    findServers: () => findServers(db, nowS()),
+    setServerDrained: (id: string, drained: boolean, by: Actor) => setServerDrained({ write, nowS }, id, drained, by),
 
     async readStatus() {
       const { bavail, blocks, bsize } = await statfs(config.dataDir)

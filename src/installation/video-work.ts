@@ -3,7 +3,7 @@ import { recordDamagedFile } from '../assets/damaged-file.ts'
 import type { CheckDeps } from '../assets/media-check.ts'
 import type { DeletionDeps } from '../catalogue/deletion.ts'
 import type { Config } from '../config/config.ts'
-import type { Db } from '../db/database.ts'
+import type { Channel, Db } from '../db/database.ts'
 import type { EncodeCounters } from '../encode/encode-counters.ts'
 import { type RequestedDeps, reencryptVideo } from '../encode/next-generation.ts'
 import { type Damage, reportDamage } from '../encode/repair.ts'
@@ -35,6 +35,7 @@ type VideoWorkDeps = Omit<
 > & {
   config: Pick<Config, 'uploadMaxBytes' | 'uploadExpiryS'>
   nowS: () => number
+  channel: Channel | undefined
 }
 
 export function openVideoWork(deps: VideoWorkDeps): VideoWork {
@@ -44,7 +45,7 @@ export function openVideoWork(deps: VideoWorkDeps): VideoWork {
   const { uploadMaxBytes, uploadExpiryS } = deps.config
   const receiving = {
     ...{ ...deps, sources: deps.folders.sources, uploadMaxBytes, quota: createStorageQuota(deps) },
-    ...{ uploadExpiryS, uploadLocks: createUploadLocks() },
+    ...{ uploadExpiryS, uploadLocks: createUploadLocks(deps.channel && { channel: deps.channel, signals: deps.signals }) },
   }
   return {
     deletion: encoding,

@@ -17,9 +17,9 @@ export function createRowWatch({ db, nowS, signals }: { db: Db; nowS: () => numb
     const atS = nowS()
     const newest = await findNewest(db)
     const sinceS = lookedAtS - MAX_COMMIT_S
-    if (newest.endedAtS >= sinceS) await signals.send('session-ended', { sinceS })
-    if (newest.bans !== known.bans) await signals.send('bans-changed', undefined)
-    if (newest.masterKeyIds !== known.masterKeyIds) await signals.send('key-ring-changed', undefined)
+    if (newest.endedAtS >= sinceS) await signals.notify('session-ended', { sinceS })
+    if (newest.bans !== known.bans) await signals.notify('bans-changed', undefined)
+    if (newest.masterKeyIds !== known.masterKeyIds) await signals.notify('key-ring-changed', undefined)
     known = newest
     lookedAtS = atS
   }

@@ -107,7 +107,8 @@ export async function openClaims(deps: ClaimsDeps): Promise<Claims> {
   if (!isOnlyServer) deps.signals.on('work-cancelled', cancelElsewhere)
 
   /** Their next renewal stops the work of other servers. What it writes until then, its fence refuses. */
-  async function cancelElsewhere({ videoIds, work }: SignalData['work-cancelled']): Promise<void> {
+  async function cancelElsewhere({ videoIds, work }: SignalData['work-cancelled'], origin: 'here' | 'elsewhere'): Promise<void> {
+    if (origin === 'elsewhere') return
     const kinds = (work ? KINDS_OF[work] : Object.values(KINDS_OF).flat()) ?? []
     await write((tx) => removeClaimsOfOthers(tx, { server, kinds, videoIds }))
   }

@@ -1,3 +1,4 @@
+import { once } from 'node:events'
 import { pruneAlerts } from '../alerts/alert.ts'
 import { watchBucket } from '../alerts/bucket-away.ts'
 import { startAlertMailer } from '../alerts/mailer.ts'
@@ -19,6 +20,7 @@ import { findLastBackup } from '../installation/backup/last-backup.ts'
 import { logErrorsQuietly, runRegularly } from '../installation/log-errors.ts'
 import { resumeRotation } from '../installation/master-key-rotation.ts'
 import type { Foundation } from '../installation/open-foundation.ts'
+import { startDuty } from '../jobs/duty.ts'
 import { pruneLti } from '../lti/prune.ts'
 import { startScoreSender } from '../lti/score-sender.ts'
 import { createTroubleRecorder } from '../lti/trouble.ts'
@@ -43,8 +45,7 @@ const SWEPT_NAMES = 100_000
 
 /** Removes what is no longer needed, sends webhooks and mails, and checks files, until the server stops. */
 export async function startMaintenance(foundation: Foundation): Promise<void> {
-  const { config, log, opened, signal, signals, nowS, space, sandbox, restoredCopy, deletion, receiving, rotation } = foundation
-  const { fileMove, findFilesBucket } = foundation
+  const { config, log, opened, servers, nowS, restoredCopy, fileMove } = foundation
   const removals = startRemovals(foundation)
   opened.defer(() => removals.stop())
   const sender = startWebhookSender({
@@ -58,80 +59,93 @@ export async function startMaintenance(foundation: Foundation): Promise<void> {
     const mailer = startAlertMailer(foundation, config.alertMail)
     opened.defer(() => mailer.stop())
   }
-  const { bucket } = foundation
-  if (bucket) {
-    const outage = () => {
-      const now = bucket.outage()
-      return now && { reason: now.why.message, forS: (performance.now() - now.sinceMs) / 1000 }
-    }
-    const work = await watchBucket({ ...foundation, outage })
-    runRegularly(foundation, { everyMs: LOOK_AT_BUCKET_EVERY_MS, work, failure: 'bucket: recording an alert about it failed' })
-  }
   await fileMove.resume()
   opened.defer(() => fileMove.stop())
+  const refill = setInterval(() => logErrorsQuietly(log, 'disk: reserving space failed', refillDisk), REFILL_EVERY_MS)
+  opened.defer(async () => clearInterval(refill))
+  const caring = startDuty({ ...foundation, isOnlyServer: !servers.mayHaveOthers }, 'maintenance', (signal) =>
+    care(foundation, signal),
+  )
+  opened.defer(() => caring.stop())
+
+  async function refillDisk(): Promise<void> {
+    if (await refillReserve(dataPaths(config.dataDir).reserve)) log.info('disk: space reserved for when it is full')
+  }
+}
+
+/** What one server does for all of an installation: it watches the bucket, finishes a rotation of the master key, and sweeps. */
+async function care(foundation: Foundation, signal: AbortSignal): Promise<void> {
+  const { log, rotation } = foundation
+  await using started = new AsyncDisposableStack()
+  await watchOutages(foundation, started)
   const rotating = resumeRotation(rotation, log, signal)
   const sweeps = createSweeps(foundation)
-  let sweeping = sweepAll()
+  let sweeping = sweepAll(foundation, sweeps, signal)
   let isChecking = false
   let checking = checkMedia()
 
-  async function sweepAll(): Promise<void> {
-    const { viewerDataDays } = config
-    const operations = {
-      ...{ ...foundation, isDiskLow: space.isLow, isSandboxMissing: sandboxAdvice(sandbox) !== undefined },
-      areWebhooksHeld: () => restoredCopy.isPaused(),
-      findLastBackupS: async () => (await findLastBackup(foundation))?.atS,
-    }
-    const steps = [
-      () => prunePlayback(foundation, viewerDataDays),
-      () => pruneStoredResponses(foundation),
-      () => pruneBans(foundation),
-      () => pruneAuditLog(foundation),
-      () => pruneSignIns(foundation),
-      () => pruneUploadTokens(foundation),
-      () => checkOperations(operations),
-      () => pruneAlerts(foundation, viewerDataDays),
-      () => pruneLti(foundation, viewerDataDays),
-      () => pruneDeliveries(foundation),
-      () => pruneUsage(foundation, viewerDataDays),
-      () => measureStorage(foundation),
-      () => deleteExpiredUploads(deletion, nowS()),
-      () => removeExpiredUploads({ ...receiving, ...deletion }, nowS()),
-      () => deleteEndedTrash(deletion),
-      () => deleteEndedKept({ ...foundation, ...deletion }),
-      () => signals.send('work-queued', 'removal'), // what failed before, such as while the database was unavailable
-      ...sweeps,
-    ]
-    for (const step of steps) {
-      if (signal.aborted) return
-      await logErrorsQuietly(log, 'maintenance: sweep failed', step)
-    }
-  }
-
   /** At its own pace: a large installation takes days. */
   async function checkMedia(): Promise<void> {
-    if (findFilesBucket()) return // a bucket checks what it keeps, and reading all of it would cost money each week
+    if (foundation.findFilesBucket()) return // a bucket checks what it keeps, and reading all of it would cost money each week
     isChecking = true
     const files = { ...foundation, reportDamage: foundation.repairSegment }
     await logErrorsQuietly(log, 'maintenance: checking files failed', () => sweepMedia(files, signal))
     isChecking = false
   }
 
-  async function refill(): Promise<void> {
-    if (await refillReserve(dataPaths(config.dataDir).reserve)) log.info('disk: space reserved for when it is full')
-  }
+  const timer = setInterval(() => {
+    sweeping = sweeping.then(() => sweepAll(foundation, sweeps, signal))
+    if (!isChecking) checking = checkMedia()
+  }, SWEEP_EVERY_MS)
+  if (!signal.aborted) await once(signal, 'abort')
+  clearInterval(timer)
+  await Promise.all([rotating, sweeping, checking])
+}
 
-  const timers = [
-    setInterval(() => logErrorsQuietly(log, 'disk: reserving space failed', refill), REFILL_EVERY_MS),
-    setInterval(() => {
-      sweeping = sweeping.then(sweepAll)
-      if (!isChecking) checking = checkMedia()
-    }, SWEEP_EVERY_MS),
+async function watchOutages(foundation: Foundation, started: AsyncDisposableStack): Promise<void> {
+  const { bucket, log } = foundation
+  if (!bucket) return
+  const outage = () => {
+    const now = bucket.outage()
+    return now && { reason: now.why.message, forS: (performance.now() - now.sinceMs) / 1000 }
+  }
+  const work = await watchBucket({ ...foundation, outage })
+  const failure = 'bucket: recording an alert about it failed'
+  runRegularly({ opened: started, log }, { everyMs: LOOK_AT_BUCKET_EVERY_MS, work, failure })
+}
+
+async function sweepAll(foundation: Foundation, sweeps: readonly (() => Promise<void>)[], signal: AbortSignal): Promise<void> {
+  const { config, log, signals, nowS, space, sandbox, restoredCopy, deletion, receiving } = foundation
+  const { viewerDataDays } = config
+  const operations = {
+    ...{ ...foundation, isDiskLow: space.isLow, isSandboxMissing: sandboxAdvice(sandbox) !== undefined },
+    areWebhooksHeld: () => restoredCopy.isPaused(),
+    findLastBackupS: async () => (await findLastBackup(foundation))?.atS,
+  }
+  const steps = [
+    () => prunePlayback(foundation, viewerDataDays),
+    () => pruneStoredResponses(foundation),
+    () => pruneBans(foundation),
+    () => pruneAuditLog(foundation),
+    () => pruneSignIns(foundation),
+    () => pruneUploadTokens(foundation),
+    () => checkOperations(operations),
+    () => pruneAlerts(foundation, viewerDataDays),
+    () => pruneLti(foundation, viewerDataDays),
+    () => pruneDeliveries(foundation),
+    () => pruneUsage(foundation, viewerDataDays),
+    () => measureStorage(foundation),
+    () => deleteExpiredUploads(deletion, nowS()),
+    () => removeExpiredUploads({ ...receiving, ...deletion }, nowS()),
+    () => deleteEndedTrash(deletion),
+    () => deleteEndedKept({ ...foundation, ...deletion }),
+    () => signals.send('work-queued', 'removal'), // what failed before, such as while the database was unavailable
+    ...sweeps,
   ]
-  opened.defer(async () => {
-    timers.forEach(clearInterval)
-    await Promise.all([rotating, sweeping, checking])
-  })
+  for (const step of steps) {
+    if (signal.aborted) return
+    await logErrorsQuietly(log, 'maintenance: sweep failed', step)
+  }
 }
 
 /** Each removes orphaned files from one folder, some in each run: a crash between a rename and its commit leaves them. */

@@ -26,6 +26,7 @@ import { cacheKey, createSegmentCache } from '../playback/media/segment-cache.ts
 import { createSegmentCheck } from '../playback/media/segment-check.ts'
 import { openPlayback, savePlayback } from '../playback/open.ts'
 import { createOtpDefaultsFinder } from '../playback/otp-defaults.ts'
+import { isWatching } from '../playback/sessions/live-session.ts'
 import { endSessionsOfAccount } from '../playback/sessions/session-store.ts'
 import { openRateLimiting } from '../rate-limits/open.ts'
 import { openUsage } from '../usage/usage.ts'
@@ -45,7 +46,7 @@ export type Web = {
 
 /** Answers over HTTP, and commands over the control socket, until the server stops. @param handOut absent: no worker is answered */
 export async function startWeb(foundation: Foundation, handOut?: HandOut): Promise<Web> {
-  const { config, log, opened, signals, sandbox, ownership, space, restoredCopy, rotation } = foundation
+  const { config, log, opened, signals, servers, sandbox, ownership, space, restoredCopy, rotation } = foundation
   const { repairSegment, recordDamagedFile, receiving, deletion } = foundation
   const { limits, bans } = await openRateLimiting(foundation, config.limits)
 
@@ -65,6 +66,7 @@ export async function startWeb(foundation: Foundation, handOut?: HandOut): Promi
     countriesFile: config.countriesFile,
     isRateLimited: limits !== undefined,
   })
+  servers.countSessions(() => [...playback.sessions.values()].filter((session) => isWatching(session, foundation.nowS())).length)
   const erasing = {
     viewings: playback.viewings,
     savePlayback: () => savePlayback(playback),
@@ -94,7 +96,18 @@ export async function startWeb(foundation: Foundation, handOut?: HandOut): Promi
     endAccountSessions: endSessionsOfAccount,
   }
   const app = createInterfaces({
-    ...{ config, limits, publicUrl, refusal: ownership.refusal, playback, usage, demo, metrics, handOut, log },
+    ...{
+      config,
+      limits,
+      publicUrl,
+      refusal: foundation.refusal,
+      playback,
+      usage,
+      demo,
+      metrics,
+      handOut,
+      log,
+    },
     owners: {
       ...{ ...features, damagedFiles, events, hasRoom: space.hasRoom, transcriber: config.transcriber },
       authenticate: createAuthenticate(foundation, keyUses.record),

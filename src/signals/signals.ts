@@ -1,4 +1,6 @@
+import type { Channel } from '../db/database.ts'
 import type { Write } from '../db/write.ts'
+import { joinChannel } from './other-servers.ts'
 
 /** Queued work that a dispatcher runs. */
 export type Work =
@@ -44,19 +46,33 @@ export type SignalData = {
   'bans-changed': { subject: string; withCounts: boolean } | undefined
   /** The database is bound to other master keys than before. */
   'key-ring-changed': undefined
+  /** Another server is asked for a resumable upload: a connection that is silent gives it up. */
+  'upload-wanted': { uploadId: string }
+  /** A server has started or stopped. */
+  'servers-changed': undefined
 }
 export type SignalName = keyof SignalData
-type Listeners = { [Name in SignalName]: Set<(data: SignalData[Name]) => unknown> }
+/** Which server sent a signal. */
+type Origin = 'here' | 'elsewhere'
+type Listener<Name extends SignalName> = (data: SignalData[Name], origin: Origin) => unknown
+type Listeners = { [Name in SignalName]: Set<Listener<Name>> }
 
 /**
  * Makes the other parts of the program quick: a listener runs before the caller of `send` continues. The rows are the truth: what is
- * sent to another process may be late or lost, so what must not be missed is also read from its row once a second.
+ * sent to another server may be late or lost, so what must not be missed is also read from its row once a second.
  */
 export type Signals = {
   /** Call it after the commit. @returns resolves when what the listeners started has ended */
   send<Name extends SignalName>(name: Name, data: SignalData[Name]): Promise<void>
-  on<Name extends SignalName>(name: Name, listener: (data: SignalData[Name]) => unknown): () => void
+  /** The same on this server alone, of what was found in rows: the others find it there, too. */
+  notify<Name extends SignalName>(name: Name, data: SignalData[Name]): Promise<void>
+  on<Name extends SignalName>(name: Name, listener: Listener<Name>): () => void
 }
+
+/** About the files of one server alone. */
+const LOCAL: readonly SignalName[] = ['keys-destroyed']
+/** A lost connection to the other servers is noticed within this time. */
+const MAX_GAP_S = 60
 
 /** Tables whose rows are in 'account-changed', or whose triggers change such a row. */
 const ACCOUNT_TABLES = [
@@ -72,8 +88,11 @@ const ACCOUNT_TABLES = [
   'rendition',
 ]
 
-/** A commit sends by itself what follows from so many statements that one would be forgotten. */
-export function createSignals(write: Pick<Write, 'onCommit'>): Signals {
+/**
+ * A commit sends by itself what follows from so many statements that one would be forgotten.
+ * @param channel to the other servers, which get the same signals
+ */
+export function createSignals(write: Pick<Write, 'onCommit'>, channel?: Channel): Signals & { stop(): Promise<void> } {
   const listeners: Listeners = {
     'account-changed': new Set(),
     'work-queued': new Set(),
@@ -86,10 +105,39 @@ export function createSignals(write: Pick<Write, 'onCommit'>): Signals {
     'video-removal': new Set(),
     'bans-changed': new Set(),
     'key-ring-changed': new Set(),
+    'upload-wanted': new Set(),
+    'servers-changed': new Set(),
+  }
+
+  async function runListeners<Name extends SignalName>(name: Name, data: SignalData[Name], origin: Origin): Promise<void> {
+    await Promise.all([...listeners[name]].map((listener) => listener(data, origin)))
+  }
+
+  /** What fails is done again when the rows are read. */
+  function runQuietly<Name extends SignalName>(name: Name, data: SignalData[Name]): void {
+    void runListeners(name, data, 'elsewhere').catch(() => undefined)
+  }
+
+  const others =
+    channel &&
+    joinChannel(channel, {
+      received(name, data) {
+        if (isSignal(name)) runQuietly(name, data as SignalData[typeof name])
+      },
+      missed() {
+        for (const name of ['account-changed', 'bans-changed', 'key-ring-changed'] as const) runQuietly(name, undefined)
+        runQuietly('session-ended', { sinceS: Math.floor(Date.now() / 1000) - MAX_GAP_S })
+      },
+    })
+
+  /** Another server may be of a newer version, and send what this one does not know. */
+  function isSignal(name: string): name is SignalName {
+    return name in listeners
   }
 
   async function send<Name extends SignalName>(name: Name, data: SignalData[Name]): Promise<void> {
-    await Promise.all([...listeners[name]].map((listener) => listener(data)))
+    if (!LOCAL.includes(name)) others?.send(name, data)
+    await runListeners(name, data, 'here')
   }
 
   write.onCommit((changed) => {
@@ -99,6 +147,8 @@ export function createSignals(write: Pick<Write, 'onCommit'>): Signals {
   })
   return {
     send,
+    notify: (name, data) => runListeners(name, data, 'here'),
+    stop: async () => others?.stop(),
     on(name, listener) {
       listeners[name].add(listener)
       return () => listeners[name].delete(listener)

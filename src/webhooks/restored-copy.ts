@@ -44,6 +44,8 @@ export type RestoredCopy = {
   isPaused(): boolean
   /** Why, for the operator. */
   why: string | undefined
+  /** Looks whether another server has made this installation the original. */
+  look(): Promise<void>
   /** Makes this installation the original. False: it already was. */
   resume(): Promise<boolean>
 }
@@ -54,25 +56,29 @@ export async function openRestoredCopy(
   files: readonly IdentifyingFile[],
   nowS: () => number,
 ): Promise<RestoredCopy> {
-  const [{ setting, path } = { setting: 'database-file', path: '' }] = files
+  const [identifying] = files
   const readSetting = (name: string) => findSetting(db, name)
   for (const file of files) if (existsSync(file.path)) ensureDistinctTimes(file.path)
   const why = await whyCopy(readSetting, files)
   let isPaused = why !== undefined
 
   async function recordAsOriginal(alsoInTransaction: (tx: Db) => Promise<void>): Promise<void> {
-    const value = fileIdentity(path)
+    const value = identifying && fileIdentity(identifying.path)
     await write(async (tx) => {
       await removeSetting(tx, RESTORED_COPY)
-      if (value !== undefined) await saveSetting(tx, setting, value)
+      if (identifying && value !== undefined) await saveSetting(tx, identifying.setting, value)
       await alsoInTransaction(tx)
     })
   }
 
-  if (!isPaused && (await readSetting(setting)) === undefined) await recordAsOriginal(async () => undefined)
+  if (!isPaused && identifying && (await readSetting(identifying.setting)) === undefined)
+    await recordAsOriginal(async () => undefined)
   return {
     isPaused: () => isPaused,
     why,
+    async look() {
+      if (isPaused) isPaused = (await whyCopy(readSetting, files)) !== undefined
+    },
     async resume() {
       if (!isPaused) return false
       const event = {

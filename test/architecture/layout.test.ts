@@ -28,6 +28,7 @@ const FEATURES = [
   'progress',
   'workers',
   'lti',
+  'servers',
 ]
 const BELOW = ['crypto', 'db', 'storage', 'jobs', 'signals', 'outbound', 'net', 'sandbox']
 

@@ -428,6 +428,18 @@ test('L06: every operation and every command that manages something is in the au
       'account:changed',
       to(una.accountId, () => person.get('PUT', `/accounts/${una.accountId}`, { pageMax: 50 })),
     ],
+    [
+      'PUT /console/api/system/servers/{id}',
+      'server:changed',
+      to('5'.repeat(32), async () => {
+        changeRows(
+          reelgate,
+          "insert into server (id, run, name, version, state, started_at_s, beat_at_s) values (?, 'a', 'b', '0.3.0', 'serving', 1, 1)",
+          '5'.repeat(32),
+        )
+        await person.get('PUT', `/system/servers/${'5'.repeat(32)}`, { drained: 1 })
+      }),
+    ],
     ['PUT /console/api/sign-in/account', 'account:looked-at', asPerson('PUT', '/sign-in/account', { account: una.accountId })],
     [
       'POST /api/keys',

@@ -12,6 +12,8 @@ export function failingOnce(write: Write, number: number, unknown?: { isKept: bo
   return Object.assign(failing, {
     append: failing,
     makingRoom: failing,
+    revoking: failing,
+    onRevoked: () => undefined,
     outsideTransaction: write.outsideTransaction,
     onCommit: write.onCommit,
   })

@@ -58,6 +58,7 @@ import * as refusals from '../../src/playback/suspicion/refusal-store.ts'
 import * as accountQueue from '../../src/progress/account-queue-store.ts'
 import * as progress from '../../src/progress/progress-store.ts'
 import * as bans from '../../src/rate-limits/ban-store.ts'
+import * as servers from '../../src/servers/server-store.ts'
 import * as usage from '../../src/usage/usage-store.ts'
 import * as passkeys from '../../src/users/passkey-store.ts'
 import * as signIns from '../../src/users/sign-in-store.ts'
@@ -235,6 +236,11 @@ const gradeRow = (gradeId: string) => ({
 })
 
 type Call = (tx: Db) => Promise<unknown>
+
+const SERVER = {
+  ...{ name: 'right', version: '0.3.0', startedAtS: 1, beatAtS: 2.5, backend: '7 1.5' },
+  ...{ state: 'joining' as const, knows: '', sessions: 0, load: 0 },
+} as const
 
 /** In the order in which an installation comes to call them: what a store is asked needs the rows of those before it. */
 const STORES: readonly (readonly [store: string, calls: readonly Call[]])[] = [
@@ -1453,6 +1459,27 @@ const STORES: readonly (readonly [store: string, calls: readonly Call[]])[] = [
     ],
   ],
   [
+    'servers',
+    [
+      (tx) => servers.insertServer(tx, { ...SERVER, id: id('a'), run: 'first' }),
+      (tx) => servers.insertServer(tx, { ...SERVER, id: id('b'), run: 'other', name: 'left' }),
+      (tx) => servers.insertServer(tx, { ...SERVER, id: id('a'), run: 'second', beatAtS: 4 }),
+      (tx) => servers.saveDrained(tx, id('a'), true),
+      (tx) => servers.saveDrained(tx, id('c'), true),
+      (tx) => servers.saveBeat(tx, { id: id('a'), run: 'first' }, { ...SERVER, beatAtS: 5 }),
+      (tx) =>
+        servers.saveBeat(
+          tx,
+          { id: id('a'), run: 'second' },
+          { beatAtS: 5.25, state: 'serving', knows: id('b'), sessions: 1, load: 0.5 },
+        ),
+      (tx) => servers.listServers(tx),
+      (tx) => servers.removeServer(tx, { id: id('b'), run: 'before' }),
+      (tx) => servers.removeServer(tx, { id: id('b'), run: 'other' }),
+      (tx) => servers.endClaims(tx, 's'),
+    ],
+  ],
+  [
     'what the master key wrapped',
     WRAPPED_COLUMNS.flatMap((column): Call[] => {
       const page = (tx: Db, id: number, after?: wrapped.WrappedRow) =>
@@ -1522,6 +1549,7 @@ const TABLES = [
   'ltiCourse',
   'ltiNonce',
   'ltiGrade',
+  'server',
 ] as const
 
 /** How many of STORES have been called. */

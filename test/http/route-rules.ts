@@ -241,6 +241,8 @@ export const RULES: Record<string, Rule> = {
   'POST /console/api/accounts': { opens: 'cookie', status: 0, role: 'administrator', body: { name: 'x' } },
   'PUT /console/api/accounts/:id': { opens: 'cookie', status: 0, role: 'administrator', body: { pageMax: 40 } },
   'GET /console/api/system/checks': { opens: 'cookie', status: 0, role: 'administrator' },
+  'GET /console/api/system/servers': { opens: 'cookie', status: 0, role: 'administrator' },
+  'PUT /console/api/system/servers/:id': { opens: 'cookie', status: 0, role: 'administrator', body: { drained: 1 } },
   'GET /console/api/system/status': { opens: 'cookie', status: 0, role: 'administrator' },
   'GET /console/api/passkeys': { opens: 'cookie', status: 0, role: 'viewer' },
   'POST /console/api/passkeys/options': { opens: 'cookie', status: 0, role: 'viewer' },

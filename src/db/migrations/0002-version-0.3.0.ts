@@ -505,4 +505,19 @@ export const STATEMENTS: readonly string[] = [
   'create index lti_grade_of_video on lti_grade (video_id)',
   'create index lti_grade_due on lti_grade (due_at_s) where due_at_s is not null',
   'create index lti_grade_age on lti_grade (launched_at_s)',
+  // The servers that use this database.
+  `create table server (
+    id text primary key,
+    run text not null,
+    name text not null,
+    version text not null,
+    state text not null,
+    started_at_s integer not null,
+    beat_at_s real not null,
+    knows text not null default '',
+    backend text,
+    drained integer not null default 0,
+    sessions integer not null default 0,
+    load real not null default 0
+  ) without rowid`,
 ]

@@ -68,6 +68,7 @@ export const KEYS = {
   lti_course: ['platform_id', 'course_id'],
   lti_nonce: ['hash'],
   lti_grade: ['id'],
+  server: ['id'],
   setting: ['name'],
 } as const satisfies Record<TableName, readonly string[]>
 

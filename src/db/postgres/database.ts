@@ -4,6 +4,7 @@ import { collectChanges } from '../changed-tables.ts'
 import type { Database, Db } from '../database.ts'
 import { migrate } from '../migrate.ts'
 import { createGroupCommitter } from '../write.ts'
+import { openChannel } from './channel.ts'
 import { createPostgresCommitter } from './commit.ts'
 import { type Connection, openConnection } from './connection.ts'
 import { unusable } from './connection-errors.ts'
@@ -33,13 +34,15 @@ const LOCK_TIMEOUT_MS = 5_000
 
 /**
  * Opens the database: one connection that writes, some that read.
+ * @param withOthers other servers may use it at the same time, and one more connection reaches them
  * @throws Failure `unavailable` when it cannot be reached, another server writes to it, or it belongs to a newer version
  */
-export async function openPostgres(url: string): Promise<Database> {
+export async function openPostgres(url: string, withOthers = false): Promise<Database> {
   const readOnly = { url, settings: { default_transaction_read_only: 'on' } }
   const readers = Array.from({ length: READERS }, () => openConnection({ ...readOnly, timeoutMs: READ_TIMEOUT_MS }))
   const slowReaders = Array.from({ length: SLOW_READERS }, () => openConnection({ ...readOnly, timeoutMs: SLOW_READ_TIMEOUT_MS }))
-  const lock = createServerLock(url)
+  const lock = createServerLock(url, withOthers)
+  const channel = withOthers ? openChannel(url, lock.own) : undefined
   const writer = openConnection({
     url,
     settings: { default_transaction_isolation: 'serializable', lock_timeout: LOCK_TIMEOUT_MS },
@@ -61,8 +64,9 @@ export async function openPostgres(url: string): Promise<Database> {
   }
   const outages = createOutageTracker(poll)
   let onDiskFull: () => void = () => undefined
-  const takeover = createTakeoverHandler(url, () => {
+  const takeover = createTakeoverHandler(url, withOthers, () => {
     outages.stop()
+    void channel?.close()
     for (const connection of [writer, ...readers, ...slowReaders]) void connection.close()
   })
   /** Passes an error to those who watch the database. @returns the error for the caller */
@@ -75,12 +79,12 @@ export async function openPostgres(url: string): Promise<Database> {
   }
   const db = createReader(readers, recordError)
   const { execute, takeChanges } = collectChanges(writer.execute)
-  const committer = createPostgresCommitter(createPostgresKysely(execute, writer.close), writer, recordError)
+  const committer = createPostgresCommitter(createPostgresKysely(execute, writer.close), writer, recordError, withOthers)
   const write = createGroupCommitter({ ...committer, takeChanges })
   const close = async () => {
     outages.stop()
     takeover.stop()
-    await Promise.all([...readers, ...slowReaders].map((reader) => reader.close()))
+    await Promise.all([...readers, ...slowReaders, ...(channel ? [channel] : [])].map((each) => each.close()))
     await writer.close()
   }
   try {
@@ -89,6 +93,7 @@ export async function openPostgres(url: string): Promise<Database> {
       writer.release()
     })
     await assertSupportedServer(url)
+    await channel?.lockStart()
     await migrateOnSingleConnection(url)
   } catch (error) {
     await close()
@@ -106,6 +111,7 @@ export async function openPostgres(url: string): Promise<Database> {
       onDiskFull = listener.diskFull
     },
     truncateWal: async () => undefined,
+    channel,
     close,
   }
 }
@@ -116,7 +122,7 @@ export async function openPostgres(url: string): Promise<Database> {
  * @throws Failure `unavailable` when the database cannot be reached or used, or a server works with it
  */
 export async function openSingleConnection(url: string): Promise<Connection> {
-  const connection = openConnection({ url, setUp: createServerLock(url).acquire })
+  const connection = openConnection({ url, setUp: createServerLock(url, false).acquire })
   try {
     await retryUntilReachable(url, connection.hold)
     await assertSupportedServer(url)

@@ -34,7 +34,7 @@ export function postgresLocation(url: string): DatabaseLocation & { hasUnfinishe
       }),
     migrations: Object.keys(MIGRATIONS),
     hasUnfinishedMove: () => withProbeConnection(url, (connection) => tableExists(connection, UNFINISHED_MOVE_TABLE)),
-    open: () => openPostgres(url),
+    open: (withOthers) => openPostgres(url, withOthers),
   }
 }
 

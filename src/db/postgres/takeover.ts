@@ -6,15 +6,17 @@ import { SERVER_LOCK } from './server-lock.ts'
 
 const POLL_INTERVAL_MS = 1_000
 
+/** @param mode of those that keep a server from the database: with others it is only the one that shares it with none */
 const LOCK_HOLDERS = `select pid from pg_locks where locktype = 'advisory' and granted and (classid::bigint << 32) + objid::bigint = $1
-  and database = (select oid from pg_database where datname = current_database())`
+  and database = (select oid from pg_database where datname = current_database()) and mode = any($2)`
 
 /**
- * What a server does when another one has taken its database: it stops reading and writing, because what it has in memory is
- * out of date. Once the other one has released the database, this one may start again with nothing in memory.
+ * What a server does when another one has taken its database, or when others that share it took it for dead: it stops reading and
+ * writing, because what it has in memory is out of date. Once none keeps it from the database, it may start again with nothing in memory.
  * @param closeConnections starts to close this server's connections
  */
-export function createTakeoverHandler(url: string, closeConnections: () => void) {
+export function createTakeoverHandler(url: string, withOthers: boolean, closeConnections: () => void) {
+  const modes = withOthers ? ['ExclusiveLock'] : ['ExclusiveLock', 'ShareLock']
   let error: DatabaseInUse | undefined
   let listener: Pick<DatabaseListener, 'takenOver' | 'released'> | undefined
 
@@ -32,7 +34,7 @@ export function createTakeoverHandler(url: string, closeConnections: () => void)
       await pause(POLL_INTERVAL_MS, undefined, { ref: false })
       isReleased = await withProbeConnection(
         url,
-        async (connection) => (await rows(connection, LOCK_HOLDERS, SERVER_LOCK)).length === 0,
+        async (connection) => (await rows(connection, LOCK_HOLDERS, SERVER_LOCK, modes)).length === 0,
       ).catch(() => false)
     }
     listener?.released()

@@ -83,6 +83,7 @@ export async function openSqlite(path: string, releaseReservePart: ReleaseReserv
       onDiskFull = listener.diskFull
     },
     truncateWal: () => retryOnFullDisk(releaseReservePart, () => truncateWal(write)),
+    channel: undefined,
     async close() {
       isClosing = true
       await checker.destroy()

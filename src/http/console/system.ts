@@ -1,4 +1,6 @@
 import { type Static, Type } from 'typebox'
+import type { Actor } from '../../audit/audit-log.ts'
+import { authenticateRequest } from '../server/caller.ts'
 import type { App } from '../wire/app-type.ts'
 import { isoTime } from '../wire/iso-time.ts'
 import { operation } from '../wire/operation.ts'
@@ -13,6 +15,23 @@ const ChecksReply = Type.Object({
   ),
 })
 export type ChecksBody = Static<typeof ChecksReply>
+const ServersReply = Type.Object({
+  rows: Type.Array(
+    Type.Object({
+      id: Type.String(),
+      name: Type.String(),
+      version: Type.String({ description: 'of Reelgate' }),
+      state: Type.Union(
+        [Type.Literal('serves'), Type.Literal('starts'), Type.Literal('stops'), Type.Literal('drained'), Type.Literal('silent')],
+        { description: 'drained: it reports that it is not ready; silent: no sign of life in five seconds' },
+      ),
+      startedAt: Type.String({ description: 'ISO 8601' }),
+      sessions: Type.Integer({ description: 'viewers that watch there now' }),
+      load: Type.Number({ description: 'processes that wait for a processor of its machine, over a minute' }),
+    }),
+  ),
+})
+export type ServersBody = Static<typeof ServersReply>
 const StatusReply = Type.Object({
   version: Type.String({ description: 'of Reelgate' }),
   node: Type.String({ description: 'version of Node' }),
@@ -63,9 +82,25 @@ type SystemStatus = Omit<Static<typeof StatusReply>, 'startedAt' | 'lastBackup' 
   masterKey: { place: string; isBeingRotated: boolean; rotatedAtS: number | undefined }
   lastBackup: { name: string; atS: number } | undefined
 }
+type ListedServer = Omit<ServersBody['rows'][number], 'startedAt'> & { startedAtS: number }
 export type SystemRoutesDeps = {
-  system: { check(): Promise<Static<typeof ChecksReply>['rows']>; readStatus(): Promise<SystemStatus> }
+  system: {
+    check(): Promise<Static<typeof ChecksReply>['rows']>
+    readStatus(): Promise<SystemStatus>
+    findServers(): Promise<ListedServer[]>
+    setServerDrained(id: string, drained: boolean, by: Actor): Promise<void>
+  }
 }
+
+const ServerParams = Type.Object({
+  id: Type.String({
+    pattern: '^[0-9a-f]{32}$',
+    description: 'of the list of servers',
+    examples: ['5d41402abc4b2a76b9719d911017c592'],
+  }),
+})
+const ServerBody = Type.Object({ drained: Type.Union([Type.Literal(0), Type.Literal(1)], { examples: [1] }) })
+const ServerReply = Type.Object({ id: Type.String(), drained: Type.Integer() })
 
 /** What an administrator sees of the installation. */
 export function systemRoutes(app: App, { system }: SystemRoutesDeps): void {
@@ -101,6 +136,35 @@ export function systemRoutes(app: App, { system }: SystemRoutesDeps): void {
         masterKey: { ...keyState, rotatedAt: rotatedAtS === undefined ? null : isoTime(rotatedAtS) },
         lastBackup: lastBackup ? { name: lastBackup.name, at: isoTime(lastBackup.atS) } : null,
       }
+    },
+  )
+  app.get(
+    '/system/servers',
+    operation(administrator, {
+      summary: 'List the servers',
+      description: 'For administrators: those that share the database, by name; none where it can have only one.',
+      response: { 200: ServersReply },
+    }),
+    async (): Promise<ServersBody> => {
+      const servers = await system.findServers()
+      return { rows: servers.map(({ startedAtS, ...server }) => ({ ...server, startedAt: isoTime(startedAtS) })) }
+    },
+  )
+
+  app.put(
+    '/system/servers/:id',
+    operation(administrator, {
+      summary: 'Drain a server, or resume it',
+      description:
+        'For administrators. A drained server still answers, but `/readyz` is 503 within a second, so that load balancers send it nothing more; also after a restart.',
+      params: ServerParams,
+      body: ServerBody,
+      response: { 200: ServerReply },
+    }),
+    async (request): Promise<Static<typeof ServerReply>> => {
+      const drained = request.body.drained === 1
+      await system.setServerDrained(request.params.id, drained, authenticateRequest(request))
+      return { id: request.params.id, drained: Number(drained) }
     },
   )
 }

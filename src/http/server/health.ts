@@ -1,4 +1,4 @@
-import type { DatabaseInUse } from '../../errors.ts'
+import type { Failure } from '../../errors.ts'
 import type { App } from '../wire/app-type.ts'
 import { type LimitDeps, limitByAddress } from './limit.ts'
 
@@ -9,8 +9,11 @@ export type HealthDeps = LimitDeps & {
   areWebhooksHeld(): boolean
 }
 
-/** Refuses all requests except `/healthz` and `/readyz` while another server has the database, even those that could be answered from memory. */
-export function refuseWhileDatabaseInUse(app: App, refusal: () => DatabaseInUse | undefined): void {
+/**
+ * Refuses all requests except `/healthz` and `/readyz` while another server has the database or this one must answer nothing, even those
+ * that could be answered from memory.
+ */
+export function refuseAll(app: App, refusal: () => Failure | undefined): void {
   app.addHook('onRequest', (request, _reply, done) => {
     const error = refusal()
     if (error && !PROBE_PATHS.includes(request.routeOptions.url ?? '')) throw error

@@ -190,6 +190,10 @@ async function startFull() {
   await bodyOf(owner, 'POST', '/api/upload-tokens', { origin: 'https://school.example', reference: 'ann' })
   await reelgate.cli('worker', 'add', 'office', '--json')
   await haveLearningPlatform(reelgate, video)
+  changeRows(
+    reelgate,
+    "insert into server (id, run, name, version, state, started_at_s, beat_at_s) values ('a', 'b', 'office-1', '0.3.0', 'serving', 1, 2.5)",
+  )
   const trashed = await owner.readyVideo(await makeVideo({ seconds: 1 }), 'In the trash')
   await bodyOf(owner, 'DELETE', `/api/videos?trash=1&videos=${trashed}`)
   await signIn(reelgate)

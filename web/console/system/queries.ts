@@ -4,7 +4,7 @@ import type { AuditLogBody } from '../../../src/http/api/audit-log.ts'
 import type { QueueBody } from '../../../src/http/api/queue.ts'
 import type { AccountListBody } from '../../../src/http/console/accounts.ts'
 import type { SignInListBody } from '../../../src/http/console/sign-ins.ts'
-import type { ChecksBody, SystemStatusBody } from '../../../src/http/console/system.ts'
+import type { ChecksBody, ServersBody, SystemStatusBody } from '../../../src/http/console/system.ts'
 import type { UserListBody } from '../../../src/http/console/users.ts'
 import { callApi, callApiForPage } from '../api.ts'
 import { rowsQuery } from '../rows-query.ts'
@@ -14,6 +14,7 @@ export type SignIn = SignInListBody['rows'][number]
 export type Account = AccountListBody['rows'][number]
 export type Work = QueueBody['rows'][number]
 export type Check = ChecksBody['rows'][number]
+export type Server = ServersBody['rows'][number]
 
 const REFRESH_MS = 5_000
 const AUDIT_PAGE = 100
@@ -32,6 +33,8 @@ export const accountsQuery = rowsQuery<Account>('accounts')
 export const queueQuery = { ...rowsQuery<Work>('queue'), refetchInterval: REFRESH_MS }
 
 export const checksQuery = rowsQuery<Check>('system/checks')
+
+export const serversQuery = { ...rowsQuery<Server>('system/servers'), refetchInterval: REFRESH_MS }
 
 export const statusQuery = queryOptions({
   queryKey: ['system', 'status'],

@@ -1,15 +1,18 @@
+import { Button } from '@mantine/core'
 import { useSuspenseQuery } from '@tanstack/react-query'
 import type { SystemStatusBody } from '../../../src/http/console/system.ts'
-import { csvUrl } from '../api.ts'
+import { callApi, csvUrl } from '../api.ts'
 import { Ago } from '../ui/ago.tsx'
 import { CodeBlock } from '../ui/code-block.tsx'
 import { type Column, DataTable } from '../ui/data-table.tsx'
 import { FactList } from '../ui/fact-list.tsx'
+import { FailureNotice } from '../ui/failure.tsx'
 import { Page } from '../ui/page.tsx'
 import { Section } from '../ui/section.tsx'
 import { StateWord } from '../ui/state-word.tsx'
+import { useChange } from '../ui/use-change.ts'
 import { formatBytes, formatCount } from '../units.ts'
-import { type Check, checksQuery, statusQuery } from './queries.ts'
+import { type Check, checksQuery, type Server, serversQuery, statusQuery } from './queries.ts'
 import { SystemParts } from './system-parts.tsx'
 
 const OLD_BACKUP_MS = 7 * 24 * 3600 * 1000
@@ -18,6 +21,7 @@ const OLD_BACKUP_MS = 7 * 24 * 3600 * 1000
 export function ServerPage() {
   const { data: status } = useSuspenseQuery(statusQuery)
   const { data: checks } = useSuspenseQuery(checksQuery)
+  const { data: servers } = useSuspenseQuery(serversQuery)
   const { disk, chunks, lastBackup, masterKey } = status
   return (
     <Page title="System">
@@ -44,6 +48,7 @@ export function ServerPage() {
       <Section title="Checks" lead="The same as “reelgate doctor” on the server.">
         <DataTable label="Checks" csv={csvUrl('system/checks')} columns={COLUMNS} rows={checks} keyOf={({ check }) => check} />
       </Section>
+      {servers.length > 0 && <Servers servers={servers} />}
       <Section title="Server">
         <FactList
           facts={[
@@ -68,6 +73,54 @@ export function ServerPage() {
     </Page>
   )
 }
+
+/** Those that share the database. */
+function Servers({ servers }: { servers: Server[] }) {
+  const drain = useChange({
+    call: ({ id, state }: Server) =>
+      callApi<unknown>('PUT', `system/servers/${id}`, { body: { drained: state === 'drained' ? 0 : 1 } }),
+    announced: 'The server has been changed.',
+    refreshes: [serversQuery.queryKey],
+  })
+  const actions: Column<Server> = {
+    name: 'Actions',
+    kind: 'actions',
+    cell: (server) => (
+      <Button
+        variant="default"
+        size="xs"
+        aria-label={`${server.state === 'drained' ? 'Resume' : 'Drain'} ${server.name}`}
+        onClick={() => drain.mutate(server)}
+      >
+        {server.state === 'drained' ? 'Resume' : 'Drain'}
+      </Button>
+    ),
+  }
+  return (
+    <Section title="Servers" lead="They share one database. A drained one answers, but load balancers send it nothing more.">
+      <DataTable
+        label="Servers"
+        csv={csvUrl('system/servers')}
+        columns={[...SERVER_COLUMNS, actions]}
+        rows={servers}
+        keyOf={({ id }) => id}
+      />
+      {drain.error && <FailureNotice error={drain.error} />}
+    </Section>
+  )
+}
+
+const SERVER_WORDS = { serves: 'Serves', starts: 'Starts', stops: 'Stops', drained: 'Drained', silent: 'Silent' } as const
+const SERVER_COLORS = { serves: 'ok', starts: 'warn', stops: 'warn', drained: 'warn', silent: 'stop' } as const
+
+const SERVER_COLUMNS: Column<Server>[] = [
+  { name: 'Server', kind: 'title', cell: ({ name }) => name },
+  { name: 'State', cell: ({ state }) => <StateWord color={SERVER_COLORS[state]}>{SERVER_WORDS[state]}</StateWord> },
+  { name: 'Version', cell: ({ version }) => version },
+  { name: 'Started', cell: ({ startedAt }) => <Ago at={startedAt} /> },
+  { name: 'Viewers now', cell: ({ sessions }) => formatCount(sessions) },
+  { name: 'Load', cell: ({ load }) => load.toFixed(1) },
+]
 
 /** An encoder on another machine. */
 function describeWorker({ state, reason, chunks, speed }: SystemStatusBody['workers'][number]): string {
