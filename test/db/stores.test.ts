@@ -1474,6 +1474,8 @@ const STORES: readonly (readonly [store: string, calls: readonly Call[]])[] = [
           { beatAtS: 5.25, state: 'serving', knows: id('b'), sessions: 1, load: 0.5 },
         ),
       (tx) => servers.listServers(tx),
+      (tx) => servers.hasLivingServer(tx, 15),
+      (tx) => servers.hasLivingServer(tx, 16),
       (tx) => servers.removeServer(tx, { id: id('b'), run: 'before' }),
       (tx) => servers.removeServer(tx, { id: id('b'), run: 'other' }),
       (tx) => servers.endClaims(tx, 's'),
