@@ -1,9 +1,12 @@
 import pg from 'pg'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, onTestFinished } from 'vitest'
 import { createOwner, type Owner } from '../client.ts'
 import { signIn } from '../console/person.ts'
 import { createTusClient } from '../ingest/tus-client.ts'
+import { sampledTests } from '../sample.ts'
 import { makeInstallation } from '../several-servers.ts'
+
+const { test, draw } = sampledTests('servers of one database', 3)
 
 type Row = Record<string, unknown>
 
@@ -138,3 +141,5 @@ test('F-291: an upload that one server began continues at another, and of two th
   expect([await client.offset(address), await client.offset(there)]).toEqual([1000, 1000])
   expect((await client.patch(there, 1000, Buffer.alloc(1000, 3))).status).toBe(204)
 })
+
+draw()
