@@ -42,6 +42,9 @@ export type ChunkSink = {
   onSegment: (renditionId: number, segment: number, bytes: Buffer) => void | Promise<void>
 }
 
+/** `lowestFirst`: the lowest rung is encoded before the others, by an ffmpeg of its own. */
+type VideoChunkRequest = ChunkRequest & { threads: 'auto' | 1; lowestFirst?: boolean }
+
 /**
  * Encodes a run of segments in all rungs with one ffmpeg, which writes each rung into its own pipe.
  *
@@ -51,18 +54,21 @@ export type ChunkSink = {
  * @returns missingFrames: how many of the video's last frames could not be read; the last one that could be read is held for up to a tenth of the video
  * @throws InexactSeek; MediaFailure `Encoding error`, its message for the owner; the signal's reason; anything else may be retried
  */
-export async function encodeVideoChunk(
-  request: ChunkRequest & { threads: 'auto' | 1 },
-  sink: ChunkSink,
-): Promise<{ missingFrames: number }> {
+export async function encodeVideoChunk(request: VideoChunkRequest, sink: ChunkSink): Promise<{ missingFrames: number }> {
   const videoTrack = getVideoTrack(request.plan)
+  const { renditions } = videoTrack
   const frames = planFrames(videoTrack, request.chunk)
-  const rungs = videoTrack.renditions.map((rendition) => ({
-    filters: `scale=${rendition.widthPx}:${rendition.heightPx},setsar=1`,
-    outputArgs: videoEncoderArgs(videoTrack, rendition),
-    ...readRung(videoTrack, rendition, frames, sink),
-  }))
-  return runVideoChunk(request, videoTrack, frames, rungs)
+  const encode = (renditions: readonly VideoRendition[]) => {
+    const rungs = renditions.map((rendition) => ({
+      filters: `scale=${rendition.widthPx}:${rendition.heightPx},setsar=1`,
+      outputArgs: videoEncoderArgs(videoTrack, rendition),
+      ...readRung(videoTrack, rendition, frames, sink),
+    }))
+    return runVideoChunk(request, videoTrack, frames, rungs)
+  }
+  if (!request.lowestFirst || renditions.length === 1) return encode(renditions)
+  await encode(renditions.slice(-1))
+  return encode(renditions.slice(0, -1))
 }
 
 /**
@@ -96,7 +102,7 @@ export async function decodeVideoChunk(
 type VideoOutput = CountingReader & { filters: string; outputArgs: readonly string[] }
 
 async function runVideoChunk(
-  { sandbox, source, plan, threads, signal }: ChunkRequest & { threads: 'auto' | 1 },
+  { sandbox, source, plan, threads, signal }: VideoChunkRequest,
   videoTrack: VideoTrackPlan,
   frames: Frames,
   outputs: readonly VideoOutput[],

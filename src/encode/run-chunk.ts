@@ -243,11 +243,22 @@ async function tryPart(run: Run, part: Part & { threads: number; leadS: number }
       const findGain = (...track: [AudioTrackPlan, SealedSource]) => settleGain(run, ...track)
       return await encodeAudioChunk({ ...request, findGain, findDubSource: (dub) => findDubSource(run, dub) }, sink)
     }
-    return await encodeVideoChunk({ ...request, threads: part.threads === 0 ? 'auto' : 1 }, sink)
+    return await encodeVideoChunk(
+      { ...request, threads: part.threads === 0 ? 'auto' : 1, lowestFirst: isAwaitedBeginning(video.plan, part) },
+      sink,
+    )
   } catch (error) {
     if (error instanceof InexactSeek) return error
     throw error
   }
+}
+
+/**
+ * Whether a viewer can play what comes first: one rung is enough for a video to be `ready`, a player starts with the lowest, and that
+ * takes a third of the time of all. Its first seconds are then decoded twice. A part of a video is published as a whole.
+ */
+function isAwaitedBeginning({ cut }: Plan, { firstSegment, segmentCount }: Part): boolean {
+  return cut === undefined && firstSegment === 0 && segmentCount <= URGENT_SEGMENTS
 }
 
 /**

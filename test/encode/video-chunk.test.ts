@@ -1,6 +1,6 @@
 import path from 'node:path'
 import { expect } from 'vitest'
-import { encodeVideoChunk } from '../../src/encode/chunk.ts'
+import { type ChunkSink, encodeVideoChunk } from '../../src/encode/chunk.ts'
 import { videoCodec } from '../../src/encode/ladder.ts'
 import { InexactSeek, MediaFailure } from '../../src/encode/media-failure.ts'
 import { type VideoTrackPlan, videoSegmentCount } from '../../src/encode/plan.ts'
@@ -84,6 +84,25 @@ test('all chunks of a video have the same init segment, with size, rate and code
       codec: videoCodec(rendition),
     })
   }
+})
+
+test('with the lowest rung first, its segments come before those of all others, and none is different', async () => {
+  const file = path.join(await newFolder(), 'video.mp4')
+  const video = await openVideo(
+    await makeNumberedVideo(file, { frames: 60, rate: '10', widthPx: 640, heightPx: 360, encode: H264 }),
+  )
+  const chunk = { firstSegment: 0, segmentCount: 1, decodesFromStart: false }
+  const sink = newSink()
+  await encodeVideoChunk({ ...video, threads: 1, chunk }, sink)
+  const order: number[] = []
+  const lowestFirst = newSink()
+  const onSegment: ChunkSink['onSegment'] = (renditionId, segment, bytes) => {
+    order.push(renditionId)
+    return lowestFirst.onSegment(renditionId, segment, bytes)
+  }
+  await encodeVideoChunk({ ...video, threads: 1, lowestFirst: true, chunk }, { ...lowestFirst, onSegment })
+  expect(order).toEqual([2, 1])
+  expect(lowestFirst.segments).toEqual(sink.segments)
 })
 
 test.each([
