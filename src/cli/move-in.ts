@@ -72,6 +72,7 @@ const OtherAudio = Type.Object({
       name: Type.String(),
       language: Type.Optional(Type.String()),
       default: Type.Boolean(),
+      added: Type.Boolean(),
       startS: Type.Optional(Type.Number()),
       fileId: Type.Optional(Type.Number()),
     }),
@@ -152,21 +153,20 @@ async function moveAll(run: Run): Promise<Report> {
   return { videos: videos.length, added, problems }
 }
 
-/** What is made of the video here once it plays: audio tracks that were added there, and the part that plays there, in seconds of its file. */
-type Rest = { videoId: string; audio: MovingAudio[]; trim?: { startS: number; endS: number } }
+/** What is made of the video here once it plays: names of audio tracks, tracks that were added there, and the part that plays there, in seconds of its file. */
+type Rest = { videoId: string; names: AudioNames[]; audio: MovingAudio[]; trim?: { startS: number; endS: number } }
+/** Of a track of the video's own file. */
+type AudioNames = { name: string; language?: string; isDefault: boolean }
 type MovingAudio = { fileId: number; fileName: string; language: string; name: string; isDefault: boolean; startS: number }
 type Incomplete = Rest & { originId: string; title: string; hasFiles: boolean }
 
 /** Waits for each until it plays here. Those of an interrupted run are completed by the next. @returns what could not be done */
 async function completeAll({ from, send, target, signal, view }: Run, incomplete: readonly Incomplete[]): Promise<Problem[]> {
   const problems: Problem[] = []
-  for (const [at, { originId, title, hasFiles, videoId, audio, trim }] of incomplete.entries()) {
-    view.show(
-      at / incomplete.length,
-      `adding audio tracks and trimming, ${at + 1} of ${incomplete.length} videos, each once it plays`,
-    )
+  for (const [at, { originId, title, hasFiles, videoId, names, audio, trim }] of incomplete.entries()) {
+    view.show(at / incomplete.length, `audio tracks and trimming, ${at + 1} of ${incomplete.length} videos, each once it plays`)
     const before = problems.length
-    const untilDone = async (name: 'move audio' | 'move trim', ask: () => Promise<object>) => {
+    const untilDone = async (name: 'move audio names' | 'move audio' | 'move trim', ask: () => Promise<object>) => {
       for (;;) {
         const moving = { accountId: target.accountId, videoId, ...(await ask()) }
         const { isWaiting, problem } = await send(name, moving, MoveCompletion)
@@ -175,6 +175,7 @@ async function completeAll({ from, send, target, signal, view }: Run, incomplete
         await pause(POLL_INTERVAL_MS, undefined, { signal })
       }
     }
+    if (names.length > 0) await untilDone('move audio names', async () => ({ tracks: names }))
     for (const { fileId, ...track } of audio) {
       const url = await addressOf(from, `/videos/${originId}`, { id: fileId })
       await untilDone('move audio', async () => ({ ...track, url }))
@@ -235,19 +236,28 @@ async function moveOne(run: Run, video: OtherVideo, folders: FolderPaths): Promi
   if (state === 'deleted' || hasFiles) return { ...NOT_MOVED, problems: [] }
   const { trim } = await from.read(there, OtherTrim)
   const problems = await moveFiles(run, { there, videoId, files, startS: trim?.startS ?? 0 })
-  const audio = await readAddedAudio(from, there, files)
-  if (trim || audio.length > 0) return { isAdded: true, rest: { videoId, audio, ...(trim && { trim }) }, problems }
+  const { names, audio } = await readAudio(from, there, files)
+  if (trim || names.length > 0 || audio.length > 0)
+    return { isAdded: true, rest: { videoId, names, audio, ...(trim && { trim }) }, problems }
   if (problems.length === 0) await send('move files done', { ...target, originId: video.id }, Nothing)
   return { isAdded: true, problems }
 }
 
-async function readAddedAudio(from: OtherServer, there: string, files: readonly OtherFile[]): Promise<MovingAudio[]> {
+async function readAudio(from: OtherServer, there: string, files: readonly OtherFile[]) {
   const { tracks = [] } = (await from.find(`${there}/audio`, OtherAudio)) ?? {}
-  return tracks.flatMap(({ fileId, name, language, default: isDefault, startS = 0 }) => {
+  const audio = tracks.flatMap(({ fileId, name, language, default: isDefault, startS = 0 }): MovingAudio[] => {
     const file = files.find(({ id }) => id === fileId)
     if (!file || language === undefined) return []
     return [{ fileId: file.id, fileName: file.name, language, name, isDefault, startS }]
   })
+  const own = tracks.filter(({ added }) => !added)
+  const names = own.map(({ name, language, default: isDefault }) => ({ name, ...(language && { language }), isDefault }))
+  return { names: own.length > 1 || own.some(isNamed) ? names : [], audio }
+}
+
+/** Of a track that is alone in its file, which has no language and is called by its place: whether its owner has given it another name. */
+function isNamed({ name, language }: { name: string; language?: string }): boolean {
+  return language !== undefined || !['sound', 'Track 1'].includes(name)
 }
 
 type MovingFiles = { there: string; videoId: string; files: readonly OtherFile[]; startS: number }

@@ -18,7 +18,15 @@ import { issueUploadPolicy, type PolicyDeps } from '../ingest/upload-policy.ts'
 import type { FileMove } from '../installation/file-move.ts'
 import type { VideoWork } from '../installation/video-work.ts'
 import { fetchMovedFile } from '../move-in/fetch-file.ts'
-import { addMovedAudio, assertMayMoveFrom, listMoved, moveAccount, moveVideo, trimMoved } from '../move-in/move-in.ts'
+import {
+  addMovedAudio,
+  assertMayMoveFrom,
+  listMoved,
+  moveAccount,
+  moveVideo,
+  nameMovedAudio,
+  trimMoved,
+} from '../move-in/move-in.ts'
 import { setFilesMoved } from '../move-in/moved-video-store.ts'
 import { deriveMediaSecrets } from '../playback/media/media-path.ts'
 import { encodePlaybackInfo, issueOtp, type OtpDeps } from '../playback/otp.ts'
@@ -207,6 +215,14 @@ export const SERVER_COMMANDS = {
     }),
     async (deps: ServerDeps, { accountId, videoId, language, name, ...track }): Promise<Static<typeof MoveCompletion>> =>
       addMovedAudio(deps, { accountId, videoId }, { ...track, ...parseTrackNames({ language, ...(name && { name }) }) }),
+  ),
+  'move audio names': command(
+    Type.Object({
+      ...VideoOfAccount.properties,
+      tracks: Type.Array(Type.Object({ name: Type.String(), language: Type.Optional(Type.String()), isDefault: Type.Boolean() })),
+    }),
+    async (deps: ServerDeps, { accountId, videoId, tracks }): Promise<Static<typeof MoveCompletion>> =>
+      nameMovedAudio(deps, { accountId, videoId }, tracks),
   ),
   'move trim': command(
     Type.Object({ ...VideoOfAccount.properties, startS: Type.Number(), endS: Type.Number() }),

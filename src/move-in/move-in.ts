@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
+import { changeAudioTrack, listAudioTracks } from '../assets/audio-tracks.ts'
 import { addDub, type DubDeps } from '../assets/dubs.ts'
 import { recordAuditEvent } from '../audit/audit-log.ts'
 import type { ListDeps } from '../catalogue/catalogue-deps.ts'
@@ -147,6 +148,40 @@ export async function addMovedAudio(
       const declaredBytes = Number(headers['content-length'] ?? 0)
       await addDub(deps, { ...video, ...track, by: 'command-line', file, declaredBytes })
     })
+  })
+}
+
+type MovedNames = { name: string; language?: string | undefined; isDefault: boolean }
+
+/**
+ * Gives the audio tracks of a copied video's own file the names and languages that they have there, and the same default, once it plays
+ * here. Durable when it resolves.
+ * @param there in the order of the file, the one that it plays first
+ */
+export async function nameMovedAudio(
+  deps: DubDeps,
+  video: { accountId: string; videoId: string },
+  there: readonly MovedNames[],
+): Promise<Completion> {
+  const { accountId, videoId } = video
+  const listOwn = async () => (await listAudioTracks(deps, accountId, videoId)).filter(({ isAdded }) => !isAdded)
+  return onceItPlays(deps, video, 'The names of its audio tracks', async () => {
+    const own = await listOwn()
+    if (own.length !== there.length) throw new Failure('conflict', `there it has ${there.length} tracks, here ${own.length}.`)
+    const change = (trackId: number, change: Parameters<typeof changeAudioTrack>[2]) =>
+      changeAudioTrack(deps, { accountId, videoId, trackId, by: 'command-line' }, change)
+    // Languages first: a track without a name is called by its language.
+    for (const [at, { id, language, isDefault }] of own.entries()) {
+      const wanted = there[at]
+      const isOther = wanted?.language !== undefined && wanted.language !== language
+      const becomesDefault = wanted?.isDefault === true && !isDefault
+      if (isOther || becomesDefault)
+        await change(id, { ...(isOther && { language: wanted.language }), ...(becomesDefault && { isDefault: true }) })
+    }
+    for (const [at, { id, label }] of (await listOwn()).entries()) {
+      const wanted = there[at]
+      if (wanted && wanted.name !== label) await change(id, { name: wanted.name })
+    }
   })
 }
 

@@ -531,6 +531,11 @@ test('L06: every operation and every command that manages something is in the au
         await command('move audio', { ...moved, ...audio })
       }),
     ],
+    [
+      'move audio names',
+      'audio-track:changed',
+      to(videoId, () => command('move audio names', { ...moved, tracks: [{ name: 'Moved', isDefault: true }] })),
+    ],
     ['move trim', 'video:trimmed', to(videoId, () => command('move trim', { ...moved, startS: 0, endS: 0.5 }))],
     [
       'move chapters',

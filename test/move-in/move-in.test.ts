@@ -4,10 +4,10 @@ import { createServer, type RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { addFile, listFiles } from '../assets/sample-files.ts'
+import { makeLanguages, TONES } from '../browser/tones.ts'
 import type { Owner, VideoBody } from '../client.ts'
 import { type Reelgate, startReelgate, startSharedReelgate } from '../in-process.ts'
 import { addDub, audioOf } from '../pipeline/dubs.ts'
-import { makeVideo } from '../videos.ts'
 
 // `reelgate import --from`, between two servers: docs/moving-in.md.
 
@@ -19,7 +19,7 @@ const NEVER = 'Never uploaded'
 let old: Reelgate & { remove(): Promise<void> }
 let here: Reelgate & { remove(): Promise<void> }
 beforeAll(async () => {
-  old = await startSharedReelgate({ video: await makeVideo(), title: 'A real one' })
+  old = await startSharedReelgate({ video: await makeLanguages(TONES.slice(0, 2), 4), title: 'A real one' })
   here = await startSharedReelgate({ env: { REELGATE_OUTBOUND_ALLOW: new URL(old.url).host } })
 })
 afterAll(async () => {
@@ -69,6 +69,10 @@ async function fillOldServer(owner: Owner): Promise<void> {
   }
   const real = `/api/videos/${old.videoId}`
   await ask(owner, 'PUT', `${real}/otp-defaults`, VIDEO_DEFAULTS)
+  const audio = audioOf(old)
+  const [first, second] = await audio.list()
+  await audio.put(first?.id ?? 0, { language: 'pt-br' })
+  await audio.put(second?.id ?? 0, { name: 'The author’s comments', default: true })
   await addDub(old)
   await ask(owner, 'PUT', `${real}/trim`, { startS: 1, endS: 3 })
   await expect.poll(async () => (await owner.video(old.videoId)).replacement, { timeout: 60_000 }).toBe(undefined)
@@ -133,9 +137,11 @@ test('F-185: everything of another server comes once, also after an interruption
   )
   await expect.poll(async () => (await here.owner.video(id)).replacement, { timeout: 60_000 }).toBe(undefined)
   const tracksOf = async (of: Reelgate, videoId: string) =>
-    (await audioOf({ owner: of.owner, videoId }).list()).map(({ name, language, added, state }) => [name, language, added, state])
+    (await audioOf({ owner: of.owner, videoId }).list()).map(({ name, language, default: isDefault, added, state }) => [
+      ...[name, language, isDefault, added, state],
+    ])
   await expect.poll(() => tracksOf(here, id), { timeout: 60_000 }).toEqual(await tracksOf(old, old.videoId))
-  expect((await tracksOf(here, id)).at(-1)).toEqual(['Français', 'fr', true, 'ready'])
+  expect((await tracksOf(here, id)).at(-1)).toEqual(['Français', 'fr', false, true, 'ready'])
   const { length, trim } = await old.owner.video(old.videoId)
   expect(await here.owner.video(id)).toMatchObject({ length, trim })
   expect(await ask(here.owner, 'GET', `/api/videos/${id}/chapters`)).toEqual({ language: 'en', chapters: CHAPTERS })
