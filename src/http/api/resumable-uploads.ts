@@ -82,8 +82,9 @@ type TusCall = {
 export function resumableUploadRoutes(api: App, deps: RoutesDeps): void {
   api.register(async (app) => {
     app.addContentTypeParser(PART_TYPE, (_request, _payload, done) => done(null)) // read below, as it comes
+    const queued = { bytes: 0 }
     const answer = async (request: FastifyRequest, reply: FastifyReply) => {
-      const call = { request, reply, holder: uploaderOf(request), connection: connectionOf(request.raw) }
+      const call = { request, reply, holder: uploaderOf(request), connection: connectionOf(request.raw, queued) }
       const allowed = limitToToken(deps, call.holder)
       return answerTus(allowed, call, await createTusServer(allowed, call))
     }
@@ -314,8 +315,12 @@ function readChecksum(header: string | undefined): UploadPart['checksum'] {
   return { algorithm, digest: Buffer.from(hash, 'base64') }
 }
 
-/** How much of a body waits in memory: what is sealed next, while a MiB is sealed and written. */
-const MAX_QUEUED_BYTES = 2 ** 19
+/**
+ * How much of a body waits in memory: what is sealed next, while a MiB is sealed and written. Many uploads at once share what they may have
+ * beyond the least.
+ */
+const QUEUE = { leastBytes: 2 ** 18, mostBytes: 2 ** 20, sharedBytes: 6 * 2 ** 20 }
+type Queued = { bytes: number }
 
 /** A request for an upload, with what it brings. */
 type BodyConnection = UploadConnection & {
@@ -325,17 +330,29 @@ type BodyConnection = UploadConnection & {
   release(): void
 }
 
-/** Takes a body as it comes, from now on: a stream that breaks off would lose what was not yet read of it. */
-function connectionOf(body: IncomingMessage): BodyConnection {
+/**
+ * Takes a body as it comes, from now on: a stream that breaks off would lose what was not yet read of it.
+ * @param all of all bodies that come
+ */
+function connectionOf(body: IncomingMessage, all: Queued): BodyConnection {
   const queue: Buffer[] = []
   let queuedBytes = 0
+  const count = (bytes: number) => {
+    queuedBytes += bytes
+    all.bytes += bytes
+  }
+  const mayQueue = () => queuedBytes < QUEUE.leastBytes || (queuedBytes < QUEUE.mostBytes && all.bytes < QUEUE.sharedBytes)
+  body.once('close', () => {
+    all.bytes -= queuedBytes
+    all = { bytes: 0 } // what is still read of it makes no others wait
+  })
   let waitingSinceMs: number | undefined
   let wake = () => {}
 
   function add(chunk: Buffer): void {
     queue.push(chunk)
-    queuedBytes += chunk.length
-    if (queuedBytes >= MAX_QUEUED_BYTES) body.pause()
+    count(chunk.length)
+    if (!mayQueue()) body.pause()
     wake()
   }
   body.on('data', add)
@@ -352,13 +369,14 @@ function connectionOf(body: IncomingMessage): BodyConnection {
     release() {
       body.off('data', add)
       queue.length = 0
+      count(-queuedBytes)
     },
     async *bytes() {
       for (;;) {
         const chunk = queue.shift()
         if (chunk) {
-          queuedBytes -= chunk.length
-          if (queuedBytes < MAX_QUEUED_BYTES) body.resume()
+          count(-chunk.length)
+          if (mayQueue()) body.resume()
           yield chunk
         } else if (body.readableEnded) return
         else if (body.destroyed)
