@@ -1,5 +1,5 @@
 import { type Static, Type } from 'typebox'
-import { Compile } from 'typebox/compile'
+import { Value } from 'typebox/value'
 import type { ListDeps } from '../catalogue/catalogue-deps.ts'
 import { openFolder, ROOT_FOLDER_ID } from '../catalogue/folder.ts'
 import { findVideos, type Video } from '../catalogue/video.ts'
@@ -26,7 +26,6 @@ const Ticket = Type.Object({
   mayGrade: Type.Boolean(),
   endsAtS: Type.Integer(),
 })
-const isTicket = Compile(Ticket)
 export type ChooseTicket = Static<typeof Ticket>
 
 type SealDeps = Pick<PlatformDeps, 'masterKey' | 'nowS'>
@@ -42,7 +41,7 @@ export function sealTicket(deps: SealDeps, request: Omit<ChooseTicket, 'endsAtS'
 /** @throws Failure `forbidden` */
 export function openTicket(deps: SealDeps, platformId: string, sealed: string): ChooseTicket {
   const ticket = unseal(deps, 'choose', sealed)
-  if (isTicket.Check(ticket) && ticket.platformId === platformId && ticket.endsAtS > deps.nowS()) return ticket
+  if (Value.Check(Ticket, ticket) && ticket.platformId === platformId && ticket.endsAtS > deps.nowS()) return ticket
   throw new Failure('forbidden', 'This page has expired. Open it again from the course.')
 }
 

@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import type { Db } from '../db/database.ts'
-import type { LtiGradeRow, LtiPlatformRow } from '../db/tables.ts'
+import type { LtiGradeRow } from '../db/tables.ts'
 import { claimedSubjects } from '../jobs/claim-store.ts'
 
 export type GradeKey = Pick<LtiGradeRow, 'accountId' | 'userId' | 'videoId' | 'platformId' | 'lineItem'>
@@ -51,17 +51,17 @@ export async function findWatched(
     .executeTakeFirst()
 }
 
-/** A score that is due, with its platform. */
-export type DueScore = LtiGradeRow & { platform: LtiPlatformRow }
-
+/** The score that has been due longest, of a platform that is confirmed. */
 export async function findDueScore(db: Db, nowS: number): Promise<LtiGradeRow | undefined> {
   return db
     .selectFrom('ltiGrade')
-    .selectAll()
+    .innerJoin('ltiPlatform', 'ltiPlatform.id', 'ltiGrade.platformId')
+    .selectAll('ltiGrade')
     .where('dueAtS', '<=', nowS)
-    .where('id', 'not in', claimedSubjects(db, 'score', nowS))
+    .where('confirmedAtS', 'is not', null)
+    .where('ltiGrade.id', 'not in', claimedSubjects(db, 'score', nowS))
     .orderBy('dueAtS')
-    .orderBy('id')
+    .orderBy('ltiGrade.id')
     .limit(1)
     .executeTakeFirst()
 }

@@ -124,7 +124,7 @@ async function acceptLaunch(deps: LaunchDeps, platform: LtiPlatformRow, request:
   if (message.nonce !== login.nonce)
     throw new Failure('forbidden', 'The message of the platform belongs to another launch. Open the activity again.')
   await useLaunch(deps, platform, login, message)
-  const outcome = message.kind === 'resource' ? await admit(deps, platform, message) : beginChoice(deps, platform, message)
+  const outcome = message.kind === 'resource' ? await admit(deps, platform, message) : await beginChoice(deps, platform, message)
   return { ...outcome, loginName: login.name }
 }
 
@@ -187,9 +187,10 @@ async function admit(
   return { kind: 'play', accountId, videoId, userId, name, locale: message.locale }
 }
 
-function beginChoice(deps: LaunchDeps, platform: LtiPlatformRow, message: Message & { kind: 'choose' }) {
+async function beginChoice(deps: LaunchDeps, platform: LtiPlatformRow, message: Message & { kind: 'choose' }) {
   if (!message.isTeacher) throw new Failure('forbidden', 'Only teachers of the course choose videos for it.')
   const { returnUrl, data, mayGrade, deploymentId, course } = message
+  await getOpenFolder(deps.db, { platform, courseId: course?.id })
   const request = { returnUrl, data, mayGrade, deploymentId, courseId: course?.id, courseTitle: course?.title }
   return { kind: 'choose' as const, platform, ...sealTicket(deps, { platformId: platform.id, ...request }) }
 }

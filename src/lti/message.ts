@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 import { type Static, Type } from 'typebox'
-import { Compile } from 'typebox/compile'
+import { Value } from 'typebox/value'
 import type { LtiPlatformRow } from '../db/tables.ts'
 import { Failure } from '../errors.ts'
 import { MAX_TENTHS } from './grade.ts'
@@ -56,7 +56,6 @@ const IdToken = Type.Object(
   },
   Loose,
 )
-const isIdToken = Compile(IdToken)
 
 /** A launch whose signature, issuer, audience and time are right. */
 export type Message = {
@@ -110,7 +109,7 @@ export async function readMessage({ platformKeys, wallNowS }: ReadDeps, platform
   }).catch((error: unknown) => {
     throw error instanceof errors.JOSEError ? notSigned(describeError(error.code, 'claim' in error ? error.claim : '')) : error
   })
-  if (!isIdToken.Check(payload)) throw incomplete()
+  if (!Value.Check(IdToken, payload)) throw incomplete()
   // Of several audiences one is meant (OpenID Connect core, section 3.1.3.7).
   const isMeant = typeof payload.aud === 'string' || payload.aud.length === 1 || payload.azp === platform.clientId
   if (!isMeant || (payload.azp !== undefined && payload.azp !== platform.clientId)) throw notSigned('it is for another tool')

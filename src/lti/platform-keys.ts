@@ -1,14 +1,13 @@
 import { createPublicKey, type KeyObject } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
 import { Type } from 'typebox'
-import { Compile } from 'typebox/compile'
+import { Value } from 'typebox/value'
 import type { LtiPlatformRow } from '../db/tables.ts'
 import { Failure } from '../errors.ts'
 import type { OutboundPolicy } from '../outbound/policy.ts'
 import { askPlatform } from './ask-platform.ts'
 
 const KeySet = Type.Object({ keys: Type.Array(Type.Object({}, { additionalProperties: true }), { maxItems: 100 }) })
-const isKeySet = Compile(KeySet)
 const Key = Type.Object({
   kty: Type.Literal('RSA'),
   kid: Type.String(),
@@ -17,7 +16,6 @@ const Key = Type.Object({
   use: Type.Optional(Type.Literal('sig')),
   alg: Type.Optional(Type.Literal('RS256')),
 })
-const isKey = Compile(Key)
 
 type KeyPlatform = Pick<LtiPlatformRow, 'id' | 'accountId' | 'keysUrl'>
 
@@ -80,11 +78,11 @@ export function createPlatformKeys({ outbound, nowS }: { outbound: OutboundPolic
 
 async function readKeys(outbound: OutboundPolicy, { accountId, keysUrl }: KeyPlatform): Promise<ReadonlyMap<string, KeyObject>> {
   const { status, body } = await askPlatform(outbound, { accountId, url: keysUrl })
-  if (status !== 200 || !isKeySet.Check(body))
+  if (status !== 200 || !Value.Check(KeySet, body))
     throw new Failure('unavailable', `The platform’s keys could not be read: its address answered ${status}, or no set of keys.`)
   const keys = body.keys.flatMap((jwk): [string, KeyObject][] => {
-    const key = isKey.Check(jwk) ? openKey(jwk) : undefined
-    return key && isKey.Check(jwk) ? [[jwk.kid, key]] : []
+    const key = Value.Check(Key, jwk) ? openKey(jwk) : undefined
+    return key && Value.Check(Key, jwk) ? [[jwk.kid, key]] : []
   })
   return new Map(keys)
 }

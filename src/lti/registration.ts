@@ -1,5 +1,5 @@
 import { type Static, Type } from 'typebox'
-import { Compile } from 'typebox/compile'
+import { Value } from 'typebox/value'
 import type { Caller } from '../accounts/permission.ts'
 import { requireRecentSignIn } from '../accounts/recent-sign-in.ts'
 import { recordAuditEvent } from '../audit/audit-log.ts'
@@ -31,7 +31,6 @@ const Configuration = Type.Object(
   { additionalProperties: true },
 )
 type Configuration = Static<typeof Configuration>
-const isConfiguration = Compile(Configuration)
 
 const TOOL_CONFIGURATION = 'https://purl.imsglobal.org/spec/lti-tool-configuration'
 const Registered = Type.Object(
@@ -43,7 +42,6 @@ const Registered = Type.Object(
   },
   { additionalProperties: true },
 )
-const isRegistered = Compile(Registered)
 
 /** Makes a link with which one platform registers, within an hour. @returns the end of its address, the only copy @throws Failure `sign-in-again` */
 export async function createRegistrationLink(
@@ -88,7 +86,7 @@ export async function registerPlatform(
     headers: { 'Content-Type': 'application/json', ...(registrationToken && { Authorization: `Bearer ${registrationToken}` }) },
     body: JSON.stringify(toolConfiguration(deps.urlsOf(prepared.id))),
   })
-  if (status < 200 || status > 299 || !isRegistered.Check(body))
+  if (status < 200 || status > 299 || !Value.Check(Registered, body))
     throw new Failure(
       'unavailable',
       `The platform did not register this server: it answered ${status}. Ask the owner of the videos for a new link.`,
@@ -116,7 +114,7 @@ async function readConfiguration(
   configurationUrl: string,
 ): Promise<Configuration> {
   const { status, body } = await askPlatform(outbound, { accountId, url: configurationUrl })
-  if (status !== 200 || !isConfiguration.Check(body))
+  if (status !== 200 || !Value.Check(Configuration, body))
     throw new Failure(
       'invalid',
       `The platform’s configuration could not be read: its address answered ${status}, or no configuration.`,

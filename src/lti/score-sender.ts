@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache'
 import type { Logger } from 'pino'
 import { Type } from 'typebox'
-import { Compile } from 'typebox/compile'
+import { Value } from 'typebox/value'
 import { newToken } from '../crypto/secret.ts'
 import type { Db } from '../db/database.ts'
 import type { LtiGradeRow, LtiPlatformRow } from '../db/tables.ts'
@@ -43,7 +43,6 @@ const TokenReply = Type.Object(
   { access_token: Type.String({ minLength: 1, maxLength: 8192 }), expires_in: Type.Optional(Type.Number()) },
   { additionalProperties: true },
 )
-const isTokenReply = Compile(TokenReply)
 
 type AccessTokens = LRUCache<string, { token: string; endsAtS: number }>
 
@@ -143,7 +142,7 @@ async function getToken(
   const { status, body } = await askPlatform(outbound, {
     ...{ accountId, url: tokenUrl, method: 'POST', headers, body: form.toString(), signal },
   })
-  if (status !== 200 || !isTokenReply.Check(body))
+  if (status !== 200 || !Value.Check(TokenReply, body))
     throw new Failure('unavailable', `The platform gave no token for scores: it answered ${status}.`)
   const lifeS = Math.min(3600, body.expires_in ?? 0) - TOKEN_MARGIN_S
   tokens.set(id, { token: body.access_token, endsAtS: nowS() + lifeS })

@@ -1,6 +1,6 @@
 import { createHmac, hash } from 'node:crypto'
 import { type Static, Type } from 'typebox'
-import { Compile } from 'typebox/compile'
+import { Value } from 'typebox/value'
 import { equalsInConstantTime } from '../crypto/constant-time.ts'
 import { type MasterKey, signingKeys } from '../crypto/master-key.ts'
 import { newToken } from '../crypto/secret.ts'
@@ -26,7 +26,6 @@ const LoginState = Type.Object({
   storage: Type.Optional(Type.String()),
   endsAtS: Type.Integer(),
 })
-const isLoginState = Compile(LoginState)
 
 export type Login = {
   state: string
@@ -56,7 +55,7 @@ export type OpenLogin = {
 /** Undefined: it is not such a state. */
 export function openLogin(deps: SealDeps, platformId: string, state: string): OpenLogin | undefined {
   const value = unseal(deps, 'login', state)
-  if (!isLoginState.Check(value) || value.platformId !== platformId || value.endsAtS <= deps.nowS()) return undefined
+  if (!Value.Check(LoginState, value) || value.platformId !== platformId || value.endsAtS <= deps.nowS()) return undefined
   const { browser, storage, endsAtS }: Static<typeof LoginState> = value
   return {
     ...{ nonce: nonceOf(deps, state), endsAtS, storage, name: storageNameOf(state) },

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type Reelgate, startSharedReelgate } from '../in-process.ts'
 import { makeVideo } from '../videos.ts'
-import { change, launch, ofVideo, otpOf, refusalOf, register } from './launch.ts'
+import { change, launch, ofVideo, otpOf, platformsOf, refusalOf, register } from './launch.ts'
 import { choosing, DEEP_LINKING, LEARNER, LTI, startPlatform, type TestPlatform } from './platform.ts'
 
 let platform: TestPlatform
@@ -132,6 +132,9 @@ test('N17: a learner chooses nothing, and a video that is moved out of the open 
   await move(reelgate.videoId, inner)
   await change(reelgate.owner, id, { folderId: null })
   expect(await refusalOf(await launch(reelgate, platform, id, ofVideo(reelgate, reelgate.videoId)))).toMatch(/has not opened any/)
+  const teacher = choosing(platform.issuer)
+  expect(await refusalOf(await launch(reelgate, platform, id, teacher))).toMatch(/has not opened any/)
+  expect((await platformsOf(reelgate.owner))[0]?.lastError).toMatch(/has not opened any/)
   await change(reelgate.owner, id, { folderId: open })
 })
 

@@ -65,6 +65,20 @@ test('N08: a launch that another browser began is refused: with the state swappe
   expect(otpOf(await sendLaunch(reelgate, id, { ...own, idToken }))).toHaveLength(64)
 })
 
+test('N08: without a cookie a launch asks what the platform stores, and is admitted with the secret of its login', async () => {
+  const query = new URLSearchParams({ iss: platform.issuer, login_hint: '1', lti_storage_target: '_parent' })
+  const page = await (await fetch(`${reelgate.url}/lti/${id}/login?${query}`)).text()
+  const kept = JSON.parse(/id="page">([^<]*)</.exec(page)?.[1] ?? '{}') as Record<'url' | 'value' | 'frame' | 'origin', string>
+  expect(kept).toMatchObject({ frame: '_parent', origin: platform.issuer })
+  const authorization = new URL(kept.url)
+  const state = authorization.searchParams.get('state') ?? ''
+  const idToken = await platform.sign(platform.claimsOf(authorization, video()))
+  const asks = await sendLaunch(reelgate, id, { state, idToken })
+  expect(asks.status).toBe(200)
+  expect(await asks.text()).toContain("ask('lti.get_data'")
+  expect(otpOf(await sendLaunch(reelgate, id, { state, idToken, stored: kept.value }))).toHaveLength(64)
+})
+
 test('N09: a launch is accepted once, of fifty at the same moment, too', async () => {
   const begun = await beginLogin(reelgate, platform, id)
   const idToken = await platform.sign(platform.claimsOf(begun.url, video()))
@@ -174,6 +188,18 @@ test('a teacher’s launch plays, and a default whitelist does not lock platform
     expect((await reelgate.newViewer().redeem(otpOf(response))).playing).toBe(true)
   } finally {
     await reelgate.owner.call('PUT', '/api/otp-defaults', { body: {} })
+  }
+})
+
+test('a learner reads nothing of the API where a launch cannot be admitted; the owner reads why', async () => {
+  await reelgate.owner.call('PUT', '/api/otp-defaults', { body: { annotate: [{ type: 'rtext', text: '{email}' }] } })
+  await change(reelgate.owner, id, { showsNames: 1 })
+  try {
+    expect(await refusalOf(await launch(reelgate, platform, id, video()))).toMatch(/^This video cannot be opened from here now/)
+    expect((await platformsOf(reelgate.owner))[0]?.lastError).toContain('viewer.email')
+  } finally {
+    await reelgate.owner.call('PUT', '/api/otp-defaults', { body: {} })
+    await change(reelgate.owner, id, { showsNames: 0 })
   }
 })
 

@@ -77,7 +77,7 @@ const CourseBody = Type.Object({
   lastLaunchAt: Type.String({ description: 'ISO 8601' }),
 })
 const CoursesReply = Type.Object({ rows: Type.Array(CourseBody) })
-type CourseListBody = Static<typeof CoursesReply>
+export type CourseListBody = Static<typeof CoursesReply>
 const OpenBody = Type.Object({
   courseId: Type.String({ maxLength: 255, examples: ['42'] }),
   folderId: TextOrNull('the folder to open to it; null: what is open to the platform'),

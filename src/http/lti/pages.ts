@@ -175,7 +175,7 @@ a { color: var(--lamp); text-underline-offset: 3px; }
 form, fieldset, label, .row { display: flex; flex-wrap: wrap; align-items: center; gap: 8px; margin: 0; }
 .row { margin-bottom: 12px; }
 form { flex: 0 1 auto; }
-form[action='answer'] { display: block; }
+form[action='answer'] { display: block; margin-bottom: 8px; }
 fieldset { margin: 0 0 12px; padding: 8px 12px; gap: 4px 16px; border: 1px solid var(--line); border-radius: 8px; }
 button, input, select { min-height: 36px; padding: 4px 12px; border: 1px solid var(--line); border-radius: 8px; background: var(--card); color: var(--ink); font: inherit; }
 input[type='checkbox'] { min-height: 0; margin: 0; accent-color: var(--lamp); }

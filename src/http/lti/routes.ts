@@ -175,19 +175,19 @@ function toolUrls({ publicUrl }: Pick<LtiRoutesDeps, 'publicUrl'>, platformId: s
   }
 }
 
+const NAME_NEEDED =
+  'This video shows who watches it, and the learning platform has not said who you are. Open it with your own sign-in, or ask its owner.'
+const ASK_OWNER =
+  'This video cannot be opened from here now. Its owner finds the reason in the console, at this learning platform.'
+
 /** Issues the OTP of a launch, and opens the player with it. A whitelist names sites; a launch comes from a platform that its owner has confirmed. */
 async function openPlayer(deps: LtiRoutesDeps, platformId: string, play: Play, reply: FastifyReply): Promise<FastifyReply> {
   const { accountId, videoId, userId, name, locale } = play
   const { playbackOtps, publicUrl } = deps
   const otp = await issue().catch(async (error: unknown) => {
     if (!(error instanceof Failure)) throw error
-    await deps.recordTrouble({ id: platformId, accountId }, error.message)
-    if (error.kind !== 'invalid') throw error
-    throw new Failure(
-      'forbidden',
-      'This video shows who watches it, and the learning platform has not said who you are. Open it with your own sign-in, or ask its owner.',
-      { cause: error },
-    )
+    await deps.recordTrouble({ id: platformId, accountId }, error.message) // in the words of the API, for the owner
+    throw new Failure('forbidden', name === undefined && error.kind === 'invalid' ? NAME_NEEDED : ASK_OWNER, { cause: error })
   })
   const query = new URLSearchParams({ otp, playbackInfo: encodePlaybackInfo(videoId), ...(locale && { lang: locale }) })
   return reply.header('Cache-Control', 'no-store').redirect(`${publicUrl()}/player/?${query}`, 303)

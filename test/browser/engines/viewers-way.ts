@@ -4,6 +4,8 @@ import { markUnfinished, untilFinished } from '../../data-folder.ts'
 import { footage } from '../../footage.ts'
 import { findFreePort } from '../../free-port.ts'
 import { startReelgate, startSharedReelgate } from '../../in-process.ts'
+import { courseAddress, ofVideo, register } from '../../lti/launch.ts'
+import { startPlatform } from '../../lti/platform.ts'
 import { startFaultProxy } from '../../s3/fault-proxy.ts'
 import { bucketEnvironment, storeEndpoint } from '../../s3.ts'
 import { sampledTests, sampleOf } from '../../sample.ts'
@@ -356,6 +358,19 @@ export function testViewersWay(name: 'Chromium' | 'Firefox' | 'WebKit', start: (
     await player.playsPast(0.5)
     await player.keepPicture(`${name}-frame`)
     expect(await countKeys()).toBe(before)
+  })
+
+  sampled('N28: a launch plays in the frame of a course, with what the platform stores', async () => {
+    const platform = await startPlatform()
+    onTestFinished(() => platform.close())
+    const own = await startReelgate({ video: footage.movieHello, env: { REELGATE_OUTBOUND_ALLOW: platform.host } })
+    const id = await register(own, platform)
+    platform.state.next = ofVideo(own, own.videoId)
+    await viewer.goto(courseAddress(own, platform, id, { stores: true }))
+    const player = lookAt(viewer, 'frame')
+    await player.shows('ready')
+    await player.click('.big-play')
+    await player.playsPast(0.5)
   })
 
   sampled('a page of another site plays, seeks and pauses by script, and its listeners are called', async () => {

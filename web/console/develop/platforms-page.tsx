@@ -11,6 +11,7 @@ import { RowButton } from '../ui/row-button.tsx'
 import { SecretDialog } from '../ui/secret-dialog.tsx'
 import { Section } from '../ui/section.tsx'
 import { StateWord } from '../ui/state-word.tsx'
+import { CoursesDialog } from './courses-dialog.tsx'
 import { DevelopParts } from './develop-parts.tsx'
 import { ConnectDialog, PlatformDialog, RemovePlatformDialog } from './platform-dialogs.tsx'
 import { type Platform, platformsQuery } from './queries.ts'
@@ -22,6 +23,7 @@ export function PlatformsPage() {
   const [link, setLink] = useState<string>()
   const [changed, setChanged] = useState<Platform>()
   const [removed, setRemoved] = useState<Platform>()
+  const [taught, setTaught] = useState<Platform>()
   const [isConnecting, setConnecting] = useState(false)
   const actions: Column<Platform> = {
     name: 'Actions',
@@ -34,6 +36,11 @@ export function PlatformsPage() {
         >
           {platform.confirmed ? 'Change' : 'Confirm'}
         </RowButton>
+        {platform.confirmed && (
+          <RowButton aria-label={`Courses of ${platform.name}`} onClick={() => setTaught(platform)}>
+            Courses
+          </RowButton>
+        )}
         <RowButton aria-label={`Remove ${platform.name}`} onClick={() => setRemoved(platform)}>
           Remove
         </RowButton>
@@ -81,6 +88,7 @@ export function PlatformsPage() {
         </SecretDialog>
       )}
       {changed && <PlatformDialog platform={changed} onClose={() => setChanged(undefined)} />}
+      {taught && <CoursesDialog platform={taught} onClose={() => setTaught(undefined)} />}
       {removed && <RemovePlatformDialog platform={removed} onClose={() => setRemoved(undefined)} />}
     </Page>
   )

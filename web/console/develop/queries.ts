@@ -1,7 +1,7 @@
 import { queryOptions } from '@tanstack/react-query'
 import type { BanListBody } from '../../../src/http/api/bans.ts'
 import type { KeyListBody } from '../../../src/http/api/keys.ts'
-import type { PlatformListBody } from '../../../src/http/api/lti.ts'
+import type { CourseListBody, PlatformListBody } from '../../../src/http/api/lti.ts'
 import type { UploadTokenListBody } from '../../../src/http/api/upload-tokens.ts'
 import type { DeliveryListBody, WebhookListBody } from '../../../src/http/api/webhooks.ts'
 import { callApi } from '../api.ts'
@@ -11,6 +11,7 @@ export type Key = KeyListBody['rows'][number]
 export type Permission = Key['permissions'][number]
 export type UploadToken = UploadTokenListBody['rows'][number]
 export type Platform = PlatformListBody['rows'][number]
+export type Course = CourseListBody['rows'][number]
 export type Webhook = WebhookListBody['rows'][number]
 export type Delivery = DeliveryListBody['rows'][number]
 export type Ban = BanListBody['rows'][number]
@@ -35,5 +36,7 @@ export const deliveriesQuery = (webhookId: string, page: number) =>
   })
 
 export const platformsQuery = rowsQuery<Platform>('lti/platforms')
+
+export const coursesQuery = (platformId: string) => rowsQuery<Course>(`lti/platforms/${platformId}/courses`)
 
 export const bansQuery = rowsQuery<Ban>('bans')
