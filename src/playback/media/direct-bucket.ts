@@ -6,7 +6,7 @@ import type { Db } from '../../db/database.ts'
 import type { Write } from '../../db/write.ts'
 import type { BucketAddress } from '../../storage/s3/bucket.ts'
 import { addCorsRule, corsRuleFor, type DirectProblem, findCorsProblem } from '../../storage/s3/cors.ts'
-import { type Presigner, presignerOf } from '../../storage/s3/presign.ts'
+import { createSharedPresigner, type Presigner } from '../../storage/s3/presign.ts'
 
 /** The bucket of segments, from which players load them straight while it lets them. */
 export type DirectBucket = {
@@ -33,6 +33,7 @@ export function createDirectBucket({ db, write, log, findAddress, players, ...cl
   /** The one that players may load from. */
   let open: BucketAddress | undefined
   let reported: string | undefined
+  const presignerOf = createSharedPresigner()
 
   async function check(): Promise<void> {
     const address = findAddress()

@@ -1,4 +1,5 @@
 import { createHmac, createSecretKey, hash, type KeyObject } from 'node:crypto'
+import { LRUCache } from 'lru-cache'
 import { type BucketAddress, encodeKey, encodeStrictly } from './bucket.ts'
 
 /** @param key of an object, or the name of a blob */
@@ -6,6 +7,8 @@ export type Presigner = (key: string, repairs?: number) => string
 
 const LIFE_S = 2 * 3600
 const ROUNDED_TO_S = 3600
+/** Of eleven playlists of two hours: some 10 MB. */
+const MAX_ADDRESSES = 20_000
 
 /**
  * Makes addresses with which any client may GET objects of a bucket (AWS Signature V4 in the query). All that are made in one hour of the
@@ -41,6 +44,30 @@ export function presignerOf({ endpoint, region, bucket, credentials }: BucketAdd
     const request = hash('sha256', `GET\n${path}\n${query}\nhost:${host}\n\nhost\nUNSIGNED-PAYLOAD`)
     const signature = createHmac('sha256', signingKey).update(`AWS4-HMAC-SHA256\n${date}\n${scope}\n${request}`).digest('hex')
     return `${endpoint}${path}?${query}&X-Amz-Signature=${signature}`
+  }
+}
+
+/**
+ * The same for many viewers: addresses of the hour are kept, those that were used last.
+ * @returns the presigner of the hour that an address is asked for in
+ */
+export function createSharedPresigner(): (address: BucketAddress, wallNowS: number) => Presigner {
+  let last: { address: BucketAddress; hour: number; presign: Presigner } | undefined
+  return (address, wallNowS) => {
+    const hour = Math.floor(wallNowS / ROUNDED_TO_S)
+    if (last?.address !== address || last.hour !== hour)
+      last = { address, hour, presign: remember(presignerOf(address, wallNowS)) }
+    return last.presign
+  }
+}
+
+function remember(presign: Presigner): Presigner {
+  const known = new LRUCache<string, string>({ max: MAX_ADDRESSES })
+  return (key, repairs = 0) => {
+    const name = repairs === 0 ? key : `${key} ${repairs}`
+    const found = known.get(name) ?? presign(key, repairs)
+    known.set(name, found)
+    return found
   }
 }
 
