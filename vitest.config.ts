@@ -28,13 +28,14 @@ const ON_POSTGRES_TOO = [
 /** Suites about files of videos, wherever those are: long runs make them once more with files in a bucket. */
 const SUITES_ON_BUCKET = {
   include: [
-    'test/{pipeline,assets,ingest,conformance}/*.test.ts',
+    'test/{pipeline,assets,ingest,conformance,catalogue}/*.test.ts',
     'test/faults/{cut-off,held-database,injected,removal}.test.ts',
   ],
-  // What they do to a disk: named pipes in place of files, and times of files.
+  // What they do to a disk: named pipes in place of files, and times of files. Servers in a network of their own, in which no bucket is;
+  // how much memory an upload takes, of which a bucket's parts need more.
   exclude: [
     'test/assets/{races,mp4}.test.ts',
-    'test/ingest/{import-faults,operations}.test.ts',
+    'test/ingest/{import,import-faults,import-hostile,operations,upload-memory}.test.ts',
     'test/pipeline/durability.test.ts',
   ],
 }

@@ -1,5 +1,6 @@
-import { randomBytes } from 'node:crypto'
+import { createHash, randomBytes } from 'node:crypto'
 import { join } from 'node:path'
+import { AwsClient } from 'aws4fetch'
 import Database from 'better-sqlite3'
 import { openBucket } from '../src/storage/s3/bucket.ts'
 import { HEADLESS_SHELL, startChromiumAt } from '../test/browser/chromium.ts'
@@ -10,8 +11,10 @@ import { openObjectStore } from '../test/s3/radosgw.ts'
 import { createViewer } from '../test/viewer.ts'
 import { showFirstFrame } from './first-frame.ts'
 import { measureInterleaved, median, repeat, timeMs } from './interleaved.ts'
+import { measureMaxMb } from './process.ts'
 import type { Row, Scope } from './row.ts'
 import { firstApiKey, startService } from './service.ts'
+import { sendByForm } from './upload.ts'
 import { make48SVideo } from './videos.ts'
 
 const PAIRS = 9
@@ -36,6 +39,27 @@ export const BUCKET_ROWS: readonly Row[] = [
     aim: { oursAtMost: 80 },
     prepare: make48SVideo,
     measure: async (scope) => ({ ours: (await (await openTwoHours(scope))()) / 1000 }),
+  },
+  {
+    name: 'upload-bucket',
+    what: '1 GB by the form into a bucket, sealed and hashed; peer: the same bytes by aws4fetch in parts of 8 MiB, three at a time',
+    unit: 'MB per s',
+    aim: { ratioAtLeast: 0.75 },
+    measure: async (scope) => {
+      const { send, sendPlainly } = await openUploads(scope)
+      const megabytesPerS = (work: () => Promise<unknown>) => async () => UPLOAD_BYTES / 1e3 / (await timeMs(work))
+      return measureInterleaved(UPLOAD_PAIRS, megabytesPerS(send), megabytesPerS(sendPlainly))
+    },
+  },
+  {
+    name: 'memory-upload-bucket',
+    what: 'anonymous memory of the server, its maximum meanwhile',
+    unit: 'MB',
+    aim: { oursAtMost: 200 },
+    measure: async (scope) => {
+      const { send, pid } = await openUploads(scope)
+      return { ours: await measureMaxMb(pid, 'RssAnon', send) }
+    },
   },
   {
     name: 'first-frame-bucket',
@@ -93,6 +117,58 @@ async function openFirstFrame(
     const address = `${env.REELGATE_PUBLIC_URL}/player/?otp=${await owner.issueOtp(videoId)}`
     return timeMs(() => showFirstFrame(browser, address))
   }
+}
+
+const UPLOAD_BYTES = 1e9
+/** Each leaves its bytes in the memory of the store for a while. */
+const UPLOAD_PAIRS = 2
+const UPLOAD_PART_BYTES = 8 * 2 ** 20
+const PARTS_AT_ONCE = 3
+
+async function openUploads(scope: Scope) {
+  const { DATA: dataDir = '', ...env } = await (await startStore(scope))('uploads')
+  const service = await startService(scope, dataDir, env)
+  const send = sendByForm(service.url, firstApiKey(service), UPLOAD_BYTES)
+  const uploads = { send: async () => void (await (await send())()), sendPlainly: () => sendPlainly(env) }
+  return { ...uploads, pid: service.pid }
+}
+
+/** As a program would that only has the bytes and aws4fetch. */
+async function sendPlainly({
+  REELGATE_STORAGE_URL = '',
+  AWS_ACCESS_KEY_ID = '',
+  AWS_SECRET_ACCESS_KEY = '',
+}: Record<string, string>) {
+  const { host: bucket, searchParams } = new URL(REELGATE_STORAGE_URL)
+  const url = `${searchParams.get('endpoint')}/${bucket}/plain`
+  const credentials = { accessKeyId: AWS_ACCESS_KEY_ID, secretAccessKey: AWS_SECRET_ACCESS_KEY }
+  const client = new AwsClient({ ...credentials, service: 's3', region: 'us-east-1' })
+  async function ask(query: string, method: string, body?: Buffer<ArrayBuffer> | string) {
+    const headers = {
+      'x-amz-content-sha256': createHash('sha256')
+        .update(body ?? '')
+        .digest('hex'),
+    }
+    const answer = await client.fetch(`${url}${query}`, { method, headers, ...(body !== undefined && { body }) })
+    if (!answer.ok) throw new Error(`${method} ${query}: ${answer.status} ${await answer.text()}`)
+    return { etag: answer.headers.get('etag') ?? '', text: await answer.text() }
+  }
+  const [, id = ''] = /<UploadId>([^<]*)/.exec((await ask('?uploads=', 'POST')).text) ?? []
+  const part = randomBytes(UPLOAD_PART_BYTES)
+  const etags: string[] = []
+  let next = 0
+  async function sendParts() {
+    while (next * UPLOAD_PART_BYTES < UPLOAD_BYTES) {
+      const number = next++
+      const body = part.subarray(0, Math.min(UPLOAD_PART_BYTES, UPLOAD_BYTES - number * UPLOAD_PART_BYTES))
+      etags[number] = (await ask(`?partNumber=${number + 1}&uploadId=${encodeURIComponent(id)}`, 'PUT', body)).etag
+    }
+  }
+  await Promise.all(Array.from({ length: PARTS_AT_ONCE }, sendParts))
+  const parts = etags.map((etag, i) => `<Part><PartNumber>${i + 1}</PartNumber><ETag>${etag}</ETag></Part>`)
+  const whole = `<CompleteMultipartUpload>${parts.join('')}</CompleteMultipartUpload>`
+  await ask(`?uploadId=${encodeURIComponent(id)}`, 'POST', whole)
+  await ask('', 'DELETE')
 }
 
 const SEGMENTS = 1_800

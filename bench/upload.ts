@@ -92,15 +92,19 @@ async function sendByTus(url: string, apiKey: string, fileBytes = FILE_BYTES): R
 
 async function startForms(scope: Scope, root: string, name: string): Promise<Send> {
   const service = await startBuild(scope, root, join(scope.folder, name))
-  const owner = createOwner(service.url, firstApiKey(service))
+  return sendByForm(service.url, firstApiKey(service), FILE_BYTES)
+}
+
+export function sendByForm(url: string, apiKey: string, fileBytes: number): Send {
+  const owner = createOwner(url, apiKey)
   return async () => {
     const { videoId, clientPayload } = await owner.credentials('A video')
     const { uploadLink, ...fields } = clientPayload
     const boundary = 'reelgate-bench'
     const head = (disposition: string) => `--${boundary}\r\nContent-Disposition: form-data; ${disposition}\r\n\r\n`
     const named = Object.entries(fields).map(([field, value]) => `${head(`name="${field}"`)}${value}\r\n`)
-    const file = Array.from({ length: Math.ceil(FILE_BYTES / PART_BYTES) }, (_, index) =>
-      part.subarray(0, Math.min(PART_BYTES, FILE_BYTES - index * PART_BYTES)),
+    const file = Array.from({ length: Math.ceil(fileBytes / PART_BYTES) }, (_, index) =>
+      part.subarray(0, Math.min(PART_BYTES, fileBytes - index * PART_BYTES)),
     )
     const body = [
       Buffer.from(`${named.join('')}${head('name="file"; filename="video.mp4"')}`),

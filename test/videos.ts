@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process'
 import { createHash, randomBytes } from 'node:crypto'
 import { existsSync } from 'node:fs'
-import { link, mkdir, rm } from 'node:fs/promises'
+import { link, mkdir, readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 
@@ -73,4 +73,12 @@ export async function keepFirst(made: string, kept: string): Promise<void> {
     if (error.code !== 'EEXIST') throw error
   })
   await rm(made)
+}
+
+/** A video of more than 8 MiB, which a bucket takes in parts: most of it is a box that players pass over. */
+export async function makeLargeVideo(recipe: VideoRecipe): Promise<Buffer<ArrayBuffer>> {
+  const free = Buffer.concat([Buffer.alloc(8), randomBytes(9 * 2 ** 20)])
+  free.writeUInt32BE(free.length)
+  free.write('free', 4)
+  return Buffer.concat([await readFile(await makeVideo(recipe)), free])
 }

@@ -1,8 +1,6 @@
-import { existsSync } from 'node:fs'
-import { readdir } from 'node:fs/promises'
-import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import type { Owner } from '../client.ts'
+import { listFiles } from '../data-folder.ts'
 import { startSharedReelgate } from '../in-process.ts'
 import { addDub, audibleIn, near } from '../pipeline/dubs.ts'
 import { lessonOf, makeLesson, showCaptions } from '../pipeline/lesson.ts'
@@ -50,10 +48,7 @@ const untilWhole = (id: string) =>
   expect
     .poll(() => readRows(reelgate, 'select 1 from generation where video_id = ? and finished_at_s is not null', id).length)
     .toBe(1)
-const segmentsOf = async (id: string) => {
-  const folder = join(reelgate.dataDir, 'segments', id)
-  return existsSync(folder) ? (await readdir(folder, { recursive: true })).length : 0
-}
+const segmentsOf = async (id: string) => (await listFiles(reelgate, 'segments')).filter((name) => name.startsWith(id)).length
 /** The state of a video in both interfaces and in lists. */
 async function statusesOf(id: string) {
   const v2 = await fetch(`${reelgate.url}/v2/video?id=${id}`, {

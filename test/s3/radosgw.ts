@@ -120,12 +120,15 @@ mon data = ${of.folder}/mon
 [osd.0]
 osd data = ${of.folder}/osd
 osd objectstore = memstore
-memstore device bytes = 4294967296
+memstore device bytes = 8589934592
 osd class update on start = false
 [client.rgw]
 rgw frontends = beast endpoint=127.0.0.1:${of.gatewayPort} tcp_nodelay=1
 rgw data = ${of.folder}/rgw
 rgw thread pool size = 64
+rgw gc obj min wait = 2
+rgw gc processor period = 5
+rgw gc processor max time = 5
 rgw dynamic resharding = false
 rgw override bucket index max shards = 1
 `
