@@ -1,6 +1,6 @@
 import type { Config } from '../config/config.ts'
 import { type Finding, failure, ok, warning } from '../health-check.ts'
-import { type Bucket, openBucket } from '../storage/s3/bucket.ts'
+import type { Bucket } from '../storage/s3/bucket.ts'
 import {
   type BucketRules,
   measureOldVersions,
@@ -8,7 +8,7 @@ import {
   readBucketRules,
   type Unneeded,
 } from '../storage/s3/bucket-rules.ts'
-import { locateFiles, type ReadSetting, readMove } from './located-files.ts'
+import { directionOf, locateFiles, type ReadSetting, readMove } from './located-files.ts'
 
 const DAY_S = 24 * 3600
 
@@ -17,10 +17,12 @@ export async function examineBuckets(config: Config, readSetting: ReadSetting): 
   const { at, buckets } = await locateFiles(readSetting, config)
   for (const bucket of buckets) await bucket.check()
   const move = await readMove(readSetting)
-  if (move)
+  if (move) {
+    const { fromName, toName } = directionOf(move)
     return warning(
-      `Files are being moved from ${move.fromName} to ${move.toName} while the server runs. How far it is: reelgate migrate --storage with that address.`,
+      `Files are being moved from ${fromName} to ${toName} while the server runs. How far it is: reelgate migrate --storage with that address.`,
     )
+  }
   return at.bucket
     ? ok(`Objects in ${buckets.map(({ address }) => address.bucket).join(' and ')} can be written and read.`)
     : warning(
@@ -28,10 +30,25 @@ export async function examineBuckets(config: Config, readSetting: ReadSetting): 
       )
 }
 
-/** What the bucket does by itself with objects and uploads, what that costs, and the rule to set. */
-export async function examineBucketRules({ bucket: address }: Config): Promise<Finding> {
-  if (!address) return ok('Files are in the data folder.')
-  const bucket = openBucket(address)
+/** The bucket that has all files: only from that do players load segments. Undefined: none, or files are being moved. */
+export async function findFilesBucket(config: Config, readSetting: ReadSetting): Promise<Bucket | undefined> {
+  if (!config.bucket && !config.otherBucket) return undefined
+  const { at, to } = await locateFiles(readSetting, config)
+  return to ? undefined : at.bucket
+}
+
+/** Of the buckets that have files, or are to have them; the worst of them. */
+export async function examineUsedBuckets(config: Config, readSetting: ReadSetting): Promise<Finding> {
+  const { at, to } = await locateFiles(readSetting, config)
+  const used = [at.bucket, to?.bucket].filter((bucket) => bucket !== undefined)
+  const findings = await Promise.all(used.map(examineBucketRules))
+  const worst = ['trouble', 'warning', 'ok'].flatMap((state) => findings.filter((finding) => finding.state === state))[0]
+  return worst ?? ok('Files are in the data folder.')
+}
+
+/** What a bucket does by itself with objects and uploads, what that costs, and the rule to set. */
+export async function examineBucketRules(bucket: Bucket): Promise<Finding> {
+  const { address } = bucket
   const rules = await readBucketRules(bucket)
   const danger = rules.lifecycle?.find(({ removesObjects }) => removesObjects)
   if (danger)

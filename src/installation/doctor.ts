@@ -18,7 +18,7 @@ import { type ServerSigns, stateOf } from '../servers/server-list.ts'
 import { hasRoomIn, isFull } from '../storage/space.ts'
 import { whyCopy } from '../webhooks/restored-copy.ts'
 import { LAST_BACKUP, parseLastBackup } from './backup/last-backup.ts'
-import { examineBucketRules, examineBuckets } from './bucket-health.ts'
+import { examineBuckets, examineUsedBuckets, findFilesBucket } from './bucket-health.ts'
 import { assertDatabaseUsable, examineDatabase, identifyingFiles, locateDatabase, peekSetting } from './database.ts'
 import { isServerRunning } from './lock.ts'
 import { checkMasterKey } from './master-key.ts'
@@ -103,14 +103,17 @@ export async function examineInstallation(
   if (config.sharesDatabase)
     checks.push({ check: 'servers', ...(await asFinding(() => examineServers(config, Date.now() / 1000))) })
   if (config.bucket || config.otherBucket) {
-    const finding = await asFinding(() => examineBuckets(config, (name) => peekSetting(config, name)))
+    const readSetting = (name: string) => peekSetting(config, name)
+    const finding = await asFinding(() => examineBuckets(config, readSetting))
     checks.push({ check: 'bucket', ...finding })
     if (finding.state !== 'trouble')
-      checks.push({ check: 'bucket rules', ...(await asFinding(() => examineBucketRules(config))) })
+      checks.push({ check: 'bucket rules', ...(await asFinding(() => examineUsedBuckets(config, readSetting))) })
   }
   if (config.transcriber) checks.push({ check: 'transcription', ...(await asFinding(() => examineTranscriber(config))) })
   if (config.alertMail) checks.push({ check: 'e-mail', ...(await asFinding(() => examineMail(config))) })
-  return [...checks, ...(await examineNetwork(config, () => findUnknownProxy(config).catch(() => undefined)))]
+  const filesBucket = (await findFilesBucket(config, (name) => peekSetting(config, name)).catch(() => undefined))?.address
+  const network = { ...config, bucket: filesBucket }
+  return [...checks, ...(await examineNetwork(network, () => findUnknownProxy(config).catch(() => undefined)))]
 }
 
 /** Runs the program that transcribes, as a video would, on a second of silence. */

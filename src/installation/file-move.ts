@@ -17,12 +17,14 @@ import type { Bucket } from '../storage/s3/bucket.ts'
 import type { Space } from '../storage/space.ts'
 import { forEachAtOnce } from './backup/for-each-at-once.ts'
 import {
+  directionOf,
   type FinishedMove,
   findPlace,
   readFinishedMove,
   readMove,
   recordMove,
   recordMoved,
+  recordTurn,
   type StoredMove,
 } from './located-files.ts'
 import type { MovedBlobs } from './moved-blob-store.ts'
@@ -58,7 +60,8 @@ export type MoveStatus = {
 
 export type FileMove = {
   /**
-   * Begins a move, unless it is under way or was finished. @param to as commands name a place: see `findPlace`
+   * Begins a move, unless it is under way or was finished. One that is under way is turned round by naming the place that it leaves.
+   * @param to as commands name a place: see `findPlace`
    * @throws Failure with what to do
    */
   begin(to: string): Promise<void>
@@ -89,7 +92,7 @@ type FileMoveDeps = Pick<CheckDeps, 'db' | 'slowQueryDb' | 'write' | 'recordDama
 const ADDRESSES_USED_S = 2 * 3600
 
 export function createFileMove(deps: FileMoveDeps): FileMove {
-  const { db, slowQueryDb, write, places, moved, masterKey, log, signal, wallNowS } = deps
+  const { db, slowQueryDb, write, places, moved, masterKey, log, wallNowS } = deps
   const readSetting = (name: string) => findSetting(db, name)
   const progress = { files: 0, movedBytes: 0, totalBytes: 0, waitsFor: '' }
   /** What could not be copied: it is read once in a run of the server. */
@@ -97,12 +100,16 @@ export function createFileMove(deps: FileMoveDeps): FileMove {
   /** Of these, files of videos. */
   const damaged = new Set<string>()
   let running: Promise<void> = Promise.resolve()
+  /** Aborted when the move is turned round. */
+  let turning = new AbortController()
+  let { signal } = deps
   let beginning: Promise<void> = Promise.resolve()
 
   async function begin(bucket: Bucket | undefined): Promise<void> {
-    const now = places.target() ?? places.current()
+    const now = places.receiving()
     const toName = deps.openPlace('', bucket).name
     if (now.name === toName) return
+    if (places.target() && !places.isTurnedRound() && places.current().name === toName) return turnRound(bucket)
     if (places.target()) throw new Failure('conflict', `The files are being moved to ${now.name}. Wait until that is finished.`)
     if (deps.servers.hasOthers())
       throw new Failure(
@@ -118,7 +125,21 @@ export function createFileMove(deps: FileMoveDeps): FileMove {
     running = run()
   }
 
+  /** What was copied is copied back, as it may have been written again meanwhile; what was not is where it was. */
+  async function turnRound(bucket: Bucket | undefined): Promise<void> {
+    turning.abort()
+    await running
+    turning = new AbortController()
+    if (!places.target()) return begin(bucket) // it has just ended
+    await recordTurn(write, await getMove(), wallNowS())
+    places.turnRound()
+    for (const known of [skipped, damaged]) known.clear()
+    log.info({ to: places.receiving().name }, 'files: moving back')
+    running = run()
+  }
+
   async function run(): Promise<void> {
+    signal = AbortSignal.any([deps.signal, turning.signal])
     Object.assign(progress, { files: 0, movedBytes: 0, totalBytes: 0, waitsFor: '' })
     for (let retryMs = RETRY_MS; !signal.aborted; retryMs = Math.min(2 * retryMs, MAX_RETRY_MS)) {
       try {
@@ -150,7 +171,7 @@ export function createFileMove(deps: FileMoveDeps): FileMove {
       if (!last) return copied
       const keys = [...segments.map(({ file }) => `segments/${file}`), ...files.map(({ folder, name }) => `${folder}/${name}`)]
       const there = await moved.find(keys)
-      const isLeft = (key: string) => !there.has(key) && !skipped.has(key)
+      const isLeft = (key: string) => isIn(there, key) && !skipped.has(key)
       await forEachAtOnce(segments, COPIES, async (segment) => {
         const { file, sizeBytes, sha256 } = segment
         const key = `segments/${file}`
@@ -178,9 +199,14 @@ export function createFileMove(deps: FileMoveDeps): FileMove {
     }
   }
 
+  /** Whether a file is where the move takes files from. @param listed of some files those that are listed as moved */
+  function isIn(listed: ReadonlySet<string>, key: string): boolean {
+    return listed.has(key) === places.isTurnedRound()
+  }
+
   /** Uploads and the database need the rest of a disk. */
   async function assertRoom(sizeBytes: number): Promise<void> {
-    if (places.target()?.bucket || (await deps.space.hasRoom(sizeBytes))) return
+    if (places.receiving().bucket || (await deps.space.hasRoom(sizeBytes))) return
     throw new Failure('unavailable', 'The disk of the data folder is nearly full. Free some space; then the move continues.')
   }
 
@@ -209,7 +235,7 @@ export function createFileMove(deps: FileMoveDeps): FileMove {
     for (;;) {
       const keys = (await listGrowingSources(db)).map((file) => `sources/${file}`)
       const there = await moved.find(keys)
-      const growing = keys.filter((key) => !there.has(key)).length
+      const growing = keys.filter((key) => isIn(there, key)).length
       if (growing === 0) break
       waited = true
       progress.waitsFor = `${growing} uploads or imports that began before the move.`
@@ -226,12 +252,12 @@ export function createFileMove(deps: FileMoveDeps): FileMove {
   async function moveRest(): Promise<boolean> {
     let isWhole = true
     for (const folder of MEDIA_FOLDERS) {
-      for await (const names of inBatches(places.current().files[folder].list('', ''))) {
+      for await (const names of inBatches(places.leaving().files[folder].list('', ''))) {
         const there = await moved.find(names.map((name) => `${folder}/${name}`))
         for (const name of names) {
           signal.throwIfAborted()
           const key = `${folder}/${name}`
-          if (there.has(key) || skipped.has(key)) continue
+          if (!isIn(there, key) || skipped.has(key)) continue
           const outcome = await places.copy(folder, name, undefined, signal)
           if (outcome === 'lost') isWhole = (await isGone(folder, name)) && isWhole
         }
@@ -243,17 +269,18 @@ export function createFileMove(deps: FileMoveDeps): FileMove {
 
   /** Removed meanwhile; not so one that cannot be read, or grows: its row is about to be committed. */
   async function isGone(folder: MediaFolder, name: string): Promise<boolean> {
-    return (await places.current().files[folder].stat(name)) === undefined
+    return (await places.leaving().files[folder].stat(name)) === undefined
   }
 
   async function finish(): Promise<void> {
-    const move = await getMove()
+    const move = directionOf(await getMove())
+    const { beganAtS } = await getMove()
     const names = [...damaged]
     const { files } = progress
     const counts = { files: files - names.length, damaged: names.slice(0, MAX_NAMED), damagedCount: names.length }
     const before = await readFinishedMove(readSetting)
     const left = [...(before?.left ?? []), move.from]
-    await recordMoved(write, { ...move, endedAtS: wallNowS(), ...counts, left })
+    await recordMoved(write, { ...move, beganAtS, endedAtS: wallNowS(), ...counts, left })
     places.end()
     log.info({ from: move.fromName, to: move.toName, ...counts }, 'files: moved')
     await moved.clear()
@@ -273,7 +300,7 @@ export function createFileMove(deps: FileMoveDeps): FileMove {
     async status() {
       const target = places.target()
       if (!target) return describeFinished(places.current().name, await readFinishedMove(readSetting))
-      const { fromName: from, toName: to } = await getMove()
+      const { fromName: from, toName: to } = directionOf(await getMove())
       const names = [...damaged]
       return {
         ...{ state: 'moving', from, to, ...progress, unusedFromS: 0 },

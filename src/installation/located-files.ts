@@ -21,7 +21,15 @@ const MOVE = 'storage-move'
 const MOVED = 'storage-moved'
 
 /** Ids are empty for the data folder. */
-export type StoredMove = { from: string; to: string; fromName: string; toName: string; beganAtS: number }
+export type StoredMove = {
+  from: string
+  to: string
+  fromName: string
+  toName: string
+  beganAtS: number
+  /** Files go back to where they were. */
+  isTurnedRound?: boolean
+}
 
 /**
  * `damaged`: the first names of files that were not copied, since the old place did not have them as they were published. `left`: the ids
@@ -42,6 +50,8 @@ type FoundBucket = { bucket: Bucket; id: string | undefined; error?: unknown }
 export type LocatedFiles = {
   at: { id: string; bucket: Bucket | undefined }
   to: { id: string; bucket: Bucket | undefined } | undefined
+  /** Of a move, whether they go back. */
+  isTurnedRound: boolean
   /** Of those in the configuration, also when nothing uses them. */
   buckets: readonly Bucket[]
 }
@@ -66,8 +76,9 @@ export async function locateFiles(readSetting: ReadSetting, { bucket, otherBucke
   const found =
     own === '' && !move ? buckets.map((bucket) => ({ bucket, id: undefined })) : await Promise.all(buckets.map(readId))
   const at = { id: own, bucket: own === '' ? undefined : await findBucket(found, own, readSetting) }
-  if (!move) return { at, to: undefined, buckets }
-  return { at, to: { id: move.to, bucket: move.to === '' ? undefined : findTarget(found, move) }, buckets }
+  if (!move) return { at, to: undefined, isTurnedRound: false, buckets }
+  const to = { id: move.to, bucket: move.to === '' ? undefined : findTarget(found, move) }
+  return { at, to, isTurnedRound: move.isTurnedRound === true, buckets }
 }
 
 async function readId(bucket: Bucket): Promise<FoundBucket> {
@@ -244,6 +255,21 @@ export async function recordMove(write: Database['write'], move: Omit<StoredMove
   })
   if (bucket) await putMarker(bucket, to)
   return to
+}
+
+/** From now on the files of a move that is not finished go back. */
+export async function recordTurn(write: Database['write'], move: StoredMove, atS: number): Promise<void> {
+  const event = { atS, accountId: undefined, by: 'command-line', kind: 'storage:move-began', subjects: [move.fromName] } as const
+  await write(async (tx) => {
+    await saveSetting(tx, MOVE, JSON.stringify({ ...move, isTurnedRound: true } satisfies StoredMove))
+    await recordAuditEvent(tx, event)
+  })
+}
+
+/** A move as it goes, whichever way. */
+export function directionOf(move: StoredMove): Pick<StoredMove, 'from' | 'to' | 'fromName' | 'toName'> {
+  const { from, to, fromName, toName } = move
+  return move.isTurnedRound ? { from: to, to: from, fromName: toName, toName: fromName } : { from, to, fromName, toName }
 }
 
 /** From now on all files are in the new place. */

@@ -8,6 +8,8 @@ export type MovedBlobs = {
   find(names: readonly string[]): Promise<ReadonlySet<string>>
   /** Durable when it resolves. */
   add(name: string): Promise<void>
+  /** Of a move that is turned round: it is in the old place again. */
+  remove(name: string): Promise<void>
   /** Forgets all of them, in small transactions. */
   clear(): Promise<void>
 }
@@ -18,6 +20,7 @@ export function movedBlobs({ db, write }: Pick<Database, 'db' | 'write'>): Moved
   return {
     find: (names) => findMovedBlobs(db, names),
     add: (name) => write((tx) => addMovedBlob(tx, name)),
+    remove: (name) => write((tx) => removeMovedBlobs(tx, [name])),
     async clear() {
       for (let names = await listMovedBlobs(db); names.length > 0; names = await listMovedBlobs(db)) {
         const forgotten = names

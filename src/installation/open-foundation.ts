@@ -97,7 +97,7 @@ export async function openFoundation(run: Run, overrides: Overrides): Promise<Fo
   const installation = await openInstallation(config, disk.onDiskFull)
   const { places, buckets } = installation
   const bucket = places.current().bucket ?? buckets[0]
-  const isDiskFilled = () => (places.target() ?? places.current()).bucket === undefined
+  const isDiskFilled = () => places.receiving().bucket === undefined
   const space = bucket ? spaceWithBucket(disk, bucket, isDiskFilled) : disk
   opened.defer(() => installation.close())
   if (installation.howToUndoUpgrade) log.warn({ undo: installation.howToUndoUpgrade }, 'database: upgraded to this version')

@@ -47,8 +47,12 @@ function createOpenPlace({ dataDir, cacheBytes, uploadMaxBytes, mediaAccel }: Fi
   }
 }
 
-function placesOf({ at, to }: LocatedFiles, openPlace: ReturnType<typeof createOpenPlace>, moved: MovedBlobs): Places {
-  return openPlaces(openPlace(at.id, at.bucket), to && openPlace(to.id, to.bucket), moved)
+function placesOf(
+  { at, to, isTurnedRound }: LocatedFiles,
+  openPlace: ReturnType<typeof createOpenPlace>,
+  moved: MovedBlobs,
+): Places {
+  return openPlaces(openPlace(at.id, at.bucket), to && openPlace(to.id, to.bucket), moved, isTurnedRound)
 }
 
 /** The rows that say where files are, however a command reads them. */
@@ -63,7 +67,7 @@ export async function findStoredFiles(config: Config, { readSetting, findMoved }
   const readOnly = async () => {
     throw new Error('only the server writes files')
   }
-  const moved = { find: findMoved, add: readOnly, clear: readOnly }
+  const moved = { find: findMoved, add: readOnly, remove: readOnly, clear: readOnly }
   return placesOf(await locateFiles(readSetting, config), createOpenPlace(config), moved)
 }
 

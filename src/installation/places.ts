@@ -7,6 +7,8 @@ import type { MovedBlobs } from './moved-blob-store.ts'
 // Blobs that move from one place to another while they are used. New ones are written to the new place and listed there before their
 // caller commits the row that names them; one that is copied is listed after it. So a name says where its blob is at every moment, and
 // nothing is searched for. The old place keeps what was copied out of it.
+// A move that is turned round goes on from the same list, backwards: new blobs go to the old place, what is listed is copied there and leaves
+// the list.
 
 type StoredFiles = Readonly<Record<MediaFolder, BlobStore>>
 
@@ -30,30 +32,42 @@ export type Places = {
   current(): Place
   /** During a move: where they go. */
   target(): Place | undefined
+  /** Whether the move was turned round: all goes back to where it was. */
+  isTurnedRound(): boolean
+  /** Where new blobs go, and during a move all. */
+  receiving(): Place
+  /** During a move: what it takes files out of. */
+  leaving(): Place
   /** From now on new blobs go there. */
   begin(target: Place): void
-  /** Copies a blob to the new place, and lists it. @param signal aborts it */
+  /** From now on new blobs go to the old place again. */
+  turnRound(): void
+  /** Copies a blob to where it is to be, and lists that. @param signal aborts it */
   copy(folder: MediaFolder, name: string, check: FileCheck | undefined, signal: AbortSignal): Promise<CopyOutcome>
-  /** Resolves when no call is at work any more that writes to the old place or uses a path in it. */
+  /** Resolves when no call is at work any more that writes to the place that is left, or uses a path in it. */
   untilUnused(): Promise<void>
-  /** The new place has everything. */
+  /** Everything is where it is to be. */
   end(): void
 }
 
-type State = { at: Place; to: Place | undefined }
+/** `at`: what is not listed; `to`: what is. */
+type State = { at: Place; to: Place | undefined; isTurnedRound: boolean }
 
-export function openPlaces(at: Place, to: Place | undefined, moved: MovedBlobs): Places {
-  let state: State = { at, to }
-  /** Calls at the old place, or at the only one. */
-  const uses = new Set<Promise<unknown>>()
+export function openPlaces(at: Place, to: Place | undefined, moved: MovedBlobs, isTurnedRound = false): Places {
+  let state: State = { at, to, isTurnedRound }
+  /** Calls, and the place that they are at. */
+  const uses = new Map<Promise<unknown>, Place>()
   const copies = new Map<string, { ending: AbortController; ended: Promise<unknown> }>()
   const removals = new Set<{ below: string }>()
 
-  function track<T>(call: Promise<T>): Promise<T> {
+  function track<T>(place: Place, call: Promise<T>): Promise<T> {
     const use = call.catch(() => undefined).finally(() => uses.delete(use))
-    uses.add(use)
+    uses.set(use, place)
     return call
   }
+
+  const receiving = () => (state.isTurnedRound ? state.at : (state.to ?? state.at))
+  const leaving = () => (state.isTurnedRound ? (state.to ?? state.at) : state.at)
 
   /** Ends copies of what is removed first: otherwise they would bring it back. */
   async function remove(below: string, from: (place: Place) => Promise<void>): Promise<void> {
@@ -77,21 +91,22 @@ export function openPlaces(at: Place, to: Place | undefined, moved: MovedBlobs):
     check: FileCheck | undefined,
     signal: AbortSignal,
   ): Promise<CopyOutcome> {
-    const { at, to } = state
+    const { to, isTurnedRound } = state
+    const [source, target] = [leaving(), receiving()]
     const key = `${folder}/${name}`
     if (!to) throw new Error('there is no move')
     if (copies.has(key) || [...removals].some(({ below }) => isBelow(key, below))) return 'removed'
     const ending = new AbortController()
-    async function run(target: Place): Promise<CopyOutcome> {
+    async function run(): Promise<CopyOutcome> {
       const options = { signal: AbortSignal.any([signal, ending.signal]) }
-      const copied = await copyBlob(at.files[folder], target.files[folder], name, check, options)
+      const copied = await copyBlob(source.files[folder], target.files[folder], name, check, options)
       if (!copied) return 'lost'
       const stored = await target.files[folder].stat(name)
       if (stored?.sizeBytes !== copied.sizeBytes) throw new Error(`${key} was not stored whole in ${target.name}`)
-      await moved.add(key)
+      await (isTurnedRound ? moved.remove(key) : moved.add(key))
       return 'copied'
     }
-    const running = run(to).catch((error: unknown): CopyOutcome => {
+    const running = run().catch((error: unknown): CopyOutcome => {
       if (ending.signal.aborted) return 'removed'
       throw error
     })
@@ -119,11 +134,14 @@ export function openPlaces(at: Place, to: Place | undefined, moved: MovedBlobs):
 
     /** Writes a new blob. @param write @returns false: it has not */
     async function add<T>(name: string, write: (store: BlobStore) => Promise<T>, isWritten = (_: T) => true): Promise<T> {
-      const { at, to } = state
-      if (!to) return track(write(at.files[folder]))
-      const written = await write(to.files[folder])
-      if (isWritten(written)) await moved.add(key(name))
-      return written
+      const { to, isTurnedRound } = state
+      const place = receiving()
+      async function writeAndList(): Promise<T> {
+        const written = await write(place.files[folder])
+        if (to && isWritten(written)) await (isTurnedRound ? moved.remove(key(name)) : moved.add(key(name)))
+        return written
+      }
+      return track(place, writeAndList())
     }
 
     return {
@@ -157,18 +175,19 @@ export function openPlaces(at: Place, to: Place | undefined, moved: MovedBlobs):
         if (!isContinued) return add(name, (store) => store.appendPart(name, 0, bytes))
         const place = await find(name)
         const appended = place.files[folder].appendPart(name, countedBytes, bytes)
-        return place === state.at ? track(appended) : appended
+        return track(place, appended)
       },
       async finish(name, countedBytes) {
         const place = await find(name)
         const finished = place.files[folder].finish(name, countedBytes)
-        return place === state.at ? track(finished) : finished
+        return track(place, finished)
       },
-      async withLocalCopy(name, use) {
+      async withLocalCopy(name, use, newCheck) {
         const place = await find(name)
-        const used = place.files[folder].withLocalCopy(name, use)
-        return place === state.at ? track(used) : used
+        const used = place.files[folder].withLocalCopy(name, use, newCheck)
+        return track(place, used)
       },
+      mayCopy: (sizeBytes) => both().every((store) => store.mayCopy(sizeBytes)),
       async removeUnfinished(sinceS) {
         let removed = 0
         for (const store of both()) removed += await store.removeUnfinished(sinceS)
@@ -186,15 +205,23 @@ export function openPlaces(at: Place, to: Place | undefined, moved: MovedBlobs):
     files: ofMediaFolders(storeOf),
     current: () => state.at,
     target: () => state.to,
+    isTurnedRound: () => state.isTurnedRound,
+    receiving,
+    leaving,
     begin(target) {
-      state = { at: state.at, to: target }
+      state = { at: state.at, to: target, isTurnedRound: false }
+    },
+    turnRound() {
+      state = { ...state, isTurnedRound: true }
     },
     copy,
     async untilUnused() {
-      while (uses.size > 0) await Promise.all(uses)
+      const left = leaving()
+      const those = () => [...uses].flatMap(([use, place]) => (place === left ? [use] : []))
+      while (those().length > 0) await Promise.all(those())
     },
     end() {
-      if (state.to) state = { at: state.to, to: undefined }
+      state = { at: receiving(), to: undefined, isTurnedRound: false }
     },
   }
 }

@@ -15,6 +15,7 @@ import { countOpenDeliveries } from '../webhooks/delivery-store.ts'
 import { describeWorker, findWorkers, type WorkerTasks } from '../workers/worker.ts'
 import { findLastBackup } from './backup/last-backup.ts'
 import { examineInstallation } from './doctor.ts'
+import type { FileMove } from './file-move.ts'
 import { findMasterKeyIds } from './master-key.ts'
 
 // What an administrator sees of the installation in the console.
@@ -31,22 +32,14 @@ type SystemDeps = {
   nowS: () => number
   write: Write
   workerTasks: WorkerTasks | undefined
+  fileMove: Pick<FileMove, 'status'>
 }
 
 /** How long results are kept: the checks start processes and ask the public address. */
 const CHECKS_KEPT_MS = 10_000
 
-export function createSystem({
-  config,
-  db,
-  slowQueryDb,
-  sandbox,
-  databaseProblem,
-  wallNowS,
-  nowS,
-  write,
-  workerTasks,
-}: SystemDeps) {
+export function createSystem(deps: SystemDeps) {
+  const { config, db, slowQueryDb, sandbox, databaseProblem, wallNowS, nowS, write, workerTasks, fileMove } = deps
   const startedAtS = wallNowS()
   let latest: { atMs: number; checks: Promise<Check[]> } | undefined
 
@@ -82,6 +75,7 @@ export function createSystem({
         startedAtS,
         dataFolder: config.dataDir,
         database: nameOf(config),
+        files: await describeFiles(fileMove),
         disk: { freeBytes: bavail * bsize, sizeBytes: blocks * bsize },
         encoders: config.encoders ?? availableParallelism(),
         chunks: await countOpenChunks(slowQueryDb),
@@ -93,6 +87,13 @@ export function createSystem({
       }
     },
   }
+}
+
+/** Where the files of videos are, and how far a move of them is. */
+async function describeFiles(fileMove: Pick<FileMove, 'status'>) {
+  const { state, from, to, movedBytes, totalBytes, damagedCount, waitsFor } = await fileMove.status()
+  if (state !== 'moving') return { place: to, move: null }
+  return { place: from, move: { to, movedBytes, totalBytes, damagedCount, waitsFor } }
 }
 
 /** From the database alone: the place of the key may be a program that is slow to answer. */

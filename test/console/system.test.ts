@@ -4,6 +4,9 @@ import { dataPaths } from '../../src/config/data-paths.ts'
 import { sendCommand } from '../../src/control/socket.ts'
 import { startReelgate } from '../in-process.ts'
 import { changeRows } from '../rows.ts'
+import { startFaultProxy } from '../s3/fault-proxy.ts'
+import { bucketEnvironment, storeEndpoint } from '../s3.ts'
+import { makeVideo } from '../videos.ts'
 import { signIn } from './person.ts'
 
 // What an administrator sees of the installation.
@@ -40,6 +43,27 @@ test('an administrator sees the version, the disk and what waits', async () => {
   const { freeBytes, sizeBytes } = status.disk as { freeBytes: number; sizeBytes: number }
   expect(freeBytes).toBeGreaterThan(0)
   expect(sizeBytes).toBeGreaterThan(freeBytes)
+})
+
+test('F-267: an administrator sees where the files are, and how far a move of them is while it lasts', async () => {
+  const proxy = await startFaultProxy(await storeEndpoint())
+  const { env } = await bucketEnvironment(proxy.endpoint)
+  const reelgate = await startReelgate({ video: await makeVideo({ seconds: 1 }), storage: 'folder', env })
+  const admin = await signIn(reelgate)
+  type Files = { place: string; move: { to: string; movedBytes: number; totalBytes: number } | null }
+  const files = async () => (await admin.get<{ files: Files }>('GET', '/system/status')).files
+  expect(await files()).toEqual({ place: expect.stringMatching(/^the data folder /), move: null })
+  const held = Promise.withResolvers<boolean>()
+  proxy.fault = ({ method, path }) => method === 'PUT' && path.includes(reelgate.videoId) && held.promise
+  await sendCommand(dataPaths(reelgate.dataDir).controlSocket, 'storage move', { to: env.REELGATE_STORAGE_URL })
+  expect(await files()).toMatchObject({
+    place: expect.stringMatching(/^the data folder /),
+    move: { to: expect.stringMatching(/^s3:/), movedBytes: 0, damagedCount: 0 },
+  })
+  await expect.poll(async () => (await files()).move?.totalBytes).toBeGreaterThan(0)
+  proxy.fault = undefined
+  held.resolve(false)
+  await expect.poll(files).toEqual({ place: expect.stringMatching(/^s3:/), move: null })
 })
 
 test('an administrator sees where the master key comes from, whether a rotation is not finished, and when the last one was', async () => {

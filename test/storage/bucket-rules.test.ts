@@ -1,6 +1,5 @@
 import { createHash } from 'node:crypto'
 import { expect, test } from 'vitest'
-import { readConfig } from '../../src/config/config.ts'
 import { examineBucketRules } from '../../src/installation/bucket-health.ts'
 import { type Bucket, openBucket } from '../../src/storage/s3/bucket.ts'
 import { beginUpload, sendPart } from '../../src/storage/s3/objects.ts'
@@ -66,12 +65,11 @@ test('F-231: what unfinished uploads have is counted, and a bucket that does not
 /** A bucket of this test alone: rules are for all of it. */
 async function newBucketWithRules() {
   const proxy = await startFaultProxy(await storeEndpoint())
-  const { env, bucket: shared } = await bucketEnvironment(proxy.endpoint)
+  const { bucket: shared } = await bucketEnvironment()
   const name = `rules-${shared.address.prefix.slice(0, -1)}`
   const bucket = openBucket({ ...shared.address, bucket: name })
   await bucket.send({ method: 'PUT' })
-  const config = readConfig({ ...env, REELGATE_STORAGE_URL: env.REELGATE_STORAGE_URL.replace(/(?<=s3:\/\/)[^/]+/, name) })
-  return { bucket, proxy, doctor: () => examineBucketRules(config) }
+  return { bucket, proxy, doctor: () => examineBucketRules(openBucket({ ...bucket.address, endpoint: proxy.endpoint })) }
 }
 
 async function setRules(bucket: Bucket, about: string, xml: string): Promise<void> {

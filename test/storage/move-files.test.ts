@@ -12,7 +12,7 @@ import { startReelgate } from '../in-process.ts'
 import { downloadVideo } from '../pipeline/videos.ts'
 import * as apart from '../reelgate.ts'
 import { readRows } from '../rows.ts'
-import { startFaultProxy } from '../s3/fault-proxy.ts'
+import { type FaultProxy, type Passing, startFaultProxy } from '../s3/fault-proxy.ts'
 import { bucketEnvironment, contentsOf, storeEndpoint } from '../s3.ts'
 import { sampleOf } from '../sample.ts'
 import { makeVideo } from '../videos.ts'
@@ -52,7 +52,7 @@ test('F-218: files move to a bucket, to another one and back while videos are up
   const deleted = await owner.upload('Deleted during the move', file)
   await owner.delete([deleted])
   await expect.poll(() => readRows(reelgate, 'select id from video where id = ?', deleted)).toEqual([])
-  await expect(move(reelgate, 'folder')).rejects.toThrow('are being moved to s3://')
+  await expect(move(reelgate, otherUrl)).rejects.toThrow('are being moved to s3://')
   expect(await checkOf(reelgate, 'bucket')).toMatchObject({ state: 'warning', says: expect.stringContaining('are being moved') })
   held.resolve()
   const { stdout } = await reelgate.cli('migrate', '--storage', url)
@@ -85,6 +85,38 @@ test('F-218: files move to a bucket, to another one and back while videos are up
   await reelgate.restart()
   expect(await downloadVideo(reelgate, videoId)).toEqual(segments)
   expect(await checkOf(reelgate, 'bucket')).toMatchObject({ state: 'warning', says: expect.stringContaining('nothing uses') })
+})
+
+test('F-268: a move that is turned round brings everything back, also what was written meanwhile, and continues after a restart', async () => {
+  const proxy = await startFaultProxy(await storeEndpoint())
+  const { env } = await bucketEnvironment(proxy.endpoint)
+  const file = await makeVideo()
+  const reelgate = await startReelgate({ video: file, env })
+  const { owner, videoId } = reelgate
+  const published = await hashFiles(reelgate)
+  let copies = 0
+  const copying = holdAt(proxy, ({ method, path }) => method === 'PUT' && path.includes(videoId) && copies++ === 2)
+  await move(reelgate, env.REELGATE_STORAGE_URL)
+  await copying
+  const during = await owner.upload('During the move', file)
+  await untilFinished(reelgate, during)
+  const goingBack = holdAt(proxy, ({ method, path }) => method === 'GET' && path.includes(`/segments/${during}`))
+  expect(await move(reelgate, 'folder')).toMatchObject({ state: 'moving', to: expect.stringMatching(/^the data folder/) })
+  await goingBack
+  const later = await owner.upload('On the way back', file)
+  await untilFinished(reelgate, later)
+  await reelgate.stop()
+  proxy.fault = undefined
+  await reelgate.restart()
+  expect(await untilMoved(reelgate)).toMatchObject({ to: expect.stringMatching(/^the data folder/), damagedCount: 0 })
+  expect(readRows(reelgate, `select name from setting where name in ('bucket', 'storage-move')`)).toEqual([])
+  await proxy.stop() // the bucket is of no use any more
+  const names = Object.keys(await hashFiles(reelgate))
+  for (const id of [videoId, during, later]) {
+    expect((await downloadVideo(reelgate, id)).length).toBeGreaterThan(0)
+    expect(names.some((name) => name.includes(id))).toBe(true)
+  }
+  expect(pick(await hashFiles(reelgate), Object.keys(published))).toEqual(published)
 })
 
 test('F-219: a move continues after kill -9 at any object, before and after it is stored', async () => {
@@ -180,6 +212,17 @@ test('F-222: what cannot be moved is refused in a sentence, and starts without a
   await foreign.bucket.send({ method: 'PUT', key: `${foreign.bucket.address.prefix}reelgate`, body: Buffer.from('another\n') })
   expect((await start(foreign.env)).stderr).toContain('belong to another installation')
 })
+
+/** Keeps a request, and all that are like it, from being answered. @returns once there is one */
+function holdAt(proxy: FaultProxy, isIt: (passing: Passing) => boolean): Promise<void> {
+  const held = Promise.withResolvers<void>()
+  proxy.fault = (passing) => {
+    if (!isIt(passing)) return false
+    held.resolve()
+    return true
+  }
+  return held.promise
+}
 
 function move({ dataDir }: Moving, to: string): Promise<MoveStatus> {
   return sendCommand(dataPaths(dataDir).controlSocket, 'storage move', { to }) as Promise<MoveStatus>

@@ -35,6 +35,23 @@ test('F-215: a blob is read where it was until it was copied whole, and the old 
   expect((await store.read('video/a')).toString()).toBe('a')
 })
 
+test('F-268: after a turn new blobs go to the old place, and what is there again is read there', async () => {
+  const { places, store, from, to } = await openMoving('folder', 'folder')
+  for (const name of ['video/a', 'video/b']) await from.put(name, Buffer.from(name))
+  expect(await places.copy('sources', 'video/a', undefined, signal)).toBe('copied')
+  await store.put('video/c', Buffer.from('video/c'))
+  await store.put('video/a', Buffer.from('repaired'))
+  places.turnRound()
+  await store.put('video/d', Buffer.from('video/d'))
+  expect(await to.stat('video/d')).toBeUndefined()
+  for (const name of ['video/a', 'video/c']) expect(await places.copy('sources', name, undefined, signal)).toBe('copied')
+  await places.untilUnused()
+  places.end()
+  for (const name of ['video/a', 'video/c']) await to.remove(name)
+  const read = await Promise.all(['a', 'b', 'c', 'd'].map((name) => store.read(`video/${name}`)))
+  expect(read.map(String)).toEqual(['repaired', 'video/b', 'video/c', 'video/d'])
+})
+
 test('F-216: a blob that is not as it was published is not copied, and one that is missing is lost', async () => {
   const { places, from, to } = await openMoving('folder', 'folder')
   await from.put('video/a', Buffer.from('other bytes'))
@@ -116,6 +133,7 @@ async function openMoving(
   const moved: MovedBlobs = {
     find: async (wanted) => new Set(wanted.filter((name) => names.has(name))),
     add: async (name) => void names.add(name),
+    remove: async (name) => void names.delete(name),
     clear: async () => names.clear(),
   }
   const placeOf = (id: string, store: BlobStore): Place => ({

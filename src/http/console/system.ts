@@ -40,6 +40,25 @@ const StatusReply = Type.Object({
   startedAt: Type.String({ description: 'ISO 8601' }),
   dataFolder: Type.String(),
   database: Type.Union([Type.Literal('SQLite'), Type.Literal('PostgreSQL')]),
+  files: Type.Object(
+    {
+      place: Type.String({ description: 'the data folder, or a bucket' }),
+      move: Type.Union([
+        Type.Object(
+          {
+            to: Type.String(),
+            movedBytes: Type.Integer(),
+            totalBytes: Type.Integer(),
+            damagedCount: Type.Integer({ description: 'files that the old place does not have as they were published' }),
+            waitsFor: Type.String({ description: 'why it does not get further; empty: nothing' }),
+          },
+          { description: 'of all files to another place, while it is not finished' },
+        ),
+        Type.Null(),
+      ]),
+    },
+    { description: 'where the files of videos are' },
+  ),
   disk: Type.Object({ freeBytes: Type.Integer(), sizeBytes: Type.Integer() }, { description: 'of the data folder' }),
   encoders: Type.Integer({ description: 'how many chunks are encoded concurrently' }),
   chunks: Type.Object({ pending: Type.Integer(), running: Type.Integer() }, { description: 'of the videos of all accounts' }),

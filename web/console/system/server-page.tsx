@@ -1,4 +1,4 @@
-import { Button } from '@mantine/core'
+import { Button, Progress } from '@mantine/core'
 import { useSuspenseQuery } from '@tanstack/react-query'
 import type { SystemStatusBody } from '../../../src/http/console/system.ts'
 import { callApi, csvUrl } from '../api.ts'
@@ -45,6 +45,7 @@ export function ServerPage() {
         />
         <CodeBlock name="On the server" code="reelgate key rotate-master" />
       </Section>
+      <Files files={status.files} />
       <Section title="Checks" lead="The same as “reelgate doctor” on the server.">
         <DataTable label="Checks" csv={csvUrl('system/checks')} columns={COLUMNS} rows={checks} keyOf={({ check }) => check} />
       </Section>
@@ -59,6 +60,7 @@ export function ServerPage() {
             ['Started', <Ago key="started" at={status.startedAt} />],
             ['Data folder', status.dataFolder],
             ['Database', status.database],
+            ['Files of videos', status.files.place],
             ['Disk', `${formatBytes(disk.freeBytes)} of ${formatBytes(disk.sizeBytes)} free`],
             [
               'Encoders',
@@ -106,6 +108,33 @@ function Servers({ servers }: { servers: Server[] }) {
         keyOf={({ id }) => id}
       />
       {drain.error && <FailureNotice error={drain.error} />}
+    </Section>
+  )
+}
+
+/** Where files are is in the list of facts, too; a move is what an administrator waits for. */
+function Files({ files: { place, move } }: Pick<SystemStatusBody, 'files'>) {
+  if (!move) return null
+  const { to, movedBytes, totalBytes, damagedCount, waitsFor } = move
+  return (
+    <Section
+      title="Files are being moved"
+      lead="Videos are uploaded, encoded and played meanwhile. The old place keeps what is copied."
+    >
+      <Progress value={(100 * movedBytes) / Math.max(1, totalBytes)} size={8} aria-label="Files moved" />
+      <FactList
+        facts={[
+          ['Copied', `${formatBytes(movedBytes)} of ${formatBytes(totalBytes)}`],
+          ['From', place],
+          ['To', to],
+          ...(waitsFor === '' ? [] : [['Waits for', waitsFor] as [string, string]]),
+          ...(damagedCount === 0 ? [] : [['Damaged, not copied', formatCount(damagedCount)] as [string, string]]),
+        ]}
+      />
+      <CodeBlock
+        name="On the server, for the names of damaged files and what to remove afterwards"
+        code="reelgate migrate --storage ADDRESS"
+      />
     </Section>
   )
 }
