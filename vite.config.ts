@@ -24,6 +24,7 @@ export default defineConfig({
         'slow-reads-worker': path('src/db/sqlite/slow-reads-worker.ts'),
         'sealing-worker': path('src/crypto/sealing-worker.ts'),
         'webvtt-worker': path('src/assets/webvtt-worker.ts'),
+        'loopback-worker': path('src/sandbox/loopback-worker.ts'),
       },
       output: { entryFileNames: '[name].js', chunkFileNames: '[name]-[hash].js' },
     },

@@ -311,6 +311,12 @@ export async function* readSealed(
   }
 }
 
+/** Reads the sealed bytes of a file. @returns a MiB of them by its number; undefined: it is not what was sealed */
+export async function openSealedBlocks(file: SealedBytes, seal: Seal, macs: Buffer) {
+  const verify = await openVerifier(macKeyOf(seal), macs)
+  return (number: number): Promise<Buffer | undefined> => findBlock(file, number, verify)
+}
+
 type Verify = (number: number, sealed: Buffer) => Promise<boolean>
 
 /** Verifies on another thread: a MiB takes a millisecond or more, and others wait for this one. */
@@ -323,9 +329,14 @@ async function openVerifier(key: Buffer, macs: Buffer): Promise<Verify> {
 }
 
 async function readBlock(file: SealedBytes, number: number, verify: Verify): Promise<Buffer> {
+  const sealed = await findBlock(file, number, verify)
+  if (!sealed) throw new Error('a sealed file was changed on the disk')
+  return sealed
+}
+
+async function findBlock(file: SealedBytes, number: number, verify: Verify): Promise<Buffer | undefined> {
   const buffer = Buffer.alloc(BLOCK_BYTES)
   const bytesRead = await file.read(buffer, number * BLOCK_BYTES)
   const sealed = buffer.subarray(0, bytesRead)
-  if (!(await verify(number, sealed))) throw new Error('a sealed file was changed on the disk')
-  return sealed
+  return (await verify(number, sealed)) ? sealed : undefined
 }

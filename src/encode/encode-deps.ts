@@ -3,13 +3,14 @@ import type { VideoFolders } from '../catalogue/deletion.ts'
 import type { GenerationKey } from '../catalogue/generation-key.ts'
 import { unwrapContentKey } from '../crypto/content-key.ts'
 import type { MasterKey } from '../crypto/master-key.ts'
-import { checkSeal } from '../crypto/sealed-file.ts'
+import { checkSeal, openSealedBlocks, type Seal } from '../crypto/sealed-file.ts'
 import type { Db } from '../db/database.ts'
 import type { Write } from '../db/write.ts'
 import { openSourceSeal } from '../ingest/source.ts'
 import { findSource } from '../ingest/source-store.ts'
-import type { SealedSource } from '../sandbox/media-run.ts'
+import type { SealedBlocks, SealedSource } from '../sandbox/media-run.ts'
 import type { Signals } from '../signals/signals.ts'
+import { BlobLost, type BlobStore } from '../storage/blob-store.ts'
 import { findGeneration } from './generation-store.ts'
 import type { GenerationWithKey } from './publication.ts'
 
@@ -36,11 +37,31 @@ export async function findSealedSource(
   const row = await findSource(deps.db, videoId, number)
   if (!row?.wrappedKey) return undefined
   const seal = openSourceSeal(deps, { ...row, wrappedKey: row.wrappedKey })
+  const { sources } = deps.folders
   return {
-    withLocalCopy: (use) => deps.folders.sources.withLocalCopy(row.file, use, () => checkSeal(seal, row.macs)),
+    withLocalCopy: (use) => sources.withLocalCopy(row.file, use, () => checkSeal(seal, row.macs)),
+    openInPlace: sources.mayCopy(row.sizeBytes) ? undefined : () => openInPlace(sources, row, seal),
     keyHex: seal.key.toString('hex'),
     ivHex: seal.iv.toString('hex'),
     sizeBytes: row.sizeBytes,
+  }
+}
+
+async function openInPlace(
+  sources: BlobStore,
+  { file, macs }: { file: string; macs: Buffer },
+  seal: Seal,
+): Promise<SealedBlocks> {
+  const blob = await sources.open(file)
+  const readVerified = await openSealedBlocks(blob, seal, macs)
+  return {
+    sizeBytes: blob.sizeBytes,
+    async read(number: number) {
+      const block = await readVerified(number)
+      if (!block) throw new BlobLost('its object has other bytes than were stored')
+      return block
+    },
+    [Symbol.asyncDispose]: blob.close,
   }
 }
 

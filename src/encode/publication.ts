@@ -137,7 +137,7 @@ export function createSegmentWriter(
   return async (renditionId: number, number: number, clear: Buffer): Promise<Omit<NewSegment, 'init'>> => {
     const bytes = encrypt(renditionId, number, clear)
     const file = `${video.videoId}/${video.generation}/${renditionId}/${number}.${attempt}.m4s`
-    const { sizeBytes } = await segments.put(file, bytes)
+    const { sizeBytes } = await segments.put(file, bytes, { isNew: true })
     return { renditionId, number, file, sizeBytes, sha256: hash('sha256', bytes, 'buffer') }
   }
 }

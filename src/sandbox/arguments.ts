@@ -45,21 +45,27 @@ export type SandboxedCall = Pick<MediaRun, 'pipes' | 'limits'> & {
   /** Runs this instead of the tool. */
   program?: Program | undefined
   file?: string
+  /** Lets it connect to what this opens in its network, before it starts. @param pid of a process in that */
+  listenIn?: ((pid: number) => Promise<void>) | undefined
   args: readonly string[]
 }
 
-export function mediaArgs({ bubblewrap }: SandboxTools, run: MediaRun, sourceFile: string): string[] {
+/** @param stored the path of the stored file, or where it is read in place */
+export function mediaArgs({ bubblewrap }: SandboxTools, run: MediaRun, stored: string | { url: string }): string[] {
   const { tool, media = 'video', source, isPiped, inputArgs = [], inputs = [inputArgs], outputArgs } = run
   const decryption = isPiped ? [] : ['-decryption_key', source.keyHex, '-decryption_iv', source.ivHex]
   // Demuxers that seek to the end (MXF, FLV) need the true end: `crypto` includes the padding.
-  const file = `subfile,,start,0,end,${source.sizeBytes},,:crypto:${bubblewrap ? '/in' : path.resolve(sourceFile)}`
+  const isInPlace = typeof stored !== 'string'
+  const sealed = isInPlace ? stored.url : bubblewrap ? '/in' : path.resolve(stored)
+  const file = `subfile,,start,0,end,${source.sizeBytes},,:crypto:${sealed}`
+  const protocols = `file,crypto,subfile,pipe${isInPlace ? ',http,tcp' : ''}`
   return [
     // Damage is judged by the output, not by the share of failed packets: some files have thousands of empty ones.
     ...(tool === 'ffmpeg' ? ['-nostdin', '-max_error_rate', '1'] : []),
     ...['-hide_banner', '-v', 'error'],
     // What an input may be holds for that one alone.
     ...inputs.flatMap((args) => [
-      ...['-protocol_whitelist', 'file,crypto,subfile,pipe', '-format_whitelist', DEMUXERS[media]],
+      ...['-protocol_whitelist', protocols, '-format_whitelist', DEMUXERS[media]],
       ...['-max_pixels', String(MAX_PIXELS), '-max_ts_probe', String(MAX_UNTIMED_PACKETS)],
       ...decryption,
       ...args,
@@ -73,6 +79,18 @@ export function mediaArgs({ bubblewrap }: SandboxTools, run: MediaRun, sourceFil
 /** The pipe from which bubblewrap reads its filter: the one after the outputs. */
 export function filterPipe({ pipes = [] }: Pick<MediaRun, 'pipes'>): number {
   return 3 + pipes.length
+}
+
+/** The pipes through which bubblewrap says which process it is about to start, and waits until it may. */
+export const startPipes = (run: Pick<MediaRun, 'pipes'>) => ({ info: filterPipe(run) + 1, block: filterPipe(run) + 2 })
+
+/** In place of all devices: those would put the program into a second user namespace, in which nothing can join its network. */
+const DEVICES = ['/dev/null', '/dev/zero', '/dev/random', '/dev/urandom']
+
+function startArgs(run: SandboxedCall): string[] {
+  const { info, block } = startPipes(run)
+  const devices = DEVICES.flatMap((device) => ['--dev-bind', device, device])
+  return ['--info-fd', String(info), '--block-fd', String(block), ...devices]
 }
 
 export function sandboxedArgs({ tools, bubblewrap, visible = [] }: SandboxTools, run: SandboxedCall): string[] {
@@ -89,7 +107,8 @@ export function sandboxedArgs({ tools, bubblewrap, visible = [] }: SandboxTools,
     ...visible.flatMap((visiblePath) => ['--ro-bind', visiblePath, visiblePath]),
     ...['--ro-bind-try', '/etc/ld.so.cache', '/etc/ld.so.cache', '--ro-bind', tools.prlimit, tools.prlimit],
     // No /proc: ffmpeg does not need it, and a container may not mount one.
-    ...['--dev', '/dev', '--tmpfs', '/tmp', '--chdir', '/tmp', '--ro-bind', tools[tool], tools[tool]],
+    ...(run.listenIn ? startArgs(run) : ['--dev', '/dev']),
+    ...['--tmpfs', '/tmp', '--chdir', '/tmp', '--ro-bind', tools[tool], tools[tool]],
     ...(file ? ['--ro-bind', path.resolve(file), '/in'] : []),
     // Set inside: outside, all processes of this user would count.
     ...[tools.prlimit, `--nproc=${maxThreads()}`, '--', tools[tool], ...args],

@@ -1,9 +1,10 @@
-import { spawn } from 'node:child_process'
+import { type ChildProcess, spawn } from 'node:child_process'
 import os from 'node:os'
 import { Readable, Writable } from 'node:stream'
+import { text } from 'node:stream/consumers'
 import { errorCode } from '../errors.ts'
 import { limitBytes } from '../limit-bytes.ts'
-import { filterPipe, type SandboxedCall, type SandboxTools, sandboxedArgs } from './arguments.ts'
+import { filterPipe, type SandboxedCall, type SandboxTools, sandboxedArgs, startPipes } from './arguments.ts'
 import { type MediaEnd, type MediaRun, type Reader, SIGNAL_EXIT_BASE } from './media-run.ts'
 import { systemCallFilter } from './system-calls.ts'
 
@@ -19,13 +20,16 @@ type SandboxedRun = SandboxedCall &
 /** Resolves when the child has exited and every reader is done. @throws what a reader threw, the signal's reason, or why it did not start */
 export async function runSandboxed(sandbox: SandboxTools, run: SandboxedRun): Promise<MediaEnd> {
   const pipes = run.pipes ?? []
-  const filter = sandbox.bubblewrap ? systemCallFilter({ mayStartOthers: run.program !== undefined }) : undefined
+  const listenIn = sandbox.bubblewrap ? run.listenIn : undefined
+  const filter = sandbox.bubblewrap
+    ? systemCallFilter({ mayStartOthers: run.program !== undefined, mayConnect: run.listenIn !== undefined })
+    : undefined
   const child = spawn(sandbox.tools.prlimit, sandboxedArgs(sandbox, run), {
     stdio: [
       run.stdin ? 'pipe' : 'ignore',
       run.stdout ? 'pipe' : 'ignore',
       'pipe',
-      ...[...pipes, ...(filter ? [filter] : [])].map(() => 'pipe' as const),
+      ...[...pipes, ...(filter ? [filter] : []), ...(listenIn ? ['info', 'block'] : [])].map(() => 'pipe' as const),
     ],
     detached: true, // its own process group, so that its children are killed with it
     env: {},
@@ -61,6 +65,7 @@ export async function runSandboxed(sandbox: SandboxTools, run: SandboxedRun): Pr
       readOutput(child.stderr, async (bytes) => keepTail(bytes, errors, run.onStderr)),
       ...(run.stdout ? [readOutput(child.stdout, run.stdout)] : []),
       ...pipes.map((reader, index) => readOutput(child.stdio[3 + index], reader)),
+      ...(listenIn ? [startInNetwork(child, run, listenIn)] : []),
     ].map((read) =>
       read.catch((error: unknown) => {
         killGroup()
@@ -78,13 +83,25 @@ export async function runSandboxed(sandbox: SandboxTools, run: SandboxedRun): Pr
   }
 }
 
+/** Bubblewrap has made the network, and waits. Where it failed instead, its exit code says so. */
+async function startInNetwork({ stdio }: ChildProcess, run: SandboxedRun, listenIn: (pid: number) => Promise<void>) {
+  const { info, block } = startPipes(run)
+  let about = ''
+  await readOutput(stdio[info], async (bytes) => {
+    about = await text(bytes)
+  })
+  const [, pid] = /"child-pid": (\d+)/.exec(about) ?? []
+  if (pid !== undefined) await listenIn(Number(pid))
+  writeInput(stdio[block], Buffer.from('\n'))
+}
+
 /** Not awaited: a child that does not read all of it fails by itself. */
 function writeInput(stream: unknown, bytes: Buffer) {
   if (!(stream instanceof Writable)) throw new Error('the child has no such input')
   stream.on('error', () => undefined).end(bytes)
 }
 
-/** A child that has ended reads no more: the rest is dropped. */
+/** A child that has ended reads no more: the rest is dropped. Bytes that cannot be read end early: their caller has the error. */
 function pipeInput(bytes: Readable, stream: Writable | null) {
   if (!stream) throw new Error('the child has no standard input')
   stream
@@ -93,7 +110,10 @@ function pipeInput(bytes: Readable, stream: Writable | null) {
       bytes.unpipe(stream) // first: it pauses them
       bytes.resume()
     })
-  bytes.on('close', () => stream.end()).pipe(stream)
+  bytes
+    .on('error', () => undefined)
+    .on('close', () => stream.end())
+    .pipe(stream)
 }
 
 async function readOutput(stream: unknown, reader: Reader) {

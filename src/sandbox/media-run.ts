@@ -5,10 +5,20 @@ import type { Readable } from 'node:stream'
 export type SealedSource = {
   /** Gives the path of the stored file, valid until `use` resolves. */
   withLocalCopy<T>(use: (path: string) => Promise<T>): Promise<T>
+  /** Where it is too large for a copy: opens it to be read in place. */
+  openInPlace?: (() => Promise<SealedBlocks>) | undefined
   keyHex: string
   ivHex: string
   /** Of the upload, without the padding. */
   sizeBytes: number
+}
+
+/** A stored file, in blocks of a MiB. */
+export type SealedBlocks = AsyncDisposable & {
+  /** As it is stored, with the padding. */
+  sizeBytes: number
+  /** A block, verified. @throws when it cannot be read now, or is lost */
+  read(number: number): Promise<Buffer>
 }
 
 /** Reads one output of the child to its end. When it throws, the child is killed. Slow reading slows the child down. */

@@ -5,8 +5,11 @@ import { Failure } from '../errors.ts'
 import { mediaArgs, type Program } from './arguments.ts'
 import { isEncodingAllowed, type Sandbox } from './bubblewrap.ts'
 import { runSandboxed } from './child-process.ts'
+import { readOn, serveBlocks } from './in-place.ts'
+import { LOOPBACK } from './loopback-port.ts'
 import { raiseMatroskaTimes } from './matroska.ts'
-import type { MediaEnd, MediaRun, SealedSource } from './media-run.ts'
+import type { MediaEnd, MediaRun, SealedBlocks, SealedSource } from './media-run.ts'
+import { findTool } from './tools.ts'
 
 /**
  * Runs ffmpeg or ffprobe on a hostile file: no network, no environment, nothing readable but its libraries and the source, nothing
@@ -17,17 +20,38 @@ import type { MediaEnd, MediaRun, SealedSource } from './media-run.ts'
  */
 export async function runMedia(sandbox: Sandbox, run: MediaRun): Promise<MediaEnd> {
   run.signal?.throwIfAborted()
-  return run.source.withLocalCopy((file) => runOnFile(sandbox, run, file))
+  const { openInPlace } = run.source
+  if (!openInPlace) return run.source.withLocalCopy((file) => runOnFile(sandbox, run, file))
+  await using blocks = await openInPlace()
+  return await runInPlace(sandbox, run, blocks)
 }
 
 async function runOnFile(sandbox: Sandbox, run: MediaRun, file: string): Promise<MediaEnd> {
+  if (run.isPiped) return runOnStream(sandbox, run, createReadStream(file, { highWaterMark: 2 ** 20 }))
   if (!(await isEncodingAllowed(sandbox))) throw new Failure('unavailable', NOT_OPENED)
   const args = mediaArgs(sandbox, run, file)
-  if (!run.isPiped) return throwIfSandboxFailed(await runSandboxed(sandbox, { ...run, file, args }))
-  const sealed = createReadStream(file, { highWaterMark: 2 ** 20 })
+  return throwIfSandboxFailed(await runSandboxed(sandbox, { ...run, file, args }))
+}
+
+async function runInPlace(sandbox: Sandbox, run: MediaRun, blocks: SealedBlocks): Promise<MediaEnd> {
+  if (run.isPiped) return runOnStream(sandbox, run, Readable.from(readOn(blocks)))
+  if (!(await isEncodingAllowed(sandbox))) throw new Failure('unavailable', NOT_OPENED)
+  const unread = new AbortController()
+  const signal = AbortSignal.any([unread.signal, ...(run.signal ? [run.signal] : [])])
+  await using server = serveBlocks(blocks, (error) => unread.abort(error))
+  const nsenter = findTool('nsenter', sandbox.folders)
+  const url = sandbox.bubblewrap ? `http://${LOOPBACK.host}:${LOOPBACK.port}/` : await server.listen()
+  const args = mediaArgs(sandbox, run, { url })
+  const listenIn = (pid: number) => server.listenIn(pid, nsenter)
+  return throwIfSandboxFailed(await runSandboxed(sandbox, { ...run, signal, args, listenIn }))
+}
+
+/** The stored file from its start to its end. */
+async function runOnStream(sandbox: Sandbox, run: MediaRun, sealed: Readable): Promise<MediaEnd> {
   try {
+    if (!(await isEncodingAllowed(sandbox))) throw new Failure('unavailable', NOT_OPENED)
     const stdin = Readable.from(raiseMatroskaTimes(decrypt(sealed, run.source)))
-    const end = await runSandboxed(sandbox, { ...run, stdin, args })
+    const end = await runSandboxed(sandbox, { ...run, stdin, args: mediaArgs(sandbox, run, '') })
     if (sealed.errored) throw sealed.errored
     return throwIfSandboxFailed(end)
   } finally {

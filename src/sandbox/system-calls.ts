@@ -6,10 +6,12 @@ type Numbers = { x64: number | undefined; arm64: number | undefined }
 const call = (x64: number | undefined, arm64: number | undefined = x64): Numbers => ({ x64, arm64 })
 const onX64 = (x64: number): Numbers => ({ x64, arm64: undefined })
 
+const SOCKET = { x64: 41, arm64: 198 } as const
+
 /** Numbers from the kernel's tables: arch/x86/entry/syscalls/syscall_64.tbl, include/uapi/asm-generic/unistd.h. */
 export const BLOCKED_CALLS: Readonly<Record<string, Numbers>> = {
   // No connections. Descriptors that are open at the start may be used.
-  socket: call(41, 198),
+  socket: SOCKET,
   socketpair: call(53, 199),
   // No other processes: ffmpeg works with threads alone (see `clone` below).
   fork: onX64(57),
@@ -80,6 +82,7 @@ const LOAD = 0x20 // BPF_LD | BPF_W | BPF_ABS
 const IF_EQUAL = 0x15 // BPF_JMP | BPF_JEQ | BPF_K
 const IF_AT_LEAST = 0x35 // BPF_JMP | BPF_JGE | BPF_K
 const IF_ANY_BIT = 0x45 // BPF_JMP | BPF_JSET | BPF_K
+const AND = 0x54 // BPF_ALU | BPF_AND | BPF_K
 const RETURN = 0x06 // BPF_RET | BPF_K
 const ALLOW = 0x7fff0000
 const REFUSE_WITH = 0x00050000
@@ -89,6 +92,11 @@ const ENOSYS = 38
 const NUMBER_AT = 0
 const ARCHITECTURE_AT = 4
 const FIRST_ARGUMENT_AT = 16
+const SECOND_ARGUMENT_AT = 24
+// linux/net.h: the other bits of a type are flags
+const AF_INET = 2
+const SOCK_STREAM = 1
+const SOCK_TYPE_MASK = 0xf
 
 type Row = { code: number; ifTrue: number; ifFalse: number; k: number }
 
@@ -106,9 +114,12 @@ const unless = (code: number, k: number, rows: readonly Row[]): Row[] => [{ code
 export function systemCallFilter({
   architecture = process.arch,
   mayStartOthers = false,
+  mayConnect = false,
 }: {
   architecture?: string
   mayStartOthers?: boolean
+  /** By TCP over IPv4, in the sandbox’s network. */
+  mayConnect?: boolean
 } = {}): Buffer | undefined {
   if (architecture !== 'x64' && architecture !== 'arm64') return undefined
   const { audit, clone, clone3 } = ARCHITECTURES[architecture]
@@ -119,6 +130,7 @@ export function systemCallFilter({
     ...unless(IF_EQUAL, audit, [refuse(EPERM)]), // a 32-bit program's numbers mean other calls
     load(NUMBER_AT),
     ...(architecture === 'x64' ? when(IF_AT_LEAST, X32_BIT, [refuse(EPERM)]) : []),
+    ...(mayConnect ? when(IF_EQUAL, SOCKET[architecture], ONLY_TCP) : []),
     ...numbers.flatMap((number) => when(IF_EQUAL, number, [refuse(EPERM)])),
     // Its flags lie in memory, where no filter sees them. Where the kernel has no clone3, the C library takes clone.
     ...when(IF_EQUAL, clone3, [refuse(ENOSYS)]),
@@ -129,6 +141,15 @@ export function systemCallFilter({
     end(ALLOW),
   ])
 }
+
+const ONLY_TCP: readonly Row[] = [
+  load(FIRST_ARGUMENT_AT),
+  ...unless(IF_EQUAL, AF_INET, [refuse(EPERM)]),
+  load(SECOND_ARGUMENT_AT),
+  { code: AND, ifTrue: 0, ifFalse: 0, k: SOCK_TYPE_MASK },
+  ...unless(IF_EQUAL, SOCK_STREAM, [refuse(EPERM)]),
+  end(ALLOW),
+]
 
 /** `struct sock_filter`: u16 code, u8 jt, u8 jf, u32 k. */
 function encode(rows: readonly Row[]): Buffer {

@@ -68,6 +68,8 @@ export type BlobStore = {
    * @param newCheck where the file is a copy, it has passed this @throws BlobLost
    */
   withLocalCopy<T>(name: string, use: (path: string) => Promise<T>, newCheck?: () => CopyCheck): Promise<T>
+  /** Whether there is room for a local copy of so many bytes beside others: what is larger is read in place, by `open`. */
+  mayCopy(sizeBytes: number): boolean
   /** Removes what writes left that failed, or that a crash ended, if nothing was written to it since. @returns how many there were */
   removeUnfinished(sinceS: number): Promise<number>
   /** The time by the store's own clock, which may differ from this machine's: `changedAtS` is of it. */
@@ -88,6 +90,8 @@ export type Stages = readonly [NodeJS.ReadableStream | AsyncIterable<Uint8Array>
 export type PutOptions = {
   /** Aborts the write. Do not pass it to the source as well: its error would be unhandled until the blob is open. */
   signal?: AbortSignal
+  /** No blob has had this name: where the store can, it refuses to replace one. */
+  isNew?: boolean
 }
 
 /** Is given all bytes of a copy, in their order. */

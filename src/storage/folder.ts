@@ -85,6 +85,7 @@ function openFolder(folder: Folder): BlobStore {
     appendPart: (name, countedBytes, bytes) => appendPart(folder, path(name), countedBytes, bytes),
     finish: (name, countedBytes) => finish(folder, path(name), countedBytes),
     withLocalCopy: (name, use) => withLocalCopy(folder, path(name), use),
+    mayCopy: () => true,
     removeUnfinished: (sinceS) => removeUnfinished(folder, sinceS),
     nowS: () => readClock(folder),
     check: () => access(root, constants.R_OK | constants.W_OK),

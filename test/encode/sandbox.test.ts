@@ -21,6 +21,7 @@ import { librariesIn, visiblePaths } from '../../src/sandbox/visible-paths.ts'
 import { processesWith } from '../processes.ts'
 import { sampledTests, sampleOf } from '../sample.ts'
 import { makeVideo } from '../videos.ts'
+import { openCanary } from './canary.ts'
 import { fileOf, sealedSource } from './sealed-source.ts'
 import { ffmpeg, newFolder, openDefaultSandbox, openVideo, seal, withoutBubblewrap } from './videos.ts'
 
@@ -223,6 +224,20 @@ inBubblewrap('M24: there is no network, no file of the machine, no other program
     print "processes ", join(' ', grep { kill 0, $_ } 1..300), "\\n"`
   expect(await outputOf(await withScript(sandbox, script))).toMatch(/^no socket: 1\nprocesses 1 2\n$/)
   expect(calls).toBe(0)
+})
+
+inBubblewrap('F-264: a source that is read in place is all that the network has, by TCP alone', async (sandbox) => {
+  const canary = await openCanary()
+  const script = `print "socket ", join(' ', map { socket(my $s, $_->[0], $_->[1], 0) ? 'made' : $! + 0 } [2, 1], [2, 2], [1, 1], [10, 1], [16, 3]), "\\n";
+    for my $port (8080, ${canary.port}) { socket(my $s, 2, 1, 0); print "$port ", connect($s, pack('Sna4x8', 2, $port, pack('C4', 127, 0, 0, 1))) ? 'open' : 'closed', "\\n" }
+    print "forked\\n" if defined fork; -e $_ and print "$_\\n" for '/proc', '/dev/pts', '/dev/shm', '/etc/passwd'`
+  const blocks = { sizeBytes: 7, read: async () => Buffer.from('nothing'), [Symbol.asyncDispose]: async () => undefined }
+  const output = collect(10_000)
+  const key = Buffer.alloc(16)
+  const source = { ...sealedSource('', { key, iv: key }, 7), openInPlace: async () => blocks }
+  await runScript(await withScript(sandbox, script), { source, stdout: output.reader })
+  expect(output.bytes().toString()).toBe(`socket made 1 1 1 1\n8080 open\n${canary.port} closed\n`)
+  expect(canary.calls()).toBe(0)
 })
 
 inBubblewrap('M24: of a thousand forks none makes a process, and none is left', async (sandbox) => {

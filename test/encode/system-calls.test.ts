@@ -46,6 +46,23 @@ test.each(ARCHITECTURES)(
   },
 )
 
+test.each(ARCHITECTURES)(
+  'F-264: on %s ffmpeg may make connections by TCP over IPv4 where its source is read in place, and is refused all else',
+  (architecture) => {
+    const { audit } = MACHINES[architecture]
+    const filter = systemCallFilter({ architecture, mayConnect: true }) ?? expect.fail()
+    const number = BLOCKED_CALLS.socket?.[architecture] ?? expect.fail()
+    const judge = (argument: number, second: number) => run(filter, { number, audit, argument, second })
+    const [TCP, UDP, CLOEXEC] = [1, 2, 0x80000]
+    expect([judge(2, TCP), judge(2, TCP | CLOEXEC)]).toEqual([ALLOW, ALLOW])
+    for (const family of [1, 10, 16, 17]) expect(judge(family, TCP)).toBe(EPERM)
+    for (const type of [0, UDP, 3, UDP | CLOEXEC]) expect(judge(2, type)).toBe(EPERM)
+    for (const [name, call] of Object.entries(BLOCKED_CALLS))
+      if (name !== 'socket' && call[architecture] !== undefined)
+        expect(run(filter, { number: call[architecture], audit, argument: 2, second: TCP })).toBe(EPERM)
+  },
+)
+
 test.each(ARCHITECTURES)('M24: on %s numbers of another architecture are refused, whatever they mean there', (architecture) => {
   const foreign = [0x40000003, 0x40000028, ...Object.values(MACHINES).map(({ audit }) => audit)]
   for (const audit of foreign.filter((audit) => audit !== MACHINES[architecture].audit))
@@ -68,17 +85,22 @@ function filterOf(architecture: string): Buffer {
 }
 
 /** Runs a filter as the kernel does: classic BPF on `struct seccomp_data`. */
-function run(program: Buffer, { number, audit, argument }: { number: number; audit: number; argument: number }): number {
+function run(
+  program: Buffer,
+  { number, audit, argument, second = 0 }: { number: number; audit: number; argument: number; second?: number },
+): number {
   const data = Buffer.alloc(64)
   data.writeUInt32LE(number, 0)
   data.writeUInt32LE(audit, 4)
   data.writeUInt32LE(argument, 16)
+  data.writeUInt32LE(second, 24)
   let loaded = 0
   for (let row = 0; row * 8 < program.length; row++) {
     const code = program.readUInt16LE(row * 8)
     const k = program.readUInt32LE(row * 8 + 4)
     if (code === 0x06) return k
     if (code === 0x20) loaded = data.readUInt32LE(k)
+    else if (code === 0x54) loaded &= k
     else row += program.readUInt8(row * 8 + (holds(code, loaded, k) ? 2 : 3))
   }
   return expect.fail('the program has no end')

@@ -407,6 +407,40 @@ test('a copy that could not be fetched whole is fetched again', async () => {
   expect(await store.withLocalCopy('video/a', async (path) => (await readFile(path)).equals(bytes))).toBe(true)
 })
 
+test('F-266: a new blob replaces none where the store can refuse that; a refusal of its own first try, whose answer was lost, counts as stored', async () => {
+  const { bucket, proxy } = await newBucket()
+  const store = await openStore(bucket)
+  await bucket.check()
+  expect(bucket.keepsFirst()).toBe(true)
+  let lostAnswers = 0
+  proxy.fault = async ({ method, pass, reply }) => {
+    if (method !== 'PUT' || lostAnswers++ > 0) return false
+    await pass()
+    reply.destroy()
+    return true
+  }
+  await store.put('video/a', Buffer.from('first'), { isNew: true })
+  expect(lostAnswers).toBe(2)
+  await expect(store.put('video/a', Buffer.from('second'), { isNew: true })).rejects.toThrow('412')
+  expect((await store.read('video/a')).toString()).toBe('first')
+  await store.put('video/a', Buffer.from('repaired'))
+  expect((await store.read('video/a')).toString()).toBe('repaired')
+})
+
+test('F-266: a store that does not know how to refuse is written as before', async () => {
+  const { bucket, proxy } = await newBucket()
+  proxy.fault = ({ headers, reply }) => {
+    if (headers['if-none-match'] === undefined) return false
+    reply.writeHead(501).end('<Error><Code>NotImplemented</Code></Error>')
+    return true
+  }
+  await bucket.check()
+  expect(bucket.keepsFirst()).toBe(false)
+  const store = await openStore(bucket)
+  for (const text of ['first', 'second']) await store.put('video/a', Buffer.from(text), { isNew: true })
+  expect((await store.read('video/a')).toString()).toBe('second')
+})
+
 test('F-239: a copy whose bytes were changed on the disk is never used: it is fetched again; what the bucket has changed is lost', async () => {
   const { bucket } = await newBucket()
   const store = await openStore(bucket)

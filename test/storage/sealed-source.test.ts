@@ -12,6 +12,7 @@ import {
   createFileHash,
   isSealIntact,
   newSeal,
+  openSealedBlocks,
   openSealing,
   type Seal,
   type Sealing,
@@ -40,6 +41,20 @@ test('a sealed source opens to the bytes that were sealed, however they came in,
     }),
     { numRuns: rounds(10, 200) },
   )
+})
+
+test('F-263: a block of a sealed file is given only as it was sealed, the last one of any length included', async () => {
+  for (const sizeBytes of [2 * MIB, 2 * MIB + 5, 3 * MIB - 1]) {
+    const { seal, sealing, sealed } = await sealBytes([randomBytes(sizeBytes)])
+    const { macs } = sealing.sealed ?? expect.fail()
+    const read = await openSealedBlocks({ read: async (into, at) => sealed.copy(into, 0, at) }, seal, macs)
+    const numbers = Array.from({ length: Math.ceil(sealed.length / MIB) }, (_, number) => number)
+    for (const number of numbers) expect(await read(number)).toEqual(sealed.subarray(number * MIB, (number + 1) * MIB))
+    sealed.writeUInt8(sealed.readUInt8(MIB + 7) ^ 1, MIB + 7)
+    expect((await Promise.all(numbers.map(read))).map((block) => block === undefined)).toEqual(
+      numbers.map((number) => number === 1),
+    )
+  }
 })
 
 test('the hash of a file up to a MiB is its SHA-256; of a longer one that of its blocks, one after the other', () => {

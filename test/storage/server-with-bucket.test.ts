@@ -10,7 +10,7 @@ import { downloadVideo } from '../pipeline/videos.ts'
 import { startFaultProxy } from '../s3/fault-proxy.ts'
 import { bucketEnvironment, contentsOf, storeEndpoint } from '../s3.ts'
 import { isLong } from '../seeded-random.ts'
-import { makeVideo } from '../videos.ts'
+import { makeLargeVideo, makeVideo } from '../videos.ts'
 import { readRenditions } from '../viewer.ts'
 
 // A server whose files are in a bucket: from the upload to the deletion.
@@ -40,6 +40,25 @@ test('a video is uploaded, encoded, played and deleted with its files in a bucke
   expect((await reelgate.owner.video(videoId)).status).toBe('ready')
   await owner.delete([videoId])
   await expect.poll(async () => (await contentsOf(bucket)).objects.sort()).toEqual(['check', 'reelgate'])
+})
+
+test('F-261: a source that is larger than the cache is encoded without a copy, in blocks out of the bucket', async () => {
+  const proxy = await startFaultProxy(await storeEndpoint())
+  const { env } = await bucketEnvironment(proxy.endpoint)
+  const ranges: string[] = []
+  proxy.fault = ({ method, path, headers }) => {
+    if (method === 'GET' && path.includes('/sources/') && headers.range) ranges.push(headers.range)
+    return false
+  }
+  const reelgate = await startReelgate({ env: { ...env, REELGATE_DEMO: 'off', REELGATE_CACHE_SIZE: '1MB' } })
+  const { owner } = reelgate
+  const { videoId, ...issued } = await owner.credentials('A video')
+  const video = await makeLargeVideo({ seconds: 5 })
+  expect((await owner.send({ videoId, ...issued }, new Blob([video]))).status).toBe(201)
+  await untilFinished(reelgate, videoId)
+  expect(await owner.video(videoId)).toMatchObject({ status: 'ready' })
+  const sizes = ranges.map((range) => range.match(/\d+/g)?.map(Number) ?? []).map(([first = 0, last = 0]) => last + 1 - first)
+  expect([sizes.length > 0, Math.max(...sizes)]).toEqual([true, 2 ** 20])
 })
 
 test('F-195: while the bucket does not answer uploads get 503 with Retry-After, encodes wait, and both continue afterwards', async () => {
@@ -161,6 +180,15 @@ test('doctor checks a bucket and its rules', async () => {
   const { stdout } = await reelgate.cli('doctor', '--json')
   expect(JSON.parse(stdout)).toContainEqual(expect.objectContaining({ check: 'bucket', state: 'ok' }))
   expect(JSON.parse(stdout)).toContainEqual(expect.objectContaining({ check: 'bucket rules', state: 'warning' }))
+})
+
+test('F-265: doctor does not judge a bucket that is configured while the files are in the data folder', async () => {
+  const { env } = await bucketEnvironment()
+  const reelgate = await startReelgate({ video: await makeVideo({ seconds: 1 }), env, storage: 'folder' })
+  const checks: { check: string; says: string }[] = JSON.parse((await reelgate.cli('doctor', '--json')).stdout)
+  expect(checks.filter(({ check }) => ['bucket rules', 'segments'].includes(check))).toEqual([
+    expect.objectContaining({ check: 'bucket rules', state: 'ok', says: 'Files are in the data folder.' }),
+  ])
 })
 
 /** The value of `reelgate_bucket_up`. */

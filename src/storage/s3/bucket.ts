@@ -46,6 +46,8 @@ export type Bucket = {
   send(request: BucketRequest): Promise<BucketAnswer['headers']>
   /** Writes an object and reads it, unless that was done lately. @throws StorageUnavailable, within seconds */
   check(): Promise<void>
+  /** Whether it refuses to replace an object where `If-None-Match: *` asks for that; false until a check has tried it. */
+  keepsFirst(): boolean
   /** What concerns all requests: from one that failed until one of its kind succeeds. */
   outage(): Outage | undefined
   /**
@@ -80,6 +82,8 @@ export class BucketError extends Error {
     this.code = code
   }
 }
+
+export const ONLY_NEW = { 'if-none-match': '*' }
 
 /** During an outage one: the next check shows when it ends. */
 const TRIES = 3
@@ -152,6 +156,7 @@ export function openBucket(address: BucketAddress, { silenceMs = SILENCE_MS, wor
   const kindOf = ({ method }: BucketRequest) => (method === 'PUT' ? 'storing' : 'other')
   let held: (Outage & { verify: Parameters<Bucket['holdUntil']>[0] }) | undefined
   const outage = () => held ?? outages.other ?? outages.storing
+  let keepsFirst: boolean | undefined
   let checkedMs = Number.NEGATIVE_INFINITY
 
   async function ask<T>(request: BucketRequest, read: (answer: BucketAnswer) => Promise<T>): Promise<T> {
@@ -206,7 +211,9 @@ export function openBucket(address: BucketAddress, { silenceMs = SILENCE_MS, wor
     try {
       await held?.verify({ address, ask: (request, read) => askUnheld({ ...request, signal }, read) })
       held = undefined
-      await send({ method: 'PUT', key, body: Buffer.from(new Date().toISOString()), signal })
+      const body = Buffer.from(new Date().toISOString())
+      await send({ method: 'PUT', key, body, signal })
+      keepsFirst ??= await send({ method: 'PUT', key, headers: ONLY_NEW, body, signal }).then(() => false, isRefusedAsExisting)
       await send({ method: 'GET', key, signal })
     } catch (error) {
       if (held && error instanceof StorageUnavailable) held.why = error
@@ -222,7 +229,13 @@ export function openBucket(address: BucketAddress, { silenceMs = SILENCE_MS, wor
     held = { verify, why, sinceMs: performance.now() }
   }
 
-  return { address, words, ask, send, check, outage, holdUntil }
+  return { address, words, ask, send, check, keepsFirst: () => keepsFirst === true, outage, holdUntil }
+}
+
+/** Some stores do not know the header, and answer with another error. @throws what says nothing of it */
+function isRefusedAsExisting(error: unknown): boolean {
+  if (error instanceof BucketError) return error.status === 412
+  throw error
 }
 
 /** A try that may succeed when it is repeated. */

@@ -7,6 +7,8 @@ import { hasRoomIn } from '../space.ts'
 
 /** Copies of blobs on this machine’s disk, for programs that need a file. As sealed as the blobs. */
 export type LocalCache = {
+  /** Whether a copy of so many bytes is no larger than the cache. */
+  mayHold(sizeBytes: number): boolean
   /**
    * @param key of this version of the blob
    * @param use is given a path that is valid until it resolves
@@ -84,6 +86,7 @@ export function openLocalCache(folder: string, maxBytes: number, onDiskFull: () 
   }
 
   return {
+    mayHold: (sizeBytes) => sizeBytes <= maxBytes,
     async use(key, blob, use, newCheck = () => NO_CHECK) {
       const path = join(folder, randomBytes(16).toString('hex'))
       const known = copies.get(key)

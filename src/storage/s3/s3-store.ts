@@ -5,7 +5,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { StorageUnavailable } from '../../errors.ts'
 import { isBlobName } from '../blob-path.ts'
 import { BlobLost, type BlobStore, type OpenBlob, type PutOptions, type Stages } from '../blob-store.ts'
-import { type AskedBucket, BrokenAnswer, type Bucket, type BucketAnswer, BucketError } from './bucket.ts'
+import { type AskedBucket, BrokenAnswer, type Bucket, type BucketAnswer, BucketError, ONLY_NEW } from './bucket.ts'
 import { appendPart, blobKeyOf, finish, type GrowingBlob, listStates, readStateKey, removeStates } from './growing.ts'
 import type { LocalCache } from './local-cache.ts'
 import {
@@ -87,10 +87,13 @@ export function blobsInBucket(bucket: Bucket, { folder, partBytes, cache }: S3Op
   const growing = (name: string): GrowingBlob => ({ bucket, key: keyOf(name), partBytes })
   const retired = openRetired(bucket, folder)
 
-  async function put(name: string, bytes: Buffer | Stages, { signal }: PutOptions = {}) {
+  async function put(name: string, bytes: Buffer | Stages, { signal, isNew = false }: PutOptions = {}) {
     const key = keyOf(name)
     if (Buffer.isBuffer(bytes)) {
-      await bucket.send({ method: 'PUT', key, headers: FOR_CACHES, body: bytes, signal })
+      const headers = isNew && bucket.keepsFirst() ? { ...FOR_CACHES, ...ONLY_NEW } : FOR_CACHES
+      await bucket.send({ method: 'PUT', key, headers, body: bytes, signal }).catch(async (error) => {
+        if (!isExisting(error) || !(await hasBytes(key, bytes))) throw error
+      })
       return { sizeBytes: bytes.length }
     }
     let sizeBytes = 0
@@ -99,6 +102,11 @@ export function blobsInBucket(bucket: Bucket, { folder, partBytes, cache }: S3Op
     }
     await pipeline([...bytes, putLast], { signal })
     return { sizeBytes }
+  }
+
+  /** A first try may have stored the object, whose answer was lost. */
+  async function hasBytes(key: string, bytes: Buffer): Promise<boolean> {
+    return (await bucket.ask({ method: 'GET', key }, readBody)).equals(bytes)
   }
 
   /** One object in one request, or in parts when it is larger than one of them. @returns its size */
@@ -302,6 +310,7 @@ export function blobsInBucket(bucket: Bucket, { folder, partBytes, cache }: S3Op
       await using blob = await open(name)
       return cache.use(`${folder}/${name} ${blob.version}`, blob, use, newCheck)
     },
+    mayCopy: cache.mayHold,
     removeUnfinished,
     async nowS() {
       const { date = '' } = await bucket.send({ method: 'HEAD' })
@@ -317,6 +326,11 @@ function endedUpload(): StorageUnavailable {
 
 function isRangeRefused(error: unknown): boolean {
   return error instanceof BucketError && error.status === 416
+}
+
+/** 409: another request writes it now. */
+function isExisting(error: unknown): boolean {
+  return error instanceof BucketError && (error.status === 412 || error.status === 409)
 }
 
 function isOtherVersion(error: unknown): boolean {
