@@ -9,6 +9,7 @@ type Listener = (value: ApiEvents[EventName]) => void
 export const API_EVENTS = [
   ...(['fullscreenChange', 'videoAdaptivenessChange', 'videoQualityChange'] as const),
   ...(['statusChange', 'captionVisibilityChange', 'captionLanguageChange', 'chapterchange', 'audioTrackChange'] as const),
+  'nextLesson',
 ] as const satisfies readonly EventName[]
 
 /** @param beforeLoad called when another video replaces this one */

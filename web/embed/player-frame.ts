@@ -4,7 +4,19 @@ import type { VdoPlayer } from './vdo-player.ts'
 
 /** What an embedding page may say of a player, by the names of the player page's options. */
 export const OPTIONS = [
-  ...(['playbackInfo', 'autoplay', 'loop', 'controls', 'ccLanguage', 'lang', 'litemode', 't', 'title', 'transcript'] as const),
+  ...([
+    'playbackInfo',
+    'autoplay',
+    'loop',
+    'controls',
+    'ccLanguage',
+    'lang',
+    'litemode',
+    't',
+    'title',
+    'transcript',
+    'next',
+  ] as const),
   ...THEME_OPTIONS,
 ] as const satisfies readonly (keyof ReelgatePlayerAttributes)[]
 

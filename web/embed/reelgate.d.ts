@@ -53,6 +53,8 @@ export type ApiEvents = {
   chapterchange: Chapter | null
   /** The `id` of the audio track that plays. Never of a video with fewer than two. */
   audioTrackChange: number
+  /** The id of the lesson that the viewer asks for on the card of `next`: load it with `loadVideo` and an OTP. */
+  nextLesson: string
 }
 
 /** Events of `video`: those of a video element. */
@@ -169,6 +171,8 @@ export type ReelgatePlayerAttributes = {
   title?: string
   /** `on`: the transcript is open from the start, of a video with captions. */
   transcript?: string
+  /** Ids of lessons in their order: near the end of one a card offers the one after it, with the event `nextLesson`. */
+  next?: string
 } & { [Option in ThemeOption]?: string }
 
 type VideoEventMap = { [Name in VideoEventName]: Event }

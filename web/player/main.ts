@@ -15,6 +15,7 @@ import { isFramingOrigin, servePage } from './page-api.ts'
 import { openPage, type PlayResult, redeem } from './play-client.ts'
 import { type Playback, type Start, startPlayback } from './playback.ts'
 import { agreeProofKey, createSigner, type ProofKey, type Signer } from './proof.ts'
+import { loadPublicMeta } from './public-meta.ts'
 import { raiseCaptions } from './raised-captions.ts'
 import type { Refusal, Waiting } from './refusals.ts'
 import { createScreen, type Screen } from './screen.ts'
@@ -139,6 +140,19 @@ function runPlayer(page: PageValues, options: PlayerOptions, parts: Parts) {
     )
     pageApi.opened(answer)
     if (atS !== undefined) elements.video.play().catch(() => {}) // the viewer has just asked for it
+    offerNextLesson(answer.video.id)
+  }
+
+  /** Off unless the page around asks for it. */
+  async function offerNextLesson(videoId: string) {
+    const nextId = options.lessons[options.lessons.indexOf(videoId) + 1]
+    if (nextId === undefined || options.loop) return
+    const { showNextLesson } = await import('./next-lesson.ts')
+    showNextLesson(elements, {
+      meta: loadPublicMeta(root, nextId),
+      choose: () => pageApi.askForNext(nextId),
+      isHeard: pageApi.isConnected,
+    })
   }
 }
 
@@ -198,10 +212,8 @@ function findStart(
 /** The poster that the page around may show, too; where there is none the player stays dark. */
 async function showPublicPoster(video: HTMLVideoElement, root: URL, videoId: string | undefined) {
   if (videoId === undefined) return
-  const answer = await fetch(new URL(`api/meta/${videoId}`, root)).catch(() => undefined)
-  const meta: { posters?: { url: string }[] } = answer?.ok ? await answer.json() : {}
-  const [poster] = meta.posters ?? []
-  if (poster && !video.poster) video.poster = new URL(new URL(poster.url).pathname.replace(/^.*\/poster\//, 'poster/'), root).href
+  const { posterUrl } = await loadPublicMeta(root, videoId)
+  if (posterUrl !== undefined && !video.poster) video.poster = posterUrl
 }
 
 function toOpened(proofKey: ProofKey, signer: Signer, answer: PlayResult<SessionAnswer>): Opened {

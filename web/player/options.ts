@@ -22,6 +22,8 @@ export type PlayerOptions = {
   controls: 'on' | 'off' | 'native'
   showsTitle: boolean
   transcript: boolean
+  /** Ids of the lessons in their order, that of this video among them or not; empty: the player offers none. */
+  lessons: readonly string[]
 }
 
 /** @throws Error when the page is not one of ours */
@@ -60,8 +62,11 @@ export function parseOptions(search: string): PlayerOptions {
     controls: controls === 'off' || controls === 'native' ? controls : 'on',
     showsTitle: isOn(query.get('title') ?? 'on'),
     transcript: isOn(query.get('transcript')),
+    lessons: (query.get('next') ?? '').split(/[\s,]+/).filter((id) => VIDEO_ID.test(id)),
   }
 }
+
+const VIDEO_ID = /^[0-9a-f]{32}$/
 
 /** `90`, `90.5` or `90s`. */
 function readSeconds(text: string | null): number | undefined {
@@ -92,7 +97,7 @@ function readVideoId(playbackInfo: string | null): string | undefined {
     // `+` of standard base64 arrives as a space when the embedder did not encode it.
     const value: unknown = JSON.parse(atob(playbackInfo.replaceAll(' ', '+')))
     const videoId = typeof value === 'object' && value !== null && 'videoId' in value ? value.videoId : undefined
-    return typeof videoId === 'string' ? matching(videoId, /^[0-9a-f]{32}$/) : undefined
+    return typeof videoId === 'string' ? matching(videoId, VIDEO_ID) : undefined
   } catch {
     return undefined // the OTP names the video; a mangled hint is no reason to refuse
   }

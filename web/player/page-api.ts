@@ -53,6 +53,8 @@ type PageApi = {
   refused(refusal: Refusal): void
   /** Qualities or captions are known, or others show. */
   streamChanged(): void
+  /** The viewer asks for the next lesson: the page loads it with an OTP. */
+  askForNext(videoId: string): void
 }
 
 /** @param playback undefined until the session is open */
@@ -98,6 +100,9 @@ export function servePage({ elements, screen, setTheme, playback }: Controlled):
       session.reject(refusalError(reason))
     },
     streamChanged: reportStream,
+    askForNext(videoId) {
+      for (const port of ports) send(port, { apiEvent: { name: 'nextLesson', value: videoId } })
+    },
   }
 
   function setMessages(messages: Readonly<Record<string, unknown>>) {

@@ -68,6 +68,8 @@ export const LANGUAGE: Language = {
     'frame-ahead': 'إطار إلى الأمام',
     'resumes-at': 'المتابعة من {time}',
     'start-over': 'من البداية',
+    'next-lesson': 'الدرس التالي',
+    'play-next': 'تشغيل الدرس التالي',
     'volume-is': 'مستوى الصوت {percent} %',
     'sound-off': 'الصوت مكتوم',
     'sound-on': 'الصوت يعمل',

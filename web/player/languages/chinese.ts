@@ -62,6 +62,8 @@ export const LANGUAGE: Language = {
     'frame-ahead': '前进一帧',
     'resumes-at': '从 {time} 继续',
     'start-over': '从头开始',
+    'next-lesson': '下一课',
+    'play-next': '播放下一课',
     'volume-is': '音量 {percent} %',
     'sound-off': '静音',
     'sound-on': '声音已开启',

@@ -63,6 +63,8 @@ export const ENGLISH = {
   'frame-ahead': 'One frame ahead',
   'resumes-at': 'Resumes at {time}',
   'start-over': 'Start over',
+  'next-lesson': 'Next lesson',
+  'play-next': 'Play the next lesson',
   'volume-is': 'Volume {percent} %',
   'sound-off': 'Sound off',
   'sound-on': 'Sound on',

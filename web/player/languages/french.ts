@@ -69,6 +69,8 @@ export const LANGUAGE: Language = {
     'frame-ahead': 'Une image en avant',
     'resumes-at': 'Reprise à {time}',
     'start-over': 'Depuis le début',
+    'next-lesson': 'Leçon suivante',
+    'play-next': 'Lire la leçon suivante',
     'volume-is': 'Volume {percent} %',
     'sound-off': 'Son coupé',
     'sound-on': 'Son activé',

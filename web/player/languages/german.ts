@@ -71,6 +71,8 @@ export const LANGUAGE: Language = {
     'frame-ahead': 'Ein Bild vor',
     'resumes-at': 'Weiter bei {time}',
     'start-over': 'Von vorn',
+    'next-lesson': 'Nächste Lektion',
+    'play-next': 'Nächste Lektion abspielen',
     'volume-is': 'Lautstärke {percent} %',
     'sound-off': 'Ton aus',
     'sound-on': 'Ton an',

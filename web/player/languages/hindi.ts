@@ -63,6 +63,8 @@ export const LANGUAGE: Language = {
     'frame-ahead': 'एक फ़्रेम आगे',
     'resumes-at': '{time} से जारी',
     'start-over': 'शुरू से',
+    'next-lesson': 'अगला पाठ',
+    'play-next': 'अगला पाठ चलाएँ',
     'volume-is': 'आवाज़ {percent} %',
     'sound-off': 'आवाज़ बंद',
     'sound-on': 'आवाज़ चालू',

@@ -66,6 +66,8 @@ export const LANGUAGE: Language = {
     'frame-ahead': 'Maju satu bingkai',
     'resumes-at': 'Lanjut dari {time}',
     'start-over': 'Dari awal',
+    'next-lesson': 'Pelajaran berikutnya',
+    'play-next': 'Putar pelajaran berikutnya',
     'volume-is': 'Volume {percent} %',
     'sound-off': 'Suara mati',
     'sound-on': 'Suara hidup',

@@ -65,6 +65,8 @@ export const LANGUAGE: Language = {
     'frame-ahead': '1 フレーム進む',
     'resumes-at': '{time} から再開',
     'start-over': '最初から',
+    'next-lesson': '次のレッスン',
+    'play-next': '次のレッスンを再生',
     'volume-is': '音量 {percent} %',
     'sound-off': '音声オフ',
     'sound-on': '音声オン',

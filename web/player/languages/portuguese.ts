@@ -66,6 +66,8 @@ export const LANGUAGE: Language = {
     'frame-ahead': 'Um quadro para a frente',
     'resumes-at': 'Continua em {time}',
     'start-over': 'Do início',
+    'next-lesson': 'Próxima aula',
+    'play-next': 'Reproduzir a próxima aula',
     'volume-is': 'Volume {percent} %',
     'sound-off': 'Sem som',
     'sound-on': 'Com som',

@@ -70,6 +70,8 @@ export const LANGUAGE: Language = {
     'frame-ahead': 'Кадр вперёд',
     'resumes-at': 'Продолжение с {time}',
     'start-over': 'С начала',
+    'next-lesson': 'Следующий урок',
+    'play-next': 'Воспроизвести следующий урок',
     'volume-is': 'Громкость {percent} %',
     'sound-off': 'Звук выключен',
     'sound-on': 'Звук включён',

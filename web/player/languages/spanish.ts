@@ -68,6 +68,8 @@ export const LANGUAGE: Language = {
     'frame-ahead': 'Un fotograma adelante',
     'resumes-at': 'Continúa en {time}',
     'start-over': 'Desde el principio',
+    'next-lesson': 'Siguiente lección',
+    'play-next': 'Reproducir la siguiente lección',
     'volume-is': 'Volumen {percent} %',
     'sound-off': 'Sin sonido',
     'sound-on': 'Con sonido',

@@ -64,6 +64,8 @@ export const LANGUAGE: Language = {
     'frame-ahead': 'Bir kare ileri',
     'resumes-at': '{time} konumundan sürüyor',
     'start-over': 'Baştan başla',
+    'next-lesson': 'Sonraki ders',
+    'play-next': 'Sonraki dersi oynat',
     'volume-is': 'Ses düzeyi %{percent}',
     'sound-off': 'Ses kapalı',
     'sound-on': 'Ses açık',
