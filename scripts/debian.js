@@ -31,6 +31,12 @@ const PROGRAMS = [
   { package: 'systemd', isInstalled: () => existsSync('/usr/lib/systemd/systemd'), for: ['test'] },
   // The fresh Debian of long tests.
   { package: 'mmdebstrap', isInstalled: () => isOnPath('mmdebstrap'), for: process.env.REELGATE_LONG === '1' ? ['test'] : [] },
+  // WordPress itself is only unpacked, since its package brings a web server.
+  ...['mariadb-server-core', 'php-mysql', 'libjs-underscore'].map((name) => ({
+    package: name,
+    isInstalled: () => existsSync(`/usr/share/doc/${name}`),
+    for: process.env.REELGATE_LONG === '1' ? ['test'] : [],
+  })),
   { package: 'wrk', isInstalled: () => isOnPath('wrk'), for: ['bench'] },
   { package: 'faketime', isInstalled: () => isOnPath('faketime'), for: ['test'] },
   { package: 'postgresql', isInstalled: hasPostgres, for: ['test', 'bench'] },

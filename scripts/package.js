@@ -1,4 +1,4 @@
-// `npm run package [-- amd64|arm64 …] [-- --to DIR]`: builds Debian packages into `build/`.
+// `npm run package [-- amd64|arm64|wordpress …] [-- --to DIR]`: builds Debian packages, and the WordPress plug-in as a zip, into `build/`.
 // A package holds the built server, player and console, the pinned Node and the few npm packages that the build leaves outside.
 import {
   chmodSync,
@@ -18,6 +18,7 @@ import { parseArgs } from 'node:util'
 import { build, isBuildStale } from './build.js'
 import { hasStalePackages } from './prepare.js'
 import { isMain, root, run, runMain, say } from './run.js'
+import { zip } from './zip.js'
 
 const ARCHITECTURES = { amd64: 'x64', arm64: 'arm64' }
 const HOME = 'usr/lib/reelgate'
@@ -37,12 +38,27 @@ async function buildPackages() {
     allowPositionals: true,
     options: { to: { type: 'string', default: join(root, 'build') }, compression: { type: 'string', default: 'xz' } },
   })
-  const wanted = positionals.length > 0 ? positionals : Object.keys(ARCHITECTURES)
-  const unknown = wanted.find((architecture) => !(architecture in ARCHITECTURES))
-  if (unknown) throw new Error(`There is no package for ${unknown}: name amd64, arm64 or both.`)
-  if (isBuildStale()) await build()
+  const all = [...Object.keys(ARCHITECTURES), WORDPRESS]
+  const wanted = positionals.length > 0 ? positionals : all
+  const unknown = wanted.find((name) => !all.includes(name))
+  if (unknown) throw new Error(`There is no package for ${unknown}: name some of ${all.join(', ')}.`)
   mkdirSync(values.to, { recursive: true })
-  for (const architecture of wanted) say(await buildPackage(architecture, resolve(values.to), values.compression))
+  if (wanted.includes(WORDPRESS)) say(zipWordPressPlugin(resolve(values.to)))
+  const architectures = wanted.filter((name) => name !== WORDPRESS)
+  if (architectures.length > 0 && isBuildStale()) await build()
+  for (const architecture of architectures) say(await buildPackage(architecture, resolve(values.to), values.compression))
+}
+
+const WORDPRESS = 'wordpress'
+
+/** As WordPress takes it under Plugins → Add New → Upload Plugin: one folder. @returns its path */
+function zipWordPressPlugin(to) {
+  const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
+  const folder = join(root, 'integrations/wordpress')
+  const paths = readdirSync(folder, { recursive: true }).filter((path) => statSync(join(folder, path)).isFile())
+  const file = join(to, `reelgate-wordpress_${version}.zip`)
+  writeFileSync(file, zip(Object.fromEntries(paths.sort().map((path) => [path, readFileSync(join(folder, path))]))))
+  return file
 }
 
 /** @returns the package's path */

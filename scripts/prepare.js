@@ -10,6 +10,7 @@ import { isMain, NODE, root, run, runMain, say } from './run.js'
 
 const CACHE = join(root, '.cache')
 const NGINX = join(CACHE, 'nginx')
+const WORDPRESS = join(CACHE, 'wordpress')
 
 /** The stages of the setup, in order; the steps of one run concurrently. `isStale` runs at every start, so it must be fast. */
 const STAGES = [
@@ -92,27 +93,33 @@ function readJson(file) {
   return JSON.parse(readFileSync(file, 'utf8'))
 }
 
-// --- files of Debian packages, for tests and benchmarks: footage, and nginx, only unpacked, because its package starts it on port 80 ---
+// --- files of Debian packages, for tests and benchmarks: footage, and programs whose packages would start a server on port 80 ---
 
 function isUnfetched() {
-  return isFootageMissing() || isNginxMissing()
+  return isFootageMissing() || isNginxMissing() || isWordPressMissing()
 }
 
 /** One after the other: each may have to update apt's lists. */
 async function fetchFiles() {
   await fetchFootage()
-  if (isNginxMissing()) await fetchNginx()
+  if (isNginxMissing()) await fetchUnpacked('nginx', NGINX)
+  if (isWordPressMissing()) await fetchUnpacked('wordpress', WORDPRESS)
 }
 
 function isNginxMissing() {
   return !existsSync('/usr/sbin/nginx') && !existsSync(NGINX)
 }
 
-async function fetchNginx() {
-  say('Fetching the Debian package nginx')
+/** For long tests alone. */
+function isWordPressMissing() {
+  return process.env.REELGATE_LONG === '1' && !existsSync(WORDPRESS)
+}
+
+async function fetchUnpacked(name, folder) {
+  say(`Fetching the Debian package ${name}`)
   const work = mkdtempSync(join(CACHE, 'fetch-'))
   try {
-    renameSync(await unpackDebian('nginx', work), NGINX)
+    renameSync(await unpackDebian(name, work), folder)
   } finally {
     rmSync(work, { recursive: true, force: true })
   }

@@ -69,6 +69,7 @@ test('the address says what plays and how', () => {
     showsTitle: true,
     startAtS: undefined,
     transcript: false,
+    lessons: [],
   })
 })
 

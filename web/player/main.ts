@@ -151,7 +151,7 @@ function runPlayer(page: PageValues, options: PlayerOptions, parts: Parts) {
     showNextLesson(elements, {
       meta: loadPublicMeta(root, nextId),
       choose: () => pageApi.askForNext(nextId),
-      isHeard: pageApi.isConnected,
+      hasPage: pageApi.isConnected,
     })
   }
 }

@@ -10,11 +10,11 @@ type NextLesson = {
   /** Asks the page around for the lesson. */
   choose(): void
   /** Whether a page is there to be asked. */
-  isHeard(): boolean
+  hasPage(): boolean
 }
 
 /** A card in the last seconds of the video that leads to the next lesson; it does nothing by itself, and a closed one does not come back. */
-export function showNextLesson({ controller, video, bigPlay }: PlayerElements, { meta, choose, isHeard }: NextLesson): void {
+export function showNextLesson({ controller, video, bigPlay }: PlayerElements, { meta, choose, hasPage }: NextLesson): void {
   const card = document.createElement('section')
   const text = document.createElement('p')
   const title = document.createElement('strong')
@@ -50,7 +50,7 @@ export function showNextLesson({ controller, video, bigPlay }: PlayerElements, {
 
   function show() {
     const isLast = video.duration - video.currentTime <= Math.min(LAST_S, video.duration / 2)
-    const isShown = isHeard() && video.readyState > 0 && isLast
+    const isShown = hasPage() && video.readyState > 0 && isLast
     if (card.hidden !== isShown) return
     if (!isShown) leave()
     card.hidden = !isShown
