@@ -16,6 +16,11 @@ export function rounds(short: number, long: number): number {
 export function newChance(name: string, fixedSeed?: number): Chance {
   const seed = Number(process.env.REELGATE_SEED ?? fixedSeed ?? Math.floor(Math.random() * 2 ** 31))
   process.stderr.write(`${name}: REELGATE_SEED=${seed}\n`)
+  return chanceOf(seed)
+}
+
+/** The same each time. */
+export function chanceOf(seed: number): Chance {
   let state = seed
   // mulberry32
   const next = () => {

@@ -15,6 +15,7 @@ const OPERATIONS_CAUSES = [
   'worker-suspended',
   'proxy-unknown',
   'bucket-not-direct',
+  'playback-worse',
 ] as const
 export const ALERT_CAUSES = [...PLAYBACK_CAUSES, ...OPERATIONS_CAUSES] as const
 export type AlertCause = (typeof ALERT_CAUSES)[number]

@@ -50,6 +50,11 @@ const CAUSES: Readonly<Record<AlertCause, { subject: string; remedy: string }>> 
     remedy:
       'Videos play, and this server sends their segments. Add the rule above to the bucket’s CORS rules; or set REELGATE_MEDIA_DELIVERY=server, and this stays so without an alert.',
   },
+  'playback-worse': {
+    subject: 'Videos played far worse yesterday',
+    remedy:
+      'Compare countries, browsers and networks of that day on the Activity page: what is worse for all is the server or its line.',
+  },
   'sandbox-missing': {
     subject: 'The sandbox around ffmpeg does not run',
     remedy: 'Uploads wait, or are encoded without it. What to do: reelgate doctor',

@@ -58,6 +58,7 @@ export type Tables = {
   videoUsage: VideoUsageTable
   viewTotal: ViewTotalTable
   storageDay: StorageDayTable
+  viewQuality: ViewQualityTable
   worker: WorkerTable
   ltiPlatform: LtiPlatformTable
   ltiRegistration: LtiRegistrationTable
@@ -934,6 +935,39 @@ type VideoUsageTable = {
 
 /** What the videos of an account took on the disk when it was last measured on a day of UTC, those in the trash included. */
 type StorageDayTable = { day: string; accountId: string; sizeBytes: number }
+
+/**
+ * How a video played on one page of a session, as its beats reported it. A session is deleted a day after it ends; from then on a row is
+ * about no one.
+ */
+type ViewQualityTable = {
+  sessionId: string
+  pageId: string
+  /** Of UTC, `YYYY-MM-DD`: of the first beat. */
+  day: string
+  accountId: string
+  videoId: string
+  /** ISO 3166-1 alpha-2; '' where it is not known, as in the next two. */
+  country: string
+  browser: string
+  /** As the browser rates its connection: `4g`, `3g`, `2g` or `slow-2g`. */
+  network: string
+  /** For how long the page had been open at its last report. */
+  measuredMs: number
+  /** From the request to play to the first frame; null: there was none. */
+  startMs: number | null
+  /** How often playback waited for data after its start, and for how long. Seeks do not count. */
+  waitCount: number
+  waitedMs: number
+  playedMs: number
+  frameCount: number
+  droppedFrameCount: number
+  /** What stopped it for good; null: nothing did. */
+  error: string | null
+  /** For how long each height was on the screen, as `height:ms`, with spaces between them. */
+  rungs: string
+}
+export type ViewQualityRow = Selectable<ViewQualityTable>
 
 /** An encoder on another machine. A removed one has no row. */
 type WorkerTable = {

@@ -7,6 +7,7 @@ import type { LiveSessions } from '../playback/sessions/live-session.ts'
 import { countOpenChunks } from '../progress/progress-store.ts'
 import type { Bucket } from '../storage/s3/bucket.ts'
 import { DAY_S } from '../time.ts'
+import type { ViewQualities } from '../view-quality/view-quality.ts'
 import { countOpenDeliveries, listOldestRetries } from '../webhooks/delivery-store.ts'
 import { countDisabledWebhooks } from '../webhooks/webhook-store.ts'
 import { describeWorker, findWorkers, type WorkerTasks } from '../workers/worker.ts'
@@ -17,6 +18,7 @@ type StateDeps = {
   bucket: Bucket | undefined
   slowQueryDb: Db
   sessions: LiveSessions
+  viewQualities: Pick<ViewQualities, 'totals'>
   counters: EncodeCounters
   nowS: () => number
   wallNowS: () => number
@@ -31,6 +33,7 @@ export async function readServerState({
   bucket,
   slowQueryDb: db,
   sessions,
+  viewQualities: { totals },
   counters,
   nowS,
   wallNowS,
@@ -44,6 +47,14 @@ export async function readServerState({
     ...rows,
     ...(bucket && { reelgate_bucket_up: bucket.outage() ? 0 : 1 }),
     reelgate_playback_sessions: active.length,
+    reelgate_playback_starts_total: totals.starts,
+    reelgate_playback_start_seconds_total: totals.startMs / 1000,
+    reelgate_playback_played_seconds_total: totals.playedMs / 1000,
+    reelgate_playback_waits_total: totals.waits,
+    reelgate_playback_waited_seconds_total: totals.waitedMs / 1000,
+    reelgate_playback_frames_total: totals.frames,
+    reelgate_playback_dropped_frames_total: totals.droppedFrames,
+    reelgate_playback_errors_total: totals.errors,
     reelgate_segments_published_total: counters.segments,
     reelgate_encode_failures_total: counters.failures,
     reelgate_disk_free_bytes: bavail * bsize,

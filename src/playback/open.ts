@@ -5,6 +5,7 @@ import { findStoryboard, openStoryboardSheet, toStoryboardWebVtt } from '../asse
 import { hasStoryboard } from '../catalogue/storyboard-store.ts'
 import type { Write } from '../db/write.ts'
 import type { Signals } from '../signals/signals.ts'
+import { createViewQualities } from '../view-quality/view-quality.ts'
 import { createViewings } from '../viewers/saved-viewings.ts'
 import type { WatermarkImages } from '../watermark/watermark-image.ts'
 import { createKeyPacing } from './keys/key-pacing.ts'
@@ -28,6 +29,7 @@ type OpenPlaybackDeps = PublicCaptionDeps & {
   write: Write
   signals: Signals
   clock: PlaybackClock
+  wallNowS(): number
   watermarkImages: WatermarkImages
   recordView: PlaybackDeps['recordView']
   recordSentBytes: PlaybackDeps['recordSentBytes']
@@ -62,6 +64,10 @@ export async function openPlayback(deps: OpenPlaybackDeps): Promise<PlaybackDeps
     suspicions: createSuspicions({ write, nowS: clock.preciseNowS, countries }),
     sessionRefusals: createSessionRefusals({ write, nowS: clock.nowS }),
     viewings: createViewings({ db, write, nowS: clock.nowS, onTenth: deps.onTenth }),
+    viewQualities: createViewQualities({
+      ...{ db, write, nowS: clock.nowS, wallNowS: deps.wallNowS },
+      findCountry: countries.find,
+    }),
     sessions: createSessionMemory({ write, nowS: clock.nowS }),
     mediaSecrets,
     delivery: createMediaDelivery({
@@ -94,8 +100,8 @@ export async function openPlayback(deps: OpenPlaybackDeps): Promise<PlaybackDeps
   return playback
 }
 
-/** Saves what is in memory of sessions, their refusals, key budgets and viewings, and the alerts that were raised. */
+/** Saves what is in memory of sessions, their refusals, key budgets, viewings and how they play, and the alerts that were raised. */
 export async function savePlayback(deps: PlaybackDeps): Promise<void> {
-  const { sessions, keyPacing, suspicions, sessionRefusals, viewings } = deps
-  await Promise.all([sessions, keyPacing, suspicions, sessionRefusals, viewings].map((memory) => memory.save()))
+  const { sessions, keyPacing, suspicions, sessionRefusals, viewings, viewQualities } = deps
+  await Promise.all([sessions, keyPacing, suspicions, sessionRefusals, viewings, viewQualities].map((memory) => memory.save()))
 }

@@ -1,6 +1,7 @@
 import type { PublicCaption } from '../assets/public-captions.ts'
 import type { GenerationKey } from '../catalogue/generation-key.ts'
 import type { PlaybackSessionRow } from '../db/tables.ts'
+import type { ViewQualities } from '../view-quality/view-quality.ts'
 import type { WatermarkImages } from '../watermark/watermark-image.ts'
 import type { KeyPacing } from './keys/key-pacing.ts'
 import type { MediaDelivery } from './media/delivery.ts'
@@ -19,6 +20,7 @@ export type PlaybackDeps = SessionDeps & {
   /** The JPEG of a video's main poster, public or not. */
   openMainPoster(video: { videoId: string; accountId: string }): Promise<Buffer | undefined>
   storyboards: Storyboards
+  viewQualities: ViewQualities
   watermarkImages: Pick<WatermarkImages, 'find'>
   /** Called for each session that receives its first key. */
   recordView(session: PlaybackSessionRow): void

@@ -172,6 +172,40 @@ async function recordWatched(deps: PlaybackDeps, { row, watched: counter }: Live
   if (spans.length > 0) await deps.viewings.add({ accountId, userId, videoId }, watched)
 }
 
+/** What the player measured on its page until now. `played`: for how long each video rendition was on the screen. */
+export type BeatQuality = {
+  measuredMs: number
+  startMs?: number
+  waits: number
+  waitedMs: number
+  played: readonly (readonly [renditionId: number, playedMs: number])[]
+  frames: number
+  droppedFrames: number
+  error?: string
+  network?: string
+}
+
+/** Keeps what the player measured: only for the owner's statistics, since a page may claim anything. */
+export async function recordQuality(
+  deps: PlaybackDeps,
+  { row, pages, address }: LiveSession,
+  quality: BeatQuality,
+  userAgent: string,
+): Promise<void> {
+  const { id: sessionId, accountId, videoId, generation } = row
+  const renditions = (await deps.videos.get(videoId, generation))?.plan.videoTrack?.renditions ?? []
+  const { played, measuredMs, waitedMs, startMs, error } = quality
+  const rungs = played.flatMap(([renditionId, playedMs]) => {
+    const rendition = renditions.find(({ id }) => id === renditionId)
+    return rendition ? [{ heightPx: rendition.heightPx, playedMs }] : []
+  })
+  const view = { sessionId, pageId: pages.at(-1) ?? '', accountId, videoId, userAgent, address }
+  await deps.viewQualities.record(view, {
+    ...{ measuredMs, waitedMs, rungs, startMs: startMs ?? null, error: error ?? null, network: quality.network ?? '' },
+    ...{ waitCount: quality.waits, frameCount: quality.frames, droppedFrameCount: quality.droppedFrames },
+  })
+}
+
 /** The page was closed: its stream slot gets free. The session ends ten minutes later, unless a page of it comes back. */
 export async function recordLeave(deps: PlaybackDeps, session: LiveSession): Promise<void> {
   session.leftAtS = deps.nowS()

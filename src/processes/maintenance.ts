@@ -32,6 +32,8 @@ import { refillReserve } from '../storage/reserve.ts'
 import { measureStorage } from '../usage/storage.ts'
 import { pruneUsage } from '../usage/usage.ts'
 import { pruneSignIns } from '../users/sign-in.ts'
+import { pruneViewQualities } from '../view-quality/view-quality.ts'
+import { checkPlayback } from '../view-quality/worse-day.ts'
 import { pruneDeliveries } from '../webhooks/batch-jobs.ts'
 import { startWebhookSender } from '../webhooks/sender.ts'
 
@@ -130,10 +132,12 @@ async function sweepAll(foundation: Foundation, sweeps: readonly (() => Promise<
     () => pruneSignIns(foundation),
     () => pruneUploadTokens(foundation),
     () => checkOperations(operations),
+    () => checkPlayback(foundation),
     () => pruneAlerts(foundation, viewerDataDays),
     () => pruneLti(foundation, viewerDataDays),
     () => pruneDeliveries(foundation),
     () => pruneUsage(foundation, viewerDataDays),
+    () => pruneViewQualities(foundation),
     () => measureStorage(foundation),
     () => deleteExpiredUploads(deletion, nowS()),
     () => removeExpiredUploads({ ...receiving, ...deletion }, nowS()),

@@ -136,7 +136,7 @@ export async function startWeb(foundation: Foundation, handOut?: HandOut): Promi
   })
   url = await listen(app, config)
   opened.defer(() => closeApp(app))
-  const state = { ...foundation, sessions: playback.sessions, workerTasks: handOut }
+  const state = { ...foundation, sessions: playback.sessions, viewQualities: playback.viewQualities, workerTasks: handOut }
   const metricsServer = await metrics?.listen(() => readServerState(state), log)
   opened.defer(() => metricsServer?.stop())
   const control = await startControlSocket(

@@ -1,6 +1,5 @@
 import type { Db } from '../db/database.ts'
-import { Failure } from '../errors.ts'
-import { DAY_S, isDay, utcDay } from '../time.ts'
+import { listDays } from '../time.ts'
 import { getStorageOfDays } from './storage.ts'
 import { KEPT_DAYS } from './usage.ts'
 import { listMostViewed, listUsageOfDays } from './usage-store.ts'
@@ -30,7 +29,7 @@ export async function getStatistics(
   { videoId, ...period }: Period,
 ): Promise<{ days: DayStatistics[]; videos: Awaited<ReturnType<typeof listMostViewed>> }> {
   const { slowQueryDb } = deps
-  const days = listDays(period)
+  const days = listDays(period, KEPT_DAYS)
   const found = new Map((await listUsageOfDays(slowQueryDb, accountId, { days, videoId })).map((row) => [row.day, row]))
   const videos = videoId === undefined ? await listMostViewed(slowQueryDb, accountId, days, MOST_VIEWED) : []
   const storageBytes = videoId === undefined ? await getStorageOfDays(deps, accountId, days) : () => undefined
@@ -56,7 +55,10 @@ export async function getUsageByVideo(
   { from, to, by }: { from: string; to: string; by: UsageSpan },
   limit: number,
 ) {
-  const spans = Map.groupBy(listDays({ from, to }), (day) => ({ month: day.slice(0, 7), day, all: `${from}/${to}` })[by])
+  const spans = Map.groupBy(
+    listDays({ from, to }, KEPT_DAYS),
+    (day) => ({ month: day.slice(0, 7), day, all: `${from}/${to}` })[by],
+  )
   const rows: ({ span: string } & Awaited<ReturnType<typeof listMostViewed>>[number])[] = []
   for (const [span, days] of [...spans].toReversed()) {
     if (rows.length >= limit) break
@@ -64,13 +66,4 @@ export async function getUsageByVideo(
     rows.push(...videos.map((video) => ({ span, ...video })))
   }
   return rows
-}
-
-function listDays({ from, to }: { from: string; to: string }): string[] {
-  if (!isDay(from) || !isDay(to)) throw new Failure('invalid', 'from and to are days of the calendar, as in 2026-02-28.')
-  const [firstS, lastS] = [Date.parse(from) / 1000, Date.parse(to) / 1000]
-  const count = (lastS - firstS) / DAY_S + 1
-  if (count < 1) throw new Failure('invalid', 'from is after to.')
-  if (count > KEPT_DAYS) throw new Failure('invalid', `Ask for at most ${KEPT_DAYS} days: older ones are not kept.`)
-  return Array.from({ length: count }, (_, n) => utcDay(firstS + n * DAY_S))
 }

@@ -159,8 +159,12 @@ export async function listOtpsOfViewer(db: Db, { accountId, userId }: ViewerKey)
   return rows.map(({ hash }) => hash)
 }
 
-/** Removes OTPs with the records of their redeems and their sessions. */
+/** Removes OTPs with the records of their redeems, their sessions and how those played. */
 export async function removeOtps(tx: Db, hashes: readonly Buffer[]): Promise<void> {
+  await tx
+    .deleteFrom('viewQuality')
+    .where('sessionId', 'in', (of) => of.selectFrom('playbackSession').select('id').where('otpHash', 'in', hashes))
+    .execute()
   await tx.deleteFrom('redeemAttempt').where('otpHash', 'in', hashes).execute()
   await tx.deleteFrom('playbackSession').where('otpHash', 'in', hashes).execute()
   await tx.deleteFrom('otp').where('hash', 'in', hashes).execute()

@@ -29,6 +29,7 @@ import { endSessionsOfVideos } from '../../src/playback/sessions/session-store.t
 import { createSuspicions } from '../../src/playback/suspicion/suspicion.ts'
 import { createTickets } from '../../src/playback/ticket.ts'
 import { createSignals } from '../../src/signals/signals.ts'
+import { createViewQualities } from '../../src/view-quality/view-quality.ts'
 import { createViewings } from '../../src/viewers/saved-viewings.ts'
 import { openOwnDatabase } from '../db/database.ts'
 import { createViewer, type Viewer } from '../viewer.ts'
@@ -76,6 +77,7 @@ export async function openBarePlayback({ durationS = 60, mediaOrigin }: { durati
     suspicions: createSuspicions({ write, nowS: () => clock.nowS, countries }),
     sessionRefusals: createSessionRefusals({ write, nowS }),
     viewings: createViewings({ db, write, nowS, onTenth: async () => {} }),
+    viewQualities: createViewQualities({ db, write, nowS, wallNowS: nowS, findCountry: countries.find }),
     sessions: createSessionMemory({ write, nowS }),
     mediaSecrets: () => ['secret'],
     delivery: createMediaDelivery({ db, nowS, mediaSecrets: () => ['secret'], mediaOrigin, bucket: undefined }),

@@ -3,6 +3,7 @@
 
 const WHOLE_NUMBER = new Intl.NumberFormat(undefined, { maximumFractionDigits: 0 })
 const ONE_DECIMAL = new Intl.NumberFormat(undefined, { maximumFractionDigits: 1 })
+const PERCENT = new Intl.NumberFormat(undefined, { style: 'percent', maximumFractionDigits: 1 })
 const COUNT = new Intl.NumberFormat()
 const IN = new Intl.RelativeTimeFormat(undefined, { numeric: 'always' })
 const AGO = new Intl.RelativeTimeFormat(undefined, { numeric: 'auto' })
@@ -24,6 +25,16 @@ export function formatDuration(seconds: number): string {
   const [hours, minutes, rest] = [Math.floor(whole / 3600), Math.floor(whole / 60) % 60, whole % 60]
   const twoDigits = (part: number) => String(part).padStart(2, '0')
   return hours > 0 ? `${hours}:${twoDigits(minutes)}:${twoDigits(rest)}` : `${minutes}:${twoDigits(rest)}`
+}
+
+/** Such as `0.8 s`. */
+export function formatSeconds(seconds: number): string {
+  return `${ONE_DECIMAL.format(seconds)} s`
+}
+
+/** @param share 0 to 1 */
+export function formatPercent(share: number): string {
+  return PERCENT.format(share)
 }
 
 export function formatCount(count: number): string {

@@ -6,7 +6,7 @@ const MEASURABLE_BYTES = 20_000
 declare global {
   interface Navigator {
     /** Chromium's. `downlink` in megabits per second. */
-    readonly connection?: { readonly saveData?: boolean; readonly downlink?: number }
+    readonly connection?: { readonly saveData?: boolean; readonly downlink?: number; readonly effectiveType?: string }
   }
 }
 

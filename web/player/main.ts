@@ -81,6 +81,8 @@ function runPlayer(page: PageValues, options: PlayerOptions, parts: Parts) {
   const loadCaptionStyle = loadWhenUsed(async () => (await import('./caption-style-settings.ts')).createCaptionStyleSettings())
   const onWaiting = (waiting: Waiting | undefined) => screen.show(waiting ? { state: 'waiting', waiting } : { state: 'loading' })
   let playback: Playback | undefined
+  let askedMs: number | undefined
+  elements.video.addEventListener('play', () => (askedMs = performance.now()))
   const run = createViewerActions(elements, fullscreen, () => playback)
   listenToKeys({ elements, settings, help, run })
   listenToGestures(elements, run)
@@ -133,7 +135,10 @@ function runPlayer(page: PageValues, options: PlayerOptions, parts: Parts) {
     const { proofKey, signer, answer } = outcome
     const playHere = (fromS: number) => openHere(proofKey, answer.session, page.proofNonce, fromS)
     playback = startPlayback(
-      { ...parts, menu: settings, loadCaptionStyle, options, root, playHere, streamChanged: pageApi.streamChanged },
+      {
+        ...{ ...parts, menu: settings, loadCaptionStyle, options, root, playHere, streamChanged: pageApi.streamChanged },
+        askedMs: () => (elements.video.paused ? undefined : askedMs),
+      },
       signer,
       answer,
       atS === undefined ? findStart(answer, options, pageApi.leftAtS(answer.video.id)) : { atS, isResumed: false },

@@ -25,6 +25,7 @@ import { createStallNotice, type StallNotice } from './stall-notice.ts'
 import { openStream, type Stream } from './stream.ts'
 import { startTicker } from './ticker.ts'
 import type { Transcript } from './transcript.ts'
+import { measureViewQuality } from './view-quality.ts'
 import { keepScreenOn } from './wake-lock.ts'
 import { showWatermarks, type WatermarkGuard } from './watermark-overlay.ts'
 import type { PlayState, SessionAnswer } from './wire.ts'
@@ -43,6 +44,8 @@ type PlaybackDeps = {
   loadCaptionStyle(): Promise<SettingsPage>
   options: PlayerOptions
   root: URL
+  /** When playback was asked for before the session was open; undefined: it was not. */
+  askedMs: () => number | undefined
   /** Called on the viewer's click when this page was replaced by another one. */
   playHere: (atS: number) => void
   /** Qualities or captions are known, or others show. */
@@ -95,6 +98,11 @@ export function startPlayback(deps: PlaybackDeps, signer: Signer, answer: Sessio
     return transcript
   })
 
+  const quality = measureViewQuality({
+    ...{ video, signal: life.signal, askedMs: deps.askedMs() },
+    renditionId: () => stream.renditionId(),
+    network: () => navigator.connection?.effectiveType,
+  })
   const stall = createStallNotice(screen, video, () => hasStarted)
   const reports = createSessionReports({
     ...{ signer, root, session, video, playState },
@@ -102,6 +110,7 @@ export function startPlayback(deps: PlaybackDeps, signer: Signer, answer: Sessio
     signal: life.signal,
     hasStarted: () => hasStarted,
     renditionId: () => stream.renditionId(),
+    readQuality: quality.read,
     onRefused: refused,
   })
   const stream = openStream(
@@ -267,6 +276,7 @@ export function startPlayback(deps: PlaybackDeps, signer: Signer, answer: Sessio
 
   function refused(refusal: Refusal) {
     if (life.signal.aborted) return
+    if (quality.failed(refusal.code)) reports.failed()
     pause()
     menu.close()
     if (!mayResume(refusal)) deps.floating.end()

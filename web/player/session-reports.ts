@@ -3,6 +3,7 @@ import { followPlayChanges } from './play-changes.ts'
 import { type Leave, prepareLeave, sendBeat } from './play-client.ts'
 import type { Signer } from './proof.ts'
 import type { Refusal } from './refusals.ts'
+import type { ViewQuality } from './view-quality.ts'
 import type { PlayState } from './wire.ts'
 
 /** A leave's nonce is valid for 90 s, and its seq stays within the server's window of 32 for about as long. */
@@ -19,6 +20,8 @@ type SessionReports = {
   tick(): void
   /** A released key renews the stream slot, as a beat does. */
   keyReleased(): void
+  /** A last beat, with what stopped the player. */
+  failed(): void
 }
 
 type SessionReportDeps = {
@@ -33,6 +36,7 @@ type SessionReportDeps = {
   playState(): PlayState
   /** The id of the video rendition that is on the screen; undefined before the first. */
   renditionId(): number | undefined
+  readQuality: ViewQuality['read']
   onRefused(refusal: Refusal): void
 }
 
@@ -89,6 +93,7 @@ export function createSessionReports(deps: SessionReportDeps): SessionReports {
       bufferS: roundToMs(bufferedAheadS(video)),
       rendition: deps.renditionId(),
       ...(leftAtS !== undefined && { leftAtS: roundToMs(leftAtS) }),
+      quality: deps.readQuality(),
     })
     if (refusal && !signal.aborted) deps.onRefused(refusal)
     return refusal === undefined
@@ -108,6 +113,7 @@ export function createSessionReports(deps: SessionReportDeps): SessionReports {
   return {
     beat,
     requestSlot: () => send('stalled'),
+    failed: () => void send('paused'),
     tick() {
       const nowMs = performance.now()
       const { hasChanged } = changes

@@ -1,8 +1,9 @@
-import type { BeatBody, DamageBody, RedeemBody, SessionBody } from '../../src/http/play/wire.ts'
+import type { BeatBody, DamageBody, QualityBody, RedeemBody, SessionBody } from '../../src/http/play/wire.ts'
 
 // The server's schemas are the shapes; this side only reads them.
 export type { RedeemBody, SessionBody as SessionAnswer }
 export type Beat = BeatBody
+export type Quality = QualityBody
 export type Damage = DamageBody
 export type PlayState = BeatBody['state']
 

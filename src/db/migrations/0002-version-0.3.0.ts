@@ -234,6 +234,31 @@ export const STATEMENTS: readonly string[] = [
   ) without rowid`,
   'alter table account add column storage_limit_bytes integer',
 
+  // How videos played, by page of a session. By account and day: reports name days.
+  `create table view_quality (
+    session_id text not null,
+    page_id text not null,
+    day text not null,
+    account_id text not null,
+    video_id text not null,
+    country text not null,
+    browser text not null,
+    network text not null,
+    measured_ms integer not null,
+    start_ms integer,
+    wait_count integer not null,
+    waited_ms integer not null,
+    played_ms integer not null,
+    frame_count integer not null,
+    dropped_frame_count integer not null,
+    error text,
+    rungs text not null,
+    primary key (session_id, page_id)
+  ) without rowid`,
+  'create index view_quality_of_account on view_quality (account_id, day)',
+  'create index view_quality_of_video on view_quality (video_id, day)',
+  'create index view_quality_age on view_quality (day)',
+
   // Which originals, posters, captions and MP4s were found missing or changed.
   'alter table file add column damaged integer not null default 0',
   'create index file_damaged on file (id) where damaged = 1',

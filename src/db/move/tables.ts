@@ -62,6 +62,7 @@ export const KEYS = {
   video_usage: ['day', 'account_id', 'video_id', 'user_id'],
   view_total: ['video_id'],
   storage_day: ['day', 'account_id'],
+  view_quality: ['session_id', 'page_id'],
   worker: ['id'],
   lti_platform: ['id'],
   lti_registration: ['hash'],

@@ -25,6 +25,7 @@ import { ltiRoutes } from './lti.ts'
 import { otpRoutes } from './otp.ts'
 import { otpDefaultsRoutes } from './otp-defaults.ts'
 import { posterRoutes } from './posters.ts'
+import { qualityRoutes } from './quality.ts'
 import { queueRoutes } from './queue.ts'
 import { refusalRoutes } from './refusals.ts'
 import { replacementRoutes } from './replacements.ts'
@@ -76,6 +77,7 @@ const ROUTES = [
   queueRoutes,
   refusalRoutes,
   statisticsRoutes,
+  qualityRoutes,
   sessionRoutes,
   alertRoutes,
   viewerRoutes,

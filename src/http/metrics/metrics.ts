@@ -17,6 +17,17 @@ export const STATE_METRICS = {
   reelgate_database_up: { type: 'gauge', help: '1 while the database answers, else 0' },
   reelgate_bucket_up: { type: 'gauge', help: '1 while the bucket answers, else 0; absent where files are in the data folder' },
   reelgate_playback_sessions: { type: 'gauge', help: 'sessions that asked for something in the last minute' },
+  reelgate_playback_starts_total: {
+    type: 'counter',
+    help: 'views that showed a first frame, since the start as all of reelgate_playback_…_total',
+  },
+  reelgate_playback_start_seconds_total: { type: 'counter', help: 'time from the request to play to that frame' },
+  reelgate_playback_played_seconds_total: { type: 'counter', help: 'time for which the picture moved' },
+  reelgate_playback_waits_total: { type: 'counter', help: 'times that a started video waited for data' },
+  reelgate_playback_waited_seconds_total: { type: 'counter', help: 'time for which it waited' },
+  reelgate_playback_frames_total: { type: 'counter', help: 'frames that players were to show' },
+  reelgate_playback_dropped_frames_total: { type: 'counter', help: 'frames of those that they did not show' },
+  reelgate_playback_errors_total: { type: 'counter', help: 'views whose player stopped, by the reason', label: 'kind' },
   reelgate_chunks: { type: 'gauge', help: 'chunks of videos that are to be encoded, by state', label: 'state' },
   reelgate_segments_published_total: {
     type: 'counter',

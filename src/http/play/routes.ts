@@ -17,6 +17,7 @@ import {
   POSTER_NAME,
   recordBeat,
   recordLeave,
+  recordQuality,
   releaseKey,
   STORYBOARD_NAME,
 } from '../../playback/serve.ts'
@@ -121,7 +122,10 @@ export async function playbackInterface(
 
   app.post('/:session/beat', { schema: { params: SessionParams } }, async (request) => {
     const session = await admitted(request, 'beat', request.params.session)
-    await recordBeat(deps, session, readBody(BeatBody, readRawBody(request)))
+    const { quality, ...beat } = readBody(BeatBody, readRawBody(request))
+    // Also of a beat that is refused: it may be the last.
+    if (quality) await recordQuality(deps, session, quality, readViewer(request).userAgent)
+    await recordBeat(deps, session, beat)
     return {}
   })
 

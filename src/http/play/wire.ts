@@ -85,6 +85,42 @@ export type RedeemBody = Static<typeof RedeemBody>
 /** PostgreSQL's columns of such numbers have 31 bits. */
 const MAX_INTEGER = 2 ** 31 - 1
 
+const MAX_MS = 24 * 3600 * 1000
+const Milliseconds = Type.Integer({ minimum: 0, maximum: MAX_MS })
+const Count = Type.Integer({ minimum: 0, maximum: MAX_INTEGER })
+
+/** What the player measured since its page was opened: docs/playback-quality.md. */
+const QualityBody = Type.Object({
+  measuredMs: Milliseconds,
+  startMs: Type.Optional(Milliseconds),
+  waits: Count,
+  waitedMs: Milliseconds,
+  played: Type.Array(Type.Tuple([Type.Integer({ minimum: 1, maximum: MAX_INTEGER }), Milliseconds]), {
+    maxItems: 30,
+    description: 'ids of video renditions, and for how long each was on the screen',
+  }),
+  frames: Count,
+  droppedFrames: Count,
+  error: Type.Optional(
+    Type.Union(
+      [
+        Type.Literal('network'),
+        Type.Literal('internal'),
+        Type.Literal('watermark-blocked'),
+        Type.Literal('video-gone'),
+        Type.Literal('unsupported-browser'),
+      ],
+      { description: 'why the player stopped' },
+    ),
+  ),
+  network: Type.Optional(
+    Type.Union([Type.Literal('slow-2g'), Type.Literal('2g'), Type.Literal('3g'), Type.Literal('4g')], {
+      description: 'as navigator.connection.effectiveType has it',
+    }),
+  ),
+})
+export type QualityBody = Static<typeof QualityBody>
+
 export const BeatBody = Type.Object({
   state: Type.Union([Type.Literal('playing'), Type.Literal('stalled'), Type.Literal('paused'), Type.Literal('ended')]),
   positionS: Type.Number({ minimum: 0 }),
@@ -96,6 +132,7 @@ export const BeatBody = Type.Object({
   leftAtS: Type.Optional(
     Type.Number({ minimum: 0, description: 'where it played before a seek, the first one since the beat before' }),
   ),
+  quality: Type.Optional(QualityBody),
 })
 /** A segment that the player could not read. */
 export const DamageBody = Type.Object({

@@ -10,6 +10,7 @@ import { Page } from '../ui/page.tsx'
 import { Section } from '../ui/section.tsx'
 import { countViews, formatBytes, formatCount, formatDay } from '../units.ts'
 import { lastDays } from '../viewers/queries.ts'
+import { QualitySection } from './quality-section.tsx'
 import { statisticsQuery } from './queries.ts'
 import { USAGE_COLUMNS, UsageSection } from './usage-section.tsx'
 
@@ -69,6 +70,7 @@ export function ActivityPage() {
           empty={<p>Nothing was watched in these days. A view counts when a player gets its first key.</p>}
         />
       </Section>
+      <QualitySection days={Number(days)} />
       <UsageSection
         month={month}
         onChange={(next) =>

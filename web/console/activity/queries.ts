@@ -1,4 +1,5 @@
 import { queryOptions } from '@tanstack/react-query'
+import type { QualityRow } from '../../../src/http/api/quality.ts'
 import type { StatisticsBody, UsageBody } from '../../../src/http/api/statistics.ts'
 import { callApi } from '../api.ts'
 import { rowsQuery } from '../rows-query.ts'
@@ -10,6 +11,10 @@ export const statisticsQuery = (days: number, video?: string) =>
     queryKey: ['statistics', days, video],
     queryFn: ({ signal }) => callApi<StatisticsBody>('GET', 'statistics', { query: { ...lastDays(days), video }, signal }),
   })
+
+/** How videos played in the last days, of the account or of one video, by day or another group. */
+export const qualityQuery = (days: number, by: 'day' | 'country' | 'browser' | 'network' | 'video', video?: string) =>
+  rowsQuery<QualityRow>('quality', { queryKey: ['quality', days, by, video], query: { ...lastDays(days), by, video } })
 
 /** A month of UTC as an address has it, such as `2026-11`, and its days. */
 type Month = { name: string; from: string; to: string }

@@ -1,4 +1,4 @@
-import { formatBytes, formatDuration } from '../units.ts'
+import { formatBytes, formatDuration, formatSeconds } from '../units.ts'
 import type { Alert } from './queries.ts'
 
 type Explain = (alert: Alert) => { title: string; advice: string }
@@ -71,6 +71,18 @@ const CAUSES: Readonly<Record<string, Explain>> = {
     title: 'Players cannot load segments from the bucket',
     advice: `This server sends them: ${numbers.reason ?? ''}. Add this CORS rule to the bucket, or set REELGATE_MEDIA_DELIVERY=server: ${numbers.rule ?? ''}`,
   }),
+  'playback-worse': ({ numbers }) => ({
+    title: `Videos played far worse on ${numbers.day ?? 'a day'}`,
+    advice: [
+      ...(numbers.waitedPercent === undefined
+        ? []
+        : [`${numbers.waitedPercent} % of the views waited for data, usually ${numbers.usuallyWaitedPercent} %.`]),
+      ...(numbers.startMs === undefined
+        ? []
+        : [`The first frame came after ${secondsOf(numbers.startMs)}, usually ${secondsOf(numbers.usualStartMs)}.`]),
+      'Compare countries, browsers and networks on the Activity page.',
+    ].join(' '),
+  }),
   'worker-silent': ({ numbers }) => ({
     title: `The encoder ${numbers.worker ?? ''} is silent`,
     advice: 'It asked for nothing in ten minutes. Look at its machine; if it is no longer used: reelgate worker remove NAME',
@@ -95,6 +107,10 @@ function viewerOf({ userId }: Alert): string {
 
 function number({ numbers }: Alert, name: string): string {
   return String(numbers[name] ?? 'several')
+}
+
+function secondsOf(ms: string | number | undefined): string {
+  return formatSeconds(Number(ms ?? 0) / 1000)
 }
 
 function bytes({ numbers }: Alert, name: string): string {

@@ -1,5 +1,6 @@
 import { useSuspenseQuery } from '@tanstack/react-query'
 import type { VideoBody } from '../../../src/http/api/video-body.ts'
+import { QualitySection } from '../activity/quality-section.tsx'
 import { statisticsQuery } from '../activity/queries.ts'
 import { csvUrl } from '../api.ts'
 import { Chart } from '../charts/chart.tsx'
@@ -40,6 +41,7 @@ export function StatisticsTab({ video: { id } }: { video: VideoBody }) {
         <Chart label="Views" valueName="Views" points={perDay(({ views }) => views)} format={formatCount} />
         <Chart label="Bandwidth" valueName="Sent" points={perDay(({ sentBytes }) => sentBytes)} format={formatBytes} />
       </Section>
+      <QualitySection days={DAYS} video={id} />
       <Section title="How much was watched" lead="Of viewers with a userId. A part that few reach is where many leave.">
         <FactList
           facts={[
