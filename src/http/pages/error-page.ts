@@ -1,6 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { parseJson } from '../../json.ts'
 import { pathToRoot } from '../wire/path-to-root.ts'
+import { type PageLanguage, pageLanguage, type SentenceName } from './languages.ts'
 import { MESSAGE_POLICY, messagePage } from './message-page.ts'
 
 // Errors are JSON, for programs. What a person has opened by hand, or by a link, is answered by a page that says the same.
@@ -18,18 +19,38 @@ export function errorPayload(request: FastifyRequest, reply: FastifyReply, paylo
   if (reply.statusCode < 400 || typeof payload !== 'string' || !isForPerson(request) || FOR_PROGRAMS.test(request.url))
     return payload
   if (!String(reply.getHeader('content-type')).startsWith('application/json')) return payload
-  const title = reply.statusCode === 404 ? 'Page not found' : 'This did not work'
+  const language = pageLanguage(request)
+  const title = language.sentence(reply.statusCode === 404 ? 'page-not-found' : 'did-not-work')
   const root = pathToRoot(request.url)
   reply.headers({
     'Content-Type': 'text/html; charset=utf-8',
     'Content-Security-Policy': MESSAGE_POLICY,
     'X-Frame-Options': 'DENY',
+    Vary: 'Accept-Language',
   })
   reply.removeHeader('content-length')
-  return messagePage(title, readMessage(payload), [
-    { href: `${root}console/`, text: 'Console' },
-    { href: `${root}docs/api`, text: 'API reference' },
-  ])
+  return messagePage(
+    title,
+    sentenceOf(reply.statusCode, readMessage(payload), language),
+    [
+      { href: `${root}console/`, text: 'Console' },
+      { href: `${root}docs/api`, text: 'API reference' },
+    ],
+    language,
+  )
+}
+
+const BY_STATUS: Readonly<Record<number, SentenceName>> = {
+  404: 'not-found',
+  429: 'limited',
+  500: 'internal',
+  503: 'unavailable',
+}
+
+/** What an error says to a person. @param message in English, which says more; also where no other language has a sentence for its status */
+export function sentenceOf(status: number, message: string, { lang, sentence }: PageLanguage): string {
+  const name = BY_STATUS[status]
+  return lang === 'en' || name === undefined ? message : sentence(name)
 }
 
 function readMessage(payload: string): string {

@@ -1,3 +1,5 @@
+import type { PageLanguage } from './languages.ts'
+
 // What all pages have that this server writes itself.
 
 // The reel whose hub is a keyhole.
@@ -17,13 +19,16 @@ type HtmlPage = {
   bodyAttributes?: string
   /** Of search engines; by default they leave the page out. */
   robots?: 'all' | 'noindex'
+  /** English unless given. */
+  language?: Pick<PageLanguage, 'lang' | 'dir'>
   /** Whether it extends below the notch of a phone. */
   isFullScreen?: boolean
 }
 
-export function htmlPage({ title, head, body, bodyAttributes = '', robots = 'noindex', isFullScreen = false }: HtmlPage): string {
+export function htmlPage({ title, head, body, bodyAttributes = '', robots = 'noindex', ...page }: HtmlPage): string {
+  const { language: { lang, dir } = { lang: 'en', dir: 'ltr' }, isFullScreen = false } = page
   return `<!doctype html>
-<html lang="en">
+<html lang="${lang}" dir="${dir}">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1${isFullScreen ? ', viewport-fit=cover' : ''}">

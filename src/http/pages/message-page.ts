@@ -1,9 +1,15 @@
 import { brand, escapeHtml, htmlPage } from './html.ts'
+import type { PageLanguage } from './languages.ts'
 import { scriptlessPagePolicy } from './scriptless-page-policy.ts'
 import { THEME_CSS } from './theme.css.ts'
 
 /** A small page with one sentence, for people. Send it with `MESSAGE_POLICY`. `links`: where they lead, and their text. */
-export function messagePage(title: string, sentence: string, links: readonly { href: string; text: string }[]): string {
+export function messagePage(
+  title: string,
+  sentence: string,
+  links: readonly { href: string; text: string }[],
+  language?: PageLanguage,
+): string {
   const list = links.map(({ href, text }) => `<a href="${escapeHtml(href)}">${escapeHtml(text)}</a>`).join(' · ')
   const body = `<main>
 <p class="brand">${brand()}</p>
@@ -11,7 +17,7 @@ export function messagePage(title: string, sentence: string, links: readonly { h
 <p>${escapeHtml(sentence)}</p>
 ${list && `<p>${list}</p>`}
 </main>`
-  return htmlPage({ title: `${title} · Reelgate`, head: `<style>${STYLE}</style>`, body })
+  return htmlPage({ title: `${title} · Reelgate`, head: `<style>${STYLE}</style>`, body, ...(language && { language }) })
 }
 
 const STYLE = `

@@ -1,4 +1,5 @@
 import { escapeHtml, htmlPage, REEL, scriptJson } from '../pages/html.ts'
+import type { PageLanguage } from '../pages/languages.ts'
 
 /** Values of one page view. `rootPath` leads from the page to the installation's root: `../` or `../../`, so that a proxy's prefix works. */
 type PlayerPageValues = {
@@ -35,9 +36,13 @@ export function playerPage({ cspNonce, script, style, ...values }: PlayerPageVal
 }
 
 /** What a viewer is shown in the player's place, in its form and without any script. Send it with `REFUSAL_POLICY`. */
-export function refusalPage(sentence: string, code: string, assets: Pick<PlayerPageValues, 'rootPath' | 'style'>): string {
+export function refusalPage(
+  { sentence, code, language }: { sentence: string; code: string; language: PageLanguage },
+  assets: Pick<PlayerPageValues, 'rootPath' | 'style'>,
+): string {
   return htmlPage({
     title: 'Video',
+    language,
     head: styleLink(assets),
     body: `<main id="player"><div class="panel">
 <svg class="reel" viewBox="0 0 24 24" aria-hidden="true"><path d="${REEL}"/></svg>

@@ -8,6 +8,8 @@ import type { Nonces } from '../../playback/sessions/proof.ts'
 import type { ServerKeys } from '../../playback/sessions/server-key.ts'
 import type { Tickets } from '../../playback/ticket.ts'
 import { type Asset, sendAsset } from '../pages/asset.ts'
+import { sentenceOf } from '../pages/error-page.ts'
+import { pageLanguage } from '../pages/languages.ts'
 import { countGuess, type LimitDeps, limitByAddress } from '../server/limit.ts'
 import type { App } from '../wire/app-type.ts'
 import { errorResponse } from '../wire/errors.ts'
@@ -49,8 +51,9 @@ export async function playerInterface(app: App, deps: PlayerDeps): Promise<void>
   app.setErrorHandler(async (error, request, reply) => {
     if (!PAGES.includes(request.routeOptions.url ?? '')) throw error
     const { status, code, message } = errorResponse(error, request, reply)
-    const sentence = status === 500 ? `${message} The log has request ${request.id}.` : message
-    return sendRefusal(deps, request, reply.code(status), { code, sentence })
+    const inEnglish = status === 500 ? `${message} The log has request ${request.id}.` : message
+    const language = pageLanguage(request)
+    return sendRefusal(deps, request, reply.code(status), { code, language, sentence: sentenceOf(status, inEnglish, language) })
   })
 
   app.get('/player/assets/:file', { schema: { params: FileParams } }, async (request, reply) => {
@@ -91,10 +94,11 @@ async function sendPage(deps: PlayerDeps, request: FastifyRequest, reply: Fastif
   )
   if (!isKnown) await countGuess(deps, request)
   if (framing === 'refused' || framing === 'insecure') {
-    const { status, sentence: ofSite } = REFUSALS['site-not-allowed']
-    const [code = '', sentence = ''] =
-      framing === 'refused' ? ['site-not-allowed', ofSite] : ['insecure-page', insecureSentence(new URL(referer ?? '').host)]
-    return sendRefusal(deps, request, reply.code(status), { code, sentence })
+    const { status } = REFUSALS['site-not-allowed']
+    const code = framing === 'refused' ? 'site-not-allowed' : 'insecure-page'
+    const language = pageLanguage(request)
+    const sentence = language.sentence(code, new URL(referer ?? 'http://page.invalid').host)
+    return sendRefusal(deps, request, reply.code(status), { code, language, sentence })
   }
   const { script, style } = deps.player
   const rootPath = pathToRoot(request.url)
@@ -114,12 +118,12 @@ function sendRefusal(
   { player }: PlayerDeps,
   request: FastifyRequest,
   reply: FastifyReply,
-  { code, sentence }: { code: string; sentence: string },
+  refusal: Parameters<typeof refusalPage>[0],
 ): FastifyReply {
   return reply
     .headers(pageHeaders(false))
     .header('Content-Security-Policy', REFUSAL_POLICY)
-    .send(refusalPage(sentence, code, { rootPath: pathToRoot(request.url), style: player.style }))
+    .send(refusalPage(refusal, { rootPath: pathToRoot(request.url), style: player.style }))
 }
 
 function pageHeaders(mayFloat: boolean) {
@@ -130,9 +134,4 @@ function pageHeaders(mayFloat: boolean) {
     'Referrer-Policy': 'no-referrer',
     'Permissions-Policy': `picture-in-picture=${mayFloat ? '(self)' : '()'}`,
   }
-}
-
-/** As the player says it. */
-function insecureSentence(host: string): string {
-  return `This video plays only on a secure page. Open ${host} with https:// in front.`
 }
