@@ -27,11 +27,24 @@ export type AccountChanges = {
   transcribeLanguage?: string | null
   /** Null: none. */
   watchUrl?: string | null
+  /** As `formatPlayerSentences` returns them. Null: none. */
+  playerSentences?: string | null
 }
 
 /** Writes the named settings alone, whatever else the object has. */
 export async function updateAccount(tx: Db, accountId: string, changes: AccountChanges): Promise<void> {
-  const { name, pageMax, limitFactor, streamLimit, whenFull, storageLimitBytes, transcribeLanguage, watchUrl, ...flags } = changes
+  const {
+    name,
+    pageMax,
+    limitFactor,
+    streamLimit,
+    whenFull,
+    storageLimitBytes,
+    transcribeLanguage,
+    watchUrl,
+    playerSentences,
+    ...flags
+  } = changes
   const { mayUpload, mayImport, otpDefaultsRemovable, deletesToTrash, normalizesLoudness } = flags
   await tx
     .updateTable('account')
@@ -39,7 +52,7 @@ export async function updateAccount(tx: Db, accountId: string, changes: AccountC
       ...{ name, pageMax, limitFactor, streamLimit, streamLimitPolicy: whenFull, storageLimitBytes, transcribeLanguage },
       ...{ mayUpload: numberOf(mayUpload), mayImport: numberOf(mayImport) },
       ...{ otpDefaultsRemovable: numberOf(otpDefaultsRemovable), deletesToTrash: numberOf(deletesToTrash) },
-      ...{ normalizesLoudness: numberOf(normalizesLoudness), watchUrl },
+      ...{ normalizesLoudness: numberOf(normalizesLoudness), watchUrl, playerSentences },
     })
     .where('id', '=', accountId)
     .execute()
@@ -86,6 +99,12 @@ export async function findTranscribeLanguage(db: Db, accountId: string): Promise
 export async function findWatchUrl(db: Db, accountId: string): Promise<string | undefined> {
   const row = await db.selectFrom('account').select('watchUrl').where('id', '=', accountId).executeTakeFirst()
   return row?.watchUrl ?? undefined
+}
+
+/** As they are stored; null: none. */
+export async function findStoredSentences(db: Db, accountId: string): Promise<string | null> {
+  const row = await db.selectFrom('account').select('playerSentences').where('id', '=', accountId).executeTakeFirst()
+  return row?.playerSentences ?? null
 }
 
 /** What an account's videos may take on the disk; undefined: no limit, or no such account. */

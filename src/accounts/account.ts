@@ -64,7 +64,10 @@ export async function changeAccount(
     const accountId = await findAccountId(tx, idOrName)
     if (Object.values(changes).every((value) => value === undefined)) return { accountId }
     await updateAccount(tx, accountId, changes)
-    const event = { accountId, by, kind: 'account:changed', subjects: [accountId], details: changes } as const
+    const { playerSentences, ...others } = changes
+    // The log is no place for pages of text.
+    const details = { ...others, ...(playerSentences !== undefined && { playerSentences: playerSentences !== null }) }
+    const event = { accountId, by, kind: 'account:changed', subjects: [accountId], details } as const
     await recordAuditEvent(tx, { atS: nowS(), ...event })
     return { accountId, ...changes }
   })

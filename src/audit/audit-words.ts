@@ -113,6 +113,7 @@ const DETAILS: Readonly<Record<string, string>> = {
   normalizesLoudness: 'sound at one loudness',
   transcribeLanguage: 'new videos transcribed in',
   watchUrl: 'where viewers watch',
+  playerSentences: 'the player’s sentences in your words',
   otpDefaultsRemovable: 'OTPs may remove defaults',
   expiresAtS: 'until',
   oldExpiresAtS: 'old one until',

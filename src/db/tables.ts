@@ -97,6 +97,8 @@ type AccountTable = {
   transcribeLanguage: string | null
   /** Where viewers watch, with `{id}` in place of a video's id; null: no such page is known. */
   watchUrl: string | null
+  /** Sentences of the player in the owner's words, by language and name, as JSON; null: none. */
+  playerSentences: string | null
   /** The owners have seen its alerts up to this id. */
   alertsSeenId: Generated<number>
   /** Videos not deleted: updated by triggers in the same transaction as `video`, so that a list needs no count. */

@@ -1,3 +1,4 @@
+import { findPlayerSentences, type PlayerSentences } from '../accounts/player-sentences.ts'
 import { type Chapters, findChapters, toPlayedChapters } from '../catalogue/chapters-store.ts'
 import { listEnabledPosters } from '../catalogue/poster-store.ts'
 import { findVideoDetails } from '../catalogue/video-store.ts'
@@ -15,6 +16,7 @@ type VideoView = {
   hasStoryboard: boolean
   chapters: Chapters
   watermarks: ShownWatermark[]
+  sentences: PlayerSentences
 }
 /** An image watermark carries its PNG instead of the URL that it was fetched from. */
 export type ShownWatermark = TextWatermark | (Omit<ImageWatermark, 'url'> & { png: Buffer })
@@ -37,6 +39,7 @@ export async function loadVideoView(deps: PlaybackDeps, session: LiveSession): P
     hasStoryboard: await deps.storyboards.has(row),
     chapters: { language, chapters: toPlayedChapters(chapters, { timelineStartS, durationS }) },
     watermarks: await loadWatermarks(deps, session),
+    sentences: await findPlayerSentences(deps.db, row.accountId),
   }
 }
 

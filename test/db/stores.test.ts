@@ -64,6 +64,7 @@ import * as passkeys from '../../src/users/passkey-store.ts'
 import * as signIns from '../../src/users/sign-in-store.ts'
 import * as subjectNames from '../../src/users/subject-name-store.ts'
 import * as users from '../../src/users/user-store.ts'
+import * as viewQualities from '../../src/view-quality/view-quality-store.ts'
 import * as viewers from '../../src/viewers/viewer-store.ts'
 import * as viewings from '../../src/viewers/viewing-store.ts'
 import * as watermarkImages from '../../src/watermark/watermark-image-store.ts'
@@ -165,6 +166,11 @@ const viewing = (n: number, lastAtS: number) => ({
   ...{ beganAtS: 1, lastAtS, version: 0 },
 })
 const viewerNamed = (namedAtS: number) => ({ accountId: A, userId: 'viewer-1', namedAtS })
+const viewQuality = (sessionId: string, measuredMs: number) => ({
+  ...{ sessionId, pageId: 'p', day: '2026-11-21', accountId: A, videoId: V2, country: 'DE', browser: 'Chrome', network: '4g' },
+  ...{ measuredMs, startMs: measuredMs === 5 ? null : 400, waitCount: 1, waitedMs: 2 ** 20, playedMs: 3, frameCount: 4 },
+  ...{ droppedFrameCount: 5, error: null, rungs: '360:3' },
+})
 const viewingDay = (n: number, day: number) => ({
   ...{ accountId: A, day, videoId: V2, userId: `viewer-${n}`, intervals: '0 60', watchedS: 60 },
 })
@@ -258,6 +264,10 @@ const STORES: readonly (readonly [store: string, calls: readonly Call[]])[] = [
       ...['https://school.example/{id}', null].map((watchUrl) => async (tx: Db) => {
         await accounts.updateAccount(tx, B, { watchUrl })
         return accounts.findWatchUrl(tx, B)
+      }),
+      ...['{"en":{"play":"Go"}}', null].map((playerSentences) => async (tx: Db) => {
+        await accounts.updateAccount(tx, B, { playerSentences })
+        return accounts.findStoredSentences(tx, B)
       }),
       (tx) => accounts.listStorageLimits(tx),
       (tx) => accounts.setDisabled(tx, B, true),
@@ -1264,6 +1274,22 @@ const STORES: readonly (readonly [store: string, calls: readonly Call[]])[] = [
       ),
       (tx) => sessions.markViewed(tx, { id: 's1', viewedAtS: 12 }),
       (tx) => sessions.markViewed(tx, { id: 's1', viewedAtS: 13 }),
+      ...[
+        ['s1', 5],
+        ['s1', 9],
+        ['s1', 7],
+        ['s2', 1],
+        ['none', 1],
+      ].map(
+        ([sessionId, measuredMs]) =>
+          (tx: Db) =>
+            viewQualities.saveViewQuality(tx, viewQuality(String(sessionId), Number(measuredMs))),
+      ),
+      ...['p', 'q'].map((pageId) => (tx: Db) => viewQualities.findViewQuality(tx, { sessionId: 's1', pageId })),
+      (tx) => viewQualities.listViewQualities(tx, A, { days: ['2026-11-20', '2026-11-21'] }, 9),
+      (tx) => viewQualities.listViewQualities(tx, A, { days: ['2026-11-21'], videoId: V1 }, 9),
+      ...[1, 3].map((minViews) => (tx: Db) => viewQualities.listWatchedAccounts(tx, '2026-11-21', minViews)),
+      ...['2026-11-21', '2026-11-22'].map((day) => (tx: Db) => viewQualities.removeOldViewQualities(tx, day, 1)),
       (tx) => sessions.recordAttempt(tx, attempt('opened')),
       ...Array.from({ length: 22 }, () => (tx: Db) => sessions.recordAttempt(tx, attempt('otp-used'))),
       (tx) => sessions.findOpenAttempt(tx, bytes(1)),
@@ -1554,6 +1580,7 @@ const TABLES = [
   'storageDay',
   'viewing',
   'viewingDay',
+  'viewQuality',
   'worker',
   'ltiPlatform',
   'ltiRegistration',

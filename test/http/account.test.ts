@@ -25,7 +25,7 @@ test('an owner changes the settings that are an owner’s; what is absent stays'
     whenFull: 'refuse',
     deletesToTrash: false,
     normalizesLoudness: true,
-    ...{ transcribes: false, transcribeLanguage: null, watchUrl: null },
+    ...{ transcribes: false, transcribeLanguage: null, watchUrl: null, playerSentences: {} },
   })
   expect(await ask('PUT', '/api/account', { normalizesLoudness: 0 })).toMatchObject({ normalizesLoudness: false, streamLimit: 0 })
   expect(await ask('PUT', '/api/account', { normalizesLoudness: 1 })).toMatchObject({ normalizesLoudness: true })
@@ -39,6 +39,30 @@ test('an owner changes the settings that are an owner’s; what is absent stays'
   await owner.delete([videoId])
   expect(await ask('GET', '/api/trash')).toMatchObject({ rows: [{ id: videoId }] })
   await ask('PUT', '/api/account', { deletesToTrash: 0, streamLimit: 0, whenFull: 'refuse' })
+})
+
+test('F-327: sentences of the player are stored by language and name, reach its viewers, and nothing else is taken for one', async () => {
+  const own = { en: { 'watch-again': 'Once more <b>' }, ar: { 'watch-again': 'مرة أخرى' } }
+  expect(await ask('PUT', '/api/account', { playerSentences: { ...own, de: {} } })).toMatchObject({ playerSentences: own })
+  const refused = [
+    { english: { play: 'x' } },
+    { en: { __proto: 'x' } },
+    { en: { 'UPPER case': 'x' } },
+    { en: { play: '' } },
+    { en: { play: 'a\nb' } },
+    { en: { play: 'x'.repeat(501) } },
+    { en: Object.fromEntries(Array.from({ length: 40 }, (_, n) => [`name-${n}`, 'x'.repeat(500)])) },
+    { en: 'text' },
+    'text',
+  ]
+  for (const playerSentences of refused)
+    expect((await owner.call('PUT', '/api/account', { body: { playerSentences } })).status, JSON.stringify(playerSentences)).toBe(
+      400,
+    )
+  expect(await ask('GET', '/api/account')).toMatchObject({ playerSentences: own })
+  const log = await ask<{ rows: { kind: string; details: unknown }[] }>('GET', '/api/audit-log?limit=1')
+  expect(JSON.stringify(log)).not.toContain('Once more')
+  expect(await ask('PUT', '/api/account', { playerSentences: null })).toMatchObject({ playerSentences: {} })
 })
 
 test('an owner does not raise what is the administrator’s to change, however the request names it', async () => {

@@ -1,7 +1,15 @@
 import { readFile, stat } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
-import { chooseLanguage, LANGUAGES } from '../../web/player/language.ts'
+import {
+  chooseLanguage,
+  LANGUAGES,
+  message,
+  pluralMessage,
+  replaceMessages,
+  useLanguage,
+  useOwnersSentences,
+} from '../../web/player/language.ts'
 import { ENGLISH } from '../../web/player/languages/english.ts'
 
 // The compiler sees that no language lacks a sentence.
@@ -47,3 +55,14 @@ test('no language is more than 3 kB, and none is loaded with the player', async 
 function placesOf(sentence = ''): string[] {
   return (sentence.match(/\{\w+\}/g) ?? []).sort()
 }
+
+test('an owner’s own sentences are those of the viewer’s language, and a page’s go before them', async () => {
+  const say = () => [message('watch-again'), message('play'), pluralMessage('seconds-back', 10)]
+  await useLanguage('de')
+  useOwnersSentences({ de: { 'watch-again': 'Noch einmal', 'seconds-back': '{n} s zurück', unknown: 'x' }, en: { play: 'Go' } })
+  expect(say()).toEqual(['Noch einmal', 'Abspielen', '10 s zurück'])
+  replaceMessages({ 'watch-again': 'Wieder von vorn' })
+  expect(say()[0]).toBe('Wieder von vorn')
+  useOwnersSentences({})
+  expect(say()).toEqual(['Wieder von vorn', 'Abspielen', '10 Sekunden zurück'])
+})

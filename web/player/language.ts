@@ -20,6 +20,7 @@ const RIGHT_TO_LEFT = 'ar'
 let code = 'en'
 let messages: Messages = ENGLISH
 let replaced: Readonly<Record<string, string>> = {}
+let ownersOwn: Readonly<Record<string, string>> = {}
 
 /**
  * The language of the player: the first of these that it has.
@@ -48,23 +49,32 @@ export async function useLanguage(chosen: string): Promise<{ lang: string; dir: 
 
 /** Sentences of the page around, by their name in `languages/english.ts`, in place of the player's own. Others stay as they are. */
 export function replaceMessages(sentences: Readonly<Record<string, unknown>>): void {
+  replaced = { ...replaced, ...knownOf(sentences) }
+}
+
+/** The defaults of the owner's account, by language. What the page around replaces goes before them. */
+export function useOwnersSentences(byLanguage: Readonly<Record<string, Readonly<Record<string, string>>>>): void {
+  ownersOwn = knownOf(Object.hasOwn(byLanguage, code) ? (byLanguage[code] ?? {}) : {})
+}
+
+function knownOf(sentences: Readonly<Record<string, unknown>>): Record<string, string> {
   const known = Object.entries(sentences).filter(
     (entry): entry is [string, string] => Object.hasOwn(ENGLISH, entry[0]) && typeof entry[1] === 'string',
   )
-  replaced = { ...replaced, ...Object.fromEntries(known.map(([key, text]) => [key, text.slice(0, MAX_SENTENCE_LENGTH)])) }
+  return Object.fromEntries(known.map(([key, text]) => [key, text.slice(0, MAX_SENTENCE_LENGTH)]))
 }
 
 const MAX_SENTENCE_LENGTH = 500
 
 /** A sentence in the viewer's language. @param values of its `{places}`; numbers in the form of the language */
 export function message(key: TextKey, values?: Readonly<Record<string, string | number>>): string {
-  return fill(replaced[key] ?? messages[key], values)
+  return fill(replaced[key] ?? ownersOwn[key] ?? messages[key], values)
 }
 
 /** A sentence with the number `n`, in the plural form that it needs. */
 export function pluralMessage(key: PluralKey, n: number): string {
   const forms = messages[key]
-  return fill(replaced[key] ?? forms[new Intl.PluralRules(code).select(n)] ?? forms.other, { n })
+  return fill(replaced[key] ?? ownersOwn[key] ?? forms[new Intl.PluralRules(code).select(n)] ?? forms.other, { n })
 }
 
 /** Words in a row: "one and two". */

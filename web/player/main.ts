@@ -1,5 +1,5 @@
 import './player.css'
-import { createElements, hideBarLater, type PlayerElements } from './elements.ts'
+import { createElements, hideBarLater, labelElements, type PlayerElements } from './elements.ts'
 import { sha256Base64url } from './encoding.ts'
 import { type Floating, keepInPage } from './floating.ts'
 import { createFullscreen, type Fullscreen } from './fullscreen.ts'
@@ -7,7 +7,7 @@ import { listenToGestures } from './gestures.ts'
 import { createHelp, type Help } from './help.ts'
 import { openKeyStore } from './key-store.ts'
 import { actionForKey } from './keyboard.ts'
-import { chooseLanguage, useLanguage } from './language.ts'
+import { chooseLanguage, useLanguage, useOwnersSentences } from './language.ts'
 import { loadWhenUsed } from './load-when-used.ts'
 import { readPosition } from './memory.ts'
 import { type PageValues, type PlayerOptions, parseOptions, parsePageValues, searchOfSession } from './options.ts'
@@ -133,6 +133,8 @@ function runPlayer(page: PageValues, options: PlayerOptions, parts: Parts) {
       return
     }
     const { proofKey, signer, answer } = outcome
+    useOwnersSentences(answer.sentences ?? {})
+    labelElements(elements)
     const playHere = (fromS: number) => openHere(proofKey, answer.session, page.proofNonce, fromS)
     playback = startPlayback(
       {

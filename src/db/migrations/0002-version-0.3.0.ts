@@ -272,6 +272,8 @@ export const STATEMENTS: readonly string[] = [
   'alter table account add column transcribe_language text',
   // Where viewers watch, for pages that anyone may see.
   'alter table account add column watch_url text',
+  // What the player says, in the owner's words.
+  'alter table account add column player_sentences text',
   `create index caption_unmade on file (id) where type = 'caption' and (blob) is null and problem is null`,
   // How often a segment was repaired whose file had other bytes, which is part of its address.
   'alter table segment add column repairs integer not null default 0',

@@ -1,6 +1,7 @@
 import { type Static, Type } from 'typebox'
 import { changeAccount, getAccountById } from '../../accounts/account.ts'
 import type { AccountDeps } from '../../accounts/api-key.ts'
+import { findPlayerSentences, formatPlayerSentences } from '../../accounts/player-sentences.ts'
 import { readWatchUrl } from '../../accounts/watch-url.ts'
 import { readTranscribeLanguage, type TranscriptionRequestDeps } from '../../assets/transcription.ts'
 import { AUDIT_LOG_S } from '../../audit/audit-log.ts'
@@ -48,7 +49,12 @@ export const AccountBody = Type.Object({
 export type AccountBody = Static<typeof AccountBody>
 
 const Days = (description: string) => Type.Integer({ description: `days for which ${description} kept` })
+const PlayerSentences = Type.Record(Type.String(), Type.Record(Type.String(), Type.String()), {
+  description: 'what the player says in your words: by language and by the name of the sentence',
+  examples: [{ en: { 'refusal.otp-used': 'This lesson is open elsewhere.' } }],
+})
 const OwnAccountBody = Type.Interface([AccountBody], {
+  playerSentences: PlayerSentences,
   usage: Type.Object({
     storedBytes: Type.Integer({
       description: 'of its videos, those in the trash apart; renditions count once a video is encoded',
@@ -76,6 +82,7 @@ const ChangeBody = Type.Object({
   watchUrl: Type.Optional(
     Type.Union([Type.String(), Type.Null()], { description: 'such as https://school.example/lessons/{id}; null or empty: none' }),
   ),
+  playerSentences: Type.Optional(Type.Union([PlayerSentences, Type.Null()], { description: 'replaces all of them; null: none' })),
 })
 
 type AccountRoutesDeps = StatisticsDeps & AccountDeps & Pick<TranscriptionRequestDeps, 'transcriber'> & { viewerDataDays: number }
@@ -85,9 +92,10 @@ export function accountRoutes(app: App, deps: AccountRoutesDeps): void {
   async function ownAccountBody(accountId: string): Promise<OwnAccountBody> {
     const account = accountBody(await getAccountById(deps, accountId))
     const { viewerDataDays } = deps
+    const playerSentences = await findPlayerSentences(deps.db, accountId)
     const transcribes = deps.transcriber !== undefined
     const retention = { trashDays: TRASH_S / DAY_S, auditLogDays: AUDIT_LOG_S / DAY_S, viewerDataDays, statisticsDays: KEPT_DAYS }
-    return { ...account, usage: await getStorage(deps, accountId), transcribes, retention }
+    return { ...account, usage: await getStorage(deps, accountId), transcribes, retention, playerSentences }
   }
 
   app.get(
@@ -115,7 +123,13 @@ export function accountRoutes(app: App, deps: AccountRoutesDeps): void {
       const switches = { deletesToTrash: isOnIfGiven(deletesToTrash), normalizesLoudness: isOnIfGiven(normalizesLoudness) }
       const transcribeLanguage = readTranscribeLanguage(deps, language)
       const watchUrl = readWatchUrl(request.body.watchUrl)
-      await changeAccount(deps, caller.accountId, { streamLimit, whenFull, transcribeLanguage, watchUrl, ...switches }, caller)
+      const playerSentences = formatPlayerSentences(request.body.playerSentences)
+      await changeAccount(
+        deps,
+        caller.accountId,
+        { streamLimit, whenFull, transcribeLanguage, watchUrl, playerSentences, ...switches },
+        caller,
+      )
       return ownAccountBody(caller.accountId)
     },
   )

@@ -157,7 +157,10 @@ export async function playbackInterface(
 
 /** What the player needs to know, after redeem and after each page load. */
 async function answerSession(deps: PlaybackDeps, session: LiveSession): Promise<SessionBody> {
-  const { title, durationS, aspectRatio, poster, hasStoryboard, chapters, watermarks } = await loadVideoView(deps, session)
+  const { title, durationS, aspectRatio, poster, hasStoryboard, chapters, watermarks, sentences } = await loadVideoView(
+    deps,
+    session,
+  )
   const { id, videoId, endsAtS } = session.row
   return {
     session: id,
@@ -175,6 +178,7 @@ async function answerSession(deps: PlaybackDeps, session: LiveSession): Promise<
     marks: watermarks.map(watermarkBody),
     mayFloat: !hasWatermarks(session.row),
     resumeAtS: session.positionS,
+    ...(Object.keys(sentences).length > 0 && { sentences }),
     keepsPosition: session.row.userId !== null,
     beatEveryMs: BEAT_EVERY_MS,
     leaseMs: LEASE_S * 1000,

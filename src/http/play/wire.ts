@@ -52,6 +52,8 @@ export const SessionBody = Type.Object({
   mayFloat: Type.Boolean(),
   /** After a reload where the session was; else behind the last second that the OTP's viewer watched. */
   resumeAtS: Type.Number(),
+  /** What the player says in the owner's words, by language and name. */
+  sentences: Type.Optional(Type.Record(Type.String(), Type.Record(Type.String(), Type.String()))),
   /** The server keeps where this viewer left the video, for every browser of theirs. */
   keepsPosition: Type.Boolean(),
   beatEveryMs: Type.Number(),

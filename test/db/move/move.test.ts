@@ -226,10 +226,12 @@ async function startFull() {
     ['playing', 1.5],
     ['paused', 16],
   ]) {
-    const beat = JSON.stringify({ state, positionS, rate: 1, bufferS: 0 })
+    const quality = { measuredMs: 9, startMs: 7, waits: 0, waitedMs: 0, played: [], frames: 0, droppedFrames: 0 }
+    const beat = JSON.stringify({ state, positionS, rate: 1, bufferS: 0, quality })
     expect((await viewer.call('beat', undefined, beat)).status).toBe(200)
   }
   await expect.poll(() => readRows(reelgate, 'select 1 from viewing')).toHaveLength(1)
+  await expect.poll(() => readRows(reelgate, 'select 1 from view_quality')).toHaveLength(1)
   await expect.poll(() => readRows(reelgate, 'select 1 from view_total')).toHaveLength(1)
   await expect.poll(() => readRows(reelgate, 'select 1 from video_usage')).toHaveLength(1)
   await beBanned(reelgate)

@@ -5,6 +5,7 @@ import { useAnnounce } from '../ui/announcements.tsx'
 import { Page } from '../ui/page.tsx'
 import { Section } from '../ui/section.tsx'
 import { DevelopParts } from './develop-parts.tsx'
+import { SentencesSection } from './sentences-section.tsx'
 
 /** What every link to a video of the account has, unless the video or the link sets its own. */
 export function DefaultsPage() {
@@ -24,6 +25,7 @@ export function DefaultsPage() {
       >
         <OtpDefaultsForm path="otp-defaults" options={options} onSaved={onSaved} />
       </Section>
+      <SentencesSection />
     </Page>
   )
 }
