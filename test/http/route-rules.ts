@@ -110,6 +110,7 @@ export const RULES: Record<string, Rule> = {
   'POST /api/videos/:id/retry': { opens: 'editor', status: 409 },
   'GET /api/videos/:id/history': { opens: 'viewer', status: 200 },
   'GET /api/videos/:id/retention': { opens: 'viewer', status: 200 },
+  'GET /api/quality': { opens: 'viewer', status: 200, path: '/api/quality?from=2026-11-01&to=2026-11-21' },
   'GET /api/statistics': { opens: 'viewer', status: 200, path: '/api/statistics?from=2026-11-01&to=2026-11-02' },
   'GET /api/audit-log': { opens: 'editor', status: 200 },
 

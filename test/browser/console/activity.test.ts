@@ -29,6 +29,16 @@ beforeAll(async () => {
     'insert into storage_day (day, account_id, size_bytes) select ?, account_id, 2000000000000 from video where id = ?',
     ...[dayBefore(1), videoId],
   )
+  for (const [view, daysAgo, startMs, waits, country, browser, error] of [
+    [1, 1, 600, 0, 'DE', 'Chrome', null],
+    [2, 1, 900, 2, 'DE', 'Firefox', null],
+    [3, 2, 1400, 0, 'FR', 'Safari', 'network'],
+  ] as const)
+    changeRows(
+      reelgate,
+      `insert into view_quality select ?, 'p', ?, account_id, id, ?, ?, '4g', 60000, ?, ?, ?, 50000, 1500, 3, ?, '720:50000' from video where id = ?`,
+      ...[String(view), dayBefore(daysAgo), country, browser, startMs, waits, 2000 * waits, error, videoId],
+    )
 })
 afterAll(async () => {
   await chromium?.close()
@@ -73,6 +83,26 @@ test('what draws charts is loaded when the first one is shown', async () => {
   await page.getByRole('link', { name: 'Activity' }).click()
   await page.getByRole('application', { name: 'Views.' }).waitFor()
   expect(await drawings()).toBe(1)
+})
+
+test('how videos play: shares and sums, medians by day, and countries, browsers, networks and videos compared', async () => {
+  const page = await openConsole(chromium, reelgate, { path: '/activity?days=7' })
+  const section = page.getByRole('region', { name: 'How it plays' })
+  for (const text of ['33.3%', '2.6%']) await section.getByText(text).first().waitFor() // one view of three waited; 4 s of 154
+  await section.getByText('Time to the first frame as a table').click()
+  await section.getByRole('cell', { name: '0.6 s' }).first().waitFor()
+  await section.getByRole('row', { name: 'Germany 2 0.6 s 0.9 s 50%' }).waitFor()
+  await section.getByText('Browsers', { exact: true }).click()
+  await section.getByRole('row', { name: 'Safari 1 1.4 s 1.4 s 0% network 1' }).waitFor()
+  await section.getByText('Videos', { exact: true }).click()
+  await section.getByRole('link', { name: 'Lesson 12 – Light' }).waitFor()
+  expect(await findFaults(page)).toEqual([])
+  await section.scrollIntoViewIfNeeded()
+  await keepPicture(page, 'how it plays')
+  await page.setViewportSize({ width: 390, height: 844 })
+  await section.scrollIntoViewIfNeeded()
+  await keepPicture(page, 'how it plays on a phone')
+  expect(complaintsOf(page)).toEqual([])
 })
 
 test('an account sees how much of its storage limit is used, a warning from 90 %, and before it uploads that nothing more fits', async () => {

@@ -134,3 +134,22 @@ test('U33: all videos of a list are selected, also those that were not read yet,
   const set = readRows(reelgate, 'select otp_defaults as options, count(*) as n from video group by otp_defaults order by n')
   expect(set).toEqual([{ options: '{"whitelisthref":"school.example","streamLimit":2}', n: LESSONS }])
 })
+
+test('sentences of the player in the owner’s words: written, seen in their language, and removed', async () => {
+  const sentences = async () =>
+    ((await (await reelgate.owner.call('GET', '/api/account')).json()) as { playerSentences: unknown }).playerSentences
+  const page = await open('/develop/defaults')
+  const section = page.getByRole('region', { name: 'What the player says' })
+  await section.getByLabel('Language', { exact: true }).click()
+  await page.getByRole('option', { name: 'Arabic' }).click()
+  await section.getByLabel('Sentence', { exact: true }).fill('watch again')
+  await page.getByRole('option', { name: 'Watch again' }).click()
+  await section.getByLabel('In your words').fill('مرة أخرى')
+  await section.getByRole('button', { name: 'Save the sentence' }).click()
+  await expect.poll(sentences).toEqual({ ar: { 'watch-again': 'مرة أخرى' } })
+  await section.getByRole('list', { name: 'Sentences in your words' }).getByText('Arabic: Watch again').waitFor()
+  await look(page, 'sentences')
+  await section.getByRole('button', { name: 'Remove “مرة أخرى”' }).click()
+  await expect.poll(sentences).toEqual({})
+  expect(complaintsOf(page)).toEqual([])
+})
