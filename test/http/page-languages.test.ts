@@ -59,6 +59,9 @@ test('a refusal and an error page are in the language of the viewer, Arabic from
   const page = await missing.text()
   expect(page).toContain('<html lang="ar" dir="rtl">')
   expect(page).toContain('<h1>الصفحة غير موجودة</h1>')
+  const watched = await open(`/watch/${reelgate.videoId}`, { 'Accept-Language': 'ja' })
+  expect(watched.headers.get('Vary')).toBe('Accept-Language')
+  expect(await watched.text()).toContain('この動画は所有者のサイトで視聴できます。')
   expect(await (await open('/nothing', {})).text()).toContain('<h1>Page not found</h1>')
 })
 

@@ -11,6 +11,9 @@ type Sentences = {
   unavailable: string
   internal: string
   'not-found': string
+  /** On the public page of a video: where it is watched. */
+  'watched-elsewhere': string
+  'watch-at': string
   /** Titles of the pages. */
   'page-not-found': string
   'did-not-work': string
@@ -27,6 +30,8 @@ const LANGUAGES: Readonly<Record<string, Sentences>> = {
     'not-found': 'There is nothing at this address. Go back to the page you came from, or ask the owner of this site.',
     'page-not-found': 'Page not found',
     'did-not-work': 'This did not work',
+    'watched-elsewhere': 'It is watched on its owner’s site.',
+    'watch-at': 'Watch at {page}',
   },
   es: {
     'site-not-allowed': 'Este vídeo no se puede mostrar en este sitio. Míralo en el sitio al que pertenece.',
@@ -37,6 +42,8 @@ const LANGUAGES: Readonly<Record<string, Sentences>> = {
     'not-found': 'No hay nada en esta dirección. Vuelve a la página de la que vienes o pregunta al propietario de este sitio.',
     'page-not-found': 'Página no encontrada',
     'did-not-work': 'No ha funcionado',
+    'watched-elsewhere': 'Se ve en el sitio de su propietario.',
+    'watch-at': 'Ver en {page}',
   },
   pt: {
     'site-not-allowed': 'Este vídeo não pode ser exibido neste site. Assista no site a que ele pertence.',
@@ -47,6 +54,8 @@ const LANGUAGES: Readonly<Record<string, Sentences>> = {
     'not-found': 'Não há nada neste endereço. Volte à página de onde veio ou pergunte ao dono deste site.',
     'page-not-found': 'Página não encontrada',
     'did-not-work': 'Isto não funcionou',
+    'watched-elsewhere': 'Ele é assistido no site do dono.',
+    'watch-at': 'Assistir em {page}',
   },
   fr: {
     'site-not-allowed': 'Cette vidéo ne peut pas être affichée sur ce site. Regardez-la sur le site auquel elle appartient.',
@@ -57,6 +66,8 @@ const LANGUAGES: Readonly<Record<string, Sentences>> = {
     'not-found': 'Il n’y a rien à cette adresse. Revenez à la page d’où vous venez ou demandez au propriétaire de ce site.',
     'page-not-found': 'Page introuvable',
     'did-not-work': 'Cela n’a pas fonctionné',
+    'watched-elsewhere': 'Elle se regarde sur le site de son propriétaire.',
+    'watch-at': 'Regarder sur {page}',
   },
   de: {
     'site-not-allowed':
@@ -70,6 +81,8 @@ const LANGUAGES: Readonly<Record<string, Sentences>> = {
       'Unter dieser Adresse gibt es nichts. Gehen Sie zurück zu der Seite, von der Sie kommen, oder fragen Sie den Betreiber dieser Website.',
     'page-not-found': 'Seite nicht gefunden',
     'did-not-work': 'Das hat nicht funktioniert',
+    'watched-elsewhere': 'Es wird auf der Website seines Betreibers angesehen.',
+    'watch-at': 'Ansehen auf {page}',
   },
   hi: {
     'site-not-allowed': 'यह वीडियो इस साइट पर नहीं दिखाया जा सकता। इसे इसकी अपनी साइट पर देखें।',
@@ -80,6 +93,8 @@ const LANGUAGES: Readonly<Record<string, Sentences>> = {
     'not-found': 'इस पते पर कुछ नहीं है। पिछले पेज पर लौटें या इस साइट के मालिक से पूछें।',
     'page-not-found': 'पेज नहीं मिला',
     'did-not-work': 'यह काम नहीं किया',
+    'watched-elsewhere': 'इसे इसके मालिक की साइट पर देखा जाता है।',
+    'watch-at': '{page} पर देखें',
   },
   ar: {
     'site-not-allowed': 'لا يجوز عرض هذا الفيديو في هذا الموقع. شاهده في الموقع الذي ينتمي إليه.',
@@ -90,6 +105,8 @@ const LANGUAGES: Readonly<Record<string, Sentences>> = {
     'not-found': 'لا يوجد شيء في هذا العنوان. ارجع إلى الصفحة التي جئت منها أو اسأل مالك هذا الموقع.',
     'page-not-found': 'الصفحة غير موجودة',
     'did-not-work': 'لم ينجح ذلك',
+    'watched-elsewhere': 'يُشاهَد في موقع مالكه.',
+    'watch-at': 'شاهده في {page}',
   },
   ru: {
     'site-not-allowed': 'Это видео нельзя показывать на этом сайте. Смотрите его на сайте, которому оно принадлежит.',
@@ -100,6 +117,8 @@ const LANGUAGES: Readonly<Record<string, Sentences>> = {
     'not-found': 'По этому адресу ничего нет. Вернитесь на предыдущую страницу или обратитесь к владельцу этого сайта.',
     'page-not-found': 'Страница не найдена',
     'did-not-work': 'Не получилось',
+    'watched-elsewhere': 'Оно доступно для просмотра на сайте владельца.',
+    'watch-at': 'Смотреть на {page}',
   },
   tr: {
     'site-not-allowed': 'Bu video bu sitede gösterilemez. Ait olduğu sitede izleyin.',
@@ -110,6 +129,8 @@ const LANGUAGES: Readonly<Record<string, Sentences>> = {
     'not-found': 'Bu adreste bir şey yok. Geldiğiniz sayfaya dönün veya bu sitenin sahibine sorun.',
     'page-not-found': 'Sayfa bulunamadı',
     'did-not-work': 'Bu işe yaramadı',
+    'watched-elsewhere': 'Sahibinin sitesinde izlenir.',
+    'watch-at': '{page} adresinde izle',
   },
   id: {
     'site-not-allowed': 'Video ini tidak boleh ditampilkan di situs ini. Tontonlah di situs asalnya.',
@@ -120,6 +141,8 @@ const LANGUAGES: Readonly<Record<string, Sentences>> = {
     'not-found': 'Tidak ada apa pun di alamat ini. Kembalilah ke halaman sebelumnya, atau tanyakan kepada pemilik situs ini.',
     'page-not-found': 'Halaman tidak ditemukan',
     'did-not-work': 'Ini tidak berhasil',
+    'watched-elsewhere': 'Video ini ditonton di situs pemiliknya.',
+    'watch-at': 'Tonton di {page}',
   },
   ja: {
     'site-not-allowed': 'この動画はこのサイトでは表示できません。元のサイトでご覧ください。',
@@ -130,6 +153,8 @@ const LANGUAGES: Readonly<Record<string, Sentences>> = {
     'not-found': 'このアドレスには何もありません。前のページに戻るか、このサイトの運営者にお問い合わせください。',
     'page-not-found': 'ページが見つかりません',
     'did-not-work': 'うまくいきませんでした',
+    'watched-elsewhere': 'この動画は所有者のサイトで視聴できます。',
+    'watch-at': '{page} で見る',
   },
   zh: {
     'site-not-allowed': '此视频不能在本网站播放。请到它所属的网站观看。',
@@ -140,6 +165,8 @@ const LANGUAGES: Readonly<Record<string, Sentences>> = {
     'not-found': '此地址没有内容。请返回之前的页面，或询问网站所有者。',
     'page-not-found': '找不到页面',
     'did-not-work': '操作未成功',
+    'watched-elsewhere': '请在所有者的网站观看。',
+    'watch-at': '在 {page} 观看',
   },
 }
 

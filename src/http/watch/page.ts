@@ -1,15 +1,16 @@
 import type { PublicCard } from '../../catalogue/meta.ts'
 import { escapeHtml, htmlPage, scriptJson } from '../pages/html.ts'
+import type { PageLanguage } from '../pages/languages.ts'
 import { scriptlessPagePolicy } from '../pages/scriptless-page-policy.ts'
 import { THEME_CSS } from '../pages/theme.css.ts'
 import { isoTime } from '../wire/iso-time.ts'
 import { posterPath } from '../wire/poster-path.ts'
 
 /** `publicUrl` has no slash at its end; `rootPath` leads from the page to the installation's root. */
-type WatchPageValues = { videoId: string; publicUrl: string; rootPath: string }
+type WatchPageValues = { videoId: string; publicUrl: string; rootPath: string; language: PageLanguage }
 
 /** Title, poster and where to watch, of a video whose owner made them public. It has no script and plays nothing. Send it with `WATCH_PAGE_POLICY`. */
-export function watchPage(card: PublicCard, { videoId, publicUrl, rootPath }: WatchPageValues): string {
+export function watchPage(card: PublicCard, { videoId, publicUrl, rootPath, language }: WatchPageValues): string {
   const { title, durationS, posters, watchUrl } = card
   const [poster] = posters
   const own = `${publicUrl}/watch/${videoId}`
@@ -23,6 +24,7 @@ export function watchPage(card: PublicCard, { videoId, publicUrl, rootPath }: Wa
   }
   return htmlPage({
     title,
+    language,
     robots: 'all',
     head: `<style>${STYLE}</style>
 <link rel="canonical" href="${escapeHtml(own)}">
@@ -35,17 +37,17 @@ ${Object.entries(tags)
     body: `<main>
 ${poster ? `<img src="${escapeHtml(`${rootPath}${posterPath(poster.token)}`)}" alt="" width="${poster.widthPx}" height="${poster.heightPx}">` : '<div class="dark"></div>'}
 <div class="text">
-<h1>${escapeHtml(title)}</h1>
-<p>${durationS > 0 ? `<time datetime="${isoDuration(durationS)}">${clock(durationS)}</time> · ` : ''}${whereToWatch(watchUrl)}</p>
+<h1 dir="auto">${escapeHtml(title)}</h1>
+<p>${durationS > 0 ? `<time datetime="${isoDuration(durationS)}">${clock(durationS)}</time> · ` : ''}${whereToWatch(watchUrl, language)}</p>
 </div>
 </main>`,
   })
 }
 
 /** In a new tab: in a frame of another site the page would open inside it. */
-function whereToWatch(watchUrl: string | undefined): string {
-  if (watchUrl === undefined) return 'It is watched on its owner’s site.'
-  return `<a href="${escapeHtml(watchUrl)}" target="_blank" rel="noopener">Watch at ${escapeHtml(new URL(watchUrl).host)}</a>`
+function whereToWatch(watchUrl: string | undefined, { sentence }: PageLanguage): string {
+  if (watchUrl === undefined) return sentence('watched-elsewhere')
+  return `<a href="${escapeHtml(watchUrl)}" target="_blank" rel="noopener">${escapeHtml(sentence('watch-at', new URL(watchUrl).host))}</a>`
 }
 
 /** What search engines read (schema.org). Without `contentUrl` and `embedUrl`: nothing public plays it. */

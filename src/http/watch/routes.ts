@@ -1,6 +1,7 @@
 import { Type } from 'typebox'
 import { getPublicCard, type MetaDeps } from '../../catalogue/meta.ts'
 import { videoNotFound } from '../../errors.ts'
+import { pageLanguage } from '../pages/languages.ts'
 import { type LimitDeps, limitByAddress } from '../server/limit.ts'
 import type { App } from '../wire/app-type.ts'
 import { pathToRoot } from '../wire/path-to-root.ts'
@@ -33,13 +34,21 @@ export async function watchInterface(app: App, deps: MetaDeps & LimitDeps & { pu
       .headers({
         'Content-Type': 'text/html; charset=utf-8',
         'Cache-Control': CACHE_CONTROL,
+        Vary: 'Accept-Language',
         'Content-Security-Policy': WATCH_PAGE_POLICY,
         'Referrer-Policy': 'strict-origin-when-cross-origin',
         // Also for frames in pages with an embedder policy (COEP).
         'Cross-Origin-Resource-Policy': 'cross-origin',
         'Cross-Origin-Embedder-Policy': 'require-corp',
       })
-      .send(watchPage(card, { videoId, publicUrl: deps.publicUrl(), rootPath: pathToRoot(request.url) }))
+      .send(
+        watchPage(card, {
+          videoId,
+          publicUrl: deps.publicUrl(),
+          rootPath: pathToRoot(request.url),
+          language: pageLanguage(request),
+        }),
+      )
   })
 
   app.get('/oembed', { schema: { querystring: OembedQuery } }, async (request, reply) => {
