@@ -1,14 +1,10 @@
-/** The names of browsers in the text that they send, the more special ones first: most of them name Chrome and Safari, too. */
-const BROWSERS: readonly [pattern: RegExp, name: string][] = [
-  [/\bEdgi?A?\//, 'Edge'],
-  [/\bOPR\//, 'Opera'],
-  [/\bSamsungBrowser\//, 'Samsung Internet'],
-  [/\b(Firefox|FxiOS)\//, 'Firefox'],
-  [/\b(Chrome|CriOS|HeadlessChrome)\//, 'Chrome'],
-  [/\bSafari\//, 'Safari'],
-]
+/** What names a browser in the text that it sends; the more special ones first, since most of them name Chrome and Safari, too. */
+const TOKENS = {
+  ...{ Edg: 'Edge', EdgA: 'Edge', EdgiOS: 'Edge', OPR: 'Opera', SamsungBrowser: 'Samsung Internet', Firefox: 'Firefox' },
+  ...{ FxiOS: 'Firefox', HeadlessChrome: 'Chrome', CriOS: 'Chrome', Chrome: 'Chrome', Safari: 'Safari' },
+}
 
 /** Undefined: not one of the known. */
 export function browserName(userAgent: string): string | undefined {
-  return BROWSERS.find(([pattern]) => pattern.test(userAgent))?.[1]
+  return Object.entries(TOKENS).find(([token]) => userAgent.includes(`${token}/`))?.[1]
 }

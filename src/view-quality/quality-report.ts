@@ -13,7 +13,7 @@ type QualityGroup = (typeof QUALITY_GROUPS)[number]
 export type QualityReportDeps = { slowQueryDb: Db }
 
 /** Of a group of views. */
-export type Quality = {
+type Quality = {
   views: number
   /** Those whose first frame was shown, and how long that took: the median, and what 95 of 100 did not exceed. */
   starts: number

@@ -10,7 +10,7 @@ import { findViewQuality, removeOldViewQualities, saveViewQuality } from './view
 // that one that is lost is made up for by the next.
 
 /** What a player measured on its page until now. */
-export type QualityReport = Pick<
+type QualityReport = Pick<
   ViewQualityRow,
   'measuredMs' | 'startMs' | 'waitCount' | 'waitedMs' | 'frameCount' | 'droppedFrameCount' | 'error' | 'network'
 > & {
@@ -25,7 +25,7 @@ type View = Pick<ViewQualityRow, 'sessionId' | 'pageId' | 'accountId' | 'videoId
 }
 
 /** Sums of all views since the start. */
-export type QualityTotals = {
+type QualityTotals = {
   starts: number
   startMs: number
   waits: number

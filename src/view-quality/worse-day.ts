@@ -8,7 +8,7 @@ import { listViewQualities, listWatchedAccounts } from './view-quality-store.ts'
 // An alert when the videos of an account played far worse yesterday than on the days before.
 
 /** What is compared of a day. */
-export type PlayedDay = { starts: number; waitedViews: number; startMedianMs: number }
+type PlayedDay = { starts: number; waitedViews: number; startMedianMs: number }
 
 const COMPARED_DAYS = 14
 /** Of the days before, so many must have enough views. */

@@ -1,16 +1,16 @@
 import { readFile, stat } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
+import { ENGLISH } from '../../web/languages/english.ts'
+import { LANGUAGES } from '../../web/languages/languages.ts'
 import {
   chooseLanguage,
-  LANGUAGES,
   message,
   pluralMessage,
   replaceMessages,
   useLanguage,
   useOwnersSentences,
 } from '../../web/player/language.ts'
-import { ENGLISH } from '../../web/player/languages/english.ts'
 
 // The compiler sees that no language lacks a sentence.
 
@@ -46,7 +46,7 @@ test('no language is more than 3 kB, and none is loaded with the player', async 
   const manifest: Record<string, { file: string; isDynamicEntry?: boolean }> = JSON.parse(
     await readFile(new URL('manifest.json', FOLDER), 'utf8'),
   )
-  const files = Object.entries(manifest).filter(([source]) => source.startsWith('player/languages/'))
+  const files = Object.entries(manifest).filter(([source]) => source.startsWith('languages/'))
   expect(files.map(([, { isDynamicEntry }]) => isDynamicEntry)).toEqual(NAMES.map(() => true))
   for (const [source, { file }] of files)
     expect((await stat(fileURLToPath(new URL(`${file}.br`, FOLDER)))).size, source).toBeLessThan(3000)

@@ -33,8 +33,8 @@ describe('F-320: an alert that a day is far worse', () => {
   })
 
   test('is raised on most days on which five times as many views wait and starts take five times as long', () => {
-    const calm = { viewsADay: 120, waits: 0.1, daysDiffer: 0.1, startMs: 800, weekend: 1 }
-    const days = Array.from({ length: 20 }, (_, n) => simulateDays(calm, 15, n + 1, BEFORE, 5))
+    const account = { viewsADay: 120, waits: 0.1, daysDiffer: 0.1, startMs: 800, weekend: 1 }
+    const days = Array.from({ length: 20 }, (_, n) => simulateDays(account, 15, n + 1, BEFORE, 5))
     const raised = days.filter((simulated) => isWorse(simulated[BEFORE] ?? NONE, simulated.slice(0, BEFORE)))
     expect(raised.length).toBeGreaterThanOrEqual(19)
   })

@@ -1,4 +1,4 @@
-import type { TextKey } from './languages/english.ts'
+import type { TextKey } from '../languages/english.ts'
 
 /** How captions look. Each value is the `id` of a choice below. */
 export type CaptionStyle = Readonly<Record<CaptionStyleName, string>>

@@ -1,5 +1,5 @@
+import type { TextKey } from '../languages/english.ts'
 import { message } from './language.ts'
-import type { TextKey } from './languages/english.ts'
 
 /** The keys of those actions. */
 const KEY_LIST: readonly (readonly [keys: string, meaning: TextKey])[] = [

@@ -1,20 +1,8 @@
 import { addTranslation, setLanguage } from 'media-chrome/dist/utils/i18n.js'
-import { BAR_LABELS, type Language } from './languages/contents.ts'
-import { ENGLISH, type Messages, type PluralKey, type TextKey } from './languages/english.ts'
+import { BAR_LABELS, type Language } from '../languages/contents.ts'
+import { ENGLISH, type Messages, type PluralKey, type TextKey } from '../languages/english.ts'
+import { LANGUAGES } from '../languages/languages.ts'
 
-export const LANGUAGES: Readonly<Record<string, () => Promise<{ LANGUAGE: Language }>>> = {
-  ar: () => import('./languages/arabic.ts'),
-  de: () => import('./languages/german.ts'),
-  es: () => import('./languages/spanish.ts'),
-  fr: () => import('./languages/french.ts'),
-  hi: () => import('./languages/hindi.ts'),
-  id: () => import('./languages/indonesian.ts'),
-  ja: () => import('./languages/japanese.ts'),
-  pt: () => import('./languages/portuguese.ts'),
-  ru: () => import('./languages/russian.ts'),
-  tr: () => import('./languages/turkish.ts'),
-  zh: () => import('./languages/chinese.ts'),
-}
 const RIGHT_TO_LEFT = 'ar'
 
 let code = 'en'

@@ -1,6 +1,6 @@
 import type { EndReason } from '../../src/playback/refusal.ts'
+import { ENGLISH, type TextKey } from '../languages/english.ts'
 import { listWords, message } from './language.ts'
-import { ENGLISH, type TextKey } from './languages/english.ts'
 
 /** Every reason that stops the player. The first two rows come from the server, the third is found in the browser, its first reason by both. */
 export const REFUSAL_CODES = [

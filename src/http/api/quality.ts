@@ -48,7 +48,7 @@ const Row = Type.Object({
 })
 const QualityReply = Type.Object({ rows: Type.Array(Row) })
 export type QualityRow = Static<typeof Row>
-export type QualityBody = Static<typeof QualityReply>
+type QualityBody = Static<typeof QualityReply>
 
 /** How videos play at their viewers. */
 export function qualityRoutes(app: App, deps: QualityReportDeps): void {

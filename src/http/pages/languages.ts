@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify'
 
-// What viewers read on pages that this server writes itself. The player has its own sentences: web/player/languages/.
+// What viewers read on pages that this server writes itself. The player has its own sentences: web/languages/.
 
 /** `{page}`: an address without its scheme. */
 type Sentences = {

@@ -2,8 +2,8 @@ import { Select, TextInput } from '@mantine/core'
 import { useQuery, useSuspenseQuery } from '@tanstack/react-query'
 import { type FormEvent, useState } from 'react'
 import type { OwnAccountBody } from '../../../src/http/api/account.ts'
-import { LANGUAGES } from '../../player/language.ts'
-import { ENGLISH } from '../../player/languages/english.ts'
+import { ENGLISH } from '../../languages/english.ts'
+import { LANGUAGES } from '../../languages/languages.ts'
 import { callApi } from '../api.ts'
 import { useMay } from '../sign-in/queries.ts'
 import { accountQuery } from '../system/queries.ts'
@@ -109,7 +109,7 @@ function SentenceForm({ sentences, save }: FormProps) {
       />
       <TextInput
         label="In your words"
-        description={places.length > 0 ? `${places.join(', ')} is replaced by what it stands for.` : undefined}
+        description={places.length > 0 ? `Your words keep ${places.join(', ')}, which the player replaces.` : undefined}
         placeholder={name === null ? undefined : textOf(texts, name)}
         maxLength={500}
         dir="auto"

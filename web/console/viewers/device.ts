@@ -1,5 +1,11 @@
-import { browserName } from '../../../src/view-quality/browser.ts'
-
+const BROWSERS: readonly [pattern: RegExp, name: string][] = [
+  [/\bEdgi?A?\//, 'Edge'],
+  [/\bOPR\//, 'Opera'],
+  [/\bSamsungBrowser\//, 'Samsung Internet'],
+  [/\b(Firefox|FxiOS)\//, 'Firefox'],
+  [/\b(Chrome|CriOS|HeadlessChrome)\//, 'Chrome'],
+  [/\bSafari\//, 'Safari'],
+]
 const SYSTEMS: readonly [pattern: RegExp, name: string][] = [
   [/iPhone/, 'iPhone'],
   [/iPad/, 'iPad'],
@@ -12,8 +18,8 @@ const SYSTEMS: readonly [pattern: RegExp, name: string][] = [
 
 /** Such as `Firefox on Windows`; what is not known is shown as it is. */
 export function describeDevice(userAgent: string): string {
-  const browser = browserName(userAgent)
-  const system = SYSTEMS.find(([pattern]) => pattern.test(userAgent))?.[1]
+  const nameIn = (known: readonly [RegExp, string][]) => known.find(([pattern]) => pattern.test(userAgent))?.[1]
+  const [browser, system] = [nameIn(BROWSERS), nameIn(SYSTEMS)]
   if (browser && system) return `${browser} on ${system}`
   return browser ?? system ?? userAgent.slice(0, 40)
 }
