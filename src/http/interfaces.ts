@@ -60,7 +60,8 @@ type InterfaceDeps = {
   /** For calls with an API key, in either version of the API. */
   owners: Omit<ApiRoutesDeps & V2Deps, keyof LimitDeps | keyof OwnParts>
   /** People who sign in to the console. */
-  people: Omit<PasskeyRoutesDeps, keyof LimitDeps | 'publicUrl'> & Pick<ConsoleApiDeps, 'endAccountSessions' | 'system'>
+  people: Omit<PasskeyRoutesDeps, keyof LimitDeps | 'publicUrl'> &
+    Pick<ConsoleApiDeps, 'endAccountSessions' | 'system' | 'workers'>
   uploads: SourceDeps & DeletionDeps
   playback: PlaybackDeps
   usage: Usage

@@ -12,7 +12,6 @@ import { countOpenChunks } from '../progress/progress-store.ts'
 import { type Sandbox, sandboxAdvice } from '../sandbox/bubblewrap.ts'
 import { findServers, setServerDrained } from '../servers/server-list.ts'
 import { countOpenDeliveries } from '../webhooks/delivery-store.ts'
-import { describeWorker, findWorkers, type WorkerTasks } from '../workers/worker.ts'
 import { findLastBackup } from './backup/last-backup.ts'
 import { examineInstallation } from './doctor.ts'
 import type { FileMove } from './file-move.ts'
@@ -31,7 +30,6 @@ type SystemDeps = {
   /** The playback clock: the database's, where there are several servers. */
   nowS: () => number
   write: Write
-  workerTasks: WorkerTasks | undefined
   fileMove: Pick<FileMove, 'status'>
 }
 
@@ -39,7 +37,7 @@ type SystemDeps = {
 const CHECKS_KEPT_MS = 10_000
 
 export function createSystem(deps: SystemDeps) {
-  const { config, db, slowQueryDb, sandbox, databaseProblem, wallNowS, nowS, write, workerTasks, fileMove } = deps
+  const { config, db, slowQueryDb, sandbox, databaseProblem, wallNowS, nowS, write, fileMove } = deps
   const startedAtS = wallNowS()
   let latest: { atMs: number; checks: Promise<Check[]> } | undefined
 
@@ -79,7 +77,6 @@ export function createSystem(deps: SystemDeps) {
         disk: { freeBytes: bavail * bsize, sizeBytes: blocks * bsize },
         encoders: config.encoders ?? availableParallelism(),
         chunks: await countOpenChunks(slowQueryDb),
-        workers: (await findWorkers({ db, workerTasks })).map((worker) => describeWorker(worker, wallNowS())),
         deliveries: await countOpenDeliveries(slowQueryDb),
         accounts: await countAccounts(db),
         lastBackup: await findLastBackup({ db }),

@@ -90,6 +90,7 @@ export async function startWeb(foundation: Foundation, handOut?: HandOut): Promi
   const readiness = watchReadiness(foundation, log)
   opened.defer(() => readiness.stop())
   const alertOfProxy = createUnknownProxyReport(foundation)
+  const workers = { ...foundation, workerTasks: handOut }
   /** What the API, the console and commands call. */
   const features = {
     ...{ ...foundation, ...receiving, ...deletion, ...erasing, bans, playbackOtps, publicUrl },
@@ -124,7 +125,8 @@ export async function startWeb(foundation: Foundation, handOut?: HandOut): Promi
     },
     people: {
       endAccountSessions: endSessionsOfAccount,
-      system: createSystem({ ...foundation, databaseProblem: () => ownership.damage(), workerTasks: handOut }),
+      system: createSystem({ ...foundation, databaseProblem: () => ownership.damage() }),
+      workers,
       findSignedIn: createFindSignedIn(foundation),
       signIn: {
         ...{ ...foundation, passwords: createPasswords(), challenges: createChallenges() },
@@ -151,7 +153,7 @@ export async function startWeb(foundation: Foundation, handOut?: HandOut): Promi
         transcriber: config.transcriber,
       },
       media: { ...foundation, reportDamage: repairSegment, isEncoding: true },
-      workers: { ...foundation, workerTasks: handOut },
+      workers,
       rotation: async () => rotation,
       copy: async () => restoredCopy,
       localUrl: () => url,

@@ -17,6 +17,8 @@ export type QueuedVideo = {
   chunks: { done: number; all: number } | null
   /** Of an encode: seconds of video encoded in a second, since it began. */
   speed: number | null
+  /** Of an encode: in about how many seconds it is finished, when the account's encodes go on as fast as so far, the oldest first. */
+  remainingS: number | null
 }
 
 /** Of each state. */
@@ -36,11 +38,12 @@ export async function listQueue({ slowQueryDb: db, wallNowS }: AccountQueueDeps,
       const elapsedS = Math.max(1, wallNowS() - createdAtS)
       const speed = Math.round((100 * part * plan.durationS) / elapsedS) / 100
       const chunks = await countChunks(db, { videoId: id, generation })
-      return { ...toQueued(id, video, 'encoding'), part, chunks, speed }
+      return { ...toQueued(id, video, 'encoding'), part, chunks, speed, createdAtS, durationS: plan.durationS }
     }),
   )
+  const remainingS = estimateRemaining(encoding, wallNowS())
   const queued = [
-    ...encoding,
+    ...encoding.map(({ createdAtS: _, durationS: __, ...video }, index) => ({ ...video, remainingS: remainingS[index] ?? null })),
     ...waiting.map(({ id, ...video }) => toQueued(id, video, 'waiting')),
     ...importing.map(({ id, receivedBytes, ...video }) => ({ ...toQueued(id, video, 'importing'), receivedBytes })),
   ]
@@ -48,6 +51,20 @@ export async function listQueue({ slowQueryDb: db, wallNowS }: AccountQueueDeps,
   return queued.filter(({ videoId }) => !listed.has(videoId) && listed.add(videoId))
 }
 
+type Encode = { createdAtS: number; durationS: number; part: number }
+
+/** In how many seconds each of these is finished, the oldest first; null: too little is encoded yet to say. */
+export function estimateRemaining(encodes: readonly Encode[], nowS: number): (number | null)[] {
+  const elapsedS = nowS - Math.min(...encodes.map(({ createdAtS }) => createdAtS))
+  const encodedS = encodes.reduce((sum, { part, durationS }) => sum + part * durationS, 0)
+  if (elapsedS < 1 || encodedS === 0) return encodes.map(() => null)
+  let aheadS = 0
+  return encodes.map(({ part, durationS }) => {
+    aheadS += (1 - part) * durationS
+    return Math.round((aheadS * elapsedS) / encodedS)
+  })
+}
+
 function toQueued(videoId: string, { title, status }: { title: string; status: string }, state: QueuedVideo['state']) {
-  return { videoId, title, status, state, receivedBytes: null, part: null, chunks: null, speed: null }
+  return { videoId, title, status, state, receivedBytes: null, part: null, chunks: null, speed: null, remainingS: null }
 }

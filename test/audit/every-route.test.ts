@@ -98,6 +98,8 @@ const MOVING = {
 type Made = { accountId: string; keyId: string; apiKey: string }
 
 /** What is called, what the record says of it, and the call, which tells to what it was done. */
+const OFFICE = { name: 'office' }
+
 type Step = [operation: string, kind: string, act: () => Promise<string>]
 
 /** A server that has these files. @returns its address */
@@ -207,6 +209,7 @@ test('L06: every operation and every command that manages something is in the au
 
   const rotated = await newKey('to be rotated over the API')
   let invitedId = ''
+  const onOffice = (method: 'PUT' | 'DELETE', body?: object) => person.get(method, '/system/workers/office', body)
   async function onInvited(method: string, path: string, body?: object): Promise<string> {
     await person.get(method, `/users/${invitedId}${path}`, body)
     return invitedId
@@ -465,24 +468,24 @@ test('L06: every operation and every command that manages something is in the au
       'master-key:rotated',
       async () => (await command<{ masterKeyId: string }>('key rotate-master', {})).masterKeyId,
     ],
-    [
-      'worker add',
-      'worker:added',
-      async () => (await command<{ id: string }>('worker add', { name: 'office', trusted: false })).id,
-    ],
+    ['worker add', 'worker:added', async () => (await command<{ id: string }>('worker add', { ...OFFICE, trusted: false })).id],
     ...(
       [
-        ['worker drain', 'worker:changed'],
-        ['worker resume', 'worker:changed'],
-        ['worker remove', 'worker:removed'],
+        ['worker drain', 'worker:changed', () => command('worker drain', OFFICE)],
+        ['worker resume', 'worker:changed', () => command('worker resume', OFFICE)],
+        ['PUT /console/api/system/workers/{name}', 'worker:changed', () => onOffice('PUT', { drained: 1 })],
+        ['worker remove', 'worker:removed', () => command('worker remove', OFFICE)],
+        ['DELETE /console/api/system/workers/{name}', 'worker:removed', () => onOffice('DELETE')],
       ] as const
     ).map(
-      ([name, kind]): Step => [
+      ([name, kind, act]): Step => [
         name,
         kind,
         async () => {
-          const [worker] = readRows(reelgate, 'select id from worker')
-          await command(name, { name: 'office' })
+          const readWorker = () => readRows(reelgate, 'select id from worker')[0]
+          if (!readWorker()) await command('worker add', { ...OFFICE, trusted: false })
+          const worker = readWorker()
+          await act()
           return String(worker?.id)
         },
       ],

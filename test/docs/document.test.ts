@@ -81,7 +81,7 @@ test('every example does what it says: it is answered as documented', async () =
   for (const location of locations()) await tryExample(location)
 })
 
-/** What an example cannot be given here: no client is banned, no video has failed, no course has launched one, there is one server, the file is no captions, and there is no authenticator. */
+/** What an example cannot be given here: no client is banned, no video has failed, no course has launched one, there is one server, the file is no captions, and there is no worker and no authenticator. */
 const NOT_TO_BE_HAD: Record<string, number> = {
   'DELETE /api/bans': 404,
   'POST /api/videos/{id}/retry': 409,
@@ -98,6 +98,8 @@ const NOT_TO_BE_HAD: Record<string, number> = {
   'POST /console/api/passkeys': 400,
   'DELETE /console/api/passkeys/{id}': 404,
   'PUT /console/api/system/servers/{id}': 404,
+  'PUT /console/api/system/workers/{name}': 404,
+  'DELETE /console/api/system/workers/{name}': 404,
 }
 
 async function tryExample(location: Location): Promise<void> {

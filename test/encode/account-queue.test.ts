@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import type { Db } from '../../src/db/database.ts'
 import { insertGeneration } from '../../src/encode/generation-store.ts'
 import { insertImport } from '../../src/ingest/import-store.ts'
-import { listQueue } from '../../src/progress/account-queue.ts'
+import { estimateRemaining, listQueue } from '../../src/progress/account-queue.ts'
 import { openOwnDatabase } from '../db/database.ts'
 
 const VIDEO = '0123456789abcdef'.repeat(2)
@@ -51,6 +51,15 @@ test.each([1, 2])(
     }
   },
 )
+
+test('what is left of encodes is estimated by what was encoded since the first began, the oldest first', () => {
+  const encode = (part: number, durationS: number, createdAtS = 100) => ({ part, durationS, createdAtS })
+  // 300 + 0 s of video in 60 s: five times as fast as they play.
+  expect(estimateRemaining([encode(0.5, 600), encode(0, 1200, 130)], 160)).toEqual([60, 300])
+  expect(estimateRemaining([encode(0, 600)], 160)).toEqual([null])
+  expect(estimateRemaining([encode(0.5, 600)], 100)).toEqual([null])
+  expect(estimateRemaining([], 100)).toEqual([])
+})
 
 /** A reader whose first queries are followed by `step`, after the given one of them. */
 function withStepAfter(query: number, db: Db, step: () => Promise<unknown>): Db {

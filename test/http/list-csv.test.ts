@@ -53,6 +53,7 @@ test('U36: each list of the API and of the console is there as CSV, also while i
       '/console/api/passkeys',
       '/console/api/system/checks',
       '/console/api/system/servers',
+      '/console/api/system/workers',
     ]),
   )
   for (const path of lists.filter((one) => one.startsWith('/api/') && !/\{uuid|\{platformId/.test(one))) {

@@ -29,6 +29,12 @@ const QueueReply = Type.Object({
       part: OrNull(Type.Number({ description: 'of an encode: how much of it is done, 0 to 1' })),
       chunks: OrNull(Type.Object({ done: Type.Integer(), all: Type.Integer() }, { description: 'of an encode' })),
       speed: OrNull(Type.Number({ description: 'of an encode: seconds of video in a second, since it began' })),
+      remainingS: OrNull(
+        Type.Integer({
+          description:
+            'of an encode: in about how many seconds it is finished, when the encodes of the account go on as fast as so far',
+        }),
+      ),
     }),
     { description: 'at most 50 of each state' },
   ),

@@ -15,8 +15,9 @@ import { signInsRoutes } from './sign-ins.ts'
 import { type SystemRoutesDeps, systemRoutes } from './system.ts'
 import { userRoutes } from './users.ts'
 import { consoleVideoRoutes } from './videos.ts'
+import { type WorkerAdminDeps, workerAdminRoutes } from './workers.ts'
 
-export type ConsoleApiDeps = ApiRoutesDeps & PasskeyRoutesDeps & AccountDisablingDeps & SystemRoutesDeps
+export type ConsoleApiDeps = ApiRoutesDeps & PasskeyRoutesDeps & AccountDisablingDeps & SystemRoutesDeps & WorkerAdminDeps
 
 /**
  * The current interface for the console's own pages, `/console/api`: the same operations, authenticated by the cookie of a person who is
@@ -42,4 +43,5 @@ export async function consoleApiInterface(app: App, deps: ConsoleApiDeps): Promi
   userRoutes(app, deps)
   accountAdminRoutes(app, deps)
   systemRoutes(app, deps)
+  workerAdminRoutes(app, deps)
 }

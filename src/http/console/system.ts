@@ -62,26 +62,6 @@ const StatusReply = Type.Object({
   disk: Type.Object({ freeBytes: Type.Integer(), sizeBytes: Type.Integer() }, { description: 'of the data folder' }),
   encoders: Type.Integer({ description: 'how many chunks are encoded concurrently' }),
   chunks: Type.Object({ pending: Type.Integer(), running: Type.Integer() }, { description: 'of the videos of all accounts' }),
-  workers: Type.Array(
-    Type.Object({
-      name: Type.String(),
-      state: Type.Union(
-        [
-          Type.Literal('encodes'),
-          Type.Literal('waits'),
-          Type.Literal('silent'),
-          Type.Literal('drained'),
-          Type.Literal('suspended'),
-        ],
-        { description: 'silent: no request in ten minutes' },
-      ),
-      reason: Type.Union([Type.String(), Type.Null()], { description: 'why it is suspended' }),
-      chunks: Type.Integer({ description: 'how many it encodes now' }),
-      speed: Type.Union([Type.Number(), Type.Null()], { description: 'seconds of video in a second of a chunk' }),
-      lastSeenAt: Type.Union([Type.String(), Type.Null()], { description: 'ISO 8601; null: never' }),
-    }),
-    { description: 'encoders on other machines, by name' },
-  ),
   deliveries: Type.Integer({ description: 'of webhooks, not delivered yet' }),
   accounts: Type.Integer({ description: 'how many' }),
   masterKey: Type.Object({
@@ -95,8 +75,7 @@ const StatusReply = Type.Object({
 })
 export type SystemStatusBody = Static<typeof StatusReply>
 
-type SystemStatus = Omit<Static<typeof StatusReply>, 'startedAt' | 'lastBackup' | 'masterKey' | 'workers'> & {
-  workers: (Omit<SystemStatusBody['workers'][number], 'lastSeenAt'> & { lastSeenAtS: number | null })[]
+type SystemStatus = Omit<Static<typeof StatusReply>, 'startedAt' | 'lastBackup' | 'masterKey'> & {
   startedAtS: number
   masterKey: { place: string; isBeingRotated: boolean; rotatedAtS: number | undefined }
   lastBackup: { name: string; atS: number } | undefined
@@ -143,15 +122,11 @@ export function systemRoutes(app: App, { system }: SystemRoutesDeps): void {
       response: { 200: StatusReply },
     }),
     async (): Promise<Static<typeof StatusReply>> => {
-      const { startedAtS, lastBackup, masterKey, workers, ...status } = await system.readStatus()
+      const { startedAtS, lastBackup, masterKey, ...status } = await system.readStatus()
       const { rotatedAtS, ...keyState } = masterKey
       return {
         ...status,
         startedAt: isoTime(startedAtS),
-        workers: workers.map(({ lastSeenAtS, ...worker }) => ({
-          ...worker,
-          lastSeenAt: lastSeenAtS === null ? null : isoTime(lastSeenAtS),
-        })),
         masterKey: { ...keyState, rotatedAt: rotatedAtS === undefined ? null : isoTime(rotatedAtS) },
         lastBackup: lastBackup ? { name: lastBackup.name, at: isoTime(lastBackup.atS) } : null,
       }

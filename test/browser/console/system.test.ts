@@ -1,6 +1,9 @@
 import type { Browser, Locator } from 'playwright-core'
 import { afterAll, beforeAll, expect } from 'vitest'
+import { dataPaths } from '../../../src/config/data-paths.ts'
+import { sendCommand } from '../../../src/control/socket.ts'
 import { startSharedReelgate } from '../../in-process.ts'
+import { changeRows, readRows } from '../../rows.ts'
 import { sampledTests } from '../../sample.ts'
 import { startChromium } from '../chromium.ts'
 import { complaintsOf, consoleUrl, findFaults, keepPicture, newContext, openConsole, openTab, PHONE, tabTo } from './console.ts'
@@ -23,6 +26,7 @@ afterAll(async () => {
 })
 
 const open = (path: string, options = {}) => openConsole(chromium, reelgate, { path, ...options })
+const command = (name: 'worker add', args: object) => sendCommand(dataPaths(reelgate.dataDir).controlSocket, name, args)
 const PASSWORD = 'a lamp in the projection room'
 
 test('by keyboard alone a person is invited, who sets a password by the link, sees no more than a viewer may, and is deleted', async () => {
@@ -186,6 +190,36 @@ test('how long data is kept, and what to run for a backup and a new master key, 
   await page.getByRole('group', { name: 'Every night, on the server' }).getByText('reelgate backup ').waitFor()
   await page.getByText('Not in the last year').waitFor()
   await page.getByText('REELGATE_MASTER_KEY_FILE').waitFor()
+  expect(complaintsOf(page)).toEqual([])
+})
+
+test('J23: workers are listed with their state, drained, resumed and removed', async () => {
+  await command('worker add', { name: 'office', trusted: true })
+  await command('worker add', { name: 'rented', trusted: false })
+  changeRows(reelgate, `update worker set suspended_reason = 'segment 3 of rendition 2 shows other frames' where name = 'rented'`)
+  changeRows(reelgate, `update worker set last_seen_at_s = 1000, speed = 2.25 where name = 'office'`)
+  for (const [name, viewport] of [
+    ['desktop', { width: 1440, height: 900 }],
+    ['phone', PHONE],
+  ] as const) {
+    const seen = await open('/system/server', { viewport })
+    await seen.getByRole('table', { name: 'Workers' }).scrollIntoViewIfNeeded()
+    await keepPicture(seen, `workers-${name}`)
+    expect(await findFaults(seen)).toEqual([])
+  }
+  const page = await open('/system/server')
+  const row = (name: string) => page.getByRole('table', { name: 'Workers' }).getByRole('row', { name })
+  await row('office (trusted)').getByText('Silent').waitFor()
+  await row('rented').getByText('Suspended: segment 3 of rendition 2 shows other frames').waitFor()
+  await page.getByRole('button', { name: 'Drain office' }).click()
+  await page.getByText('office finishes its chunks and gets no more.').waitFor()
+  await row('office').getByText('Drained').waitFor()
+  await page.getByRole('button', { name: 'Resume rented' }).click()
+  await row('rented').getByText('Silent').waitFor()
+  await page.getByRole('button', { name: 'Remove rented' }).click()
+  await page.getByRole('dialog', { name: 'Remove rented?' }).getByRole('button', { name: 'Remove' }).click()
+  await row('rented').waitFor({ state: 'detached' })
+  expect(readRows(reelgate, 'select name, drained from worker')).toEqual([{ name: 'office', drained: 1 }])
   expect(complaintsOf(page)).toEqual([])
 })
 

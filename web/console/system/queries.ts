@@ -6,6 +6,7 @@ import type { AccountListBody } from '../../../src/http/console/accounts.ts'
 import type { SignInListBody } from '../../../src/http/console/sign-ins.ts'
 import type { ChecksBody, ServersBody, SystemStatusBody } from '../../../src/http/console/system.ts'
 import type { UserListBody } from '../../../src/http/console/users.ts'
+import type { WorkerListBody } from '../../../src/http/console/workers.ts'
 import { callApi, callApiForPage } from '../api.ts'
 import { rowsQuery } from '../rows-query.ts'
 
@@ -13,6 +14,7 @@ export type User = UserListBody['rows'][number]
 export type SignIn = SignInListBody['rows'][number]
 export type Account = AccountListBody['rows'][number]
 export type Work = QueueBody['rows'][number]
+export type Worker = WorkerListBody['rows'][number]
 export type Check = ChecksBody['rows'][number]
 export type Server = ServersBody['rows'][number]
 
@@ -31,6 +33,8 @@ export const signInsQuery = rowsQuery<SignIn>('sign-ins')
 export const accountsQuery = rowsQuery<Account>('accounts')
 
 export const queueQuery = { ...rowsQuery<Work>('queue'), refetchInterval: REFRESH_MS }
+
+export const workersQuery = { ...rowsQuery<Worker>('system/workers'), refetchInterval: REFRESH_MS }
 
 export const checksQuery = rowsQuery<Check>('system/checks')
 

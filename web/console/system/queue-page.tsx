@@ -5,7 +5,7 @@ import { VideoLink } from '../catalogue/video-link.tsx'
 import { type Column, DataTable } from '../ui/data-table.tsx'
 import { Page } from '../ui/page.tsx'
 import { Section } from '../ui/section.tsx'
-import { formatBytes } from '../units.ts'
+import { formatBytes, formatRemaining } from '../units.ts'
 import { queueQuery, type Work } from './queries.ts'
 import { SystemParts } from './system-parts.tsx'
 
@@ -35,6 +35,7 @@ const COLUMNS: Column<Work>[] = [
   { name: 'Video', kind: 'title', cell: ({ video, title }) => <VideoLink id={video} title={title} /> },
   { name: 'State', cell: ({ state, status }) => (status === 'ready' ? `${STATES[state]}, plays already` : STATES[state]) },
   { name: 'Done', cell: (work) => <Done work={work} /> },
+  { name: 'Time', cell: ({ remainingS }) => remainingS !== null && formatRemaining(remainingS) },
   { name: 'Speed', kind: 'number', cell: ({ speed }) => speed !== null && `${speed.toFixed(1)} × real time` },
 ]
 

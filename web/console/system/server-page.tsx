@@ -14,6 +14,7 @@ import { useChange } from '../ui/use-change.ts'
 import { formatBytes, formatCount } from '../units.ts'
 import { type Check, checksQuery, type Server, serversQuery, statusQuery } from './queries.ts'
 import { SystemParts } from './system-parts.tsx'
+import { Workers } from './workers.tsx'
 
 const OLD_BACKUP_MS = 7 * 24 * 3600 * 1000
 
@@ -50,6 +51,7 @@ export function ServerPage() {
         <DataTable label="Checks" csv={csvUrl('system/checks')} columns={COLUMNS} rows={checks} keyOf={({ check }) => check} />
       </Section>
       {servers.length > 0 && <Servers servers={servers} />}
+      <Workers />
       <Section title="Server">
         <FactList
           facts={[
@@ -66,7 +68,6 @@ export function ServerPage() {
               'Encoders',
               `${formatCount(status.encoders)} at a time; chunks: ${formatCount(chunks.running)} running, ${formatCount(chunks.pending)} waiting`,
             ],
-            ...status.workers.map((worker): [string, string] => [`Encoder ${worker.name}`, describeWorker(worker)]),
             ['Webhook deliveries that wait', formatCount(status.deliveries)],
             ['Accounts', formatCount(status.accounts)],
           ]}
@@ -150,19 +151,6 @@ const SERVER_COLUMNS: Column<Server>[] = [
   { name: 'Viewers now', cell: ({ sessions }) => formatCount(sessions) },
   { name: 'Load', cell: ({ load }) => load.toFixed(1) },
 ]
-
-/** An encoder on another machine. */
-function describeWorker({ state, reason, chunks, speed }: SystemStatusBody['workers'][number]): string {
-  const pace = speed === null ? '' : `, ${speed.toFixed(1)} × as fast as it plays`
-  const states = {
-    encodes: `${formatCount(chunks)} chunks now${pace}`,
-    waits: `waits for chunks${pace}`,
-    silent: 'silent for ten minutes',
-    drained: 'drained: gets no more chunks',
-    suspended: `suspended: ${reason ?? ''}`,
-  }
-  return states[state]
-}
 
 function Rotation({ masterKey: { isBeingRotated, rotatedAt } }: Pick<SystemStatusBody, 'masterKey'>) {
   if (isBeingRotated) return <StateWord color="warn">Not finished: the server continues it. Keep both keys until then.</StateWord>
