@@ -166,6 +166,26 @@ export async function endRun(tx: Db, chunk: VideoChunk, state: 'done' | 'failed'
   return ended.numUpdatedRows > 0n
 }
 
+/** A finished chunk that a worker encoded, of a video that is not deleted. @param except videos that cannot be looked at now */
+export async function findChunkOfWorker(db: Db, workerId: string, except: readonly string[]): Promise<VideoChunk | undefined> {
+  const row = await db
+    .selectFrom('chunk')
+    .innerJoin('video', 'video.id', 'chunk.videoId')
+    .selectAll('chunk')
+    .where('chunk.workerId', '=', workerId)
+    .where('chunk.state', '=', 'done')
+    .where('video.deletedAtS', 'is', null)
+    .$if(except.length > 0, (chunk) => chunk.where('chunk.videoId', 'not in', except))
+    .limit(1)
+    .executeTakeFirst()
+  return row && toVideoChunk(row)
+}
+
+/** Forgets which worker encoded a chunk, whose segments were all compared since. */
+export async function forgetWorker(tx: Db, chunk: ChunkKey): Promise<void> {
+  await updateChunk(tx, chunk).set({ workerId: null }).execute()
+}
+
 /** Makes a finished chunk pending again, since one of its segments is damaged. False: it was not finished. */
 export async function reopenChunk(tx: Db, key: ChunkKey): Promise<boolean> {
   const reopened = await updateChunk(tx, key).where('state', '=', 'done').set({ state: 'pending' }).executeTakeFirst()

@@ -1,7 +1,7 @@
 import { hash, randomBytes } from 'node:crypto'
 import type { Logger } from 'pino'
 import type { GenerationKey } from '../catalogue/generation-key.ts'
-import { createSegmentIvDeriver, deriveWindowKey, encryptSegment } from '../crypto/content-key.ts'
+import { createSegmentIvDeriver, decryptSegment, deriveWindowKey, encryptSegment } from '../crypto/content-key.ts'
 import { windowOfAudioSegment, windowOfVideoSegment } from '../crypto/key-window.ts'
 import type { Db } from '../db/database.ts'
 import { isCommitOutcomeUnknown, type Write } from '../db/write.ts'
@@ -143,12 +143,23 @@ export function createSegmentWriter(
 }
 
 /** Encrypts segments of one kind: the same clear bytes always give the same stored ones. */
-export function segmentCipher({ plan, contentKey }: GenerationWithKey, kind: VideoChunk['kind']) {
+export function segmentCipher(video: GenerationWithKey, kind: VideoChunk['kind']) {
+  const keyOf = segmentKeys(video, kind)
+  return (renditionId: number, number: number, clear: Buffer): Buffer => encryptSegment(clear, ...keyOf(renditionId, number))
+}
+
+/** The opposite of it. */
+export function segmentDecipher(video: GenerationWithKey, kind: VideoChunk['kind']) {
+  const keyOf = segmentKeys(video, kind)
+  return (renditionId: number, number: number, stored: Buffer): Buffer => decryptSegment(stored, ...keyOf(renditionId, number))
+}
+
+function segmentKeys({ plan, contentKey }: GenerationWithKey, kind: VideoChunk['kind']) {
   const segmentIv = createSegmentIvDeriver(contentKey)
   const grid = gridFor(plan)
-  return (renditionId: number, number: number, clear: Buffer): Buffer => {
+  return (renditionId: number, number: number): [key: Buffer, iv: Buffer] => {
     const window = kind === 'audio' ? windowOfAudioSegment(number, grid) : windowOfVideoSegment(number)
-    return encryptSegment(clear, deriveWindowKey(contentKey, window), segmentIv(renditionId, number))
+    return [deriveWindowKey(contentKey, window), segmentIv(renditionId, number)]
   }
 }
 

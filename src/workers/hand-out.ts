@@ -34,6 +34,8 @@ type HandOutDeps = {
   sandbox: Sandbox
   signals: Pick<Signals, 'on' | 'send'>
   claimForRemote: EncodeScheduler['claimForRemote']
+  /** What it had published is to be checked. */
+  onSuspended(): void
   log: Logger
 }
 
@@ -247,6 +249,7 @@ export function startHandOut(deps: HandOutDeps, opened: AsyncDisposableStack): H
       )
       await suspendWorker({ write, nowS }, worker, checked.reason)
       endTasksOf(worker.id)
+      deps.onSuspended()
       throw new WorkerLost('the worker’s result failed a check')
     }
     for (const [renditionId, init] of inits) await sink.onInit(renditionId, init)
