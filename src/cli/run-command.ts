@@ -62,7 +62,7 @@ async function runOnDataFolder(config: Config, name: CommandName, args: unknown)
   try {
     const deps = { ...database, signals: createSignals(database.write), nowS: () => Math.floor(Date.now() / 1000) }
     const quiet = { log: openLog('silent') }
-    const sessions: LiveSessions = new Map() // of a running server
+    const sessions: LiveSessions = { peek: () => undefined, values: () => [] } // of a running server
     const { bans } = await openRateLimiting({ ...deps, log: quiet.log }, undefined)
     return await COMMANDS[name].run(
       {

@@ -13,6 +13,8 @@ export type Database = {
   /** For reads that may take milliseconds: they do not delay other reads. */
   slowQueryDb: Db
   write: Write
+  /** Undefined: only one server can use the database. */
+  batches: Batches | undefined
   /**
    * The time by the database's own clock, in seconds since 1970. Undefined when it has none: then this machine's clock counts.
    */
@@ -54,6 +56,19 @@ export type Channel = {
   own(row: { id: string; run: string }): string
   /** Ends the connection that writes for another server. */
   terminate(backend: string): Promise<void>
+}
+
+/** Short transactions on rows that several servers change, each on rows that it locks before it reads them. */
+export type Batches = {
+  /** How many run at a time. */
+  count: number
+  /** Called with each new connection, before it is used. */
+  onConnect(listener: (db: Db) => Promise<void>): void
+  /**
+   * Runs `work` in a transaction, and again where another server's rolled it back. The callback awaits nothing but its own statements.
+   * `isDurable`: the commit must survive a power cut of the database; else it may lose what was committed within the last second.
+   */
+  transaction<T>(work: (tx: Db) => Promise<{ result: T; isDurable: boolean }>): Promise<T>
 }
 
 export type DatabaseListener = {

@@ -730,6 +730,11 @@ type PlaybackSessionTable = {
   keyWindows: Buffer | null
   /** Rises with each save, page and end: write-behind.ts. */
   version: Generated<number>
+  /** The numbers of proofs that its newest page has used, where several servers answer: proof.ts. */
+  seqHighest: Generated<number>
+  seqSeen: Generated<number>
+  /** JSON of what else the next request needs, where several servers answer: shared-session.ts. */
+  live: Generated<string | null>
 }
 
 /** How much of a video a viewer may be given keys for: playback-protocol.md, section 6. Times are on the playback clock. */
@@ -748,6 +753,8 @@ type KeyBudgetTable = {
   released: Buffer
   /** The generation whose windows these are. */
   releasedOf: number
+  /** Of an address: JSON list of the last sessions that earned there, each with when. */
+  earning: string | null
   usedAtS: number
   /** Rises with each save: write-behind.ts. */
   version: Generated<number>

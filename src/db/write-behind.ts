@@ -29,6 +29,7 @@ export type WriteBehind<Item> = {
   readonly size: number
   get(name: string): Item | undefined
   /** Does not count as a use. */
+  peek(name: string): Item | undefined
   has(name: string): boolean
   values(): Iterable<Item>
   /** The item with this name, made if it is not in memory. */
@@ -130,6 +131,7 @@ export function createWriteBehind<Item extends object, Change>(
       return entries.size
     },
     get,
+    peek: (name) => entries.get(name)?.item,
     has: (name) => entries.has(name),
     values,
     getOrMake,

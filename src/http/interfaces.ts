@@ -101,7 +101,7 @@ export function createInterfaces(deps: InterfaceDeps): App {
     accelPathFor: ({ raw, headers }: FastifyRequest) =>
       headers['reelgate-accel'] !== 'off' && isProxy(getPeerAddress(raw.socket)) ? config.mediaAccel : undefined,
   }
-  const traffic = limits && createTrafficMeter(playback.sessions, playback.nowS)
+  const traffic = limits && createTrafficMeter(playback.sessions, playback.nowS, limits.share)
   const player = readPlayerAssets(fileURLToPath(import.meta.resolve('#player/manifest.json')))
 
   const app = createApp(log, limiting)
@@ -119,7 +119,7 @@ export function createInterfaces(deps: InterfaceDeps): App {
   app.register(v2Interface, { ...owners, prefix: '/v2' })
   app.register(uploadInterface, { ...deps.uploads, ...limiting, publicUrl, prefix: '/upload' })
   app.register(playerInterface, { ...playback, ...limiting, player })
-  app.register(playbackInterface, { ...playback, ...limiting, usage, checkSegment: deps.segments.check, prefix: '/play' })
+  app.register(playbackInterface, { ...playback, ...limiting, checkSegment: deps.segments.check, prefix: '/play' })
   app.register(mediaInterface, { ...playback, ...limiting, ...segments, usage, traffic, prefix: '/media' })
   if (deps.handOut) app.register(workerInterface, { ...limiting, db: playback.db, handOut: deps.handOut, prefix: '/worker' })
   app.register(ltiInterface, { ...owners, ...deps.lti, prefix: '/lti' })

@@ -44,7 +44,7 @@ export type Run = {
 
 /** What every process of a server is built on: the locked data folder, its database and key, clocks, ffmpeg, outbound requests. */
 export type Foundation = Run &
-  Pick<Database, 'db' | 'slowQueryDb' | 'write' | 'truncateWal'> &
+  Pick<Database, 'db' | 'slowQueryDb' | 'write' | 'batches' | 'truncateWal'> &
   BoundMasterKey &
   VideoWork & {
     signals: Signals
@@ -104,8 +104,19 @@ export async function openFoundation(run: Run, overrides: Overrides): Promise<Fo
   const sandbox = await openingSandbox
   const ownership = watchDatabase(installation, log, disk.onDiskFull)
 
-  const { db, slowQueryDb, write, truncateWal, channel, masterKeyIsNew, folders, masterKey, nextMasterKey, hasUnneededKey } =
-    installation
+  const {
+    db,
+    slowQueryDb,
+    write,
+    batches,
+    truncateWal,
+    channel,
+    masterKeyIsNew,
+    folders,
+    masterKey,
+    nextMasterKey,
+    hasUnneededKey,
+  } = installation
   const bound = { masterKey, nextMasterKey, hasUnneededKey }
   const wallNowS = overrides.wallNowS ?? (() => Math.floor(Date.now() / 1000))
   const serverClockS = overrides.wallNowS ? undefined : installation.serverClockS
@@ -129,7 +140,7 @@ export async function openFoundation(run: Run, overrides: Overrides): Promise<Fo
     : onlyServer(server.id, server.name)
   write.onRevoked(servers.untilOthersRead)
   opened.defer(() => logErrorsQuietly(log, 'servers: not signed off; the others notice it after ten seconds', servers.stop))
-  const database = { db, slowQueryDb, write, truncateWal, claims, signals, servers }
+  const database = { db, slowQueryDb, write, batches, truncateWal, claims, signals, servers }
   const keyRing = watchKeyRing({ db, masterKey, signals, log }, config)
   const watchRows = createRowWatch({ db, nowS: clock.nowS, signals })
   async function lookAtRows(): Promise<void> {

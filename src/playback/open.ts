@@ -3,6 +3,7 @@ import { findPublicCaptions, openCaption, type PublicCaptionDeps } from '../asse
 import { openMainPoster } from '../assets/public-poster.ts'
 import { findStoryboard, openStoryboardSheet, toStoryboardWebVtt } from '../assets/storyboard.ts'
 import { hasStoryboard } from '../catalogue/storyboard-store.ts'
+import type { Batches } from '../db/database.ts'
 import type { Write } from '../db/write.ts'
 import type { Signals } from '../signals/signals.ts'
 import { createViewQualities } from '../view-quality/view-quality.ts'
@@ -22,16 +23,23 @@ import { openServerKeys } from './sessions/server-key.ts'
 import { createSessionMemory, followEnds } from './sessions/session-memory.ts'
 import { createSessionRefusals } from './sessions/session-refusals.ts'
 import { restoreStreamSlots } from './sessions/stream-slot.ts'
+import { openProofEpoch } from './shared/proof-epoch.ts'
+import { ALONE, type OtherServers, openSharing, type Sharing } from './shared/sharing.ts'
+import { createTurns } from './shared/turns.ts'
 import { createSuspicions } from './suspicion/suspicion.ts'
 import { createTickets } from './ticket.ts'
 
 type OpenPlaybackDeps = PublicCaptionDeps & {
   write: Write
   signals: Signals
+  /** Undefined: no other server can use the database. */
+  batches: Batches | undefined
+  servers?: OtherServers
   clock: PlaybackClock
   wallNowS(): number
   watermarkImages: WatermarkImages
   recordView: PlaybackDeps['recordView']
+  recordAddress: PlaybackDeps['recordAddress']
   recordSentBytes: PlaybackDeps['recordSentBytes']
   /** Called in the transaction that stores another tenth of a video as watched. */
   onTenth: Parameters<typeof createViewings>[0]['onTenth']
@@ -59,6 +67,7 @@ export async function openPlayback(deps: OpenPlaybackDeps): Promise<PlaybackDeps
     nonces: createNonces(masterKey, clock.nowS),
     serverKeys: await openServerKeys({ db, write, masterKey, nowS: clock.nowS }),
     tickets: createTickets(masterKey, clock.nowS),
+    sharing: ALONE,
     videos: createPlayableVideos(db, masterKey),
     keyPacing: createKeyPacing({ db, write, nowS: clock.preciseNowS }),
     suspicions: createSuspicions({ write, nowS: clock.preciseNowS, countries }),
@@ -91,13 +100,29 @@ export async function openPlayback(deps: OpenPlaybackDeps): Promise<PlaybackDeps
     countries,
     isRateLimited: deps.isRateLimited,
     recordView: deps.recordView,
+    recordAddress: deps.recordAddress,
     recordSentBytes: deps.recordSentBytes,
     log,
   }
   followEnds(signals, playback)
+  const { batches, servers } = deps
+  if (batches && servers) playback.sharing = await openShared({ ...playback, batches, servers })
   for (const changed of ['segment-damaged', 'audio-changed'] as const)
     signals.on(changed, ({ videoId }) => playback.videos.forget([videoId]))
   return playback
+}
+
+/** From when on other servers answer requests, too, each of a session is a turn on rows. */
+export async function openShared(deps: PlaybackDeps & { batches: Batches; servers: OtherServers }): Promise<Sharing> {
+  const { batches, servers, nonces, keyPacing, sessions } = deps
+  batches.onConnect(async (db) => nonces.useEpoch(await openProofEpoch(db)))
+  return openSharing(servers, createTurns(deps), async () => {
+    await savePlayback(deps)
+    keyPacing.forget()
+    sessions.forget(() => true)
+    // Connects: from here on the proofs of before are stale.
+    await batches.transaction(async () => ({ result: undefined, isDurable: false }))
+  })
 }
 
 /** Saves what is in memory of sessions, their refusals, key budgets, viewings and how they play, and the alerts that were raised. */

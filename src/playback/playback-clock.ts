@@ -28,13 +28,12 @@ export async function startPlaybackClock(
   const savedAtStartS = Number((await findSetting(db, HIGH_WATER_MARK)) ?? 0)
   const startedMs = performance.now()
   const precisePassedS = () => (performance.now() - startedMs) / 1000
-  const passedS = () => Math.floor(precisePassedS())
   let startS = Math.max(serverClockS ? await serverClockS() : wallNowS(), savedAtStartS)
-  const nowS = () => startS + passedS()
+  const nowS = () => Math.floor(startS + precisePassedS())
 
   async function follow(readS: () => Promise<number>) {
     const atS = await readS()
-    startS = Math.max(startS, atS - passedS())
+    startS = Math.max(startS, atS - precisePassedS())
   }
 
   let savedS = 0

@@ -7,12 +7,14 @@ import type { KeyPacing } from './keys/key-pacing.ts'
 import type { MediaDelivery } from './media/delivery.ts'
 import type { MediaSecrets } from './media/media-path.ts'
 import type { SessionDeps } from './sessions/session-deps.ts'
+import type { Sharing } from './shared/sharing.ts'
 import type { Tickets } from './ticket.ts'
 
 export type PlaybackDeps = SessionDeps & {
   /** `nowS` with its fraction. */
   preciseNowS(): number
   tickets: Tickets
+  sharing: Sharing
   keyPacing: KeyPacing
   mediaSecrets(): MediaSecrets
   delivery: MediaDelivery

@@ -8,11 +8,11 @@ import { addVideoEvents } from '../webhooks/outbox.ts'
 import { type FoundOtp, findOtp, findRulesOfOtp, isOpenOtp, recordReuse, spendOtp } from './otp-store.ts'
 import type { PlaybackDeps } from './playback-deps.ts'
 import { PlaybackRefusal } from './refusal.ts'
+import { resumePage } from './requests.ts'
 import { findRefusingRule, type Rules } from './rules/rules.ts'
 import { mayRedeemHere } from './rules/whitelist.ts'
 import { recordVisit } from './sessions/admit-request.ts'
 import type { LiveSession } from './sessions/live-session.ts'
-import { openPage } from './sessions/open-page.ts'
 import { acceptSeq, isSignedWith, type Proof, publicKeyThumbprint } from './sessions/proof.ts'
 import type { ViewerRequest } from './sessions/session-deps.ts'
 import { bringIntoMemory } from './sessions/session-memory.ts'
@@ -72,6 +72,7 @@ export async function redeem(
   proof: Proof,
   visit: ViewerRequest,
 ): Promise<LiveSession> {
+  const epoch = deps.nonces.epoch()
   if (!deps.nonces.isFresh(proof.nonce)) throw new PlaybackRefusal('proof-stale')
   if (!isSecret(request.otp)) throw new PlaybackRefusal('otp-unknown')
   // Read before the transaction, which waits for nothing but its own statements. The rules of an OTP never change.
@@ -79,7 +80,7 @@ export async function redeem(
   const rulesJson = await findRulesOfOtp(deps.db, otpHash)
   // Before a key is agreed on, which costs more than everything else here: a flood of guesses has no OTP.
   if (rulesJson === undefined) throw new PlaybackRefusal('otp-unknown')
-  const proofKey = deps.serverKeys.agree(request.serverKeyId, request.publicKey)
+  const proofKey = await deps.serverKeys.agree(request.serverKeyId, request.publicKey)
   const signed = { operation: 'redeem', session: '', argument: '', body: request.body } as const
   if (!proofKey || !isSignedWith(proofKey, proof, signed)) throw new PlaybackRefusal('not-allowed')
   const brokenRule = rulesJson === null ? undefined : await findBrokenRule(deps, JSON.parse(rulesJson), request, visit)
@@ -92,9 +93,9 @@ export async function redeem(
   }
   // Only what is committed enters memory.
   const session = await bringIntoMemory(deps, outcome.row, proofKey)
-  if (outcome.isNew) acceptSeq(session.seqs, proof.seq)
-  else await openPage(deps, session, proof)
   session.location = { address: visit.address, refusedBy: undefined }
+  if (outcome.isNew) acceptSeq(session.seqs, proof.seq)
+  else await resumePage(deps, session, { proof, visit, epoch })
   recordVisit(deps, session, visit)
   return session
 }
@@ -198,6 +199,7 @@ async function openOrResumeSession(tx: Db, context: RedeemContext, otp: FoundOtp
       startedAtS: nowS,
       endsAtS: nowS + Math.max(MIN_SESSION_S, Math.ceil(2 * (otp.durationS ?? 0))),
       lastSeenAtS: nowS,
+      seqHighest: proof.seq,
     })
     await saveName(tx, otp, nowS)
     return { row, isNew: true }

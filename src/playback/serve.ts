@@ -2,6 +2,7 @@ import { showAudioTracks } from '../assets/shown-audio.ts'
 import { shiftWebVtt } from '../assets/webvtt.ts'
 import { findAudioSettings } from '../catalogue/audio-settings-store.ts'
 import { timelineStartMs } from '../catalogue/chapters-store.ts'
+import type { SessionBudgets, Wait } from './keys/session-budgets.ts'
 import { hasWindow } from './keys/window-set.ts'
 import { estimateBytes } from './media/delivery.ts'
 import { hasRendition, type PlayableVideo } from './media/playable-video.ts'
@@ -87,15 +88,34 @@ export async function releaseKey(deps: PlaybackDeps, session: LiveSession, windo
   if (!budgets.hasReleased(window)) session.newKeyAtS = deps.nowS()
   await acquireStreamSlot(deps, session)
   assertNotEndedMeanwhile(session)
+  return answerKey(deps, session, { video, window, taken: takeKey(session, budgets, window) })
+}
+
+/** `wait`: the key may not be released yet. `isFirst`: the session has not had it before. */
+type TakenKey = { wait?: Wait; isFirst: boolean }
+
+/** Pays for a key, and notes that the session has it. */
+export function takeKey(session: LiveSession, budgets: SessionBudgets, window: number): TakenKey {
   const wait = budgets.takeWindow(window)
+  if (wait) return { wait, isFirst: false }
+  const isFirst = !hasWindow(session.watched.windows, window)
+  recordWindow(session.watched, window)
+  return { isFirst }
+}
+
+/** @throws PlaybackRefusal `key-pace` */
+export function answerKey(
+  deps: PlaybackDeps,
+  session: LiveSession,
+  { video, window, taken: { wait, isFirst } }: { video: PlayableVideo; window: number; taken: TakenKey },
+): Buffer {
   if (wait) {
     deps.suspicions.recordPaced(session.row, window, wait.waitMs)
     deps.sessionRefusals.count(session, 'key-pace')
     throw new PlaybackRefusal('key-pace', { ...wait, retryAfterS: Math.max(1, Math.ceil(wait.waitMs / 1000)) })
   }
   deps.suspicions.recordKey(session.row, window, windowDurationS(video, window))
-  if (!hasWindow(session.watched.windows, window)) void countSentElsewhere(deps, session, video, window)
-  recordWindow(session.watched, window)
+  if (isFirst) void countSentElsewhere(deps, session, video, window)
   noteFirstKey(deps, session)
   return video.windowKey(window)
 }
@@ -138,21 +158,21 @@ export type Beat = {
  * @throws PlaybackRefusal `stream-limit`
  */
 export async function recordBeat(deps: PlaybackDeps, session: LiveSession, beat: Beat): Promise<void> {
-  const { state, positionS } = beat
-  session.positionS = positionS
-  const isPlaying = state === 'playing' || state === 'stalled'
-  session.isPlaying = isPlaying
-  session.leftAtS = null
-  session.renditionId = beat.rendition ?? session.renditionId
-  if (isPlaying) await acquireStreamSlot(deps, session)
-  for (const part of splitAtSeek(beat)) {
-    deps.suspicions.recordBeat(session.row, { isPlaying: part.state === 'playing', positionS: part.positionS })
-    await recordWatched(deps, session, part)
-  }
-  if (!isPlaying) return
-  const video = await getSessionVideo(deps, session)
+  noteBeat(session, beat)
+  if (session.isPlaying) await acquireStreamSlot(deps, session)
+  const video = await findSessionVideo(deps, session)
+  await recordPlayed(deps, session, video, countPlayed(session, video, beat, deps.preciseNowS()))
+  if (!session.isPlaying) return
+  if (!video) throw new PlaybackRefusal('video-gone')
   const budgets = await deps.keyPacing.budgetsOf({ ...session, video })
   budgets.recordPlaying()
+}
+
+export function noteBeat(session: LiveSession, { state, positionS, rendition }: Beat): void {
+  session.positionS = positionS
+  session.isPlaying = state === 'playing' || state === 'stalled'
+  session.leftAtS = null
+  session.renditionId = rendition ?? session.renditionId
 }
 
 /** The beat after a seek reports two places: where the video was left, as if it had paused there, and where it plays now. */
@@ -161,15 +181,36 @@ export function splitAtSeek(beat: Beat): Beat[] {
   return leftAtS === undefined ? [beat] : [{ ...beat, state: 'paused', positionS: leftAtS }, beat]
 }
 
-/** Adds the seconds that the beat shows to be watched, when the OTP names its viewer. */
-async function recordWatched(deps: PlaybackDeps, { row, watched: counter }: LiveSession, beat: Beat): Promise<void> {
-  const { accountId, userId, videoId, generation } = row
-  const video = userId !== null && (await deps.videos.get(videoId, generation))
-  if (userId === null || !video) return
-  const spans = countWatched(counter, { ...beat, atS: deps.preciseNowS() }, windowLengthS(video))
-  const { timelineStartS, plan } = video
-  const watched = { spans, positionS: beat.positionS, durationS: plan.durationS, timelineStartS }
-  if (spans.length > 0) await deps.viewings.add({ accountId, userId, videoId }, watched)
+/** A part of a beat with the seconds that it shows to be watched, when the OTP names its viewer. */
+type PlayedPart = { part: Beat; spans: ReturnType<typeof countWatched> }
+
+export function countPlayed(
+  { row, watched }: LiveSession,
+  video: PlayableVideo | undefined,
+  beat: Beat,
+  atS: number,
+): PlayedPart[] {
+  const isCounted = row.userId !== null && video !== undefined
+  return splitAtSeek(beat).map((part) => ({
+    part,
+    spans: isCounted ? countWatched(watched, { ...part, atS }, windowLengthS(video)) : [],
+  }))
+}
+
+export async function recordPlayed(
+  { suspicions, viewings }: PlaybackDeps,
+  { row }: LiveSession,
+  video: PlayableVideo | undefined,
+  parts: readonly PlayedPart[],
+): Promise<void> {
+  const { accountId, userId, videoId } = row
+  for (const { part, spans } of parts) {
+    const { positionS } = part
+    suspicions.recordBeat(row, { isPlaying: part.state === 'playing', positionS })
+    if (spans.length === 0 || userId === null || !video) continue
+    const { timelineStartS, plan } = video
+    await viewings.add({ accountId, userId, videoId }, { spans, positionS, durationS: plan.durationS, timelineStartS })
+  }
 }
 
 /** What the player measured on its page until now. `played`: for how long each video rendition was on the screen. */
@@ -184,6 +225,9 @@ export type BeatQuality = {
   error?: string
   network?: string
 }
+
+/** A beat with what its page has measured so far. */
+export type MeasuredBeat = Beat & { quality?: BeatQuality }
 
 /** Keeps what the player measured: only for the owner's statistics, since a page may claim anything. */
 export async function recordQuality(
@@ -212,8 +256,12 @@ export async function recordLeave(deps: PlaybackDeps, session: LiveSession): Pro
   await releaseStreamSlot(deps, session)
 }
 
+export async function findSessionVideo(deps: PlaybackDeps, { row }: LiveSession): Promise<PlayableVideo | undefined> {
+  return deps.videos.get(row.videoId, row.generation)
+}
+
 async function getSessionVideo(deps: PlaybackDeps, session: LiveSession): Promise<PlayableVideo> {
-  const video = await deps.videos.get(session.row.videoId, session.row.generation)
+  const video = await findSessionVideo(deps, session)
   if (!video) throw new PlaybackRefusal('video-gone')
   return video
 }

@@ -29,9 +29,10 @@ import { createOtpDefaultsFinder } from '../playback/otp-defaults.ts'
 import { isWatching } from '../playback/sessions/live-session.ts'
 import { endSessionsOfAccount } from '../playback/sessions/session-store.ts'
 import { openRateLimiting } from '../rate-limits/open.ts'
+import { createSharedCounts, type SharedCounts } from '../rate-limits/shared-counts.ts'
 import { openUsage } from '../usage/usage.ts'
 import { createFindSignedIn } from '../users/authenticate.ts'
-import { createChallenges } from '../users/passkey.ts'
+import { createChallenges } from '../users/challenges.ts'
 import { createPasswords } from '../users/password.ts'
 import { createSignInLimit } from '../users/sign-in-limit.ts'
 import { createWatermarkImages } from '../watermark/watermark-image.ts'
@@ -48,7 +49,8 @@ export type Web = {
 export async function startWeb(foundation: Foundation, handOut?: HandOut): Promise<Web> {
   const { config, log, opened, signals, servers, sandbox, ownership, space, restoredCopy, rotation } = foundation
   const { repairSegment, recordDamagedFile, receiving, deletion } = foundation
-  const { limits, bans } = await openRateLimiting(foundation, config.limits)
+  const counts = openSharedCounts(foundation)
+  const { limits, bans } = await openRateLimiting({ ...foundation, counts }, config.limits)
 
   const watermarkImages = createWatermarkImages(foundation)
   opened.defer(() => watermarkImages.stop())
@@ -59,6 +61,7 @@ export async function startWeb(foundation: Foundation, handOut?: HandOut): Promi
   const playback = await openPlayback({
     ...{ ...foundation, damagedFiles, watermarkImages },
     recordView: usage.recordView,
+    recordAddress: usage.recordAddress,
     recordSentBytes: usage.recordSentBytes,
     onTenth: recordWatched,
     mediaOrigin: config.mediaOrigin,
@@ -129,8 +132,8 @@ export async function startWeb(foundation: Foundation, handOut?: HandOut): Promi
       workers,
       findSignedIn: createFindSignedIn(foundation),
       signIn: {
-        ...{ ...foundation, passwords: createPasswords(), challenges: createChallenges() },
-        signInLimit: limits && createSignInLimit(foundation.nowS),
+        ...{ ...foundation, passwords: createPasswords(), challenges: createChallenges(foundation) },
+        signInLimit: limits && createSignInLimit(foundation.nowS, limits.share),
       },
     },
     health: readiness,
@@ -165,6 +168,20 @@ export async function startWeb(foundation: Foundation, handOut?: HandOut): Promi
   )
   opened.defer(() => control.stop())
   return { url, publicUrl, demo }
+}
+
+const EXCHANGE_COUNTS_EVERY_MS = 250
+
+/** Counts limits together with other servers, once there are any. */
+function openSharedCounts(foundation: Foundation): SharedCounts | undefined {
+  const { batches, servers, nowS } = foundation
+  if (!batches || !servers.mayHaveOthers) return undefined
+  const counts = createSharedCounts({ batches, server: servers.id, nowS })
+  const exchange = async () => {
+    if (servers.isShared()) await counts.exchange()
+  }
+  runRegularly(foundation, { everyMs: EXCHANGE_COUNTS_EVERY_MS, work: exchange, failure: 'limits: exchanging counts failed' })
+  return counts
 }
 
 const CHECK_BUCKET_EVERY_MS = 5 * 60_000

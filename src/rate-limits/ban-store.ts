@@ -30,6 +30,15 @@ export async function saveBan(tx: Db, ban: NewBan): Promise<void> {
     .execute()
 }
 
+export async function findCurrentBan(tx: Db, { scope, budget, subject }: BanKey, nowS: number): Promise<BanRow | undefined> {
+  return tx
+    .selectFrom('ban')
+    .selectAll()
+    .where((row) => row.and({ scope, budget, subject }))
+    .where('endsAtS', '>', nowS)
+    .executeTakeFirst()
+}
+
 /** Extends a current ban; one that was lifted stays lifted. */
 export async function lengthenBan(tx: Db, { scope, budget, subject }: BanKey, endsAtS: number): Promise<void> {
   await tx

@@ -10,6 +10,7 @@ import type { Signals } from '../signals/signals.ts'
 import {
   countStrikes,
   findAccountOfUser,
+  findCurrentBan,
   hasAccountBan,
   insertStrike,
   lengthenBan,
@@ -155,6 +156,8 @@ export async function openBans({ db, write, nowS, log }: BanDeps & { log: Logger
         try {
           ban.earlierStrikes = await write(async (tx) => {
             const earlier = await countStrikes(tx, ban, beganAtS - STRIKE_KEPT_S)
+            const current = await findCurrentBan(tx, ban, beganAtS)
+            if (current) return joinBan(tx, current, excess, earlier - 1)
             await insertStrike(tx, ban, beganAtS)
             const endsAtS = beganAtS + banDurationS(excess, earlier)
             await saveBan(tx, { scope, subject, budget, beganAtS, endsAtS })
@@ -187,6 +190,13 @@ export async function openBans({ db, write, nowS, log }: BanDeps & { log: Logger
     },
     readRows,
   }
+}
+
+/** Another server has just banned the subject, for the same flood: that is one strike. @returns the strikes before it */
+async function joinBan(tx: Db, current: BanRow, excess: number, earlierStrikes: number): Promise<number> {
+  const endsAtS = current.beganAtS + banDurationS(excess, earlierStrikes)
+  if (endsAtS > current.endsAtS) await lengthenBan(tx, current, endsAtS)
+  return earlierStrikes
 }
 
 /** The account whose audit log records a ban; an address has none. */

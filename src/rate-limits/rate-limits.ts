@@ -4,7 +4,8 @@ import type { BanRow } from '../db/tables.ts'
 import { ipNetworkKey } from '../net/ip.ts'
 import type { Signals } from '../signals/signals.ts'
 import { type BanDeps, type ClassBans, openBans, type Scope } from './bans.ts'
-import { createSlidingWindows } from './sliding-window.ts'
+import type { SharedCounts } from './shared-counts.ts'
+import { createSlidingWindows, type SharedWindows } from './sliding-window.ts'
 
 /**
  * A refusal. `bannedUntilS` (Unix seconds of the playback clock) is there for a ban, `settled` on the call that brought it about: answer
@@ -53,6 +54,8 @@ export type RateLimits = Readonly<
     posters: Limiter
     docs: Limiter
     health: Limiter
+    /** Counts a limit of another part together with other servers. */
+    share(name: string, windows: SharedWindows): void
     /** When a ban ends: it may have grown since its row was written. */
     banEndsAtS(ban: BanRow): number
   }
@@ -62,13 +65,16 @@ const WAITING_PER_OTP = 12
 
 /** Opens the limits with the bans that are on disk. */
 export async function openRateLimits(
-  deps: BanDeps & { signals: Pick<Signals, 'on'>; log: Logger },
+  deps: BanDeps & { signals: Pick<Signals, 'on'>; counts?: Pick<SharedCounts, 'share'> | undefined; log: Logger },
   numbers: RateLimitConfig,
 ): Promise<RateLimits> {
   const bans = await openBans(deps)
   const limiters: OwnLimiter[] = []
+  const share = (name: string, windows: SharedWindows) => deps.counts?.share(name, windows)
   function limiter(budget: string, limit: number, scope?: Scope): Limiter {
-    const made = createLimiter(deps.nowS, { budget, limit, bans: scope && bans.bansInClass(scope, budget) })
+    const windows = createSlidingWindows(deps.nowS)
+    share([scope, budget, limit].join(' '), windows)
+    const made = createLimiter(deps.nowS, windows, { budget, limit, bans: scope && bans.bansInClass(scope, budget) })
     limiters.push(made)
     return made
   }
@@ -106,6 +112,7 @@ export async function openRateLimits(
     posters: ofAddresses('viewer', 'posters', posters.ip),
     docs: ofAddresses('viewer', 'docs', docs.ip),
     health: ofAddresses('viewer', 'health', health.ip),
+    share,
     banEndsAtS: (ban) => bans.bansInClass(ban.scope, ban.budget).endS(ban.subject) || ban.endsAtS,
   }
 }
@@ -121,9 +128,11 @@ const SPENDABLE_PART = 0.4
 type LimiterOptions = { budget: string; limit: number; bans: ClassBans | undefined }
 
 /** Without `bans` what is too much waits, and is never a flood. */
-function createLimiter(nowS: () => number, { bans, budget, limit }: LimiterOptions): OwnLimiter {
-  const windows = createSlidingWindows(nowS)
-
+function createLimiter(
+  nowS: () => number,
+  windows: ReturnType<typeof createSlidingWindows>,
+  { bans, budget, limit }: LimiterOptions,
+): OwnLimiter {
   function refusedByBan({ endS }: ClassBans, subject: string, settled?: Promise<void>): LimitExceeded {
     const bannedUntilS = () => endS(subject)
     return { subject, bannedUntilS, retryAfterS: () => Math.max(1, bannedUntilS() - nowS()), settled }

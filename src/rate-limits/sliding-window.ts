@@ -33,7 +33,19 @@ type Found = {
 
 type WindowLength = { windowS: number; sliceS: number }
 
-type SlidingWindows = {
+/** Calls of one subject in one slice. */
+type Count = { subject: string; atS: number; passed: number; all: number }
+
+/** The counts of one limit as several servers share them. */
+export type SharedWindows = {
+  windowS: number
+  /** What was counted here since the last call; the first time all that is in memory. From then on it is kept until the next call. */
+  takeCounts(): Count[]
+  /** Adds what was counted elsewhere. */
+  addCount(count: Count): void
+}
+
+type SlidingWindows = SharedWindows & {
   /** @param weight how much of a call this one counts: with doubled limits, half */
   take(subject: string, limit: number, weight?: number): Found
   /** Whether the next call would be refused. Counts nothing. */
@@ -56,6 +68,8 @@ export function createSlidingWindows(
 ): SlidingWindows {
   const windows = new Map<string, Window>()
   let round = windows.entries()
+  /** By subject and slice; undefined: counts are not shared. */
+  let unshared: Map<string, Count> | undefined
 
   /** Looks at the next window, in turns; forgets it when it is over, or when there are too many. */
   function tidy(): void {
@@ -84,7 +98,35 @@ export function createSlidingWindows(
     return window
   }
 
+  function noteCount(count: Count): void {
+    if (!unshared) return
+    const name = `${count.atS} ${count.subject}`
+    const known = unshared.get(name)
+    if (!known) unshared.set(name, count)
+    else {
+      known.passed += count.passed
+      known.all += count.all
+    }
+  }
+
   return {
+    windowS,
+    takeCounts() {
+      const counts = unshared
+        ? [...unshared.values()]
+        : [...windows].flatMap(([subject, { slices }]) => slices.map((slice) => ({ subject, ...slice })))
+      unshared = new Map()
+      return counts
+    },
+    addCount({ subject, atS, passed, all }) {
+      if (atS <= nowS() - windowS) return
+      const window = getWindow(subject)
+      const slice = window.slices.find((known) => known.atS === atS) ?? insertSlice(window, atS)
+      slice.passed += passed
+      window.passed += passed
+      slice.all += all
+      window.all += all
+    },
     take(subject, limit, weight = 1) {
       const window = getWindow(subject)
       const slice = sliceAt(window, nowS() - (nowS() % sliceS))
@@ -96,6 +138,7 @@ export function createSlidingWindows(
         slice.passed += weight
         window.passed += weight
       }
+      noteCount({ subject, atS: slice.atS, passed: passed ? weight : 0, all: weight })
       const oldestS = window.slices[0]?.atS ?? nowS()
       return {
         passed,
@@ -122,6 +165,7 @@ export function createSlidingWindows(
       window.passed -= passed
       slice.all -= all
       window.all -= all
+      noteCount({ subject, atS: slice.atS, passed: -passed, all: -all })
     },
     pardon(subject) {
       const window = windows.get(subject)
@@ -152,6 +196,13 @@ function sliceAt(window: Window, atS: number): Slice {
   if (newest && newest.atS >= atS) return newest
   const slice = { atS, passed: 0, all: 0 }
   window.slices.push(slice)
+  return slice
+}
+
+function insertSlice({ slices }: Window, atS: number): Slice {
+  const slice = { atS, passed: 0, all: 0 }
+  const later = slices.findIndex((known) => known.atS > atS)
+  slices.splice(later < 0 ? slices.length : later, 0, slice)
   return slice
 }
 

@@ -14,11 +14,12 @@ export function createTokenBucket(rate: Rate, nowMs: number): TokenBucket {
   return { rate, left: rate.burst, atMs: nowMs }
 }
 
-/** Counts a proof. False: too many. */
+/** Counts a proof. False: too many. The clocks of two servers differ a little: no time counts twice. */
 export function takeToken(pace: TokenBucket, nowMs: number): boolean {
   const { perS, burst } = pace.rate
-  pace.left = Math.min(burst, pace.left + ((nowMs - pace.atMs) / 1000) * perS)
-  pace.atMs = nowMs
+  const atMs = Math.max(pace.atMs, nowMs)
+  pace.left = Math.min(burst, pace.left + ((atMs - pace.atMs) / 1000) * perS)
+  pace.atMs = atMs
   if (pace.left < 1) return false
   pace.left -= 1
   return true

@@ -1,11 +1,10 @@
-import { randomBytes } from 'node:crypto'
-import { LRUCache } from 'lru-cache'
 import { requireRecentSignIn } from '../accounts/recent-sign-in.ts'
 import { recordAuditEvent } from '../audit/audit-log.ts'
 import type { Db } from '../db/database.ts'
 import type { PasskeyRow } from '../db/tables.ts'
 import { Failure } from '../errors.ts'
 import type { SignedIn } from './authenticate.ts'
+import type { Challenges } from './challenges.ts'
 import { notify } from './notice.ts'
 import { findPasskey, insertPasskey, listPasskeys, removePasskey, savePasskeyUse } from './passkey-store.ts'
 import { addSignIn, type Browser, type NewSignIn, openSignIn, type SignInDeps } from './sign-in.ts'
@@ -19,36 +18,7 @@ import {
   verifyNewCredential,
 } from './webauthn.ts'
 
-/** How long a browser may take to sign a challenge: the person looks for a phone. */
-export const CHALLENGE_LIFE_S = 300
-/** More than people who sign in at the same time. In memory: a challenge that a restart forgets is asked for again. */
-const MAX_CHALLENGES = 10_000
 const MAX_PASSKEYS = 20
-
-/** Challenges that browsers are signing. Each is valid once: for the person who adds a passkey, or for any who signs in. */
-type Challenges = {
-  make(consoleUserId?: string): string
-  /** Spends a challenge. False: it was not made for this, has expired or was spent. */
-  spend(challenge: string | undefined, consoleUserId?: string): boolean
-}
-
-export function createChallenges(): Challenges {
-  const open = new LRUCache<string, { consoleUserId: string | undefined }>({
-    ...{ max: MAX_CHALLENGES, ttl: CHALLENGE_LIFE_S * 1000 },
-  })
-  return {
-    make(consoleUserId) {
-      const challenge = randomBytes(32).toString('base64url')
-      open.set(challenge, { consoleUserId })
-      return challenge
-    },
-    spend(challenge = '', consoleUserId) {
-      const found = open.get(challenge)
-      open.delete(challenge)
-      return found !== undefined && found.consoleUserId === consoleUserId
-    },
-  }
-}
 
 export type PasskeyDeps = SignInDeps & { challenges: Challenges }
 
@@ -59,7 +29,7 @@ export type PasskeyDeps = SignInDeps & { challenges: Challenges }
  */
 export async function beginPasskey({ db, nowS, challenges }: PasskeyDeps, person: PasskeyOwner) {
   requireRecentSignIn(person, nowS())
-  return { challenge: challenges.make(person.consoleUserId), known: await listPasskeys(db, person.consoleUserId) }
+  return { challenge: await challenges.make(person.consoleUserId), known: await listPasskeys(db, person.consoleUserId) }
 }
 
 /** The passkeys of a person, the oldest first. */
@@ -84,7 +54,7 @@ export async function addPasskey(
 ): Promise<NewSignIn | undefined> {
   const { consoleUserId, accountId } = person
   requireRecentSignIn(person, deps.nowS())
-  if (!deps.challenges.spend(readChallenge(credential.clientDataJSON), consoleUserId)) throw tooLate()
+  if (!(await deps.challenges.spend(readChallenge(credential.clientDataJSON), consoleUserId))) throw tooLate()
   const { publicKey, signCount } = verifyNewCredential(credential, rp)
   const nowS = deps.nowS()
   return deps.write(async (tx) => {
@@ -116,7 +86,7 @@ export async function signInWithPasskey(
   { id, assertion, rp }: { id: string; assertion: Assertion; rp: RelyingParty },
   browser: Browser,
 ): Promise<NewSignIn> {
-  if (!deps.challenges.spend(readChallenge(assertion.clientDataJSON))) throw tooLate()
+  if (!(await deps.challenges.spend(readChallenge(assertion.clientDataJSON)))) throw tooLate()
   const passkey = await findPasskey(deps.db, id)
   if (!passkey)
     throw new Failure('unauthenticated', 'This passkey is not known here. Sign in with the password, or use another passkey.')

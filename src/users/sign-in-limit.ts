@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache'
 import { ipRateLimitKey } from '../net/ip.ts'
-import { createSlidingWindows } from '../rate-limits/sliding-window.ts'
+import { createSlidingWindows, type SharedWindows } from '../rate-limits/sliding-window.ts'
 
 /** Wrong passwords that an address may send one after the other; from then on one for each that `REFILL_S` brings back. */
 const MAX_FAILURES = 10
@@ -28,10 +28,11 @@ export type SignInLimit = {
 /** Failures that count at a time; each is forgotten after `REFILL_S`, one after the other. */
 type Bucket = { failures: number; atS: number }
 
-export function createSignInLimit(nowS: () => number): SignInLimit {
+export function createSignInLimit(nowS: () => number, share?: (name: string, windows: SharedWindows) => void): SignInLimit {
   const ofAddress = createBuckets(nowS, MAX_FAILURES)
   const ofAddressAndName = createBuckets(nowS, 1)
   const ofName = createSlidingWindows(nowS, NAME_WINDOW)
+  share?.('passwords of a name', ofName)
 
   return {
     take(address, foldedName) {

@@ -376,6 +376,7 @@ export const ONCE_ANALYZED: readonly Call[] = [
     (db) =>
       budgets.saveKeyBudget(db, {
         ...budgetOf(1),
+        earning: null,
         version: 0,
         levelS: 1,
         earnedAtS: 1,

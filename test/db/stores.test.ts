@@ -155,7 +155,7 @@ const session = (name: string, hash: number) => ({
 })
 const budget = (n: number, usedAtS: number) => ({
   ...{ accountId: A, viewer: `user ${n}`, videoId: V2, sourceNumber: 1, levelS: 12.5, earnedAtS: 1_800_000_000.125 },
-  ...{ released: bytes(n), releasedOf: 1, usedAtS, version: 0 },
+  ...{ released: bytes(n), releasedOf: 1, earning: null, usedAtS, version: 0 },
 })
 const alert = (n: number) => ({
   ...{ accountId: A, day: 0, cause: 'keys-drawn', subject: `subject ${n}`, atS: n },
@@ -1058,6 +1058,7 @@ const STORES: readonly (readonly [store: string, calls: readonly Call[]])[] = [
       (tx) => bans.saveBan(tx, { scope: 'key', subject: KEY, budget: 'writes', beganAtS: 6, endsAtS: 11 }),
       (tx) => bans.saveBan(tx, { scope: 'ip', subject: '192.0.2.1', budget: 'reads', beganAtS: 5, endsAtS: 20 }),
       (tx) => bans.lengthenBan(tx, { scope: 'key', budget: 'writes', subject: KEY }, 30),
+      ...[29, 30].map((nowS) => (tx: Db) => bans.findCurrentBan(tx, { scope: 'key', budget: 'writes', subject: KEY }, nowS)),
       (tx) => bans.listBanRows(tx, 10),
       (tx) => bans.listAccountBanRows(tx, A, 10),
       (tx) => bans.hasAccountBan(tx, B, KEY),

@@ -5,7 +5,7 @@ import { insertVideo } from '../../src/catalogue/video-store.ts'
 import { newContentKey, wrapContentKey } from '../../src/crypto/content-key.ts'
 import { parseMasterKey } from '../../src/crypto/master-key.ts'
 import { newId } from '../../src/crypto/secret.ts'
-import type { Db } from '../../src/db/database.ts'
+import type { Database, Db } from '../../src/db/database.ts'
 import { insertGeneration } from '../../src/encode/generation-store.ts'
 import { type AudioTrackPlan, gridFor, type Plan } from '../../src/encode/plan.ts'
 import { createOutboundPolicy } from '../../src/outbound/policy.ts'
@@ -26,6 +26,7 @@ import { openServerKeys } from '../../src/playback/sessions/server-key.ts'
 import { createSessionMemory, followEnds } from '../../src/playback/sessions/session-memory.ts'
 import { createSessionRefusals } from '../../src/playback/sessions/session-refusals.ts'
 import { endSessionsOfVideos } from '../../src/playback/sessions/session-store.ts'
+import { ALONE } from '../../src/playback/shared/sharing.ts'
 import { createSuspicions } from '../../src/playback/suspicion/suspicion.ts'
 import { createTickets } from '../../src/playback/ticket.ts'
 import { createSignals } from '../../src/signals/signals.ts'
@@ -53,9 +54,17 @@ const AT_HOME: From = { address: '192.0.2.1', ticket: '', ancestors: [] }
  * Playback without HTTP and ffmpeg, on a database of its own and a clock that the test moves: what takes hours, in milliseconds.
  * There is one ready video, without bytes.
  */
-export async function openBarePlayback({ durationS = 60, mediaOrigin }: { durationS?: number; mediaOrigin?: MediaOrigin } = {}) {
+export async function openBarePlayback({
+  durationS = 60,
+  mediaOrigin,
+  database,
+}: {
+  durationS?: number
+  mediaOrigin?: MediaOrigin
+  database?: Pick<Database, 'db' | 'write'>
+} = {}) {
   const sent: { address: string; sentBytes: number }[] = []
-  const { db, write } = await openOwnDatabase()
+  const { db, write } = database ?? (await openOwnDatabase())
   const clock = { nowS: STARTED_AT_S, nowMs: 0 }
   const nowS = () => Math.floor(clock.nowS)
   const countries = { find: async (address: string) => COUNTRIES[address] }
@@ -88,6 +97,8 @@ export async function openBarePlayback({ durationS = 60, mediaOrigin }: { durati
     countries,
     isRateLimited: false,
     recordView() {},
+    recordAddress() {},
+    sharing: ALONE,
     recordSentBytes: (_videoId, address, sentBytes) => void sent.push({ address, sentBytes }),
     log: pino({ level: 'silent' }),
   })
@@ -145,15 +156,15 @@ export async function openBarePlayback({ durationS = 60, mediaOrigin }: { durati
       },
     )
 
-  async function redeemBy(viewer: Viewer, otp: string, from: Partial<From> = {}): Promise<LiveSession> {
+  async function redeemBy(viewer: Viewer, otp: string, from: Partial<From> = {}, server = deps): Promise<LiveSession> {
     const { address, ticket, ancestors } = { ...AT_HOME, ...from }
     const body = Buffer.from(`{"otp":"${otp}"}`)
     Object.assign(viewer.state, serverKeys.current)
-    const proof = readProof(viewer.proof({ operation: 'redeem', body: body.toString(), nonce: deps.nonces.current() }))
+    const proof = readProof(viewer.proof({ operation: 'redeem', body: body.toString(), nonce: server.nonces.current() }))
     const publicKey = Buffer.from(viewer.publicKeyText(), 'base64url')
     const { serverKeyId } = viewer.state
     const request = { otp, publicKey, serverKeyId, ticket, ancestors, support: {}, body }
-    const session = await redeem(deps, request, proof, { address, userAgent: '' })
+    const session = await redeem(server, request, proof, { address, userAgent: '' })
     viewer.state.session = session.row.id
     return session
   }
@@ -189,6 +200,7 @@ export async function openBarePlayback({ durationS = 60, mediaOrigin }: { durati
     },
     videoId,
     newOtp,
+    newBrowser: () => createViewer('http://viewer.invalid'),
     redeemBy,
     newPlayingViewer,
     ask,

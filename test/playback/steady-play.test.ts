@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
-import { createKeyPacing, type SessionBudgets } from '../../src/playback/keys/key-pacing.ts'
+import { createKeyPacing } from '../../src/playback/keys/key-pacing.ts'
+import type { SessionBudgets } from '../../src/playback/keys/session-budgets.ts'
 import { openOwnDatabase } from '../db/database.ts'
 import { type Chance, isLong, newChance, rounds } from '../seeded-random.ts'
 import { videoOf } from './playback-deps.ts'

@@ -1,5 +1,5 @@
 import { MAX_SPEED } from '../../src/playback/keys/key-budget.ts'
-import type { SessionBudgets } from '../../src/playback/keys/key-pacing.ts'
+import type { SessionBudgets } from '../../src/playback/keys/session-budgets.ts'
 import { LEASE_S } from '../../src/playback/lease.ts'
 import type { Beat } from '../../src/playback/serve.ts'
 

@@ -1,4 +1,4 @@
-import type { SessionBudgets } from '../../src/playback/keys/key-pacing.ts'
+import type { SessionBudgets } from '../../src/playback/keys/session-budgets.ts'
 import type { Beat } from '../../src/playback/serve.ts'
 import type { Chance } from '../seeded-random.ts'
 

@@ -22,6 +22,8 @@ export type Cluster = Reached & {
   stop(): Promise<void>
   /** Ends it as a power cut would. */
   crash(): Promise<void>
+  /** Ends one of its processes, after which it recovers by itself. */
+  killProcess(): void
   /** Ends it, and removes its folder. */
   remove(): Promise<void>
 }
@@ -131,6 +133,10 @@ export async function openCluster(options: ClusterOptions = {}): Promise<Cluster
       start,
       stop: () => end((postmaster) => process.kill(postmaster, 'SIGINT')),
       crash: () => end(cutOff),
+      killProcess() {
+        const [child] = run ? childrenOf(run.pid) : []
+        if (child !== undefined) process.kill(child, 'SIGKILL')
+      },
       remove,
     }
   } catch (error) {

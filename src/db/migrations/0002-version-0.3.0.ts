@@ -22,6 +22,7 @@ export const STATEMENTS: readonly string[] = [
     earned_at_s real not null,
     released blob not null,
     released_of integer not null,
+    earning text,
     used_at_s integer not null,
     version integer not null default 0,
     primary key (account_id, viewer, video_id, source_number)
@@ -116,6 +117,9 @@ export const STATEMENTS: readonly string[] = [
   'create index viewing_day_age on viewing_day (day)',
   'alter table playback_session add column key_windows blob',
   'alter table playback_session add column version integer not null default 0',
+  'alter table playback_session add column seq_highest integer not null default 0',
+  'alter table playback_session add column seq_seen integer not null default 0',
+  'alter table playback_session add column live text',
   // A viewer resumes behind the last second that was watched, which `viewing` has. Positions from before seconds were counted are kept.
   `insert into viewing (account_id, user_id, video_id, intervals, watched_s, position_s, began_at_s, last_at_s)
     select account_id, user_id, video_id, '', 0, position_s, saved_at_s, saved_at_s from watch_position`,

@@ -4,6 +4,7 @@ import { collectChanges } from '../changed-tables.ts'
 import type { Database, Db } from '../database.ts'
 import { migrate } from '../migrate.ts'
 import { createGroupCommitter } from '../write.ts'
+import { openBatches } from './batches.ts'
 import { openChannel } from './channel.ts'
 import { createPostgresCommitter } from './commit.ts'
 import { type Connection, openConnection } from './connection.ts'
@@ -67,7 +68,7 @@ export async function openPostgres(url: string, withOthers = false): Promise<Dat
   const takeover = createTakeoverHandler(url, withOthers, () => {
     outages.stop()
     void channel?.close()
-    for (const connection of [writer, ...readers, ...slowReaders]) void connection.close()
+    for (const connection of [writer, ...readers, ...slowReaders, batches]) void connection.close()
   })
   /** Passes an error to those who watch the database. @returns the error for the caller */
   const recordError = (error: unknown) => {
@@ -77,6 +78,7 @@ export async function openPostgres(url: string, withOthers = false): Promise<Dat
     outages.record(error)
     return toPublicError(error)
   }
+  const batches = openBatches(url, recordError)
   const db = createReader(readers, recordError)
   const { execute, takeChanges } = collectChanges(writer.execute)
   const committer = createPostgresCommitter(createPostgresKysely(execute, writer.close), writer, recordError, withOthers)
@@ -84,7 +86,7 @@ export async function openPostgres(url: string, withOthers = false): Promise<Dat
   const close = async () => {
     outages.stop()
     takeover.stop()
-    await Promise.all([...readers, ...slowReaders, ...(channel ? [channel] : [])].map((each) => each.close()))
+    await Promise.all([...readers, ...slowReaders, batches, ...(channel ? [channel] : [])].map((each) => each.close()))
     await writer.close()
   }
   try {
@@ -104,6 +106,7 @@ export async function openPostgres(url: string, withOthers = false): Promise<Dat
     serverClockS: () => readClock(db),
     slowQueryDb: createSlowReader(slowReaders, recordError),
     write,
+    batches,
     damage: Promise.resolve(undefined), // PostgreSQL checks its own files
     watch(listener) {
       outages.watch(listener)
@@ -134,7 +137,7 @@ export async function openSingleConnection(url: string): Promise<Connection> {
 }
 
 async function readClock(db: Db): Promise<number> {
-  const { rows } = await sql<{ nowS: number }>`select floor(extract(epoch from clock_timestamp())) as now_s`.execute(db)
+  const { rows } = await sql<{ nowS: number }>`select extract(epoch from clock_timestamp()) as now_s`.execute(db)
   return Number(rows[0]?.nowS)
 }
 

@@ -78,6 +78,7 @@ export async function openSqlite(path: string, releaseReservePart: ReleaseReserv
     slowQueryDb: slowReader,
     write,
     serverClockS: undefined,
+    batches: undefined,
     damage,
     watch(listener) {
       onDiskFull = listener.diskFull

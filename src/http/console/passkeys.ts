@@ -2,10 +2,10 @@ import { isIP } from 'node:net'
 import type { FastifyRequest } from 'fastify'
 import { type Static, Type } from 'typebox'
 import { Failure } from '../../errors.ts'
+import { CHALLENGE_LIFE_S } from '../../users/challenges.ts'
 import {
   addPasskey,
   beginPasskey,
-  CHALLENGE_LIFE_S,
   deletePasskey,
   findPasskeys,
   type PasskeyDeps,
@@ -117,7 +117,7 @@ function signInRoutes(app: App, deps: PasskeyRoutesDeps): void {
     async (request) => {
       const { id: rpId } = relyingParty(deps, request)
       const timeout = CHALLENGE_LIFE_S * 1000
-      return { challenge: challenges.make(), rpId, timeout, userVerification: 'required', allowCredentials: [] }
+      return { challenge: await challenges.make(), rpId, timeout, userVerification: 'required', allowCredentials: [] }
     },
   )
 

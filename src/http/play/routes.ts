@@ -11,22 +11,13 @@ import type { PlaybackDeps } from '../../playback/playback-deps.ts'
 import { hasWatermarks } from '../../playback/player-page.ts'
 import { mayRedeem, redeem } from '../../playback/redeem.ts'
 import { PlaybackRefusal } from '../../playback/refusal.ts'
-import {
-  buildPlaylist,
-  openSessionFile,
-  POSTER_NAME,
-  recordBeat,
-  recordLeave,
-  recordQuality,
-  releaseKey,
-  STORYBOARD_NAME,
-} from '../../playback/serve.ts'
-import { admitRequest } from '../../playback/sessions/admit-request.ts'
+import { admit, requestBeat, requestKey, requestLeave } from '../../playback/requests.ts'
+import { buildPlaylist, openSessionFile, POSTER_NAME, STORYBOARD_NAME } from '../../playback/serve.ts'
+import type { SessionRequest } from '../../playback/sessions/admit-request.ts'
 import { type LiveSession, MAX_IDLE_S } from '../../playback/sessions/live-session.ts'
 import { type Operation, readProof } from '../../playback/sessions/proof.ts'
 import type { ViewerRequest } from '../../playback/sessions/session-deps.ts'
 import { loadVideoView, type ShownWatermark } from '../../playback/video-view.ts'
-import type { Usage } from '../../usage/usage.ts'
 import { acceptsCoding } from '../pages/asset.ts'
 import type { LimitDeps } from '../server/limit.ts'
 import type { App } from '../wire/app-type.ts'
@@ -63,7 +54,7 @@ const KeyParams = Type.Object({ session: Token, window: Type.String({ pattern: '
 
 export async function playbackInterface(
   app: App,
-  deps: PlaybackDeps & LimitDeps & { usage: Pick<Usage, 'recordAddress'>; checkSegment: SegmentCheck },
+  deps: PlaybackDeps & LimitDeps & { checkSegment: SegmentCheck },
 ): Promise<void> {
   // The proof covers the body's bytes, so they are kept as they came.
   app.removeAllContentTypeParsers()
@@ -98,56 +89,50 @@ export async function playbackInterface(
   })
 
   app.post('/:session/page', { schema: { params: SessionParams, response: { 200: SessionBody } } }, async (request) =>
-    answerSession(deps, await admitted(request, 'page', request.params.session)),
+    answerSession(deps, await admit(deps, readRequest(request, 'page', request.params.session))),
   )
 
   app.get('/:session/playlist/:name', { exposeHeadRoute: false, schema: { params: PlaylistParams } }, async (request, reply) => {
     const { session: id, name } = request.params
-    const session = await admitted(request, 'playlist', id, name)
+    const session = await admit(deps, readRequest(request, 'playlist', id, name))
     return sendPlaylist(request, reply, await buildPlaylist(deps, session, name))
   })
 
   app.get('/:session/file/:name', { exposeHeadRoute: false, schema: { params: FileParams } }, async (request, reply) => {
     const { session: id, name } = request.params
-    const session = await admitted(request, 'file', id, name)
+    const session = await admit(deps, readRequest(request, 'file', id, name))
     const file = await openSessionFile(deps, session, name)
     return reply.type(fileType(name)).send(file)
   })
 
   app.get('/:session/key/:window', { exposeHeadRoute: false, schema: { params: KeyParams } }, async (request, reply) => {
     const { session: id, window } = request.params
-    const session = await admitted(request, 'key', id, window)
-    return sendKey(reply, await releaseKey(deps, session, Number(window)))
+    return sendKey(reply, await requestKey(deps, readRequest(request, 'key', id, window), Number(window)))
   })
 
   app.post('/:session/beat', { schema: { params: SessionParams } }, async (request) => {
-    const session = await admitted(request, 'beat', request.params.session)
-    const { quality, ...beat } = readBody(BeatBody, readRawBody(request))
-    // Also of a beat that is refused: it may be the last.
-    if (quality) await recordQuality(deps, session, quality, readViewer(request).userAgent)
-    await recordBeat(deps, session, beat)
+    const readBeat = () => readBody(BeatBody, readRawBody(request))
+    await requestBeat(deps, readRequest(request, 'beat', request.params.session), readBeat)
     return {}
   })
 
   app.post('/:session/damage', { schema: { params: SessionParams } }, async (request) => {
-    const { row } = await admitted(request, 'damage', request.params.session)
+    const { row } = await admit(deps, readRequest(request, 'damage', request.params.session))
     const { rendition, segment } = readBody(DamageBody, readRawBody(request))
     await deps.checkSegment(row, rendition, segment)
     return {}
   })
 
   app.post('/:session/leave', { schema: { params: SessionParams } }, async (request) => {
-    await recordLeave(deps, await admitted(request, 'leave', request.params.session))
+    await requestLeave(deps, readRequest(request, 'leave', request.params.session))
     return {}
   })
 
-  async function admitted(request: FastifyRequest, operation: Operation, id: string, argument = ''): Promise<LiveSession> {
-    const visit = readViewer(request)
+  /** @throws PlaybackRefusal `not-allowed` */
+  function readRequest(request: FastifyRequest, operation: Operation, sessionId: string, argument = ''): SessionRequest {
     const proof = readProof(proofHeader(request))
     const signed = { operation, argument, body: readRawBody(request) }
-    const session = await admitRequest(deps, { sessionId: id, proof, signed, visit, isFlooding: isFlooding(deps, request) })
-    deps.usage.recordAddress(session.row, visit.address)
-    return session
+    return { sessionId, proof, signed, visit: readViewer(request), isFlooding: isFlooding(deps, request) }
   }
 
   function readViewer(request: FastifyRequest): ViewerRequest {

@@ -29,6 +29,7 @@ export const saveKeyBudget = prepared<KeyBudgetRow>()((db, value) =>
       earnedAtS: value('earnedAtS'),
       released: value('released'),
       releasedOf: value('releasedOf'),
+      earning: value('earning'),
       usedAtS: value('usedAtS'),
       version: sql`${value('version')} + 1`,
     })
@@ -40,6 +41,7 @@ export const saveKeyBudget = prepared<KeyBudgetRow>()((db, value) =>
           earnedAtS: row.ref('excluded.earnedAtS'),
           released: row.ref('excluded.released'),
           releasedOf: row.ref('excluded.releasedOf'),
+          earning: row.ref('excluded.earning'),
           usedAtS: row.ref('excluded.usedAtS'),
           version: row.ref('excluded.version'),
         }))

@@ -34,7 +34,8 @@ export function termsOfViewer(streamLimit: number | null): Terms {
 export function earn(balance: Balance, { rate, capS }: Terms, nowS: number): void {
   const silenceS = Math.max(0, nowS - balance.earnedAtS)
   balance.levelS = Math.min(capS, balance.levelS + rate * Math.min(silenceS, LEASE_S))
-  balance.earnedAtS = nowS
+  // The clocks of two servers differ a little: no time is earned twice.
+  balance.earnedAtS = Math.max(balance.earnedAtS, nowS)
 }
 
 /** Sums of many parts of seconds are not exact. */

@@ -8,7 +8,7 @@ import type { SessionDeps, ViewerRequest } from './session-deps.ts'
 import { assertNotEnded } from './session-end.ts'
 import { findLiveSession } from './session-memory.ts'
 
-type SessionRequest = {
+export type SessionRequest = {
   sessionId: string
   proof: Proof
   signed: Omit<SignedValues, 'session'>
@@ -25,31 +25,39 @@ type SessionRequest = {
 export async function admitRequest(deps: SessionDeps, request: SessionRequest): Promise<LiveSession> {
   const { proof, signed, visit } = request
   const session = await verifyProof(deps, request)
+  takePace(deps, session, deps.monotonicMs())
   if (signed.operation !== 'page') acceptOnce(session, proof)
   await assertNotEnded(deps, session)
   await assertLocationAllowed(deps, session, visit)
   if (signed.operation === 'page') await openPage(deps, session, proof)
   recordVisit(deps, session, visit)
+  deps.recordAddress(session.row, visit.address)
   return session
 }
 
 /** The session whose key has signed the request. */
-async function verifyProof(deps: SessionDeps, { sessionId, proof, signed, isFlooding }: SessionRequest): Promise<LiveSession> {
+export async function verifyProof(
+  deps: SessionDeps,
+  { sessionId, proof, signed, isFlooding }: SessionRequest,
+): Promise<LiveSession> {
   if (!deps.nonces.isFresh(proof.nonce)) throw new PlaybackRefusal('proof-stale')
   const session = await findLiveSession(deps, sessionId)
   if (session && isFlooding && !takeToken(session.checks, deps.monotonicMs()))
     throw new PlaybackRefusal('slow-down', { retryAfterS: 1 })
   if (!session || !isSignedWith(session.proofKey, proof, { ...signed, session: sessionId }))
     throw new PlaybackRefusal('not-allowed')
-  if (deps.isRateLimited && !takeToken(session.pace, deps.monotonicMs())) {
-    warnTooManyProofs(deps, session)
-    throw new PlaybackRefusal('slow-down', { retryAfterS: 1 })
-  }
   return session
 }
 
+/** Counts a valid proof. @throws PlaybackRefusal `slow-down` after too many */
+export function takePace(deps: Pick<SessionDeps, 'isRateLimited' | 'nowS' | 'log'>, session: LiveSession, nowMs: number): void {
+  if (!deps.isRateLimited || takeToken(session.pace, nowMs)) return
+  warnTooManyProofs(deps, session)
+  throw new PlaybackRefusal('slow-down', { retryAfterS: 1 })
+}
+
 /** The newest page of a session uses each number once. */
-function acceptOnce(session: LiveSession, proof: Proof): void {
+export function acceptOnce(session: LiveSession, proof: Proof): void {
   if (session.pages.at(-1) !== proof.pageId) throw new PlaybackRefusal('page-replaced')
   if (!acceptSeq(session.seqs, proof.seq)) throw new PlaybackRefusal('proof-replayed')
 }
@@ -60,13 +68,13 @@ export function recordVisit(
   session: LiveSession,
   { address }: ViewerRequest,
 ): void {
-  session.lastSeenAtS = nowS()
+  session.lastSeenAtS = Math.max(session.lastSeenAtS, nowS())
   session.address = address
   suspicions.recordAddress(session.row, address)
 }
 
 /** No player sends proofs this fast, so a program uses the key of a viewer's browser. Logged once a minute, without ids that allow playback. */
-function warnTooManyProofs({ nowS, log }: SessionDeps, session: LiveSession): void {
+function warnTooManyProofs({ nowS, log }: Pick<SessionDeps, 'nowS' | 'log'>, session: LiveSession): void {
   if (nowS() - session.warnedAtS < 60) return
   session.warnedAtS = nowS()
   const { accountId, videoId, userId } = session.row

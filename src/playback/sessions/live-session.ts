@@ -53,7 +53,7 @@ export function isWatching({ row, leftAtS, lastSeenAtS, isPlaying }: LiveSession
 }
 
 /** The sessions that are in use, in memory. */
-export type LiveSessions = Pick<WriteBehind<LiveSession>, 'get' | 'has' | 'values'>
+export type LiveSessions = Pick<WriteBehind<LiveSession>, 'peek' | 'values'>
 
 /** Applies a committed end to the session in memory. The first reason is kept. */
 export function recordEnd(session: LiveSession, endedAtS: number, endReason: EndReason): void {

@@ -13,11 +13,15 @@ type LocationDeps = Pick<SessionDeps, 'write' | 'nowS' | 'countries' | 'log'>
  * @throws PlaybackRefusal `place-not-allowed`
  */
 export async function assertLocationAllowed(deps: LocationDeps, session: LiveSession, visit: ViewerRequest): Promise<void> {
+  if (await isLocationRefused(deps, session, visit)) throw new PlaybackRefusal('place-not-allowed')
+}
+
+export async function isLocationRefused(deps: LocationDeps, session: LiveSession, visit: ViewerRequest): Promise<boolean> {
   const { rules } = session.row
-  if (rules === null) return
+  if (rules === null) return false
   const isKnown = session.location?.address === visit.address
   const refusedBy = isKnown ? session.location?.refusedBy : await checkLocation(deps, session, JSON.parse(rules), visit)
-  if (refusedBy !== undefined) throw new PlaybackRefusal('place-not-allowed')
+  return refusedBy !== undefined
 }
 
 /** @returns the rule that refuses this request's address: meanwhile another request may have come from elsewhere */

@@ -14,23 +14,29 @@ const MAX_PAGES = 32
  */
 export async function openPage(deps: Pick<SessionDeps, 'write' | 'nowS'>, session: LiveSession, proof: Proof): Promise<void> {
   await assertNotEnded(deps, session) // first: a new page clears `leftAtS`, which must not revive a session
-  if (session.pages.at(-1) === proof.pageId) {
-    if (!acceptSeq(session.seqs, proof.seq)) throw new PlaybackRefusal('proof-replayed')
-    return
-  }
-  if (session.pages.includes(proof.pageId)) throw new PlaybackRefusal('page-replaced')
-  if (session.pages.length >= MAX_PAGES) throw new PlaybackRefusal('session-ended', { why: 'time' }) // a reload of the owner's page helps
   const before = { pages: session.pages, seqs: session.seqs }
-  const pages = [...session.pages, proof.pageId]
-  // Set before the write, so that of two concurrent pages one is the newest; undone if it does not become durable.
-  Object.assign(session, { pages, seqs: newReplayWindow() })
-  acceptSeq(session.seqs, proof.seq)
+  // Before the write, so that of two concurrent pages one is the newest; undone if it does not become durable.
+  if (!addPage(session, proof)) return
   try {
-    const version = await deps.write((tx) => setPages(tx, session.row.id, pages))
+    const version = await deps.write((tx) => setPages(tx, session.row.id, session.pages))
     session.row = { ...session.row, leftAtS: null, version: version ?? session.row.version }
   } catch (error) {
     Object.assign(session, before)
     throw error
   }
   session.leftAtS = null
+}
+
+/** Makes the proof's page the newest of a session that has not ended. @returns whether it is a new one @throws PlaybackRefusal */
+export function addPage(session: LiveSession, proof: Proof): boolean {
+  const { pages } = session
+  if (pages.at(-1) === proof.pageId) {
+    if (!acceptSeq(session.seqs, proof.seq)) throw new PlaybackRefusal('proof-replayed')
+    return false
+  }
+  if (pages.includes(proof.pageId)) throw new PlaybackRefusal('page-replaced')
+  if (pages.length >= MAX_PAGES) throw new PlaybackRefusal('session-ended', { why: 'time' }) // a reload of the owner's page helps
+  Object.assign(session, { pages: [...pages, proof.pageId], seqs: newReplayWindow() })
+  acceptSeq(session.seqs, proof.seq)
+  return true
 }

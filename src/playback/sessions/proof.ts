@@ -53,19 +53,60 @@ const SLOT_S = 30
 const VALID_SLOTS = 4
 
 /** One nonce per 30 s for all sessions, so that proofs cannot be signed far in advance. */
-export type Nonces = { current(): string; isFresh(nonce: string): boolean }
+export type Nonces = {
+  current(): string
+  isFresh(nonce: string): boolean
+  /** What their key contains. */
+  epoch(): string
+  /** From now on all nonces of another epoch are stale. */
+  useEpoch(epoch: string): void
+}
 
-/** The key contains a random id of this start: a restart makes all older proofs stale, so used proofs need not be stored. */
+/**
+ * The key contains an epoch: that of all servers, or as long as there is one, a random id of its start. Then a restart makes all older
+ * proofs stale, so used proofs need not be stored.
+ */
 export function createNonces(master: MasterKey, nowS: () => number): Nonces {
-  const key = deriveKey(master.bytes, `reelgate nonce 1 ${randomBytes(16).toString('hex')}`, 32)
-  const known = new Map<number, string>() // requests use one or two of the latest
+  let epoch = randomBytes(16).toString('hex')
+  let ofKeys = makersOfRing()
+  let madeWith = master.bytes
 
-  function getNonce(slot: number): string {
-    const nonce = known.get(slot) ?? makeNonce(slot)
-    if (known.size > VALID_SLOTS) known.clear()
-    known.set(slot, nonce)
-    return nonce
+  /** One for each master key: servers learn of a rotation one after the other. */
+  function makersOfRing(): [NonceOf, ...NonceOf[]] {
+    return [createNonceOf(master.bytes, epoch), ...master.older.map(({ bytes }) => createNonceOf(bytes, epoch))]
   }
+
+  function makers(): [NonceOf, ...NonceOf[]] {
+    if (madeWith !== master.bytes) {
+      ofKeys = makersOfRing()
+      madeWith = master.bytes
+    }
+    return ofKeys
+  }
+
+  const currentSlot = () => Math.floor(nowS() / SLOT_S)
+  return {
+    current: () => makers()[0](currentSlot()),
+    isFresh(nonce) {
+      const slot = Buffer.from(nonce, 'base64url').readUInt32BE(0)
+      const age = currentSlot() - slot
+      return age >= 0 && age < VALID_SLOTS && makers().some((nonceOf) => equalsInConstantTime(nonceOf(slot), nonce))
+    },
+    epoch: () => epoch,
+    useEpoch(next) {
+      if (next === epoch) return
+      epoch = next
+      ofKeys = makersOfRing()
+    },
+  }
+}
+
+/** @returns the nonce of a slot */
+type NonceOf = (slot: number) => string
+
+function createNonceOf(masterBytes: Buffer, epoch: string): NonceOf {
+  const key = deriveKey(masterBytes, `reelgate nonce 1 ${epoch}`, 32)
+  const known = new Map<number, string>() // requests use one or two of the latest
 
   function makeNonce(slot: number): string {
     const slotBytes = Buffer.alloc(4)
@@ -74,14 +115,11 @@ export function createNonces(master: MasterKey, nowS: () => number): Nonces {
     return Buffer.concat([slotBytes, mac]).toString('base64url')
   }
 
-  const currentSlot = () => Math.floor(nowS() / SLOT_S)
-  return {
-    current: () => getNonce(currentSlot()),
-    isFresh(nonce) {
-      const slot = Buffer.from(nonce, 'base64url').readUInt32BE(0)
-      const age = currentSlot() - slot
-      return age >= 0 && age < VALID_SLOTS && equalsInConstantTime(getNonce(slot), nonce)
-    },
+  return (slot) => {
+    const nonce = known.get(slot) ?? makeNonce(slot)
+    if (known.size > VALID_SLOTS) known.clear()
+    known.set(slot, nonce)
+    return nonce
   }
 }
 

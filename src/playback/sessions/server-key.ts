@@ -15,11 +15,11 @@ export type ServerKeys = {
   /** The key with which new sessions agree. */
   readonly current: PublicServerKey
   /**
-   * Derives the proof key of a session, in about 0.2 ms.
+   * Derives the proof key of a session, in about 0.2 ms. A key that another server has made is read once.
    * @param browserKey the browser's public key
    * @returns undefined when there is no server key with this id, or the browser's key is not a point of the curve
    */
-  agree(serverKeyId: string, browserKey: Buffer): KeyObject | undefined
+  agree(serverKeyId: string, browserKey: Buffer): Promise<KeyObject | undefined>
 }
 
 const CURVE = 'prime256v1'
@@ -28,21 +28,29 @@ const CURVE = 'prime256v1'
 export async function openServerKeys(deps: { db: Db; write: Write; masterKey: MasterKey; nowS(): number }): Promise<ServerKeys> {
   const stored = await listServerKeys(deps.db)
   const newest = stored.at(-1) ?? (await createServerKey(deps))
-  const pairs = new Map([...stored, newest].map((row) => [row.id, openPair(deps.masterKey, row)]))
+  const pairs = new Map<string, ECDH>()
+  function addPairs(rows: readonly ServerKeyRow[]): void {
+    for (const row of rows) if (!pairs.has(row.id)) pairs.set(row.id, openPair(deps.masterKey, row))
+  }
+  addPairs([...stored, newest])
   return {
     current: { serverKeyId: newest.id, serverKey: newest.publicKey.toString('base64url') },
-    agree(serverKeyId, browserKey) {
+    async agree(serverKeyId, browserKey) {
+      if (!pairs.has(serverKeyId)) addPairs(await listServerKeys(deps.db))
       const pair = pairs.get(serverKeyId)
       return pair && deriveProofKey(pair, browserKey)
     },
   }
 }
 
+/** Of several servers that start at the same time, one creates it. */
 async function createServerKey({ write, masterKey, nowS }: Parameters<typeof openServerKeys>[0]): Promise<ServerKeyRow> {
   const pair = createECDH(CURVE)
   const publicKey = pair.generateKeys()
   const id = newToken()
   return write(async (tx) => {
+    const known = (await listServerKeys(tx)).at(-1)
+    if (known) return known
     const wrappedPrivateKey = wrap(masterKey, serverKeyPurpose(id), pair.getPrivateKey())
     const row = { id, publicKey, wrappedPrivateKey, createdAtS: nowS() }
     await insertServerKey(tx, row)

@@ -1,5 +1,6 @@
 import type { Logger } from 'pino'
 import type { Db } from '../../db/database.ts'
+import type { PlaybackSessionRow } from '../../db/tables.ts'
 import type { Write } from '../../db/write.ts'
 import type { WriteBehind } from '../../db/write-behind.ts'
 import type { Signals } from '../../signals/signals.ts'
@@ -28,6 +29,8 @@ export type SessionDeps = {
   sessionRefusals: SessionRefusals
   viewings: Viewings
   sessions: WriteBehind<LiveSession>
+  /** Called for each request that is admitted. */
+  recordAddress(session: PlaybackSessionRow, address: string): void
   countries: Countries
   /** Whether valid proofs are rate-limited; not when `REELGATE_LIMITS` is off. */
   isRateLimited: boolean

@@ -16,7 +16,7 @@ export async function assertNotEnded(deps: EndDeps, session: LiveSession): Promi
 }
 
 /** Why a session has ended; undefined while it is live. */
-function findEndReason(session: LiveSession, nowS: number): EndReason | undefined {
+export function findEndReason(session: LiveSession, nowS: number): EndReason | undefined {
   const { row, leftAtS } = session
   if (row.endedAtS !== null) return endReasonOf(row)
   if (nowS >= row.endsAtS) return 'time'

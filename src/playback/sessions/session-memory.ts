@@ -42,7 +42,7 @@ export async function findLiveSession(
   const live = deps.sessions.get(sessionId)
   if (live) return live
   const row = await findSession(deps.db, sessionId)
-  const proofKey = row && deps.serverKeys.agree(row.serverKeyId, row.publicKey)
+  const proofKey = row && (await deps.serverKeys.agree(row.serverKeyId, row.publicKey))
   return proofKey && bringIntoMemory(deps, row, proofKey)
 }
 

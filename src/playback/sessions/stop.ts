@@ -46,7 +46,7 @@ export async function listSessions(
   filter: Pick<SessionFilter, 'userId' | 'videoId'>,
   limit: number,
 ): Promise<ListedSession[]> {
-  // Rows are a few seconds old, and memory is empty after a restart: what memory knows counts.
+  // Rows are a few seconds old, and memory is empty after a restart: what memory knows counts, unless another server has seen the session since.
   const stored = await listWatchingSessions(db, accountId, filter, { seenSinceS: nowS() - MAX_SILENT_S, limit })
   const watching = newestWatching(sessions, { accountId, filter, limit, nowS: nowS() })
   const [storedIds, watchingIds] = [new Set(stored.map(({ id }) => id)), new Set(watching)]
@@ -54,7 +54,8 @@ export async function listSessions(
     db,
     watching.filter((id) => !storedIds.has(id)),
   )
-  const rows = [...stored.filter(({ id }) => !sessions.has(id) || watchingIds.has(id)), ...added]
+  const isNewer = (row: LiveSessionRow) => row.lastSeenAtS > (sessions.peek(row.id)?.lastSeenAtS ?? 0)
+  const rows = [...stored.filter((row) => watchingIds.has(row.id) || isNewer(row)), ...added.filter((row) => !isNewer(row))]
     .toSorted((a, b) => b.startedAtS - a.startedAtS)
     .slice(0, limit)
   return Promise.all(

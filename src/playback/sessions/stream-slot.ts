@@ -54,7 +54,7 @@ export async function releaseStreamSlot(
   if (!streamClaim(session)) return
   await write(async (tx) => {
     // Read here: requests that came before this transaction may have been answered since.
-    const keptUntilS = session.newKeyAtS + LEASE_S
+    const keptUntilS = slotKeptUntilS(session)
     if (keptUntilS > nowS()) await endSlotAt(tx, session.row.id, keptUntilS)
     else await freeSlot(tx, session.row.id)
   })
@@ -71,7 +71,12 @@ export async function restoreStreamSlots({
   await write((tx) => extendSlots(tx, clock.savedAtStartS, clock.nowS() + LEASE_S))
 }
 
-function streamClaim({ row }: LiveSession): StreamClaim | undefined {
+/** A whole lease after its last new key. */
+export function slotKeptUntilS({ newKeyAtS }: LiveSession): number {
+  return newKeyAtS + LEASE_S
+}
+
+export function streamClaim({ row }: LiveSession): StreamClaim | undefined {
   const { id: sessionId, accountId, userId, streamLimit: limit } = row
   return userId === null || limit === null ? undefined : { sessionId, accountId, userId, limit }
 }

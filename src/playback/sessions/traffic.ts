@@ -1,5 +1,5 @@
 import { ipScopes } from '../../net/ip.ts'
-import { createSlidingWindows } from '../../rate-limits/sliding-window.ts'
+import { createSlidingWindows, type SharedWindows } from '../../rate-limits/sliding-window.ts'
 import type { PlayableVideo } from '../media/playable-video.ts'
 import type { LiveSessions } from './live-session.ts'
 
@@ -15,12 +15,18 @@ export type TrafficMeter = {
 }
 
 /** Bounds how much of each video is sent to an address, so that a leaked signed path costs little traffic (playback-protocol.md, section 8). */
-export function createTrafficMeter(sessions: LiveSessions, nowS: () => number): TrafficMeter {
+export function createTrafficMeter(
+  sessions: LiveSessions,
+  nowS: () => number,
+  share?: (name: string, windows: SharedWindows) => void,
+): TrafficMeter {
   // Apart from each other: a program with an address for each request must not push out what its network was sent.
   const counters = [MAX_COPIES_PER_HOUR, MAX_COPIES_OF_NETWORK].map((copies) => ({
     copies,
     windows: createSlidingWindows(nowS, HOUR),
   }))
+
+  for (const { copies, windows } of counters) share?.(`traffic ${copies}`, windows)
 
   function countSessions(scope: string, videoId: string): number {
     let count = 0

@@ -20,6 +20,28 @@ const OWN_STATEMENTS = [
   'drop schema if exists pgboss cascade',
   // Space in each page for the next version of a row: each is rewritten every few seconds.
   'alter table key_budget set (fillfactor = 50)',
+  'alter table playback_session set (fillfactor = 50)',
+  'alter table stream_slot set (fillfactor = 50)',
+  // Of several servers; without a log, so a crash empties it: proof-epoch.ts.
+  'create unlogged table proof_epoch (epoch text not null, single boolean primary key default true check (single))',
+  `create unlogged table limit_count (
+    server text not null,
+    name text not null,
+    subject text not null,
+    at_s bigint not null,
+    passed double precision not null,
+    counted double precision not null,
+    ends_at_s bigint not null,
+    changed_at_s double precision not null,
+    primary key (server, name, subject, at_s)
+  ) with (fillfactor = 50)`,
+  'create index limit_count_changed on limit_count (changed_at_s)',
+  `create unlogged table passkey_challenge (
+    challenge text primary key,
+    console_user_id text not null,
+    ends_at_s bigint not null
+  )`,
+  'create index passkey_challenge_end on passkey_challenge (ends_at_s)',
   `create function video_restored() returns trigger language plpgsql as $$ begin
     update account set change_number = change_number + 1 where id = new.account_id;
     update folder set video_count = video_count + 1 where account_id = new.account_id and id = new.folder_id;
