@@ -56,6 +56,11 @@ const FILL: readonly (readonly [into: string, count: number, select: string])[] 
     2_000,
     `id(n), ${ownerOf}, 'replace', case when n % 100 > 0 then 'It is no video.' end, n`,
   ],
+  [
+    'lti_grade (id, platform_id, account_id, user_id, video_id, line_item, wrapped_subject, completed_at_tenths, tenths, launched_at_s)',
+    5_000,
+    `id(n), id(n % 3), ${ownerOf}, 'viewer ' || (n % 500), id(n), 'line item', hash(n), 9, 5, n`,
+  ],
   ['trashed_video (video_id, account_id, trashed_at_s, ends_at_s, tags)', 2_000, `id(${VIDEOS} + n), ${ownerOf}, n, n, '[]'`],
   [
     'video_tag (account_id, name, position, ordinal)',
