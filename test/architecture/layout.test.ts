@@ -250,7 +250,10 @@ const RULES: readonly Rule[] = [
   },
   {
     promise: 'no folder needs itself: imports between the parts of any folder, types too, have no cycle',
-    breaches: (tree) => foldersOf(tree).flatMap((folder) => cyclesOf(importsBetweenParts(tree, folder))),
+    breaches(tree) {
+      const imports = importsOf(tree)
+      return foldersOf(tree).flatMap((folder) => cyclesOf(importsBetweenParts(imports, folder)))
+    },
     broken: [
       {
         'src/webhooks/event.ts': "import type { Video } from '../catalogue/video.ts'",
@@ -268,7 +271,10 @@ const RULES: readonly Rule[] = [
   },
   {
     promise: 'inside http/, playback/ and the console imports go one way, and each part has its place there',
-    breaches: (tree) => Object.entries(ORDER_INSIDE).flatMap(([folder, order]) => importsUpwards(tree, folder, order)),
+    breaches(tree) {
+      const imports = importsOf(tree)
+      return Object.entries(ORDER_INSIDE).flatMap(([folder, order]) => importsUpwards(imports, folder, order))
+    },
     broken: [
       { 'src/http/server/rate-limits.ts': "import { sendRefusal } from '../play/errors.ts'" },
       { 'src/http/wire/bodies.ts': "import type { App } from '../server/app.ts'" },
@@ -506,20 +512,20 @@ function partOf(folder: string, path: string): string | undefined {
   return path.startsWith(`${folder}/`) ? path.slice(folder.length + 1).split('/')[0] : undefined
 }
 
-function importsBetweenParts(tree: Tree, folder: string): { from: string; to: string }[] {
-  return importsOf(tree).flatMap(({ from, to }) => {
+function importsBetweenParts(imports: readonly Import[], folder: string): { from: string; to: string }[] {
+  return imports.flatMap(({ from, to }) => {
     const parts = { from: partOf(folder, from), to: partOf(folder, to) }
     if (parts.from === undefined || parts.to === undefined || parts.from === parts.to) return []
     return [{ from: `${folder}/${parts.from}`, to: `${folder}/${parts.to}` }]
   })
 }
 
-function importsUpwards(tree: Tree, folder: string, order: readonly string[]): string[] {
+function importsUpwards(imports: readonly Import[], folder: string, order: readonly string[]): string[] {
   const positionOfPart = (path: string) => {
     const part = path.slice(folder.length + 1)
     return order.indexOf(order.includes(part) || !part.includes('.') ? part : '*')
   }
-  return importsBetweenParts(tree, folder)
+  return importsBetweenParts(imports, folder)
     .filter(({ from, to }) => positionOfPart(from) < 0 || positionOfPart(to) < 0 || positionOfPart(from) > positionOfPart(to))
     .map(({ from, to }) => `${from} → ${to}`)
 }
