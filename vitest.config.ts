@@ -52,7 +52,9 @@ process.env.NODE_COMPILE_CACHE ??= join(import.meta.dirname, '.cache/compile')
 
 const isBucket = process.env.REELGATE_TEST_STORAGE === 'bucket'
 const isPostgres = process.env.REELGATE_TEST_DATABASE === 'postgres'
-const onSqlite = { name: 'sqlite', include: ['test/**/*.test.ts'] }
+/** Debian's WordPress with its database takes minutes. */
+const LONG_ONLY = isLong ? [] : ['test/wordpress/wordpress.test.ts']
+const onSqlite = { name: 'sqlite', include: ['test/**/*.test.ts'], exclude: LONG_ONLY }
 const onPostgres = { name: 'postgres', env: { REELGATE_TEST_DATABASE: 'postgres' } }
 const suitesOnBucket = isLong
   ? SUITES_ON_BUCKET
