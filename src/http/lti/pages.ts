@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { OpenVideos } from '../../lti/choose.ts'
 import { DEFAULT_COMPLETED_AT_TENTHS } from '../../lti/message.ts'
-import { brand, escapeHtml, htmlPage } from '../pages/html.ts'
+import { brand, escapeHtml, htmlPage, scriptJson } from '../pages/html.ts'
 import { THEME_CSS } from '../pages/theme.css.ts'
 import { ASK_STORAGE, CLOSE, KEEP_SECRET, SUBMIT, UPLOADED } from './scripts.ts'
 
@@ -31,11 +31,6 @@ function framedPage({ title, body, script, data, uploadsTo }: Content): FramedPa
 
 function hashOf(text: string): string {
   return `'sha256-${createHash('sha256').update(text).digest('base64')}'`
-}
-
-/** JSON that no HTML parser can take for the end of the script element, whatever its strings hold. */
-function scriptJson(value: object): string {
-  return JSON.stringify(value).replace(/[<>&\u2028\u2029]/g, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`)
 }
 
 /** One sentence, such as why a launch was refused. */
