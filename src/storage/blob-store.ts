@@ -68,7 +68,7 @@ export type BlobStore = {
    * @param newCheck where the file is a copy, it has passed this @throws BlobLost
    */
   withLocalCopy<T>(name: string, use: (path: string) => Promise<T>, newCheck?: () => CopyCheck): Promise<T>
-  /** Whether there is room for a local copy of so many bytes beside others: what is larger is read in place, by `open`. */
+  /** Whether there is room for a local copy of so many bytes next to the others: what is larger is read in place, by `open`. */
   mayCopy(sizeBytes: number): boolean
   /** Removes what writes left that failed, or that a crash ended, if nothing was written to it since. @returns how many there were */
   removeUnfinished(sinceS: number): Promise<number>

@@ -2,7 +2,7 @@
 // does not matter how long a cache has had the page.
 ;(() => {
   const { server, ajax, speeds, texts } = window.reelgateSite
-  /** How often, and how long apart, the site is asked whether a video that was watched is completed: the server counts what it hears of later. */
+  /** How often, and how long apart, the site is asked whether a video that was watched is completed: the server counts what is reported later. */
   const ASK_TIMES = 5
   const ASK_EVERY_MS = 15_000
   /** Of the video: as the server counts it. */

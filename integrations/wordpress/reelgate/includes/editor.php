@@ -30,7 +30,7 @@ function register_editor_routes() {
 	);
 }
 
-/** Authors and whoever else may add files to the site. */
+/** Authors and others who may add files to the site. */
 function may_pick() {
 	return current_user_can( 'upload_files' );
 }

@@ -91,7 +91,7 @@ function admit_visitor() {
 		refuse_visitor( 403, 'reload', __( 'This page has been open, or stored, for some days. Reload it to watch.', 'reelgate' ) );
 	}
 	if ( 'foreign' === $verdict ) {
-		refuse_visitor( 403, 'reload', __( 'You are signed in as somebody else, or no longer. Reload the page to watch.', 'reelgate' ) );
+		refuse_visitor( 403, 'reload', __( 'You are signed in as another user, or no longer. Reload the page to watch.', 'reelgate' ) );
 	}
 	if ( 'valid' !== $verdict ) {
 		refuse_visitor( 403, 'refused', __( 'This page may not open the video.', 'reelgate' ) );
