@@ -207,6 +207,10 @@ test('L06: every operation and every command that manages something is in the au
     await atName.get('POST', '/sign-in/passkey', authenticator.get(challenge))
   }
 
+  async function trimmed() {
+    while ((await owner.video(videoId)).replacement !== undefined) await pause(50)
+  }
+
   const rotated = await newKey('to be rotated over the API')
   let invitedId = ''
   const onOffice = (method: 'PUT' | 'DELETE', body?: object) => person.get(method, '/system/workers/office', body)
@@ -261,7 +265,7 @@ test('L06: every operation and every command that manages something is in the au
       'video:trimmed',
       to(videoId, async () => {
         await ask('PUT', `/api/videos/${videoId}/trim`, { endS: 0.6 })
-        while ((await owner.video(videoId)).replacement !== undefined) await pause(50)
+        await trimmed()
       }),
     ],
     ['DELETE /api/videos/{id}/kept', 'video:kept-deleted', to(videoId, () => ask('DELETE', `/api/videos/${videoId}/kept`))],
@@ -539,7 +543,14 @@ test('L06: every operation and every command that manages something is in the au
       'audio-track:changed',
       to(videoId, () => command('move audio names', { ...moved, tracks: [{ name: 'Moved', isDefault: true }] })),
     ],
-    ['move trim', 'video:trimmed', to(videoId, () => command('move trim', { ...moved, startS: 0, endS: 0.5 }))],
+    [
+      'move trim',
+      'video:trimmed',
+      to(videoId, async () => {
+        await command('move trim', { ...moved, startS: 0, endS: 0.5 })
+        await trimmed()
+      }),
+    ],
     [
       'move chapters',
       'chapters:changed',

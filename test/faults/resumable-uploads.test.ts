@@ -30,7 +30,8 @@ test('X30: a part that fills the disk is refused in words, and gives back what i
   const sizeBytes = async () => (await stat(join(reelgate.dataDir, 'sources', stored))).size
   expect(await sizeBytes()).toBe(MIB)
 
-  // Its size is not announced: the disk is found to be full while it is written.
+  // Its size is not announced, and room is checked every 16 MiB: the disk is found to be full while it is written.
+  await disk.leave(8 * MIB)
   const endless = ReadableStream.from(
     (async function* () {
       for (let n = 0; n < 60; n++) yield new Uint8Array(MIB)
@@ -51,6 +52,7 @@ test('X30: a part that fills the disk is refused in words, and gives back what i
   expect(reelgate.output()).not.toContain('"stack"')
   expect((await tus.remove(address)).status).toBe(204)
   await expect.poll(async () => (await listFiles(reelgate, 'sources')).filter((name) => name.includes(videoId))).toEqual([])
+  await disk.makeRoom()
 
   const again = await tus.create(file.length)
   expect((await tus.patch(again.address, 0, file.subarray(0, MIB))).status).toBe(204)
