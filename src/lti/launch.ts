@@ -76,7 +76,7 @@ type LaunchRequest = {
   idToken: string
   /** The secret of a login that the browser keeps in a cookie of this name. */
   readCookie(name: string): string | undefined
-  /** The same out of the platform's storage; undefined: it was not asked yet. */
+  /** The same out of the platform's storage, as a page of this server has asked for it; undefined: it was not asked yet. */
   stored: string | undefined
 }
 
@@ -148,9 +148,10 @@ async function useLaunch(
   await write(async (tx) => {
     if (!(await spendNonce(tx, hash('sha256', `${platform.id} ${nonce}`, 'buffer'), endsAtS)))
       throw new Failure('forbidden', 'This launch was used already. Open the activity again.')
-    const deployments = listDeployments(platform)
-    const isFirst = deployments.length === 0 && (await setFirstDeployment(tx, platform.id, deploymentId))
-    if (!isFirst && !deployments.includes(deploymentId)) throw unknownDeployment(deploymentId)
+    if (!(await setFirstDeployment(tx, platform.id, deploymentId))) {
+      const current = await getActivePlatform({ db: tx }, platform.id)
+      if (!listDeployments(current).includes(deploymentId)) throw unknownDeployment(deploymentId)
+    }
     if (course)
       await saveCourse(tx, {
         ...{ platformId: platform.id, accountId: platform.accountId },

@@ -161,6 +161,7 @@ function toMessage(token: Static<typeof IdToken>): Message {
     throw new Failure('invalid', 'The platform asks for something else than to play a video or to choose one.')
   const grades = token[GRADES]
   const lineItem = grades?.scope.includes(SCORE_SCOPE) ? grades.lineitem : undefined
+  if (lineItem !== undefined && !isWebAddress(lineItem)) throw incomplete()
   const grade = lineItem === undefined ? undefined : { lineItem, completedAtTenths: readTenths(token[`${CLAIM}/custom`]) }
   return { ...common, kind: 'resource', videoId: readVideoId(token[`${CLAIM}/target_link_uri`]), grade }
 }
@@ -174,11 +175,15 @@ const TEACHERS = new Set([...inCourse('Instructor', 'ContentDeveloper', 'Adminis
 const LEARNERS = new Set(inCourse('Learner'))
 
 function readSettings(settings: Static<typeof IdToken>[typeof DEEP_LINKING]): ChooseRequest {
-  if (!settings || !URL.canParse(settings.deep_link_return_url)) throw incomplete()
+  if (!settings || !isWebAddress(settings.deep_link_return_url)) throw incomplete()
   if (!settings.accept_types.includes('ltiResourceLink'))
     throw new Failure('invalid', 'The platform does not accept links to videos here. Add the video as an activity instead.')
   const { deep_link_return_url: returnUrl, data, accept_lineitem: mayGrade } = settings
   return { returnUrl, data: data ?? undefined, mayGrade: mayGrade !== false }
+}
+
+function isWebAddress(text: string): boolean {
+  return ['https:', 'http:'].includes(URL.parse(text)?.protocol ?? '')
 }
 
 /** The custom parameter of a link that says which share is enough. */

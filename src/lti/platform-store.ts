@@ -36,7 +36,7 @@ export async function updatePlatform(tx: Db, id: string, change: PlatformChange)
   await tx.updateTable('ltiPlatform').set(change).where('id', '=', id).execute()
 }
 
-/** Adds the first deployment of a platform that has named none. False: another launch did so meanwhile. */
+/** Adds the first deployment of a platform that has named none. False: it has some. */
 export async function setFirstDeployment(tx: Db, id: string, deploymentId: string): Promise<boolean> {
   const { numUpdatedRows } = await tx
     .updateTable('ltiPlatform')

@@ -130,6 +130,9 @@ export async function addPlatform(
   return getPlatform({ db }, accountId, prepared.id)
 }
 
+/** What a platform is known by; a confirmed one has all of it. */
+const IDENTITY = ['clientId', 'authorizationUrl', 'tokenUrl', 'keysUrl'] as const
+
 /**
  * Changes a platform, or confirms it: from then on its people launch videos.
  * @throws Failure `not-found`, also for the folder; `invalid`; `conflict` when it is confirmed without addresses; `sign-in-again`
@@ -143,7 +146,6 @@ export async function changePlatform(
   const { db, write, nowS, outbound } = deps
   const { accountId } = caller
   const { isConfirmed, deploymentIds, showsNames, mayUpload, ...texts } = settings
-  if (isConfirmed) requireRecentSignIn(caller, nowS())
   for (const url of [texts.authorizationUrl, texts.tokenUrl, texts.keysUrl]) if (url) assertEncrypted(outbound, url)
   await write(async (tx) => {
     const before = await getRow(tx, accountId, id)
@@ -155,11 +157,14 @@ export async function changePlatform(
       ...(mayUpload !== undefined && { mayUpload: Number(mayUpload) }),
       ...(isConfirmed !== undefined && { confirmedAtS: isConfirmed ? (before.confirmedAtS ?? nowS()) : null }),
     }
-    const { clientId, authorizationUrl, tokenUrl, keysUrl } = { ...before, ...change }
-    if (isConfirmed && ![clientId, authorizationUrl, tokenUrl, keysUrl].every(Boolean))
+    const after = { ...before, ...change }
+    // Who may sign launches: new keys of a confirmed platform are as good as confirming another one.
+    if (after.confirmedAtS !== null && (before.confirmedAtS === null || IDENTITY.some((name) => after[name] !== before[name])))
+      requireRecentSignIn(caller, nowS())
+    if (after.confirmedAtS !== null && !IDENTITY.every((name) => after[name]))
       throw new Failure(
         'conflict',
-        'Set clientId, authorizationUrl, tokenUrl and keysUrl of this platform before you confirm it.',
+        'Set clientId, authorizationUrl, tokenUrl and keysUrl of this platform before you confirm it. A confirmed one keeps them.',
       )
     if (Object.keys(change).length > 0) await updatePlatform(tx, id, change)
     const kind = isConfirmed && before.confirmedAtS === null ? 'platform:confirmed' : 'platform:changed'

@@ -40,7 +40,7 @@ const TOKEN_MARGIN_S = 60
 const MAX_TOKENS = 1_000
 
 const TokenReply = Type.Object(
-  { access_token: Type.String({ minLength: 1, maxLength: 8192 }), expires_in: Type.Optional(Type.Number()) },
+  { access_token: Type.String({ pattern: '^[!-~]+$', maxLength: 8192 }), expires_in: Type.Optional(Type.Number()) },
   { additionalProperties: true },
 )
 
@@ -89,13 +89,13 @@ async function send(deps: ScoreDeps, tokens: AccessTokens, { grade, platform, cl
   await claim.settle(async (tx) => {
     const current = await findGrade(tx, grade.id)
     if (!current) return
+    const risenAtS = current.tenths > grade.tenths ? nowS() : null
     if (problem === undefined) {
-      const hasRisen = current.tenths > grade.tenths
       const sent = { sentTenths: grade.tenths, sentAtMs: timestampMs, problem: null, attempts: 0 }
-      return updateGrade(tx, grade.id, { ...sent, dueAtS: hasRisen ? nowS() : null })
+      return updateGrade(tx, grade.id, { ...sent, dueAtS: risenAtS })
     }
     const delayS = retryDelayS(grade.attempts)
-    const next = delayS === undefined ? { dueAtS: null, attempts: 0 } : { dueAtS: nowS() + delayS }
+    const next = delayS === undefined ? { dueAtS: risenAtS, attempts: 0 } : { dueAtS: nowS() + delayS }
     return updateGrade(tx, grade.id, { ...next, problem, sentAtMs: timestampMs })
   })
   if (problem !== undefined) await deps.recordTrouble(platform, problem)

@@ -15,8 +15,8 @@ type SealDeps = { masterKey: MasterKey; nowS: () => number }
 
 /** From the login to the launch. */
 export const LOGIN_LIFE_S = 600
-/** Largest sealed text that is read. */
-const MAX_LENGTH = 32 * 1024
+/** Largest sealed text that is read. A ticket holds what a token of 64 KiB has brought. */
+const MAX_LENGTH = 80 * 1024
 
 const LoginState = Type.Object({
   platformId: Type.String(),

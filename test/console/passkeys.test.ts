@@ -196,6 +196,23 @@ describe('D20: a cookie whose sign-in is older than 10 minutes', () => {
     expect((await person.get<{ rows: unknown[] }>('GET', '/keys')).rows).toHaveLength(keys.rows.length)
   })
 
+  test('confirms no learning platform, and gives a confirmed one no other addresses', async () => {
+    const { owner } = reelgate
+    const addresses = Object.fromEntries(
+      ['authorizationUrl', 'tokenUrl', 'keysUrl'].map((name) => [name, `https://lms.example/${name}`]),
+    )
+    const added = await owner.call('POST', '/api/lti/platforms', { body: { name: 'Moodle', issuer: 'https://lms.example' } })
+    const path = `/lti/platforms/${((await added.json()) as { id: string }).id}`
+    const person = await signInLongAgo('Ines', true)
+    await person.get('PUT', path, { clientId: 'reelgate', ...addresses })
+    const refused = await person.ask('PUT', path, { body: { confirmed: 1 } })
+    expect([refused.status, await refused.json()]).toMatchObject([403, again])
+    expect((await owner.call('PUT', `/api${path}`, { body: { confirmed: 1 } })).status).toBe(200)
+    for (const name of ['clientId', ...Object.keys(addresses)])
+      expect((await person.ask('PUT', path, { body: { [name]: 'https://evil.example/' } })).status, name).toBe(403)
+    await person.get('PUT', path, { name: 'Our Moodle', ...addresses })
+  })
+
   test('does so after the person has signed in again in that browser, by password or passkey', async () => {
     const person = await signInLongAgo('Gina', true)
     await person.get('POST', '/sign-in', { name: 'Gina', password: PASSWORD })

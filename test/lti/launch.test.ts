@@ -4,7 +4,7 @@ import { type Reelgate, startSharedReelgate } from '../in-process.ts'
 import { readRows } from '../rows.ts'
 import { makeVideo } from '../videos.ts'
 import { beginLogin, change, launch, ofVideo, otpOf, platformsOf, refusalOf, register, sendLaunch } from './launch.ts'
-import { forgeToken, LTI, newKey, startPlatform, TEACHER, type TestPlatform } from './platform.ts'
+import { choosing, forgeToken, graded, LTI, newKey, startPlatform, TEACHER, type TestPlatform } from './platform.ts'
 
 let platform: TestPlatform
 let reelgate: Reelgate & { remove(): Promise<void> }
@@ -76,6 +76,10 @@ test('N08: without a cookie a launch asks what the platform stores, and is admit
   const asks = await sendLaunch(reelgate, id, { state, idToken })
   expect(asks.status).toBe(200)
   expect(await asks.text()).toContain("ask('lti.get_data'")
+  for (const origin of [platform.issuer, 'null', '']) {
+    const elsewhere = await sendLaunch(reelgate, id, { state, idToken, stored: kept.value, origin })
+    expect([elsewhere.status, await elsewhere.text()]).toEqual([200, expect.stringContaining("ask('lti.get_data'")])
+  }
   expect(otpOf(await sendLaunch(reelgate, id, { state, idToken, stored: kept.value }))).toHaveLength(64)
 })
 
@@ -141,6 +145,19 @@ test('N14: a launch of a deployment that is not the platform’s is refused, and
   expect(lastError).toContain('its deployment "another <b>"')
   await change(reelgate.owner, id, { deploymentIds: [platform.state.deploymentId, 'another <b>'] })
   expect(otpOf(await launch(reelgate, platform, id, other))).toHaveLength(64)
+})
+
+test('F-346: of a class whose launches are the first of a deployment, at the same moment, each plays', async () => {
+  await change(reelgate.owner, id, { deploymentIds: [] })
+  const launches = await Promise.all(Array.from({ length: 20 }, () => launch(reelgate, platform, id, video())))
+  expect(launches.map(({ status }) => status)).toEqual(launches.map(() => 303))
+  expect((await platformsOf(reelgate.owner))[0]?.deploymentIds).toEqual([platform.state.deploymentId])
+})
+
+test('F-347: a message with an address that is none, for a score or for the way back, is refused in words', async () => {
+  for (const address of ['grades', 'javascript:alert(1)', ''])
+    for (const claims of [{ ...video(), ...graded(platform.issuer, address) }, choosing(platform.issuer, { deep_link_return_url: address })])
+      expect(await refusalOf(await launch(reelgate, platform, id, claims)), address).toMatch(/lacks what LTI 1.3 asks for/)
 })
 
 test('N15: a link to a video of another account, outside the open folder, deleted, or to none is refused alike', async () => {

@@ -67,10 +67,16 @@ export async function beginLogin(
 export async function sendLaunch(
   { url }: Pick<Reelgate, 'url'>,
   id: string,
-  { state, cookie = '', idToken, stored }: { state: string; cookie?: string; idToken: string; stored?: string },
+  {
+    state,
+    cookie = '',
+    idToken,
+    stored,
+    origin = url,
+  }: { state: string; cookie?: string; idToken: string; stored?: string; origin?: string },
 ): Promise<Response> {
   const form = new URLSearchParams({ state, id_token: idToken, ...(stored !== undefined && { stored }) })
-  const headers = { Cookie: cookie, 'Content-Type': 'application/x-www-form-urlencoded' }
+  const headers = { Cookie: cookie, Origin: origin, 'Content-Type': 'application/x-www-form-urlencoded' }
   return fetch(`${url}/lti/${id}/launch`, { method: 'POST', body: form.toString(), headers, redirect: 'manual' })
 }
 

@@ -139,4 +139,6 @@ test('a platform that cannot register by a link is added by hand, and confirmed 
   const addresses = { authorizationUrl: `${issuer}/authorize`, tokenUrl: `${issuer}/token`, keysUrl: `${issuer}/keys` }
   expect((await change(reelgate.owner, id, { clientId: state.clientId, ...addresses, confirmed: 1 })).status).toBe(200)
   expect((await beginLogin(reelgate, platform, id)).state).not.toBe('')
+  for (const name of ['clientId', ...Object.keys(addresses)])
+    expect((await change(reelgate.owner, id, { [name]: '' })).status, name).toBe(409)
 })

@@ -30,7 +30,7 @@ import {
 const Text = Type.String()
 const PlatformParams = Type.Object({ platformId: Type.String({ pattern: '^[0-9a-f]{32}$' }) })
 const RegisterParams = Type.Object({ secret: Text })
-const RegisterQuery = Type.Object({ openid_configuration: Text, registration_token: Type.Optional(Text) })
+const RegisterQuery = Type.Object({ openid_configuration: Text, registration_token: Type.Optional(Type.String({ pattern: '^[!-~]*$' })) })
 const LoginFields = Type.Object({
   iss: Text,
   login_hint: Text,
@@ -110,7 +110,10 @@ function platformRoutes(app: App, deps: LtiRoutesDeps): void {
 
   app.post('/:platformId/launch', { schema: { params: PlatformParams, body: LaunchFields } }, async (request, reply) => {
     const { platformId } = request.params
-    const { state, id_token: idToken, stored } = request.body
+    const { state, id_token: idToken } = request.body
+    // Another site's page could send what its own login has stored, and have this browser play as someone else.
+    const isOwnPage = request.headers.origin === new URL(deps.publicUrl()).origin
+    const stored = isOwnPage ? request.body.stored : undefined
     const readCookie = (name: string) => readCookies(request).get(name)
     const launched = await receiveLaunch(deps, platformId, { state, idToken, readCookie, stored })
     if (launched.kind === 'ask-storage')
@@ -207,7 +210,7 @@ function sendPage(reply: FastifyReply, { html, policy }: FramedPage): FastifyRep
       'Content-Type': 'text/html; charset=utf-8',
       'Cache-Control': 'no-store',
       'Content-Security-Policy': policy,
-      'Referrer-Policy': 'no-referrer',
+      'Referrer-Policy': 'same-origin', // with none, browsers would not say which page sends a form
     })
     .send(html)
 }
