@@ -60,8 +60,10 @@ type Poll = {
   isOpen(): boolean
 }
 
-/** Requests of one worker that wait. It has one for each chunk that it could begin. */
-const MAX_POLLS = 64
+/** Chunks that one worker has or waits for. */
+const MAX_CHUNKS_OF_WORKER = 64
+/** Of results that wait for their check, in memory: with more of them no chunk is handed out. */
+const MAX_UNCHECKED_BYTES = 512 * 2 ** 20
 /** All runs that workers have, on machines of any size. */
 const MAX_TASKS = 1_000
 const LOOK_EVERY_MS = 5_000
@@ -112,8 +114,12 @@ export function startHandOut(deps: HandOutDeps, opened: AsyncDisposableStack): H
     }
   }
 
+  function uncheckedBytes(): number {
+    return tasks.values().reduce((sum, task) => sum + (task.hasEnded() ? task.heldBytes() : 0), 0)
+  }
+
   async function claimForPoll(isExtra: boolean) {
-    if (isExtra) return undefined
+    if (isExtra || uncheckedBytes() > MAX_UNCHECKED_BYTES) return undefined
     /** For which kinds there is nothing. */
     const missing = new Set<string>()
     for (const poll of [...polls]) {
@@ -190,8 +196,10 @@ export function startHandOut(deps: HandOutDeps, opened: AsyncDisposableStack): H
         'conflict',
         `This server encodes with "${ours}", and this worker with "${encoder}": install the same version of Reelgate and of ffmpeg on both.`,
       )
-    if ([...polls].filter((poll) => poll.worker.id === worker.id).length >= MAX_POLLS)
-      throw new Failure('limited', `A worker waits for at most ${MAX_POLLS} chunks.`, { retryAfterS: 60 })
+    const waiting = [...polls].filter((poll) => poll.worker.id === worker.id)
+    const running = [...tasks.values()].filter((task) => task.worker.id === worker.id && !task.hasEnded())
+    if (waiting.length + running.length >= MAX_CHUNKS_OF_WORKER)
+      throw new Failure('limited', `A worker has or waits for at most ${MAX_CHUNKS_OF_WORKER} chunks.`, { retryAfterS: 60 })
   }
 
   /** Encodes a part on the machine that a request came from. */

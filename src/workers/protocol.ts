@@ -10,8 +10,6 @@ export const HEARTBEAT_MS = 10_000
 export const LEASE_MS = 45_000
 /** The largest part of a source in one answer. */
 export const MAX_RANGE_BYTES = 8 * 2 ** 20
-/** No segment of our ladder is as large. */
-export const MAX_SEGMENT_BYTES = 64 * 2 ** 20
 
 const Id = Type.String({ pattern: '^[0-9a-f]{32}$' })
 const Hex16 = Type.String({ pattern: '^[0-9a-f]{32}$' })

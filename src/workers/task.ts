@@ -1,9 +1,10 @@
 import { hash } from 'node:crypto'
 import { newId } from '../crypto/secret.ts'
 import type { WorkerRow } from '../db/tables.ts'
+import { expectedRenditions } from '../encode/check/check-result.ts'
 import type { ResultSegment } from '../encode/check/result.ts'
 import { chunkLimits } from '../encode/chunk.ts'
-import { AAC_FRAMES_PER_SEGMENT, type AudioTrackPlan, audioTracksOf, type Plan } from '../encode/plan.ts'
+import { AAC_FRAMES_PER_SEGMENT, type AudioTrackPlan, type Plan } from '../encode/plan.ts'
 import { StaleRunError } from '../encode/publication.ts'
 import type { RemotePart } from '../encode/remote-encoder.ts'
 import { Failure } from '../errors.ts'
@@ -29,9 +30,12 @@ export type Task = {
   beat(): void
   /** Takes part of the source from what the task may fetch. @throws Failure `forbidden` */
   takeRange(range: { first: number; last: number }): { first: number; last: number }
-  addInit(renditionId: number, bytes: Buffer): void
-  addSegment(renditionId: number, number: number, bytes: Buffer): void
+  /** Both keep what a request brings, and extend the lease while it arrives. @throws Failure for what is none of the chunk */
+  receiveInit(renditionId: number, body: AsyncIterable<Buffer>): Promise<void>
+  receiveSegment(renditionId: number, number: number, body: AsyncIterable<Buffer>): Promise<void>
   end(body: EndBody): void
+  hasEnded(): boolean
+  heldBytes(): number
   inits: ReadonlyMap<number, Buffer>
   /** In the order of their numbers in each rendition. */
   listSegments(): (ResultSegment & { bytes: Buffer })[]
@@ -43,8 +47,6 @@ export type Task = {
 const MAX_SHARES = 3
 const ALWAYS_ALLOWED_BYTES = 16 * 2 ** 20
 const MAX_INIT_BYTES = 64 * 1024
-/** 20 s of all rungs have about 25 MB. */
-const MAX_TASK_BYTES = 256 * 2 ** 20
 
 /** @param sealed whether the source has an index, so that parts of it can be read; without one all of it may be fetched */
 export function openTask(
@@ -62,24 +64,49 @@ export function openTask(
   const endsMs = startedMs + chunkLimits(lengthS, 0).wallS * 1000
   const sharesBytes = Math.ceil((MAX_SHARES * sealedBytes * lengthS) / sourceLengthS(plan))
   const allowedBytes = hasIndex ? Math.min(sealedBytes, sharesBytes + ALWAYS_ALLOWED_BYTES) : sealedBytes
-  const expected = expectedSegments(part)
+  const renditions = expectedRenditions(plan, part.part.kind)
+  const { firstSegment, segmentCount } = part.part
+  const numbers = Array.from({ length: segmentCount }, (_, index) => firstSegment + index)
+  const maxBytes = renditions.values().reduce((sum, { maxBytes }) => sum + segmentCount * maxBytes + MAX_INIT_BYTES, 0)
   const inits = new Map<number, Buffer>()
   const segments = new Map<string, Buffer>()
   let leaseEndsMs = startedMs + LEASE_MS
   let fetchedBytes = 0
-  let receivedBytes = 0
+  /** Of what is kept and what arrives: many requests may do so at the same time. */
+  let heldBytes = 0
   let hasEnded = false
 
-  function add<Key>(to: Map<Key, Buffer>, key: Key, bytes: Buffer): void {
+  function beat(): void {
+    leaseEndsMs = nowMs() + LEASE_MS
+  }
+
+  async function receive<Key>(to: Map<Key, Buffer>, key: Key, body: AsyncIterable<Buffer>, maxLength = maxBytes): Promise<void> {
+    const parts: Buffer[] = []
+    let lengthBytes = 0
+    try {
+      for await (const part of body) {
+        lengthBytes += part.length
+        heldBytes += part.length
+        if (hasEnded) throw taskNotFound()
+        if (lengthBytes > maxLength) throw notOfTask()
+        if (heldBytes > maxBytes) throw new Failure('too-large', 'The segments of this chunk are larger than any of its kind.')
+        parts.push(part)
+        beat()
+      }
+      if (keep(to, key, Buffer.concat(parts))) lengthBytes = 0
+    } finally {
+      heldBytes -= lengthBytes
+    }
+  }
+
+  /** False: it is there already. */
+  function keep<Key>(to: Map<Key, Buffer>, key: Key, bytes: Buffer): boolean {
     if (hasEnded) throw taskNotFound()
     const known = to.get(key)
-    if (known && !hash('sha256', known, 'buffer').equals(hash('sha256', bytes, 'buffer')))
+    if (!known) to.set(key, bytes)
+    else if (!hash('sha256', known, 'buffer').equals(hash('sha256', bytes, 'buffer')))
       throw new Failure('conflict', 'Other bytes were received for this segment: the chunk is to be given back.')
-    if (known) return
-    receivedBytes += bytes.length
-    if (receivedBytes > MAX_TASK_BYTES)
-      throw new Failure('too-large', 'The segments of this chunk are larger than any of its kind.')
-    to.set(key, bytes)
+    return !known
   }
 
   return {
@@ -96,10 +123,10 @@ export function openTask(
       hasEnded = true
       reject(reason)
     },
+    hasEnded: () => hasEnded,
+    heldBytes: () => heldBytes,
     isOverdue: (now) => !hasEnded && (now > leaseEndsMs || now > endsMs),
-    beat() {
-      leaseEndsMs = nowMs() + LEASE_MS
-    },
+    beat,
     takeRange({ first, last: asked }) {
       const last = Math.min(asked, first + MAX_RANGE_BYTES - 1)
       if (fetchedBytes + last - first + 1 > allowedBytes)
@@ -110,26 +137,27 @@ export function openTask(
       fetchedBytes += last - first + 1
       return { first, last }
     },
-    addInit(renditionId, bytes) {
-      if (!expected.has(renditionId) || bytes.length > MAX_INIT_BYTES) throw notOfTask()
-      add(inits, renditionId, bytes)
+    async receiveInit(renditionId, body) {
+      if (!renditions.has(renditionId)) throw notOfTask()
+      await receive(inits, renditionId, body, MAX_INIT_BYTES)
     },
-    addSegment(renditionId, number, bytes) {
-      const numbers = expected.get(renditionId)
-      if (!numbers || number < numbers.first || number > numbers.last) throw notOfTask()
-      add(segments, `${renditionId}/${number}`, bytes)
+    async receiveSegment(renditionId, number, body) {
+      if (!renditions.has(renditionId) || !numbers.includes(number)) throw notOfTask()
+      await receive(segments, `${renditionId}/${number}`, body)
     },
     end(body) {
       if (hasEnded) throw taskNotFound()
-      if (body.outcome === 'done') assertComplete(expected, inits, segments)
+      const missing = renditions.size * (segmentCount + 1) - inits.size - segments.size
+      if (body.outcome === 'done' && missing > 0)
+        throw new Failure('invalid', `${missing} segments of the chunk were not received: send them first.`)
       hasEnded = true
       resolve(body)
     },
     listSegments: () =>
-      [...expected].flatMap(([renditionId, { first, last }]) =>
-        Array.from({ length: last - first + 1 }, (_, index) => {
-          const bytes = segments.get(`${renditionId}/${first + index}`) ?? Buffer.alloc(0)
-          return { renditionId, number: first + index, sizeBytes: bytes.length, read: async () => bytes, bytes }
+      [...renditions.keys()].flatMap((renditionId) =>
+        numbers.map((number) => {
+          const bytes = segments.get(`${renditionId}/${number}`) ?? Buffer.alloc(0)
+          return { renditionId, number, sizeBytes: bytes.length, read: async () => bytes, bytes }
         }),
       ),
   }
@@ -141,25 +169,6 @@ export function taskNotFound(): Failure {
 
 function notOfTask(): Failure {
   return new Failure('invalid', 'This is no segment of the chunk.')
-}
-
-function assertComplete(
-  expected: ReadonlyMap<number, { first: number; last: number }>,
-  inits: ReadonlyMap<number, Buffer>,
-  segments: ReadonlyMap<string, Buffer>,
-): void {
-  const count = [...expected.values()].reduce((sum, { first, last }) => sum + last - first + 1, 0)
-  if (inits.size !== expected.size || segments.size !== count)
-    throw new Failure('invalid', `The chunk has ${count} segments, and ${segments.size} were received: send the others first.`)
-}
-
-/** The numbers of the segments of each rendition. */
-function expectedSegments({ plan, part }: RemotePart): Map<number, { first: number; last: number }> {
-  const ids =
-    part.kind === 'audio'
-      ? audioTracksOf(plan).map(({ renditionId }) => renditionId)
-      : (plan.videoTrack?.renditions ?? []).map(({ id }) => id)
-  return new Map(ids.map((id) => [id, { first: part.firstSegment, last: part.firstSegment + part.segmentCount - 1 }]))
 }
 
 function lengthOf({ plan: { videoTrack }, part }: RemotePart): number {

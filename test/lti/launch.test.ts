@@ -156,7 +156,10 @@ test('F-346: of a class whose launches are the first of a deployment, at the sam
 
 test('F-347: a message with an address that is none, for a score or for the way back, is refused in words', async () => {
   for (const address of ['grades', 'javascript:alert(1)', ''])
-    for (const claims of [{ ...video(), ...graded(platform.issuer, address) }, choosing(platform.issuer, { deep_link_return_url: address })])
+    for (const claims of [
+      { ...video(), ...graded(platform.issuer, address) },
+      choosing(platform.issuer, { deep_link_return_url: address }),
+    ])
       expect(await refusalOf(await launch(reelgate, platform, id, claims)), address).toMatch(/lacks what LTI 1.3 asks for/)
 })
 

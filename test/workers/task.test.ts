@@ -40,8 +40,25 @@ test('J09: a task ends after 45 s without a request, and what its worker sends l
   expect(task.isOverdue(clock.ms)).toBe(true)
   task.fail(new WorkerLost('silent'))
   await expect(task.ended).rejects.toBeInstanceOf(WorkerLost)
-  expect(() => task.addSegment(9, 5, Buffer.alloc(8))).toThrow(Failure)
+  await expect(task.receiveSegment(9, 5, bodyOf(8))).rejects.toBeInstanceOf(Failure)
   expect(() => task.end({ outcome: 'done' })).toThrow(Failure)
+})
+
+/** A request's body of so many bytes, in parts as they arrive. */
+async function* bodyOf(sizeBytes: number) {
+  for (let sent = 0; sent < sizeBytes; sent += 8192) yield Buffer.alloc(Math.min(8192, sizeBytes - sent))
+}
+
+test('F-348: what a worker sends for one task, in any number of requests at the same moment, is bounded by its ladder', async () => {
+  const { task } = openAudioTask()
+  const outcomes = await Promise.allSettled(Array.from({ length: 500 }, () => task.receiveSegment(9, 5, bodyOf(100_000))))
+  expect(outcomes.some(({ status }) => status === 'rejected')).toBe(true)
+  for (const outcome of outcomes) if (outcome.status === 'rejected') expect(outcome.reason).toMatchObject({ kind: 'too-large' })
+  expect([0, 100_000]).toContain(task.heldBytes()) // what was refused, or came twice, takes no room
+  await task.receiveInit(9, bodyOf(700))
+  for (let number = 5; number < 20; number++) await task.receiveSegment(9, number, bodyOf(100_000))
+  task.end({ outcome: 'done' })
+  await expect(task.ended).resolves.toEqual({ outcome: 'done' })
 })
 
 test('J09: a worker that sends heartbeats and nothing else does not keep a chunk for ever', () => {

@@ -76,7 +76,8 @@ async function checkSegment(segment: ResultSegment, expected: ExpectedSegment | 
   }
 }
 
-function expectedRenditions(plan: Plan, kind: Result['chunk']['kind']): Map<number, ExpectedSegment> {
+/** Of each rendition of a chunk. */
+export function expectedRenditions(plan: Plan, kind: Result['chunk']['kind']): Map<number, ExpectedSegment> {
   if (kind === 'audio')
     return new Map(
       tracksOfFile(plan).map((track) => [

@@ -30,7 +30,10 @@ import {
 const Text = Type.String()
 const PlatformParams = Type.Object({ platformId: Type.String({ pattern: '^[0-9a-f]{32}$' }) })
 const RegisterParams = Type.Object({ secret: Text })
-const RegisterQuery = Type.Object({ openid_configuration: Text, registration_token: Type.Optional(Type.String({ pattern: '^[!-~]*$' })) })
+const RegisterQuery = Type.Object({
+  openid_configuration: Text,
+  registration_token: Type.Optional(Type.String({ pattern: '^[!-~]*$' })),
+})
 const LoginFields = Type.Object({
   iss: Text,
   login_hint: Text,

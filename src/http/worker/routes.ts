@@ -3,7 +3,6 @@ import { Type } from 'typebox'
 import { Failure } from '../../errors.ts'
 import type { HandOut } from '../../workers/hand-out.ts'
 import { ClaimBody, EndBody, PROTOCOL_HEADER, PROTOCOL_VERSION, TaskBody } from '../../workers/protocol.ts'
-import { receiveSegment } from '../../workers/receive-segment.ts'
 import { authenticateWorker, type Worker, type WorkerDeps } from '../../workers/worker.ts'
 import { describePart, readRange } from '../media/range.ts'
 import { countUnauthenticated } from '../server/identify.ts'
@@ -66,15 +65,13 @@ export async function workerInterface(app: App, deps: WorkerRoutesDeps): Promise
 
   app.put('/tasks/:task/init/:rendition', { schema: { params: InitParams } }, async (request, reply) => {
     const { params, body } = request
-    taskOf(request, params.task).addInit(Number(params.rendition), await readBytes(body))
+    await taskOf(request, params.task).receiveInit(Number(params.rendition), bytesOf(body))
     return reply.code(204).send()
   })
 
   app.put('/tasks/:task/segments/:rendition/:number', { schema: { params: SegmentParams } }, async (request, reply) => {
     const { params, body } = request
-    const task = taskOf(request, params.task)
-    const bytes = await readBytes(body, task.beat)
-    task.addSegment(Number(params.rendition), Number(params.number), bytes)
+    await taskOf(request, params.task).receiveSegment(Number(params.rendition), Number(params.number), bytesOf(body))
     return reply.code(204).send()
   })
 
@@ -112,10 +109,9 @@ function readJson(text: string): unknown {
   }
 }
 
-/** @param onPart called while they arrive */
-async function readBytes(body: unknown, onPart?: () => void): Promise<Buffer> {
+function bytesOf(body: unknown): AsyncIterable<Buffer> {
   if (!isStream(body)) throw new Failure('unsupported', 'Send the bytes as application/octet-stream.')
-  return receiveSegment(body, onPart)
+  return body
 }
 
 function isStream(body: unknown): body is AsyncIterable<Buffer> {

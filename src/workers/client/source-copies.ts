@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto'
+import { constants } from 'node:fs'
 import { mkdir, open, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { hasRoomIn } from '../../storage/space.ts'
@@ -50,7 +51,8 @@ export async function openSourceCopies(folder: string, maxBytes: number): Promis
   /** @param read limited to the task that fetches */
   function openEntry(entry: Entry, sealedBytes: number, read: ReadSource): SourceCopy {
     async function fetchMissing({ first, last }: Range): Promise<void> {
-      await using file = await open(entry.path, 'r+')
+      await using file = await open(entry.path, constants.O_RDWR | constants.O_CREAT, 0o600)
+      await file.truncate(sealedBytes) // sparse
       const end = Math.min(Math.floor(last / BLOCK_BYTES), Math.floor((sealedBytes - 1) / BLOCK_BYTES))
       for (let block = Math.floor(first / BLOCK_BYTES); block <= end; ) {
         let count = 0
@@ -61,7 +63,8 @@ export async function openSourceCopies(folder: string, maxBytes: number): Promis
           const bytes = await read(wanted)
           if (bytes.length !== wanted.last - wanted.first + 1)
             throw new Error('the server sent another part of the source than was asked for')
-          await file.write(bytes, 0, bytes.length, at)
+          const { bytesWritten } = await file.write(bytes, 0, bytes.length, at)
+          if (bytesWritten < bytes.length) throw new Error('the disk with copies of sources is full') // the rest would read as zeros
           for (let n = 0; n < count; n++) entry.blocks.add(block + n)
         }
         block += Math.max(1, count)
@@ -91,12 +94,10 @@ export async function openSourceCopies(folder: string, maxBytes: number): Promis
       const entry = entries.get(key) ?? {
         ...{ path: join(folder, randomBytes(16).toString('hex')), blocks: new Set<number>(), users: 0, queue: Promise.resolve() },
       }
-      const isNew = !entries.has(key)
       entries.delete(key)
       entries.set(key, entry)
       entry.users++
       try {
-        if (isNew) entry.queue = createSparse(entry.path, source.sealedBytes)
         await makeRoom()
         return await work(openEntry(entry, source.sealedBytes, read))
       } finally {
@@ -106,9 +107,4 @@ export async function openSourceCopies(folder: string, maxBytes: number): Promis
     },
     close: () => rm(folder, { recursive: true, force: true }),
   }
-}
-
-async function createSparse(path: string, sizeBytes: number): Promise<void> {
-  await using file = await open(path, 'wx', 0o600)
-  await file.truncate(sizeBytes)
 }
