@@ -7,6 +7,8 @@
   const ASK_EVERY_MS = 15_000
   /** Of the video: as the server counts it. */
   const COMPLETED_SHARE = 0.9
+  /** No others: who may not write scripts may still write the markup of a lesson by hand. */
+  const OPTIONS = ['autoplay', 'loop', 'litemode', 'controls', 'ccLanguage']
 
   let scriptLoading
 
@@ -49,7 +51,8 @@
 
   function show(place, { video, options, tag, signedIn }) {
     const element = document.createElement('reelgate-player')
-    for (const [name, value] of Object.entries({ ...video, ...options })) element.setAttribute(name, value)
+    for (const [name, value] of Object.entries(video)) element.setAttribute(name, value)
+    for (const name of OPTIONS) if (name in options) element.setAttribute(name, options[name])
     element.style.cssText = 'display:block;width:100%;height:100%'
     element.addEventListener('statusChange', async ({ detail: status }) => {
       if (status !== 'otpNeeded') return
