@@ -70,6 +70,7 @@ export async function transcribe({ sandbox, source, plan, audioTrack, startS, ..
   )
   try {
     const text = await runTranscriber({ sandbox, ...work, signal }, wav, samples)
+    if (wav.readableEnded) await decoding // what it ended with is known a moment after its last bytes
     if (problem !== '') throw new Error(`the audio was not decoded: ${problem}`)
     return await parseOutput(text, work.language, startS)
   } finally {

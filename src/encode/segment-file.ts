@@ -17,7 +17,10 @@ export type SegmentFault = {
 }
 
 /** What is wrong with a segment's file; undefined when it has the published bytes. */
-export async function findSegmentFault(segments: BlobStore, expected: ExpectedSegment): Promise<SegmentFault | undefined> {
+export async function findSegmentFault(
+  segments: Pick<BlobStore, 'open'>,
+  expected: ExpectedSegment,
+): Promise<SegmentFault | undefined> {
   try {
     await using blob = await segments.open(expected.file)
     if (blob.sizeBytes !== expected.sizeBytes) return wrongSize(blob.sizeBytes, expected.sizeBytes)

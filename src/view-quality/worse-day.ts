@@ -60,11 +60,12 @@ export async function checkPlayback({ slowQueryDb, write, nowS, wallNowS }: Wors
   const dayAgo = (days: number) => utcDay(wallNowS() - days * DAY_S)
   const yesterday = dayAgo(1)
   for (const accountId of await listWatchedAccounts(slowQueryDb, yesterday, MIN_VIEWS)) {
-    const [day, ...before] = await Promise.all(
-      Array.from({ length: 1 + COMPARED_DAYS }, (_, n) => readDay(slowQueryDb, accountId, dayAgo(1 + n))),
-    )
-    const numbers = day && findWorse(day, before)
-    if (!numbers || Object.keys(numbers).length === 0) continue
+    const day = await readDay(slowQueryDb, accountId, yesterday)
+    const before: PlayedDay[] = []
+    // One after another: a busy account has as many rows of a day as should be in memory.
+    for (let days = 2; days <= 1 + COMPARED_DAYS; days++) before.push(await readDay(slowQueryDb, accountId, dayAgo(days)))
+    const numbers = findWorse(day, before)
+    if (Object.keys(numbers).length === 0) continue
     const alert = {
       accountId,
       cause: 'playback-worse',

@@ -13,7 +13,7 @@ export type SegmentCheck = (video: GenerationKey, renditionId: number, number: n
 type SegmentCheckDeps = {
   db: Db
   nowS: () => number
-  segments: BlobStore
+  segments: Pick<BlobStore, 'open'>
   reportDamage(damage: Damage): Promise<unknown>
 }
 
@@ -26,9 +26,9 @@ export function createSegmentCheck({ db, nowS, segments, reportDamage }: Segment
   return async ({ videoId, generation }, renditionId, number) => {
     const name = cacheKey({ videoId, generation }, renditionId, number)
     if (nowS() - (checkedAtS.get(name) ?? Number.NEGATIVE_INFINITY) < CHECK_AGAIN_AFTER_S) return
+    checkedAtS.set(name, nowS()) // before anything is waited for: reports may come at the same moment
     const segment = await findSegment(db, { videoId, generation }, renditionId, number)
-    if (!segment) return // not encoded yet, or known to be damaged
-    checkedAtS.set(name, nowS())
+    if (!segment) return void checkedAtS.delete(name) // not encoded yet, or known to be damaged
     const fault = await findSegmentFault(segments, segment)
     // Whatever is wrong, a player has met it: after the repair it needs another address.
     if (fault) await reportDamage({ videoId, generation, renditionId, number, ...fault, mayHaveBeenSent: true })
