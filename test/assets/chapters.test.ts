@@ -167,6 +167,6 @@ test('C-04: chapters wait in the trash with their video, and go with it', async 
   expect(JSON.parse((await read(videoId))[1])).toEqual({ chapters })
   await owner.delete([videoId])
   await expect
-    .poll(() => readRows(reelgate, 'select count(*) as n from chapters where video_id = ?', videoId), { timeout: 10_000 })
+    .poll(() => readRows(reelgate, 'select count(*) as n from chapters where video_id = ?', videoId))
     .toEqual([{ n: 0 }])
 })

@@ -51,7 +51,7 @@ async function captionsOf(videoId: string): Promise<FileBody[]> {
 }
 
 async function untilRead(videoId: string): Promise<FileBody[]> {
-  await expect.poll(async () => (await captionsOf(videoId)).every(({ size }) => size > 0), { timeout: 30_000 }).toBe(true)
+  await expect.poll(async () => (await captionsOf(videoId)).every(({ size }) => size > 0)).toBe(true)
   return captionsOf(videoId)
 }
 
@@ -120,7 +120,7 @@ test('S-04: chapters and captions that the owner has set are kept, also when ano
   const replacing = await owner.call('PUT', `/api/videos/${videoId}`)
   const credentials = (await replacing.json()) as Parameters<typeof owner.send>[0]
   expect((await owner.send(credentials, await openAsBlob(file))).status).toBe(201)
-  await expect.poll(async () => (await owner.video(videoId)).kept, { timeout: 30_000 }).toHaveLength(1)
+  await expect.poll(async () => (await owner.video(videoId)).kept).toHaveLength(1)
   expect([await chaptersOf(videoId), await shownTo(videoId)]).toEqual([own, ['de']])
   expect(await captionsOf(videoId)).toHaveLength(2)
   expect((await owner.video(videoId)).statusReason).toBe(
@@ -134,7 +134,7 @@ test('S-05: captions and chapters out of a file move with a trim, which takes no
   const [german] = await untilRead(videoId)
   await show(videoId, german?.id, 1)
   expect((await owner.call('PUT', `/api/videos/${videoId}/trim`, { body: { startS: 2, endS: 7 } })).status).toBe(200)
-  await expect.poll(async () => (await owner.video(videoId)).replacement, { timeout: 30_000 }).toBe(undefined)
+  await expect.poll(async () => (await owner.video(videoId)).replacement).toBe(undefined)
   expect(await chaptersOf(videoId)).toEqual([
     { startS: 0, title: 'One' },
     { startS: 2, title: 'Two' },

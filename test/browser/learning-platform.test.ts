@@ -73,7 +73,7 @@ test('N29: a teacher uploads a video in a frame, and chooses it', async () => {
     .locator('reelgate-uploader input[type=file]')
     .setInputFiles(await makeVideo({ seconds: 1 }))
   const choose = activity(page).getByRole('button', { name: 'Choose this video' })
-  await expect.poll(() => choose.isEnabled(), { timeout: 30_000 }).toBe(true)
+  await expect.poll(() => choose.isEnabled()).toBe(true)
   await keepPicture(page, 'learning-platform-upload')
   await choose.click()
   await activity(page).getByText('The video was added.').waitFor()

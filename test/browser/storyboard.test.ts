@@ -9,8 +9,6 @@ import { openPlayer, type Player, playerAddress } from './player.ts'
 
 // Pictures over the seek bar, as a viewer sees them. The video has 8.3 seconds: four pictures on one sheet.
 
-const LIMIT = { timeout: 5_000 }
-
 let reelgate: Awaited<ReturnType<typeof startSharedReelgate>>
 let chromium: Browser
 
@@ -66,9 +64,7 @@ test('B-06: under a moving pointer the seek bar shows the picture of that time, 
     [0.97, '480 0 160 90', 'chapter: The end of it'],
   ] as const) {
     await pointAt(player, share)
-    await expect
-      .poll(() => readPreview(player), LIMIT)
-      .toEqual({ isShown: true, isWithin: true, hasPicture: true, place, chapter })
+    await expect.poll(() => readPreview(player)).toEqual({ isShown: true, isWithin: true, hasPicture: true, place, chapter })
     await player.keepPicture(`storyboard-${share}`)
   }
   expect(ofStoryboard().slice(-2)).toEqual(['storyboard', 'storyboard-0'])
@@ -80,12 +76,12 @@ test('B-06: keys on the seek bar show it, too, until a moment after the last', a
   await player.frame.locator('media-time-range').evaluate((range) => range.shadowRoot?.querySelector('input')?.focus())
   await player.page.keyboard.press('ArrowRight')
   await expect
-    .poll(() => readPreview(player), LIMIT)
+    .poll(() => readPreview(player))
     .toMatchObject({ isShown: true, isWithin: true, hasPicture: true, place: '320 0 160 90' })
   await player.keepPicture('storyboard-keys')
   await player.page.keyboard.press('ArrowLeft')
-  await expect.poll(() => readPreview(player), LIMIT).toMatchObject({ isShown: true, place: '0 0 160 90' })
-  await expect.poll(() => readPreview(player), LIMIT).toMatchObject({ isShown: false })
+  await expect.poll(() => readPreview(player)).toMatchObject({ isShown: true, place: '0 0 160 90' })
+  await expect.poll(() => readPreview(player)).toMatchObject({ isShown: false })
 })
 
 test.each([
@@ -96,7 +92,7 @@ test.each([
   const player = await watch(viewport)
   for (const share of [0.02, 0.5, 0.98]) {
     await pointAt(player, share)
-    await expect.poll(() => readPreview(player), LIMIT).toMatchObject({ isShown: true, isWithin: true, hasPicture: true })
+    await expect.poll(() => readPreview(player)).toMatchObject({ isShown: true, isWithin: true, hasPicture: true })
     await player.keepPicture(`storyboard-${viewport.width}-${share}`)
   }
 })
@@ -119,11 +115,11 @@ test('B-12: a finger that is dragged along the seek bar of a phone shows the pic
     [0.6, '320 0 160 90'],
   ] as const) {
     await touch('touchMove', share)
-    await expect.poll(() => readPreview(player), LIMIT).toMatchObject({ isShown: true, isWithin: true, hasPicture: true, place })
+    await expect.poll(() => readPreview(player)).toMatchObject({ isShown: true, isWithin: true, hasPicture: true, place })
     await player.keepPicture(`storyboard-finger-${share}`)
   }
   await touch('touchEnd')
-  await expect.poll(() => readPreview(player), LIMIT).toMatchObject({ isShown: false })
+  await expect.poll(() => readPreview(player)).toMatchObject({ isShown: false })
   await player.until(({ timeS, seeking }) => !seeking && Math.abs(timeS - 0.6 * 8.34) < 0.4)
   expect(player.complaints).toEqual([])
 })

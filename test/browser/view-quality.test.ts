@@ -87,9 +87,9 @@ async function compare(chance: Chance): Promise<Difference> {
   await limit(network, chance.between(0.05e6, 0.2e6))
   await player.play()
   await player.playsPast(0.2)
-  await expect.poll(() => page.evaluate('truth.isStill'), { interval: 20, timeout: 30_000 }).toBe(true)
+  await expect.poll(() => page.evaluate('truth.isStill'), { interval: 20 }).toBe(true)
   await limit(network, chance.between(1e6, 6e6))
-  await expect.poll(() => page.evaluate('truth.isDone'), { interval: 50, timeout: 60_000 }).toBe(true)
+  await expect.poll(() => page.evaluate('truth.isDone'), { interval: 50 }).toBe(true)
   const truth: Truth = await page.evaluate('truth')
   const row = await readReport(page)
   expect(row.browser).toBe('Chrome')
@@ -109,7 +109,7 @@ async function readReport(page: Page): Promise<Row> {
   const columns = 'start_ms, wait_count, waited_ms, network, browser, played_ms'
   const rows = () =>
     readRows<Row>(reelgate, `select ${columns} from view_quality where session_id = ? and played_ms > 11000`, session)
-  await expect.poll(rows, { timeout: 20_000, interval: 200 }).toHaveLength(1)
+  await expect.poll(rows, { interval: 200 }).toHaveLength(1)
   const [row] = rows()
   if (!row) throw new Error('no report')
   return row

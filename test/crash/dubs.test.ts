@@ -65,7 +65,7 @@ for (const { name, prepare, call } of sampleOf('crash scenarios of added audio t
       await expect.poll(() => findEncoders(reelgate)).toEqual([])
       expect((await examine(reelgate, memory)).breaches, where).toEqual([])
       await reelgate.restart()
-      await expect.poll(isBusy, { timeout: 30_000 }).toBe(false)
+      await expect.poll(isBusy).toBe(false)
       const tracks = (await audio().list()).filter(({ added }) => added)
       expect(
         tracks.every(({ state }) => state === 'ready'),
@@ -96,7 +96,7 @@ async function removeAdded(): Promise<void> {
 async function haveAdded(): Promise<void> {
   if ((await addedIds()).length > 0) return
   expect((await audio().send(dub, 'language=fr')).status).toBe(200)
-  await expect.poll(isBusy, { timeout: 30_000 }).toBe(false)
+  await expect.poll(isBusy).toBe(false)
 }
 
 const isBusy = () => readRows(reelgate, 'select 1 from dub where encoded = 0 and problem is null').length > 0

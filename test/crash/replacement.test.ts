@@ -128,7 +128,7 @@ for (const { rows, name, prepare, call, outcomes } of sampleOf('crash scenarios 
       await expect.poll(() => findEncoders(reelgate)).toEqual([])
       expect((await examine(reelgate, memory)).breaches, where).toEqual([])
       await reelgate.restart()
-      await expect.poll(isBusy, { timeout: 30_000 }).toBe(false)
+      await expect.poll(isBusy).toBe(false)
 
       const { done, undone } = outcomes(before, stateOf())
       if (isAnswered) expect(stateOf(), where).toEqual(done)
@@ -198,7 +198,7 @@ async function sendMostByToken(): Promise<void> {
 async function haveKept(): Promise<void> {
   if (stateOf().kept.length > 0) return
   expect((await trim()).status).toBe(200)
-  await expect.poll(isBusy, { timeout: 30_000 }).toBe(false)
+  await expect.poll(isBusy).toBe(false)
 }
 
 async function beginTrim(): Promise<void> {

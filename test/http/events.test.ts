@@ -117,7 +117,7 @@ test('a person has at most 20 streams, and another one after a page is closed', 
   const refused = await person.ask('GET', '/events')
   expect([refused.status, refused.headers.get('retry-after')]).toEqual([429, '60'])
   pages[0]?.close()
-  await vi.waitFor(() => followAs(person), { timeout: 60_000 })
+  await vi.waitFor(() => followAs(person), { timeout: 120_000 })
 })
 
 test('a server that stops ends its streams instead of waiting for them', async () => {

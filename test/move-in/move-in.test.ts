@@ -75,7 +75,7 @@ async function fillOldServer(owner: Owner): Promise<void> {
   await audio.put(second?.id ?? 0, { name: 'The author’s comments', default: true })
   await addDub(old)
   await ask(owner, 'PUT', `${real}/trim`, { startS: 1, endS: 3 })
-  await expect.poll(async () => (await owner.video(old.videoId)).replacement, { timeout: 60_000 }).toBe(undefined)
+  await expect.poll(async () => (await owner.video(old.videoId)).replacement).toBe(undefined)
   expect((await addFile(owner, old.videoId, cue(0, 1), 'de')).status).toBe(200)
   await ask(owner, 'PUT', `${real}/chapters`, { language: 'en', chapters: CHAPTERS })
   await ask(owner, 'POST', `${real}/files`, { type: 'poster', time: 1.5 })
@@ -109,7 +109,7 @@ test('F-185: everything of another server comes once, also after an interruption
   const main = new URL('../../bin/main.js', import.meta.url).pathname
   const environment = { env: { PATH: process.env.PATH, ...here.env }, stdio: 'ignore' } as const
   const interrupted = spawn(process.execPath, [main, ...moveArgs(600)], environment)
-  await expect.poll(async () => (await here.owner.list()).count, { timeout: 60_000 }).toBeGreaterThan(2)
+  await expect.poll(async () => (await here.owner.list()).count).toBeGreaterThan(2)
   interrupted.kill('SIGKILL')
   await once(interrupted, 'exit')
 
@@ -135,12 +135,12 @@ test('F-185: everything of another server comes once, also after an interruption
   expect((await here.owner.video(id)).posters.map(({ width }) => width)).toEqual(
     (await old.owner.video(old.videoId)).posters.map(({ width }) => width),
   )
-  await expect.poll(async () => (await here.owner.video(id)).replacement, { timeout: 60_000 }).toBe(undefined)
+  await expect.poll(async () => (await here.owner.video(id)).replacement).toBe(undefined)
   const tracksOf = async (of: Reelgate, videoId: string) =>
     (await audioOf({ owner: of.owner, videoId }).list()).map(({ name, language, default: isDefault, added, state }) => [
       ...[name, language, isDefault, added, state],
     ])
-  await expect.poll(() => tracksOf(here, id), { timeout: 60_000 }).toEqual(await tracksOf(old, old.videoId))
+  await expect.poll(() => tracksOf(here, id)).toEqual(await tracksOf(old, old.videoId))
   expect((await tracksOf(here, id)).at(-1)).toEqual(['Français', 'fr', false, true, 'ready'])
   const { length, trim } = await old.owner.video(old.videoId)
   expect(await here.owner.video(id)).toMatchObject({ length, trim })

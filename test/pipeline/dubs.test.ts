@@ -175,7 +175,7 @@ sampled(
     await audio.until(id, 'ready')
     const trim = async (body: object) => {
       expect((await owner.call('PUT', `/api/videos/${videoId}/trim`, { body })).status).toBe(200)
-      await expect.poll(async () => (await owner.video(videoId)).replacement, { timeout: 30_000 }).toBeUndefined()
+      await expect.poll(async () => (await owner.video(videoId)).replacement).toBeUndefined()
     }
     const audible = async (track = id) => audibleIn(await play(reelgate), track)
     await trim({ startS: 2, endS: 8 })
@@ -199,12 +199,12 @@ sampled(
     )
     expect((await reelgate.cli('video', 'reencrypt', videoId)).code).toBe(0)
     const playing = () => readRows<{ generation: number }>(reelgate, 'select generation from video where id = ?', videoId)
-    await expect.poll(() => playing()[0]?.generation ?? 0, { timeout: 30_000 }).toBeGreaterThan(generation)
+    await expect.poll(() => playing()[0]?.generation ?? 0).toBeGreaterThan(generation)
     expect([(await audible()).fromS, (await audible(late)).fromS]).toEqual([near(2), near(2)])
 
     const issued = (await (await owner.call('PUT', `/api/videos/${videoId}`)).json()) as UploadCredentials
     expect((await owner.send(issued, await openAsBlob(await makeVideo({ seconds: 4 })))).status).toBe(201)
-    await expect.poll(async () => (await owner.video(videoId)).length, { timeout: 30_000 }).toBeCloseTo(4, 1)
+    await expect.poll(async () => (await owner.video(videoId)).length).toBeCloseTo(4, 1)
     expect((await audio.list()).map((track) => track.added)).toEqual([false])
     expect((await owner.call('POST', `/api/videos/${videoId}/undo`)).status).toBe(200)
     expect((await audio.list()).filter((track) => track.added).map((track) => [track.id, track.state])).toEqual([

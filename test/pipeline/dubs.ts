@@ -55,7 +55,7 @@ export function audioOf({ owner, videoId }: { owner: Owner; videoId: string }) {
     },
     async until(id: number, state: string): Promise<AudioTrack> {
       const find = async () => (await list()).find((track) => track.id === id)
-      await expect.poll(async () => (await find())?.state, { timeout: 30_000 }).toBe(state)
+      await expect.poll(async () => (await find())?.state).toBe(state)
       return (await find()) as AudioTrack
     },
     put: (id: number, body: object) => owner.call('PUT', `${path}/${id}`, { body }),

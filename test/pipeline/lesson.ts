@@ -39,9 +39,9 @@ export async function lessonOf(reelgate: Reelgate) {
   const { owner, videoId } = reelgate
   const get = async <T>(path: string) => (await (await owner.call('GET', `/api/videos/${videoId}${path}`)).json()) as T
   const files = async () => (await listFiles(owner, videoId)).filter(({ type }) => type === 'caption')
-  await expect.poll(async () => (await files()).every(({ size }) => size > 0), { timeout: 30_000 }).toBe(true)
+  await expect.poll(async () => (await files()).every(({ size }) => size > 0)).toBe(true)
   const storyboard = () => get<Storyboard>('/storyboard')
-  await expect.poll(async () => (await storyboard()).count, { timeout: 60_000 }).toBeGreaterThan(0)
+  await expect.poll(async () => (await storyboard()).count).toBeGreaterThan(0)
   const captions = await Promise.all(
     (await files()).map(async ({ id, lang, enabled, hidden, doesNotFit }) => {
       const { redirect } = await get<{ redirect: string }>(`/files/${id}`)

@@ -108,13 +108,13 @@ test('F-170: a file that cannot be encoded changes nothing, and the video says w
 
   await owner.send(await credentials(installed), new Blob(['not a video, whatever its name']))
   const failed = { kind: 'replace', state: 'failed', reason: expect.stringMatching(/not a video|cannot be read|audio or video/i) }
-  await expect.poll(async () => (await owner.video(videoId)).replacement, { timeout: 20_000 }).toEqual(failed)
+  await expect.poll(async () => (await owner.video(videoId)).replacement).toEqual(failed)
   expect({ ...(await owner.video(videoId)), replacement: undefined }).toEqual({ ...before, replacement: undefined })
 
   await programs.becomes('ffmpeg', 'echo no luck >&2; exit 1')
   await owner.send(await credentials(installed), await openAsBlob(await makeVideo(LONGER)))
   await expect
-    .poll(async () => (await owner.video(videoId)).replacement, { timeout: 20_000 })
+    .poll(async () => (await owner.video(videoId)).replacement)
     .toMatchObject({ state: 'failed', reason: /encoder stopped/ })
   await programs.becomes('ffmpeg', PASS_ON)
   expect({ ...(await owner.video(videoId)), replacement: undefined }).toEqual({ ...before, replacement: undefined })
@@ -197,9 +197,7 @@ test('what was replaced is deleted with its key after seven days, and a video th
   changeRows(reelgate, 'update generation set kept_until_s = kept_until_s - ? where video_id = ?', 7 * 24 * 3600 + 60, videoId)
   await reelgate.stop()
   await reelgate.restart()
-  await expect
-    .poll(() => readRows(reelgate, 'select number from source where video_id = ?', videoId).length, { timeout: 20_000 })
-    .toBe(1)
+  await expect.poll(() => readRows(reelgate, 'select number from source where video_id = ?', videoId).length).toBe(1)
   expect((await owner.video(videoId)).kept).toBe(undefined)
   await expect.poll(() => hasFolder(reelgate, 'segments', `${videoId}/1`)).toBe(false)
 
@@ -302,7 +300,7 @@ async function replaceWith(reelgate: Reelgate, path: string): Promise<VideoBody>
 /** Resolves once nothing is to replace the video any more. */
 async function untilReplaced(reelgate: Reelgate): Promise<VideoBody> {
   const { owner, videoId } = reelgate
-  await expect.poll(async () => (await owner.video(videoId)).replacement, { timeout: 30_000 }).toBe(undefined)
+  await expect.poll(async () => (await owner.video(videoId)).replacement).toBe(undefined)
   await untilFinished(reelgate, videoId)
   return owner.video(videoId)
 }

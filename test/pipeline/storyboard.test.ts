@@ -26,7 +26,7 @@ type Storyboard = {
 
 async function storyboardOf({ owner }: Reelgate, videoId: string): Promise<Storyboard> {
   const ask = async () => (await (await owner.call('GET', `/api/videos/${videoId}/storyboard`)).json()) as Storyboard
-  await expect.poll(async () => (await ask()).count, { timeout: 60_000 }).toBeGreaterThan(0)
+  await expect.poll(async () => (await ask()).count).toBeGreaterThan(0)
   return ask()
 }
 
@@ -141,7 +141,7 @@ test('B-04: what plays has a storyboard of its own: after a trim, an undo, anoth
   const [first] = blobs()
 
   expect((await owner.call('PUT', `/api/videos/${videoId}/trim`, { body: { startS: 3, endS: 8 } })).status).toBe(200)
-  await expect.poll(async () => (await owner.video(videoId)).replacement, { timeout: 30_000 }).toBe(undefined)
+  await expect.poll(async () => (await owner.video(videoId)).replacement).toBe(undefined)
   const trimmed = await storyboardOf(reelgate, videoId)
   expect(trimmed.count).toBe(3)
   expect(trimmed.sheets[0]?.split('/').at(-1)).not.toBe(whole.sheets[0]?.split('/').at(-1))
@@ -163,9 +163,7 @@ test('B-04: what plays has a storyboard of its own: after a trim, an undo, anoth
     .poll(() => readRows(reelgate, 'select number from generation where video_id = ? and kept_until_s is null', videoId).length)
     .toBe(2)
   await expect
-    .poll(() => readRows(reelgate, 'select number from generation where video_id = ? and kept_until_s is null', videoId).length, {
-      timeout: 30_000,
-    })
+    .poll(() => readRows(reelgate, 'select number from generation where video_id = ? and kept_until_s is null', videoId).length)
     .toBe(1)
   const rewrapped = await storyboardOf(reelgate, videoId)
   expect((await bytesOf(rewrapped.sheets[0] ?? '')).equals(bytes)).toBe(true)

@@ -139,7 +139,7 @@ function trim({ owner, videoId }: Reelgate, body: { startS?: number; endS?: numb
 }
 
 async function untilMade({ owner, videoId }: Reelgate): Promise<VideoBody> {
-  await expect.poll(async () => (await owner.video(videoId)).replacement, { timeout: 30_000 }).toBe(undefined)
+  await expect.poll(async () => (await owner.video(videoId)).replacement).toBe(undefined)
   return owner.video(videoId)
 }
 

@@ -67,7 +67,7 @@ test(`X36, X39: ${VIEWERS} viewers who watch see no error while the video is tri
   /** Each has asked for everything since. */
   const watchOn = async () => {
     const before = crowd.map(({ rounds }) => rounds)
-    await expect.poll(() => crowd.every(({ rounds }, i) => rounds > (before[i] ?? rounds) + 1), { timeout: 30_000 }).toBe(true)
+    await expect.poll(() => crowd.every(({ rounds }, i) => rounds > (before[i] ?? rounds) + 1)).toBe(true)
   }
 
   for (let n = 0; n < VIEWERS; n++) await join()
@@ -113,6 +113,6 @@ async function replace({ owner, videoId }: Reelgate): Promise<Response> {
 }
 
 async function untilMade({ owner, videoId }: Reelgate) {
-  await expect.poll(async () => (await owner.video(videoId)).replacement, { timeout: 30_000 }).toBe(undefined)
+  await expect.poll(async () => (await owner.video(videoId)).replacement).toBe(undefined)
   return owner.video(videoId)
 }

@@ -315,7 +315,7 @@ test('F-214: what the bucket sends is counted by the keys of sessions for a fini
   const segments = listSegments(reelgate, videoId)
   const sizeOf = (id: number) => segments.reduce((sum, row) => sum + (row.rendition_id === id ? row.size_bytes : 0), 0)
   const firstBytes = segments.find((row) => row.rendition_id === 1 && row.number === 0)?.size_bytes ?? 0
-  await expect.poll(readSent, { timeout: 20_000 }).toBe(firstBytes)
+  await expect.poll(readSent).toBe(firstBytes)
 
   finish()
   const viewer = await newViewer(reelgate, videoId)
@@ -323,7 +323,5 @@ test('F-214: what the bucket sends is counted by the keys of sessions for a fini
   expect((await viewer.key(0)).status).toBe(200)
   const kinds = readRows<{ id: number; kind: string }>(reelgate, 'select id, kind from rendition where video_id = ?', videoId)
   const of = (kind: string) => kinds.flatMap((row) => (row.kind === kind ? [sizeOf(row.id)] : []))
-  await expect
-    .poll(readSent, { timeout: 20_000 })
-    .toBe(firstBytes + Math.max(...of('video')) + of('audio').reduce((sum, size) => sum + size, 0))
+  await expect.poll(readSent).toBe(firstBytes + Math.max(...of('video')) + of('audio').reduce((sum, size) => sum + size, 0))
 })

@@ -284,9 +284,7 @@ test('F-204: what the origin sends is counted by the keys of sessions: in the la
   const of = (kind: string) => ids.filter((id) => kinds.some((row) => row.id === id && row.kind === kind)).map(sizeOf)
   const readSent = () => readRows<{ sent: number }>(counting, 'select sum(sent_bytes) as sent from video_usage')[0]?.sent
   // All of nine seconds is in the first window.
-  await expect
-    .poll(readSent, { timeout: 20_000 })
-    .toBe(Math.max(...of('video')) + of('audio').reduce((sum, size) => sum + size, 0))
+  await expect.poll(readSent).toBe(Math.max(...of('video')) + of('audio').reduce((sum, size) => sum + size, 0))
 })
 
 test('F-204: what is sent is estimated by the rendition that beats name, with the sound, and by the largest where they name none or another', () => {

@@ -58,7 +58,7 @@ test('F-282: one server has a duty, and another takes it over when that one stop
   const second = await installation.start()
   expect(await holders()).toEqual([former])
   await first.stop()
-  await expect.poll(holders, { timeout: 10_000 }).toEqual([expect.not.stringMatching(`^${former}$`)])
+  await expect.poll(holders).toEqual([expect.not.stringMatching(`^${former}$`)])
   expect(await readiness(second.url)).toBe(200)
 })
 

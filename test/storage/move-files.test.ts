@@ -151,7 +151,7 @@ test('F-219: a move continues after kill -9 at any object, before and after it i
       (status) => status.state,
       () => 'killed',
     )
-  await expect.poll(state, { timeout: 60_000 }).toBe('done')
+  await expect.poll(state).toBe('done')
   await restarted
   expect(kills).toEqual([])
   await setAside(reelgate)
@@ -172,7 +172,7 @@ test('F-220: a damaged file is named and not copied, and its segment is encoded 
   const { code, stdout, stderr } = await reelgate.cli('migrate', '--storage', env.REELGATE_STORAGE_URL)
   expect([code, stdout.includes(`segments/${damaged}`), stderr.includes('Not all files')]).toEqual([1, true, true])
   await setAside(reelgate)
-  await expect.poll(() => hashObjects(bucket), { timeout: 20_000 }).toEqual(published)
+  await expect.poll(() => hashObjects(bucket)).toEqual(published)
 })
 
 test('F-221: a folder that is not mounted and a bucket that does not answer end no move: it waits, says why, and continues', async () => {
@@ -183,7 +183,7 @@ test('F-221: a folder that is not mounted and a bucket that does not answer end 
   const { sources } = dataPaths(reelgate.dataDir)
   await rename(sources, `${sources}.away`)
   await move(reelgate, env.REELGATE_STORAGE_URL)
-  await expect.poll(async () => (await statusOf(reelgate)).waitsFor, { timeout: 10_000 }).not.toBe('')
+  await expect.poll(async () => (await statusOf(reelgate)).waitsFor).not.toBe('')
   expect(await statusOf(reelgate)).toMatchObject({ state: 'moving', damagedCount: 0 })
   await reelgate.stop()
   await rename(`${sources}.away`, sources)
@@ -233,7 +233,7 @@ function statusOf({ dataDir }: Moving): Promise<MoveStatus> {
 }
 
 async function untilMoved(reelgate: Moving): Promise<MoveStatus> {
-  await expect.poll(async () => (await statusOf(reelgate)).state, { timeout: 30_000 }).toBe('done')
+  await expect.poll(async () => (await statusOf(reelgate)).state).toBe('done')
   return statusOf(reelgate)
 }
 

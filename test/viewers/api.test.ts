@@ -138,7 +138,7 @@ test('erasing a viewer leaves the name in no row but those of webhook deliveries
   const tablesOf = (text: string) =>
     listTables(reelgate).filter((table) => JSON.stringify(readRows(reelgate, `select * from ${table}`)).includes(text))
   const stored = ['alert', 'delivery', 'key_budget', 'otp', 'playback_session', 'stream_slot', 'video_usage', 'viewer', 'viewing']
-  await expect.poll(() => tablesOf(userId), { timeout: 20_000 }).toEqual(expect.arrayContaining(stored))
+  await expect.poll(() => tablesOf(userId)).toEqual(expect.arrayContaining(stored))
   const sentBytes = () => readRows(reelgate, 'select sum(sent_bytes) as sent from video_usage')
   const before = sentBytes()
   await watch() // in memory alone

@@ -46,7 +46,7 @@ const chooser = (page: Page) => page.locator('main input[type=file]')
 const isPart = (url: URL) => /\/console\/api\/uploads\/[0-9a-f]{32}$/.test(url.pathname)
 
 async function untilPlays(of: Reelgate & { videoId: string }, seconds: number): Promise<VideoBody> {
-  await expect.poll(async () => (await of.owner.video(of.videoId)).length, { timeout: 30_000 }).toBeCloseTo(seconds, 1)
+  await expect.poll(async () => (await of.owner.video(of.videoId)).length).toBeCloseTo(seconds, 1)
   return of.owner.video(of.videoId)
 }
 

@@ -57,7 +57,6 @@ test.each(sampleOf('translations of the console', TRANSLATIONS, 1))(
     for (const userId of [first, second]) await tryTwice(userId)
     const page = await openConsole(chromium, reelgate)
     await page.addInitScript(translation(isReplaced))
-    page.setDefaultTimeout(20_000)
     const go = (path: string) => page.goto(`${consoleUrl(reelgate)}${path}`)
     const menu = (name: string) => page.getByRole('navigation', { name: 'Main' }).getByRole('link', { name }).click()
     const heading = (name: string) => page.getByRole('heading', { name, level: 1 }).waitFor()

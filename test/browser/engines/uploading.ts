@@ -49,7 +49,7 @@ export function testUploading(test: SampledTest, location: () => OtherPagesSetup
     expect(await tab.run('page', readFocus, null)).toBe('Continue Lesson.mp4')
     release()
     await tab.press('Enter')
-    await expect.poll(uploadState, { timeout: 60_000 }).toMatchObject({ state: 'sent', problem: null })
+    await expect.poll(uploadState).toMatchObject({ state: 'sent', problem: null })
     expect(await tab.run('page', readAnnouncement, null)).toBe('Lesson.mp4 was uploaded.')
     await expectStored((await uploadState()).videoId)
   })
@@ -63,7 +63,7 @@ export function testUploading(test: SampledTest, location: () => OtherPagesSetup
     const { videoId } = await uploadState()
     release()
     await openPage(proxy)
-    await expect.poll(uploadState, { timeout: 60_000 }).toMatchObject({ state: 'sent', videoId })
+    await expect.poll(uploadState).toMatchObject({ state: 'sent', videoId })
     await expectStored(videoId)
   })
 }
