@@ -31,11 +31,10 @@ const SUITES_ON_BUCKET = {
     'test/{pipeline,assets,ingest,conformance,catalogue}/*.test.ts',
     'test/faults/{cut-off,held-database,injected,removal}.test.ts',
   ],
-  // What they do to a disk: named pipes in place of files, and times of files. Servers in a network of their own, in which no bucket is;
-  // how much memory an upload takes, of which a bucket's parts need more.
+  // What they do to a disk: named pipes in place of files, and times of files. Servers in a network of their own, in which no bucket is.
   exclude: [
     'test/assets/{races,mp4}.test.ts',
-    'test/ingest/{import,import-faults,import-hostile,operations,upload-memory}.test.ts',
+    'test/ingest/{import,import-faults,import-hostile,operations}.test.ts',
     'test/pipeline/durability.test.ts',
   ],
 }
@@ -43,7 +42,7 @@ const SUITES_ON_BUCKET = {
 /** Short ones, of which a short run makes one. */
 const SHORT_ON_BUCKET = [
   'test/assets/{downloads,files}.test.ts',
-  'test/ingest/{expired-uploads,resumable-upload,upload-form}.test.ts',
+  'test/ingest/{expired-uploads,resumable-upload,upload-form,upload-memory}.test.ts',
   'test/pipeline/{repair,retry,storyboard}.test.ts',
 ].flatMap((pattern) => globSync(pattern))
 

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { onTestFinished } from 'vitest'
 import { type Bucket, type BucketAddress, openBucket } from '../src/storage/s3/bucket.ts'
-import { openLocalCache } from '../src/storage/s3/local-cache.ts'
+import { type LocalCache, openLocalCache } from '../src/storage/s3/local-cache.ts'
 import { listObjects, listUploads, removeObjects } from '../src/storage/s3/objects.ts'
 import { blobsInBucket, putMarker } from '../src/storage/s3/s3-store.ts'
 import { askForShared } from './postgres.ts'
@@ -57,7 +57,11 @@ export async function newBucket(): Promise<BucketUnderTest> {
 export async function openStore(bucket: Bucket, { partBytes = 8 * 2 ** 20, cacheBytes = 2 ** 30 } = {}) {
   const folder = await mkdtemp(join(tmpdir(), 'reelgate-cache-'))
   onTestFinished(() => rm(folder, { recursive: true }))
-  return blobsInBucket(bucket, { folder: 'sources', partBytes, cache: openLocalCache(folder, cacheBytes) })
+  return openStoreWith(bucket, openLocalCache(folder, cacheBytes), partBytes)
+}
+
+export function openStoreWith(bucket: Bucket, cache: LocalCache, partBytes = 8 * 2 ** 20) {
+  return blobsInBucket(bucket, { folder: 'sources', partBytes, cache })
 }
 
 /** All that is below the prefix: the keys without it, and the uploads that are not finished. */

@@ -25,6 +25,9 @@ import { makeVideo } from '../videos.ts'
 
 const { test, draw } = sampledTests('backups of a folder', 6)
 
+/** Wherever other suites keep their files: those of a bucket are in `bucket.test.ts`. */
+const IN_FOLDER = { storage: 'folder' } as const
+
 const run = promisify(execFile)
 const MAIN = join(import.meta.dirname, '../../bin/main.js')
 
@@ -38,7 +41,7 @@ const DATABASES: readonly [from: DatabaseKind, to: DatabaseKind][] = [
 test.each(sampleOf('databases of backups', DATABASES, 1))(
   'T-22, T-27: a running server is backed up from %s and restored to %s: its videos play in all languages, with captions, chapters and storyboard, and nothing is called or played twice',
   async ([from, to]) => {
-    const reelgate = await startReelgate({ database: from })
+    const reelgate = await startReelgate({ ...IN_FOLDER, database: from })
     const { owner } = reelgate
     const videoId = await owner.readyVideo(await makeLesson(), 'A video')
     await untilFinished(reelgate, videoId)
@@ -68,7 +71,7 @@ test.each(sampleOf('databases of backups', DATABASES, 1))(
 )
 
 test('a backup on the same disk is made of hard links, and one on another disk of copies: of new files only', async () => {
-  const reelgate = await startReelgate({ video: await makeVideo() })
+  const reelgate = await startReelgate({ ...IN_FOLDER, video: await makeVideo() })
   const [here, elsewhere] = [await newFolder(), await newFolder('/dev/shm')]
   const first = await backUp(reelgate, elsewhere)
   expect(first).toMatchObject({ linkedBytes: 0, copiedBytes: first.sizeBytes })
@@ -80,7 +83,7 @@ test('a backup on the same disk is made of hard links, and one on another disk o
 })
 
 test('a folder keeps as many backups as it is asked to, and no file that none of them names', async () => {
-  const reelgate = await startReelgate({ video: await makeVideo() })
+  const reelgate = await startReelgate({ ...IN_FOLDER, video: await makeVideo() })
   const folder = await newFolder()
   const { name } = await backUp(reelgate, folder)
   await reelgate.owner.call('DELETE', `/api/videos?videos=${reelgate.videoId}`)
@@ -96,7 +99,7 @@ test('a folder keeps as many backups as it is asked to, and no file that none of
 
 test('a video that is deleted while its files are copied is not in the backup, and all others are', async () => {
   // With more files than are copied concurrently, some are not copied yet when the first one is.
-  const reelgate = await startReelgate({ video: await makeVideo({ seconds: 15, rate: 10 }) })
+  const reelgate = await startReelgate({ ...IN_FOLDER, video: await makeVideo({ seconds: 15, rate: 10 }) })
   const kept = await reelgate.owner.readyVideo(await makeVideo({ seconds: 1 }))
   await untilFinished(reelgate, kept)
   await reelgate.stop()
@@ -118,7 +121,7 @@ test('a video that is deleted while its files are copied is not in the backup, a
 })
 
 test('a file that is lost in the installation is named, and the backup has everything else', async () => {
-  const reelgate = await startReelgate({ video: await makeVideo() })
+  const reelgate = await startReelgate({ ...IN_FOLDER, video: await makeVideo() })
   const [poster = ''] = (await listFiles(reelgate, 'posters')).filter((name) => name.endsWith('.sealed'))
   await rm(join(reelgate.dataDir, 'posters', poster))
   const folder = await newFolder()
@@ -135,7 +138,7 @@ test('a file that is lost in the installation is named, and the backup has every
 /** With one finished video. Tests that only read and back it up share it. */
 let running: Awaited<ReturnType<typeof startSharedReelgate>>
 beforeAll(async () => {
-  running = await startSharedReelgate({ video: await makeVideo() })
+  running = await startSharedReelgate({ ...IN_FOLDER, video: await makeVideo() })
 })
 afterAll(() => running.remove())
 
@@ -212,12 +215,12 @@ test('a folder with anything else in it, or with backups of another installation
   await expect(backUp(running, folder)).rejects.toThrow(/has something else in it: letters\.txt/)
   expect(readdirSync(folder)).toEqual(['letters.txt'])
   const ofOther = await newFolder()
-  await backUp(await startReelgate(), ofOther)
+  await backUp(await startReelgate(IN_FOLDER), ofOther)
   await expect(backUp(running, ofOther)).rejects.toThrow(/has backups of another installation/)
 })
 
 test('doctor says how old the last backup is, and the audit log who made it', async () => {
-  const reelgate = await startReelgate()
+  const reelgate = await startReelgate(IN_FOLDER)
   expect(await doctor(reelgate)).toMatchObject([{ state: 'warning', says: expect.stringMatching(/no good backup yet/) }])
   const { name } = JSON.parse((await reelgate.cli('backup', await newFolder(), '--json')).stdout)
   expect(await doctor(reelgate)).toMatchObject([{ state: 'ok', says: expect.stringMatching(/less than a day old/) }])
@@ -229,7 +232,7 @@ test('doctor says how old the last backup is, and the audit log who made it', as
 })
 
 test('F-46: a copy of a running folder that is no backup is named as such at its first start', async () => {
-  const reelgate = await startProcess({ database: 'sqlite' })
+  const reelgate = await startProcess({ ...IN_FOLDER, database: 'sqlite' })
   const location = await newLocation(reelgate, { database: 'sqlite' })
   cpSync(reelgate.dataDir, location.dataDir, { recursive: true, filter: (path) => !path.endsWith('.sock') })
   const copy = await startReelgate({ location, copyOf: reelgate })
@@ -253,7 +256,7 @@ async function newFolder(within = tmpdir()): Promise<string> {
 
 /** An empty place with the master key of an installation. */
 async function newLocation({ masterKeyFile }: Pick<Location, 'masterKeyFile'>, options: PlaceOptions = {}): Promise<Location> {
-  const location = await makeLocation(options)
+  const location = await makeLocation({ ...IN_FOLDER, ...options })
   onTestFinished(() => location.remove())
   await cp(masterKeyFile, location.masterKeyFile)
   return location

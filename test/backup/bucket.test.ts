@@ -34,7 +34,7 @@ let place: BucketPlace
 let videoId: string
 beforeAll(async () => {
   place = await bucketEnvironment()
-  inBucket = await startSharedReelgate({ env: place.env })
+  inBucket = await startSharedReelgate({ storage: 'folder', env: place.env })
   // Of one colour, so that a segment that is encoded again has the same bytes.
   videoId = await inBucket.owner.upload('A video', await makeVideo({ seconds: 9, dark: true }))
   await untilFinished(inBucket, videoId)
@@ -86,7 +86,7 @@ describe('F-228: files of a bucket are copied with --media, and from there resto
 })
 
 test('F-228: a data folder is backed up to a bucket, which keeps as many backups as it is asked to and no file that none of them names', async () => {
-  const reelgate = await startReelgate({ video: await makeVideo() })
+  const reelgate = await startReelgate({ storage: 'folder', video: await makeVideo() })
   const other = await newPlace()
   const config = configOf(reelgate, undefined, other)
   const [first, second] = [1, 2].map(() => () => makeBackup(config, { folder: other.url, keep: 1 }, QUIETLY))
@@ -179,7 +179,7 @@ async function newPlace() {
 
 /** An empty place with the master key of an installation. */
 async function newLocation({ masterKeyFile }: Pick<Location, 'masterKeyFile'>): Promise<Location> {
-  const location = await makeLocation({ database: 'sqlite' })
+  const location = await makeLocation({ database: 'sqlite', storage: 'folder' })
   onTestFinished(() => location.remove())
   await cp(masterKeyFile, location.masterKeyFile)
   return location

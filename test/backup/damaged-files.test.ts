@@ -16,8 +16,11 @@ import { makeVideo } from '../videos.ts'
 
 const { test, draw } = sampledTests('damaged files and backups', 6)
 
+/** Wherever other suites keep their files: those of a bucket are in `bucket.test.ts`. */
+const IN_FOLDER = { storage: 'folder' } as const
+
 // Of one colour, so that a segment that is encoded again has the same bytes.
-const start = async () => startReelgate({ video: await makeVideo({ seconds: 9, dark: true }) })
+const start = async () => startReelgate({ ...IN_FOLDER, video: await makeVideo({ seconds: 9, dark: true }) })
 
 async function newFolder(within = tmpdir()): Promise<string> {
   const folder = mkdtempSync(join(within, 'reelgate-backup-'))
@@ -91,7 +94,7 @@ test('F-120: a folder of a backup that may not be read is not taken for lost fil
   await reelgate.stop()
   const folder = await newFolder()
   await backUp(reelgate, folder)
-  const location = await makeLocation()
+  const location = await makeLocation(IN_FOLDER)
   onTestFinished(() => location.remove())
   await copyFile(reelgate.masterKeyFile, location.masterKeyFile)
   const posters = join(folder, 'media/posters')
@@ -147,7 +150,7 @@ test('F-52: a damaged file of a backup is named by the restore, its segment is e
   const published = await flipByte(join(folder, 'media/segments', segment.file))
   await rm(join(folder, 'media/files', await firstFile(reelgate, 'files')))
 
-  const location = await makeLocation()
+  const location = await makeLocation(IN_FOLDER)
   onTestFinished(() => location.remove())
   await copyFile(reelgate.masterKeyFile, location.masterKeyFile)
   expect(await runCli(['restore', folder, '--strict'], location.env)).toMatchObject({
@@ -166,13 +169,13 @@ test('F-52: a damaged file of a backup is named by the restore, its segment is e
 })
 
 test('F-53: a backup whose manifest is damaged is named and blocks no other: neither a backup, nor a restore', async () => {
-  const reelgate = await startReelgate()
+  const reelgate = await startReelgate(IN_FOLDER)
   await reelgate.stop()
   const folder = await newFolder()
   const first = (await backUp(reelgate, folder)).made
   const second = (await backUp(reelgate, folder)).made
   await writeFile(join(folder, second.name, 'manifest.json'), '{')
-  const location = await makeLocation()
+  const location = await makeLocation(IN_FOLDER)
   onTestFinished(() => location.remove())
   await copyFile(reelgate.masterKeyFile, location.masterKeyFile)
   const restored = await runCli(['restore', folder, '--json'], location.env)
@@ -184,7 +187,7 @@ test('F-53: a backup whose manifest is damaged is named and blocks no other: nei
 })
 
 test('F-53: a folder below the data folder is refused for a backup, also by a symbolic link', async () => {
-  const reelgate = await startReelgate()
+  const reelgate = await startReelgate(IN_FOLDER)
   const link = join(await newFolder(), 'link')
   await symlink(reelgate.dataDir, link)
   for (const folder of [join(reelgate.dataDir, 'backups'), join(link, 'backups'), reelgate.dataDir])
@@ -223,7 +226,7 @@ test('F-54: backup --check restores the newest backup to a scratch folder: a dam
 })
 
 test('F-54: a backup that lacks a file is not the last good one, whose age doctor says', async () => {
-  const reelgate = await startReelgate({ video: await makeVideo() })
+  const reelgate = await startReelgate({ ...IN_FOLDER, video: await makeVideo() })
   await reelgate.stop()
   const folder = await newFolder()
   await backUp(reelgate, folder)

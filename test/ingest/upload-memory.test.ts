@@ -47,7 +47,7 @@ test(`E04: an upload of ${MEBIBYTES} MiB takes at most 50 MB of memory while it 
 const UPLOADS = rounds(20, 200)
 const UPLOAD_MIB = rounds(6, 8)
 
-test(`E04: ${UPLOADS} uploads and ten imports at a time take less than 512 MB of memory, and all of them arrive`, async () => {
+test(`E04, F-270: ${UPLOADS} uploads and ten imports at a time take less than 512 MB of memory, and all of them arrive`, async () => {
   const hosts = await Promise.all(Array.from({ length: 5 }, startImportHost))
   const reelgate = await startReelgate({ env: { REELGATE_OUTBOUND_ALLOW: hosts.map(({ host }) => host).join() } })
   const { owner } = reelgate

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { existsSync } from 'node:fs'
-import { readFile, writeFile } from 'node:fs/promises'
+import { readdir, readFile, statfs, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { Readable } from 'node:stream'
 import { buffer } from 'node:stream/consumers'
@@ -10,8 +10,9 @@ import { BlobLost, type BlobStore, type CopyCheck } from '../../src/storage/blob
 import { openBucket } from '../../src/storage/s3/bucket.ts'
 import { openLocalCache } from '../../src/storage/s3/local-cache.ts'
 import { abortUpload, beginUpload, listObjects, listUploads } from '../../src/storage/s3/objects.ts'
+import { mountSmallDisk } from '../faults/small-disk.ts'
 import type { Fault } from '../s3/fault-proxy.ts'
-import { contentsOf, newBucket, openStore } from '../s3.ts'
+import { contentsOf, newBucket, openStore, openStoreWith } from '../s3.ts'
 import { sampledTests } from '../sample.ts'
 import { testBlobStore } from './blob-store-promises.ts'
 
@@ -53,6 +54,38 @@ test('I8: a large blob whose bytes break off leaves no upload behind', async () 
   }
   await expect(store.put('video/mp4', [Readable.from(broken())])).rejects.toThrow('the client went away')
   expect(await contentsOf(bucket)).toEqual({ objects: ['reelgate'], uploads: [] })
+})
+
+test('F-269: bytes on their way to a bucket are in no file that a crash leaves; a disk that is full fails the write, and the bucket is not away', async () => {
+  const { bucket } = await newBucket()
+  const disk = await mountSmallDisk(32)
+  let fullTimes = 0
+  const store = openStoreWith(
+    bucket,
+    openLocalCache(disk.path, 2 ** 30, () => fullTimes++),
+    PART_BYTES,
+  )
+  const bytes = randomBytes(2 * PART_BYTES + 1_000_000)
+  const files = new Set<string>()
+  async function* watched() {
+    for await (const piece of inPieces(bytes)) {
+      yield piece
+      for (const name of await readdir(disk.path)) files.add(name)
+    }
+  }
+  const writes = {
+    put: () => store.put('video/mp4', [Readable.from(watched())]),
+    appendPart: () => store.appendPart('video/source', 0, watched()),
+  }
+  await disk.leave(2_000_000)
+  for (const write of Object.values(writes)) await expect(write()).rejects.toMatchObject({ code: 'ENOSPC' })
+  expect([fullTimes, bucket.outage()]).toEqual([2, undefined])
+  await disk.makeRoom()
+  files.clear()
+  for (const write of Object.values(writes)) await write()
+  expect([...files]).toEqual([])
+  expect((await statfs(disk.path)).bavail).toBe((await statfs(disk.path)).blocks)
+  expect((await store.read('video/mp4')).equals(bytes)).toBe(true)
 })
 
 test('F-190: with an address that leads elsewhere nothing counts as lost', async () => {

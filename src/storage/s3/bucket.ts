@@ -1,7 +1,9 @@
 import { createHash } from 'node:crypto'
+import { Readable } from 'node:stream'
 import { setTimeout as pause, setImmediate } from 'node:timers/promises'
 import type { Dispatcher } from 'undici'
-import { errorCode, StorageUnavailable } from '../../errors.ts'
+import { errorCode, isDiskFull, StorageUnavailable } from '../../errors.ts'
+import type { Blocks } from './spool.ts'
 import { readXml } from './xml.ts'
 
 /** Where a bucket is, and who asks. */
@@ -21,7 +23,7 @@ export type BucketRequest = {
   key?: string
   query?: Readonly<Record<string, string>>
   headers?: Readonly<Record<string, string>>
-  body?: Buffer
+  body?: Buffer | Blocks | undefined
   signal?: AbortSignal | undefined
 }
 
@@ -134,11 +136,12 @@ export function openBucket(address: BucketAddress, { silenceMs = SILENCE_MS, wor
       cache: signingKeys,
     })
     const signed = await signer.sign()
-    const isLong = method === 'POST' || (body?.length ?? 0) > 2 ** 20
+    const { sizeBytes, bytes } = bodyOf(body)
+    const isLong = method === 'POST' || sizeBytes > 2 ** 20
     const answer = await send(url, {
       method,
-      headers: Object.fromEntries(signed.headers),
-      body: body ?? null,
+      headers: { ...Object.fromEntries(signed.headers), ...(bytes !== null && { 'content-length': String(sizeBytes) }) },
+      body: bytes,
       dispatcher: agent,
       headersTimeout: isLong ? LONG_SILENCE_MS : outage() ? Math.min(SILENCE_IN_OUTAGE_MS, silenceMs) : silenceMs,
       signal: signal ?? null,
@@ -251,7 +254,7 @@ class Unanswered extends Error {
 export class BrokenAnswer extends Error {}
 
 function isBroken(error: unknown): boolean {
-  return error instanceof BrokenAnswer || /^(UND_ERR_|E[A-Z]+$)/.test(errorCode(error))
+  return error instanceof BrokenAnswer || (/^(UND_ERR_|E[A-Z]+$)/.test(errorCode(error)) && !isDiskFull(error))
 }
 
 function unreachable(error: unknown, words: BucketWords): StorageUnavailable {
@@ -330,14 +333,24 @@ export function encodeStrictly(text: string): string {
   return encodeURIComponent(text).replace(/[!'()*]/g, (char) => `%${char.charCodeAt(0).toString(16).toUpperCase()}`)
 }
 
+function bodyOf(body: BucketRequest['body']): { sizeBytes: number; bytes: Buffer | Readable | null } {
+  if (body === undefined) return { sizeBytes: 0, bytes: null }
+  if (Buffer.isBuffer(body)) return { sizeBytes: body.length, bytes: body }
+  return { sizeBytes: body.sizeBytes(), bytes: Readable.from(body.blocks(), { objectMode: false }) }
+}
+
+async function hashHex(body: BucketRequest['body']): Promise<string> {
+  const hash = createHash('sha256')
+  if (body) for await (const block of Buffer.isBuffer(body) ? cutIntoBlocks(body) : body.blocks()) hash.update(block)
+  return hash.digest('hex')
+}
+
 const HASHED_IN_ONE_CALL_BYTES = 2 ** 19
 
-/** In parts: one call for a large body would block this thread for milliseconds. */
-async function hashHex(body: Buffer = Buffer.alloc(0)): Promise<string> {
-  const hash = createHash('sha256')
+/** One call for a large body would block this thread for milliseconds. */
+async function* cutIntoBlocks(body: Buffer): AsyncGenerator<Buffer> {
   for (let at = 0; at < body.length; at += HASHED_IN_ONE_CALL_BYTES) {
     if (at > 0) await setImmediate()
-    hash.update(body.subarray(at, at + HASHED_IN_ONE_CALL_BYTES))
+    yield body.subarray(at, at + HASHED_IN_ONE_CALL_BYTES)
   }
-  return hash.digest('hex')
 }

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
 import { BlobLost, ignoreLost } from '../blob-store.ts'
-import type { Bucket } from './bucket.ts'
+import { BrokenAnswer, type Bucket, type BucketAnswer } from './bucket.ts'
 import {
   abortUpload,
   beginUpload,
@@ -11,26 +11,27 @@ import {
   findObject,
   isMissing,
   listObjects,
-  readBody,
+  piecesOf,
   removeObjects,
   sendPart,
 } from './objects.ts'
 import { sendParts } from './parts.ts'
+import { type Spooled, spool } from './spool.ts'
 
 // A blob that grows is a multipart upload, and an object for each number of bytes that may count: its state. A state has the ETags of the
 // whole parts, and the bytes behind them, so that any process continues from it. The one that counts stays until a later one was
 // counted: the caller's row, by its number of bytes, says which that is. Parts have one size, so that those of a call that failed are
 // overwritten by the next one.
 
-export type GrowingBlob = { bucket: Bucket; key: string; partBytes: number }
+export type GrowingBlob = { bucket: Bucket; key: string; partBytes: number; newSpooled(): Spooled }
 
 /** `etags`: of its whole parts, which have `partBytes` each; `tail`: the bytes behind them. Without an upload there are no parts. */
-type State = { upload: { id: string; attempt: string } | undefined; partBytes: number; etags: string[]; tail: Buffer }
+type State = { upload: { id: string; attempt: string } | undefined; partBytes: number; etags: string[]; tail: Spooled }
 
-const emptyState = ({ partBytes }: GrowingBlob): State => ({ upload: undefined, partBytes, etags: [], tail: Buffer.alloc(0) })
-
-/** The part that is filled, and one that is sent. */
-const PARTS_IN_MEMORY = 2
+const emptyState = ({ partBytes, newSpooled }: GrowingBlob): State => ({
+  ...{ upload: undefined, partBytes, etags: [] },
+  tail: newSpooled(),
+})
 
 export async function appendPart(
   blob: GrowingBlob,
@@ -46,14 +47,18 @@ export async function appendPart(
     upload ??= await newUpload(blob)
     return upload.id
   }
-  const sent = await sendParts(bytes, { ...before, bucket, key, begin, inMemory: PARTS_IN_MEMORY })
-  if (sent.sizeBytes > countedBytes) await putState(blob, { ...before, ...sent, upload }, sent.sizeBytes)
-  else if (upload && !(await doesUploadExist(bucket, key, upload.id)))
-    await putState(blob, await rebuild(blob, countedBytes), countedBytes)
-  const counted = [countedBytes, sent.sizeBytes]
+  const { etags, sizeBytes, ...sent } = await sendParts(bytes, { ...before, bucket, key, begin, newSpooled: blob.newSpooled })
+  await using tail = sent.tail
+  if (sizeBytes > countedBytes) await putState(blob, { ...before, etags, tail, upload }, sizeBytes)
+  else if (upload && !(await doesUploadExist(bucket, key, upload.id))) {
+    const state = await rebuild(blob, countedBytes)
+    await using tail = state.tail
+    await putState(blob, { ...state, tail }, countedBytes)
+  }
+  const counted = [countedBytes, sizeBytes]
   if (countedBytes > 0)
     await removeObjects(bucket, states.filter((state) => !counted.includes(state.countedBytes)).map(stateKeyOf(key)))
-  return sent.sizeBytes
+  return sizeBytes
 }
 
 export async function finish(blob: GrowingBlob, countedBytes: number): Promise<void> {
@@ -73,13 +78,15 @@ async function isWhole({ bucket, key }: GrowingBlob, states: readonly StateName[
 }
 
 /** @returns false: the upload is gone */
-async function complete({ bucket, key }: GrowingBlob, { upload, etags, tail }: State, sizeBytes: number): Promise<boolean> {
+async function complete({ bucket, key }: GrowingBlob, { upload, etags, ...state }: State, sizeBytes: number): Promise<boolean> {
+  await using tail = state.tail
   if (!upload) {
     await bucket.send({ method: 'PUT', key, body: tail })
     return true
   }
   try {
-    const last = tail.length > 0 ? [await sendPart(bucket, { key, uploadId: upload.id, number: etags.length + 1 }, tail)] : []
+    const last =
+      tail.sizeBytes() > 0 ? [await sendPart(bucket, { key, uploadId: upload.id, number: etags.length + 1 }, tail)] : []
     const { id: uploadId, attempt } = upload
     return await completeUpload(bucket, { key, uploadId, attempt, etags: [...etags, ...last], sizeBytes })
   } catch (error) {
@@ -99,7 +106,7 @@ async function newUpload({ bucket, key }: GrowingBlob) {
  * @throws BlobLost
  */
 async function rebuild(blob: GrowingBlob, countedBytes: number): Promise<State> {
-  const { bucket, key, partBytes } = blob
+  const { bucket, key, partBytes, newSpooled } = blob
   const found = await findObject(bucket, key)
   if (!found || found.sizeBytes < countedBytes)
     throw new BlobLost(`the bucket has ${found?.sizeBytes ?? 0} of its bytes instead of ${countedBytes}`)
@@ -110,9 +117,10 @@ async function rebuild(blob: GrowingBlob, countedBytes: number): Promise<State> 
     const range = { first: (number - 1) * partBytes, last: number * partBytes - 1 }
     etags.push(await copyPart(bucket, { key, uploadId: upload.id, number }, range))
   }
-  if (countedBytes === parts * partBytes) return { upload, partBytes, etags, tail: Buffer.alloc(0) }
+  if (countedBytes === parts * partBytes) return { upload, partBytes, etags, tail: newSpooled() }
   const range = `bytes=${parts * partBytes}-${countedBytes - 1}`
-  return { upload, partBytes, etags, tail: await bucket.ask({ method: 'GET', key, headers: { range } }, readBody) }
+  const readTail = (answer: BucketAnswer) => spool(newSpooled(), piecesOf(answer))
+  return { upload, partBytes, etags, tail: await bucket.ask({ method: 'GET', key, headers: { range } }, readTail) }
 }
 
 // --- states ---
@@ -176,7 +184,11 @@ async function putState(
 ): Promise<void> {
   const line = Buffer.from(`${JSON.stringify({ attempt: upload?.attempt, partBytes, etags })}\n`)
   const name = stateKeyOf(key)({ countedBytes, uploadId: upload?.id })
-  await bucket.send({ method: 'PUT', key: name, body: Buffer.concat([line, tail]) })
+  async function* blocks() {
+    yield line
+    yield* tail.blocks()
+  }
+  await bucket.send({ method: 'PUT', key: name, body: { sizeBytes: () => line.length + tail.sizeBytes(), blocks } })
 }
 
 /** Some stores list what was written a moment ago only after another one: nothing counts as lost before. */
@@ -209,11 +221,30 @@ async function findUsableState({ bucket, key }: GrowingBlob, states: readonly St
   return undefined
 }
 
-async function loadState({ bucket, key }: GrowingBlob, name: StateName): Promise<State> {
-  const bytes = await bucket.ask({ method: 'GET', key: stateKeyOf(key)(name) }, readBody)
-  const lineEnd = bytes.indexOf('\n')
-  const saved: { attempt?: string; partBytes: number; etags: string[] } = JSON.parse(bytes.subarray(0, lineEnd).toString())
+async function loadState({ bucket, key, newSpooled }: GrowingBlob, name: StateName): Promise<State> {
+  const { line, tail } = await bucket.ask({ method: 'GET', key: stateKeyOf(key)(name) }, async (answer) => {
+    const pieces = piecesOf(answer)
+    const { line, rest } = await readLine(pieces)
+    async function* behind() {
+      yield rest
+      yield* pieces
+    }
+    return { line, tail: await spool(newSpooled(), behind()) }
+  })
+  const saved: { attempt?: string; partBytes: number; etags: string[] } = JSON.parse(line)
   const { attempt = '', partBytes, etags } = saved
   const upload = name.uploadId === undefined ? undefined : { id: name.uploadId, attempt }
-  return { upload, partBytes, etags, tail: bytes.subarray(lineEnd + 1) }
+  return { upload, partBytes, etags, tail }
+}
+
+/** @returns the first line, and what came with its end */
+async function readLine(pieces: AsyncGenerator<Buffer>): Promise<{ line: string; rest: Buffer }> {
+  const read: Buffer[] = []
+  for (;;) {
+    const { value: piece, done } = await pieces.next()
+    if (done) throw new BrokenAnswer('the answer has no line')
+    const lineEnd = piece.indexOf('\n')
+    read.push(piece.subarray(0, lineEnd === -1 ? piece.length : lineEnd))
+    if (lineEnd !== -1) return { line: Buffer.concat(read).toString(), rest: piece.subarray(lineEnd + 1) }
+  }
 }

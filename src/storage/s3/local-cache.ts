@@ -4,9 +4,11 @@ import { join } from 'node:path'
 import { isDiskFull, StorageUnavailable } from '../../errors.ts'
 import { BlobLost, type CopyCheck, type OpenBlob } from '../blob-store.ts'
 import { hasRoomIn } from '../space.ts'
+import { openSpooled, type Spooled } from './spool.ts'
 
-/** Copies of blobs on this machine’s disk, for programs that need a file. As sealed as the blobs. */
+/** Copies of blobs on this machine’s disk, for programs that need a file, and bytes that wait to be sent. As sealed as the blobs. */
 export type LocalCache = {
+  newSpooled(): Spooled
   /** Whether a copy of so many bytes is no larger than the cache. */
   mayHold(sizeBytes: number): boolean
   /**
@@ -38,7 +40,7 @@ const NO_CHECK: CopyCheck = { add: () => undefined, isIntact: () => true }
  * Keeps those that were used last. One that is in use is never removed, so a blob that is larger than the cache is there as long
  * as it is used.
  * @param folder exists, is empty, and belongs to this process
- * @param onDiskFull called when the disk has no room for a copy
+ * @param onDiskFull called when the disk has no room
  */
 export function openLocalCache(folder: string, maxBytes: number, onDiskFull: () => void = () => undefined): LocalCache {
   /** In the order of their last use. */
@@ -86,6 +88,7 @@ export function openLocalCache(folder: string, maxBytes: number, onDiskFull: () 
   }
 
   return {
+    newSpooled: () => openSpooled(folder, onDiskFull),
     mayHold: (sizeBytes) => sizeBytes <= maxBytes,
     async use(key, blob, use, newCheck = () => NO_CHECK) {
       const path = join(folder, randomBytes(16).toString('hex'))

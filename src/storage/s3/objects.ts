@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import { BrokenAnswer, type Bucket, type BucketAnswer, BucketError, type BucketRequest, explainError } from './bucket.ts'
+import type { Blocks } from './spool.ts'
 import { escapeXml, readXml } from './xml.ts'
 
 // What is done with objects and unfinished multipart uploads, one request or one list of them at a time.
@@ -65,11 +66,19 @@ export function isMissing(error: unknown): error is BucketError {
 }
 
 /** The whole body. @throws BrokenAnswer when it is shorter than announced */
-export async function readBody({ headers, body }: BucketAnswer): Promise<Buffer> {
-  const bytes = Buffer.from(await body.arrayBuffer())
+export async function readBody(answer: BucketAnswer): Promise<Buffer> {
+  return Buffer.concat(await Array.fromAsync(piecesOf(answer)))
+}
+
+/** The body as it arrives. @throws BrokenAnswer at its end, when it is shorter than announced */
+export async function* piecesOf({ headers, body }: BucketAnswer): AsyncGenerator<Buffer> {
+  let lengthBytes = 0
+  for await (const piece of body) {
+    lengthBytes += piece.length
+    yield piece
+  }
   const announced = headers['content-length']
-  if (announced !== undefined && Number(announced) !== bytes.length) throw new BrokenAnswer('the answer ended early')
-  return bytes
+  if (announced !== undefined && Number(announced) !== lengthBytes) throw new BrokenAnswer('the answer ended early')
 }
 
 /** An answer may have an error after a status of 200, of the whole or of one of several objects. */
@@ -96,7 +105,7 @@ export async function beginUpload(bucket: Bucket, key: string, attempt: string):
 type Part = { key: string; uploadId: string; number: number; signal?: AbortSignal | undefined }
 
 /** @returns its ETag */
-export async function sendPart(bucket: Bucket, { key, uploadId, number, signal }: Part, body: Buffer): Promise<string> {
+export async function sendPart(bucket: Bucket, { key, uploadId, number, signal }: Part, body: Buffer | Blocks): Promise<string> {
   const { etag = '' } = await bucket.send({ method: 'PUT', key, query: { partNumber: String(number), uploadId }, body, signal })
   return etag
 }

@@ -1,5 +1,6 @@
 import type { Bucket } from './bucket.ts'
 import { sendPart } from './objects.ts'
+import type { Spooled } from './spool.ts'
 
 type PartsOptions = {
   bucket: Bucket
@@ -7,73 +8,61 @@ type PartsOptions = {
   /** Called before the first part that is sent. @returns the id of the upload */
   begin(): Promise<string>
   partBytes: number
-  /** As many parts are in memory: the one that is filled, and those that are sent. */
-  inMemory: number
+  newSpooled(): Spooled
   signal?: AbortSignal | undefined
-  /** Of an upload that is continued: its parts, and the bytes behind them, fewer than a part has. */
+  /** Of an upload that is continued: its parts, and the bytes behind them, fewer than a part has, which this call takes over. */
   etags?: readonly string[]
-  tail?: Buffer
+  tail?: Spooled
 }
 
-/** What is in an upload: whole parts, and the bytes behind them, which are in no part yet. */
-type SentParts = { etags: string[]; tail: Buffer; sizeBytes: number }
+/** What is in an upload: whole parts, and the bytes behind them, which are in no part yet and are the caller’s to close. */
+type SentParts = { etags: string[]; tail: Spooled; sizeBytes: number }
 
 type Bytes = AsyncIterable<Uint8Array | string> | Iterable<Uint8Array>
 
+/** While another one is filled. */
+const SENT_AT_ONCE = 3
+
 /**
- * Sends bytes as parts of one size, as some stores demand, in memory that does not depend on how many there are. A tail that is shorter
- * is returned.
+ * Sends bytes as parts of one size, as some stores demand, in memory that does not depend on how many there are, or on their size. A
+ * tail that is shorter is returned.
  */
 export async function sendParts(
   bytes: Bytes,
-  { bucket, key, begin, partBytes, inMemory, signal, etags = [], tail: before = Buffer.alloc(0) }: PartsOptions,
+  { bucket, key, begin, partBytes, newSpooled, signal, etags = [], tail = newSpooled() }: PartsOptions,
 ): Promise<SentParts> {
   const sending: Promise<string>[] = etags.map(async (etag) => etag)
-  let tail: Buffer = Buffer.alloc(0)
-  try {
-    for await (const part of cutParts(bytes, before, partBytes)) {
-      if (part.length < partBytes) {
-        tail = part
-        break
-      }
-      const uploadId = await begin()
-      const sent = sendPart(bucket, { key, uploadId, number: sending.length + 1, signal }, part)
+  let filling = tail
+
+  async function send(part: Spooled, number: number, uploadId: string): Promise<string> {
+    await using body = part
+    return await sendPart(bucket, { key, uploadId, number, signal }, body)
+  }
+
+  async function add(piece: Uint8Array): Promise<void> {
+    for (let at = 0; at < piece.length; ) {
+      const taken = piece.subarray(at, at + partBytes - filling.sizeBytes())
+      await filling.add(taken)
+      at += taken.length
+      if (filling.sizeBytes() < partBytes) continue
+      const sent = send(filling, sending.length + 1, await begin())
       sent.catch(() => undefined) // it is thrown below
       sending.push(sent)
-      await sending.at(1 - inMemory)
+      filling = newSpooled()
+      await sending.at(-1 - SENT_AT_ONCE)
     }
-    return { etags: await Promise.all(sending), tail, sizeBytes: sending.length * partBytes + tail.length }
+  }
+
+  try {
+    for await (const piece of bytes) await add(typeof piece === 'string' ? Buffer.from(piece) : piece)
+    return {
+      etags: await Promise.all(sending),
+      tail: filling,
+      sizeBytes: sending.length * partBytes + filling.sizeBytes(),
+    }
   } catch (error) {
+    await filling[Symbol.asyncDispose]()
     await Promise.allSettled(sending)
     throw error
   }
-}
-
-const FIRST_BUFFER_BYTES = 256 * 1024
-
-/** Copies bytes into parts: all of the same size but the last, which may be missing. */
-async function* cutParts(bytes: Bytes, before: Buffer, partBytes: number): AsyncGenerator<Buffer> {
-  let part: Buffer = Buffer.from(before)
-  let filled = part.length
-  for await (const chunk of bytes) {
-    const piece = typeof chunk === 'string' ? Buffer.from(chunk) : chunk
-    for (let at = 0; at < piece.length; ) {
-      if (filled === part.length) part = enlarge(part, Math.min(partBytes, Math.max(FIRST_BUFFER_BYTES, 2 * part.length)))
-      const taken = Math.min(piece.length - at, part.length - filled)
-      part.set(piece.subarray(at, at + taken), filled)
-      filled += taken
-      at += taken
-      if (filled < partBytes) continue
-      yield part
-      part = Buffer.alloc(0)
-      filled = 0
-    }
-  }
-  if (filled > 0) yield part.subarray(0, filled)
-}
-
-function enlarge(part: Buffer, lengthBytes: number): Buffer {
-  const larger = Buffer.allocUnsafe(lengthBytes)
-  part.copy(larger)
-  return larger
 }

@@ -73,8 +73,6 @@ const SENT_BYTES = 2 ** 20
 const LISTED_AFTER_MS = 1_000
 /** Segments, which players load by presigned addresses, are never changed under a name. */
 const FOR_CACHES = { 'cache-control': 'public, max-age=31536000, immutable' }
-/** Of a large blob that is put. */
-const PARTS_IN_MEMORY = 4
 
 /** The blobs of one kind in a bucket. Each is one object; see `growing.ts` for those that grow. */
 export function blobsInBucket(bucket: Bucket, { folder, partBytes, cache }: S3Options): BlobStore {
@@ -84,7 +82,7 @@ export function blobsInBucket(bucket: Bucket, { folder, partBytes, cache }: S3Op
     if (!isBlobName(name)) throw new Error(`not the name of a blob: ${JSON.stringify(name)}`)
     return root + name
   }
-  const growing = (name: string): GrowingBlob => ({ bucket, key: keyOf(name), partBytes })
+  const growing = (name: string): GrowingBlob => ({ bucket, key: keyOf(name), partBytes, newSpooled: cache.newSpooled })
   const retired = openRetired(bucket, folder)
 
   async function put(name: string, bytes: Buffer | Stages, { signal, isNew = false }: PutOptions = {}) {
@@ -118,19 +116,14 @@ export function blobsInBucket(bucket: Bucket, { folder, partBytes, cache }: S3Op
         uploadId ??= await beginUpload(bucket, key, attempt)
         return uploadId
       }
-      const { etags, tail, sizeBytes } = await sendParts(bytes, {
-        partBytes,
-        inMemory: PARTS_IN_MEMORY,
-        key,
-        bucket,
-        begin,
-        signal,
-      })
+      const { newSpooled } = cache
+      const { etags, sizeBytes, ...sent } = await sendParts(bytes, { bucket, key, begin, partBytes, newSpooled, signal })
+      await using tail = sent.tail
       if (uploadId === undefined) {
         await bucket.send({ method: 'PUT', key, body: tail, signal })
         return sizeBytes
       }
-      if (tail.length > 0) etags.push(await sendPart(bucket, { key, uploadId, number: etags.length + 1, signal }, tail))
+      if (tail.sizeBytes() > 0) etags.push(await sendPart(bucket, { key, uploadId, number: etags.length + 1, signal }, tail))
       if (!(await completeUpload(bucket, { key, uploadId, attempt, etags, sizeBytes }))) throw endedUpload()
       return sizeBytes
     } catch (error) {
