@@ -260,11 +260,11 @@ test('R01, R10, R17: of any calls over weeks, each waits as long as by counting 
   )
 })
 
-test('R13: a million addresses take bounded memory, and lift no ban', async () => {
+test('R13: hundreds of thousands of addresses take bounded memory, and lift no ban', async () => {
   const { ask, take } = await openBareLimits()
   const before = heapBytes()
   await ask('192.0.2.1', FLOOD)
-  for (let i = 0; i < 1_000_000; i++) take(`2001:db8:${(i >> 16).toString(16)}:${(i & 0xffff).toString(16)}::/64`)
+  for (let i = 0; i < rounds(400_000, 1_000_000); i++) take(`2001:db8:${(i >> 16).toString(16)}:${(i & 0xffff).toString(16)}::/64`)
   expect(heapBytes() - before).toBeLessThan(32 * 2 ** 20)
   expect(isBan(take('192.0.2.1'))).toBe(true)
 })
