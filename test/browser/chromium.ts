@@ -71,22 +71,33 @@ export async function startPersonsChromium(...args: string[]): Promise<PersonsCh
 }
 
 /** As `startPersonsChromium`, of a person who lets no site store data. */
-export async function startChromiumWithoutStorage(): Promise<PersonsChromium> {
-  const BLOCK = 2
+export const startChromiumWithoutStorage = (options?: BrowserContextOptions) =>
+  startWithSettings({ default_content_setting_values: { cookies: 2 } }, options)
+
+/** The same, of one who lets the site of the page alone store cookies. */
+export const startChromiumWithoutThirdPartyCookies = (options?: BrowserContextOptions) =>
+  startWithSettings({ cookie_controls_mode: 1 }, options)
+
+/** @param settings as Chromium keeps them in a profile */
+async function startWithSettings(settings: object, options?: BrowserContextOptions): Promise<PersonsChromium> {
   const profile = await makeProfile()
   await mkdir(join(profile, 'Default'))
-  const preferences = { profile: { default_content_setting_values: { cookies: BLOCK } } }
-  await writeFile(join(profile, 'Default/Preferences'), JSON.stringify(preferences))
-  return startWithProfile(profile, [])
+  await writeFile(join(profile, 'Default/Preferences'), JSON.stringify({ profile: settings }))
+  return startWithProfile(profile, [], options)
 }
 
 export type PersonsChromium = { browser: BrowserContext; remove(): Promise<void> }
 
 const makeProfile = () => mkdtemp(join(tmpdir(), 'reelgate-chromium-'))
 
-async function startWithProfile(profile: string, args: readonly string[]): Promise<PersonsChromium> {
+async function startWithProfile(
+  profile: string,
+  args: readonly string[],
+  options?: BrowserContextOptions,
+): Promise<PersonsChromium> {
   const browser = await chromium.launchPersistentContext(profile, {
     ...SETTINGS,
+    ...options,
     executablePath: '/usr/bin/chromium',
     viewport: VIEWPORT,
     args: [...SETTINGS.args, FRAME_STORAGE, ...args],

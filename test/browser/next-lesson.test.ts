@@ -1,4 +1,8 @@
 import { afterAll, expect, test } from 'vitest'
+import { LANGUAGES } from '../../web/languages/languages.ts'
+import { sampleOf } from '../sample.ts'
+import { judgeByAxe } from './axe.ts'
+import { judgeCard } from './engines/next-lesson.ts'
 import { lookAtPlayer, openTab } from './player.ts'
 import { startSite } from './site.ts'
 import { startWithSmallVideo } from './videos.ts'
@@ -12,7 +16,7 @@ afterAll(() => site.close())
 const HOSTILE = 'Lesson 2 <img src=x onerror=alert(1)>'
 
 /** A page with the element, whose script gives OTPs for what the player asks for. @param next of its attribute; undefined: none */
-async function openLesson(next: string | undefined, attributes = '') {
+async function openLesson(next: string | undefined, attributes = '', playNext = 'Play the next lesson') {
   const { reelgate, chromium } = shared
   const otp = await reelgate.owner.issueOtp(reelgate.videoId)
   const page = await openTab(await chromium.newContext())
@@ -32,7 +36,7 @@ async function openLesson(next: string | undefined, attributes = '') {
   await player.shows('ready')
   const { frame } = player
   const card = frame.locator('.next-lesson')
-  return { page, player, frame, card, play: card.getByRole('button', { name: 'Play the next lesson' }) }
+  return { page, player, frame, card, play: card.getByRole('button', { name: playNext }) }
 }
 
 const toTheEnd = "document.querySelector('reelgate-player').getPlayer().then(({ video }) => { video.currentTime = 52 })"
@@ -72,6 +76,23 @@ test('the card goes when the viewer seeks back, and a closed one does not return
   expect(await card.count()).toBe(0)
   expect(await page.evaluate('window.asked')).toEqual([])
 })
+
+test.each(sampleOf('languages of the card', Object.keys(LANGUAGES), 1))(
+  'V32: in %s, in a frame of 320 pixels, the whole card shows above the controls, and axe finds no fault',
+  async (code) => {
+    const { videoId: second } = await shared.reelgate.owner.credentials(HOSTILE)
+    const { messages } = (await LANGUAGES[code]?.())?.LANGUAGE ?? {}
+    const small = `style="display: block; width: 320px" lang="${code}"`
+    const { page, player, frame, play } = await openLesson(second, small, messages?.['play-next'])
+    await player.play()
+    await page.evaluate(toTheEnd)
+    await play.waitFor()
+    await player.keepPicture(`next-lesson-${code}`)
+    expect(await frame.evaluate(judgeCard)).toEqual({ faults: [], side: code === 'ar' ? 'left' : 'right' })
+    const faults = await judgeByAxe(frame)
+    expect(faults.filter((fault) => !fault.startsWith('page-has-heading-one'))).toEqual([]) // a frame is no page
+  },
+)
 
 test.each([
   ['no list', undefined, ''],

@@ -29,6 +29,7 @@ import {
   stopLooping,
   useVdoPlayer,
 } from './in-page.ts'
+import { testNextLesson } from './next-lesson.ts'
 import { testOtherPages } from './other-pages.ts'
 import { testPageApi } from './page-api.ts'
 import { lookAt } from './player.ts'
@@ -403,6 +404,7 @@ export function testViewersWay(name: 'Chromium' | 'Firefox' | 'WebKit', start: (
 
   if (name === 'Firefox') testAudioTracks(() => ({ tab: viewer, reelgate }))
   testPlaying(name, sampled, () => ({ tab: viewer, reelgate }))
+  testNextLesson(name, sampled, () => ({ tab: viewer, reelgate, putPage: school.put }))
   testOtherPages(name, pages.test, () => ({ tab: viewer, reelgate, putPage: school.put }))
   testUploading(pages.test, () => ({ tab: viewer, reelgate, putPage: school.put }))
 
