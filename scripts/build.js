@@ -3,8 +3,9 @@ import { createHash } from 'node:crypto'
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join, relative } from 'node:path'
 import { isMain, NODE, root, run, runMain, say } from './run.js'
+import { zipWordPressPlugin } from './wordpress-plugin.js'
 
-const SOURCES = ['src', 'web', 'vite.config.ts', 'package.json', 'package-lock.json']
+const SOURCES = ['src', 'web', 'integrations', 'vite.config.ts', 'package.json', 'package-lock.json']
 const BUILT_FROM = join(root, 'dist/.built-from')
 
 /** Whether `dist/` is missing or was built from other sources. Without sources it is never stale. */
@@ -17,9 +18,14 @@ export async function build() {
   say('Building the server, the player and the console (vite)')
   const builtFrom = hashSources() // before the build, so that a file saved meanwhile makes the next start build again
   rmSync(BUILT_FROM, { force: true })
-  await Promise.all([viteBuild('vite.config.ts'), viteBuild('web/console/vite.config.ts'), buildPlayer()])
+  await Promise.all([viteBuild('vite.config.ts'), buildConsole(), buildPlayer()])
   mkdirSync(join(root, 'dist'), { recursive: true })
   writeFileSync(BUILT_FROM, builtFrom)
+}
+
+async function buildConsole() {
+  await viteBuild('web/console/vite.config.ts')
+  writeFileSync(join(root, 'dist/console/reelgate-wordpress.zip'), zipWordPressPlugin())
 }
 
 /** One after the other: the first build empties the folder that the scripts for other sites' pages are in, too. */

@@ -18,7 +18,7 @@ import { parseArgs } from 'node:util'
 import { build, isBuildStale } from './build.js'
 import { hasStalePackages } from './prepare.js'
 import { isMain, root, run, runMain, say } from './run.js'
-import { zip } from './zip.js'
+import { zipWordPressPlugin } from './wordpress-plugin.js'
 
 const ARCHITECTURES = { amd64: 'x64', arm64: 'arm64' }
 const HOME = 'usr/lib/reelgate'
@@ -43,7 +43,7 @@ async function buildPackages() {
   const unknown = wanted.find((name) => !all.includes(name))
   if (unknown) throw new Error(`There is no package for ${unknown}: name some of ${all.join(', ')}.`)
   mkdirSync(values.to, { recursive: true })
-  if (wanted.includes(WORDPRESS)) say(zipWordPressPlugin(resolve(values.to)))
+  if (wanted.includes(WORDPRESS)) say(writeWordPressPlugin(resolve(values.to)))
   const architectures = wanted.filter((name) => name !== WORDPRESS)
   if (architectures.length > 0 && isBuildStale()) await build()
   for (const architecture of architectures) say(await buildPackage(architecture, resolve(values.to), values.compression))
@@ -51,13 +51,11 @@ async function buildPackages() {
 
 const WORDPRESS = 'wordpress'
 
-/** As WordPress takes it under Plugins → Add New → Upload Plugin: one folder. @returns its path */
-function zipWordPressPlugin(to) {
+/** @returns its path */
+function writeWordPressPlugin(to) {
   const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
-  const folder = join(root, 'integrations/wordpress')
-  const paths = readdirSync(folder, { recursive: true }).filter((path) => statSync(join(folder, path)).isFile())
   const file = join(to, `reelgate-wordpress_${version}.zip`)
-  writeFileSync(file, zip(Object.fromEntries(paths.sort().map((path) => [path, readFileSync(join(folder, path))]))))
+  writeFileSync(file, zipWordPressPlugin())
   return file
 }
 

@@ -10,6 +10,7 @@ import { startSharedReelgate } from '../in-process.ts'
 import { readRows } from '../rows.ts'
 import { sampleOf } from '../sample.ts'
 import { makeVideo } from '../videos.ts'
+import { runScene, type Scene } from '../wordpress/scene.ts'
 
 // The code that the console gives for each language, run as it is copied: only the port of its page is another.
 
@@ -68,20 +69,20 @@ describe.each([...CHOICES.slice(0, 1), ...sampleOf('choices of embedding', CHOIC
     },
   )
 
-  test.each([
-    { id: 'php', more: '' },
-    { id: 'wordpress', more: 'wordpress' },
-  ])(
-    'the code for $id writes the player into a page, and says why the video cannot be shown to a wrong secret',
-    async ({ id, more }) => {
-      const path = await save('video.php', codeFor(id, choices))
-      const script = more === '' ? path : await save('page.php', wordPressPage(path))
-      const run = async (secret: string) =>
-        (await promisify(execFile)('php', [script], { env: { ...process.env, REELGATE_SECRET: secret } })).stdout
-      await expectPlays(await run(reelgate.owner.apiKey), choices)
-      expect(await run('wrong')).toMatch(/^The video cannot be shown: The API key/)
-    },
-  )
+  test('the code for php writes the player into a page, and says why the video cannot be shown to a wrong secret', async () => {
+    const path = await save('video.php', codeFor('php', choices))
+    const run = async (secret: string) =>
+      (await promisify(execFile)('php', [path], { env: { ...process.env, REELGATE_SECRET: secret } })).stdout
+    await expectPlays(await run(reelgate.owner.apiKey), choices)
+    expect(await run('wrong')).toMatch(/^The video cannot be shown: The API key/)
+  })
+
+  test('the plug-in of WordPress takes the shortcode, and asks for what was chosen', async () => {
+    const { player, body } = await openInWordPress(choices, 7)
+    const { autoplay, loop } = choices.player
+    expect(player).toEqual({ ...(autoplay && { autoplay: 'true' }), ...(loop && { loop: 'true' }) })
+    await expectRules(String(body.otp), choices)
+  })
 
   test('the code for curl answers with what the code of the player needs', async () => {
     const { stdout } = await promisify(execFile)('sh', ['-c', codeFor('curl', choices).replace('curl ', 'curl -sS ')], {
@@ -108,25 +109,16 @@ describe('O18: where the default watermark shows the viewer', () => {
     expect([status, body.marks]).toEqual([200, [expect.objectContaining({ text: 'Ann Example, ann@example.org, reader-4711' })]])
   })
 
-  test.each([
-    { userId: 4711, page: /otp=\w{64}/ },
-    { userId: 0, page: /^Log in to watch this video\.$/ },
-  ])('the code for WordPress sends the user $userId, and asks guests to log in', async ({ userId, page }) => {
-    const path = await save('video.php', codeFor('wordpress', USUAL_CHOICES, undefined, DEFAULT))
-    const script = await save('page.php', wordPressPage(path, userId))
-    const env = { ...process.env, REELGATE_SECRET: reelgate.owner.apiKey }
-    expect((await promisify(execFile)('php', [script], { env })).stdout).toMatch(page)
+  test('the code for WordPress asks guests to sign in', async () => {
+    expect((await openInWordPress(USUAL_CHOICES, 7, DEFAULT)).body.otp).toHaveLength(64)
+    expect((await openInWordPress(USUAL_CHOICES, 0, DEFAULT)).body.message).toBe('Sign in to watch this video.')
   })
 })
 
-test('with a limit of screens the code for WordPress asks guests to log in, who cannot be counted', async () => {
+test('with a limit of screens the code for WordPress asks guests to sign in, who cannot be counted', async () => {
   const otp = { ...USUAL_CHOICES.otp, streamLimit: 2 }
-  const path = await save('video.php', codeFor('wordpress', { ...USUAL_CHOICES, otp }))
-  const script = await save('page.php', wordPressPage(path, 0))
-  const { stdout } = await promisify(execFile)('php', [script], {
-    env: { ...process.env, REELGATE_SECRET: reelgate.owner.apiKey },
-  })
-  expect(stdout).toBe('Log in to watch this video.')
+  const { body } = await openInWordPress({ ...USUAL_CHOICES, otp }, 0)
+  expect(body.message).toBe('Sign in to watch this video.')
 })
 
 function codeFor(
@@ -135,8 +127,12 @@ function codeFor(
   testOtp?: { otp: string; playbackInfo: string },
   defaultAnnotate?: unknown,
 ): string {
+  return findCode(id, choices, testOtp, defaultAnnotate)?.code ?? ''
+}
+
+function findCode(id: string, choices: EmbedChoices, testOtp?: { otp: string; playbackInfo: string }, defaultAnnotate?: unknown) {
   const codes = siteCodes({ serverUrl: reelgate.url, videoId: reelgate.videoId, testOtp, choices, defaultAnnotate })
-  return codes.find((one) => one.id === id)?.code ?? ''
+  return codes.find((one) => one.id === id)
 }
 
 const IN_GERMANY = '80.128.0.1'
@@ -146,6 +142,10 @@ async function expectPlays(html: string, choices: EmbedChoices): Promise<void> {
   const [otp = ''] = /(?<=otp=|otp="|otp: ")\w{64}/.exec(html) ?? []
   const playbackInfo = Buffer.from(JSON.stringify({ videoId: reelgate.videoId })).toString('base64')
   expect(html.trim()).toBe(codeFor('html', choices, { otp, playbackInfo }).trim())
+  await expectRules(otp, choices)
+}
+
+async function expectRules(otp: string, choices: EmbedChoices): Promise<void> {
   const { locations, streamLimit } = choices.otp
   if (locations.countries.includes('DE')) expect(await redeemFrom(IN_GERMANY, otp)).toMatchObject({ status: 403 })
   const { status, body } = await redeemFrom('10.0.0.1', otp)
@@ -194,23 +194,19 @@ async function untilAnswered(url: string): Promise<string> {
   return html
 }
 
-/** What WordPress offers to a plugin, as far as this one uses it. */
-function wordPressPage(plugin: string, userId = 4711): string {
-  return `<?php
-function add_shortcode($name, $write) { global $shortcodes; $shortcodes[$name] = $write; }
-function wp_json_encode($value) { return json_encode($value); }
-function esc_html($text) { return htmlspecialchars($text); }
-function get_current_user_id() { return ${userId}; }
-function wp_get_current_user() { return (object) ['display_name' => 'Ann', 'user_email' => 'ann@school.example']; }
-function is_wp_error($reply) { return $reply === false; }
-function wp_remote_retrieve_body($reply) { return $reply; }
-function wp_remote_post($url, $options) {
-    $headers = array_map(fn ($name, $value) => "$name: $value", array_keys($options['headers']), $options['headers']);
-    return file_get_contents($url, false, stream_context_create(['http' => [
-        'method' => 'POST', 'header' => implode("\\r\\n", $headers), 'content' => $options['body'], 'ignore_errors' => true,
-    ]]));
-}
-require '${plugin}';
-echo $shortcodes['reelgate'](['id' => '${reelgate.videoId}']);
-`
+/** A page with the shortcode, and the filters, opened by this user: 0 is a guest. @returns the options of its player, and the answer */
+async function openInWordPress(choices: EmbedChoices, signedInAs: number, defaultAnnotate?: unknown) {
+  const { code, more } = findCode('wordpress', choices, undefined, defaultAnnotate) ?? { code: '' }
+  const scene: Scene = {
+    options: { reelgate: { server: reelgate.url, secret: reelgate.owner.apiKey }, reelgate_tag_secret: 'a'.repeat(64) },
+    users: { 7: { display_name: 'Ann', user_email: 'ann@school.example', user_login: 'ann' } },
+    ...{ posts: { 5: 'publish' }, post: 5, signedInAs, functions: more?.code ?? '' },
+  }
+  const [page] = await runScene(scene, [{ do: 'shortcode', text: code }])
+  const [, data = ''] = /data-reelgate="([^"]*)"/.exec(String(page?.value)) ?? []
+  const { tag, player } = JSON.parse(data.replaceAll('&quot;', '"'))
+  const [answer] = await runScene(scene, [{ do: 'ajax', call: 'reelgate_otp', fields: tag }])
+  if (!answer) throw new Error('The plug-in has not answered')
+  const { body } = answer.value as { body: { otp?: string; message?: string } }
+  return { player, body }
 }

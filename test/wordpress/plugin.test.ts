@@ -401,6 +401,8 @@ describe('completion', () => {
     const after = await play([report, report], SECRET)
     expect(completed(after)).toEqual([[[7, videoId, 5]], []])
     expect(after.map(({ value }) => value)).toEqual(Array(2).fill({ status: 200, body: { completed: true } }))
+    // In another site of the network, whose posts have the same ids.
+    expect(completed(await play([report], { ...SECRET, site: 2 }))).toEqual([[[7, videoId, 5]]])
     // Signed out, and with another user's page.
     const others = await answers(
       [
@@ -514,6 +516,17 @@ describe('editors', () => {
       ...{ server: reelgate.url, secret: reelgate.owner.apiKey, watermark: expect.any(String), take_over: false },
       ...{ width: 1280, height: 720, speeds: '0.75,1' },
     })
+  })
+
+  test('V33: the secret of a wp-config.php goes to the server that is there with it, and to no address that a settings page has', async () => {
+    const secretOf = async (constants: Record<string, string>) => {
+      const saved = { reelgate: { server: 'https://other.example', secret: 'saved' } }
+      const [result] = await play([{ do: 'call', name: 'options', arguments: [] }], { constants, options: saved })
+      return (({ server, secret }) => [server, secret])(result?.value as Record<string, string>)
+    }
+    const [REELGATE_SERVER, REELGATE_API_SECRET] = [reelgate.url, 'of the network']
+    expect(await secretOf({ REELGATE_SERVER, REELGATE_API_SECRET })).toEqual([reelgate.url, REELGATE_API_SECRET])
+    expect(await secretOf({ REELGATE_API_SECRET })).toEqual(['https://other.example', 'saved'])
   })
 
   test('settings of the hosted service’s plug-in are found; its key is none of them', async () => {

@@ -17,6 +17,12 @@ export type Scene = {
   hasNonce?: boolean
   home?: string
   otherPlugin?: boolean
+  /** Of `wp-config.php`. */
+  constants?: Record<string, string>
+  /** PHP code, as of a theme's `functions.php`. */
+  functions?: string
+  /** Which one of a network of sites. */
+  site?: number
 }
 export type Step = { do: string; with?: Scene } & Record<string, unknown>
 export type Done<Value> = { value: Value; done: [string, unknown[]][] }

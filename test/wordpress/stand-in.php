@@ -111,6 +111,9 @@ namespace {
 	function user_in_scene() {
 		return $GLOBALS['scene']['users'][ $GLOBALS['scene']['signedInAs'] ?? '' ] ?? null;
 	}
+	function get_current_blog_id() {
+		return $GLOBALS['scene']['site'] ?? 1;
+	}
 	function get_current_user_id() {
 		return (int) ( $GLOBALS['scene']['signedInAs'] ?? 0 );
 	}
@@ -283,11 +286,15 @@ namespace {
 		}
 	}
 
+	foreach ( $scene['constants'] ?? array() as $name => $value ) {
+		define( $name, $value );
+	}
 	if ( ! empty( $scene['otherPlugin'] ) ) {
 		add_shortcode( 'vdo', static fn() => 'the other plug-in' );
 		register_block_type( 'vdo/block', array( 'render_callback' => static fn() => 'the other plug-in' ) );
 	}
 	require $argv[1];
+	eval( $scene['functions'] ?? '' );
 	do_action( 'init' );
 
 	$results = array();

@@ -9,6 +9,9 @@ export function apiUrl(path: string): URL {
   return new URL(`api/${path}`, CONSOLE_URL)
 }
 
+/** The WordPress plug-in, which the build puts next to the console. */
+export const PLUGIN_URL = new URL('reelgate-wordpress.zip', CONSOLE_URL)
+
 /**
  * A page or file of the installation, such as `player/`. The server gives addresses below its public URL, which may be another host than
  * the one in the address bar: this is the same thing at the console's own.

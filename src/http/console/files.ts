@@ -15,7 +15,7 @@ export type ConsoleFiles = {
 export const CONSOLE_FOLDER = dirname(fileURLToPath(import.meta.resolve('#console/index.html')))
 
 /** What a browser loads: no manifest, no source map. */
-const SERVED = /\.(js|css|svg|png|webp|woff2|ico|webmanifest)$/
+const SERVED = /\.(js|css|svg|png|webp|woff2|ico|webmanifest|zip)$/
 
 /** Whether the console was built. */
 export function isConsoleBuilt(folder: string): boolean {

@@ -22,6 +22,7 @@ const TYPES: Record<string, string> = {
   ico: 'image/x-icon',
   woff2: 'font/woff2',
   webmanifest: 'application/manifest+json',
+  zip: 'application/zip',
 }
 
 export function readAsset(path: string): Asset {

@@ -1,3 +1,4 @@
+import { readFile } from 'node:fs/promises'
 import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { makeLink } from '../../console/person.ts'
@@ -63,7 +64,12 @@ test('D26: a new owner is asked for their name, uploads a video, plays it, copie
   const later = await openTab(context)
   await later.goto(page.url()) // which names the video: the steps are where they were
   await later.getByRole('tab', { name: 'WordPress' }).click()
-  expect(await later.getByRole('group', { name: 'WordPress code' }).textContent()).toContain('add_shortcode')
+  expect(await later.getByRole('group', { name: 'WordPress code' }).textContent()).toContain('[reelgate id="')
+  const [plugin] = await Promise.all([
+    later.waitForEvent('download'),
+    later.getByRole('link', { name: 'Download the plug-in' }).click(),
+  ])
+  expect((await readFile(await plugin.path())).subarray(0, 4).toString('latin1')).toBe('PK\x03\x04')
 
   // The list was read before, when it was empty.
   const emptyWhileRead: boolean[] = []

@@ -6,6 +6,7 @@ import { useMemo, useState } from 'react'
 import { useMay, useSignedIn } from '../sign-in/queries.ts'
 import { CodeBlock } from '../ui/code-block.tsx'
 import { FailureNotice } from '../ui/failure.tsx'
+import { PLUGIN_URL } from '../urls.ts'
 import { EXAMPLE_USER_ID, type OtpBody, otpBody } from './otp-choices.ts'
 import { defaultAnnotateQuery, testOtpQuery } from './queries.ts'
 import { type EmbedChoices, siteCodes, USUAL_CHOICES } from './site-code.ts'
@@ -31,15 +32,22 @@ export function SiteCodeTabs({ videoId, choices = USUAL_CHOICES }: { videoId: st
           </Tabs.Tab>
         ))}
       </Tabs.List>
-      {codes.map(({ id, label, use, code }) => (
+      {codes.map(({ id, label, use, code, more }) => (
         <Tabs.Panel key={id} value={id} className={styles.panel}>
+          {id === 'wordpress' && <PluginHint serverUrl={publicUrl} />}
           <p>{use}</p>
           {id === 'html' && error ? (
             <FailureNotice error={error} onRetry={() => refetch()} />
           ) : (
             <CodeBlock code={code} name={`${label} code`} isOutdated={id === 'html' && isOutdated} />
           )}
-          {id !== 'html' && <SecretHint />}
+          {more && (
+            <>
+              <p>{more.use}</p>
+              <CodeBlock code={more.code} name={`${label} options`} />
+            </>
+          )}
+          {id !== 'html' && id !== 'wordpress' && <SecretHint />}
           {id !== 'html' && id !== 'wordpress' && (userId ?? viewer) && (
             <p className={styles.hint}>
               {userId && `Replace “${EXAMPLE_USER_ID}” by the id of your viewer in your own database. `}
@@ -65,6 +73,18 @@ function useTestOtp(videoId: string, { ttl: _, ...body }: OtpBody, enabled: bool
     placeholderData: keepPreviousData,
   })
   return { testOtp: data, isOutdated: isPlaceholderData || settledKey !== key, error, refetch }
+}
+
+function PluginHint({ serverUrl }: { serverUrl: string }) {
+  return (
+    <p>
+      <a href={PLUGIN_URL.href} download>
+        Download the plug-in
+      </a>{' '}
+      and upload it in WordPress under Plugins → Add New. In Settings → Reelgate enter <code>{serverUrl}</code> and an API secret
+      with viewer, otpCreator and uploader, which <Link to="/develop/keys">API keys</Link> makes.
+    </p>
+  )
 }
 
 function SecretHint() {

@@ -9,6 +9,8 @@ type SiteCode = {
   /** What the owner does with it, in a sentence. */
   use: string
   code: string
+  /** A second piece, for another place. */
+  more?: { use: string; code: string } | undefined
 }
 
 /** How the owner wants the video on their site. */
@@ -64,12 +66,7 @@ export function siteCodes({ serverUrl, videoId, testOtp, choices, defaultAnnotat
       use: 'Save it as page.py, start it with “python3 page.py”, and open http://localhost:3000.',
       code: pythonCode(code),
     },
-    {
-      id: 'wordpress',
-      label: 'WordPress',
-      use: `Save it as wp-content/plugins/reelgate.php, activate “Reelgate”, and write [reelgate id="${videoId}"] into a page. REELGATE_SECRET is a constant in wp-config.php or a variable of the server.`,
-      code: wordPressCode(serverUrl, code),
-    },
+    wordPressCode(videoId, choices.player, code),
   ]
 }
 
@@ -169,28 +166,47 @@ HTTPServer(("", 3000), Page).serve_forever()
 `
 }
 
-function wordPressCode(serverUrl: string, { html, body: { userId, viewer, ...body }, needsViewer }: CodeOptions): string {
-  // Only viewers with a userId can be counted.
-  const refusesGuests = body.streamLimit !== undefined || needsViewer
-  const entries = [
-    ...Object.entries(body).map(([name, value]) => `${phpLiteral(name)} => ${phpLiteral(value)}`),
-    ...(userId === undefined ? [] : [`'userId' => get_current_user_id() ?: null`]),
-    ...(viewer ? [`'viewer' => ['name' => (string) $user->display_name, 'email' => (string) $user->user_email]`] : []),
+/** The shortcode of the plug-in, and what its filters are for: who watches the plug-in says itself. */
+function wordPressCode(videoId: string, player: PlayerOptions, { body, needsViewer }: CodeOptions): SiteCode {
+  const attributes = [
+    ...(player.autoplay ? ['autoplay="true"'] : []),
+    ...(player.loop ? ['loop="true"'] : []),
+    ...(player.litemode ? ['litemode="true"'] : []),
+    ...(player.controls === 'on' ? [] : [`controls="${player.controls}"`]),
+    ...(/^[\w-]+$/.test(player.captionLanguage) ? [`cc_language="${player.captionLanguage}"`] : []),
   ]
-  return `<?php
-/* Plugin Name: Reelgate */
-add_shortcode('reelgate', function ($attributes) {
-${refusesGuests ? "    if (get_current_user_id() === 0) return 'Log in to watch this video.';\n" : ''}    $secret = defined('REELGATE_SECRET') ? REELGATE_SECRET : getenv('REELGATE_SECRET');
-${viewer ? '    $user = wp_get_current_user();\n' : ''}    $reply = wp_remote_post('${serverUrl}/api/videos/' . rawurlencode($attributes['id']) . '/otp', [
-        'headers' => ['Authorization' => 'Apisecret ' . $secret, 'Content-Type' => 'application/json'],
-        'body' => wp_json_encode([${entries.join(', ')}]),
-    ]);
-    if (is_wp_error($reply)) return 'The video cannot be shown: ' . esc_html($reply->get_error_message());
-    $video = json_decode(wp_remote_retrieve_body($reply), true);
-    if (!isset($video['otp'])) return 'The video cannot be shown: ' . esc_html($video['message'] ?? 'no answer');
-    return ${phpPlayer(html)};
-});
+  const filters = wordPressFilters(videoId, body, needsViewer)
+  return {
+    id: 'wordpress',
+    label: 'WordPress',
+    use: 'Once the plug-in is installed, add its block “Reelgate” to a page and choose the video there, or write:',
+    code: `[reelgate id="${videoId}"${attributes.map((attribute) => ` ${attribute}`).join('')}]\n`,
+    more:
+      filters === ''
+        ? undefined
+        : {
+            use: 'And into functions.php of the theme, for what your server asks for with this video:',
+            code: filters,
+          },
+  }
+}
+
+/** Empty: nothing differs from what the plug-in asks for. */
+function wordPressFilters(videoId: string, { userId, viewer, ttl, ...rest }: OtpBody, needsViewer: boolean): string {
+  const asked = { ...(ttl !== OTP_DEFAULTS.ttlS && { ttl }), ...rest }
+  const entries = Object.entries(asked).map(([name, value]) => `${phpLiteral(name)} => ${phpLiteral(value)}`)
+  const isThis = `$video === ${phpLiteral(videoId)}`
+  const options = `add_filter('reelgate_otp_options', function ($options, $user, $video) {
+    return ${isThis} ? [${entries.join(', ')}] + $options : $options;
+}, 10, 3);
 `
+  // Only viewers with a userId can be counted, and guests have no name.
+  const members = `add_filter('reelgate_may_play', function ($may, $video, $post, $userId) {
+    return $may && ($userId > 0 || !(${isThis}));
+}, 10, 4);
+`
+  const refusesGuests = rest.streamLimit !== undefined || needsViewer
+  return [...(entries.length > 0 ? [options] : []), ...(refusesGuests ? [members] : [])].join('')
 }
 
 /** An expression that reads the OTP from `$video`. */

@@ -19,17 +19,25 @@ const DEFAULTS = array(
 	'take_over' => false,
 );
 
-/** Constants of wp-config.php override what is saved: REELGATE_SERVER and REELGATE_API_SECRET. */
+/** Constants of wp-config.php override what is saved. */
 function options() {
 	$saved   = get_option( OPTION, array() );
 	$options = array_merge( DEFAULTS, is_array( $saved ) ? $saved : array() );
-	if ( defined( 'REELGATE_SERVER' ) ) {
+	if ( is_constant( 'server' ) ) {
 		$options['server'] = constant( 'REELGATE_SERVER' );
 	}
-	if ( defined( 'REELGATE_API_SECRET' ) ) {
+	if ( is_constant( 'secret' ) ) {
 		$options['secret'] = constant( 'REELGATE_API_SECRET' );
 	}
 	return $options;
+}
+
+/**
+ * Whether wp-config.php decides this. Its secret counts together with its server alone: in a network of sites, the administrator of one
+ * would enter a server of their own, and get it.
+ */
+function is_constant( $name ) {
+	return defined( 'REELGATE_SERVER' ) && ( 'server' === $name || ( 'secret' === $name && defined( 'REELGATE_API_SECRET' ) ) );
 }
 
 /** The server's address, without what is often copied behind it; an empty text for one that is no address of a server. */

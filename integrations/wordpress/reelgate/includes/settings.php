@@ -115,7 +115,7 @@ function show_settings_page() {
 			esc_attr( $type ),
 			esc_attr( $value ?? $options[ $name ] ),
 			esc_html( $hint ),
-			disabled( in_array( $name, array( 'server', 'secret' ), true ) && defined( 'server' === $name ? 'REELGATE_SERVER' : 'REELGATE_API_SECRET' ), true, false )
+			disabled( is_constant( $name ), true, false )
 		);
 	};
 	?>

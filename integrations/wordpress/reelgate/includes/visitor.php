@@ -19,7 +19,7 @@ function answer_otp() {
 		refuse_visitor( 429, 'later', __( 'Too many videos were opened from your network. Wait a minute, then try again.', 'reelgate' ) );
 	}
 	$user  = $lesson['visitor'] > 0 ? get_userdata( $lesson['visitor'] ) : false;
-	$reply = call_api( 'POST', '/videos/' . $lesson['video'] . '/otp', otp_options( $user, $lesson['plain'] ) );
+	$reply = call_api( 'POST', '/videos/' . $lesson['video'] . '/otp', otp_options( $user, $lesson ) );
 	if ( is_wp_error( $reply ) ) {
 		// For the site's owner; a visitor can do nothing about it.
 		error_log( 'reelgate: ' . $reply->get_error_message() ); // phpcs:ignore
@@ -29,8 +29,8 @@ function answer_otp() {
 }
 
 /** @return object|array the body of an OTP's request. */
-function otp_options( $user, $plain ) {
-	$watermark = $plain ? null : watermark_for( options()['watermark'], $user );
+function otp_options( $user, array $lesson ) {
+	$watermark = $lesson['plain'] ? null : watermark_for( options()['watermark'], $user );
 	$options   = array( 'ttl' => OTP_TTL_S );
 	if ( null !== $watermark ) {
 		$options['annotate'] = $watermark;
@@ -39,7 +39,7 @@ function otp_options( $user, $plain ) {
 		$options['userId'] = viewer_id( $user->ID );
 		$options['viewer'] = viewer_of( $user );
 	}
-	return apply_filters( 'reelgate_otp_options', $options, $user );
+	return apply_filters( 'reelgate_otp_options', $options, $user, $lesson['video'] );
 }
 
 /**
@@ -51,7 +51,8 @@ function answer_completed() {
 	if ( 0 === $lesson['visitor'] ) {
 		wp_send_json( array( 'completed' => false ) );
 	}
-	$key = 'reelgate_completed_' . $lesson['post'] . '_' . $lesson['video'];
+	// A user is one for all sites of a network, a post is not.
+	$key = 'reelgate_completed_' . get_current_blog_id() . '_' . $lesson['post'] . '_' . $lesson['video'];
 	if ( get_user_meta( $lesson['visitor'], $key, true ) ) {
 		wp_send_json( array( 'completed' => true ) );
 	}
@@ -106,7 +107,7 @@ function admit_visitor() {
 	 * @param int    $visitor the user; 0: signed out.
 	 */
 	if ( ! apply_filters( 'reelgate_may_play', may_read( $post, $visitor ), $sent['video'], $post, $visitor ) ) {
-		refuse_visitor( 403, 'refused', __( 'You may not watch this video any more.', 'reelgate' ) );
+		refuse_visitor( 403, 'refused', 0 === $visitor ? __( 'Sign in to watch this video.', 'reelgate' ) : __( 'You may not watch this video any more.', 'reelgate' ) );
 	}
 	return array( 'video' => $sent['video'], 'post' => $post, 'plain' => '1' === $sent['plain'], 'visitor' => $visitor );
 }
