@@ -6,7 +6,7 @@ import type { Viewer } from '../viewer.ts'
 
 let reelgate: Reelgate & { remove(): Promise<void> }
 beforeAll(async () => {
-  reelgate = await startSharedReelgate({ video: await makeVideo({ seconds: 4 }) })
+  reelgate = await startSharedReelgate({ video: await makeVideo() })
 })
 afterAll(() => reelgate?.remove())
 

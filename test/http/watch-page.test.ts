@@ -15,7 +15,7 @@ let videoId: string
 
 beforeAll(async () => {
   reelgate = await startSharedReelgate({
-    video: await makeVideo({ size: '128x72' }),
+    video: await makeVideo({ size: '320x180' }),
     env: { REELGATE_PUBLIC_URL: PUBLIC_URL, REELGATE_TRUSTED_PROXIES: '127.0.0.9' },
   })
   ;({ owner, videoId } = reelgate)
