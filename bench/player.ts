@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { existsSync } from 'node:fs'
-import { copyFile, mkdir, mkdtemp, readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { copyFile, cp, mkdir, mkdtemp, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import type { Browser, CDPSession } from 'playwright-core'
@@ -22,8 +22,16 @@ export const PLAYER_ROWS: readonly Row[] = [
     what: 'page, scripts, styles, playlists, keys and poster, compressed, until the first frame; peer: a page with Video.js',
     unit: 'kB',
     aim: { ratioAtMost: 1 },
-    prepare: getVideoJs,
+    prepare: () => getBuilt(VIDEO_JS),
     measure: (scope) => comparePages(scope, putVideoJsPage, 1, ({ bytes }) => bytes / 1000),
+  },
+  {
+    name: 'player-bytes-10',
+    what: 'the same; peer: a page with Video.js 10',
+    unit: 'kB',
+    aim: { ratioAtMost: 1 },
+    prepare: () => getBuilt(VIDEO_JS_10),
+    measure: (scope) => comparePages(scope, putVideoJs10Page, 1, ({ bytes }) => bytes / 1000),
   },
   {
     name: 'player-first-frame',
@@ -31,6 +39,14 @@ export const PLAYER_ROWS: readonly Row[] = [
     unit: 'ms',
     aim: { ratioAtMost: 1.15 },
     measure: (scope) => comparePages(scope, putHlsJsPage, PAIRS, ({ firstFrameMs }) => firstFrameMs),
+  },
+  {
+    name: 'player-first-frame-10',
+    what: 'the same; peer: a page with Video.js 10',
+    unit: 'ms',
+    aim: { ratioAtMost: 1 },
+    prepare: () => getBuilt(VIDEO_JS_10),
+    measure: (scope) => comparePages(scope, putVideoJs10Page, PAIRS, ({ firstFrameMs }) => firstFrameMs),
   },
   {
     name: 'redeem-first-frame',
@@ -117,16 +133,15 @@ async function countBytes(session: CDPSession): Promise<() => number> {
 
 /** Runs in the page, before its own scripts. */
 const NOTE_FIRST_FRAME = `globalThis.firstFrame = new Promise((resolve) => {
-  const observer = new MutationObserver(() => {
-    const video = document.querySelector('video')
-    if (!video) return
-    observer.disconnect()
+  const look = () => {
+    const video = document.querySelector('video') ?? document.querySelector('hls-video')?.shadowRoot?.querySelector('video')
+    if (!video) return requestAnimationFrame(look)
     video.requestVideoFrameCallback((firstFrameMs) => {
       const redeem = performance.getEntriesByType('resource').find(({ name }) => name.endsWith('/play/redeem'))
       resolve({ firstFrameMs, redeemMs: redeem?.startTime ?? 0 })
     })
-  })
-  observer.observe(document, { childList: true, subtree: true })
+  }
+  look()
 })`
 
 /** Copies a video as its viewers get it, encrypted, into the files of a plain site. */
@@ -189,15 +204,27 @@ async function putHlsJsPage(folder: string): Promise<void> {
   await writeFile(join(folder, 'index.html'), html)
 }
 
-const VIDEO_JS = {
+/** As npm has it, with the packages that it needs built into its files already. */
+type Built = { name: string; version: string; integrity: string; folder: 'dist' | 'cdn' }
+
+const VIDEO_JS: Built = {
+  name: 'video.js',
   version: '8.24.1',
   integrity: 'sha512-Qh2WxVyiw6BEvpS95KCoZM8wt10r2iDvembOjHPftVcxY4QR53WVTDQlJEuI1J46Yo9Zw+6rRDIe62C+J+edfQ==',
-  files: ['video.min.js', 'video-js.min.css'],
+  folder: 'dist',
+}
+
+/** The last version whose files for a CDN npm has. */
+const VIDEO_JS_10: Built = {
+  name: '@videojs/html',
+  version: '10.0.0-beta.23',
+  integrity: 'sha512-TthyMitUxYXKnumpqtBVAXs+HvQZG+SPKhkuV6tCUQLS4vy0J54buMXOtvjEiT09rqpQAP4r+MJeZLhV/Abh/Q==',
+  folder: 'cdn',
 }
 
 async function putVideoJsPage(folder: string): Promise<void> {
-  const built = await getVideoJs()
-  for (const name of VIDEO_JS.files) await copyFile(join(built, name), join(folder, name))
+  const built = await getBuilt(VIDEO_JS)
+  for (const name of ['video.min.js', 'video-js.min.css']) await copyFile(join(built, name), join(folder, name))
   const html = page(
     '<link rel="stylesheet" href="video-js.min.css"><script src="video.min.js"></script>',
     `<video class="video-js" muted autoplay playsinline controls></video>
@@ -206,27 +233,29 @@ async function putVideoJsPage(folder: string): Promise<void> {
   await writeFile(join(folder, 'index.html'), html)
 }
 
-/** Video.js as npm has it, without the packages that are built into it already. @returns the folder of its files */
-async function getVideoJs(): Promise<string> {
-  const folder = join(CACHE, `video-js-${VIDEO_JS.version}`)
+async function putVideoJs10Page(folder: string): Promise<void> {
+  const isSent = (path: string) => !/\.(dev\.js|map)$/.test(path)
+  await cp(await getBuilt(VIDEO_JS_10), folder, { recursive: true, filter: isSent })
+  const html = page(
+    '<script type="module" src="video.js"></script><script type="module" src="media/hls-video.js"></script>',
+    `<video-player><video-skin><hls-video src="main.m3u8" muted autoplay playsinline></hls-video></video-skin></video-player>`,
+  )
+  await writeFile(join(folder, 'index.html'), html)
+}
+
+/** @returns the folder of its files */
+async function getBuilt({ name, version, integrity, folder: built }: Built): Promise<string> {
+  const folder = join(CACHE, `${name.replace(/\W/g, '-')}-${version}`)
   if (existsSync(folder)) return folder
   const unfinished = await mkdtemp(join(CACHE, 'unfinished-video-js-'))
   const run = promisify(execFile)
-  const packed = `video.js@${VIDEO_JS.version}`
+  const packed = `${name}@${version}`
   const { stdout } = await run('npm', ['pack', packed, '--silent', '--pack-destination', unfinished])
   const archive = join(unfinished, stdout.trim())
-  const integrity = `sha512-${createHash('sha512')
-    .update(await readFile(archive))
-    .digest('base64')}`
-  if (integrity !== VIDEO_JS.integrity) throw new Error(`${packed} is not the package that it was: ${integrity}`)
-  await run('tar', [
-    '-xzf',
-    archive,
-    '-C',
-    unfinished,
-    '--strip-components=2',
-    ...VIDEO_JS.files.map((name) => `package/dist/${name}`),
-  ])
+  const hash = createHash('sha512').update(await readFile(archive))
+  const found = `sha512-${hash.digest('base64')}`
+  if (found !== integrity) throw new Error(`${packed} is not the package that it was: ${found}`)
+  await run('tar', ['-xzf', archive, '-C', unfinished, '--strip-components=2', `package/${built}`])
   await rm(archive)
   await rename(unfinished, folder)
   return folder

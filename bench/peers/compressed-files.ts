@@ -2,7 +2,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { extname, join } from 'node:path'
+import { extname, join, relative } from 'node:path'
 import { brotliCompressSync, gzipSync } from 'node:zlib'
 
 const TYPES: Record<string, string> = {
@@ -14,12 +14,17 @@ const TYPES: Record<string, string> = {
 const [folder = ''] = process.argv.slice(2)
 
 const files = new Map(
-  readdirSync(folder).map((name) => {
+  filesIn(folder).map((name) => {
     const bytes = readFileSync(join(folder, name))
     const type = TYPES[extname(name)]
     return [`/${name}`, type ? { type, bytes, br: brotliCompressSync(bytes), gzip: gzipSync(bytes, { level: 9 }) } : { bytes }]
   }),
 )
+
+function filesIn(path: string): string[] {
+  const entries = readdirSync(path, { recursive: true, withFileTypes: true })
+  return entries.filter((entry) => entry.isFile()).map((entry) => relative(path, join(entry.parentPath, entry.name)))
+}
 
 const server = createServer((request, response) => {
   const file = files.get(request.url ?? '')
