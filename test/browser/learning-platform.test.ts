@@ -52,7 +52,7 @@ const STRICT = [
 ]
 
 test.each(sampleOf('browsers that keep no cookies of frames', STRICT, 1))(
-  'N33: over https a launch plays in a frame of another site where $where',
+  'N32: over https a launch plays in a frame of another site where $where',
   async ({ start, stores }) => {
     const certificate = makeCertificate()
     const [courses, videos] = [await startTlsFront(certificate), await startTlsFront(certificate)]

@@ -26,11 +26,12 @@ export async function change(owner: Reelgate['owner'], id: string, body: object)
 
 /** Registers a platform by a link, and confirms it. @returns its id */
 export async function register(
-  reelgate: Pick<Reelgate, 'owner'>,
+  reelgate: Pick<Reelgate, 'owner' | 'url'>,
   platform: TestPlatform,
   settings: object = {},
 ): Promise<string> {
-  const opened = await openLink(await makeLink(reelgate), platform)
+  const { pathname } = new URL(await makeLink(reelgate))
+  const opened = await openLink(`${reelgate.url}${pathname}`, platform) // its public address may be elsewhere
   expect(opened.status, await opened.clone().text()).toBe(200)
   const [{ id } = { id: '' }] = await platformsOf(reelgate.owner)
   const confirmed = await change(reelgate.owner, id, { confirmed: 1, folderId: 'root', ...settings })

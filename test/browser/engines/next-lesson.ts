@@ -21,6 +21,7 @@ export function testNextLesson(name: string, test: SampledTest, location: () => 
           const { api } = await target.getPlayer()
           api.loadVideo({ otp: '${await owner.issueOtp(second)}' })
         })</script>`,
+        'localhost',
       ),
     )
     const player = lookAt(tab, 'frame')
