@@ -477,9 +477,9 @@ describe('editors', () => {
       ...[
         { ok: true },
         { ok: true },
-        { ok: false, text: 'Play videos: the key lacks the permission “otpCreator”. Add it in the console under Develop.' },
+        { ok: false, text: 'Play videos: the key lacks the permission “Issue OTPs”. Make a key that has it, in the console under Develop → API keys.' },
       ],
-      { ok: false, text: expect.stringContaining('“uploader”') },
+      { ok: false, text: expect.stringContaining('“Upload”') },
     ])
     const sentences = await Promise.all([
       check(url, 'x'.repeat(64)),

@@ -81,8 +81,8 @@ function PluginHint({ serverUrl }: { serverUrl: string }) {
       <a href={PLUGIN_URL.href} download>
         Download the plug-in
       </a>{' '}
-      and upload it in WordPress under Plugins → Add New. In Settings → Reelgate enter <code>{serverUrl}</code> and an API secret
-      with viewer, otpCreator and uploader, which <Link to="/develop/keys">API keys</Link> makes.
+      and upload it in WordPress under Plugins → Add New. In Settings → Reelgate enter <code>{serverUrl}</code> and the secret of
+      an <Link to="/develop/keys">API key</Link> that may issue OTPs, read and upload.
     </p>
   )
 }

@@ -92,14 +92,14 @@ function test_connection( array $options ) {
 	$results = array( array( 'ok' => true, 'text' => __( 'The server answers, and knows the API secret.', 'reelgate' ) ) );
 	// What none of these calls can change: a video that does not exist, an upload without a valid time to live.
 	$calls = array(
-		array( $found, __( 'Search for videos', 'reelgate' ), 'viewer', 200 ),
-		array( call_api( 'POST', "/videos/$nothing/otp", array(), $options ), __( 'Play videos', 'reelgate' ), 'otpCreator', 404 ),
-		array( call_api( 'POST', '/upload-tokens', array( 'origin' => $origin, 'ttl' => 0 ), $options ), __( 'Upload videos from the editor', 'reelgate' ), 'uploader', 400 ),
+		array( $found, __( 'Search for videos', 'reelgate' ), 'Read', 200 ),
+		array( call_api( 'POST', "/videos/$nothing/otp", array(), $options ), __( 'Play videos', 'reelgate' ), 'Issue OTPs', 404 ),
+		array( call_api( 'POST', '/upload-tokens', array( 'origin' => $origin, 'ttl' => 0 ), $options ), __( 'Upload videos from the editor', 'reelgate' ), 'Upload', 400 ),
 	);
 	foreach ( $calls as list( $reply, $what, $permission, $expected ) ) {
 		$ok        = ! is_wp_error( $reply ) || status_of( $reply ) === $expected;
 		/* translators: 1: what does not work, 2: name of a permission, or a reason */
-		$sentence  = 403 === status_of( $reply ) ? __( '%1$s: the key lacks the permission “%2$s”. Add it in the console under Develop.', 'reelgate' ) : '%1$s: %2$s';
+		$sentence  = 403 === status_of( $reply ) ? __( '%1$s: the key lacks the permission “%2$s”. Make a key that has it, in the console under Develop → API keys.', 'reelgate' ) : '%1$s: %2$s';
 		$detail    = 403 === status_of( $reply ) || ! is_wp_error( $reply ) ? $permission : $reply->get_error_message();
 		$results[] = array( 'ok' => $ok, 'text' => $ok ? $what : sprintf( $sentence, $what, $detail ) );
 	}

@@ -132,7 +132,7 @@ function show_settings_page() {
 		'secret',
 		__( 'API secret', 'reelgate' ),
 		'' === $options['secret']
-			? __( 'Make a key in the console under Develop, with viewer, otpCreator and uploader; editor as well if a request to erase a user is to erase what they watched.', 'reelgate' )
+			? __( 'Make a key in the console under Develop → API keys, with Issue OTPs, Read and Upload; Change and delete as well if a request to erase a user is to erase what they watched.', 'reelgate' )
 			: __( 'Saved. It is not shown again; leave this empty to keep it.', 'reelgate' ),
 		'password',
 		''
