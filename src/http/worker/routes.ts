@@ -1,3 +1,4 @@
+import { Readable } from 'node:stream'
 import type { FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import { Failure } from '../../errors.ts'
@@ -109,11 +110,12 @@ function readJson(text: string): unknown {
   }
 }
 
-function bytesOf(body: unknown): AsyncIterable<Buffer> {
-  if (!isStream(body)) throw new Failure('unsupported', 'Send the bytes as application/octet-stream.')
-  return body
-}
-
-function isStream(body: unknown): body is AsyncIterable<Buffer> {
-  return typeof body === 'object' && body !== null && Symbol.asyncIterator in body
+/** What is left after a refusal is read, too: else the connection would be reset before the worker gets the answer. */
+async function* bytesOf(body: unknown): AsyncGenerator<Buffer> {
+  if (!(body instanceof Readable)) throw new Failure('unsupported', 'Send the bytes as application/octet-stream.')
+  try {
+    yield* body.iterator({ destroyOnReturn: false })
+  } finally {
+    body.resume()
+  }
 }
