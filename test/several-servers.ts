@@ -61,7 +61,7 @@ export async function makeInstallation(options: DatabaseOptions = { database: 'p
         ...serverEnvironment(location, { REELGATE_MASTER_KEY: KEY, ...env }),
         REELGATE_DATA: folder,
       }
-      const config = { ...readConfig(environment), sharesDatabase: true }
+      const config = readConfig(environment)
       sandbox ??= openSandbox(config)
       const server = await startServer(config, openLog('info', lines), { sandbox })
       let stopped: Promise<void> | undefined

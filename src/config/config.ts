@@ -59,7 +59,7 @@ function toConfig(variables: Variables) {
     /** Undefined: made from the machine's. */
     serverName: variables.REELGATE_SERVER_NAME,
     /** Whether other servers may use the same database at the same time; only where the files of videos are in a bucket as well. */
-    sharesDatabase: false,
+    sharesDatabase: variables.REELGATE_DATABASE_URL !== undefined && bucket !== undefined,
     ...readSecrets(variables, dataDir),
     /** Has secrets. Undefined: the files of videos are in the data folder. */
     bucket,

@@ -236,19 +236,23 @@ events {}
 http {
   access_log off;
   ${ofItsOwn.join('\n  ')}
-  upstream servers { ${behind.map((address) => `server ${address};`).join(' ')} }
+  upstream servers { ${behind.map((address) => `server ${address} max_fails=1 fail_timeout=2s;`).join(' ')} keepalive 32; }
   server {
     ${listens.map((address) => `listen ${address};`).join(' ')}
     ssl_certificate ${file};
     ssl_certificate_key ${keyFile};
     client_max_body_size 0;
     proxy_request_buffering off;
-    location / {
-      proxy_pass http://servers;
-      proxy_http_version 1.1;
-      proxy_set_header Host $http_host;
-      proxy_set_header X-Forwarded-For $proxy_add_x_forwarded_for;
-    }
+    proxy_http_version 1.1;
+    proxy_set_header Connection "";
+    proxy_set_header Host $http_host;
+    proxy_set_header X-Forwarded-For $proxy_add_x_forwarded_for;
+    proxy_connect_timeout 1s;
+    proxy_next_upstream error timeout http_503;
+    location / { proxy_pass http://servers; }
+    location ~ ^/(console/)?api/(events|uploads) { proxy_pass http://servers; proxy_buffering off; }
+    location ~ ^/(api|v2|console/api)/ { proxy_pass http://servers; proxy_read_timeout 4s; }
+    location /play/ { proxy_pass http://servers; proxy_read_timeout 4s; proxy_next_upstream error timeout http_503 non_idempotent; }
   }
 }
 `

@@ -21,7 +21,7 @@ export function assertValidUrl(url: string): void {
 export function databaseInUse(url: string): Failure {
   return new Failure(
     'unavailable',
-    `Another Reelgate server uses the database ${redactedUrl(url)}. Stop it first, or set REELGATE_DATABASE_URL to another database.`,
+    `Another Reelgate server uses the database ${redactedUrl(url)}. Stop it first, or set REELGATE_DATABASE_URL to another database. Several servers may share one where the files of videos are in a bucket (REELGATE_STORAGE_URL).`,
   )
 }
 

@@ -1,0 +1,61 @@
+import { afterAll, beforeAll, expect } from 'vitest'
+import { type Cluster, startCluster } from '../cluster/cluster.ts'
+import type { Reached } from '../postgres/cluster.ts'
+import { askForShared } from '../postgres.ts'
+import { readRows } from '../rows.ts'
+import type { ReachedStore } from '../s3/radosgw.ts'
+import { sampledTests } from '../sample.ts'
+
+// Two servers on machines of their own behind nginx, which takes turns as docs/operations.md says, and what befalls one of them.
+
+const { test, draw } = sampledTests('a server of several is lost', 1)
+
+let cluster: Cluster
+
+beforeAll(async () => {
+  cluster = await startCluster([
+    { kind: 'database', name: 'database', of: await askForShared<Reached>('postgresSocket') },
+    { kind: 'store', name: 'store', of: await askForShared<ReachedStore>('objectStoreSocket') },
+    { kind: 'server', name: 'left', env: { REELGATE_SERVER_NAME: 'left' } },
+    { kind: 'server', name: 'right', env: { REELGATE_SERVER_NAME: 'right' } },
+    { kind: 'proxy', name: 'proxy' },
+  ])
+})
+afterAll(() => cluster.end())
+
+const listed = () =>
+  readRows<{ name: string }>(cluster.server('right'), 'select name from server order by name').map(({ name }) => name)
+
+/** Calls through the proxy, whose connections to a lost server it tries elsewhere. @returns statuses that were not 200 */
+async function callMany(count: number): Promise<number[]> {
+  const { owner } = cluster.server('right')
+  const statuses: number[] = []
+  for (let n = 0; n < count; n++) {
+    const headers = { Authorization: `Apisecret ${owner.apiKey}` }
+    statuses.push((await fetch(`${cluster.url}/api/videos`, { headers })).status)
+  }
+  return statuses.filter((status) => status !== 200)
+}
+
+test('F-289: a server is ended by kill -9: the proxy reaches the other, which has its row and work removed, and it comes back', async () => {
+  expect(await callMany(4)).toEqual([])
+  expect(listed()).toEqual(['left', 'right'])
+  await cluster.program('left').kill()
+  expect(await callMany(10)).toEqual([])
+  await expect.poll(listed, { timeout: 60_000 }).toEqual(['right'])
+  await cluster.program('left').start()
+  await expect.poll(listed).toEqual(['left', 'right'])
+  expect(await callMany(4)).toEqual([])
+})
+
+test('F-290: a server is suspended until the other takes it for dead, and wakes up: it starts again with nothing in memory', async () => {
+  const left = cluster.program('left')
+  left.setFrozen(true)
+  await expect.poll(listed, { timeout: 60_000 }).toEqual(['right'])
+  left.setFrozen(false)
+  await expect.poll(() => left.output(), { timeout: 60_000 }).toContain('released by the other server; restarting')
+  await expect.poll(listed, { timeout: 60_000 }).toEqual(['left', 'right'])
+  await expect.poll(() => callMany(4)).toEqual([])
+})
+
+draw()
