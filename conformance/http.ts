@@ -37,7 +37,7 @@ export function createPacedSend(agent: Agent, onWait: (waitS: number, budget: st
   return async (call) => {
     const waitMs = resumeAtMs - performance.now()
     if (waitMs > 0) await pause(waitMs)
-    const answer = await sendUnpaced(agent, call)
+    const answer = await sendAgain(agent, call)
     const low = lowBudget(answer)
     if (low) {
       resumeAtMs = performance.now() + low.waitS * 1000
@@ -53,6 +53,16 @@ function lowBudget({ headers }: Answer): { budget: string; waitS: number } | und
   return remaining !== undefined && Number(remaining) < RESERVED_CALLS ? { budget, waitS: Number(waitS) } : undefined
 }
 
+/** A proxy that has refused a body without reading it closes the connection behind its answer, which the next call may find out. */
+async function sendAgain(agent: Agent, call: Call): Promise<Answer> {
+  return sendUnpaced(agent, call).catch((error) => {
+    if (error instanceof ClosedMeanwhile) return sendUnpaced(agent, call)
+    throw error
+  })
+}
+
+class ClosedMeanwhile extends Error {}
+
 /** Sends a call regardless of rate limits. */
 export function sendUnpaced(agent: Agent, { method, url, headers = [], body, byteByByte }: Call): Promise<Answer> {
   const { promise, resolve, reject } = Promise.withResolvers<Answer>()
@@ -64,7 +74,7 @@ export function sendUnpaced(agent: Agent, { method, url, headers = [], body, byt
     path: url.slice(origin.length),
     headers: [['Host', host], ...headers, ...length].flat(),
   })
-  request.on('error', reject)
+  request.on('error', (error) => reject(request.reusedSocket ? new ClosedMeanwhile(error.message, { cause: error }) : error))
   request.on('response', (response) => {
     const parts: Buffer[] = []
     response.on('data', (part: Buffer) => parts.push(part))

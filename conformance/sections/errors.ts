@@ -179,7 +179,7 @@ export const errors: Section = {
     ),
     check('a second Authorization header is 400', async (at) => {
       const answer = await at.api('GET', '/videos', { headers: [['Authorization', `Apisecret ${at.key}`]] })
-      expectAnswer(answer, refused(400, 'Bad formatting of Authorization header'))
+      expectAnswer(answer, refused(400)) // a proxy refuses it before it knows what the header is for
     }),
     check('a body that is no JSON is 400', async (at) => {
       const path = `/videos/${await at.sharedEmptyVideo()}`

@@ -92,17 +92,16 @@ export async function setAccountDisabled(
 ) {
   const accountId = await findAccountId(deps.db, idOrName)
   const reportEnd = () => disabled && void deps.signals.send('session-ended', { accountId, why: 'account-disabled' })
-  await deps.write
-    .revoking(async (tx) => {
-      if (!(await setDisabled(tx, accountId, disabled))) return
-      if (disabled) await deps.endAccountSessions(tx, accountId, deps.nowS())
-      const kind = disabled ? 'account:disabled' : 'account:enabled'
-      await recordAuditEvent(tx, { atS: deps.nowS(), accountId, by, kind, subjects: [accountId] })
-    })
-    .catch((error) => {
-      if (isCommitOutcomeUnknown(error)) reportEnd() // if it was committed, no viewer may continue
-      throw error
-    })
+  const changed = deps.write(async (tx) => {
+    if (!(await setDisabled(tx, accountId, disabled))) return
+    if (disabled) await deps.endAccountSessions(tx, accountId, deps.nowS())
+    const kind = disabled ? 'account:disabled' : 'account:enabled'
+    await recordAuditEvent(tx, { atS: deps.nowS(), accountId, by, kind, subjects: [accountId] })
+  })
+  await changed.catch((error) => {
+    if (isCommitOutcomeUnknown(error)) reportEnd() // if it was committed, no viewer may continue
+    throw error
+  })
   reportEnd()
   return { accountId, disabled }
 }

@@ -3,8 +3,7 @@ import { hashSecret, isSecret, newId, newSecret } from '../crypto/secret.ts'
 import type { Db } from '../db/database.ts'
 import type { Write } from '../db/write.ts'
 import { Failure } from '../errors.ts'
-import { cachedRows } from '../signals/cached-rows.ts'
-import type { Signals } from '../signals/signals.ts'
+import { type CacheDeps, cachedRows } from '../signals/cached-rows.ts'
 import { findAccountId } from './account-id.ts'
 import {
   findAccountOfKey,
@@ -37,10 +36,10 @@ export type Authenticate = (secret: string) => Promise<ApiKeyHolder>
 
 /** @param onKeyUsed called for each accepted key */
 export function createAuthenticate(
-  { db, signals, nowS }: Pick<AccountDeps, 'db' | 'nowS'> & { signals: Pick<Signals, 'on'> },
+  { db, nowS, ...cache }: Pick<AccountDeps, 'db' | 'nowS'> & CacheDeps,
   onKeyUsed: (apiKeyId: string) => void = () => undefined,
 ): Authenticate {
-  const findHolder = cachedRows(signals, (secret) => findKeyHolder(db, hashSecret(secret)))
+  const findHolder = cachedRows(cache, (secret) => findKeyHolder(db, hashSecret(secret)))
   return async (secret) => {
     const found = isSecret(secret) ? await findHolder(secret) : undefined
     if (!found || (found.expiresAtS !== null && found.expiresAtS <= nowS()))
@@ -146,7 +145,7 @@ export async function rotateKey(
   by: KeyManager = 'command-line',
 ) {
   requireRecentSignIn(by, nowS())
-  return write.revoking(async (tx) => {
+  return write(async (tx) => {
     const atS = nowS()
     const old = await findLiveKey(tx, oldKeyId, atS)
     if (!old || !mayManage(by, old.accountId)) throw keyNotFound(oldKeyId)
@@ -203,7 +202,7 @@ export async function getOtpKey({ db, nowS }: Pick<AccountDeps, 'db' | 'nowS'>, 
  * @throws Failure `not-found` when there is no such key, or it was already revoked
  */
 export async function revokeKey({ write, nowS }: AccountDeps, keyId: string, by: KeyManager = 'command-line'): Promise<void> {
-  await write.revoking(async (tx) => {
+  await write(async (tx) => {
     if (!mayManage(by, await findAccountOfKey(tx, keyId))) throw keyNotFound(keyId)
     const accountId = await revokeApiKey(tx, keyId, nowS())
     if (accountId === undefined) throw keyNotFound(keyId)

@@ -16,12 +16,6 @@ export type Write = {
   append<T>(statement: (tx: Kysely<Tables>) => Promise<T>): Promise<T>
   /** The same for a change that frees space, such as a deletion: on a full disk it may use what is kept in reserve. */
   makingRoom<T>(change: (tx: Kysely<Tables>) => Promise<T>): Promise<T>
-  /**
-   * The same for a change that takes an access away: resolves when no server grants it any more, not even one that has cached it.
-   */
-  revoking<T>(change: (tx: Kysely<Tables>) => Promise<T>): Promise<T>
-  /** @param wait resolves when no other server uses what it cached before */
-  onRevoked(wait: () => Promise<void>): void
   /** Runs a statement that must not be in a transaction, between two groups. */
   outsideTransaction<T>(statement: (db: Kysely<Tables>) => Promise<T>): Promise<T>
   /**
@@ -82,7 +76,6 @@ export function createGroupCommitter({
   let blockedBy: Failure | undefined
   let lastTurn: Promise<void> = Promise.resolve()
   const listeners: ((changed: ChangedTables) => void)[] = []
-  let untilOthersRead = async () => {}
 
   // One turn after the other on the single connection; calls that arrive while a group commits form the next group.
   function enqueue(work: () => Promise<void>) {
@@ -165,14 +158,6 @@ export function createGroupCommitter({
   return Object.assign(<T>(change: Change<T>) => write(change), {
     append: <T>(statement: Change<T>) => write(statement, { ...PLAIN, isAppend: true }),
     makingRoom: <T>(change: Change<T>) => write(change, { ...PLAIN, makesRoom: true }),
-    async revoking<T>(change: Change<T>) {
-      const result = await write(change)
-      await untilOthersRead()
-      return result
-    },
-    onRevoked(wait: () => Promise<void>) {
-      untilOthersRead = wait
-    },
     outsideTransaction,
     onCommit: (listener: (changed: ChangedTables) => void) => void listeners.push(listener),
     blockWrites,

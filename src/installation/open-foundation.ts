@@ -138,7 +138,6 @@ export async function openFoundation(run: Run, overrides: Overrides): Promise<Fo
   const servers = channel
     ? await joinServers({ ...server, channel, signals, takeBack: claims.maintain, log })
     : onlyServer(server.id, server.name)
-  write.onRevoked(servers.untilOthersRead)
   opened.defer(() => logErrorsQuietly(log, 'servers: not signed off; the others notice it after ten seconds', servers.stop))
   const database = { db, slowQueryDb, write, batches, truncateWal, claims, signals, servers }
   const keyRing = watchKeyRing({ db, masterKey, signals, log }, config)

@@ -3,8 +3,7 @@ import type { Db } from '../db/database.ts'
 import type { Write } from '../db/write.ts'
 import { Failure, videoNotFound } from '../errors.ts'
 import type { OutboundPolicy } from '../outbound/policy.ts'
-import { cachedRows } from '../signals/cached-rows.ts'
-import type { Signals } from '../signals/signals.ts'
+import { type CacheDeps, cachedRows } from '../signals/cached-rows.ts'
 import { parseWatermarks } from '../watermark/watermark.ts'
 import { findAccountDefaults, findBothDefaults, saveAccountDefaults, saveVideosDefaults } from './otp-defaults-store.ts'
 
@@ -26,8 +25,8 @@ export type OtpDefaultsDeps = { db: Db; write: Write; wallNowS: () => number }
 /** The defaults for an OTP of a video. Cached while the rows are unchanged, so a change applies to the next OTP. */
 export type FindOtpDefaults = (accountId: string, videoId: string) => Promise<OtpDefaults | undefined> | OtpDefaults
 
-export function createOtpDefaultsFinder({ db, signals }: { db: Db; signals: Pick<Signals, 'on'> }): FindOtpDefaults {
-  return cachedRows(signals, (accountId: string, videoId: string) => findOtpDefaults(db, accountId, videoId))
+export function createOtpDefaultsFinder({ db, ...cache }: { db: Db } & CacheDeps): FindOtpDefaults {
+  return cachedRows(cache, (accountId: string, videoId: string) => findOtpDefaults(db, accountId, videoId))
 }
 
 async function findOtpDefaults(db: Db, accountId: string, videoId: string): Promise<OtpDefaults> {

@@ -4,6 +4,7 @@ import type { Logger } from 'pino'
 import packageJson from '../../package.json' with { type: 'json' }
 import { newId } from '../crypto/secret.ts'
 import type { Channel } from '../db/database.ts'
+import { findSetting, saveSetting } from '../db/setting.ts'
 import { Failure, logLevelFor } from '../errors.ts'
 import type { Signals } from '../signals/signals.ts'
 import { endClaims, insertServer, listServers, MAX_SILENCE_S, removeServer, type ServerState, saveBeat } from './server-store.ts'
@@ -13,6 +14,8 @@ export type Servers = {
   /** Names this server in rows: the same after a restart on the same data folder. */
   id: string
   name: string
+  /** Random: the same on all servers that run at the same time, another one once none of them runs any more. */
+  era: string
   /** Whether others may join while this server runs: else nothing needs to be claimed, or read again. */
   mayHaveOthers: boolean
   /** Whether others may have used the database since this server started: then the rows are the truth, and no longer its memory. Never false again. */
@@ -21,8 +24,8 @@ export type Servers = {
   onShared(listener: () => Promise<void>): void
   /** Whether another server lives now. */
   hasOthers(): boolean
-  /** Resolves when no other server uses any more what it had cached before. */
-  untilOthersRead(): Promise<void>
+  /** Whether another server may answer requests, so that what is cached here may be out of date. */
+  mayOthersAnswer(): boolean
   /** Why this server must answer nothing; undefined: it may. */
   refusal(): Failure | undefined
   /** Whether balancers should send it nothing more. */
@@ -50,10 +53,10 @@ const BEAT_EVERY_MS = 1_000
 /** A beat that is later was kept from the database. */
 const STEADY_MS = 3_000
 const MAX_CLOCK_DIFFERENCE_S = 2
-/** How long what was read from rows is used: signals/cached-rows.ts. */
-const CACHED_MS = 1_000
 const MAX_JOIN_MS = 30_000
 const JOIN_POLL_MS = 50
+/** The setting that has it. */
+const ERA = 'servers-era'
 /** How long a balancer takes to see that a server is not ready. */
 const DRAIN_MS = 2_000
 
@@ -189,20 +192,28 @@ export async function joinServers(deps: ServersDeps): Promise<Servers> {
       })
   }
 
+  /** Servers start one after the other. */
+  async function openEra(): Promise<string> {
+    const shared = others.some(({ isDead }) => !isDead) ? await findSetting(channel.db, ERA) : undefined
+    if (shared !== undefined) return shared
+    const era = newId()
+    await saveSetting(channel.db, ERA, era)
+    return era
+  }
+
   await join()
+  const era = await openEra()
   signals.on('servers-changed', beatSoon)
   const timer = setInterval(beatSoon, BEAT_EVERY_MS)
   return {
-    ...{ id, name, mayHaveOthers: true, refusal },
+    ...{ id, name, era, mayHaveOthers: true, refusal },
     isShared: () => isShared,
     onShared: (listener) => void listeners.add(listener),
     countSessions(count) {
       countSessions = count
     },
     hasOthers: () => others.some(({ isDead }) => !isDead),
-    async untilOthersRead() {
-      if (others.length > 0) await pause(CACHED_MS)
-    },
+    mayOthersAnswer: () => others.length > 0,
     isDraining: () => isDrained || state === 'stopping',
     async started() {
       state = 'serving'
@@ -226,12 +237,12 @@ export async function joinServers(deps: ServersDeps): Promise<Servers> {
 export function onlyServer(id: string, name: string): Servers {
   let isStopping = false
   return {
-    ...{ id, name, mayHaveOthers: false },
+    ...{ id, name, era: newId(), mayHaveOthers: false },
     isShared: () => false,
     onShared: () => undefined,
     countSessions: () => undefined,
     hasOthers: () => false,
-    untilOthersRead: async () => undefined,
+    mayOthersAnswer: () => false,
     refusal: () => undefined,
     isDraining: () => isStopping,
     started: async () => undefined,

@@ -5,13 +5,16 @@ const MAX_CACHED = 1_000
 /** A change by another process is seen after this at the latest, also when its signal is lost. */
 const MAX_AGE_MS = 1_000
 
+/** `servers`: of the database. */
+export type CacheDeps = { signals: Pick<Signals, 'on'>; servers: { mayOthersAnswer(): boolean } }
+
 /**
  * Caches the results of a read of rows until they may have changed: see 'account-changed'. What this process commits is seen by the next
- * call.
+ * call, and so is what another server commits: where there is one, nothing is cached.
  * @param read undefined is never cached, so that guessed keys take no space
  */
 export function cachedRows<Key extends readonly string[], Found>(
-  signals: Pick<Signals, 'on'>,
+  { signals, servers }: CacheDeps,
   read: (...key: Key) => Promise<Found | undefined>,
   nowMs: () => number = () => performance.now(),
 ): (...key: Key) => Promise<Found | undefined> | Found {
@@ -33,6 +36,7 @@ export function cachedRows<Key extends readonly string[], Found>(
   }
 
   return (...key) => {
+    if (servers.mayOthersAnswer()) return read(...key)
     const name = key.join('\0')
     const cached = cache.get(name)
     return cached && nowMs() - cached.readAtMs < MAX_AGE_MS ? cached.found : find(name, key)

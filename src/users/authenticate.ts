@@ -5,8 +5,7 @@ import type { Db } from '../db/database.ts'
 import type { SignInRow } from '../db/tables.ts'
 import type { Write } from '../db/write.ts'
 import { Failure, logLevelFor } from '../errors.ts'
-import { cachedRows } from '../signals/cached-rows.ts'
-import type { Signals } from '../signals/signals.ts'
+import { type CacheDeps, cachedRows } from '../signals/cached-rows.ts'
 import { findSignIn, type SignInDetails, saveSignInSeen } from './sign-in-store.ts'
 import { accountDisabled, ROLE_PERMISSIONS, type Role, userDisabled } from './user.ts'
 
@@ -35,8 +34,8 @@ export const IDLE_S = 7 * 24 * 3600
 /** How late it is saved that a person was there. */
 const SEEN_EVERY_S = 600
 
-export function createFindSignedIn({ db, write, signals, nowS, log }: FindSignedInDeps): FindSignedIn {
-  const find = cachedRows(signals, (token) => findSignIn(db, hashSecret(token)))
+export function createFindSignedIn({ db, write, nowS, log, ...cache }: FindSignedInDeps): FindSignedIn {
+  const find = cachedRows(cache, (token) => findSignIn(db, hashSecret(token)))
   const saving = new Set<string>()
 
   /** No request waits for it. */
@@ -61,7 +60,7 @@ export function createFindSignedIn({ db, write, signals, nowS, log }: FindSigned
   }
 }
 
-type FindSignedInDeps = { db: Db; write: Write; signals: Pick<Signals, 'on'>; nowS: () => number; log: Logger }
+type FindSignedInDeps = CacheDeps & { db: Db; write: Write; nowS: () => number; log: Logger }
 
 function toSignedIn(found: SignInDetails): SignedIn {
   const { id, consoleUserId, isAdministrator, role, mayUpload, mayImport, wrappedPasswordHash, ...row } = found

@@ -67,7 +67,7 @@ export async function changeUser(
   const atS = nowS()
   if (email !== undefined) requireRecentSignIn(manager, atS)
   assertEmail(email)
-  await write.revoking(async (tx) => {
+  await write(async (tx) => {
     const user = await getManaged(tx, manager, id)
     const doer = { ...browser, ...manager, atS }
     const isAdmin = isAdministrator ?? user.isAdministrator === 1
@@ -90,7 +90,7 @@ export async function changeUser(
 export async function deleteUser({ write, nowS }: ManageDeps, manager: Manager, id: string, browser: Browser): Promise<void> {
   if (id === manager.consoleUserId)
     throw new Failure('conflict', 'You cannot delete yourself. Ask another owner or an administrator.')
-  await write.revoking(async (tx) => {
+  await write(async (tx) => {
     const user = await getManaged(tx, manager, id)
     await endAccess(tx, user, { ...browser, ...manager, atS: nowS() })
     await removePasskeysOfUser(tx, id)

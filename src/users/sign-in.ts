@@ -143,7 +143,7 @@ export async function addSignIn(
 
 /** Ends the sign-in of a browser. False: it was not signed in. */
 export async function signOut({ write }: Pick<SignInDeps, 'write'>, token: string): Promise<boolean> {
-  return (await write.revoking((tx) => removeSignInByToken(tx, hashSecret(token)))) !== undefined
+  return (await write((tx) => removeSignInByToken(tx, hashSecret(token)))) !== undefined
 }
 
 const KEPT_S = 30 * DAY_S
@@ -178,7 +178,7 @@ export async function setPassword(
   } else requireRecentSignIn(signedIn, deps.nowS())
   checkNewPassword(password, user.name)
   const phc = await deps.passwords.hash(password)
-  return deps.write.revoking(async (tx) => {
+  return deps.write(async (tx) => {
     await setPasswordHash(tx, user.id, wrap(deps.masterKey, passwordHashPurpose(user.id), Buffer.from(phc)))
     await removeSignInsOfUser(tx, user.id)
     const passkeys = removesPasskeys ? await listPasskeys(tx, user.id) : []

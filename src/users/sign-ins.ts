@@ -18,7 +18,7 @@ export async function findSignIns({ db, nowS }: Omit<SignInsDeps, 'write'>, { co
 
 /** @throws Failure `not-found` */
 export async function endSignIn({ write, nowS }: SignInsDeps, person: SignedIn, id: string): Promise<void> {
-  await write.revoking(async (tx) => {
+  await write(async (tx) => {
     if (!(await removeSignIn(tx, person.consoleUserId, id))) throw new Failure('not-found', 'You have no such sign-in.')
     await recordEnd(tx, person, nowS(), 1)
   })
@@ -27,7 +27,7 @@ export async function endSignIn({ write, nowS }: SignInsDeps, person: SignedIn, 
 /** Ends all sign-ins of a person but the one that asks, and notifies the person. @returns how many */
 export async function endOtherSignIns({ write, nowS }: SignInsDeps, person: SignedIn, browser: Browser): Promise<number> {
   const { consoleUserId: id, userName: name, email } = person
-  return write.revoking(async (tx) => {
+  return write(async (tx) => {
     const count = await removeOtherSignIns(tx, id, person.signInId)
     if (count === 0) return 0
     await recordEnd(tx, person, nowS(), count)

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import { createApiKey, createAuthenticate, findApiKeys, revokeKey, rotateKey } from '../../src/accounts/api-key.ts'
 import { createKeyUseTracker } from '../../src/accounts/key-use.ts'
+import { onlyServer } from '../../src/servers/servers.ts'
 import { createSignals } from '../../src/signals/signals.ts'
 import { startReelgate } from '../in-process.ts'
 import { openBarePlayback, outcomeOf } from '../playback/playback-deps.ts'
@@ -16,7 +17,7 @@ const newViewer = () => createViewer('http://viewer.invalid')
 async function open() {
   const bare = await openBarePlayback()
   const { db, write, nowS } = bare
-  const deps = { db, write, signals: createSignals(write), nowS }
+  const deps = { db, write, signals: createSignals(write), servers: onlyServer('one', 'one'), nowS }
   let commits = 0
   write.onCommit(() => commits++)
   const authenticate = createAuthenticate(deps)

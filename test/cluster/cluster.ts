@@ -6,6 +6,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { findNginx } from '../../bench/peers/nginx.ts'
 import { type BucketAddress, openBucket } from '../../src/storage/s3/bucket.ts'
 import { writeCertificate } from '../certificate.ts'
+import { readSteps } from '../docs/steps.ts'
 import { shiftedClock } from '../faults/faked-clock.ts'
 import { createDatabase, openCluster as openPostgres, type Reached } from '../postgres/cluster.ts'
 import { handlesOf, serverEnvironment } from '../reelgate.ts'
@@ -130,19 +131,18 @@ export async function startCluster(parts: readonly Part[]): Promise<Cluster> {
   const isProxy = ({ name }: Machine) => parts.some((part) => part.kind === 'proxy' && part.name === name)
 
   async function startProxy(machine: Machine): Promise<void> {
+    const { REELGATE_PUBLIC_URL: url = '' } = shared
     const own = join(folder, machine.name)
     await mkdir(own)
     const outside = machine.addressOn('outside')
     const { file, keyFile } = writeCertificate(own, `IP:${outside}`, 20, shiftedClock('-1d'))
-    const port = await machine.openDoor()
     const behind = [...servers.values()].map((server) => `${server.machine.addressOn('inside')}:${new URL(server.url).port}`)
     await writeFile(
       join(own, 'nginx.conf'),
-      proxyConfiguration({ folder: own, listens: [`${outside}:443 ssl`, `127.0.0.1:${port}`], behind, file, keyFile }),
+      await proxyConfiguration({ folder: own, listens: [`${outside}:443 ssl`, new URL(url).host], behind, file, keyFile }),
     )
     const args = ['-p', own, '-c', join(own, 'nginx.conf'), '-e', join(own, 'error.log')]
     programs.set(machine.name, await startProgram([...machine.wrapper, findNginx(), ...args], {}))
-    const url = `http://127.0.0.1:${port}`
     while (
       !(await fetch(`${url}/healthz`).then(
         ({ ok }) => ok,
@@ -184,6 +184,8 @@ export async function startCluster(parts: readonly Part[]): Promise<Cluster> {
     const addMachine = async ({ name, kind }: Part) => void machines.set(name, await network.addMachine(name, ON[kind]))
     // All addresses are known before the first program starts.
     for (const part of parts) await addMachine(part)
+    const front = parts.find(({ kind }) => kind === 'proxy')
+    if (front) shared.REELGATE_PUBLIC_URL = `http://127.0.0.1:${await get(machines, front.name).openDoor()}`
     for (const part of parts) await start(part)
     return {
       folder,
@@ -227,33 +229,25 @@ function first<T>(from: ReadonlyMap<string, T>): T {
 
 type Proxied = { folder: string; listens: string[]; behind: string[]; file: string; keyFile: string }
 
-/** As docs/operations.md says, in front of several servers. */
-function proxyConfiguration({ folder, listens, behind, file, keyFile }: Proxied): string {
+/** The lines of docs/operations.md for several servers, with these addresses and files. */
+async function proxyConfiguration({ folder, listens, behind, file, keyFile }: Proxied): Promise<string> {
   const ofItsOwn = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map((kind) => `${kind}_temp_path ${folder}/${kind};`)
+  const lines = (await readSteps('Several servers')).at(-1)?.lines?.text ?? ''
+  const servers = /^ *server 10\.0\.0\.1:8080(.*\n)(?: *server 10\.0\.0\..*\n)*/m
+  const recipe = lines
+    .replace(servers, (_, options: string) => behind.map((address) => `server ${address}${options}`).join(''))
+    .replace('listen 443 ssl;', listens.map((address) => `listen ${address};`).join(' '))
+    .replace(/server_name .*;/, '')
+    .replace(/ssl_certificate .*;/, `ssl_certificate ${file};`)
+    .replace(/ssl_certificate_key .*;/, `ssl_certificate_key ${keyFile};`)
+    .replace('Host $host', 'Host $http_host') // its port is not that of https
   return `${process.getuid?.() === 0 ? 'user root;' : ''}
 daemon off; pid ${folder}/pid;
 events {}
 http {
   access_log off;
   ${ofItsOwn.join('\n  ')}
-  upstream servers { ${behind.map((address) => `server ${address} max_fails=1 fail_timeout=2s;`).join(' ')} keepalive 32; }
-  server {
-    ${listens.map((address) => `listen ${address};`).join(' ')}
-    ssl_certificate ${file};
-    ssl_certificate_key ${keyFile};
-    client_max_body_size 0;
-    proxy_request_buffering off;
-    proxy_http_version 1.1;
-    proxy_set_header Connection "";
-    proxy_set_header Host $http_host;
-    proxy_set_header X-Forwarded-For $proxy_add_x_forwarded_for;
-    proxy_connect_timeout 1s;
-    proxy_next_upstream error timeout http_503;
-    location / { proxy_pass http://servers; }
-    location ~ ^/(console/)?api/(events|uploads) { proxy_pass http://servers; proxy_buffering off; }
-    location ~ ^/(api|v2|console/api)/ { proxy_pass http://servers; proxy_read_timeout 4s; }
-    location /play/ { proxy_pass http://servers; proxy_read_timeout 4s; proxy_next_upstream error timeout http_503 non_idempotent; }
-  }
+  ${recipe}
 }
 `
 }

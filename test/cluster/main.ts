@@ -11,6 +11,7 @@ const { values } = parseArgs({
     database: { type: 'string', default: 'sqlite' },
     storage: { type: 'string', default: 'folder' },
     encoders: { type: 'string', default: '0' },
+    limits: { type: 'string', default: 'off' },
   },
 })
 
@@ -19,7 +20,7 @@ const parts: Part[] = [
   ...(values.database === 'postgres' ? [{ kind: 'database', name: 'database' } as const] : []),
   ...(values.storage === 'bucket' ? [{ kind: 'store', name: 'store' } as const] : []),
   ...names('server', values.servers).map(
-    (name) => ({ kind: 'server', name, env: { REELGATE_ENCODERS: values.encoders } }) as const,
+    (name) => ({ kind: 'server', name, env: { REELGATE_ENCODERS: values.encoders, REELGATE_LIMITS: values.limits } }) as const,
   ),
   { kind: 'proxy', name: 'proxy' },
   ...names('worker', values.workers).map((name) => ({ kind: 'worker', name, isTrusted: values.trusted }) as const),

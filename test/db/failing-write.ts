@@ -12,8 +12,6 @@ export function failingOnce(write: Write, number: number, unknown?: { isKept: bo
   return Object.assign(failing, {
     append: failing,
     makingRoom: failing,
-    revoking: failing,
-    onRevoked: () => undefined,
     outsideTransaction: write.outsideTransaction,
     onCommit: write.onCommit,
   })

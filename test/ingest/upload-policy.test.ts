@@ -6,6 +6,7 @@ import { createStorageQuota } from '../../src/accounts/storage-quota.ts'
 import { parseMasterKey } from '../../src/crypto/master-key.ts'
 import { amzCredential, amzDate, isValidSignature, signPolicy } from '../../src/ingest/aws-v4.ts'
 import { admitUpload, issueUploadPolicy } from '../../src/ingest/upload-policy.ts'
+import { onlyServer } from '../../src/servers/servers.ts'
 import { createSignals } from '../../src/signals/signals.ts'
 import { openOwnDatabase } from '../db/database.ts'
 
@@ -98,7 +99,8 @@ async function openPolicies({ mayUpload = true } = {}) {
     ...{ nowS: () => clock.nowS, wallNowS: () => clock.wallS },
   }
   const { apiKey } = await createAccount(deps, 'owner', { mayUpload, mayImport: true })
-  const holder = await createAuthenticate({ ...deps, signals: createSignals(database.write) })(apiKey)
+  const cache = { signals: createSignals(database.write), servers: onlyServer('one', 'one') }
+  const holder = await createAuthenticate({ ...deps, ...cache })(apiKey)
   return {
     clock,
     issue: () => issueUploadPolicy(deps, holder, { title: 'A video' }),

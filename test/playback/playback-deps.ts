@@ -29,6 +29,7 @@ import { endSessionsOfVideos } from '../../src/playback/sessions/session-store.t
 import { ALONE } from '../../src/playback/shared/sharing.ts'
 import { createSuspicions } from '../../src/playback/suspicion/suspicion.ts'
 import { createTickets } from '../../src/playback/ticket.ts'
+import { onlyServer } from '../../src/servers/servers.ts'
 import { createSignals } from '../../src/signals/signals.ts'
 import { createViewQualities } from '../../src/view-quality/view-quality.ts'
 import { createViewings } from '../../src/viewers/saved-viewings.ts'
@@ -111,7 +112,7 @@ export async function openBarePlayback({
   let deps = newDeps()
 
   const { accountId, apiKey } = await createAccount({ db, write, nowS }, 'owner', { mayUpload: true, mayImport: true })
-  const { apiKeyId } = await createAuthenticate({ db, signals: deps.signals, nowS })(apiKey)
+  const { apiKeyId } = await createAuthenticate({ db, signals: deps.signals, servers: onlyServer('one', 'one'), nowS })(apiKey)
 
   async function addVideo(): Promise<string> {
     const id = newId()

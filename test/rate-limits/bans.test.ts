@@ -430,8 +430,6 @@ function unanswered(write: Write, isKept: boolean): Write {
   return Object.assign(fails, {
     append: fails,
     makingRoom: fails,
-    revoking: fails,
-    onRevoked: () => undefined,
     outsideTransaction: write.outsideTransaction,
     onCommit: write.onCommit,
   })

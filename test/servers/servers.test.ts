@@ -38,6 +38,24 @@ test('F-280: servers that share a database answer alike, and a revoked key is re
   expect((await holder.call('GET', '/api/videos/folders/root')).status).toBe(401)
 })
 
+test('F-303: a list has the same ETag at all servers, and each shows at once what another has changed', async () => {
+  const installation = await makeInstallation()
+  const publicUrl = { REELGATE_PUBLIC_URL: 'http://video.example.org', REELGATE_TRUSTED_PROXIES: '10.0.0.1' }
+  const [first, second] = [await installation.start(publicUrl), await installation.start(publicUrl)]
+  const list = async ({ owner }: typeof first, etag = '') => {
+    const answer = await owner.call('GET', '/api/videos', { headers: { 'If-None-Match': etag } })
+    return { status: answer.status, etag: answer.headers.get('etag') ?? '', text: await answer.text() }
+  }
+  for (const [one, other] of [[first, second], [second, first]] as const) {
+    const { etag } = await list(one)
+    expect(await list(other, etag)).toMatchObject({ status: 304 })
+    const { clientPayload: _, videoId } = await bodyOf<Record<string, string>>(one.owner, 'PUT', '/api/videos?title=New')
+    const changed = await list(other, etag)
+    expect(changed).toMatchObject({ status: 200, text: expect.stringContaining(videoId ?? '') })
+    expect(await list(one, changed.etag)).toMatchObject({ status: 304 })
+  }
+})
+
 test('F-281: five servers that start concurrently on an empty database make one account and one installation', async () => {
   const installation = await makeInstallation()
   const query = await connectTo(installation.location.databaseUrl)

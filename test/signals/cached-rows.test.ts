@@ -46,6 +46,15 @@ test('F-85: what another process changes is seen after a second, though its sign
   expect(await find('ann')).toBe('2')
 })
 
+test('F-302: where another server may answer, its change is seen by the next call, without a signal', async () => {
+  const { otherWrite, find, joinOthers } = await open()
+  expect(await find('ann')).toBe('1')
+  joinOthers()
+  expect(await find('ann')).toBe('1')
+  await otherWrite((tx) => setName(tx, '2'))
+  expect(await find('ann')).toBe('2')
+})
+
 const setName = async (tx: Db, name: string) => void (await tx.updateTable('account').set({ name }).execute())
 
 /** One account, whose name is read. `otherWrite` sends no signals here. */
@@ -54,10 +63,10 @@ async function open() {
   await write((tx) =>
     tx.insertInto('account').values({ id: 'ann', name: '1', createdAtS: 1, mayUpload: 1, mayImport: 1 }).execute(),
   )
-  let [reads, nowMs, isOther] = [0, 0, false]
+  let [reads, nowMs, isOther, hasOthers] = [0, 0, false, false]
   const signals = createSignals({ onCommit: (listener) => write.onCommit((changed) => isOther || listener(changed)) })
   const find = cachedRows(
-    signals,
+    { signals, servers: { mayOthersAnswer: () => hasOthers } },
     async (id: string) => {
       reads++
       return (await db.selectFrom('account').select('name').where('id', '=', id).executeTakeFirst())?.name
@@ -73,6 +82,9 @@ async function open() {
     },
     find,
     reads: () => reads,
+    joinOthers() {
+      hasOthers = true
+    },
     passMs(ms: number) {
       nowMs += ms
     },

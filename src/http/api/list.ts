@@ -1,6 +1,7 @@
-import { randomBytes } from 'node:crypto'
+import { hash } from 'node:crypto'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { type Static, Type } from 'typebox'
+import packageJson from '../../../package.json' with { type: 'json' }
 import type { Caller } from '../../accounts/permission.ts'
 import type { ListDeps } from '../../catalogue/catalogue-deps.ts'
 import { type CursorDeps, decodeCursor, encodeCursor } from '../../catalogue/cursor.ts'
@@ -10,6 +11,7 @@ import { VIDEO_STATUSES, type VideoStatus } from '../../catalogue/status.ts'
 import { parseTagFilter } from '../../catalogue/tag.ts'
 import { findSortedVideos, findVideos, MAX_COUNT_UP_TO, type PageRequest } from '../../catalogue/video.ts'
 import { Failure } from '../../errors.ts'
+import type { Servers } from '../../servers/servers.ts'
 import { authenticateRequest } from '../server/caller.ts'
 import type { App } from '../wire/app-type.ts'
 import { isCsvRequest } from '../wire/list-csv.ts'
@@ -21,7 +23,7 @@ import type { CachedResponse, ResponseCache } from '../wire/response-cache.ts'
 import { MAX_CSV_ROWS } from './paged-list.ts'
 import { VideoBody, videoBody } from './video-body.ts'
 
-type ListRoutesDeps = ListDeps & CursorDeps & { publicUrl(): string; pages: ResponseCache }
+type ListRoutesDeps = ListDeps & CursorDeps & { publicUrl(): string; pages: ResponseCache; servers: Pick<Servers, 'era'> }
 
 const ListQuery = Type.Object({
   page: Type.Optional(Type.String({ description: 'from 1' })),
@@ -63,8 +65,9 @@ const DEFAULT_LIMIT = 20
 
 /** `GET /videos`: an account that has not changed since is answered from memory, or by 304 (wire-contract.md, section 3). */
 export function listRoutes(app: App, deps: ListRoutesDeps): void {
-  // New with each start, which may bring another public URL or another form of the response.
-  const start = randomBytes(6).toString('base64url')
+  let form: string | undefined
+  /** Of the responses: rows that were restored from a backup have the numbers of before, and another version another form. */
+  const formOfResponses = () => (form ??= hash('sha256', [deps.servers.era, packageJson.version, deps.publicUrl()].join(' ')).slice(0, 8))
 
   app.get(
     '/videos',
@@ -80,7 +83,7 @@ export function listRoutes(app: App, deps: ListRoutesDeps): void {
       if (isCsvRequest(request)) return readAllVideos(deps, holder, request.query)
       const order = readOrder(request.query.sort)
       const isAlwaysRead = order?.by === 'views' // which change nothing else that a list shows
-      const etag = `"${start}.${holder.accountId.slice(0, 12)}.${holder.pageMax}.${holder.changeNumber}"`
+      const etag = `"${formOfResponses()}.${holder.accountId.slice(0, 12)}.${holder.pageMax}.${holder.changeNumber}"`
       reply.header('Cache-Control', 'private, max-age=0')
       if (isAlwaysRead)
         return sendPage(reply, await readSortedPage({ ...deps, prefix: app.prefix }, holder, request.query, order))
