@@ -7,6 +7,7 @@ export async function openStream(url: string, headers: Record<string, string>) {
   const response = await fetch(url, { headers, signal: stopping.signal })
   if (response.status !== 200 || !response.body) throw new Error(`${response.status} ${await response.text()}`)
   const received: StreamEvent[] = []
+  let lastId = ''
   const waiting = new Set<() => void>()
   let isEnded = false
   let wasCutOff = false
@@ -18,6 +19,7 @@ export async function openStream(url: string, headers: Record<string, string>) {
       const blocks = (rest + decoder.decode(bytes, { stream: true })).split('\n\n')
       rest = blocks.pop() ?? ''
       received.push(...blocks.flatMap(parseBlock))
+      lastId = blocks.findLast((block) => block.startsWith('id: '))?.slice('id: '.length) ?? lastId
       for (const wake of waiting) wake()
     }
   }
@@ -33,6 +35,8 @@ export async function openStream(url: string, headers: Record<string, string>) {
   return {
     headers: response.headers,
     received,
+    /** What a browser sends as `Last-Event-ID` when it opens the stream again. */
+    lastId: () => lastId,
     /** Resolves when the stream has ended. */
     ended,
     /** Whether it ended in the middle, by this page or because the connection was closed. */

@@ -7,7 +7,15 @@ import { listWatchingSessions } from '../playback/sessions/session-store.ts'
 import { type AccountQueueDeps, listQueue } from '../progress/account-queue.ts'
 import type { Servers } from '../servers/servers.ts'
 import { findChangeNumber } from './change-number-store.ts'
-import { type AccountEvent, type AccountState, describeChanges, type Session } from './changes.ts'
+import {
+  type AccountEvent,
+  type AccountState,
+  cursorOf,
+  describeChanges,
+  describeMissed,
+  type EventCursor,
+  type Session,
+} from './changes.ts'
 
 // What happens in an account, for pages that show it while it happens. Nothing announces it: as long as someone listens, the rows of that
 // account are compared with what they were a second ago. So no other feature knows of it, and no process misses what another one changes.
@@ -25,15 +33,17 @@ export type AccountEvents = {
   /**
    * Calls `listener` with what happens in an account, in this order, and about once a second with nothing. What happens after it
    * resolves is not missed.
+   * @param since how far it has followed the account before, at any server; what it has missed comes first
    * @returns what ends that
    * @throws Failure `limited` when too many listen
    */
-  listen(accountId: string, listener: Listener): Promise<() => void>
+  listen(accountId: string, listener: Listener, since?: EventCursor): Promise<() => void>
   stop(): void
 }
-type Listener = (events: readonly AccountEvent[]) => void
+type Listener = (events: readonly AccountEvent[], cursor: EventCursor) => void
 
-type Watched = { listeners: Set<Listener>; state: AccountState | undefined }
+/** `listeners`: each with how far it has come, until it has got what it has missed. */
+type Watched = { listeners: Map<Listener, EventCursor | undefined>; state: AccountState | undefined }
 
 const INTERVAL_MS = 1_000
 const MAX_LISTENERS_PER_ACCOUNT = 200
@@ -64,7 +74,10 @@ export function createAccountEvents(deps: AccountEventsDeps): AccountEvents {
     const state = { ...(await readState(accountId)), sessions }
     watched.state = state
     const events = before === undefined ? [] : describeChanges(before, state)
-    for (const listener of watched.listeners) listener(events)
+    for (const [listener, since] of watched.listeners) {
+      watched.listeners.set(listener, undefined)
+      listener(since ? describeMissed(since, state) : events, cursorOf(state))
+    }
   }
 
   async function readState(accountId: string): Promise<Omit<AccountState, 'sessions'>> {
@@ -97,11 +110,11 @@ export function createAccountEvents(deps: AccountEventsDeps): AccountEvents {
   }
 
   return {
-    async listen(accountId, listener) {
-      const watched: Watched = accounts.get(accountId) ?? { listeners: new Set(), state: undefined }
+    async listen(accountId, listener, since) {
+      const watched: Watched = accounts.get(accountId) ?? { listeners: new Map(), state: undefined }
       if (watched.listeners.size >= MAX_LISTENERS_PER_ACCOUNT || countListeners() >= MAX_LISTENERS)
         throw new Failure('limited', 'Too many pages follow what happens here. Close some of them.', { retryAfterS: 60 })
-      watched.listeners.add(listener)
+      watched.listeners.set(listener, watched.state ? undefined : since)
       accounts.set(accountId, watched)
       timer ??= setInterval(compareAll, INTERVAL_MS).unref()
       function stopListening(): void {
@@ -113,7 +126,8 @@ export function createAccountEvents(deps: AccountEventsDeps): AccountEvents {
       }
       try {
         // What the listener reads from now on is compared with this.
-        if (!watched.state) await compare(accountId, watched, sessionsHere().get(accountId))
+        if (watched.state) listener(since ? describeMissed(since, watched.state) : [], cursorOf(watched.state))
+        else await compare(accountId, watched, sessionsHere().get(accountId))
       } catch (error) {
         stopListening()
         throw error

@@ -20,14 +20,30 @@ export type AccountEvent =
   | { type: 'alert'; cause: string; video: string | null; userId: string | null; session: string | null }
   | { type: 'session'; session: string; video: string; userId: string | null; state: 'started' | 'ended' }
 
+/** How far a page has followed an account, by its rows: the same at all servers. */
+export type EventCursor = { changeNumber: number; alertId: number }
+
+export function cursorOf({ changeNumber, alerts }: AccountState): EventCursor {
+  return { changeNumber, alertId: alerts[0]?.id ?? 0 }
+}
+
+/** What has happened since then and is of the past; sessions and work on videos are read as they are now. */
+export function describeMissed(since: EventCursor, { changeNumber, alerts }: AccountState): AccountEvent[] {
+  return [...videosBetween(since.changeNumber, changeNumber), ...alertsSince(since.alertId, alerts)]
+}
+
 /** What has happened between two states of an account. */
 export function describeChanges(before: AccountState, after: AccountState): AccountEvent[] {
   return [
-    ...(after.changeNumber === before.changeNumber ? [] : [{ type: 'videos' } as const]),
+    ...videosBetween(before.changeNumber, after.changeNumber),
     ...progressBetween(before.queue, after.queue),
-    ...alertsBetween(before.alerts, after.alerts),
+    ...alertsSince(cursorOf(before).alertId, after.alerts),
     ...sessionsBetween(before.sessions, after.sessions),
   ]
+}
+
+function videosBetween(before: number, after: number): AccountEvent[] {
+  return before === after ? [] : [{ type: 'videos' }]
 }
 
 function progressBetween(before: readonly QueuedVideo[], after: readonly QueuedVideo[]): AccountEvent[] {
@@ -46,10 +62,9 @@ function hasChanged(before: QueuedVideo | undefined, after: QueuedVideo): boolea
   return before?.status !== after.status || before.state !== after.state || before.part !== after.part
 }
 
-function alertsBetween(before: AccountState['alerts'], after: AccountState['alerts']): AccountEvent[] {
-  const newestId = before[0]?.id ?? 0
-  return after
-    .filter(({ id }) => id > newestId)
+function alertsSince(alertId: number, alerts: AccountState['alerts']): AccountEvent[] {
+  return alerts
+    .filter(({ id }) => id > alertId)
     .map(({ cause, videoId, userId, sessionId }) => ({
       ...{ type: 'alert' as const, cause, video: videoId || null, userId, session: sessionId },
     }))

@@ -25,8 +25,8 @@ afterAll(async () => {
   slowHost.close()
 })
 
-async function follow(url: string, headers: Record<string, string>) {
-  const stream = await openStream(url, headers)
+async function follow(url: string, headers: Record<string, string>, lastId?: string) {
+  const stream = await openStream(url, { ...headers, ...(lastId !== undefined && { 'Last-Event-ID': lastId }) })
   onTestFinished(() => stream.close())
   await stream.until(({ event }) => event === 'ready')
   return stream
@@ -63,16 +63,39 @@ test('a page sees a video come, the work on it, and its viewer start and leave; 
   expect(stranger.received.map(({ event }) => event)).toEqual(['ready'])
 })
 
-test('an alert reaches the page of its account', async () => {
-  const page = await followWith(reelgate.owner.apiKey)
+/** @param account its name */
+function addAlert(account: string): void {
   const columns = 'account_id, day, cause, subject, at_s, occurrence_count, user_id, video_id, numbers'
   changeRows(
     reelgate,
-    `insert into alert (${columns}) select id, 1, 'keys-drawn', 'user ann', 1, 1, 'ann', '', '{}' from account where name = 'owner'`,
+    `insert into alert (${columns}) select id, 1, 'keys-drawn', 'user ann', 1, 1, 'ann', '', '{}' from account where name = '${account}'`,
   )
+}
+
+test('an alert reaches the page of its account', async () => {
+  const page = await followWith(reelgate.owner.apiKey)
+  addAlert('owner')
   await reelgate.owner.credentials('So that the server commits something')
   const { data } = await page.until(({ event }) => event === 'alert')
   expect(data).toEqual({ cause: 'keys-drawn', video: null, userId: 'ann', session: null })
+})
+
+test('F-304: a page that comes back gets the videos and alerts that it has missed, once', async () => {
+  const { apiKey, credentials } = await reelgate.newOwner('Comes back')
+  const followFrom = (lastId?: string) => follow(`${reelgate.url}/api/events`, { Authorization: `Apisecret ${apiKey}` }, lastId)
+  const first = await followFrom()
+  await expect.poll(first.lastId).toMatch(/^\d+-0$/)
+  first.close()
+  await first.ended
+  await credentials('While it was away')
+  addAlert('Comes back')
+  const second = await followFrom(first.lastId())
+  await second.until(({ event }) => event === 'alert')
+  await expect.poll(second.lastId).toMatch(/^\d+-[1-9]\d*$/)
+  expect(second.received.map(({ event }) => event)).toEqual(['ready', 'videos', 'alert'])
+  const third = await followFrom(second.lastId())
+  await expect.poll(third.lastId).toBe(second.lastId())
+  expect(third.received.map(({ event }) => event)).toEqual(['ready'])
 })
 
 test('D04: a stream ends when its person signs out, is disabled, or looks into another account', async () => {

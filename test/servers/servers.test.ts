@@ -2,6 +2,7 @@ import pg from 'pg'
 import { expect, onTestFinished } from 'vitest'
 import { createOwner, type Owner } from '../client.ts'
 import { signIn } from '../console/person.ts'
+import { openStream } from '../event-stream.ts'
 import { createTusClient } from '../ingest/tus-client.ts'
 import { sampledTests } from '../sample.ts'
 import { makeInstallation } from '../several-servers.ts'
@@ -46,7 +47,10 @@ test('F-303: a list has the same ETag at all servers, and each shows at once wha
     const answer = await owner.call('GET', '/api/videos', { headers: { 'If-None-Match': etag } })
     return { status: answer.status, etag: answer.headers.get('etag') ?? '', text: await answer.text() }
   }
-  for (const [one, other] of [[first, second], [second, first]] as const) {
+  for (const [one, other] of [
+    [first, second],
+    [second, first],
+  ] as const) {
     const { etag } = await list(one)
     expect(await list(other, etag)).toMatchObject({ status: 304 })
     const { clientPayload: _, videoId } = await bodyOf<Record<string, string>>(one.owner, 'PUT', '/api/videos?title=New')
@@ -54,6 +58,19 @@ test('F-303: a list has the same ETag at all servers, and each shows at once wha
     expect(changed).toMatchObject({ status: 200, text: expect.stringContaining(videoId ?? '') })
     expect(await list(one, changed.etag)).toMatchObject({ status: 304 })
   }
+})
+
+test('F-304: a stream of events that was opened at one server continues at another, with what was missed', async () => {
+  const installation = await makeInstallation()
+  const [first, second] = [await installation.start(), await installation.start()]
+  const headers = { Authorization: `Apisecret ${installation.apiKey}` }
+  const before = await openStream(`${first.url}/api/events`, headers)
+  await expect.poll(before.lastId).not.toBe('')
+  before.close()
+  await first.owner.credentials('While it was away')
+  const after = await openStream(`${second.url}/api/events`, { ...headers, 'Last-Event-ID': before.lastId() })
+  await after.until(({ event }) => event === 'videos')
+  after.close()
 })
 
 test('F-281: five servers that start concurrently on an empty database make one account and one installation', async () => {

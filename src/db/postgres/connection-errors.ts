@@ -77,18 +77,26 @@ export function describeOutage(error: unknown): string {
   return { ...PERMANENT, ...TRANSIENT }[errorReason(error)] ?? 'it does not answer'
 }
 
+const SHARED_SESSION = 'a pooler shares our connections with other clients. PgBouncer needs pool_mode = session.'
+
 /** Why a database that can be reached cannot be used, by the error code. */
 const UNSUPPORTED: Readonly<Record<string, string>> = {
   42501: 'its user may not create tables there. Make that user the owner of the database.',
   '58P01': 'this PostgreSQL lacks the extension pg_trgm. Install its contrib modules.',
   '0A000': 'this PostgreSQL lacks the extension pg_trgm. Install its contrib modules.',
-  '42P05': 'a pooler shares our connections with other clients. PgBouncer needs pool_mode = session.',
-  26000: 'a pooler shares our connections with other clients. PgBouncer needs pool_mode = session.',
+  '42P05': SHARED_SESSION,
+  26000: SHARED_SESSION,
 }
 
 export function unusable(url: string, error: unknown): unknown {
   const reason = UNSUPPORTED[errorReason(error)]
-  return reason === undefined
-    ? toPublicError(error)
-    : new Failure('unavailable', `The database ${redactedUrl(url)} cannot be used: ${reason}`, { cause: error })
+  return reason === undefined ? toPublicError(error) : cannotBeUsed(url, reason, error)
+}
+
+export function sharedSession(url: string): Failure {
+  return cannotBeUsed(url, SHARED_SESSION)
+}
+
+function cannotBeUsed(url: string, reason: string, cause?: unknown): Failure {
+  return new Failure('unavailable', `The database ${redactedUrl(url)} cannot be used: ${reason}`, { cause })
 }

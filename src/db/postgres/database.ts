@@ -90,11 +90,11 @@ export async function openPostgres(url: string, withOthers = false): Promise<Dat
     await writer.close()
   }
   try {
+    await assertSupportedServer(url) // first: a pooler would keep the lock of a server that it refuses
     await retryUntilReachable(url, async () => {
       await writer.hold()
       writer.release()
     })
-    await assertSupportedServer(url)
     await channel?.lockStart()
     await migrateOnSingleConnection(url)
   } catch (error) {
@@ -127,8 +127,8 @@ export async function openPostgres(url: string, withOthers = false): Promise<Dat
 export async function openSingleConnection(url: string): Promise<Connection> {
   const connection = openConnection({ url, setUp: createServerLock(url, false).acquire })
   try {
-    await retryUntilReachable(url, connection.hold)
     await assertSupportedServer(url)
+    await retryUntilReachable(url, connection.hold)
     return connection
   } catch (error) {
     await connection.close()

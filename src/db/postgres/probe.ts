@@ -1,7 +1,15 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { Failure } from '../../errors.ts'
 import { type Connection, openConnection } from './connection.ts'
-import { assertValidUrl, isDatabaseInUse, isTransient, redactedUrl, unreachable, unusable } from './connection-errors.ts'
+import {
+  assertValidUrl,
+  isDatabaseInUse,
+  isTransient,
+  redactedUrl,
+  sharedSession,
+  unreachable,
+  unusable,
+} from './connection-errors.ts'
 import { LostConnection } from './failures.ts'
 
 /** How long a start waits for a database that is starting, too. */
@@ -40,8 +48,9 @@ export function withProbeConnection<T>(url: string, read: (connection: Connectio
 
 export const MIN_VERSION = 15
 
-/** @throws Failure `unavailable` when it is too old, or its encoding cannot store every text */
+/** @throws Failure `unavailable` when a pooler shares sessions, it is too old, or its encoding cannot store every text */
 export async function assertSupportedServer(url: string): Promise<void> {
+  await assertOwnSessions(url)
   const settings = await withProbeConnection(url, (connection) =>
     rows<{ value: string }>(
       connection,
@@ -60,6 +69,19 @@ export async function assertSupportedServer(url: string): Promise<void> {
       'unavailable',
       `The database ${redactedUrl(url)} has the encoding ${encoding}, expected UTF8. Create one with: create database NAME encoding 'UTF8' template template0.`,
     )
+}
+
+/** Locks, settings and prepared statements belong to a session: two connections must not get the same one in turn. */
+async function assertOwnSessions(url: string): Promise<void> {
+  const processes = await withProbeConnection(url, (one) =>
+    withProbeConnection(url, async (other) => [await readProcess(one), await readProcess(other)]),
+  )
+  if (new Set(processes).size < processes.length) throw sharedSession(url)
+}
+
+async function readProcess(connection: Connection): Promise<number | undefined> {
+  const [row] = await rows<{ pid: number }>(connection, 'select pg_backend_pid() as pid')
+  return row?.pid
 }
 
 export async function tableExists(connection: Connection, table: string): Promise<boolean> {

@@ -4,7 +4,7 @@ import { Type } from 'typebox'
 import type { Caller } from '../../accounts/permission.ts'
 import { Failure } from '../../errors.ts'
 import type { AccountEvents } from '../../events/account-events.ts'
-import type { AccountEvent } from '../../events/changes.ts'
+import type { AccountEvent, EventCursor } from '../../events/changes.ts'
 import { authenticateRequest, type FindCaller } from '../server/caller.ts'
 import type { App } from '../wire/app-type.ts'
 
@@ -42,7 +42,7 @@ export function eventRoutes(app: App, { events, findCaller }: EventRoutesDeps & 
       schema: {
         summary: 'Follow what happens',
         description:
-          'Server-sent events of the account, at most a second late: `ready` first; `videos` when a list of videos shows something else; `progress` {video, status, state, part} of videos that wait, are imported or are encoded, with null where there is no more work; `alert` {cause, video, userId, session}; `session` {session, video, userId, state: started or ended}. What happened while a client was away is not sent: read the lists again after each `ready`. The stream ends when the key is revoked or the person signs out. A person or key may have 20 streams.',
+          'Server-sent events of the account, at most a second late, whichever server began the stream: `ready` first; `videos` when a list of videos shows something else; `progress` {video, status, state, part} of videos that wait, are imported or are encoded, with null where there is no more work; `alert` {cause, video, userId, session}; `session` {session, video, userId, state: started or ended}. A client that comes back with the `Last-Event-ID` that it has seen, as EventSource does, gets the `videos` and `alert` events that it has missed; of sessions and of work on videos read the lists again after each `ready`. The stream ends when the key is revoked or the person signs out. A person or key may have 20 streams.',
       },
     },
     async (request, reply) => {
@@ -50,13 +50,19 @@ export function eventRoutes(app: App, { events, findCaller }: EventRoutesDeps & 
       assertFewStreams([...open.values()], callerId(caller))
       const stream = new Readable({ read: () => undefined })
       let lastSentMs = performance.now()
-      let sending = Promise.resolve()
+      const begun = Promise.withResolvers<void>()
+      let sending = begun.promise
+      let lastId = ''
       open.set(stream, callerId(caller))
       stream.once('close', () => open.delete(stream))
       const stopListening = await events
-        .listen(caller.accountId, (happened) => {
-          sending = sending.then(() => send(happened))
-        })
+        .listen(
+          caller.accountId,
+          (happened, cursor) => {
+            sending = sending.then(() => send(happened, formatCursor(cursor)))
+          },
+          readCursor(request.headers['last-event-id']),
+        )
         .catch((error) => {
           stream.destroy()
           throw error
@@ -65,11 +71,14 @@ export function eventRoutes(app: App, { events, findCaller }: EventRoutesDeps & 
       if (stream.destroyed) stopListening()
       else stream.once('close', stopListening)
 
-      async function send(happened: readonly AccountEvent[]): Promise<void> {
+      /** @param id sent behind them: a client that has it has them all */
+      async function send(happened: readonly AccountEvent[], id: string): Promise<void> {
         if (!(await isStillAllowed(request, caller))) stream.push(null)
         if (stream.destroyed || stream.readableEnded) return
         if (stream.readableLength > MAX_UNREAD_BYTES) return void stream.destroy()
         for (const { type, ...data } of happened) stream.push(`event: ${type}\ndata: ${JSON.stringify(data)}\n\n`)
+        if (id !== lastId) stream.push(`id: ${id}\n\n`)
+        lastId = id
         const nowMs = performance.now()
         if (happened.length === 0 && nowMs - lastSentMs < HEARTBEAT_MS) return
         if (happened.length === 0) stream.push(':\n\n')
@@ -77,6 +86,7 @@ export function eventRoutes(app: App, { events, findCaller }: EventRoutesDeps & 
       }
 
       stream.push(`retry: ${RETRY_MS}\nevent: ready\ndata: {}\n\n`)
+      begun.resolve()
       return reply.type('text/event-stream; charset=utf-8').header('X-Accel-Buffering', 'no').send(stream)
     },
   )
@@ -90,6 +100,16 @@ export function eventRoutes(app: App, { events, findCaller }: EventRoutesDeps & 
       return error instanceof Failure && error.kind === 'unavailable' // the database will answer again
     }
   }
+}
+
+function formatCursor({ changeNumber, alertId }: EventCursor): string {
+  return `${changeNumber}-${alertId}`
+}
+
+/** Undefined: the client has none, or one that is not ours. */
+function readCursor(id: string | string[] | undefined): EventCursor | undefined {
+  const [, changeNumber, alertId] = /^(\d{1,15})-(\d{1,15})$/.exec(String(id)) ?? []
+  return changeNumber === undefined ? undefined : { changeNumber: Number(changeNumber), alertId: Number(alertId) }
 }
 
 function callerId(caller: Caller): string {

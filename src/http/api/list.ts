@@ -67,7 +67,8 @@ const DEFAULT_LIMIT = 20
 export function listRoutes(app: App, deps: ListRoutesDeps): void {
   let form: string | undefined
   /** Of the responses: rows that were restored from a backup have the numbers of before, and another version another form. */
-  const formOfResponses = () => (form ??= hash('sha256', [deps.servers.era, packageJson.version, deps.publicUrl()].join(' ')).slice(0, 8))
+  const formOfResponses = () =>
+    (form ??= hash('sha256', [deps.servers.era, packageJson.version, deps.publicUrl()].join(' ')).slice(0, 8))
 
   app.get(
     '/videos',
