@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
+import { afterAll, beforeAll, expect, onTestFinished } from 'vitest'
 import { Failure } from '../../src/errors.ts'
 import type { PlaybackDeps } from '../../src/playback/playback-deps.ts'
 import { stopSessions } from '../../src/playback/sessions/stop.ts'
@@ -7,12 +7,15 @@ import { openDatabaseAt } from '../db/database.ts'
 import { openOwnPostgres } from '../db/postgres/database.ts'
 import { makeLocation } from '../installation-folder.ts'
 import { startPostgres } from '../postgres.ts'
+import { sampledTests } from '../sample.ts'
 import { rounds } from '../seeded-random.ts'
 import type { Viewer } from '../viewer.ts'
 import { outcomeOf } from './playback-deps.ts'
 import { openSharedPlayback } from './shared-servers.ts'
 
 // Several servers on one PostgreSQL, each request of a session on any of them: what one server promises, all of them keep together.
+
+const { test, draw } = sampledTests('sessions of several servers', 7)
 
 /** Three servers for most tests, whose viewers have nothing in common. */
 let shared: Awaited<ReturnType<typeof openSharedPlayback>>
@@ -49,7 +52,7 @@ async function ownAccount(): Promise<string> {
 
 test('P29: a proof that is sent to all servers at the same time works at one of them', async () => {
   const viewers = [await shared.newViewer(), await shared.newViewer({ userId: newUserId() })]
-  for (let round = 0; round < rounds(20, 300); round++) {
+  for (let round = 0; round < rounds(10, 300); round++) {
     const requests = viewers.flatMap((viewer) =>
       (['playlist', 'beat', 'key'] as const).map((operation) =>
         shared.sign(viewer, operation, { argument: operation === 'key' ? '0' : '' }),
@@ -180,7 +183,7 @@ test('P35: a session that was idle ends once, with its reason at every server', 
 
 test('P36: of browsers that redeem one OTP at several servers at the same time one wins', async () => {
   const ROUND = 20
-  for (let round = 0; round < rounds(3, 500); round++) {
+  for (let round = 0; round < rounds(1, 500); round++) {
     const otps = await Promise.all(Array.from({ length: ROUND }, () => shared.newOtp()))
     const redeems = otps.flatMap((otp) =>
       shared.servers.map((server) => outcomeOf(shared.redeemBy(shared.newBrowser(), otp, {}, server))),
@@ -249,3 +252,5 @@ test('F-301: a server that was alone saves what it has in memory before another 
     expect(await outcomeOf(shared.send(shared.sign(viewer, 'key', { argument: '50' }), server))).toBe('key-pace')
   }
 })
+
+draw()

@@ -39,7 +39,7 @@ test('F-280: servers that share a database answer alike, and a revoked key is re
   expect((await holder.call('GET', '/api/videos/folders/root')).status).toBe(401)
 })
 
-test('F-303: a list has the same ETag at all servers, and each shows at once what another has changed', async () => {
+test('F-303: a list has the same ETag at all servers, and each shows what another has just changed', async () => {
   const installation = await makeInstallation()
   const publicUrl = { REELGATE_PUBLIC_URL: 'http://video.example.org', REELGATE_TRUSTED_PROXIES: '10.0.0.1' }
   const [first, second] = [await installation.start(publicUrl), await installation.start(publicUrl)]

@@ -24,7 +24,7 @@ export async function startWatchers(url: string, owner: Owner, videoId: string, 
   const viewers = await Promise.all(
     Array.from({ length: count }, async (_, n) => {
       const viewer = createViewer(url)
-      expect((await viewer.redeem(await owner.issueOtp(videoId, { userId: `watcher ${n}` }))).status).toBe(200)
+      expect((await viewer.redeem(await owner.issueOtp(videoId, { userId: `watcher-${n}` }))).status).toBe(200)
       return viewer
     }),
   )
