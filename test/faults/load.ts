@@ -85,7 +85,10 @@ export function startLoad(owner: Owner, videoId: string, clients = 8): Load {
 }
 
 /** What was acknowledged and is not there. */
-export function findLost(reelgate: Parameters<typeof readRows>[0], { videoIds, otps }: Pick<Load, 'videoIds' | 'otps'>): string[] {
+export function findLost(
+  reelgate: Parameters<typeof readRows>[0],
+  { videoIds, otps }: Pick<Load, 'videoIds' | 'otps'>,
+): string[] {
   const videos = new Set(readRows<{ id: string }>(reelgate, 'select id from video').map(({ id }) => id))
   const hashes = new Set(readRows<{ hash: Buffer }>(reelgate, 'select hash from otp').map(({ hash }) => hash.toString('hex')))
   return [
