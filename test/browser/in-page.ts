@@ -27,6 +27,7 @@ declare const document: {
   /** Null until it is parsed. */
   readonly body: { readonly dataset: { readonly state?: string; readonly code?: string } } | null
   querySelector(selector: 'video'): Video
+  querySelector(selector: 'media-time-range'): PageElement
   addEventListener(
     type: 'securitypolicyviolation',
     listener: (violation: { violatedDirective: string; blockedURI: string }) => void,
@@ -177,7 +178,8 @@ declare const innerWidth: number
 declare function getComputedStyle(element: PageElement): { visibility: string }
 
 /** What the preview over the seek bar shows: which part of the sheet, and whether it is on the screen and within the frame. */
-export function readSeekPreview(range: PageElement) {
+export function readSeekPreview() {
+  const range = document.querySelector('media-time-range')
   const thumbnail = range.shadowRoot?.querySelector('media-preview-thumbnail')
   const image = thumbnail?.shadowRoot?.querySelector('img')
   const { left = -1, right = -1, top = -1 } = thumbnail?.getBoundingClientRect() ?? {}

@@ -76,6 +76,26 @@ test('P-17: a viewer who waits for more than 3 s for what is on its way reads wh
   await player.shows('playing', '')
 })
 
+test('F-105: where a change of quality ends the request of the first key, for which the audio waits, too, the video loads it again and plays', async () => {
+  const page = await openTab(await chromium.newContext())
+  const player = lookAtPlayer(page)
+  const arrives = Promise.withResolvers<void>()
+  await page.route('**/key/0', async (route) => {
+    await arrives.promise
+    await route.continue().catch(() => {}) // of the request that has ended
+  })
+  const ended = page.waitForEvent('requestfailed', (request) => pathOf(request).endsWith('/key/0'))
+  const asked = page.waitForRequest('**/key/0')
+  const audio = page.waitForEvent('requestfinished', (request) => pathOf(request).endsWith('/3/0.m4s'))
+  await page.goto(await newAddress())
+  await player.play()
+  await Promise.all([asked, audio])
+  await player.chooseSetting('Quality', '240p')
+  await ended
+  arrives.resolve()
+  await player.playsPast(0.3)
+})
+
 async function newAddress(): Promise<string> {
   return playerAddress(reelgate.url, await reelgate.owner.issueOtp(reelgate.videoId))
 }

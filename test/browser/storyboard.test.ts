@@ -43,9 +43,7 @@ async function watch(viewport = { width: 854, height: 480 }, hasTouch = false): 
   return Object.assign(player, { requests })
 }
 
-function readPreview({ frame }: Player) {
-  return frame.locator('media-time-range').evaluate(readSeekPreview)
-}
+const readPreview = ({ frame }: Player) => frame.evaluate(readSeekPreview)
 
 async function pointAt({ page, frame }: Player, share: number) {
   const bar = await frame.locator('media-time-range').boundingBox()

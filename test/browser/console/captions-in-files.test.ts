@@ -69,7 +69,7 @@ test.each([
     const waiting = join(transcriber.folder, 'wait')
     await writeFile(waiting, '')
     const transcribe = page.getByRole('button', { name: 'Transcribe', exact: true })
-    await page.getByRole('textbox', { name: 'Language' }).fill('qae')
+    await page.getByRole('combobox', { name: 'Language' }).fill('qae')
     await transcribe.focus()
     await page.keyboard.press('Enter')
     await page.getByText(/^Being transcribed, [1-9]\d* %$/).waitFor()

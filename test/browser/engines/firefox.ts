@@ -9,6 +9,9 @@ import { makeHome, type ProcessGroup, startGroup } from './processes.ts'
 
 const PREFERENCES = {
   'media.autoplay.default': 0, // audio plays without a click
+  // A mouse (2: fine, 4: hovers). Machines without one have none, and nothing shows under a pointer: the preview of the seek bar, tooltips.
+  'ui.primaryPointerCapabilities': 6,
+  'ui.allPointerCapabilities': 6,
   // It connects to our server alone.
   'app.normandy.enabled': false,
   'services.settings.server': 'data:,',

@@ -80,6 +80,11 @@ export function readText(selector: string): string {
   return element?.textContent ?? ''
 }
 
+export function readWidth(selector: string): number {
+  const [element] = document.querySelectorAll(selector)
+  return element?.getBoundingClientRect().width ?? 0
+}
+
 /** Keeps what the player shows of keys and gestures, which it shows for a moment. */
 export function recordSigns(): void {
   const signs: string[] = []

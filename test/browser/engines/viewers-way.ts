@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { addFile } from '../../assets/sample-files.ts'
-import { markUnfinished, untilFinished } from '../../data-folder.ts'
+import { markUnfinished, untilFinished, untilStoryboard } from '../../data-folder.ts'
 import { footage } from '../../footage.ts'
 import { findFreePort } from '../../free-port.ts'
 import { startReelgate, startSharedReelgate } from '../../in-process.ts'
@@ -10,7 +10,7 @@ import { startFaultProxy } from '../../s3/fault-proxy.ts'
 import { bucketEnvironment, storeEndpoint } from '../../s3.ts'
 import { sampledTests, sampleOf } from '../../sample.ts'
 import { compareWithSource, findColour, type Rgb, type Spot } from '../frame-pixels.ts'
-import { readCaptions, tryStoredKeys } from '../in-page.ts'
+import { readCaptions, readSeekPreview, tryStoredKeys } from '../in-page.ts'
 import { playerAddress } from '../player.ts'
 import { startSite } from '../site.ts'
 import { testAudioTracks } from './audio-tracks.ts'
@@ -24,6 +24,7 @@ import {
   isFullscreen,
   readSearch,
   readSigns,
+  readWidth,
   recordSigns,
   seek,
   stopLooping,
@@ -252,6 +253,28 @@ export function testViewersWay(name: 'Chromium' | 'Firefox' | 'WebKit', start: (
     await player.keepPicture(`${name}-chapters-bar`)
   })
 
+  sampled('B-06: under a moving pointer the seek bar shows the picture of that time', async () => {
+    await untilStoryboard(reelgate, reelgate.videoId)
+    const player = await open(await newAddress())
+    await player.click('.big-play')
+    await player.playsPast(0.2)
+    await player.pause()
+    await player.moveMouse({ xPx: 20, yPx: 20 })
+    const { xPx, yPx } = await player.find('media-time-range')
+    const widthPx = await player.run(readWidth, 'media-time-range')
+    for (const [share, place] of [
+      [0.1, '0 0 160 90'],
+      [0.6, '320 0 160 90'],
+      [0.9, '480 0 160 90'],
+    ] as const) {
+      await player.moveMouse({ xPx: xPx + (share - 0.5) * widthPx, yPx })
+      await expect
+        .poll(() => player.run(readSeekPreview, null))
+        .toMatchObject({ isShown: true, isWithin: true, hasPicture: true, place })
+      await player.keepPicture(`${name}-storyboard-${share}`)
+    }
+  })
+
   sampled('L-06: the transcript opens by its key, marks the spoken line, and a click on a line seeks', async () => {
     const [times, lines] = [
       [0, 2, 4, 6],
@@ -402,7 +425,7 @@ export function testViewersWay(name: 'Chromium' | 'Firefox' | 'WebKit', start: (
     expect(await pixels(MAGENTA)).toBe(0)
   })
 
-  if (name === 'Firefox') testAudioTracks(() => ({ tab: viewer, reelgate }))
+  if (name !== 'Chromium') testAudioTracks(() => ({ tab: viewer, reelgate }))
   testPlaying(name, sampled, () => ({ tab: viewer, reelgate }))
   testNextLesson(name, sampled, () => ({ tab: viewer, reelgate, putPage: school.put }))
   testOtherPages(name, pages.test, () => ({ tab: viewer, reelgate, putPage: school.put }))

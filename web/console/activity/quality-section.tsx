@@ -11,6 +11,7 @@ import { Section } from '../ui/section.tsx'
 import { formatCount, formatDay, formatPercent, formatSeconds } from '../units.ts'
 import { countryName } from '../viewers/device.ts'
 import { lastDays } from '../viewers/queries.ts'
+import styles from './quality-section.module.css'
 import { qualityQuery } from './queries.ts'
 
 /** How videos play at their viewers, of the account or of one video. */
@@ -60,18 +61,20 @@ export function QualitySection({ days, video }: { days: number; video?: string }
               ],
             ]}
           />
-          <Chart
-            label="Time to the first frame"
-            valueName="Median"
-            points={perDay(({ startMedianMs }) => startMedianMs)}
-            format={formatMs}
-          />
-          <Chart
-            label="Views that waited"
-            valueName="Waited"
-            points={perDay((row) => (row.starts === 0 ? null : 100 * shareOf(row.waitedViews, row.starts)))}
-            format={(percent) => formatPercent(percent / 100)}
-          />
+          <div className={styles.charts}>
+            <Chart
+              label="Time to the first frame"
+              valueName="Median"
+              points={perDay(({ startMedianMs }) => startMedianMs)}
+              format={formatMs}
+            />
+            <Chart
+              label="Views that waited"
+              valueName="Waited"
+              points={perDay((row) => (row.starts === 0 ? null : 100 * shareOf(row.waitedViews, row.starts)))}
+              format={(percent) => formatPercent(percent / 100)}
+            />
+          </div>
           <QualityGroups days={days} video={video} />
         </>
       )}

@@ -44,7 +44,7 @@ export function AddAudio({ videoId }: { videoId: string }) {
         />
         {add.error && <FailureNotice error={add.error} />}
         {add.isPending && <Progress value={100 * part} aria-label="Sending the audio track" />}
-        <div>
+        <div className={forms.buttons}>
           <ChooseFile
             accept="audio/*,video/*,.mkv,.mka,.flac,.opus"
             language={language}
