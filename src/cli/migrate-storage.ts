@@ -22,9 +22,7 @@ export async function migrateStorage(config: Config, to: string, { json }: JsonO
   const { view, signal } = progress
   let move = parseResult(StorageMove, await runOnServer(config, 'storage move', { to }))
   while (move.state === 'moving' && !signal.aborted) {
-    const { movedBytes, totalBytes, waitsFor } = move
-    const sizes = `files, ${formatSize(movedBytes)} of ${formatSize(totalBytes)}`
-    view.show(Math.min(1, movedBytes / Math.max(1, totalBytes)), waitsFor === '' ? sizes : `${sizes}; waits for: ${waitsFor}`)
+    view.show(Math.min(1, move.movedBytes / Math.max(1, move.totalBytes)), describeProgress(move))
     await pause(ASK_EVERY_MS, undefined, { signal }).catch(() => undefined)
     if (!signal.aborted) move = parseResult(StorageMove, await runOnServer(config, 'storage status', {}))
   }
@@ -32,6 +30,12 @@ export async function migrateStorage(config: Config, to: string, { json }: JsonO
   if (json) process.stdout.write(`${JSON.stringify(move)}\n`)
   else process.stdout.write(describeMove(config, move, to))
   if (move.state !== 'moving' && move.damagedCount > 0) throw new Failure('conflict', 'Not all files could be moved: see above.')
+}
+
+/** Its first words change when it begins to wait: outside a terminal only a new step is printed. */
+function describeProgress({ movedBytes, totalBytes, waitsFor }: Move): string {
+  const sizes = totalBytes === 0 ? '' : `, ${formatSize(movedBytes)} of ${formatSize(totalBytes)}`
+  return waitsFor === '' ? `files${sizes}` : `files wait${sizes}: ${waitsFor}`
 }
 
 function describeMove(

@@ -12,7 +12,7 @@ import { startReelgate } from '../in-process.ts'
 import { downloadVideo } from '../pipeline/videos.ts'
 import * as apart from '../reelgate.ts'
 import { readRows } from '../rows.ts'
-import { type FaultProxy, type Passing, startFaultProxy } from '../s3/fault-proxy.ts'
+import { type Fault, type FaultProxy, type Passing, startFaultProxy } from '../s3/fault-proxy.ts'
 import { bucketEnvironment, contentsOf, storeEndpoint } from '../s3.ts'
 import { sampleOf } from '../sample.ts'
 import { makeVideo } from '../videos.ts'
@@ -90,23 +90,25 @@ test('F-218: files move to a bucket, to another one and back while videos are up
 test('F-268: a move that is turned round brings everything back, also what was written meanwhile, and continues after a restart', async () => {
   const proxy = await startFaultProxy(await storeEndpoint())
   const { env } = await bucketEnvironment(proxy.endpoint)
-  const file = await makeVideo()
-  const reelgate = await startReelgate({ video: file, env })
+  const reelgate = await startReelgate({ video: await makeVideo(), env })
+  const file = await makeVideo({ seconds: 1 })
   const { owner, videoId } = reelgate
   const published = await hashFiles(reelgate)
   let copies = 0
   const copying = holdAt(proxy, ({ method, path }) => method === 'PUT' && path.includes(videoId) && copies++ === 2)
   await move(reelgate, env.REELGATE_STORAGE_URL)
-  await copying
+  await copying.held
   const during = await owner.upload('During the move', file)
   await untilFinished(reelgate, during)
   const goingBack = holdAt(proxy, ({ method, path }) => method === 'GET' && path.includes(`/segments/${during}`))
   expect(await move(reelgate, 'folder')).toMatchObject({ state: 'moving', to: expect.stringMatching(/^the data folder/) })
-  await goingBack
+  copying.release()
+  await goingBack.held
   const later = await owner.upload('On the way back', file)
   await untilFinished(reelgate, later)
-  await reelgate.stop()
-  proxy.fault = undefined
+  const stopped = reelgate.stop()
+  goingBack.release()
+  await stopped
   await reelgate.restart()
   expect(await untilMoved(reelgate)).toMatchObject({ to: expect.stringMatching(/^the data folder/), damagedCount: 0 })
   expect(readRows(reelgate, `select name from setting where name in ('bucket', 'storage-move')`)).toEqual([])
@@ -213,15 +215,22 @@ test('F-222: what cannot be moved is refused in a sentence, and starts without a
   expect((await start(foreign.env)).stderr).toContain('belong to another installation')
 })
 
-/** Keeps a request, and all that are like it, from being answered. @returns once there is one */
-function holdAt(proxy: FaultProxy, isIt: (passing: Passing) => boolean): Promise<void> {
+/** Keeps requests from being answered. `held`: once there is one; `release`: they are sent again, and answered. */
+function holdAt(proxy: FaultProxy, isIt: (passing: Passing) => boolean): { held: Promise<void>; release(): void } {
   const held = Promise.withResolvers<void>()
-  proxy.fault = (passing) => {
+  const replies: Passing['reply'][] = []
+  const hold: Fault = (passing) => {
     if (!isIt(passing)) return false
+    replies.push(passing.reply)
     held.resolve()
     return true
   }
-  return held.promise
+  proxy.fault = hold
+  function release() {
+    if (proxy.fault === hold) proxy.fault = undefined
+    for (const reply of replies) reply.destroy()
+  }
+  return { held: held.promise, release }
 }
 
 function move({ dataDir }: Moving, to: string): Promise<MoveStatus> {
