@@ -1,6 +1,7 @@
 import { sql } from 'kysely'
 import type { Db } from '../db/database.ts'
 import { prepared } from '../db/prepared.ts'
+import { removeOldRows } from '../db/remove-old-rows.ts'
 import type { AlertRow } from '../db/tables.ts'
 
 export type NewAlertRow = Omit<AlertRow, 'id' | 'occurrenceCount' | 'videoIds'>
@@ -144,12 +145,8 @@ export async function countAlertsSince(db: Db, sinceS: number): Promise<Record<s
 }
 
 /** Removes some of the alerts from before then, the oldest first. @returns how many */
-export async function removeOldAlerts(tx: Db, beforeS: number, limit: number): Promise<number> {
-  const { numDeletedRows } = await tx
-    .deleteFrom('alert')
-    .where('id', 'in', (of) => of.selectFrom('alert').select('id').where('atS', '<', beforeS).orderBy('atS').limit(limit))
-    .executeTakeFirst()
-  return Number(numDeletedRows)
+export function removeOldAlerts(tx: Db, beforeS: number, limit: number): Promise<number> {
+  return removeOldRows(tx, { table: 'alert', key: ['id'], age: 'atS' }, beforeS, limit)
 }
 
 /** The ids of the videos of an alert, the first one first. */

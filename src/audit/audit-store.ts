@@ -1,4 +1,5 @@
 import type { Db } from '../db/database.ts'
+import { removeOldRows } from '../db/remove-old-rows.ts'
 import type { NewAuditEvent } from '../db/tables.ts'
 
 /** Rows in one insert: SQLite allows 32 766 parameters in a statement. */
@@ -48,10 +49,6 @@ export async function findLastOfInstallation(db: Db, kind: string, subject: stri
 }
 
 /** Removes up to `limit` events of before then, the oldest first. @returns how many */
-export async function removeAuditEventsBefore(tx: Db, beforeS: number, limit: number): Promise<number> {
-  const { numDeletedRows } = await tx
-    .deleteFrom('auditEvent')
-    .where('id', 'in', (of) => of.selectFrom('auditEvent').select('id').where('atS', '<', beforeS).orderBy('atS').limit(limit))
-    .executeTakeFirst()
-  return Number(numDeletedRows)
+export function removeAuditEventsBefore(tx: Db, beforeS: number, limit: number): Promise<number> {
+  return removeOldRows(tx, { table: 'auditEvent', key: ['id'], age: 'atS' }, beforeS, limit)
 }

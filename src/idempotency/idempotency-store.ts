@@ -1,5 +1,5 @@
-import { sql } from 'kysely'
 import type { Db } from '../db/database.ts'
+import { removeOldRows } from '../db/remove-old-rows.ts'
 import type { StoredResponseRow } from '../db/tables.ts'
 
 /** The response stored under a key, if it was stored after `sinceS`. */
@@ -29,9 +29,6 @@ export async function insertStoredResponse(tx: Db, response: StoredResponseRow, 
 }
 
 /** Removes some of the responses before then, the oldest first. @returns how many */
-export async function removeStoredResponsesBefore(tx: Db, beforeS: number, limit: number): Promise<number> {
-  const { numAffectedRows } = await sql`delete from stored_response where (account_id, idempotency_key) in
-    (select account_id, idempotency_key from stored_response
-      where responded_at_s <= ${beforeS} order by responded_at_s limit ${limit})`.execute(tx)
-  return Number(numAffectedRows ?? 0)
+export function removeStoredResponsesBefore(tx: Db, beforeS: number, limit: number): Promise<number> {
+  return removeOldRows(tx, { table: 'storedResponse', key: ['accountId', 'idempotencyKey'], age: 'respondedAtS' }, beforeS, limit)
 }

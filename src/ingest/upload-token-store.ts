@@ -1,5 +1,6 @@
 import type { Insertable } from 'kysely'
 import type { Db } from '../db/database.ts'
+import { removeOldRows } from '../db/remove-old-rows.ts'
 import type { Tables, UploadTokenRow } from '../db/tables.ts'
 
 export async function insertUploadToken(tx: Db, row: Insertable<Tables['uploadToken']>): Promise<void> {
@@ -133,12 +134,6 @@ export async function listUnfinishedOfToken(db: Db, id: string): Promise<string[
 }
 
 /** Removes up to `limit` tokens that expired before then, the oldest first. @returns how many */
-export async function removeExpiredTokens(tx: Db, beforeS: number, limit: number): Promise<number> {
-  const { numDeletedRows } = await tx
-    .deleteFrom('uploadToken')
-    .where('position', 'in', (of) =>
-      of.selectFrom('uploadToken').select('position').where('expiresAtS', '<', beforeS).orderBy('expiresAtS').limit(limit),
-    )
-    .executeTakeFirst()
-  return Number(numDeletedRows)
+export function removeExpiredTokens(tx: Db, beforeS: number, limit: number): Promise<number> {
+  return removeOldRows(tx, { table: 'uploadToken', key: ['position'], age: 'expiresAtS' }, beforeS, limit)
 }

@@ -1,5 +1,6 @@
 import { sql } from 'kysely'
 import type { Db } from '../db/database.ts'
+import { removeOldRows } from '../db/remove-old-rows.ts'
 import type { LtiGradeRow } from '../db/tables.ts'
 import { claimedSubjects } from '../jobs/claim-store.ts'
 
@@ -79,8 +80,6 @@ export async function updateGrade(
 }
 
 /** Removes some of the grades that were launched last before then. @returns how many */
-export async function removeOldGrades(tx: Db, beforeS: number, limit: number): Promise<number> {
-  const { numAffectedRows } = await sql`delete from lti_grade where id in
-    (select id from lti_grade where launched_at_s < ${beforeS} order by launched_at_s limit ${limit})`.execute(tx)
-  return Number(numAffectedRows ?? 0)
+export function removeOldGrades(tx: Db, beforeS: number, limit: number): Promise<number> {
+  return removeOldRows(tx, { table: 'ltiGrade', key: ['id'], age: 'launchedAtS' }, beforeS, limit)
 }

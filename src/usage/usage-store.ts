@@ -1,6 +1,7 @@
 import { sql } from 'kysely'
 import type { Db } from '../db/database.ts'
 import { prepared } from '../db/prepared.ts'
+import { removeOldRows } from '../db/remove-old-rows.ts'
 
 export type VideoUsage = { day: string; videoId: string; userId: string; sentBytes: number; viewCount: number }
 
@@ -179,8 +180,6 @@ export async function unnameUsage(tx: Db, { day, accountId, videoId, userId }: U
 }
 
 /** Removes some of the rows from before that day, the oldest first. @returns how many */
-export async function removeUsageBefore(tx: Db, day: string, limit: number): Promise<number> {
-  const { numAffectedRows } = await sql`delete from video_usage where (day, account_id, video_id, user_id) in
-    (select day, account_id, video_id, user_id from video_usage where day < ${day} order by day limit ${limit})`.execute(tx)
-  return Number(numAffectedRows ?? 0)
+export function removeUsageBefore(tx: Db, day: string, limit: number): Promise<number> {
+  return removeOldRows(tx, { table: 'videoUsage', key: ['day', 'accountId', 'videoId', 'userId'], age: 'day' }, day, limit)
 }

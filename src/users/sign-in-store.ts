@@ -2,6 +2,7 @@ import type { Insertable } from 'kysely'
 import { hasRow } from '../db/count-rows.ts'
 import type { Db } from '../db/database.ts'
 import { prepared } from '../db/prepared.ts'
+import { removeOldRows } from '../db/remove-old-rows.ts'
 import type { Tables } from '../db/tables.ts'
 
 export async function insertSignIn(tx: Db, signIn: Insertable<Tables['signIn']>): Promise<void> {
@@ -121,14 +122,8 @@ export async function removeSignInsOfUser(tx: Db, consoleUserId: string): Promis
 }
 
 /** Removes up to `limit` sign-ins that ended before then. @returns how many */
-export async function removeOldSignIns(tx: Db, beforeS: number, limit: number): Promise<number> {
-  const { numDeletedRows } = await tx
-    .deleteFrom('signIn')
-    .where('id', 'in', (of) =>
-      of.selectFrom('signIn').select('id').where('expiresAtS', '<', beforeS).orderBy('expiresAtS').limit(limit),
-    )
-    .executeTakeFirst()
-  return Number(numDeletedRows)
+export function removeOldSignIns(tx: Db, beforeS: number, limit: number): Promise<number> {
+  return removeOldRows(tx, { table: 'signIn', key: ['id'], age: 'expiresAtS' }, beforeS, limit)
 }
 
 /** Makes a link the only one of its user. */

@@ -1,6 +1,6 @@
-import { sql } from 'kysely'
 import type { Db } from '../db/database.ts'
 import { prepared } from '../db/prepared.ts'
+import { removeOldRows } from '../db/remove-old-rows.ts'
 import type { ViewQualityRow } from '../db/tables.ts'
 
 /** What the rows of a view are named by. */
@@ -84,8 +84,6 @@ export async function listWatchedAccounts(db: Db, day: string, minViews: number)
 }
 
 /** Removes some of the views from before that day. @returns how many */
-export async function removeOldViewQualities(tx: Db, beforeDay: string, limit: number): Promise<number> {
-  const { numAffectedRows } = await sql`delete from view_quality where (session_id, page_id) in
-    (select session_id, page_id from view_quality where day < ${beforeDay} order by day limit ${limit})`.execute(tx)
-  return Number(numAffectedRows ?? 0)
+export function removeOldViewQualities(tx: Db, beforeDay: string, limit: number): Promise<number> {
+  return removeOldRows(tx, { table: 'viewQuality', key: ['sessionId', 'pageId'], age: 'day' }, beforeDay, limit)
 }

@@ -1,6 +1,6 @@
-import { sql } from 'kysely'
 import type { Db } from '../db/database.ts'
 import { prepared } from '../db/prepared.ts'
+import { removeOldRows } from '../db/remove-old-rows.ts'
 import type { ViewerRow } from '../db/tables.ts'
 
 /** As an OTP names its viewer. */
@@ -51,8 +51,6 @@ export async function findViewerNames(
 }
 
 /** Removes some of the names that no OTP has given since then. @returns how many */
-export async function removeOldViewerNames(tx: Db, beforeS: number, limit: number): Promise<number> {
-  const { numAffectedRows } = await sql`delete from viewer where (account_id, user_id) in
-    (select account_id, user_id from viewer where named_at_s < ${beforeS} order by named_at_s limit ${limit})`.execute(tx)
-  return Number(numAffectedRows ?? 0)
+export function removeOldViewerNames(tx: Db, beforeS: number, limit: number): Promise<number> {
+  return removeOldRows(tx, { table: 'viewer', key: ['accountId', 'userId'], age: 'namedAtS' }, beforeS, limit)
 }

@@ -1,6 +1,7 @@
 import { sql } from 'kysely'
 import type { Db } from '../db/database.ts'
 import { prepared } from '../db/prepared.ts'
+import { removeOldRows } from '../db/remove-old-rows.ts'
 import type { ViewingDayRow, ViewingRow } from '../db/tables.ts'
 
 export type ViewingKey = Pick<ViewingRow, 'accountId' | 'userId' | 'videoId'>
@@ -78,17 +79,13 @@ export const saveViewingDay = prepared<ViewingDayRow>()((db, value) =>
 )
 
 /** Removes some of the viewings that did not go on since then. @returns how many */
-export async function removeOldViewings(tx: Db, beforeS: number, limit: number): Promise<number> {
-  const { numAffectedRows } = await sql`delete from viewing where id in
-    (select id from viewing where last_at_s < ${beforeS} order by last_at_s limit ${limit})`.execute(tx)
-  return Number(numAffectedRows ?? 0)
+export function removeOldViewings(tx: Db, beforeS: number, limit: number): Promise<number> {
+  return removeOldRows(tx, { table: 'viewing', key: ['id'], age: 'lastAtS' }, beforeS, limit)
 }
 
 /** Removes some of what was watched before that day. @returns how many rows */
-export async function removeOldViewingDays(tx: Db, beforeDay: number, limit: number): Promise<number> {
-  const { numAffectedRows } = await sql`delete from viewing_day where (account_id, day, video_id, user_id) in
-    (select account_id, day, video_id, user_id from viewing_day where day < ${beforeDay} order by day limit ${limit})`.execute(tx)
-  return Number(numAffectedRows ?? 0)
+export function removeOldViewingDays(tx: Db, beforeDay: number, limit: number): Promise<number> {
+  return removeOldRows(tx, { table: 'viewingDay', key: ['accountId', 'day', 'videoId', 'userId'], age: 'day' }, beforeDay, limit)
 }
 
 /** Notes that a viewer has watched most of a video. @returns whether that is new */
