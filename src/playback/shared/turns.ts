@@ -188,8 +188,37 @@ const slotName = ({ accountId, userId }: SlotOwner) => `${accountId} ${userId}`
 
 async function lockState(tx: Db, batch: readonly Pending[], preciseNowS: () => number): Promise<State> {
   const sessions = new Map(batch.map(({ session }) => [session.row.id, session]))
+  const { owners, keys } = findWanted(batch)
+  const locks = [
+    ...[...owners.keys()].map((name) => lockNumber('slots', name)),
+    ...[...keys.keys()].map((name) => lockNumber('budget', name)),
+  ]
+  const wantedKeys = [...keys.values()].map(({ key }) => key)
+  const [, rows, slotRows, budgetRows] = await Promise.all([
+    locks.length > 0 && takeLocks(tx, new Set(locks)),
+    lockSessions(tx, [...sessions.keys()]),
+    owners.size > 0 ? readSlots(tx, [...owners.values()]) : [],
+    wantedKeys.length > 0 ? readKeyBudgets(tx, wantedKeys) : [],
+  ])
+  const nowS = preciseNowS()
+  for (const row of rows) {
+    const session = sessions.get(row.id)
+    if (session) adoptRow(session, row, 1000 * nowS)
+  }
+  return {
+    ...{ nowS, sessions, changedSessions: new Set(), taken: [], isDurable: false },
+    rows: new Map(rows.map((row) => [row.id, row])),
+    slots: openSlots(owners, slotRows),
+    budgets: openBudgets(keys, budgetRows, nowS),
+  }
+}
+
+type WantedBudget = { key: BudgetKey; startS: number }
+
+/** Whose slots and which budgets the requests may change, by name. */
+function findWanted(batch: readonly Pending[]) {
   const owners = new Map<string, SlotOwner>()
-  const keys = new Map<string, { key: BudgetKey; startS: number }>()
+  const keys = new Map<string, WantedBudget>()
   for (const { session, video, address } of batch) {
     const claim = streamClaim(session)
     if (claim) owners.set(slotName(claim), { accountId: claim.accountId, userId: claim.userId })
@@ -197,59 +226,30 @@ async function lockState(tx: Db, batch: readonly Pending[], preciseNowS: () => n
     const { own, ofAllVideos, ofAddresses } = budgetKeysOf({ row: session.row, address, video })
     for (const wanted of [own, ...(ofAllVideos ? [ofAllVideos] : []), ...ofAddresses]) keys.set(budgetName(wanted.key), wanted)
   }
-  const locks = [
-    ...[...owners.keys()].map((name) => lockNumber('slots', name)),
-    ...[...keys.keys()].map((name) => lockNumber('budget', name)),
-  ]
-  const [, rows, slotRows, budgetRows] = await Promise.all([
-    locks.length > 0 && takeLocks(tx, new Set(locks)),
-    lockSessions(tx, [...sessions.keys()]),
-    owners.size > 0 ? readSlots(tx, [...owners.values()]) : [],
-    keys.size > 0
-      ? readKeyBudgets(
-          tx,
-          [...keys.values()].map(({ key }) => key),
-        )
-      : [],
-  ])
-  const nowS = preciseNowS()
-  for (const row of rows) {
-    const session = sessions.get(row.id)
-    if (session) adoptRow(session, row, 1000 * nowS)
-  }
-  const slotsOf = Map.groupBy(slotRows, slotName)
-  const budgetOf = new Map<string, KeyBudgetRow>(budgetRows.map((row) => [budgetName(row), row]))
-  return {
-    nowS,
-    rows: new Map(rows.map((row) => [row.id, row])),
-    sessions,
-    changedSessions: new Set(),
-    slots: new Map(
-      [...owners].map(([name, owner]) => {
-        const own = slotsOf.get(name) ?? []
-        const stopsOldest = own[0]?.streamLimitPolicy === 'stop-oldest'
-        return [
-          name,
-          {
-            ...newViewerSlots(
-              own.map(({ streamLimitPolicy: _, ...row }) => row),
-              stopsOldest,
-            ),
-            owner,
-          },
-        ]
-      }),
-    ),
-    budgets: new Map(
-      [...keys].map(([name, { key, startS }]) => {
-        const row = budgetOf.get(name)
-        const budget = newBudget(key, startS, row, nowS)
-        return [name, { ...budget, isStored: row !== undefined, before: balanceText(budget) }]
-      }),
-    ),
-    taken: [],
-    isDurable: false,
-  }
+  return { owners, keys }
+}
+
+function openSlots(owners: ReadonlyMap<string, SlotOwner>, rows: Awaited<ReturnType<typeof readSlots>>): State['slots'] {
+  const rowsOf = Map.groupBy(rows, slotName)
+  return new Map(
+    [...owners].map(([name, owner]) => {
+      const own = rowsOf.get(name) ?? []
+      const stopsOldest = own[0]?.streamLimitPolicy === 'stop-oldest'
+      const slots = own.map(({ streamLimitPolicy: _, ...row }) => row)
+      return [name, { ...newViewerSlots(slots, stopsOldest), owner }]
+    }),
+  )
+}
+
+function openBudgets(keys: ReadonlyMap<string, WantedBudget>, rows: readonly KeyBudgetRow[], nowS: number): State['budgets'] {
+  const rowOf = new Map(rows.map((row) => [budgetName(row), row]))
+  return new Map(
+    [...keys].map(([name, { key, startS }]) => {
+      const row = rowOf.get(name)
+      const budget = newBudget(key, startS, row, nowS)
+      return [name, { ...budget, isStored: row !== undefined, before: balanceText(budget) }]
+    }),
+  )
 }
 
 const balanceText = ({ balance: { levelS, earnedAtS } }: Budget) => `${levelS} ${earnedAtS}`
