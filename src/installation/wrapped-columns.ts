@@ -30,7 +30,7 @@ export type WrappedColumn = {
   open?(master: MasterKey, row: Readonly<Record<string, KeyValue>>, wrapped: Buffer): Buffer
 }
 
-/** Everything that the master key wraps. `test/installation/wrapped-columns.test.ts` compares it with the tables. */
+/** Everything that the master key wraps. `test/master-key/wrapped-columns.test.ts` compares it with the tables. */
 export const WRAPPED_COLUMNS: readonly WrappedColumn[] = [
   {
     ...{ table: 'generation', column: 'wrappedContentKey', key: { videoId: 'text', number: 'bigint' } },
