@@ -113,10 +113,10 @@ function platformRoutes(app: App, deps: LtiRoutesDeps): void {
 
   app.post('/:platformId/launch', { schema: { params: PlatformParams, body: LaunchFields } }, async (request, reply) => {
     const { platformId } = request.params
-    const { state, id_token: idToken } = request.body
+    const { state, id_token: idToken, stored: claimed } = request.body
     // Another site's page could send what its own login has stored, and have this browser play as someone else.
     const isOwnPage = request.headers.origin === new URL(deps.publicUrl()).origin
-    const stored = isOwnPage ? request.body.stored : undefined
+    const stored = claimed === undefined || isOwnPage ? claimed : ''
     const readCookie = (name: string) => readCookies(request).get(name)
     const launched = await receiveLaunch(deps, platformId, { state, idToken, readCookie, stored })
     if (launched.kind === 'ask-storage')
