@@ -76,7 +76,7 @@ const FIRST_BOXES = ['ftyp', 'moov', 'mdat', 'wide', 'free', 'skip']
 const NEWEST_SHARE = 0.3
 
 /** @param opened stops it */
-export function startHandOut(deps: HandOutDeps, opened: AsyncDisposableStack): HandOut {
+export function startHandOut(deps: HandOutDeps, opened: AsyncDisposableStack, maxUncheckedBytes = MAX_UNCHECKED_BYTES): HandOut {
   const { db, write, nowS, folders, signals, log } = deps
   const nowMs = () => performance.now()
   const polls = new Set<Poll>()
@@ -119,7 +119,7 @@ export function startHandOut(deps: HandOutDeps, opened: AsyncDisposableStack): H
   }
 
   async function claimForPoll(isExtra: boolean) {
-    if (isExtra || uncheckedBytes() > MAX_UNCHECKED_BYTES) return undefined
+    if (isExtra || uncheckedBytes() > maxUncheckedBytes) return undefined
     /** For which kinds there is nothing. */
     const missing = new Set<string>()
     for (const poll of [...polls]) {
