@@ -233,7 +233,7 @@ type Proxied = { folder: string; listens: string[]; behind: string[]; file: stri
 async function proxyConfiguration({ folder, listens, behind, file, keyFile }: Proxied): Promise<string> {
   const ofItsOwn = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map((kind) => `${kind}_temp_path ${folder}/${kind};`)
   const lines = (await readSteps('Several servers')).at(-1)?.lines?.text ?? ''
-  const servers = /^ *server 10\.0\.0\.1:8080(.*\n)(?: *server 10\.0\.0\..*\n)*/m
+  const servers = /^ *server 10\.0\.0\.1:8080(.*\n)(?: *server 10\.0\.0\..*\n)*/gm
   const recipe = lines
     .replace(servers, (_, options: string) => behind.map((address) => `server ${address}${options}`).join(''))
     .replace('listen 443 ssl;', listens.map((address) => `listen ${address};`).join(' '))
