@@ -31,8 +31,8 @@ const PROGRAMS = [
   { package: 'systemd', isInstalled: () => existsSync('/usr/lib/systemd/systemd'), for: ['test'] },
   // The fresh Debian of long tests.
   { package: 'mmdebstrap', isInstalled: () => isOnPath('mmdebstrap'), for: process.env.REELGATE_LONG === '1' ? ['test'] : [] },
-  // WordPress itself is only unpacked, since its package brings a web server.
-  ...['mariadb-server-core', 'php-mysql', 'libjs-underscore'].map((name) => ({
+  // WordPress and PgBouncer themselves are only unpacked, since their packages bring a server that starts.
+  ...['mariadb-server-core', 'php-mysql', 'libjs-underscore', 'libc-ares2'].map((name) => ({
     package: name,
     isInstalled: () => existsSync(`/usr/share/doc/${name}`),
     for: process.env.REELGATE_LONG === '1' ? ['test'] : [],

@@ -11,6 +11,7 @@ import { isMain, NODE, root, run, runMain, say } from './run.js'
 const CACHE = join(root, '.cache')
 const NGINX = join(CACHE, 'nginx')
 const WORDPRESS = join(CACHE, 'wordpress')
+const PGBOUNCER = join(CACHE, 'pgbouncer')
 
 /** The stages of the setup, in order; the steps of one run concurrently. `isStale` runs at every start, so it must be fast. */
 const STAGES = [
@@ -93,17 +94,18 @@ function readJson(file) {
   return JSON.parse(readFileSync(file, 'utf8'))
 }
 
-// --- files of Debian packages, for tests and benchmarks: footage, and programs whose packages would start a server on port 80 ---
+// --- files of Debian packages, for tests and benchmarks: footage, and programs whose packages would start a server ---
 
 function isUnfetched() {
-  return isFootageMissing() || isNginxMissing() || isWordPressMissing()
+  return isFootageMissing() || isNginxMissing() || isMissingForLong(WORDPRESS) || isMissingForLong(PGBOUNCER)
 }
 
 /** One after the other: each may have to update apt's lists. */
 async function fetchFiles() {
   await fetchFootage()
   if (isNginxMissing()) await fetchUnpacked('nginx', NGINX)
-  if (isWordPressMissing()) await fetchUnpacked('wordpress', WORDPRESS)
+  if (isMissingForLong(WORDPRESS)) await fetchUnpacked('wordpress', WORDPRESS)
+  if (isMissingForLong(PGBOUNCER)) await fetchUnpacked('pgbouncer', PGBOUNCER)
 }
 
 function isNginxMissing() {
@@ -111,8 +113,8 @@ function isNginxMissing() {
 }
 
 /** For long tests alone. */
-function isWordPressMissing() {
-  return process.env.REELGATE_LONG === '1' && !existsSync(WORDPRESS)
+function isMissingForLong(folder) {
+  return process.env.REELGATE_LONG === '1' && !existsSync(folder)
 }
 
 async function fetchUnpacked(name, folder) {

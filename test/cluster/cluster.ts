@@ -11,7 +11,7 @@ import { shiftedClock } from '../faults/faked-clock.ts'
 import { createDatabase, openCluster as openPostgres, type Reached } from '../postgres/cluster.ts'
 import { handlesOf, serverEnvironment } from '../reelgate.ts'
 import { openObjectStore, type ReachedStore } from '../s3/radosgw.ts'
-import { type Machine, type NetworkName, openNetwork } from './network.ts'
+import { type Machine, type Network, type NetworkName, openNetwork } from './network.ts'
 import { type Program, startProgram } from './program.ts'
 
 // Servers, workers, a database, a store and a proxy, each on a machine of its own in network namespaces: for tests, and by hand with
@@ -52,6 +52,7 @@ export type Cluster = {
   worker(name: string): Worker
   machine(name: string): Machine
   program(name: string): Program
+  setCut: Network['setCut']
   /** Starts one more part. */
   add(part: Part): Promise<void>
   end(): Promise<void>
@@ -196,6 +197,7 @@ export async function startCluster(parts: readonly Part[]): Promise<Cluster> {
       worker: (name) => get(workers, name),
       machine: (name) => get(machines, name),
       program: (name) => get(programs, name),
+      setCut: network.setCut,
       async add(part) {
         await addMachine(part)
         await start(part)

@@ -29,6 +29,8 @@ export type Machine = {
 /** Machines and their cables. They end with this process, however it ends. */
 export type Network = {
   addMachine(name: string, on: readonly NetworkName[]): Promise<Machine>
+  /** Breaks the way between two machines, or mends it: what is sent meanwhile is lost without a word. */
+  setCut(name: string, other: string, isCut: boolean): Promise<void>
   end(): Promise<void>
 }
 
@@ -40,6 +42,7 @@ export async function openNetwork(): Promise<Network> {
   const folder = await mkdtemp(join(tmpdir(), 'reelgate-network-'))
   const ends: (() => unknown)[] = [() => rm(folder, { recursive: true, force: true })]
   const namespaces: Namespace[] = []
+  const machines = new Map<string, { entered: Namespace; addresses: string[] }>()
 
   async function enter(): Promise<Namespace> {
     const entered = await enterNamespace(HOLDER, folder)
@@ -73,6 +76,7 @@ export async function openNetwork(): Promise<Network> {
         if (!cable) throw new Error(`${name} is not on the network ${network}`)
         return cable.address
       }
+      machines.set(name, { entered, addresses: cables.map(({ address }) => address) })
       return {
         name,
         addresses: cables.map(({ address }) => address),
@@ -92,6 +96,13 @@ export async function openNetwork(): Promise<Network> {
           for (const { plug } of cables) await ipIn(hub, `link set ${plug} ${isLinked ? 'up' : 'down'}`)
         },
       }
+    },
+    async setCut(name, other, isCut) {
+      const there = machines.get(other)
+      if (!there) throw new Error(`there is no machine ${other}`)
+      // Answers have no way back.
+      for (const address of machines.get(name)?.addresses ?? [])
+        await ipIn(there.entered, `route ${isCut ? 'add' : 'del'} blackhole ${address}`)
     },
     async end() {
       for (const undo of ends.splice(0).reverse()) await undo()

@@ -2,7 +2,6 @@ import { createHash } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
 import { expect, onTestFinished } from 'vitest'
 import type { Owner, UploadCredentials } from '../client.ts'
-import type { Reelgate } from '../reelgate.ts'
 import { readRows } from '../rows.ts'
 
 /** Owners' servers that call one thing after the other, whatever the answers are, with those answers. */
@@ -86,7 +85,10 @@ export function startLoad(owner: Owner, videoId: string, clients = 8): Load {
 }
 
 /** What was acknowledged and is not there. */
-export function findLost(reelgate: Reelgate, { videoIds, otps }: Pick<Load, 'videoIds' | 'otps'>): string[] {
+export function findLost(
+  reelgate: Parameters<typeof readRows>[0],
+  { videoIds, otps }: Pick<Load, 'videoIds' | 'otps'>,
+): string[] {
   const videos = new Set(readRows<{ id: string }>(reelgate, 'select id from video').map(({ id }) => id))
   const hashes = new Set(readRows<{ hash: Buffer }>(reelgate, 'select hash from otp').map(({ hash }) => hash.toString('hex')))
   return [

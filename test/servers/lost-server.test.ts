@@ -1,14 +1,22 @@
 import { afterAll, beforeAll, expect } from 'vitest'
+import { createOwner } from '../client.ts'
 import { type Cluster, startCluster } from '../cluster/cluster.ts'
+import { findLost, startLoad } from '../faults/load.ts'
 import type { Reached } from '../postgres/cluster.ts'
 import { askForShared } from '../postgres.ts'
 import { readRows } from '../rows.ts'
 import type { ReachedStore } from '../s3/radosgw.ts'
 import { sampledTests } from '../sample.ts'
+import { makeVideo } from '../videos.ts'
+import { createViewer } from '../viewer.ts'
+import { startWatchers } from './watchers.ts'
 
 // Two servers on machines of their own behind nginx, which takes turns as docs/operations.md says, and what befalls one of them.
 
 const { test, draw } = sampledTests('a server of several is lost', 1)
+
+/** Viewers are outside, where the bucket is not. */
+const VIA_SERVERS = { REELGATE_MEDIA_DELIVERY: 'server' }
 
 let cluster: Cluster
 
@@ -16,8 +24,8 @@ beforeAll(async () => {
   cluster = await startCluster([
     { kind: 'database', name: 'database', of: await askForShared<Reached>('postgresSocket') },
     { kind: 'store', name: 'store', of: await askForShared<ReachedStore>('objectStoreSocket') },
-    { kind: 'server', name: 'left', env: { REELGATE_SERVER_NAME: 'left' } },
-    { kind: 'server', name: 'right', env: { REELGATE_SERVER_NAME: 'right' } },
+    { kind: 'server', name: 'left', env: { REELGATE_SERVER_NAME: 'left', ...VIA_SERVERS } },
+    { kind: 'server', name: 'right', env: { REELGATE_SERVER_NAME: 'right', ...VIA_SERVERS } },
     { kind: 'proxy', name: 'proxy' },
   ])
 })
@@ -57,5 +65,36 @@ test('F-290: a server is suspended until the other takes it for dead, and wakes 
   await expect.poll(listed, { timeout: 60_000 }).toEqual(['left', 'right'])
   await expect.poll(() => callMany(4)).toEqual([])
 })
+
+// Owners call, and viewers play, while one server loses its way to one of the others.
+for (const { number, from } of [
+  { number: 'F-305', from: 'database' },
+  { number: 'F-306', from: 'proxy' },
+  { number: 'F-307', from: 'store' },
+]) {
+  test(`${number}: a server is cut off from the ${from} alone: viewers play on, and nothing that was acknowledged is lost`, async () => {
+    const owner = createOwner(cluster.url, cluster.server('right').owner.apiKey)
+    const videoId = await owner.readyVideo(await makeVideo())
+    const watchers = await startWatchers(cluster.url, owner, videoId, 4)
+    const stopped = createViewer(cluster.url)
+    expect((await stopped.redeem(await owner.issueOtp(videoId))).status).toBe(200)
+    const load = startLoad(owner, videoId, 4)
+    const goOn = () => Promise.all([watchers.goOn(), load.goesOn()])
+    await goOn()
+
+    await cluster.setCut('left', from, true)
+    await goOn()
+    const stop = () => owner.call('DELETE', `/api/sessions?session=${stopped.state.session}`)
+    await expect.poll(async () => (await stop()).status).toBe(200)
+    const keys = await Promise.all([0, 0, 0, 0].map((window) => stopped.key(window)))
+    expect(keys.filter(({ ok }) => ok)).toEqual([])
+    await cluster.setCut('left', from, false)
+    await goOn()
+
+    await Promise.all([load.stop(), watchers.stop()])
+    expect([...load.odd, ...watchers.odd]).toEqual([])
+    expect(findLost(cluster.server('right'), load)).toEqual([])
+  })
+}
 
 draw()

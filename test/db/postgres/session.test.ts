@@ -1,7 +1,11 @@
 import { sql } from 'kysely'
 import { expect, onTestFinished, test } from 'vitest'
 import { openConnection } from '../../../src/db/postgres/connection.ts'
+import { openPostgres } from '../../../src/db/postgres/database.ts'
+import { makeDatabase, startPostgres } from '../../postgres.ts'
+import { isLong } from '../../seeded-random.ts'
 import { connectTo, openOwnPostgres } from './database.ts'
+import { startPooler } from './pooler.ts'
 
 test('a session has the settings that it needs, whatever the URL says; other settings in the URL apply', async () => {
   const { url } = await openOwnPostgres()
@@ -39,3 +43,21 @@ test('F-10: after a failover reads go to the new server, also on a connection th
   const { rows } = await reader.execute({ sql: 'select pg_backend_pid() as pid', parameters: [] })
   expect([made.length, rows]).toEqual([2, [{ pid: made[1] }]])
 })
+
+if (isLong) {
+  test.each([false, true])(
+    'F-308: behind PgBouncer with a session for each client a database is used; with others: %s',
+    async (withOthers) => {
+      const { url = '' } = await makeDatabase({ database: await startPostgres() })
+      const database = await openPostgres(await startPooler(url, 'session'), withOthers)
+      expect(await database.db.selectFrom('account').select('id').execute()).toEqual([])
+      await database.close()
+    },
+  )
+
+  test('F-308: behind PgBouncer with sessions that clients share a database is refused in words, and stays free', async () => {
+    const { url = '' } = await makeDatabase({ database: await startPostgres() })
+    await expect(openPostgres(await startPooler(url, 'transaction'))).rejects.toThrow('PgBouncer needs pool_mode = session')
+    await (await openPostgres(url)).close()
+  })
+}
