@@ -25,9 +25,9 @@ test('N02: an owner connects a learning platform by a link, confirms it after co
   const link = (await dialog.locator('code').textContent()) ?? ''
   expect(link).toMatch(/\/lti\/register\/\w{64}$/)
   expect((await openLink(link, platform)).status).toBe(200)
-  await dialog.getByRole('button', { name: 'Close' }).click()
-  await page.reload()
   const table = page.getByRole('table', { name: 'Learning platforms' })
+  await dialog.getByText(platform.state.clientId).waitFor() // it has come by itself
+  await dialog.getByRole('button', { name: 'Cancel' }).click()
   await table.getByText('To be confirmed').waitFor()
   await table.getByRole('button', { name: /confirm it/ }).click()
   await dialog.getByText(platform.state.clientId).waitFor()

@@ -16,11 +16,17 @@ import { DevelopParts } from './develop-parts.tsx'
 import { ConnectDialog, PlatformDialog, RemovePlatformDialog } from './platform-dialogs.tsx'
 import { type Platform, platformsQuery } from './queries.ts'
 
+/** A link that was made here, and the platforms that were there before it. */
+type Link = { url: string; known: ReadonlySet<string> }
+
+const LOOK_EVERY_MS = 3_000
+
 /** The learning platforms whose courses play videos. */
 export function PlatformsPage() {
-  const { data: platforms } = useSuspenseQuery(platformsQuery)
+  const [link, setLink] = useState<Link>()
+  const { data: platforms } = useSuspenseQuery({ ...platformsQuery, refetchInterval: link ? LOOK_EVERY_MS : false })
+  const registered = link && platforms.find(({ id }) => !link.known.has(id))
   const mayEdit = useMay('editor')
-  const [link, setLink] = useState<string>()
   const [changed, setChanged] = useState<Platform>()
   const [removed, setRemoved] = useState<Platform>()
   const [taught, setTaught] = useState<Platform>()
@@ -75,18 +81,19 @@ export function PlatformsPage() {
           onClose={() => setConnecting(false)}
           onMade={({ url }) => {
             setConnecting(false)
-            setLink(url)
+            setLink({ url, known: new Set(platforms.map(({ id }) => id)) })
           }}
         />
       )}
-      {link !== undefined && (
-        <SecretDialog title="Connect a platform" name="Registration link" secret={link} onClose={() => setLink(undefined)}>
+      {link && !registered && (
+        <SecretDialog title="Connect a platform" name="Registration link" secret={link.url} onClose={() => setLink(undefined)}>
           <p>
             Open it in the platform as an administrator: in Moodle under External tools, in Canvas under Developer keys. It works
-            once, within an hour. Then reload this page, and confirm the platform.
+            once, within an hour. This page shows the platform then, for you to confirm.
           </p>
         </SecretDialog>
       )}
+      {registered && <PlatformDialog platform={registered} onClose={() => setLink(undefined)} />}
       {changed && <PlatformDialog platform={changed} onClose={() => setChanged(undefined)} />}
       {taught && <CoursesDialog platform={taught} onClose={() => setTaught(undefined)} />}
       {removed && <RemovePlatformDialog platform={removed} onClose={() => setRemoved(undefined)} />}
