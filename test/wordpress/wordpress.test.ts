@@ -112,11 +112,11 @@ test('an owner connects the site, picks a video in the block editor and publishe
   await keepPicture('wordpress-settings', () => page.screenshot())
   expect(await page.content()).not.toContain(reelgate.owner.apiKey)
   await page.goto(`${site.url}/wp-admin/post-new.php`)
-  await page.evaluate(`new Promise((done) => wp.domReady(done)).then(() => {
+  await page.waitForFunction(`window.wp?.data?.select('core/editor')?.__unstableIsEditorReady()`) // what is inserted before is lost
+  await page.evaluate(`
     wp.data.dispatch('core/edit-post').toggleFeature('welcomeGuide')
     wp.data.dispatch('core/block-editor').insertBlocks(wp.blocks.createBlock('reelgate/video'))
-    wp.data.dispatch('core/editor').editPost({ title: 'Picked' })
-  })`)
+    wp.data.dispatch('core/editor').editPost({ title: 'Picked' })`)
   await page.getByRole('searchbox', { name: 'Search for a video' }).fill('small')
   await page
     .getByRole('button', { name: /Small video/ })

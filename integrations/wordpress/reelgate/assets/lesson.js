@@ -81,24 +81,32 @@
   function reportCompletion({ video, api }, tag) {
     let isAsking = false
     let isCompleted = false
-    async function check(isOver) {
+    let isOver = false
+    async function check() {
       if (isAsking || isCompleted) return
       isAsking = true
-      const covered = isOver ? 1 : (await api.getTotalCovered().catch(() => 0)) / video.duration
-      for (let times = 0; covered >= COMPLETED_SHARE && times < ASK_TIMES && !isCompleted; times++) {
+      for (let times = 0; times < ASK_TIMES && !isCompleted && (await mayBeCompleted()); times++) {
         isCompleted = (await ask('completed', tag).catch(() => ({}))).completed === true
         if (!isCompleted) await new Promise((resolve) => setTimeout(resolve, ASK_EVERY_MS))
       }
       isAsking = false
     }
+    /** At its end, too: the rest may have been watched earlier. Read last, for a video pauses just before it ends. */
+    async function mayBeCompleted() {
+      const covered = (await api.getTotalCovered().catch(() => 0)) / video.duration
+      return covered >= COMPLETED_SHARE || isOver
+    }
     let lookedAtS = 0
     video.addEventListener('timeupdate', () => {
       if (Math.abs(video.currentTime - lookedAtS) < 5) return
       lookedAtS = video.currentTime
-      check(false)
+      check()
     })
-    video.addEventListener('pause', () => check(false))
-    video.addEventListener('ended', () => check(true))
+    video.addEventListener('pause', check)
+    video.addEventListener('ended', () => {
+      isOver = true
+      check()
+    })
   }
 
   function showProblem(place, problem, again) {
