@@ -38,6 +38,14 @@ export const LONGEST = [
   'jobs/claims', // waits
   'browser/background-tab', // waits
   // Short to read, and long to run: by their size they would come last.
+  'encode/check/hostile',
+  'pipeline/damaged-source',
+  'db/sqlite/locked', // waits
+  'workers/recheck',
+  'encode/check/sampled',
+  'bench/bench',
+  'encode/in-place',
+  'browser/stopped',
   'start/sandbox',
   'pipeline/stream-of-uploads',
   'assets/embedded-captions',

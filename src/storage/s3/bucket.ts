@@ -285,8 +285,10 @@ async function explainStatus(
   return explainError(status, xml.first('Code') ?? '', xml.first('Message') ?? '', words, minutesTo(headers.date))
 }
 
-function minutesTo(date: string | undefined): number | undefined {
-  return date === undefined ? undefined : Math.round(Math.abs(Date.parse(date) - Date.now()) / 60_000)
+/** Undefined: there is no date, or it cannot be read. */
+function minutesTo(date = ''): number | undefined {
+  const minutes = Math.round(Math.abs(Date.parse(date) - Date.now()) / 60_000)
+  return Number.isNaN(minutes) ? undefined : minutes
 }
 
 /** What an error of the bucket is to the caller. @param minutes by which the two clocks differ, if that is known */
