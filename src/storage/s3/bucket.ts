@@ -342,6 +342,7 @@ function bodyOf(body: BucketRequest['body']): { sizeBytes: number; bytes: Buffer
 }
 
 async function hashHex(body: BucketRequest['body']): Promise<string> {
+  if (body && !Buffer.isBuffer(body) && body.sha256) return body.sha256()
   const hash = createHash('sha256')
   if (body) for await (const block of Buffer.isBuffer(body) ? cutIntoBlocks(body) : body.blocks()) hash.update(block)
   return hash.digest('hex')

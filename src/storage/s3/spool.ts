@@ -1,10 +1,10 @@
-import { randomBytes } from 'node:crypto'
+import { createHash, randomBytes } from 'node:crypto'
 import { type FileHandle, open, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { isDiskFull } from '../../errors.ts'
 
-/** Bytes of a known number, to be read as often as a request is tried. */
-export type Blocks = { sizeBytes(): number; blocks(): AsyncIterable<Buffer> }
+/** Bytes of a known number, to be read as often as a request is tried. `sha256`: in hex, where it is known without reading them. */
+export type Blocks = { sizeBytes(): number; blocks(): AsyncIterable<Buffer>; sha256?(): string }
 
 /** Bytes that wait to be sent: few in memory, more in a file that has no name, so that a crash leaves nothing of it. */
 export type Spooled = Blocks &
@@ -24,6 +24,7 @@ export function openSpooled(folder: string, onDiskFull: () => void): Spooled {
   /** The last bytes, which are not in the file yet. */
   const block = Buffer.allocUnsafe(BLOCK_BYTES)
   let filled = 0
+  const hash = createHash('sha256')
   let file: FileHandle | undefined
   let writtenBytes = 0
 
@@ -44,6 +45,7 @@ export function openSpooled(folder: string, onDiskFull: () => void): Spooled {
       if (filled === block.length) await writeBlock()
       const taken = bytes.subarray(at, at + block.length - filled)
       block.set(taken, filled)
+      hash.update(taken)
       filled += taken.length
       at += taken.length
     }
@@ -62,6 +64,7 @@ export function openSpooled(folder: string, onDiskFull: () => void): Spooled {
     sizeBytes: () => writtenBytes + filled,
     add,
     blocks,
+    sha256: () => hash.copy().digest('hex'),
     [Symbol.asyncDispose]: async () => file?.close(),
   }
 }
