@@ -992,6 +992,8 @@ type WorkerTable = {
   lastSeenAtS: number | null
   /** What it encoded with when it was last seen: see `encoderFingerprint`. */
   encoder: string | null
+  /** How many chunks it encodes concurrently. */
+  jobs: Generated<number>
   /** Seconds of video encoded in a second of a task, over its last tasks. */
   speed: number | null
   /** 1: it gets no more chunks. */
@@ -1213,4 +1215,7 @@ type ServerTable = {
   sessions: Generated<number>
   /** Processes that wait for a processor of its machine, over the last minute. */
   load: Generated<number>
+  /** What it encodes with, as of a worker, and how many chunks concurrently. */
+  encoder: string | null
+  encoderSlots: Generated<number>
 }

@@ -38,6 +38,8 @@ export type ChunkFilter = {
   kinds?: readonly ChunkRow['kind'][] | undefined
   /** Only those that are decoded from the video's start, or only the others. */
   decodesFromStart?: boolean | undefined
+  /** None of generations that these encode. */
+  exceptEncoders?: readonly string[]
 }
 
 export async function insertChunks(
@@ -76,7 +78,7 @@ async function draw(pending: ReturnType<typeof pendingChunks>, { candidates = 1 
   return drawn && toVideoChunk(drawn)
 }
 
-function pendingChunks(db: Db, { nowS, only, kinds, decodesFromStart }: ChunkFilter) {
+function pendingChunks(db: Db, { nowS, only, kinds, decodesFromStart, exceptEncoders = [] }: ChunkFilter) {
   return (
     db
       .selectFrom('chunk')
@@ -99,6 +101,18 @@ function pendingChunks(db: Db, { nowS, only, kinds, decodesFromStart }: ChunkFil
       .$if(only !== undefined, (chunk) => chunk.where('chunk.videoId', '=', only ?? ''))
       .$if(kinds !== undefined, (chunk) => chunk.where('chunk.kind', 'in', kinds ?? []))
       .$if(decodesFromStart !== undefined, (chunk) => chunk.where('chunk.decodesFromStart', '=', Number(decodesFromStart)))
+      .$if(exceptEncoders.length > 0, (chunk) =>
+        chunk.where(
+          (of) =>
+            of
+              .selectFrom('generation')
+              .select('generation.encoder')
+              .whereRef('generation.videoId', '=', 'chunk.videoId')
+              .whereRef('generation.number', '=', 'chunk.generation'),
+          'not in',
+          exceptEncoders,
+        ),
+      )
   )
 }
 

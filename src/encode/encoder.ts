@@ -6,9 +6,9 @@ import type { AudioTrackPlan, Plan, VideoRendition, VideoTrackPlan } from './pla
 // Increment with every change of an argument below: segments of two encoders must not be mixed in one rendition.
 const ARGUMENTS_VERSION = 6
 
-/** Equal fingerprints mean that this server may continue a generation that was started elsewhere or earlier. */
-export function encoderFingerprint(sandbox: Sandbox): string {
-  return `ffmpeg ${sandbox.ffmpegVersion}, arguments ${ARGUMENTS_VERSION}`
+/** Encoders with equal fingerprints may encode parts of one rendition: on other machines, too, or later. */
+export function encoderFingerprint({ ffmpegVersion }: Pick<Sandbox, 'ffmpegVersion'>): string {
+  return `ffmpeg ${ffmpegVersion}, arguments ${ARGUMENTS_VERSION}`
 }
 
 /** Output options of one rung. veryfast is the knee of the curve, and CRF under a cap needs no state across chunks. */

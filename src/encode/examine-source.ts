@@ -8,6 +8,7 @@ import type { ReplacementRow } from '../db/tables.ts'
 import type { Claim } from '../jobs/claims.ts'
 import type { Sandbox } from '../sandbox/bubblewrap.ts'
 import type { SealedSource } from '../sandbox/media-run.ts'
+import { type CapacityDeps, chooseEncoder } from './capacity.ts'
 import { takeDubs } from './dub.ts'
 import { type Embedded, takeOver } from './embedded.ts'
 import { findSealedSource } from './encode-deps.ts'
@@ -21,11 +22,12 @@ import type { Plan } from './plan.ts'
 import { probeSource } from './probe.ts'
 import { type Part, planCut } from './trim.ts'
 
-export type ExamineDeps = FailDeps & {
-  sandbox: Sandbox
-  /** Whether this server has a program that makes captions of speech. */
-  transcribes: boolean
-}
+export type ExamineDeps = FailDeps &
+  CapacityDeps & {
+    sandbox: Sandbox
+    /** Whether this server has a program that makes captions of speech. */
+    transcribes: boolean
+  }
 
 /**
  * From a source to its plan: probe, ladder, grid, content key and chunks, in one transaction. A source that is not media fails the video;
@@ -45,12 +47,13 @@ export async function examineSource(deps: ExamineDeps, videoId: string, claim: C
   const { plan, embedded } = examined
   const lostDubs =
     replacement?.kind === 'trim' ? await findLostDubs(deps, videoId, await findPlayedPlan(deps.db, videoId), signal) : []
+  const encoder = await chooseEncoder(deps, plan)
   await claim.settle(async (tx) => {
     const current = await findPendingReplacement(tx, videoId)
     if (current?.sourceNumber !== replacement?.sourceNumber || current?.requestedAtS !== replacement?.requestedAtS) return // cancelled
     const withDubs = replacement?.kind === 'trim' ? takeDubs(await findPlayedPlan(tx, videoId), plan) : plan
     const planned = await leaveOutDubs(tx, videoId, withDubs, lostDubs)
-    const generation = await insertPlanned(deps, tx, { videoId, sourceNumber, plan: planned })
+    const generation = await insertPlanned(deps, tx, { videoId, sourceNumber, plan: planned }, { encoder })
     if (generation === undefined) return
     if (replacement) return updateReplacement(tx, videoId, { generation })
     const { accountId } = (await findPlayedGeneration(tx, videoId)) ?? {}

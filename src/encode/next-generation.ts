@@ -6,6 +6,7 @@ import { newContentKey, wrapContentKey } from '../crypto/content-key.ts'
 import type { Db } from '../db/database.ts'
 import { Failure, videoNotFound } from '../errors.ts'
 import type { Sandbox } from '../sandbox/bubblewrap.ts'
+import { type CapacityDeps, chooseEncoder, isDecodableInParts } from './capacity.ts'
 import { planChunks } from './chunk-plan.ts'
 import { endRun, insertChunks, isCurrentRun, type VideoChunk } from './chunk-store.ts'
 import { findGenerationWithKey, type VideoDeps } from './encode-deps.ts'
@@ -25,7 +26,7 @@ import { findLostDubs, leaveOutDubs } from './lost-dubs.ts'
 import type { GenerationWithKey } from './publication.ts'
 
 /** For what replaces an encode of a video by another. */
-export type ReplaceDeps = VideoDeps & { sandbox: Sandbox; endVideoSessions: EndVideoSessions }
+export type ReplaceDeps = VideoDeps & CapacityDeps & { sandbox: Sandbox; endVideoSessions: EndVideoSessions }
 
 /** The same where an owner asks for it. */
 export type RequestedDeps = ReplaceDeps & {
@@ -37,15 +38,23 @@ export type RequestedDeps = ReplaceDeps & {
  * Starts the next generation of a video, with a new content key and new paths: segments of two encoders must not be mixed, and a
  * segment that is encoded again with other bytes must not be served under the path and key of a damaged one. An unfinished generation is removed, and its sessions end, in the same transaction. A finished
  * one plays, except for its damaged segments, until the next is finished.
+ * @param made how the next one is encoded; missing: by the encoders that finish it first
  */
-export async function startNextGeneration(deps: ReplaceDeps, video: GenerationWithKey, chunk: VideoChunk, reason: string) {
+export async function startNextGeneration(
+  deps: ReplaceDeps,
+  video: GenerationWithKey,
+  chunk: VideoChunk,
+  reason: string,
+  made?: Made,
+): Promise<void> {
   const { videoId } = video
+  const next = made ?? { encoder: await chooseEncoder(deps, video.plan) }
   const oldPosters = await listGenerationBlobs(deps.db, video)
   const lostDubs = await findLostDubs(deps, videoId, video.plan, new AbortController().signal)
   const change = await deps.write(async (tx) => {
     if (!(await isCurrentRun(tx, chunk))) return undefined // another run has handled this already
     if (await isFinished(tx, video)) await endRun(tx, chunk, 'failed')
-    return addNextGeneration(deps, tx, video, lostDubs)
+    return addNextGeneration(deps, tx, video, { ...next, lostDubs })
   })
   if (!change) return
   deps.log.info({ videoId, generation: video.generation + 1, reason }, 'video: next generation started')
@@ -73,12 +82,13 @@ export async function reencryptVideo(
     throw new Failure('conflict', 'The uploaded file of this video was lost or changed on this server’s disk. Upload it again.')
   const oldPosters = await listGenerationBlobs(deps.db, video)
   const lostDubs = await findLostDubs(deps, videoId, video.plan, new AbortController().signal)
+  const encoder = await chooseEncoder(deps, video.plan)
   const change = await deps.write(async (tx) => {
     const { accountId, generation } = await getReadyVideo(tx, videoId)
     if (generation !== video.generation || (await findLaterGeneration(tx, video)) !== undefined)
       throw new Failure('conflict', 'This video is being encoded again already. Try again when that is finished.')
     await alsoInTransaction(tx, accountId)
-    return addNextGeneration(deps, tx, video, lostDubs)
+    return addNextGeneration(deps, tx, video, { encoder, lostDubs })
   })
   deps.log.info({ videoId, generation: video.generation + 1, reason: 'requested' }, 'video: next generation started')
   if (change === 'replaced') {
@@ -92,35 +102,45 @@ async function getReadyVideo(db: Db, videoId: string): Promise<GenerationKey & {
   const video = await findPlayedGeneration(db, videoId)
   if (!video) throw videoNotFound()
   if (video.status !== 'ready')
-    throw new Failure('conflict', `This video is ${video.status}: only one that is ready can be encrypted again.`)
+    throw new Failure('conflict', `This video is ${video.status}: only one that is ready can be encoded again.`)
   return { videoId, ...video }
 }
 
 /** @returns undefined when there is a later generation already */
-async function addNextGeneration(deps: ReplaceDeps, tx: Db, key: GenerationWithKey, lostDubs: readonly number[]) {
+async function addNextGeneration(
+  deps: ReplaceDeps,
+  tx: Db,
+  key: GenerationWithKey,
+  { lostDubs, ...made }: Made & { lostDubs: readonly number[] },
+) {
   const isComplete = await isFinished(tx, key)
   if (isComplete && (await findLaterGeneration(tx, key)) !== undefined) return undefined
   // It may have got another audio track since it was read.
   const { plan } = (await findGeneration(tx, key)) ?? key
   const video = { ...key, plan: await leaveOutDubs(tx, key.videoId, plan, lostDubs) }
   if (isComplete) {
-    await insertPlanned(deps, tx, video)
+    await insertPlanned(deps, tx, video, made)
     return 'started'
   }
   await removeGeneration(tx, video)
-  await insertPlanned(deps, tx, video)
+  await insertPlanned(deps, tx, video, made)
   await deps.endVideoSessions(tx, [video.videoId], 'video-replaced')
   return 'replaced'
 }
 
+/** How a generation is encoded: by which encoder, and whether each track is decoded from its start, which no worker does. */
+type Made = { encoder: string; isInSequence?: boolean }
+
 /**
  * Adds a generation with this plan and a new content key, and queues its chunks.
+ * @param made.encoder see `chooseEncoder`
  * @returns its number; undefined: the video is deleted
  */
 export async function insertPlanned(
   deps: Pick<ReplaceDeps, 'masterKey' | 'sandbox' | 'wallNowS'>,
   tx: Db,
   { videoId, plan, sourceNumber }: Pick<GenerationWithKey, 'videoId' | 'plan' | 'sourceNumber'>,
+  { encoder, isInSequence = false }: Made,
 ): Promise<number | undefined> {
   const generation = await takeNumber(tx, videoId)
   const isInserted = await insertGeneration(tx, {
@@ -129,11 +149,12 @@ export async function insertPlanned(
     plan,
     sourceNumber,
     wrappedContentKey: wrapContentKey(deps.masterKey, videoId, generation, newContentKey()),
-    encoder: encoderFingerprint(deps.sandbox),
+    // Workers do nothing that is decoded from the start.
+    encoder: isDecodableInParts(plan) ? encoder : encoderFingerprint(deps.sandbox),
     createdAtS: deps.wallNowS(),
   })
   if (!isInserted) return undefined
-  await insertChunks(tx, { videoId, generation }, planChunks(plan))
+  await insertChunks(tx, { videoId, generation }, planChunks(isInSequence ? { ...plan, isSeekable: false } : plan))
   return generation
 }
 

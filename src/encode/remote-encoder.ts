@@ -7,6 +7,8 @@ import type { Plan } from './plan.ts'
 /** An encoder on another machine that waits for a chunk. */
 export type RemoteEncoder = {
   workerId: string
+  /** What it encodes with: see `encoderFingerprint`. */
+  encoder: string
   /**
    * Encodes a part of a chunk once. The sink gets its segments at the end, checked; none when it was not encoded cleanly.
    * @returns whether it was; false decides nothing about the source
@@ -18,6 +20,8 @@ export type RemoteEncoder = {
 export type RemotePart = {
   video: GenerationKey & { sourceNumber: number }
   plan: Plan
+  /** Of the generation. */
+  encoder: string
   part: Pick<Chunk, 'kind' | 'firstSegment' | 'segmentCount' | 'decodesFromStart'>
   /** 0: chosen by the encoder. */
   threads: 0 | 1

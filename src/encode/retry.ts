@@ -5,6 +5,7 @@ import { findVideo } from '../catalogue/video-store.ts'
 import type { Db } from '../db/database.ts'
 import { Failure, videoNotFound } from '../errors.ts'
 import { findSource } from '../ingest/source-store.ts'
+import { chooseEncoder } from './capacity.ts'
 import { isSourceGone, removeGenerationFiles } from './fail-video.ts'
 import { findGeneration, removeGeneration } from './generation-store.ts'
 import { findLostDubs, leaveOutDubs } from './lost-dubs.ts'
@@ -31,6 +32,7 @@ export async function retryVideo(
   if (!(await deps.hasRoom())) throw new Failure('unavailable', 'The disk of this server has no room for another encoding.')
   const failed = await findGeneration(deps.db, { videoId, generation: video.generation })
   const lostDubs = failed ? await findLostDubs(deps, videoId, failed.plan, new AbortController().signal) : []
+  const encoder = await chooseEncoder(deps, failed?.plan ?? { isSeekable: false })
   const removed = await deps.write(async (tx) => {
     const generations = (await listGenerations(tx, videoId)).filter(({ keptUntilS }) => keptUntilS === null)
     const newest = generations.at(-1)
@@ -42,7 +44,7 @@ export async function retryVideo(
       old.push({ generation, posters: await listGenerationBlobs(tx, { videoId, generation }) })
       await removeGeneration(tx, { videoId, generation })
     }
-    if (last) await insertPlanned(deps, tx, { ...last, plan: await leaveOutDubs(tx, videoId, last.plan, lostDubs) })
+    if (last) await insertPlanned(deps, tx, { ...last, plan: await leaveOutDubs(tx, videoId, last.plan, lostDubs) }, { encoder })
     await deps.endVideoSessions(tx, [videoId], 'video-replaced')
     await alsoInTransaction(tx)
     return old

@@ -3,6 +3,7 @@ import type { Claim } from '../jobs/claims.ts'
 import type { SealedSource } from '../sandbox/media-run.ts'
 import { addPosters, type PosterDeps } from './add-posters.ts'
 import { encodeAudioChunk } from './audio-chunk.ts'
+import { isDecodableInParts } from './capacity.ts'
 import { type ChunkSink, encodeVideoChunk, LEADS_S, TOLERATED_FRAMES } from './chunk.ts'
 import { type Chunk, sequentialChunk, URGENT_SEGMENTS } from './chunk-plan.ts'
 import {
@@ -51,6 +52,8 @@ type Run = {
   video: GenerationWithKey
   source: SealedSource
   signal: AbortSignal
+  /** What claimed the chunk, as `encoderFingerprint`. */
+  encoder: string
   /** What encodes it first; undefined: this server. */
   remote: RemoteEncoder | undefined
 }
@@ -76,6 +79,7 @@ export async function runChunk(
     video,
     source,
     signal,
+    encoder: remote?.encoder ?? encoderFingerprint(deps.sandbox),
     remote: remote && mayLeave(video.plan, chunk) ? remote : undefined,
   }
   const part = await unpublishedPart(run)
@@ -91,8 +95,8 @@ function hasPosters({ kind, firstSegment }: VideoChunk): boolean {
 
 async function publishPart(run: Run, part: Part): Promise<void> {
   const { deps, chunk, video, signal } = run
-  if (video.encoder !== encoderFingerprint(deps.sandbox)) {
-    return startNextGeneration(deps, video, chunk, 'the encoder has changed since this generation was started')
+  if (video.encoder !== run.encoder) {
+    return startNextGeneration(deps, video, chunk, 'the encoder of this generation is not there any more')
   }
   const startsWithSeek = !part.decodesFromStart && (part.firstSegment > 0 || video.plan.cut !== undefined)
   const isHeld = startsWithSeek || run.remote !== undefined
@@ -111,6 +115,7 @@ async function publishPart(run: Run, part: Part): Promise<void> {
   } catch (error) {
     await publication.abandon()
     if (error instanceof InexactSeek) await runInSequence(run)
+    else if (error instanceof OtherEncoder) await startOwnGeneration(run, error)
     // Another attempt would not change what the media is.
     else if (error instanceof MediaFailure)
       await failVideo(deps, { ...partOf(video), error, fence: (tx) => endRun(tx, chunk, 'failed'), signal })
@@ -123,12 +128,15 @@ async function publishPart(run: Run, part: Part): Promise<void> {
  * Two runs that began at different key frames and give the same bytes show that the damage is in the part itself, as it is when the
  * video is decoded from its start.
  * @returns how the run that is held was encoded
- * @throws InexactSeek when no run is clean and none confirms another; otherwise see `encodeVideoChunk`
+ * @throws InexactSeek when no run is clean and none confirms another; OtherEncoder; otherwise see `encodeVideoChunk`
  */
 async function encodeExactly(run: Run, part: Part & { threads: 0 | 1 }, publication: Publication): Promise<Encoded> {
   const sink = { onInit: publication.addInit, onSegment: publication.addSegment }
   const { remote } = run
-  if (remote && (await encodeRemotely(run, remote, part, sink))) return { threads: part.threads, workerId: remote.workerId }
+  if (remote) {
+    if (await encodeRemotely(run, remote, part, sink)) return { threads: part.threads, workerId: remote.workerId }
+    if (!isOwnEncoder(run)) throw new OtherEncoder('its encoder cannot encode a part cleanly')
+  }
   const doubtful: { decodedBefore: number; digest: string }[] = []
   let threads = part.threads
   for (const leadS of LEADS_S) {
@@ -151,12 +159,29 @@ async function encodeExactly(run: Run, part: Part & { threads: 0 | 1 }, publicat
   throw new InexactSeek('no two runs gave the same bytes')
 }
 
+/** The generation is another encoder's, whose segments are not mixed with this server's. */
+class OtherEncoder extends Error {}
+
+function isOwnEncoder({ deps, video }: Run): boolean {
+  return video.encoder === encoderFingerprint(deps.sandbox)
+}
+
+/** What another encoder does not encode cleanly this server does, all of it; in sequence, where it has no encoders for parts. */
+async function startOwnGeneration({ deps, video, chunk }: Run, { message }: OtherEncoder): Promise<void> {
+  const made = { encoder: encoderFingerprint(deps.sandbox), isInSequence: deps.encoderSlots === 0 }
+  await startNextGeneration(deps, video, chunk, message, made)
+}
+
 /**
  * Whether a chunk may be encoded on another machine. One that is decoded from the video's start needs all of the source there, and all of
  * its result here until that is checked; added audio tracks are files of their own.
  */
 function mayLeave(plan: Plan, { kind, decodesFromStart }: VideoChunk): boolean {
-  return !decodesFromStart && !plan.isPiped && !(kind === 'audio' && audioTracksOf(plan).some(({ dub }) => dub !== undefined))
+  return (
+    !decodesFromStart &&
+    isDecodableInParts(plan) &&
+    !(kind === 'audio' && audioTracksOf(plan).some(({ dub }) => dub !== undefined))
+  )
 }
 
 async function encodeRemotely(
@@ -166,14 +191,16 @@ async function encodeRemotely(
   sink: ChunkSink,
 ): Promise<boolean> {
   const { video, source, signal } = run
-  const { videoId, generation, sourceNumber, plan } = video
+  const { videoId, generation, sourceNumber, plan, encoder } = video
   const gains = new Map<number, number>()
   for (const track of part.kind === 'audio' ? audioTracksOf(plan) : []) {
     const gainDb = await settleGain(run, track, source)
     if (gainDb !== undefined) gains.set(track.renditionId, gainDb)
   }
-  const { threads, ...span } = part
-  return remote.encode({ video: { videoId, generation, sourceNumber }, plan, part: span, threads, gains, source, signal }, sink)
+  const { threads, kind, firstSegment, segmentCount, decodesFromStart } = part
+  const span = { kind, firstSegment, segmentCount, decodesFromStart }
+  const key = { videoId, generation, sourceNumber }
+  return remote.encode({ video: key, plan, encoder, part: span, threads, gains, source, signal }, sink)
 }
 
 /**
@@ -185,13 +212,7 @@ async function repairChunk(run: Run): Promise<void> {
   const repair = await openRepair({ ...deps, claim: run.claim, segments: deps.folders.segments }, video, chunk)
   try {
     await repair.keepIntact()
-    const mayComeOutEqual =
-      !repair.isDone() && video.encoder === encoderFingerprint(deps.sandbox) && !(await isSourceGone(deps, video))
-    // The bytes are compared with the published ones, whatever the decoder reports.
-    for (const leadS of LEADS_S) {
-      if (repair.isDone() || !mayComeOutEqual) break
-      if (!((await tryPart(run, { ...chunk, leadS }, repair.sink)) instanceof InexactSeek)) break
-    }
+    if (!repair.isDone() && !(await isSourceGone(deps, video))) await encodeForRepair(run, repair)
     if (repair.isDone()) return await repair.finish()
   } catch (error) {
     if (error instanceof StaleRunError) return
@@ -200,6 +221,19 @@ async function repairChunk(run: Run): Promise<void> {
   if (await isSourceIntact(deps, video, signal))
     await startNextGeneration(deps, video, chunk, 'a damaged segment came out with other bytes')
   else await settleFailure(deps, partOf(video), segmentsLost(), (tx) => endRun(tx, chunk, 'failed'))
+}
+
+/** Encodes a chunk again as it was encoded. The bytes are compared with the published ones, whatever the decoder reports. */
+async function encodeForRepair(run: Run, { sink, isDone }: Awaited<ReturnType<typeof openRepair>>): Promise<void> {
+  const { chunk, video, remote } = run
+  if (!isOwnEncoder(run)) {
+    if (remote?.encoder === video.encoder)
+      await encodeRemotely(run, remote, { ...chunk, threads: chunk.threads === 1 ? 1 : 0 }, sink)
+    return
+  }
+  for (const leadS of LEADS_S) {
+    if (isDone() || !((await tryPart(run, { ...chunk, leadS }, sink)) instanceof InexactSeek)) return
+  }
 }
 
 function partOf({ videoId, generation, sourceNumber }: GenerationWithKey): FailedPart {

@@ -5,6 +5,7 @@ import { claimInShares } from '../jobs/claim-in-shares.ts'
 import type { Claim, Claims } from '../jobs/claims.ts'
 import type { Job } from '../jobs/dispatcher.ts'
 import { createFailureGuard, type FailureDeps } from '../jobs/failures.ts'
+import { type CapacityDeps, findCapacities } from './capacity.ts'
 import {
   beginRun,
   type ChunkFilter,
@@ -15,6 +16,7 @@ import {
   URGENT_PRIORITY,
   type VideoChunk,
 } from './chunk-store.ts'
+import { encoderFingerprint } from './encoder.ts'
 import { findIfUnplanned, findUnfinished, findUnplanned, findUnplannedReplacement, isFinished } from './generation-store.ts'
 import type { RemoteEncoder } from './remote-encoder.ts'
 
@@ -32,7 +34,7 @@ export type EncodeWork = {
 type Permitted = { work: EncodeWork; only?: string | undefined }
 
 /** Who encodes: which chunks it may have, and where it is, if not in this process. */
-type Encoder = Pick<ChunkFilter, 'kinds' | 'decodesFromStart'> & { remote?: RemoteEncoder }
+type Encoder = Pick<ChunkFilter, 'kinds' | 'decodesFromStart' | 'exceptEncoders'> & { remote?: RemoteEncoder }
 type Call = Permitted & { encoder: Encoder }
 
 /** Chunks are claimed by the encoders of this process and by those of other machines, in the same order. */
@@ -42,16 +44,15 @@ export type EncodeScheduler = {
   claimForRemote(remote: RemoteEncoder, kinds: readonly VideoChunk['kind'][]): Promise<Job | undefined>
 }
 
-export type EncodeSchedulerDeps = FailureDeps & {
-  log: Logger
-  claims: Pick<Claims, 'candidates' | 'claimNext'>
-  /** Whether this process has encoders of its own. Without, it encodes only what may not leave it. */
-  hasEncoders: boolean
-  /** Whether the disk has room for the output of an encode. */
-  hasRoom(): Promise<boolean>
-  /** Undefined: nothing, since uploads wait for a sandbox. */
-  findPermitted(): Promise<Permitted | undefined>
-}
+export type EncodeSchedulerDeps = FailureDeps &
+  Pick<CapacityDeps, 'sandbox' | 'encoderSlots'> & {
+    log: Logger
+    claims: Pick<Claims, 'candidates' | 'claimNext'>
+    /** Whether the disk has room for the output of an encode. */
+    hasRoom(): Promise<boolean>
+    /** Undefined: nothing, since uploads wait for a sandbox. */
+    findPermitted(): Promise<Permitted | undefined>
+  }
 
 /** How often work on a video may fail before the video does. Nothing new begins without room, so a full disk is not met again and again. */
 const FAILURE_POLICY = { kind: 'encoding', maxFailures: 3, retryAfterS: 30, retryAfterHostFailureS: 5 } as const
@@ -97,12 +98,14 @@ export function createEncodeScheduler(deps: EncodeSchedulerDeps, wake: () => voi
     chunksInOrder(() => false),
     MAX_PASSED_OVER,
   )
-  const ownEncoder: Encoder = deps.hasEncoders ? {} : { decodesFromStart: true }
+  const ownKind = encoderFingerprint(deps.sandbox)
+  // Without encoders of its own, this server encodes only what may not leave it.
+  const ownEncoder: Encoder = deps.encoderSlots > 0 ? {} : { decodesFromStart: true }
 
   async function claim(urgentOnly: boolean): Promise<Job | undefined> {
     const permitted = await findPermitted()
     if (!permitted) return undefined
-    const call = { ...permitted, encoder: ownEncoder }
+    const call = { ...permitted, encoder: { ...ownEncoder, exceptEncoders: await findOthers(ownKind) } }
     if (urgentOnly) return (await claimRun(call, 'urgent')) ?? (await claimSource(call))
     return claimOrdinary(call)
   }
@@ -111,7 +114,13 @@ export function createEncodeScheduler(deps: EncodeSchedulerDeps, wake: () => voi
     const permitted = await findPermitted()
     // Where this server may not open uploads, it cannot check what is made of them.
     if (!permitted || permitted.only !== undefined) return undefined
-    return claimRemote({ ...permitted, encoder: { remote, kinds, decodesFromStart: false } })
+    const exceptEncoders = await findOthers(remote.encoder)
+    return claimRemote({ ...permitted, encoder: { remote, kinds, decodesFromStart: false, exceptEncoders } })
+  }
+
+  /** Other encoders than this, which do what is theirs. What belongs to none that is here, the first that claims it begins again. */
+  async function findOthers(encoder: string): Promise<string[]> {
+    return [...(await findCapacities(deps)).keys()].filter((other) => other !== encoder)
   }
 
   async function findPermitted(): Promise<Permitted | undefined> {

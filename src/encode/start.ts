@@ -7,13 +7,10 @@ import type { RequestedDeps } from './next-generation.ts'
 import { runChunk } from './run-chunk.ts'
 import { createEncodeScheduler, type EncodeScheduler, type EncodeSchedulerDeps, type EncodeWork } from './scheduler.ts'
 
-type EncodingDeps = Omit<RequestedDeps, 'sandbox'> &
+type EncodingDeps = RequestedDeps &
   FailDeps &
-  Omit<EncodeSchedulerDeps, 'findPermitted' | 'hasEncoders'> & {
-    sandbox: Sandbox
+  Omit<EncodeSchedulerDeps, 'findPermitted'> & {
     transcribes: ExamineDeps['transcribes']
-    /** How many chunks are encoded concurrently. 0: by workers alone, but for what may not leave this server. */
-    slots: number
     /** Another server has taken the database: encoding ends. */
     databaseLost: Promise<void>
     /** The demo video, if there is one. This server made its source, so it is encoded even where there is no sandbox for uploads. */
@@ -25,7 +22,7 @@ const POLL_INTERVAL_MS = 5_000
 
 /** Encodes what is uploaded, from now on. @param opened stops it. @returns claims chunks for encoders on other machines */
 export function startEncoding(deps: EncodingDeps, opened: AsyncDisposableStack): Pick<EncodeScheduler, 'claimForRemote'> {
-  const { slots, databaseLost, signals, log } = deps
+  const { encoderSlots, databaseLost, signals, log } = deps
   const gainsInProgress = new Map<string, Promise<void>>()
   const workIn = (sandbox: Sandbox): EncodeWork => {
     const inSandbox = { ...deps, sandbox, gainsInProgress }
@@ -38,10 +35,10 @@ export function startEncoding(deps: EncodingDeps, opened: AsyncDisposableStack):
     }
   }
   const findPermitted = createSandboxCheck(deps, workIn)
-  const scheduler = createEncodeScheduler({ ...deps, findPermitted, hasEncoders: slots > 0 }, () => dispatcher.wake())
+  const scheduler = createEncodeScheduler({ ...deps, findPermitted }, () => dispatcher.wake())
   const follows = { signals, work: 'encode' } as const
   const dispatcher = startDispatcher({
-    slots: Math.max(1, slots),
+    slots: Math.max(1, encoderSlots),
     claim: scheduler.claim,
     pollIntervalMs: POLL_INTERVAL_MS,
     follows,

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto'
-import { hostname } from 'node:os'
+import { availableParallelism, hostname } from 'node:os'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import type { VideoFolders } from '../catalogue/deletion.ts'
@@ -66,6 +66,8 @@ export type Foundation = Run &
     refusal(): Failure | undefined
     restoredCopy: RestoredCopy
     sandbox: Sandbox
+    /** How many chunks this server encodes concurrently. 0: by workers alone, but for what may not leave it. */
+    encoderSlots: number
     outbound: OutboundPolicy
     space: Space
     wallNowS: () => number
@@ -151,7 +153,8 @@ export async function openFoundation(run: Run, overrides: Overrides): Promise<Fo
   const clocks = { wallNowS, clock, nowS: clock.nowS }
   const stored = { folders, bucket, tmp, space }
   const refusal = () => ownership.refusal() ?? keyRing.refusal() ?? servers.refusal()
-  const base = { ...run, refusal, ...database, ...clocks, ...bound, ...stored, ownership, restoredCopy, sandbox, outbound }
+  const encoding = { sandbox, encoderSlots: config.encoders ?? availableParallelism() }
+  const base = { ...run, refusal, ...database, ...clocks, ...bound, ...stored, ownership, restoredCopy, ...encoding, outbound }
   /** Requests are refused with the reason, before their body is read. */
   async function hasRoom(forBytes?: number): Promise<boolean> {
     const outage = isDiskFilled() ? undefined : bucket?.outage()

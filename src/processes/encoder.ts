@@ -1,10 +1,11 @@
-import { availableParallelism } from 'node:os'
 import { startEmbeddedCaptionsScheduler } from '../assets/embedded-captions-scheduler.ts'
 import { startMp4Scheduler } from '../assets/mp4-scheduler.ts'
 import { startStoryboardScheduler } from '../assets/storyboard-scheduler.ts'
 import { startTranscriptionScheduler } from '../assets/transcription-scheduler.ts'
 import { findDemoVideo } from '../demo/demo-store.ts'
+import { saveServerCapacity } from '../encode/capacity-store.ts'
 import { startDubScheduler } from '../encode/dub-scheduler.ts'
+import { encoderFingerprint } from '../encode/encoder.ts'
 import { startEncoding } from '../encode/start.ts'
 import { startImportScheduler } from '../ingest/import-work.ts'
 import { runRegularly } from '../installation/log-errors.ts'
@@ -19,11 +20,11 @@ import { createWorkerWatch } from '../workers/watch-workers.ts'
  */
 export async function startEncoder(foundation: Foundation): Promise<HandOut> {
   const { config, opened, db, deletion, receiving, space, ownership, repairSegment } = foundation
+  await announceCapacity(foundation)
   const { claimForRemote } = startEncoding(
     {
       ...{ ...deletion, ...foundation },
       transcribes: config.transcriber !== undefined,
-      slots: config.encoders ?? availableParallelism(),
       databaseLost: ownership.lost,
       hasRoom: space.hasRoom,
       findDemoVideoId: async () => (await findDemoVideo(db))?.id,
@@ -50,4 +51,10 @@ export async function startEncoder(foundation: Foundation): Promise<HandOut> {
   const storyboards = startStoryboardScheduler({ ...foundation, hasRoom: space.hasRoom, reportDamage: repairSegment })
   opened.defer(() => storyboards.stop())
   return handOut
+}
+
+/** Has the other servers of the database know what this one encodes with. */
+async function announceCapacity({ write, servers, sandbox, encoderSlots: slots }: Foundation): Promise<void> {
+  if (!servers.mayHaveOthers) return
+  await write((tx) => saveServerCapacity(tx, servers.id, { encoder: encoderFingerprint(sandbox), slots }))
 }

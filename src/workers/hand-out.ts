@@ -2,13 +2,14 @@ import { createDecipheriv } from 'node:crypto'
 import type { Readable } from 'node:stream'
 import type { Logger } from 'pino'
 import type { VideoFolders } from '../catalogue/deletion.ts'
+import type { GenerationKey } from '../catalogue/generation-key.ts'
 import type { Db } from '../db/database.ts'
 import type { WorkerRow } from '../db/tables.ts'
 import type { Write } from '../db/write.ts'
 import { checkResult, drawSample } from '../encode/check/check-result.ts'
 import type { ChunkSink } from '../encode/chunk.ts'
 import type { VideoChunk } from '../encode/chunk-store.ts'
-import { encoderFingerprint } from '../encode/encoder.ts'
+import { findInit } from '../encode/generation-store.ts'
 import { InexactSeek } from '../encode/media-failure.ts'
 import type { RemoteEncoder, RemotePart } from '../encode/remote-encoder.ts'
 import type { EncodeScheduler } from '../encode/scheduler.ts'
@@ -18,7 +19,7 @@ import { startDispatcher } from '../jobs/dispatcher.ts'
 import type { Sandbox } from '../sandbox/bubblewrap.ts'
 import type { SealedSource } from '../sandbox/media-run.ts'
 import type { Signals } from '../signals/signals.ts'
-import { CLAIM_WAIT_MS, type ClaimBody, type EndBody, type TaskBody } from './protocol.ts'
+import { CLAIM_WAIT_MS, type ClaimBody, type EndBody, MAX_JOBS, type TaskBody } from './protocol.ts'
 import { openTask, type Task, taskNotFound, WorkerLost } from './task.ts'
 import { type CurrentTask, suspendWorker, type WorkerTasks } from './worker.ts'
 import { findWorkerByHash, updateWorker } from './worker-store.ts'
@@ -55,13 +56,12 @@ export type HandOut = WorkerTasks & {
 type Poll = {
   worker: WorkerRow
   kinds: readonly VideoChunk['kind'][]
+  encoder: string
   /** False: nothing waits for it any more. */
   answer(task: TaskBody | undefined): boolean
   isOpen(): boolean
 }
 
-/** Chunks that one worker has or waits for. */
-const MAX_CHUNKS_OF_WORKER = 64
 /** Of results that wait for their check, in memory: with more of them no chunk is handed out. */
 const MAX_UNCHECKED_BYTES = 512 * 2 ** 20
 /** All runs that workers have, on machines of any size. */
@@ -120,12 +120,15 @@ export function startHandOut(deps: HandOutDeps, opened: AsyncDisposableStack, ma
 
   async function claimForPoll(isExtra: boolean) {
     if (isExtra || uncheckedBytes() > maxUncheckedBytes) return undefined
-    /** For which kinds there is nothing. */
+    /** For which encoders and kinds there is nothing. */
     const missing = new Set<string>()
     for (const poll of [...polls]) {
-      const kinds = poll.kinds.toSorted().join()
-      if (missing.has(kinds) || (restsUntilMs.get(poll.worker.id) ?? 0) > nowMs()) continue
-      const remote: RemoteEncoder = { workerId: poll.worker.id, encode: (part, sink) => encode(poll, part, sink) }
+      const asked = [poll.encoder, ...poll.kinds.toSorted()].join()
+      if (missing.has(asked) || (restsUntilMs.get(poll.worker.id) ?? 0) > nowMs()) continue
+      const remote: RemoteEncoder = {
+        ...{ workerId: poll.worker.id, encoder: poll.encoder },
+        encode: (part, sink) => encode(poll, part, sink),
+      }
       polls.delete(poll) // no other chunk is claimed for it meanwhile
       const job = await deps.claimForRemote(remote, poll.kinds).catch((error) => {
         waitOn(poll)
@@ -133,7 +136,7 @@ export function startHandOut(deps: HandOutDeps, opened: AsyncDisposableStack, ma
       })
       if (!job) {
         waitOn(poll)
-        missing.add(kinds)
+        missing.add(asked)
         continue
       }
       return {
@@ -149,13 +152,14 @@ export function startHandOut(deps: HandOutDeps, opened: AsyncDisposableStack, ma
     if (poll.isOpen()) polls.add(poll)
   }
 
-  async function claim(worker: WorkerRow, { encoder, kinds }: ClaimBody, signal: AbortSignal): Promise<TaskBody | undefined> {
-    await assertMayEncode(worker, encoder)
+  async function claim(worker: WorkerRow, body: ClaimBody, signal: AbortSignal): Promise<TaskBody | undefined> {
+    await saveSeen(worker, body)
+    assertMayEncode(worker)
     const { promise, resolve } = Promise.withResolvers<TaskBody | undefined>()
     let isOpen = true
     const poll: Poll = {
       worker,
-      kinds,
+      ...{ kinds: body.kinds, encoder: body.encoder },
       isOpen: () => isOpen,
       answer(task) {
         if (!isOpen) return false
@@ -181,25 +185,22 @@ export function startHandOut(deps: HandOutDeps, opened: AsyncDisposableStack, ma
     }
   }
 
-  async function assertMayEncode(worker: WorkerRow, encoder: string): Promise<void> {
-    const hasChanged = worker.encoder !== encoder
+  async function saveSeen(worker: WorkerRow, { encoder, jobs = 1 }: ClaimBody): Promise<void> {
+    const hasChanged = worker.encoder !== encoder || worker.jobs !== jobs
     if (hasChanged || nowS() - (worker.lastSeenAtS ?? 0) >= SEEN_EVERY_S)
-      await write((tx) => updateWorker(tx, worker.id, { lastSeenAtS: nowS(), encoder }))
+      await write((tx) => updateWorker(tx, worker.id, { lastSeenAtS: nowS(), encoder, jobs }))
+  }
+
+  function assertMayEncode(worker: WorkerRow): void {
     if (worker.suspendedReason !== null)
       throw new Failure(
         'forbidden',
         `This worker is suspended: ${worker.suspendedReason}. "reelgate worker resume" lets it work again.`,
       )
-    const ours = encoderFingerprint(deps.sandbox)
-    if (encoder !== ours)
-      throw new Failure(
-        'conflict',
-        `This server encodes with "${ours}", and this worker with "${encoder}": install the same version of Reelgate and of ffmpeg on both.`,
-      )
     const waiting = [...polls].filter((poll) => poll.worker.id === worker.id)
     const running = [...tasks.values()].filter((task) => task.worker.id === worker.id && !task.hasEnded())
-    if (waiting.length + running.length >= MAX_CHUNKS_OF_WORKER)
-      throw new Failure('limited', `A worker has or waits for at most ${MAX_CHUNKS_OF_WORKER} chunks.`, { retryAfterS: 60 })
+    if (waiting.length + running.length >= MAX_JOBS)
+      throw new Failure('limited', `A worker has or waits for at most ${MAX_JOBS} chunks.`, { retryAfterS: 60 })
   }
 
   /** Encodes a part on the machine that a request came from. */
@@ -238,31 +239,41 @@ export function startHandOut(deps: HandOutDeps, opened: AsyncDisposableStack, ma
     const { worker, part, inits } = task
     await keepSpeed(task)
     const segments = task.listSegments()
-    const { plan, part: chunk, source, gains, signal } = part
+    const { plan, encoder, part: chunk, source, gains, signal } = part
     const findGain = async ({ renditionId }: { renditionId: number }) => gains.get(renditionId)
     // Drawn now that all are there: it does not know which.
     const compared = worker.trusted === 1 ? drawSample(segments) : segments
     const checked = await checkResult(
-      { sandbox: deps.sandbox, source, plan, chunk, inits, segments, findGain, signal },
+      { sandbox: deps.sandbox, encoder, source, plan, chunk, inits, segments, findGain, signal },
       { compared },
     ).catch((error) => {
       if (error instanceof InexactSeek) return undefined
       throw error
     })
     if (!checked) return false
-    if (!checked.ok) {
-      log.error(
-        { worker: worker.name, videoId: part.video.videoId, reason: checked.reason },
-        'worker: suspended, what it sent failed a check',
-      )
-      await suspendWorker({ write, nowS }, worker, checked.reason)
-      endTasksOf(worker.id)
-      deps.onSuspended()
-      throw new WorkerLost('the worker’s result failed a check')
-    }
-    for (const [renditionId, init] of inits) await sink.onInit(renditionId, init)
+    if (!checked.ok) return suspend(task, checked.reason)
+    if (await hasOtherInits(part.video, checked.inits))
+      return suspend(task, 'its encoder writes other parameter sets than the one that began this video')
+    for (const [renditionId, init] of checked.inits) await sink.onInit(renditionId, init)
     for (const { renditionId, number, bytes } of segments) await sink.onSegment(renditionId, number, bytes)
     return true
+  }
+
+  /** Two machines may call their encoders the same and write other parameter sets: segments of both would not play together. */
+  async function hasOtherInits(video: GenerationKey, inits: ReadonlyMap<number, Buffer>): Promise<boolean> {
+    for (const [renditionId, init] of inits) {
+      const published = await findInit(db, video, renditionId)
+      if (published && !published.equals(init)) return true
+    }
+    return false
+  }
+
+  async function suspend({ worker, part }: Task, reason: string): Promise<never> {
+    log.error({ worker: worker.name, videoId: part.video.videoId, reason }, 'worker: suspended, what it sent failed a check')
+    await suspendWorker({ write, nowS }, worker, reason)
+    endTasksOf(worker.id)
+    deps.onSuspended()
+    throw new WorkerLost('the worker’s result failed a check')
   }
 
   async function keepSpeed({ worker: { id }, part: { part }, startedMs, lengthS }: Task): Promise<void> {

@@ -11,6 +11,9 @@ export const LEASE_MS = 45_000
 /** The largest part of a source in one answer. */
 export const MAX_RANGE_BYTES = 8 * 2 ** 20
 
+/** Chunks that one worker has, and requests of it that wait. */
+export const MAX_JOBS = 64
+
 const Id = Type.String({ pattern: '^[0-9a-f]{32}$' })
 const Hex16 = Type.String({ pattern: '^[0-9a-f]{32}$' })
 const Count = Type.Integer({ minimum: 0 })
@@ -23,6 +26,7 @@ export const ClaimBody = Type.Object({
     description: 'what it encodes with: version of ffmpeg and of its arguments',
   }),
   kinds: Type.Array(Kind, { minItems: 1, maxItems: 2 }),
+  jobs: Type.Optional(Type.Integer({ minimum: 1, maximum: MAX_JOBS, description: 'how many chunks it encodes concurrently' })),
 })
 export type ClaimBody = Static<typeof ClaimBody>
 

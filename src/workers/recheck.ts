@@ -92,7 +92,7 @@ async function findFault(deps: RecheckDeps, chunk: VideoChunk, signal: AbortSign
   const video = await findGenerationWithKey(deps, chunk)
   const source = video && (await findSealedSource(deps, chunk.videoId, video.sourceNumber))
   if (!video || !source) return undefined
-  const { plan } = video
+  const { plan, encoder } = video
   const segments = await listPublished(deps, video, chunk)
   if (segments === 'damaged') return undefined // its repair compares it with its hash, and encodes it here
   const inits = new Map<number, Buffer>()
@@ -102,7 +102,7 @@ async function findFault(deps: RecheckDeps, chunk: VideoChunk, signal: AbortSign
   }
   const gainOf = ({ renditionId }: { renditionId: number }) => findGain(db, video, renditionId)
   try {
-    const verdict = await checkResult({ sandbox, source, plan, chunk, inits, segments, findGain: gainOf, signal })
+    const verdict = await checkResult({ sandbox, encoder, source, plan, chunk, inits, segments, findGain: gainOf, signal })
     return verdict.ok ? undefined : verdict.reason
   } catch (error) {
     if (error instanceof InexactSeek) return 'the source cannot be compared with it'

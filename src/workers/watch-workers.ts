@@ -1,6 +1,7 @@
 import { findFirstAccount } from '../alerts/alert-store.ts'
 import { recordOperationsAlert } from '../alerts/operations.ts'
-import { SILENT_S, type WorkerDeps } from './worker.ts'
+import { MAX_ABSENCE_S } from '../encode/capacity.ts'
+import type { WorkerDeps } from './worker.ts'
 import { listWorkers, updateWorker } from './worker-store.ts'
 
 /**
@@ -15,7 +16,7 @@ export function createWorkerWatch({ db, write, nowS, workerTasks }: WorkerDeps):
       const isWorking = (workerTasks?.tasksOf(id).length ?? 0) > 0
       if (isWorking) await write((tx) => updateWorker(tx, id, { lastSeenAtS: nowS() }))
       const isExpected = drained === 0 && suspendedReason === null && lastSeenAtS !== null
-      const isSilent = isExpected && !isWorking && nowS() - lastSeenAtS >= SILENT_S
+      const isSilent = isExpected && !isWorking && nowS() - lastSeenAtS >= MAX_ABSENCE_S
       if (!isSilent) alerted.delete(id)
       if (!isSilent || alerted.has(id) || !account) continue
       const alert = { accountId: account.id, cause: 'worker-silent', subject: `worker ${id}`, numbers: { worker: name } } as const

@@ -5,6 +5,7 @@ import { hashSecret, isSecret, newId, newSecret } from '../crypto/secret.ts'
 import type { Db } from '../db/database.ts'
 import type { WorkerRow } from '../db/tables.ts'
 import type { Write } from '../db/write.ts'
+import { MAX_ABSENCE_S } from '../encode/capacity.ts'
 import { Failure } from '../errors.ts'
 import { deleteWorker, findWorkerByHash, findWorkerByName, insertWorker, listWorkers, updateWorker } from './worker-store.ts'
 
@@ -164,12 +165,9 @@ export async function authenticateWorker({ db }: Pick<WorkerDeps, 'db'>, token: 
   )
 }
 
-/** After so long without a request. */
-export const SILENT_S = 600
-
 /** A worker in the words of the console. */
 export function describeWorker({ name, drained, suspendedReason, tasks, speed, lastSeenAtS }: WorkerStatus, nowS: number) {
-  const isSilent = lastSeenAtS === null || nowS - lastSeenAtS >= SILENT_S
+  const isSilent = lastSeenAtS === null || nowS - lastSeenAtS >= MAX_ABSENCE_S
   const working = tasks.length > 0 ? 'encodes' : isSilent ? 'silent' : 'waits'
   const state = suspendedReason !== null ? 'suspended' : drained ? 'drained' : working
   return { name, state, reason: suspendedReason, chunks: tasks.length, speed, lastSeenAtS } as const

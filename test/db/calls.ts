@@ -320,6 +320,7 @@ export const ALWAYS: readonly Call[] = [
     400,
     (db) => chunks.findNextChunk(db, { nowS: NOW_S, kinds: ['video'], decodesFromStart: false }),
   ],
+  ['the next chunk of one encoder', 400, (db) => chunks.findNextChunk(db, { nowS: NOW_S, exceptEncoders: ['another'] })],
 ]
 
 /** Well from the first ANALYZE on, which autovacuum makes within a minute. */

@@ -28,6 +28,7 @@ import * as videos from '../../src/catalogue/video-store.ts'
 import type { Database, Db } from '../../src/db/database.ts'
 import * as setting from '../../src/db/setting.ts'
 import * as demo from '../../src/demo/demo-store.ts'
+import * as capacities from '../../src/encode/capacity-store.ts'
 import type { Chunk } from '../../src/encode/chunk-plan.ts'
 import * as chunks from '../../src/encode/chunk-store.ts'
 import * as damage from '../../src/encode/damage-store.ts'
@@ -693,6 +694,9 @@ const STORES: readonly (readonly [store: string, calls: readonly Call[]])[] = [
       (tx) => chunks.findOldestChunk(tx, { nowS: 1 }),
       (tx) => chunks.findNextChunk(tx, { nowS: 1, only: V1 }),
       (tx) => chunks.findNextChunk(tx, { nowS: 1, only: V2 }),
+      (tx) => chunks.findNextChunk(tx, { nowS: 1, exceptEncoders: ['f'] }),
+      (tx) => chunks.findNextChunk(tx, { nowS: 1, exceptEncoders: ['e', 'f'] }),
+      (tx) => capacities.countPendingSegments(tx).then((counts) => [...counts]),
       (tx) => chunks.beginRun(tx, runOf(chunk(0, 0), 0)),
       (tx) => chunks.beginRun(tx, runOf(chunk(0, 0), 0)),
       (tx) => chunks.releaseRun(tx, chunks.subjectOfNextRun(runOf(chunk(0, 0), 0))),
@@ -1437,7 +1441,18 @@ const STORES: readonly (readonly [store: string, calls: readonly Call[]])[] = [
       (tx) => workers.insertWorker(tx, { id: id('d'), name: 'office', hash: bytes(5), trusted: 1, createdAtS: 3 }),
       (tx) => workers.insertWorker(tx, { id: id('e'), name: 'office', hash: bytes(6), createdAtS: 4 }),
       (tx) => workers.insertWorker(tx, { id: id('f'), name: 'rented', hash: bytes(7), createdAtS: 5 }),
-      (tx) => workers.updateWorker(tx, id('d'), { lastSeenAtS: 9, encoder: 'ffmpeg 5', speed: 1.5, suspendedReason: 'silence' }),
+      (tx) =>
+        workers.updateWorker(tx, id('d'), {
+          lastSeenAtS: 9,
+          encoder: 'ffmpeg 5',
+          jobs: 4,
+          speed: 1.5,
+          suspendedReason: 'silence',
+        }),
+      (tx) => capacities.listWorkerCapacities(tx, 9),
+      (tx) => workers.updateWorker(tx, id('d'), { suspendedReason: null }),
+      (tx) => capacities.listWorkerCapacities(tx, 9),
+      (tx) => capacities.listWorkerCapacities(tx, 10),
       (tx) => workers.findWorkerByHash(tx, bytes(5)),
       (tx) => workers.findWorkerByHash(tx, bytes(6)),
       (tx) => workers.findWorkerByName(tx, 'rented'),
@@ -1513,6 +1528,8 @@ const STORES: readonly (readonly [store: string, calls: readonly Call[]])[] = [
           { id: id('a'), run: 'second' },
           { beatAtS: 5.25, state: 'serving', knows: id('b'), sessions: 1, load: 0.5 },
         ),
+      (tx) => capacities.saveServerCapacity(tx, id('a'), { encoder: 'ffmpeg 5', slots: 2 }),
+      (tx) => capacities.listServerCapacities(tx),
       (tx) => servers.listServers(tx),
       (tx) => servers.hasLivingServer(tx, 15),
       (tx) => servers.hasLivingServer(tx, 16),

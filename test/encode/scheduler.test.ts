@@ -5,6 +5,7 @@ import type { VideoStatus } from '../../src/catalogue/status.ts'
 import { newId } from '../../src/crypto/secret.ts'
 import type { Db } from '../../src/db/database.ts'
 import { endRun, insertChunks, releaseRun, type VideoChunk } from '../../src/encode/chunk-store.ts'
+import { encoderFingerprint } from '../../src/encode/encoder.ts'
 import { createEncodeScheduler, type EncodeSchedulerDeps, type EncodeWork } from '../../src/encode/scheduler.ts'
 import type { Job } from '../../src/jobs/dispatcher.ts'
 import { openTestClaims } from '../claims.ts'
@@ -127,10 +128,59 @@ async function openSchedulerDeps(work: Partial<EncodeWork> = {}): Promise<Encode
     ...{ db, write, clock, nowS, log: pino({ level: 'silent' }) },
     claims: await openTestClaims({ db, write, nowS }, { chunk: releaseRun }),
     hasRoom: async () => true,
-    hasEncoders: true,
+    ...{ sandbox: { ffmpegVersion: '5' }, encoderSlots: 2 },
     findPermitted: async () => ({ work: allWork }),
   }
 }
+
+test('J33: a chunk goes to encoders of its generation alone, and to any once none of them was seen for ten minutes', async () => {
+  const deps = await openSchedulerDeps()
+  const accountId = await addAccount(deps)
+  const own = encoderFingerprint(deps.sandbox)
+  const worker = (name: string, encoder: string) => ({
+    id: newId(),
+    name,
+    hash: Buffer.from(name),
+    createdAtS: 0,
+    lastSeenAtS: 1_000,
+    encoder,
+  })
+  await deps.write(async (tx) => {
+    await tx
+      .insertInto('worker')
+      .values([worker('a', 'other'), worker('b', 'third')])
+      .execute()
+    for (const encoder of [own, 'other']) {
+      const id = newId()
+      await insertVideo(tx, { id, accountId, status: 'ready', generation: 1 })
+      await tx.insertInto('generation').values({ videoId: id, number: 1, plan: '{}', encoder, createdAtS: 0 }).execute()
+      const chunk = { kind: 'video', decodesFromStart: false, segmentCount: 5, priority: 9 } as const
+      await insertChunks(tx, { videoId: id, generation: 1 }, [{ ...chunk, firstSegment: encoder === own ? 10 : 20 }])
+    }
+  })
+  const claimed: { by: string; firstSegment: number }[] = []
+  const scheduler = createEncodeScheduler(deps, () => undefined)
+  async function claimAs(by: string) {
+    const remote = { workerId: by, encoder: by, encode: async () => true }
+    const job = await (by === own ? scheduler.claim(false) : scheduler.claimForRemote(remote, ['video']))
+    const [running] = await deps.db.selectFrom('chunk').select('firstSegment').where('state', '=', 'running').execute()
+    if (job && running) claimed.push({ by, ...running })
+    // As if it had ended without its chunk.
+    await deps.write(async (tx) => {
+      await tx.updateTable('chunk').set({ state: 'pending' }).execute()
+      await tx.deleteFrom('claim').execute()
+    })
+  }
+  for (const by of ['third', own, 'other']) await claimAs(by)
+  deps.clock.nowS += 601
+  await deps.write((tx) => tx.updateTable('worker').set({ lastSeenAtS: deps.clock.nowS }).where('name', '=', 'b').execute())
+  await claimAs('third')
+  expect(claimed).toEqual([
+    { by: own, firstSegment: 10 },
+    { by: 'other', firstSegment: 20 },
+    { by: 'third', firstSegment: 20 },
+  ])
+})
 
 async function addAccount({ write }: EncodeSchedulerDeps): Promise<string> {
   const account = { id: newId(), name: 'an owner', createdAtS: 0, mayUpload: 1, mayImport: 1 } as const

@@ -43,6 +43,7 @@ test('F-348: no chunk is handed out while results that wait for their check fill
   )
   if (!one || !other) throw new Error('two workers were added')
   const sandbox = await openDefaultSandbox()
+  const body = { encoder: encoderFingerprint(sandbox), kinds: ['audio' as const] }
   const order: string[] = []
   // The first result fails its check, which is written down when the test lets it.
   const written = Promise.withResolvers<void>()
@@ -61,7 +62,15 @@ test('F-348: no chunk is handed out while results that wait for their check fill
           sizeBytes: 63,
           withLocalCopy: async <T>(use: (path: string) => Promise<T>) => use(''),
         }
-        const part = { video: VIDEO, plan: PLAN, part: PART, threads: 1, gains: new Map(), source: sealed } as const
+        const part = {
+          video: VIDEO,
+          plan: PLAN,
+          encoder: body.encoder,
+          part: PART,
+          threads: 1,
+          gains: new Map(),
+          source: sealed,
+        } as const
         const sink = { onInit: () => undefined, onSegment: async () => undefined }
         return {
           key: VIDEO.videoId,
@@ -72,7 +81,6 @@ test('F-348: no chunk is handed out while results that wait for their check fill
     opened,
     1_000,
   )
-  const body = { encoder: encoderFingerprint(sandbox), kinds: ['audio' as const] }
   const claim = (worker: WorkerRow) =>
     handOut.claim({ ...worker, encoder: body.encoder, lastSeenAtS: 1_000 }, body, new AbortController().signal)
   const task = handOut.getTask(one, (await claim(one))?.id ?? '')

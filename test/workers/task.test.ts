@@ -18,7 +18,13 @@ function openAudioTask(sealed = { sizeBytes: GB, hasIndex: true }) {
   const task = openTask(
     { id: 'a'.repeat(32), name: 'office', trusted: 0 },
     {
-      ...{ video: { videoId: 'b'.repeat(32), generation: 1, sourceNumber: 1 }, plan: PLAN, threads: 1, gains: new Map() },
+      ...{
+        video: { videoId: 'b'.repeat(32), generation: 1, sourceNumber: 1 },
+        plan: PLAN,
+        encoder: '',
+        threads: 1,
+        gains: new Map(),
+      },
       part: { kind: 'audio', firstSegment: 5, segmentCount: 15, decodesFromStart: false },
       source: { keyHex: '1'.repeat(32), ivHex: '2'.repeat(32), sizeBytes: GB - 1, withLocalCopy: async (use) => use('') },
       signal: new AbortController().signal,

@@ -465,6 +465,7 @@ export const STATEMENTS: readonly string[] = [
     created_at_s integer not null,
     last_seen_at_s integer,
     encoder text,
+    jobs integer not null default 1,
     speed real,
     drained integer not null default 0,
     suspended_reason text
@@ -549,6 +550,8 @@ export const STATEMENTS: readonly string[] = [
     backend text,
     drained integer not null default 0,
     sessions integer not null default 0,
-    load real not null default 0
+    load real not null default 0,
+    encoder text,
+    encoder_slots integer not null default 0
   ) without rowid`,
 ]

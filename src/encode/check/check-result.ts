@@ -1,15 +1,18 @@
 import { randomInt } from 'node:crypto'
 import { audioInit } from '../../mp4/aac.ts'
+import { encoderFingerprint } from '../encoder.ts'
 import type { Plan } from '../plan.ts'
 import { checkPicture } from './check-picture.ts'
 import { checkSound, tracksOfFile } from './check-sound.ts'
 import { nameOf, type OnMeasured } from './compare.ts'
+import { adoptParameters } from './parameter-sets.ts'
 import { Refusal } from './refusal.ts'
 import type { Result, ResultSegment } from './result.ts'
 import { checkAudioSegment, checkVideoSegment, maxAudioSegmentBytes, maxVideoSegmentBytes } from './structure.ts'
 import { findVideoInits } from './video-inits.ts'
 
-type Verdict = { ok: true } | { ok: false; reason: string }
+/** `inits`: this server's own, which are published; of another encoder with its parameter sets. */
+type Verdict = { ok: true; inits: ReadonlyMap<number, Buffer> } | { ok: false; reason: string }
 
 /** Of a trusted worker's segments one in so many is compared with the source. */
 const TRUSTED_SAMPLE = 20
@@ -28,9 +31,10 @@ export async function checkResult(
 ): Promise<Verdict> {
   const { compared = result.segments, onMeasured = () => {} } = options
   try {
-    await checkStructure(result)
-    if (compared.length > 0) await (result.chunk.kind === 'video' ? checkPicture : checkSound)(result, compared, onMeasured)
-    return { ok: true }
+    const inits = await checkStructure(result)
+    const checked = { ...result, inits }
+    if (compared.length > 0) await (result.chunk.kind === 'video' ? checkPicture : checkSound)(checked, compared, onMeasured)
+    return { ok: true, inits }
   } catch (error) {
     if (error instanceof Refusal) return { ok: false, reason: error.message }
     throw error
@@ -45,14 +49,21 @@ export function drawSample<T>(segments: readonly T[]): T[] {
 /** What a chunk's result must consist of. */
 type ExpectedSegment = { maxBytes: number; check(bytes: Buffer, number: number): void }
 
-async function checkStructure(result: Result): Promise<void> {
+/** @returns the init segments to be published */
+async function checkStructure(result: Result): Promise<ReadonlyMap<number, Buffer>> {
   const { chunk, plan, inits, segments } = result
   const expected = expectedRenditions(plan, chunk.kind)
   const ownInits = await findInits(result)
   if (inits.size !== expected.size) throw new Refusal(`${inits.size} init segments instead of ${expected.size}`)
-  for (const [renditionId, init] of ownInits)
-    if (!inits.get(renditionId)?.equals(init))
+  const isOtherEncoder = result.encoder !== undefined && result.encoder !== encoderFingerprint(result.sandbox)
+  const published = new Map<number, Buffer>()
+  for (const [renditionId, own] of ownInits) {
+    const init = inits.get(renditionId)
+    const adopted = init && isOtherEncoder && chunk.kind === 'video' ? adoptParameters(own, init) : own
+    if (!init || !adopted || (!isOtherEncoder && !init.equals(own)))
       throw new Refusal(`rendition ${renditionId} has another init segment than the server’s encoder makes`)
+    published.set(renditionId, adopted)
+  }
   const numbers = Array.from({ length: chunk.segmentCount }, (_, index) => chunk.firstSegment + index)
   const names = new Set(segments.map(nameOf))
   const missing = [...expected.keys()]
@@ -61,6 +72,7 @@ async function checkStructure(result: Result): Promise<void> {
   if (missing.length > 0) throw new Refusal(`${missing[0]} is missing`)
   if (segments.length !== expected.size * numbers.length) throw new Refusal('there are more segments than the chunk has')
   for (const segment of segments) await checkSegment(segment, expected.get(segment.renditionId))
+  return published
 }
 
 async function checkSegment(segment: ResultSegment, expected: ExpectedSegment | undefined): Promise<void> {

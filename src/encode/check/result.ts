@@ -17,6 +17,8 @@ export type Result = {
   sandbox: Sandbox
   source: SealedSource
   plan: Plan
+  /** What it was encoded with, as `encoderFingerprint`; missing: with the same as this server's. */
+  encoder?: string
   chunk: Pick<Chunk, 'kind' | 'firstSegment' | 'segmentCount' | 'decodesFromStart'>
   /** By rendition, as they came. */
   inits: ReadonlyMap<number, Buffer>

@@ -1,6 +1,7 @@
 import { AAC_FRAME_SAMPLES, AAC_RATE_HZ, audioSegment } from '../../mp4/aac.ts'
 import { RUN_FIELDS } from '../../mp4/fragments.ts'
 import { AAC_FRAMES_PER_SEGMENT, type AudioTrackPlan, type VideoRendition, type VideoTrackPlan } from '../plan.ts'
+import { removeEscapes } from './nal-unit.ts'
 import { Refusal } from './refusal.ts'
 
 // A segment that another machine has made is read in one pass, in the order in which our encoder writes it: nothing else has a place.
@@ -189,12 +190,6 @@ function checkSei(escaped: Buffer, isKey: boolean): void {
     at += sizeBytes
   } while (at < bytes.length - 1)
   if (bytes[at] !== 0x80 || at !== bytes.length - 1) throw new Refusal('an SEI with something after it')
-}
-
-/** Takes out the byte 3 that follows two zeros where the next is at most 3: 14496-10, 7.3.1. */
-function removeEscapes(bytes: Buffer): Buffer {
-  const isEscape = (index: number) => bytes[index] === 3 && index > 1 && bytes[index - 1] === 0 && bytes[index - 2] === 0
-  return Buffer.from(bytes.filter((_, index) => !isEscape(index)))
 }
 
 /** The content of the box at the cursor, which must be of a kind and end within its parent. */

@@ -4,7 +4,7 @@ import type { Logger } from 'pino'
 import { encoderFingerprint } from '../../encode/encoder.ts'
 import { Failure } from '../../errors.ts'
 import type { Sandbox } from '../../sandbox/bubblewrap.ts'
-import type { ClaimBody, TaskBody } from '../protocol.ts'
+import { type ClaimBody, MAX_JOBS, type TaskBody } from '../protocol.ts'
 import { connect, ServerRefusal } from './connection.ts'
 import { type Progress, type RunDeps, runTask } from './run-task.ts'
 import { openSourceCopies } from './source-copies.ts'
@@ -36,7 +36,7 @@ const AFTER_FAILURE_MS = 30_000
 export async function runWorker({
   server,
   token,
-  jobs = availableParallelism(),
+  jobs = Math.min(availableParallelism(), MAX_JOBS),
   kinds,
   ...options
 }: WorkerOptions): Promise<void> {
@@ -44,7 +44,7 @@ export async function runWorker({
   const connection = connect(server, token, (why) => log.warn({ why }, 'worker: the server cannot be reached, trying again'))
   const copies = await openSourceCopies(options.cacheFolder, options.cacheBytes)
   const deps: RunDeps = { sandbox, connection, copies }
-  const claimBody: ClaimBody = { encoder: encoderFingerprint(sandbox), kinds: [...kinds] }
+  const claimBody: ClaimBody = { encoder: encoderFingerprint(sandbox), kinds: [...kinds], jobs }
   const refused = new AbortController()
   const quiet = AbortSignal.any([stopping, refused.signal])
   log.info({ server, jobs, encoder: claimBody.encoder }, 'worker: waiting for chunks')

@@ -4,10 +4,12 @@ import path from 'node:path'
 import { beforeAll, expect, test } from 'vitest'
 import { checkResult } from '../../../src/encode/check/check-result.ts'
 import type { Result, ResultSegment } from '../../../src/encode/check/result.ts'
+import { findVideoInits } from '../../../src/encode/check/video-inits.ts'
+import { encoderFingerprint, videoEncoderArgs } from '../../../src/encode/encoder.ts'
 import { encodeBox, getBox, u32 } from '../../../src/mp4/boxes.ts'
 import { placeFragment } from '../../../src/mp4/fragments.ts'
 import { makeVideo } from '../../videos.ts'
-import { openVideo } from '../videos.ts'
+import { ffmpeg, openVideo } from '../videos.ts'
 import { encodeResult, replace, toSegment } from './results.ts'
 
 // What a worker sends is read before anything decodes it. Here nothing is compared with the source.
@@ -162,6 +164,50 @@ test('J28: another init segment than the server’s own is refused, and so are n
       ],
     ] as [number, Buffer][][])
       expect(await refusal({ ...result, inits: new Map(inits) })).toContain('init segment')
+  }
+})
+
+test('J34: of another encoder an init segment may have other parameters, and never another size, level or colors; nothing else of it is published', async () => {
+  const { color: _, ...track } = video.plan.videoTrack ?? expect.fail()
+  const [rendition] = track.renditions
+  if (!rendition) throw new Error('the plan has no rendition')
+  const result = { ...video, plan: { ...video.plan, videoTrack: track } }
+  const own = (await findVideoInits(video.sandbox, track)).get(rendition.id) ?? expect.fail()
+  async function encodeInit(...changes: string[]): Promise<Buffer> {
+    const size = `testsrc=s=${rendition?.widthPx}x${rendition?.heightPx}:r=${track.rateNum}/${track.rateDen}`
+    const args = [...videoEncoderArgs(track, rendition ?? expect.fail()), '-refs', '4', '-x264-params', 'open-gop=0:cabac=0']
+    const bytes = await ffmpeg(
+      '-f',
+      'lavfi',
+      '-i',
+      size,
+      '-vf',
+      'format=yuv420p,setsar=1',
+      '-frames:v',
+      '5',
+      ...args,
+      ...changes,
+      'pipe:1',
+    )
+    return bytes.subarray(0, getBox(bytes, ['moov']).end)
+  }
+  const check = (init: Buffer, encoder = 'another') =>
+    checkResult({ ...result, encoder, inits: new Map([[rendition.id, init]]) }, { compared: [] })
+  expect(await check(own)).toEqual({ ok: true, inits: new Map([[rendition.id, own]]) })
+  const init = await encodeInit()
+  expect(init.equals(own)).toBe(false)
+  expect(await check(init)).toEqual({ ok: true, inits: new Map([[rendition.id, init]]) })
+  expect(await check(await encodeInit('-metadata', 'title=more'))).toEqual({ ok: true, inits: new Map([[rendition.id, init]]) })
+  expect(await check(init, encoderFingerprint(video.sandbox))).toMatchObject({ ok: false })
+  const colors = 'format=yuv420p,setsar=1,setparams=colorspace=bt470bg:color_primaries=bt470bg:color_trc=smpte170m'
+  for (const changes of [
+    ['-s', '64x64'],
+    ['-level:v', '5.1'],
+    ['-profile:v', 'main'],
+    ['-vf', colors],
+  ]) {
+    const verdict = await check(await encodeInit(...changes))
+    expect(verdict, changes.join(' ')).toMatchObject({ ok: false, reason: expect.stringContaining('init segment') })
   }
 })
 

@@ -1,0 +1,41 @@
+import { sql } from 'kysely'
+import type { Db } from '../db/database.ts'
+
+/** How many chunks encoders of one kind encode concurrently. */
+export type Capacity = { encoder: string; slots: number }
+
+/** Of workers that were seen since, and may be given chunks; each row one. */
+export async function listWorkerCapacities(db: Db, seenSinceS: number): Promise<Capacity[]> {
+  const rows = await db
+    .selectFrom('worker')
+    .select(['encoder', 'jobs as slots'])
+    .where('lastSeenAtS', '>=', seenSinceS)
+    .where('drained', '=', 0)
+    .where('suspendedReason', 'is', null)
+    .execute()
+  return rows.flatMap(({ encoder, slots }) => (encoder === null ? [] : [{ encoder, slots }]))
+}
+
+/** Of the servers of this database; none where it has one alone. */
+export async function listServerCapacities(db: Db): Promise<Capacity[]> {
+  const rows = await db.selectFrom('server').select(['encoder', 'encoderSlots as slots']).execute()
+  return rows.flatMap(({ encoder, slots }) => (encoder === null ? [] : [{ encoder, slots }]))
+}
+
+export async function saveServerCapacity(tx: Db, serverId: string, { encoder, slots }: Capacity): Promise<void> {
+  await tx.updateTable('server').set({ encoder, encoderSlots: slots }).where('id', '=', serverId).execute()
+}
+
+/** How many segments wait for each encoder. Reads all pending chunks. */
+export async function countPendingSegments(db: Db): Promise<Map<string, number>> {
+  const rows = await db
+    .selectFrom('chunk')
+    .innerJoin('generation', (join) =>
+      join.onRef('generation.videoId', '=', 'chunk.videoId').onRef('generation.number', '=', 'chunk.generation'),
+    )
+    .select(['generation.encoder', ({ fn }) => fn.sum<number>('chunk.segmentCount').as('count')])
+    .where('chunk.state', '=', sql.lit('pending')) // a literal, for the partial index
+    .groupBy('generation.encoder')
+    .execute()
+  return new Map(rows.map(({ encoder, count }) => [encoder, Number(count)]))
+}

@@ -1,0 +1,84 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { pino } from 'pino'
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
+import { dataPaths } from '../../src/config/data-paths.ts'
+import { sendCommand } from '../../src/control/socket.ts'
+import { encoderFingerprint } from '../../src/encode/encoder.ts'
+import { openSandbox } from '../../src/sandbox/bubblewrap.ts'
+import { runWorker } from '../../src/workers/client/run-worker.ts'
+import { blobOf, listSegments, untilFinished } from '../data-folder.ts'
+import { type Reelgate, startSharedReelgate } from '../in-process.ts'
+import { changeRows, readRows } from '../rows.ts'
+import { makeVideo } from '../videos.ts'
+import { addWorker } from './worker-process.ts'
+
+// A server without encoders, and workers whose ffmpeg has another version: in truth the same one, that calls itself otherwise.
+
+const VIDEO = { seconds: 9 }
+
+let reelgate: Reelgate & { remove(): Promise<void> }
+
+beforeAll(async () => {
+  reelgate = await startSharedReelgate({ env: { REELGATE_ENCODERS: '0' } })
+})
+afterAll(() => reelgate.remove())
+
+/** A worker in this process. @returns ends it */
+async function startOther(name: string, ffmpegVersion?: string): Promise<{ encoder: string; end(): Promise<void> }> {
+  const folder = await mkdtemp(join(tmpdir(), 'reelgate-worker-'))
+  const sandbox = await openSandbox({ sandbox: 'weak' })
+  if (ffmpegVersion !== undefined) sandbox.ffmpegVersion = ffmpegVersion
+  const ending = new AbortController()
+  const running = runWorker({
+    ...{ server: reelgate.url, token: await addWorker(reelgate, name), jobs: 2, kinds: ['video', 'audio'] },
+    ...{ cacheFolder: join(folder, 'cache'), cacheBytes: 2 ** 30, sandbox, log: pino({ level: 'silent' }) },
+    ...{ stopping: ending.signal, ending: ending.signal },
+  })
+  async function end() {
+    ending.abort()
+    await running
+    await rm(folder, { recursive: true, force: true })
+  }
+  onTestFinished(end)
+  return { encoder: encoderFingerprint(sandbox), end }
+}
+
+const generationsOf = (videoId: string) =>
+  readRows<{ number: number; encoder: string }>(reelgate, 'select number, encoder from generation where video_id = ?', videoId)
+const hasSeen = (name: string) =>
+  readRows(reelgate, 'select 1 from worker where name = ? and last_seen_at_s is not null', name).length === 1
+
+test('J32, J33: a video is encoded and repaired by the encoder that is there, and begun again by another once that one was not seen for ten minutes', async () => {
+  const other = await startOther('rented', '99.0')
+  await expect.poll(() => hasSeen('rented')).toBe(true)
+  const videoId = await reelgate.owner.upload('Encoded elsewhere', await makeVideo(VIDEO))
+  await untilFinished(reelgate, videoId)
+  expect(generationsOf(videoId)).toEqual([{ number: 1, encoder: other.encoder }])
+  expect((await reelgate.newViewer().redeem(await reelgate.owner.issueOtp(videoId))).playing).toBe(true)
+
+  const { rendition_id, number, file } = listSegments(reelgate, videoId)[1] ?? expect.fail()
+  const blob = blobOf(reelgate, 'segments', file)
+  const published = await blob.read()
+  await blob.remove()
+  const problem = 'its file is missing'
+  await sendCommand(dataPaths(reelgate.dataDir).controlSocket, 'media checked', {
+    damaged: [{ videoId, generation: 1, renditionId: rendition_id, number, problem, mayHaveBeenSent: false }],
+    damagedFiles: [],
+    intactFiles: [],
+  })
+  await expect.poll(() => readRows(reelgate, `select 1 from chunk where state != 'done'`)).toEqual([])
+  expect(await blob.read()).toEqual(published)
+  expect(generationsOf(videoId)).toHaveLength(1)
+
+  await other.end()
+  const waitingId = await reelgate.owner.upload('Begun again', await makeVideo(VIDEO))
+  await expect.poll(() => generationsOf(waitingId)).toEqual([{ number: 1, encoder: other.encoder }])
+  const same = await startOther('office')
+  await expect.poll(() => hasSeen('office')).toBe(true)
+  expect(readRows(reelgate, 'select 1 from segment where video_id = ?', waitingId)).toEqual([])
+  changeRows(reelgate, `update worker set last_seen_at_s = last_seen_at_s - 601 where name = 'rented'`)
+  await untilFinished(reelgate, waitingId)
+  expect(generationsOf(waitingId)).toEqual([{ number: 2, encoder: same.encoder }])
+})
