@@ -1,23 +1,30 @@
-import { open } from 'node:fs/promises'
+import { mkdtemp, open, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { collect } from '../../src/sandbox/child-process.ts'
 import type { SealedSource } from '../../src/sandbox/media-run.ts'
 import { runMedia } from '../../src/sandbox/run.ts'
 import { BlobLost } from '../../src/storage/blob-store.ts'
 import { fileOf } from './sealed-source.ts'
-import { ffmpeg, newFolder, openDefaultSandbox, seal, withoutBubblewrap } from './videos.ts'
+import { ffmpeg, openDefaultSandbox, seal, withoutBubblewrap } from './videos.ts'
 
 // Sources that are too large for a copy are read where they are, in blocks, by seeks.
 
 const BLOCK_BYTES = 2 ** 20
+
+let source: SealedSource
+beforeAll(async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'reelgate-in-place-'))
+  source = await makeSource(folder)
+  return () => rm(folder, { recursive: true })
+})
 
 test.for(['in bubblewrap', 'without it'])(
   'F-262: ffmpeg reads a source in place as it reads a copy, %s, and no more of it than it needs',
   async (where, { skip }) => {
     const sandbox = await openDefaultSandbox()
     if (where === 'in bubblewrap' && !sandbox.bubblewrap) skip()
-    const source = await makeSource()
     const { remote, read } = inPlace(source)
     const used = where === 'in bubblewrap' ? sandbox : withoutBubblewrap(sandbox)
     expect(await hashFrames(used, remote)).toEqual(await hashFrames(used, source))
@@ -30,7 +37,6 @@ test.for(['in bubblewrap', 'without it'])(
 
 test('F-263: a source that cannot be read to its end fails the run with that reason, also where ffmpeg takes it for the end of the file', async () => {
   const sandbox = await openDefaultSandbox()
-  const source = await makeSource()
   const lost = new BlobLost('its object is missing')
   const { remote } = inPlace(source, (number) => {
     if (number > 4 && number < 9) throw lost
@@ -40,10 +46,10 @@ test('F-263: a source that cannot be read to its end fails the run with that rea
 })
 
 /** Frames as they are, so that a second of them is larger than a block, and the index at the end. */
-async function makeSource(): Promise<SealedSource> {
-  const file = join(await newFolder(), 'video.avi')
-  await ffmpeg('-f', 'lavfi', '-i', 'testsrc=s=320x240:r=25:d=16', '-pix_fmt', 'yuv420p', '-c:v', 'rawvideo', file)
-  return seal(file)
+async function makeSource(folder: string): Promise<SealedSource> {
+  const file = join(folder, 'video.avi')
+  await ffmpeg('-f', 'lavfi', '-i', 'testsrc=s=320x240:r=25:d=10', '-pix_fmt', 'yuv420p', '-c:v', 'rawvideo', file)
+  return seal(file, folder)
 }
 
 /** @param readBlock may throw */
@@ -74,7 +80,7 @@ async function hashFrames(
 ) {
   const output = collect(100_000)
   const { exitCode } = await runMedia(sandbox, {
-    ...{ tool: 'ffmpeg', source, inputArgs: ['-ss', '14'], limits: { cpuS: 20, wallS: 60 } },
+    ...{ tool: 'ffmpeg', source, inputArgs: ['-ss', '8'], limits: { cpuS: 20, wallS: 60 } },
     ...{ outputArgs: ['-an', '-c', 'copy', '-f', 'framemd5', 'pipe:1'], stdout: output.reader },
     ...options,
   })

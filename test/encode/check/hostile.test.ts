@@ -12,14 +12,19 @@ import { ATTACKS, newVictim, type Victim } from './hostile-results.ts'
 // A worker that has a token and sends something else than the chunk that it was given.
 
 const chance = newChance('hostile results')
-const names = sampleOf('kinds of hostile results', Object.keys(ATTACKS) as (keyof typeof ATTACKS)[], 3)
+const names = sampleOf('kinds of hostile results', Object.keys(ATTACKS) as (keyof typeof ATTACKS)[], 2)
 let victims: Victim[]
 
 beforeAll(async () => {
   const filmed = await makeHardSource('a scene that a camera pans over')
   const drawn = await makeHardSource('a moving drawing with sound')
   const folder = await mkdtemp(path.join(tmpdir(), 'reelgate-check-'))
-  victims = [await newVictim(folder, filmed, drawn), await newVictim(folder, drawn, filmed)]
+  const pairs = [
+    [filmed, drawn],
+    [drawn, filmed],
+  ] as const
+  victims = []
+  for (const [file, other] of sampleOf('sources of hostile results', pairs, 1)) victims.push(await newVictim(folder, file, other))
   return () => rm(folder, { recursive: true })
 }, 600_000)
 
@@ -40,5 +45,5 @@ test.each(names.map((name) => ({ name })))(
 
 test('J30: what a worker makes of the same chunks as it should is accepted', async () => {
   for (const { video, audio } of victims)
-    for (const result of [video, audio]) expect(await checkResult(result)).toEqual({ ok: true })
+    for (const result of [video, audio]) expect(await checkResult(result)).toMatchObject({ ok: true })
 })
