@@ -2,12 +2,14 @@ import { createStorageQuota } from '../accounts/storage-quota.ts'
 import { recordDamagedFile } from '../assets/damaged-file.ts'
 import type { CheckDeps } from '../assets/media-check.ts'
 import type { DeletionDeps } from '../catalogue/deletion.ts'
+import { findVideo } from '../catalogue/video-store.ts'
 import type { Config } from '../config/config.ts'
 import type { Channel, Db } from '../db/database.ts'
 import type { EncodeCounters } from '../encode/encode-counters.ts'
 import { type RequestedDeps, reencryptVideo } from '../encode/next-generation.ts'
 import { type Damage, reportDamage } from '../encode/repair.ts'
 import { type Retry, retryVideo } from '../encode/retry.ts'
+import { videoNotFound } from '../errors.ts'
 import { type ImportDeps, retryImport } from '../ingest/import.ts'
 import type { ResumableUploadDeps } from '../ingest/resumable-upload.ts'
 import type { SourceDeps } from '../ingest/source.ts'
@@ -25,6 +27,8 @@ export type VideoWork = {
   /** Has a video encoded again under a new content key: see `reencryptVideo`. */
   reencrypt(videoId: string, alsoInTransaction: (tx: Db, accountId: string) => Promise<void>): Promise<void>
   retry: Retry
+  /** The same for a video of an account that is ready. @throws Failure `not-found`; as `reencryptVideo` */
+  encodeAgain: Retry
   /** Of this process. */
   counters: EncodeCounters
 }
@@ -53,6 +57,11 @@ export function openVideoWork(deps: VideoWorkDeps): VideoWork {
     recordDamagedFile: (...file) => recordDamagedFile(deps, ...file),
     repairSegment: (damage) => reportDamage(deps, damage),
     reencrypt: (...video) => reencryptVideo(encoding, ...video),
+    async encodeAgain({ accountId, videoId }, alsoInTransaction) {
+      const video = await findVideo(deps.db, accountId, videoId)
+      if (!video || video.deletedAtS !== null) throw videoNotFound()
+      await reencryptVideo(encoding, videoId, alsoInTransaction)
+    },
     async retry(...failed) {
       if (!(await retryImport(receiving, ...failed))) await retryVideo(encoding, ...failed)
     },

@@ -17,6 +17,8 @@ export type QueuedVideo = {
   chunks: { done: number; all: number } | null
   /** Of an encode: seconds of video encoded in a second, since it began. */
   speed: number | null
+  /** Of an encode of a video that does not play yet: in about how many seconds its beginning does, at the same speed. */
+  playableS: number | null
   /** Of an encode: in about how many seconds it is finished, when the account's encodes go on as fast as so far, the oldest first. */
   remainingS: number | null
 }
@@ -38,12 +40,13 @@ export async function listQueue({ slowQueryDb: db, wallNowS }: AccountQueueDeps,
       const elapsedS = Math.max(1, wallNowS() - createdAtS)
       const speed = Math.round((100 * part * plan.durationS) / elapsedS) / 100
       const chunks = await countChunks(db, { videoId: id, generation })
-      return { ...toQueued(id, video, 'encoding'), part, chunks, speed, createdAtS, durationS: plan.durationS }
+      const isPlayable = video.status === 'ready'
+      return { ...toQueued(id, video, 'encoding'), part, chunks, speed, createdAtS, durationS: plan.durationS, isPlayable }
     }),
   )
-  const remainingS = estimateRemaining(encoding, wallNowS())
+  const estimates = estimateTimes(encoding, wallNowS())
   const queued = [
-    ...encoding.map(({ createdAtS: _, durationS: __, ...video }, index) => ({ ...video, remainingS: remainingS[index] ?? null })),
+    ...encoding.map(({ createdAtS: _, durationS: __, isPlayable: ___, ...video }, index) => ({ ...video, ...estimates[index] })),
     ...waiting.map(({ id, ...video }) => toQueued(id, video, 'waiting')),
     ...importing.map(({ id, receivedBytes, ...video }) => ({ ...toQueued(id, video, 'importing'), receivedBytes })),
   ]
@@ -51,20 +54,40 @@ export async function listQueue({ slowQueryDb: db, wallNowS }: AccountQueueDeps,
   return queued.filter(({ videoId }) => !listed.has(videoId) && listed.add(videoId))
 }
 
-type Encode = { createdAtS: number; durationS: number; part: number }
+type Encode = { createdAtS: number; durationS: number; part: number; isPlayable: boolean }
+type Estimate = Pick<QueuedVideo, 'playableS' | 'remainingS'>
 
-/** In how many seconds each of these is finished, the oldest first; null: too little is encoded yet to say. */
-export function estimateRemaining(encodes: readonly Encode[], nowS: number): (number | null)[] {
+/** A video plays once its first segments are there. */
+const BEGINNING_S = 4
+
+/**
+ * In how many seconds each of these plays and is finished, the oldest first; null: too little is encoded yet to say. The beginnings of all are
+ * encoded before the rest of any.
+ */
+export function estimateTimes(encodes: readonly Encode[], nowS: number): Estimate[] {
   const elapsedS = nowS - Math.min(...encodes.map(({ createdAtS }) => createdAtS))
   const encodedS = encodes.reduce((sum, { part, durationS }) => sum + part * durationS, 0)
-  if (elapsedS < 1 || encodedS === 0) return encodes.map(() => null)
-  let aheadS = 0
-  return encodes.map(({ part, durationS }) => {
+  if (elapsedS < 1 || encodedS === 0) return encodes.map(() => ({ playableS: null, remainingS: null }))
+  const secondsFor = (videoS: number) => Math.round((videoS * elapsedS) / encodedS)
+  let [beginningsS, aheadS] = [0, 0]
+  return encodes.map(({ part, durationS, isPlayable }) => {
     aheadS += (1 - part) * durationS
-    return Math.round((aheadS * elapsedS) / encodedS)
+    if (!isPlayable) beginningsS += Math.min(BEGINNING_S, durationS)
+    return { playableS: isPlayable ? null : secondsFor(beginningsS), remainingS: secondsFor(aheadS) }
   })
 }
 
 function toQueued(videoId: string, { title, status }: { title: string; status: string }, state: QueuedVideo['state']) {
-  return { videoId, title, status, state, receivedBytes: null, part: null, chunks: null, speed: null, remainingS: null }
+  return {
+    videoId,
+    title,
+    status,
+    state,
+    receivedBytes: null,
+    part: null,
+    chunks: null,
+    speed: null,
+    playableS: null,
+    remainingS: null,
+  }
 }

@@ -557,7 +557,15 @@ test('L06: every operation and every command that manages something is in the au
       to(videoId, () => command('move chapters', { ...moved, language: null, chapters: [] })),
     ],
     ['demo remove', 'video:deleted', to(demo?.id ?? '', () => command('demo remove', {}))],
-    ['video reencrypt', 'video:reencrypted', to(videoId, () => command('video reencrypt', { videoId }))],
+    ['POST /api/videos/{id}/encode', 'video:reencrypted', to(videoId, () => ask('POST', `/api/videos/${videoId}/encode`))],
+    [
+      'video reencrypt',
+      'video:reencrypted',
+      to(videoId, async () => {
+        await expect.poll(() => readRows(reelgate, 'select 1 from generation where finished_at_s is null')).toEqual([])
+        await command('video reencrypt', { videoId })
+      }),
+    ],
     ['DELETE /api/videos', 'video:trashed', to(videoId, () => ask('DELETE', `/api/videos?trash=1&videos=${videoId}`))],
     ['POST /api/trash/restore', 'video:restored', to(videoId, () => ask('POST', '/api/trash/restore', { videos: [videoId] }))],
     ['DELETE /api/videos', 'video:trashed', to(videoId, () => ask('DELETE', `/api/videos?trash=1&videos=${videoId}`))],

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import type { Db } from '../../src/db/database.ts'
 import { insertGeneration } from '../../src/encode/generation-store.ts'
 import { insertImport } from '../../src/ingest/import-store.ts'
-import { estimateRemaining, listQueue } from '../../src/progress/account-queue.ts'
+import { estimateTimes, listQueue } from '../../src/progress/account-queue.ts'
 import { openOwnDatabase } from '../db/database.ts'
 
 const VIDEO = '0123456789abcdef'.repeat(2)
@@ -52,13 +52,18 @@ test.each([1, 2])(
   },
 )
 
-test('what is left of encodes is estimated by what was encoded since the first began, the oldest first', () => {
-  const encode = (part: number, durationS: number, createdAtS = 100) => ({ part, durationS, createdAtS })
+test('when encodes play and are finished is estimated by what was encoded since the first began, the oldest first', () => {
+  const encode = (part: number, durationS: number, createdAtS = 100) => ({ part, durationS, createdAtS, isPlayable: part > 0 })
+  const finished = (encodes: Parameters<typeof estimateTimes>[0], nowS: number) =>
+    estimateTimes(encodes, nowS).map(({ remainingS }) => remainingS)
   // 300 + 0 s of video in 60 s: five times as fast as they play.
-  expect(estimateRemaining([encode(0.5, 600), encode(0, 1200, 130)], 160)).toEqual([60, 300])
-  expect(estimateRemaining([encode(0, 600)], 160)).toEqual([null])
-  expect(estimateRemaining([encode(0.5, 600)], 100)).toEqual([null])
-  expect(estimateRemaining([], 100)).toEqual([])
+  expect(finished([encode(0.5, 600), encode(0, 1200, 130)], 160)).toEqual([60, 300])
+  expect(finished([encode(0, 600)], 160)).toEqual([null])
+  expect(finished([encode(0.5, 600)], 100)).toEqual([null])
+  expect(finished([], 100)).toEqual([])
+  // Beginnings are encoded before the rest of any: 4, 8 and 9 s of video, at the same speed.
+  const times = estimateTimes([encode(0.5, 600), encode(0, 1200, 130), encode(0, 40), encode(0, 1)], 160)
+  expect(times.map(({ playableS }) => playableS)).toEqual([null, 1, 2, 2])
 })
 
 /** A reader whose first queries are followed by `step`, after the given one of them. */

@@ -108,6 +108,7 @@ export const RULES: Record<string, Rule> = {
   'GET /api/refusals': { opens: 'viewer', status: 200 },
   'GET /api/queue': { opens: 'viewer', status: 200 },
   'POST /api/videos/:id/retry': { opens: 'editor', status: 409 },
+  'POST /api/videos/:id/encode': { opens: 'editor', status: 404, path: `/api/videos/${'0'.repeat(32)}/encode` },
   'GET /api/videos/:id/history': { opens: 'viewer', status: 200 },
   'GET /api/videos/:id/retention': { opens: 'viewer', status: 200 },
   'GET /api/quality': { opens: 'viewer', status: 200, path: '/api/quality?from=2026-11-01&to=2026-11-21' },

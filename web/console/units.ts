@@ -84,9 +84,17 @@ export function formatMoment(unixS: number): string {
 
 /** Such as `about 4 minutes left`. */
 export function formatRemaining(seconds: number): string {
+  return `about ${formatAbout(seconds)} left`
+}
+
+export function formatEstimate(seconds: number): string {
+  return `In about ${formatAbout(seconds)}`
+}
+
+function formatAbout(seconds: number): string {
   const [unit, unitS] = REMAINING_UNITS.find(([, atLeastS]) => seconds >= 1.5 * atLeastS) ?? (['second', 1] as const)
   const amount = Math.max(1, Math.round(seconds / unitS))
-  return `about ${new Intl.NumberFormat(undefined, { style: 'unit', unit, unitDisplay: 'long' }).format(amount)} left`
+  return new Intl.NumberFormat(undefined, { style: 'unit', unit, unitDisplay: 'long' }).format(amount)
 }
 const REMAINING_UNITS = [
   ['hour', 3600],

@@ -29,6 +29,12 @@ const QueueReply = Type.Object({
       part: OrNull(Type.Number({ description: 'of an encode: how much of it is done, 0 to 1' })),
       chunks: OrNull(Type.Object({ done: Type.Integer(), all: Type.Integer() }, { description: 'of an encode' })),
       speed: OrNull(Type.Number({ description: 'of an encode: seconds of video in a second, since it began' })),
+      playableS: OrNull(
+        Type.Integer({
+          description:
+            'of a video that does not play yet: in about how many seconds its beginning does; the beginnings of all videos are encoded before the rest of any',
+        }),
+      ),
       remainingS: OrNull(
         Type.Integer({
           description:
@@ -61,7 +67,7 @@ export type HistoryBody = Static<typeof HistoryReply>
 
 const RetryReply = Type.Object({ message: Type.Literal('Queued') })
 
-type QueueRoutesDeps = AccountQueueDeps & HistoryDeps & { retry: Retry; wallNowS: () => number }
+type QueueRoutesDeps = AccountQueueDeps & HistoryDeps & { retry: Retry; encodeAgain: Retry; wallNowS: () => number }
 
 /** What the server does with the account's videos. */
 export function queueRoutes(app: App, deps: QueueRoutesDeps): void {
@@ -93,6 +99,25 @@ export function queueRoutes(app: App, deps: QueueRoutesDeps): void {
       const videoId = request.params.id
       const event = { atS: deps.wallNowS(), accountId, by, kind: 'video:retried', subjects: [videoId] } as const
       await deps.retry({ accountId, videoId }, (tx) => recordAuditEvent(tx, event))
+      return { message: 'Queued' as const }
+    },
+  )
+
+  app.post(
+    '/videos/:id/encode',
+    operation(EDITOR_OR_UPLOADER, {
+      summary: 'Encode a video again',
+      description:
+        'From the file that it was made from, with a new key, for example after a change of the encoder. What it plays now stays until the new encode is complete; then viewers who watch it begin again. 409 for a video that is not ready, is being encoded again already, or whose file was lost.',
+      params: VideoParams,
+      response: { 200: RetryReply },
+    }),
+    async (request) => {
+      const by = authenticateRequest(request)
+      const { accountId } = by
+      const videoId = request.params.id
+      const event = { atS: deps.wallNowS(), accountId, by, kind: 'video:reencrypted', subjects: [videoId] } as const
+      await deps.encodeAgain({ accountId, videoId }, (tx) => recordAuditEvent(tx, event))
       return { message: 'Queued' as const }
     },
   )

@@ -5,7 +5,7 @@ import { VideoLink } from '../catalogue/video-link.tsx'
 import { type Column, DataTable } from '../ui/data-table.tsx'
 import { Page } from '../ui/page.tsx'
 import { Section } from '../ui/section.tsx'
-import { formatBytes, formatRemaining } from '../units.ts'
+import { formatBytes, formatEstimate } from '../units.ts'
 import { queueQuery, type Work } from './queries.ts'
 import { SystemParts } from './system-parts.tsx'
 
@@ -33,9 +33,13 @@ const STATES = { importing: 'Importing', waiting: 'Waiting', encoding: 'Encoding
 
 const COLUMNS: Column<Work>[] = [
   { name: 'Video', kind: 'title', cell: ({ video, title }) => <VideoLink id={video} title={title} /> },
-  { name: 'State', cell: ({ state, status }) => (status === 'ready' ? `${STATES[state]}, plays already` : STATES[state]) },
+  { name: 'State', cell: ({ state }) => STATES[state] },
   { name: 'Done', cell: (work) => <Done work={work} /> },
-  { name: 'Time', cell: ({ remainingS }) => remainingS !== null && formatRemaining(remainingS) },
+  {
+    name: 'Plays',
+    cell: ({ status, playableS }) => (status === 'ready' ? 'Already' : playableS !== null && formatEstimate(playableS)),
+  },
+  { name: 'Finished', cell: ({ remainingS }) => remainingS !== null && formatEstimate(remainingS) },
   { name: 'Speed', kind: 'number', cell: ({ speed }) => speed !== null && `${speed.toFixed(1)} × real time` },
 ]
 

@@ -12,6 +12,7 @@ import { Section } from '../ui/section.tsx'
 import { StateWord } from '../ui/state-word.tsx'
 import { useChange } from '../ui/use-change.ts'
 import { formatBytes, formatCount } from '../units.ts'
+import { EncodeAgain } from './encode-again.tsx'
 import { filesQuery, fileUrl, isBeingMade } from './queries.ts'
 import { useMayEdit } from './use-may-edit.ts'
 import styles from './video-page.module.css'
@@ -70,11 +71,15 @@ export function FilesTab({ video }: { video: VideoBody }) {
       lead="The player chooses a rendition by the viewer’s connection and screen. Renditions are stored encrypted."
       actions={
         mayEdit &&
-        video.status === 'ready' &&
-        !hasMp4 && (
-          <Button variant="default" loading={makeMp4.isPending} onClick={() => makeMp4.mutate()}>
-            Make an MP4
-          </Button>
+        video.status === 'ready' && (
+          <span className={styles.row}>
+            {!hasMp4 && (
+              <Button variant="default" loading={makeMp4.isPending} onClick={() => makeMp4.mutate()}>
+                Make an MP4
+              </Button>
+            )}
+            <EncodeAgain video={video} />
+          </span>
         )
       }
     >
