@@ -30,7 +30,7 @@ export function testNextLesson(name: string, test: SampledTest, location: () => 
     await player.click('.big-play')
     await player.find('.next-lesson .play-next', LANGUAGE?.messages['play-next'])
     await player.keepPicture(`${name}-next-lesson`)
-    expect(await player.run(judgeCard, null)).toEqual({ faults: [], side: 'left' })
+    expect(await player.run(judgeCard, null)).toEqual([])
     expect(await player.run(readText, '.next-lesson p')).toBe(`${LANGUAGE?.messages['next-lesson']} Lesson 2`)
     await player.click('.next-lesson .play-next')
     await player.shows('waiting') // it has no file
@@ -54,8 +54,8 @@ declare const innerWidth: number
 
 const readTitle = () => document.title
 
-/** Runs in the frame. @returns what of the card is outside, cut off, too small for a finger or over the controls, and where it is */
-export function judgeCard(): { faults: string[]; side: 'left' | 'right' } {
+/** Runs in the frame. @returns what of the card is outside, cut off, too small for a finger or over the controls */
+export function judgeCard(): string[] {
   const card = document.querySelector('.next-lesson').getBoundingClientRect()
   const faults: string[] = []
   if (card.left < 0 || card.right > innerWidth || card.top < 0) faults.push('outside')
@@ -65,5 +65,5 @@ export function judgeCard(): { faults: string[]; side: 'left' | 'right' } {
     const isCut = button.scrollWidth > button.clientWidth || left < card.left || right > card.right
     if (isCut || height < 44) faults.push(button.className)
   }
-  return { faults, side: card.left < innerWidth - card.right ? 'left' : 'right' }
+  return faults
 }
