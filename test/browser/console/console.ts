@@ -78,6 +78,12 @@ export function complaintsOf(page: Page): string[] {
 declare const document: {
   readonly documentElement: { readonly scrollWidth: number; readonly clientWidth: number }
   getAnimations(): { readonly finished: Promise<unknown> }[]
+  querySelectorAll(selector: string): Iterable<PageElement>
+}
+type PageElement = {
+  readonly textContent: string
+  closest(selector: 'nav'): PageElement
+  getBoundingClientRect(): { left: number; right: number }
 }
 declare function requestAnimationFrame(draw: () => void): void
 
@@ -90,7 +96,20 @@ export async function findFaults(page: Page, rules?: readonly string[]): Promise
   })
   const faults = await judgeByAxe(page, rules)
   const overflowPx = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth)
-  return overflowPx > 0 ? [...faults, `the page is ${overflowPx} px wider than the screen`] : faults
+  const hidden = await page.evaluate(findHiddenParts)
+  return [
+    ...faults,
+    ...(overflowPx > 0 ? [`the page is ${overflowPx} px wider than the screen`] : []),
+    ...hidden.map((text) => `the link to the open part “${text}” is out of sight`),
+  ]
+}
+
+/** Of rows of links that are wider than the screen. Runs in the page. */
+function findHiddenParts(): string[] {
+  return [...document.querySelectorAll('nav [aria-current]')].flatMap((link) => {
+    const [row, { left, right }] = [link.closest('nav').getBoundingClientRect(), link.getBoundingClientRect()]
+    return left < row.left - 1 || right > row.right + 1 ? [link.textContent] : []
+  })
 }
 
 /** Keeps a screenshot of the whole page for a person to look at. */

@@ -5,6 +5,7 @@ import type { OneVideoBody, VideoBody } from '../../../src/http/api/video-body.t
 import { EXACTLY } from '../catalogue/search.ts'
 import { Page } from '../ui/page.tsx'
 import partStyles from '../ui/part-links.module.css'
+import { PartRow } from '../ui/part-links.tsx'
 import { PlayerFrame } from './player-frame.tsx'
 import { previewQuery, videoQuery } from './queries.ts'
 import type { VideoTab } from './tabs.ts'
@@ -49,7 +50,7 @@ export function VideoPage() {
       <div className={styles.column}>
         {video.status === 'ready' ? <Player key={videoId} video={video} /> : <VideoState video={video} />}
         <Suspense>{video.replacement && <ReplacementNotice video={video} />}</Suspense>
-        <nav aria-label="About the video" className={partStyles.parts}>
+        <PartRow label="About the video">
           {TABS.filter(({ tab }) => tab !== 'trim' || mayEdit).map(({ tab, label }) => (
             <Link
               key={label}
@@ -64,7 +65,7 @@ export function VideoPage() {
               {label}
             </Link>
           ))}
-        </nav>
+        </PartRow>
         <div className={styles.tab}>
           <Suspense>
             <Content key={video.id} video={video} />
