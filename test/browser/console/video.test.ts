@@ -3,6 +3,7 @@ import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, expect } from 'vitest'
 import { untilFinished } from '../../data-folder.ts'
 import { startSharedReelgate } from '../../in-process.ts'
+import { readRows } from '../../rows.ts'
 import { sampledTests } from '../../sample.ts'
 import { makeVideo } from '../../videos.ts'
 import { startChromium } from '../chromium.ts'
@@ -188,6 +189,23 @@ test('on a phone an MP4 of the video is made, and downloaded when it is ready', 
   const bytes = await readFile(await (await downloaded).path())
   expect(bytes.toString('latin1', 4, 8)).toBe('ftyp')
   expect(await page.getByRole('button', { name: 'Make an MP4' }).count()).toBe(0)
+  expect(complaintsOf(page)).toEqual([])
+})
+
+test('a video that plays is encoded again, and is in the queue meanwhile', async () => {
+  const { videoId } = reelgate
+  const page = await open('?tab=files', { viewport: DESKTOP })
+  await page.getByRole('button', { name: 'Encode again' }).click()
+  const dialog = page.getByRole('dialog')
+  await dialog.getByText('The video plays as it is until they are complete.').waitFor()
+  await keepPicture(page, 'encode-again')
+  expect(await findFaults(page)).toEqual([])
+  await dialog.getByRole('button', { name: 'Encode again' }).click()
+  await page.getByText('is encoded again, and plays meanwhile.').waitFor()
+  await keepPicture(page, 'encode-again-begun')
+  const numbers = () => readRows(reelgate, 'select number from generation where video_id = ?', videoId)
+  await expect.poll(numbers).toEqual([{ number: 2 }])
+  expect((await reelgate.owner.video(videoId)).status).toBe('ready')
   expect(complaintsOf(page)).toEqual([])
 })
 
