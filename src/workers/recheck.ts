@@ -13,7 +13,7 @@ import { InexactSeek } from '../encode/media-failure.ts'
 import { audioTracksOf, type Plan } from '../encode/plan.ts'
 import { type GenerationWithKey, segmentDecipher } from '../encode/publication.ts'
 import { readSegment } from '../encode/segment-file.ts'
-import { Failure } from '../errors.ts'
+import { Failure, isHostFailure } from '../errors.ts'
 import type { Sandbox } from '../sandbox/bubblewrap.ts'
 import type { Worker } from './worker.ts'
 import { listWorkers } from './worker-store.ts'
@@ -65,24 +65,31 @@ async function recheckAll(deps: RecheckDeps, signal: AbortSignal): Promise<void>
     if (worker.trusted === 1 && worker.suspendedReason !== null) await recheckWorker(deps, worker, signal)
 }
 
-async function recheckWorker(deps: RecheckDeps, { id, name }: Worker, signal: AbortSignal): Promise<void> {
-  const { slowQueryDb, write, log } = deps
+async function recheckWorker(deps: RecheckDeps, worker: Worker, signal: AbortSignal): Promise<void> {
   /** Their turn comes with the next look. */
   const postponed: string[] = []
   for (;;) {
     signal.throwIfAborted()
-    const chunk = await findChunkOfWorker(slowQueryDb, id, postponed)
+    const chunk = await findChunkOfWorker(deps.slowQueryDb, worker.id, postponed)
     if (!chunk) return
-    const { videoId, kind, firstSegment } = chunk
+    if (await recheckChunk(deps, worker, chunk, signal)) await deps.write((tx) => forgetWorker(tx, chunk))
+    else postponed.push(chunk.videoId)
+  }
+}
+
+/** False: it cannot be compared now, or its video not be encoded again. */
+async function recheckChunk(deps: RecheckDeps, { name }: Worker, chunk: VideoChunk, signal: AbortSignal): Promise<boolean> {
+  const { videoId, kind, firstSegment } = chunk
+  const where = { worker: name, videoId, kind, firstSegment }
+  try {
     const reason = await findFault(deps, chunk, signal)
-    if (reason !== undefined) {
-      log.error({ worker: name, videoId, kind, firstSegment, reason }, 'worker: what it had published is wrong')
-      if (!(await encodeAgain(deps, videoId))) {
-        postponed.push(videoId)
-        continue
-      }
-    }
-    await write((tx) => forgetWorker(tx, chunk))
+    if (reason === undefined) return true
+    deps.log.error({ ...where, reason }, 'worker: what it had published is wrong')
+    return await encodeAgain(deps, videoId)
+  } catch (error) {
+    if (signal.aborted || isHostFailure(error)) throw error
+    deps.log.error({ ...where, err: error }, 'worker: what it had published cannot be compared now')
+    return false
   }
 }
 
