@@ -477,7 +477,10 @@ describe('editors', () => {
       ...[
         { ok: true },
         { ok: true },
-        { ok: false, text: 'Play videos: the key lacks the permission “Issue OTPs”. Make a key that has it, in the console under Develop → API keys.' },
+        {
+          ok: false,
+          text: 'Play videos: the key lacks the permission “Issue OTPs”. Make a key that has it, in the console under Develop → API keys.',
+        },
       ],
       { ok: false, text: expect.stringContaining('“Upload”') },
     ])
