@@ -28,7 +28,8 @@ export async function insertStoredResponse(tx: Db, response: StoredResponseRow, 
   return Number(numInsertedOrUpdatedRows) > 0
 }
 
-/** Removes some of the responses before then, the oldest first. @returns how many */
-export function removeStoredResponsesBefore(tx: Db, beforeS: number, limit: number): Promise<number> {
-  return removeOldRows(tx, { table: 'storedResponse', key: ['accountId', 'idempotencyKey'], age: 'respondedAtS' }, beforeS, limit)
+/** Removes some of the responses until then, the oldest first. @returns how many */
+export function removeStoredResponsesUntil(tx: Db, untilS: number, limit: number): Promise<number> {
+  const rows = { table: 'storedResponse', key: ['accountId', 'idempotencyKey'], age: 'respondedAtS' } as const
+  return removeOldRows(tx, rows, untilS + 1, limit)
 }

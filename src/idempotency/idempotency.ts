@@ -2,7 +2,7 @@ import { type MasterKey, unwrap, wrap } from '../crypto/master-key.ts'
 import type { Db } from '../db/database.ts'
 import type { AlsoInTransaction, Write } from '../db/write.ts'
 import { Failure } from '../errors.ts'
-import { findStoredResponse, insertStoredResponse, removeStoredResponsesBefore } from './idempotency-store.ts'
+import { findStoredResponse, insertStoredResponse, removeStoredResponsesUntil } from './idempotency-store.ts'
 
 /** `nowS` is the playback clock: a step of the wall clock changes no retention. */
 export type IdempotencyDeps = { db: Db; write: Write; nowS: () => number; masterKey: MasterKey }
@@ -65,5 +65,5 @@ const BATCH_SIZE = 1_000
 
 /** Removes responses that have expired. */
 export async function pruneStoredResponses({ write, nowS }: Pick<IdempotencyDeps, 'write' | 'nowS'>): Promise<void> {
-  while ((await write((tx) => removeStoredResponsesBefore(tx, nowS() - RETENTION_S, BATCH_SIZE))) > 0);
+  while ((await write((tx) => removeStoredResponsesUntil(tx, nowS() - RETENTION_S, BATCH_SIZE))) > 0);
 }

@@ -455,7 +455,7 @@ const STORES: readonly (readonly [store: string, calls: readonly Call[]])[] = [
         ),
       (tx) => answers.findStoredResponse(tx, { accountId: A, idempotencyKey: 'k' }, 10),
       (tx) => answers.findStoredResponse(tx, { accountId: A, idempotencyKey: 'k' }, 11),
-      (tx) => answers.removeStoredResponsesBefore(tx, 12, 5),
+      (tx) => answers.removeStoredResponsesUntil(tx, 12, 5),
     ],
   ],
   [

@@ -27,12 +27,18 @@ test('source maps next to the build name the sources, for node --enable-source-m
 
 test('the build is stale when a source or the lockfile has changed, and never without sources', async () => {
   const clone = await newFolder()
-  for (const part of ['scripts', 'src', 'web', 'dist', 'vite.config.ts', 'package.json', 'package-lock.json'])
+  for (const part of ['scripts', 'src', 'web', 'integrations', 'dist', 'vite.config.ts', 'package.json', 'package-lock.json'])
     await cp(join(ROOT, part), join(clone, part), { recursive: true })
   const script = "import { isBuildStale } from './scripts/build.js'; console.log(isBuildStale())"
   const isStale = () => execFileSync(process.execPath, ['--input-type=module', '-e', script], { cwd: clone, encoding: 'utf8' })
   expect(isStale()).toBe('false\n')
-  const parts = ['src/main.ts', 'web/player/main.ts', 'web/console/app/main.tsx', 'package-lock.json']
+  const parts = [
+    'src/main.ts',
+    'web/player/main.ts',
+    'web/console/app/main.tsx',
+    'integrations/wordpress/reelgate/reelgate.php',
+    'package-lock.json',
+  ]
   for (const file of sampleOf('changed parts of a build', parts, 2)) {
     const before = await readFile(join(clone, file), 'utf8')
     await writeFile(join(clone, file), `${before}\n`)

@@ -198,9 +198,11 @@ test('P-49: a tab that sends a new file is closed: the same file continues in th
     if (request.method() === 'POST' && request.url().endsWith('/console/api/uploads'))
       begun.push(request.headers()['upload-metadata'] ?? '')
   })
-  await page.route(isPart, () => undefined)
+  const isSending = Promise.withResolvers<void>()
+  await page.route(isPart, () => isSending.resolve()) // and no part has an answer
   await chooser(page).setInputFiles(path)
-  await expect.poll(() => begun).toHaveLength(1)
+  await isSending.promise // the address of its upload is kept
+  expect(begun).toHaveLength(1)
   await page.getByText(/sent\. Keep this tab open/).waitFor()
   page.on('dialog', (dialog) => dialog.accept())
   const closed = page.waitForEvent('close')
