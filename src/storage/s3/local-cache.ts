@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { isDiskFull, StorageUnavailable } from '../../errors.ts'
 import { BlobLost, type CopyCheck, type OpenBlob } from '../blob-store.ts'
 import { hasRoomIn } from '../space.ts'
+import { writeWhole } from '../write-whole.ts'
 import { openSpooled, type Spooled } from './spool.ts'
 
 /** Copies of blobs on this machine’s disk, for programs that need a file, and bytes that wait to be sent. As sealed as the blobs. */
@@ -154,7 +155,7 @@ async function copyRanges(blob: OpenBlob, path: string): Promise<void> {
       const at = next
       next += block.length
       const readBytes = await blob.read(block, at)
-      await file.write(block, 0, readBytes, at)
+      await writeWhole(file, block.subarray(0, readBytes), at)
     }
   }
   const copying = Array.from({ length: RANGES_AT_ONCE }, () =>

@@ -3,6 +3,7 @@ import { constants } from 'node:fs'
 import { mkdir, open, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { hasRoomIn } from '../../storage/space.ts'
+import { writeWhole } from '../../storage/write-whole.ts'
 import { MAX_RANGE_BYTES, type TaskBody } from '../protocol.ts'
 
 /** Both ends inclusive. */
@@ -63,8 +64,7 @@ export async function openSourceCopies(folder: string, maxBytes: number): Promis
           const bytes = await read(wanted)
           if (bytes.length !== wanted.last - wanted.first + 1)
             throw new Error('the server sent another part of the source than was asked for')
-          const { bytesWritten } = await file.write(bytes, 0, bytes.length, at)
-          if (bytesWritten < bytes.length) throw new Error('the disk with copies of sources is full') // the rest would read as zeros
+          await writeWhole(file, bytes, at)
           for (let n = 0; n < count; n++) entry.blocks.add(block + n)
         }
         block += Math.max(1, count)
