@@ -3,7 +3,15 @@ import { placeFragment, readFragment, readVideoInit, splitFragments } from '../m
 import type { Sandbox } from '../sandbox/bubblewrap.ts'
 import { type MediaEnd, type MediaLimits, type Reader, type SealedSource, SIGKILL_EXIT, wasKilled } from '../sandbox/media-run.ts'
 import { runMedia } from '../sandbox/run.ts'
-import { companionArgs, gridFilter, sourceFilters, videoEncoderArgs, videoFilters, videoInputArgs } from './encoder.ts'
+import {
+  companionArgs,
+  gridFilter,
+  SAME_ON_ALL_PROCESSORS,
+  sourceFilters,
+  videoEncoderArgs,
+  videoFilters,
+  videoInputArgs,
+} from './encoder.ts'
 import { videoCodec } from './ladder.ts'
 import { clockTime, InexactSeek, MediaFailure } from './media-failure.ts'
 import type { Plan, VideoRendition, VideoTrackPlan } from './plan.ts'
@@ -241,7 +249,7 @@ function videoArgs(videoTrack: VideoTrackPlan, frames: Frames, outputs: readonly
   const common = ['-fps_mode', 'passthrough', ...(threads === 1 ? ONE_THREAD : [])]
   return [
     ...(threads === 1 ? ['-filter_threads', '1', '-filter_complex_threads', '1'] : []),
-    ...['-filter_complex', `[0:V:0]${chain.join(',')}${branches.join('')}`],
+    ...['-filter_complex', `${SAME_ON_ALL_PROCESSORS}[0:V:0]${chain.join(',')}${branches.join('')}`],
     ...outputs.flatMap(({ outputArgs }, index) => [
       ...['-map', `[v${index}]`, ...common, '-frames:v', String(frames.count)],
       ...[...outputArgs, `pipe:${3 + index}`],

@@ -4,7 +4,7 @@ import { colorFilters, TONE_MAPPING } from './color.ts'
 import type { AudioTrackPlan, Plan, VideoRendition, VideoTrackPlan } from './plan.ts'
 
 // Increment with every change of an argument below: segments of two encoders must not be mixed in one rendition.
-const ARGUMENTS_VERSION = 6
+const ARGUMENTS_VERSION = 7
 
 /** Encoders with equal fingerprints may encode parts of one rendition: on other machines, too, or later. */
 export function encoderFingerprint({ ffmpegVersion }: Pick<Sandbox, 'ffmpegVersion'>): string {
@@ -25,7 +25,9 @@ export function videoEncoderArgs(videoTrack: VideoTrackPlan, rendition: VideoRen
       '-sc_threshold',
       '0',
       '-x264-params',
-      'open-gop=0',
+      // Else it chooses some algorithms by the processor, and a repair on another machine comes out with other bytes. And it would tag where a
+      // source has its chroma, which no browser reads, and of which the plan, and so the init segment of a check, knows nothing.
+      'open-gop=0:cpu-independent=1:chromaloc=0',
     ],
     ...['-video_track_timescale', String(videoTrack.timescale), '-f', 'mp4', '-movflags', '+cmaf+frag_keyframe'],
     ...NO_METADATA,
@@ -50,6 +52,9 @@ export function videoFilters({ color, hdr, renditions: [largest] }: VideoTrackPl
   const scale = largest ? `scale=${largest.widthPx}:${largest.heightPx}` : 'scale=iw:ih'
   return color ? colorFilters(color, scale) : [scale, ...(hdr ? TONE_MAPPING : []), 'format=yuv420p']
 }
+
+/** Before a graph of filters: its scalers round as every processor can. */
+export const SAME_ON_ALL_PROCESSORS = 'sws_flags=bicubic+accurate_rnd+bitexact;'
 
 /** Filters for the source's frames, before all others. */
 export function sourceFilters({ interlaced, storedPx }: VideoTrackPlan): string[] {
