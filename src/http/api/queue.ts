@@ -1,3 +1,4 @@
+import type { FastifyRequest } from 'fastify'
 import { type Static, Type } from 'typebox'
 import { recordAuditEvent } from '../../audit/audit-log.ts'
 import { describeDetails, describeKind, listIds } from '../../audit/audit-words.ts'
@@ -84,6 +85,14 @@ export function queueRoutes(app: App, deps: QueueRoutesDeps): void {
     },
   )
 
+  async function queueVideo(request: FastifyRequest, videoId: string, kind: 'video:retried' | 'video:reencrypted', queue: Retry) {
+    const by = authenticateRequest(request)
+    const { accountId } = by
+    const event = { atS: deps.wallNowS(), accountId, by, kind, subjects: [videoId] } as const
+    await queue({ accountId, videoId }, (tx) => recordAuditEvent(tx, event))
+    return { message: 'Queued' as const }
+  }
+
   app.post(
     '/videos/:id/retry',
     operation(EDITOR_OR_UPLOADER, {
@@ -93,14 +102,7 @@ export function queueRoutes(app: App, deps: QueueRoutesDeps): void {
       params: VideoParams,
       response: { 200: RetryReply },
     }),
-    async (request) => {
-      const by = authenticateRequest(request)
-      const { accountId } = by
-      const videoId = request.params.id
-      const event = { atS: deps.wallNowS(), accountId, by, kind: 'video:retried', subjects: [videoId] } as const
-      await deps.retry({ accountId, videoId }, (tx) => recordAuditEvent(tx, event))
-      return { message: 'Queued' as const }
-    },
+    (request) => queueVideo(request, request.params.id, 'video:retried', deps.retry),
   )
 
   app.post(
@@ -112,14 +114,7 @@ export function queueRoutes(app: App, deps: QueueRoutesDeps): void {
       params: VideoParams,
       response: { 200: RetryReply },
     }),
-    async (request) => {
-      const by = authenticateRequest(request)
-      const { accountId } = by
-      const videoId = request.params.id
-      const event = { atS: deps.wallNowS(), accountId, by, kind: 'video:reencrypted', subjects: [videoId] } as const
-      await deps.encodeAgain({ accountId, videoId }, (tx) => recordAuditEvent(tx, event))
-      return { message: 'Queued' as const }
-    },
+    (request) => queueVideo(request, request.params.id, 'video:reencrypted', deps.encodeAgain),
   )
 
   app.get(
