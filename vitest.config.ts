@@ -1,6 +1,7 @@
 import { globSync } from 'node:fs'
 import { join } from 'node:path'
 import { defineConfig } from 'vitest/config'
+import { filesLeftOut } from './test/file-sample.ts'
 import { LongestFirst } from './test/longest-first.ts'
 import { newChance } from './test/seeded-random.ts'
 import { SummaryReporter } from './test/summary-reporter.ts'
@@ -53,7 +54,13 @@ const isBucket = process.env.REELGATE_TEST_STORAGE === 'bucket'
 const isPostgres = process.env.REELGATE_TEST_DATABASE === 'postgres'
 /** Debian's WordPress with its database takes minutes. */
 const LONG_ONLY = isLong ? [] : ['test/wordpress/wordpress.test.ts']
-const onSqlite = { name: 'sqlite', include: ['test/**/*.test.ts'], exclude: LONG_ONLY }
+/** A run of everything, and not of what was selected by a file's or a test's name. */
+const isOfEverything = process.argv.slice(2).every((argument) => argument === 'run' || /^--(?!testNamePattern)/.test(argument))
+const onSqlite = {
+  name: 'sqlite',
+  include: ['test/**/*.test.ts'],
+  exclude: [...LONG_ONLY, ...(isOfEverything ? filesLeftOut() : [])],
+}
 const onPostgres = { name: 'postgres', env: { REELGATE_TEST_DATABASE: 'postgres' } }
 const suitesOnBucket = isLong
   ? SUITES_ON_BUCKET

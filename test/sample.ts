@@ -1,5 +1,5 @@
 import { test as vitestTest } from 'vitest'
-import { isLong, newChance } from './seeded-random.ts'
+import { type Chance, isLong, newChance } from './seeded-random.ts'
 
 type Run<T extends unknown[]> = (...row: T) => Promise<void> | void
 
@@ -30,8 +30,11 @@ export function sampledTests(suite: string, size: number): { test: SampledTest; 
 
 /** All of these, or in a short run a seeded sample of them, in their order. */
 export function sampleOf<T>(suite: string, all: readonly T[], size: number): T[] {
-  if (isLong) return [...all]
-  const chance = newChance(suite)
+  return isLong ? [...all] : drawSome(all, size, newChance(suite))
+}
+
+/** So many of these, in their order. */
+export function drawSome<T>(all: readonly T[], size: number, chance: Chance): T[] {
   const drawn = all.map((_, index) => ({ index, lot: chance.next() })).sort((a, b) => a.lot - b.lot)
   const chosen = new Set(drawn.slice(0, size).map(({ index }) => index))
   return all.filter((_, index) => chosen.has(index))
