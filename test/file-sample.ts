@@ -10,21 +10,18 @@ type Family = {
   share: number
 }
 
-/**
- * Families of files that start browsers, ffmpeg or servers of their own. Each takes minutes of processor time, all together more than twice
- * of what a run may take.
- */
+/** Families of long files: most start browsers, ffmpeg or servers of their own. All together take more than twice as long as a run may. */
 export const FAMILIES: Record<string, Family> = {
-  'the player': { files: ['test/browser/*.test.ts'], share: 1 / 3 },
-  'the console': { files: ['test/browser/console/*.test.ts'], share: 1 / 3 },
-  'uploads to decrypted frames': { files: ['test/pipeline/*.test.ts'], share: 1 / 3 },
+  'the player': { files: ['test/browser/*.test.ts'], share: 1 / 4 },
+  'the console': { files: ['test/browser/console/*.test.ts'], share: 1 / 4 },
+  'uploads to decrypted frames': { files: ['test/pipeline/*.test.ts'], share: 1 / 4 },
   encodes: {
     files: ['test/encode/**/*.test.ts'],
     always: ['test/encode/{account-queue,capacity,chunk-fence,chunk-plan,deleted,plan,scheduler,system-calls}.test.ts'],
-    share: 1 / 3,
+    share: 1 / 4,
   },
-  'posters, captions and MP4s': { files: ['test/assets/*.test.ts'], share: 1 / 2 },
-  'uploads and imports': { files: ['test/ingest/*.test.ts'], share: 1 / 2 },
+  'posters, captions and MP4s': { files: ['test/assets/*.test.ts'], share: 1 / 3 },
+  'uploads and imports': { files: ['test/ingest/*.test.ts'], share: 1 / 3 },
   buckets: {
     files: ['test/storage/*.test.ts', 'test/playback/{direct-bucket,media-origin}.test.ts'],
     always: ['test/storage/{blob-folder,bucket-rules,places,retired,write-whole}.test.ts'],
@@ -32,13 +29,13 @@ export const FAMILIES: Record<string, Family> = {
   },
   'programs that take keys': {
     files: ['test/playback/{alerts,key-pacing,replay-matrix,ripper,stream-limit,suspicion}.test.ts'],
-    share: 1 / 2,
+    share: 1 / 3,
   },
-  starts: { files: ['test/start/*.test.ts'], share: 1 / 2 },
+  starts: { files: ['test/start/*.test.ts'], share: 1 / 3 },
   faults: { files: ['test/faults/*.test.ts'], share: 1 / 3 },
   crashes: { files: ['test/crash/*.test.ts'], always: ['test/crash/checker.test.ts'], share: 1 / 3 },
-  webhooks: { files: ['test/webhooks/*.test.ts'], share: 1 / 2 },
-  'rate limits': { files: ['test/rate-limits/{bans,requests,restart,several-servers,shared-address}.test.ts'], share: 1 / 2 },
+  webhooks: { files: ['test/webhooks/*.test.ts'], share: 1 / 3 },
+  'rate limits': { files: ['test/rate-limits/{bans,requests,restart,several-servers,shared-address}.test.ts'], share: 1 / 3 },
   'workers and several servers': {
     files: ['test/workers/{encoders,hostile,machines,needed-parts,recheck,worker}.test.ts', 'test/servers/*.test.ts'],
     share: 1 / 3,
@@ -46,6 +43,18 @@ export const FAMILIES: Record<string, Family> = {
   'backups, moves and rotations': {
     files: ['test/backup/{backup,bucket,damaged-files}.test.ts', 'test/db/move/*.test.ts', 'test/master-key/rotation*.test.ts'],
     share: 1 / 3,
+  },
+  'installing, moving in and measuring': {
+    files: ['test/{package/package,move-in/move-in,wordpress/plugin,bench/bench}.test.ts'],
+    share: 1 / 2,
+  },
+  'what owners are shown and sent': {
+    files: ['test/{alerts/*,catalogue/trash,usage/usage,viewers/api,watermark/watermark-images}.test.ts'],
+    share: 1 / 2,
+  },
+  'races, plans and migrations': {
+    files: ['test/db/postgres/{fold,plans,races,write}.test.ts', 'test/db/sqlite/{locked,migrations,plans,write}.test.ts'],
+    share: 1 / 2,
   },
 }
 
