@@ -8,6 +8,7 @@ import { readConfig } from '../config/config.ts'
 import { describeVariables } from '../config/environment.ts'
 import { isDatabaseUrl } from '../config/secrets.ts'
 import type { ServerCommandName } from '../control/server-commands.ts'
+import { HARDWARE_NAMES } from '../encode/hardware-names.ts'
 import { Failure, hostFailure } from '../errors.ts'
 import { printConsoleLink } from './console.ts'
 import type { SendCommand } from './media-check.ts'
@@ -233,8 +234,13 @@ const WORKER: Topic = {
   options: [
     new Option('--server <url>', 'encode for this server: its public URL, https except on this machine'),
     new Option('--token-file <file>', 'file with the token of this worker; default: the variable REELGATE_WORKER_TOKEN'),
-    new Option('--jobs <count>', 'how many chunks it encodes concurrently; default: one per core').argParser(integer(1, 64)),
+    new Option('--jobs <count>', 'how many chunks it encodes concurrently; default: one per core, with --encoder one').argParser(
+      integer(1, 64),
+    ),
     new Option('--only <kinds>', 'video, audio or video,audio').argParser(chunkKinds),
+    new Option('--encoder <name>', 'encode with a graphics card in place of the processor, as ffmpeg names it').choices(
+      HARDWARE_NAMES,
+    ),
     new Option('--cache <folder>', 'where it keeps parts of sources, sealed; emptied at start and end').default(
       join(tmpdir(), 'reelgate-worker'),
     ),

@@ -1,8 +1,8 @@
 import type { Readable } from 'node:stream'
-import { placeFragment, readFragment, readVideoInit, splitFragments } from '../mp4/fragments.ts'
+import { dropConstraints, placeFragment, readFragment, readVideoInit, splitFragments } from '../mp4/fragments.ts'
 import type { Sandbox } from '../sandbox/bubblewrap.ts'
 import { type MediaEnd, type MediaLimits, type Reader, type SealedSource, SIGKILL_EXIT, wasKilled } from '../sandbox/media-run.ts'
-import { runMedia } from '../sandbox/run.ts'
+import { runMedia, runOnFrames } from '../sandbox/run.ts'
 import {
   companionArgs,
   gridFilter,
@@ -12,6 +12,7 @@ import {
   videoFilters,
   videoInputArgs,
 } from './encoder.ts'
+import { type Hardware, HardwareFailure, hardwareEncoderArgs, hardwareFilters } from './hardware.ts'
 import { videoCodec } from './ladder.ts'
 import { clockTime, InexactSeek, MediaFailure } from './media-failure.ts'
 import type { Plan, VideoRendition, VideoTrackPlan } from './plan.ts'
@@ -50,8 +51,8 @@ export type ChunkSink = {
   onSegment: (renditionId: number, segment: number, bytes: Buffer) => void | Promise<void>
 }
 
-/** `lowestFirst`: the lowest rung is encoded before the others, by an ffmpeg of its own. */
-type VideoChunkRequest = ChunkRequest & { threads: 'auto' | 1; lowestFirst?: boolean }
+/** `lowestFirst`: the lowest rung is encoded before the others, by an ffmpeg of its own. `hardware`: what encodes in place of x264. */
+type VideoChunkRequest = ChunkRequest & { threads: 'auto' | 1; lowestFirst?: boolean; hardware?: Hardware | undefined }
 
 /**
  * Encodes a run of segments in all rungs with one ffmpeg, which writes each rung into its own pipe.
@@ -60,7 +61,7 @@ type VideoChunkRequest = ChunkRequest & { threads: 'auto' | 1; lowestFirst?: boo
  * be wrong. A chunk that begins at the video's start may be published as it comes: its errors are the source's own.
  * @param request.threads 1 when as many chunks run as there are cores (6–11 % faster in all), `auto` for one that a viewer waits for
  * @returns missingFrames: how many of the video's last frames could not be read; the last one that could be read is held for up to a tenth of the video
- * @throws InexactSeek; MediaFailure `Encoding error`, its message for the owner; the signal's reason; anything else may be retried
+ * @throws InexactSeek; HardwareFailure; MediaFailure `Encoding error`, its message for the owner; the signal's reason; anything else may be retried
  */
 export async function encodeVideoChunk(request: VideoChunkRequest, sink: ChunkSink): Promise<{ missingFrames: number }> {
   const videoTrack = getVideoTrack(request.plan)
@@ -69,14 +70,52 @@ export async function encodeVideoChunk(request: VideoChunkRequest, sink: ChunkSi
   const encode = (renditions: readonly VideoRendition[]) => {
     const rungs = renditions.map((rendition) => ({
       filters: `scale=${rendition.widthPx}:${rendition.heightPx},setsar=1`,
-      outputArgs: videoEncoderArgs(videoTrack, rendition),
-      ...readRung(videoTrack, rendition, frames, sink),
+      ...openRung(request, videoTrack, rendition, frames, sink),
     }))
     return runVideoChunk(request, videoTrack, frames, rungs)
   }
   if (!request.lowestFirst || renditions.length === 1) return encode(renditions)
   await encode(renditions.slice(-1))
   return encode(renditions.slice(0, -1))
+}
+
+function openRung({ hardware, ...request }: VideoChunkRequest, ...rung: Parameters<typeof readRung>) {
+  const [videoTrack, rendition] = rung
+  if (!hardware) return { outputArgs: videoEncoderArgs(videoTrack, rendition), ...readRung(...rung) }
+  return { outputArgs: RAW_FRAMES, ...encodeOnHardware({ ...request, hardware }, ...rung) }
+}
+
+const RAW_FRAMES = ['-f', 'rawvideo']
+
+/**
+ * A reader of raw frames of a rung, which another ffmpeg encodes on hardware. So what reads the file has no device, and what has one no file.
+ * @throws HardwareFailure from the reader
+ */
+export function encodeOnHardware(
+  { sandbox, hardware, signal }: Pick<ChunkRequest, 'sandbox' | 'signal'> & { hardware: Hardware },
+  ...[videoTrack, rendition, planned, sink]: Parameters<typeof readRung>
+): CountingReader {
+  const rung = readRung(videoTrack, rendition, planned, sink)
+  const { widthPx, heightPx } = rendition
+  const { rateNum, rateDen } = videoTrack
+  const reader = async (bytes: Readable) => {
+    const end = await runOnFrames(sandbox, {
+      frames: { widthPx, heightPx, rate: `${rateNum}/${rateDen}`, bytes },
+      inputArgs: hardware.deviceArgs,
+      outputArgs: [
+        ...['-vf', hardwareFilters(hardware, videoTrack).join(','), '-fps_mode', 'passthrough'],
+        ...[...hardwareEncoderArgs(hardware, videoTrack, rendition), 'pipe:3'],
+      ],
+      pipes: [rung.reader],
+      limits: chunkLimits(planned.count / rateHz(videoTrack), 0),
+      signal,
+    }).catch((error) => {
+      signal?.throwIfAborted()
+      throw new HardwareFailure(error instanceof Error ? error.message : String(error))
+    })
+    if (end.exitCode !== 0) throw new HardwareFailure(firstLine(end) || `exit code ${end.exitCode}`)
+  }
+  return { reader, frames: rung.frames }
 }
 
 /**
@@ -94,7 +133,7 @@ export async function decodeVideoChunk(
   let frames = 0
   const output: VideoOutput = {
     filters: `scale=${widthPx}:${heightPx}`,
-    outputArgs: ['-f', 'rawvideo'],
+    outputArgs: RAW_FRAMES,
     reader: async (bytes) => {
       for await (const frame of splitEvery(bytes, (widthPx * heightPx * 3) / 2)) {
         await onFrame(frame)
@@ -291,7 +330,12 @@ const MAX_MISSING_PART = 0.1
 const MAX_LAST_FRAME_S = 10
 const ONE_THREAD = ['-threads', '1']
 
-function readRung(videoTrack: VideoTrackPlan, rendition: VideoRendition, planned: Frames, sink: ChunkSink): CountingReader {
+function readRung(
+  videoTrack: VideoTrackPlan,
+  rendition: VideoRendition,
+  planned: Pick<Frames, 'first' | 'count'>,
+  sink: ChunkSink,
+): CountingReader {
   const ticks = (videoTrack.timescale * videoTrack.rateDen) / videoTrack.rateNum
   let read = 0
   const reader = async (bytes: Readable) => {
@@ -299,6 +343,7 @@ function readRung(videoTrack: VideoTrackPlan, rendition: VideoRendition, planned
     let isBroken = false
     for await (const part of splitFragments(bytes)) {
       if (part.kind === 'init') {
+        dropConstraints(part.bytes) // x264 sets none; some hardware does, and the playlist would name another codec
         checkInit(part.bytes, videoTrack, rendition)
         await sink.onInit(rendition.id, part.bytes)
         continue

@@ -1,6 +1,6 @@
 import { AAC_FRAME_SAMPLES, AAC_RATE_HZ } from '../mp4/aac.ts'
 import type { Sandbox } from '../sandbox/bubblewrap.ts'
-import { colorFilters, TONE_MAPPING } from './color.ts'
+import { colorFilters, encodedColor, TONE_MAPPING } from './color.ts'
 import type { AudioTrackPlan, Plan, VideoRendition, VideoTrackPlan } from './plan.ts'
 
 // Increment with every change of an argument below: segments of two encoders must not be mixed in one rendition.
@@ -29,9 +29,13 @@ export function videoEncoderArgs(videoTrack: VideoTrackPlan, rendition: VideoRen
       // source has its chroma, which no browser reads, and of which the plan, and so the init segment of a check, knows nothing.
       'open-gop=0:cpu-independent=1:chromaloc=0',
     ],
-    ...['-video_track_timescale', String(videoTrack.timescale), '-f', 'mp4', '-movflags', '+cmaf+frag_keyframe'],
-    ...NO_METADATA,
+    ...segmentArgs(videoTrack),
   ]
+}
+
+/** Output options by which each GOP becomes a segment of fragmented MP4. */
+export function segmentArgs({ timescale }: VideoTrackPlan): string[] {
+  return ['-video_track_timescale', String(timescale), '-f', 'mp4', '-movflags', '+cmaf+frag_keyframe', ...NO_METADATA]
 }
 
 /** Output options of the audio: a bare ADTS stream, whose frames are counted and put into boxes by us. */
@@ -51,6 +55,12 @@ const NO_METADATA = ['-map_metadata', '-1', '-map_chapters', '-1']
 export function videoFilters({ color, hdr, renditions: [largest] }: VideoTrackPlan): string[] {
   const scale = largest ? `scale=${largest.widthPx}:${largest.heightPx}` : 'scale=iw:ih'
   return color ? colorFilters(color, scale) : [scale, ...(hdr ? TONE_MAPPING : []), 'format=yuv420p']
+}
+
+/** The filters for frames that are of one rung's size and colors already: they are tagged as those of an encode. */
+export function encodedVideoFilters(videoTrack: VideoTrackPlan): string[] {
+  const { color } = videoTrack
+  return videoFilters({ ...videoTrack, ...(color ? { color: encodedColor(color) } : { hdr: false }), renditions: [] })
 }
 
 /** Before a graph of filters: its scalers round as every processor can. */

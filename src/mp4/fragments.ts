@@ -90,6 +90,14 @@ export function readVideoInit(init: Buffer) {
   }
 }
 
+/** Clears the constraint flags of an H.264 init segment: they promise decoders what a stream does not use, and need not be set. */
+export function dropConstraints(init: Buffer): void {
+  const content = getBox(init, ['moov', 'trak', 'mdia', 'minf', 'stbl', 'stsd', 'avc1', 'avcC']).contentStart
+  // 14496-15, 5.3.3.1: after version and profile; then, after the length of the set and the kind and profile of its unit, once more.
+  init.writeUInt8(0, content + 2)
+  init.writeUInt8(0, content + 10)
+}
+
 function getDecodeTime(fragment: Buffer): number {
   const tfdt = getBox(fragment, ['moof', 'traf', 'tfdt']).contentStart
   if (fragment[tfdt] !== 1) throw new RangeError('a tfdt box of 32 bits')

@@ -45,6 +45,8 @@ export type SandboxedCall = Pick<MediaRun, 'pipes' | 'limits'> & {
   /** Runs this instead of the tool. */
   program?: Program | undefined
   file?: string
+  /** It reads nothing that came from outside but frames, and needs devices: it runs outside of bubblewrap, with all the memory that drivers map. */
+  usesDevices?: boolean
   /** Lets it connect to what this opens in its network, before it starts. @param pid of a process in that */
   listenIn?: ((pid: number) => Promise<void>) | undefined
   args: readonly string[]
@@ -96,6 +98,7 @@ function startArgs(run: SandboxedCall): string[] {
 export function sandboxedArgs({ tools, bubblewrap, visible = [] }: SandboxTools, run: SandboxedCall): string[] {
   const { tool, file, limits, args } = run
   if (run.program) return programArgs(tools, bubblewrap, { ...run, program: run.program })
+  if (run.usesDevices) return ['--core=0', `--cpu=${Math.ceil(limits.cpuS)}`, '--', tools[tool], ...args]
   const memoryBytes = limits.memoryBytes ?? MEMORY_BYTES
   // No file may grow by a byte: outputs are pipes.
   const limited = ['--fsize=0', '--core=0', `--as=${memoryBytes}`, `--cpu=${Math.ceil(limits.cpuS)}`, '--']

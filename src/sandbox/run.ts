@@ -93,6 +93,28 @@ export async function runOnFragments(
   return runPiped(sandbox, { ...run, signal, format: 'mov', bytes: fragments })
 }
 
+/**
+ * Runs ffmpeg on raw frames of planar 4:2:0 that another run has decoded, with the devices of this machine. Nothing of a file reaches it but the
+ * colors of pixels, so it runs outside of bubblewrap, where drivers find what they need.
+ * @throws as `runMedia` does
+ */
+export async function runOnFrames(
+  { tools }: Pick<Sandbox, 'tools'>,
+  {
+    frames: { widthPx, heightPx, rate, bytes },
+    inputArgs,
+    ...run
+  }: PipedRun & { frames: RawVideo; inputArgs: readonly string[] },
+): Promise<MediaEnd> {
+  run.signal?.throwIfAborted()
+  const format = ['-pixel_format', 'yuv420p', '-video_size', `${widthPx}x${heightPx}`, '-framerate', rate]
+  const args = pipedArgs({ format: 'rawvideo', inputArgs: [...inputArgs, ...format], outputArgs: run.outputArgs })
+  return runSandboxed({ tools }, { ...run, tool: 'ffmpeg', usesDevices: true, stdin: bytes, args })
+}
+
+/** Frames one after another, at this rate per second. */
+type RawVideo = { widthPx: number; heightPx: number; rate: string; bytes: Readable }
+
 /** A run that reads its input from a pipe. */
 type PipedRun = Omit<MediaRun, 'tool' | 'media' | 'source' | 'inputArgs'>
 
@@ -102,9 +124,17 @@ async function runPiped(
 ): Promise<MediaEnd> {
   run.signal?.throwIfAborted()
   if (!(await isEncodingAllowed(sandbox))) throw new Failure('unavailable', NOT_OPENED)
-  const guard = ['-hide_banner', '-v', 'error', '-protocol_whitelist', 'pipe', '-format_whitelist', format]
-  const args = [...guard, '-f', format, ...inputArgs, '-i', 'pipe:0', ...outputArgs]
+  const args = pipedArgs({ format, inputArgs, outputArgs })
   return throwIfSandboxFailed(await runSandboxed(sandbox, { ...run, tool: 'ffmpeg', stdin: bytes, args }))
+}
+
+function pipedArgs({
+  format,
+  inputArgs,
+  outputArgs,
+}: { format: string } & Record<'inputArgs' | 'outputArgs', readonly string[]>) {
+  const guard = ['-hide_banner', '-v', 'error', '-protocol_whitelist', 'pipe', '-format_whitelist', format]
+  return [...guard, '-f', format, ...inputArgs, '-i', 'pipe:0', ...outputArgs]
 }
 
 /** Samples one after another; `format` is ffmpeg's name of how one is stored. */

@@ -8,11 +8,14 @@ import { sendCommand } from '../../src/control/socket.ts'
 import { encoderFingerprint } from '../../src/encode/encoder.ts'
 import { openSandbox } from '../../src/sandbox/bubblewrap.ts'
 import { runWorker } from '../../src/workers/client/run-worker.ts'
+import { HardwareUnusable, type TriedHardware, tryEncoder } from '../../src/workers/client/try-hardware.ts'
 import { blobOf, listSegments, untilFinished } from '../data-folder.ts'
+import { openDefaultSandbox } from '../encode/videos.ts'
 import { type Reelgate, startSharedReelgate } from '../in-process.ts'
 import { changeRows, readRows } from '../rows.ts'
 import { isLong } from '../seeded-random.ts'
 import { makeVideo } from '../videos.ts'
+import { CARD, lost, tooLarge } from './stand-in-hardware.ts'
 import { addWorker } from './worker-process.ts'
 
 // A server without encoders, and workers whose ffmpeg has another version: in truth the same one, that calls itself otherwise.
@@ -27,23 +30,31 @@ beforeAll(async () => {
 afterAll(() => reelgate.remove())
 
 /** A worker in this process. @returns ends it */
-async function startOther(name: string, ffmpegVersion?: string): Promise<{ encoder: string; end(): Promise<void> }> {
+async function startOther(
+  name: string,
+  ffmpegVersion?: string,
+  hardware?: TriedHardware,
+): Promise<{ encoder: string; running: Promise<void>; end(): Promise<void> }> {
   const folder = await mkdtemp(join(tmpdir(), 'reelgate-worker-'))
   const sandbox = await openSandbox({ sandbox: 'weak' })
   if (ffmpegVersion !== undefined) sandbox.ffmpegVersion = ffmpegVersion
   const ending = new AbortController()
   const running = runWorker({
     ...{ server: reelgate.url, token: await addWorker(reelgate, name), jobs: 2, kinds: ['video', 'audio'] },
-    ...{ cacheFolder: join(folder, 'cache'), cacheBytes: 2 ** 30, sandbox, log: pino({ level: 'silent' }) },
+    ...{ cacheFolder: join(folder, 'cache'), cacheBytes: 2 ** 30, sandbox, hardware, log: pino({ level: 'silent' }) },
     ...{ stopping: ending.signal, ending: ending.signal },
   })
+  running.catch(() => undefined)
   async function end() {
     ending.abort()
-    await running
+    await running.catch(() => undefined)
     await rm(folder, { recursive: true, force: true })
   }
-  onTestFinished(end)
-  return { encoder: encoderFingerprint(sandbox), end }
+  onTestFinished(async () => {
+    await end()
+    changeRows(reelgate, 'update worker set drained = 1 where name = ?', name) // the next video is no longer for it
+  })
+  return { encoder: hardware?.fingerprint ?? encoderFingerprint(sandbox), running, end }
 }
 
 const generationsOf = (videoId: string) =>
@@ -72,6 +83,35 @@ test('J32: a video is encoded and repaired by the encoder that is there', async 
   await expect.poll(() => readRows(reelgate, `select 1 from chunk where state != 'done'`)).toEqual([])
   expect(await blob.read()).toEqual(published)
   expect(generationsOf(videoId)).toHaveLength(1)
+})
+
+test('J37: a video is encoded by a graphics card, and plays', async () => {
+  const tried = await tryEncoder(await openDefaultSandbox(), CARD)
+  await startOther('card', undefined, tried)
+  await expect.poll(() => hasSeen('card')).toBe(true)
+  const videoId = await reelgate.owner.upload('Encoded on a card', await makeVideo(VIDEO))
+  await untilFinished(reelgate, videoId)
+  expect(generationsOf(videoId)).toEqual([{ number: 1, encoder: tried.fingerprint }])
+  expect((await reelgate.newViewer().redeem(await reelgate.owner.issueOtp(videoId))).playing).toBe(true)
+})
+
+async function encodeTooSmall() {
+  const tried = await tryEncoder(await openDefaultSandbox(), tooLarge)
+  await startOther('large', undefined, tried)
+  await expect.poll(() => hasSeen('large')).toBe(true)
+  const videoId = await reelgate.owner.upload('Too small', await makeVideo(VIDEO))
+  await untilFinished(reelgate, videoId)
+  const [generation] = generationsOf(videoId)
+  expect([generation?.number, generation?.encoder === tried.fingerprint]).toEqual([2, false])
+}
+
+if (isLong) test('J38: what a card cannot encode the server does, as another generation', encodeTooSmall)
+
+test('J39: a worker whose card is lost ends with the reason', async () => {
+  const { running } = await startOther('gone', undefined, { hardware: lost, fingerprint: 'lost' })
+  await expect.poll(() => hasSeen('gone')).toBe(true)
+  await reelgate.owner.upload('Without a card', await makeVideo(VIDEO))
+  await expect(running).rejects.toBeInstanceOf(HardwareUnusable)
 })
 
 async function beginAgain() {

@@ -49,8 +49,8 @@ export function drawSample<T>(segments: readonly T[]): T[] {
 /** What a chunk's result must consist of. */
 type ExpectedSegment = { maxBytes: number; check(bytes: Buffer, number: number): void }
 
-/** @returns the init segments to be published */
-async function checkStructure(result: Result): Promise<ReadonlyMap<number, Buffer>> {
+/** The first part of the check. @returns the init segments to be published @throws Refusal */
+export async function checkStructure(result: Omit<Result, 'source'>): Promise<ReadonlyMap<number, Buffer>> {
   const { chunk, plan, inits, segments } = result
   const expected = expectedRenditions(plan, chunk.kind)
   const ownInits = await findInits(result)
@@ -110,7 +110,7 @@ export function expectedRenditions(plan: Plan, kind: Result['chunk']['kind']): M
 }
 
 /** The init segments that this server's encoder makes. */
-async function findInits({ sandbox, plan, chunk, signal }: Result): Promise<ReadonlyMap<number, Buffer>> {
+async function findInits({ sandbox, plan, chunk, signal }: Omit<Result, 'source'>): Promise<ReadonlyMap<number, Buffer>> {
   if (chunk.kind === 'audio') return new Map(tracksOfFile(plan).map((track) => [track.renditionId, audioInit(track.bitrateBps)]))
   if (!plan.videoTrack) throw new Error('the plan has no video track')
   return findVideoInits(sandbox, plan.videoTrack, signal)

@@ -48,19 +48,24 @@ function readSequenceSet(content: Buffer): Buffer {
   const end = 8 + content.readUInt16BE(6)
   const set = content.subarray(8, end)
   const pictureEnd = end + 3 + content.readUInt16BE(end + 1)
-  const hasOnePictureSet = content[end] === 1 && content[end + 3] === PICTURE_SET && pictureEnd <= content.length
+  const hasOnePictureSet = content[end] === 1 && isOfKind(content[end + 3], PICTURE_SET) && pictureEnd <= content.length
   // Profile, compatibility and level once more, as the playlist names them.
-  if (!hasOnePictureSet || set[0] !== SEQUENCE_SET || !set.subarray(1, 4).equals(content.subarray(1, 4)))
+  if (!hasOnePictureSet || !isOfKind(set[0], SEQUENCE_SET) || !set.subarray(1, 4).equals(content.subarray(1, 4)))
     throw new RangeError('not one set of parameters of each kind')
   const rest = content.subarray(pictureEnd)
   if (rest.length !== 0 && !rest.equals(EIGHT_BIT_420)) throw new RangeError('other colors, or something after its parameters')
   return set
 }
 
-// The kind of a NAL unit, and that others refer to it.
-const SEQUENCE_SET = 0x67
-const PICTURE_SET = 0x68
+// Kinds of NAL units, 14496-10 table 7-1.
+const SEQUENCE_SET = 7
+const PICTURE_SET = 8
 const EIGHT_BIT_420 = Buffer.of(0xfd, 0xf8, 0xf8, 0)
+
+/** By a unit's first byte, which also says that others refer to it: how much they do is the encoder's choice. */
+function isOfKind(byte = 0, kind: number): boolean {
+  return (byte & 0x9f) === kind && (byte & 0x60) !== 0
+}
 
 /** The fields of a sequence parameter set in which two encoders of one plan must agree. @throws RangeError for a set that no encoder of ours has */
 function describe(set: Buffer): string {
@@ -82,16 +87,18 @@ function describe(set: Buffer): string {
   if (mayHaveGaps || !isProgressive) throw new RangeError('interlaced, or with gaps')
   read.bits(1)
   const crop = read.bits(1) ? [read.number(), read.number(), read.number(), read.number()] : []
-  const shown = read.bits(1) ? [readAspectRatio(read), readSignal(read)] : []
+  const shown = read.bits(1) ? [readAspectRatio(read), readSignal(read)] : [[], []]
   return JSON.stringify([profile, constraints, level, width, height, crop, shown])
 }
 
 const EXTENDED_RATIO = 255
 
+/** Empty: pixels are square, as they are where nothing is said of them. */
 function readAspectRatio(read: BitReader): number[] {
   if (!read.bits(1)) return []
   const ratio = read.bits(8)
-  return ratio === EXTENDED_RATIO ? [ratio, read.bits(16), read.bits(16)] : [ratio]
+  const [width, height] = ratio === EXTENDED_RATIO ? [read.bits(16), read.bits(16)] : [ratio, ratio === 0 ? 0 : 1]
+  return width === height ? [] : [ratio, width, height]
 }
 
 /** Format, range and colors. */

@@ -3,8 +3,7 @@ import { splitFragments } from '../../mp4/fragments.ts'
 import type { Sandbox } from '../../sandbox/bubblewrap.ts'
 import { runMediaToFiles } from '../../sandbox/run.ts'
 import { throwIfFailed } from '../chunk.ts'
-import { encodedColor } from '../color.ts'
-import { videoEncoderArgs, videoFilters } from '../encoder.ts'
+import { encodedVideoFilters, videoEncoderArgs } from '../encoder.ts'
 import type { VideoRendition, VideoTrackPlan } from '../plan.ts'
 
 const LIMITS = { cpuS: 60, wallS: 240 }
@@ -55,7 +54,8 @@ async function makeVideoInits(sandbox: Sandbox, videoTrack: VideoTrackPlan, sign
 }
 
 function blackFrame(videoTrack: VideoTrackPlan, { widthPx, heightPx }: VideoRendition): string {
-  const { rateNum, rateDen, color } = videoTrack
-  const encoded = { ...videoTrack, ...(color ? { color: encodedColor(color) } : { hdr: false }), renditions: [] }
-  return [`color=black:s=${widthPx}x${heightPx}:r=${rateNum}/${rateDen}`, ...videoFilters(encoded), 'setsar=1'].join(',')
+  const { rateNum, rateDen } = videoTrack
+  return [`color=black:s=${widthPx}x${heightPx}:r=${rateNum}/${rateDen}`, ...encodedVideoFilters(videoTrack), 'setsar=1'].join(
+    ',',
+  )
 }

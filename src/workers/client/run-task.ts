@@ -1,5 +1,6 @@
 import { encodeAudioChunk } from '../../encode/audio-chunk.ts'
 import { type ChunkSink, encodeVideoChunk, TOLERATED_FRAMES } from '../../encode/chunk.ts'
+import { HardwareFailure } from '../../encode/hardware.ts'
 import { type ChunkEnd, InexactSeek, MediaFailure } from '../../encode/media-failure.ts'
 import type { Sandbox } from '../../sandbox/bubblewrap.ts'
 import type { SealedSource } from '../../sandbox/media-run.ts'
@@ -7,8 +8,9 @@ import { type EndBody, HEARTBEAT_MS, type TaskBody } from '../protocol.ts'
 import { type Connection, ServerRefusal } from './connection.ts'
 import { fetchParts, NotEnoughAllowed } from './needed-parts.ts'
 import type { Range, SourceCopies } from './source-copies.ts'
+import { type TriedHardware, tryAgain } from './try-hardware.ts'
 
-export type RunDeps = { sandbox: Sandbox; connection: Connection; copies: SourceCopies }
+export type RunDeps = { sandbox: Sandbox; hardware: TriedHardware | undefined; connection: Connection; copies: SourceCopies }
 
 /** How far a run is: how many of its segments were sent. */
 export type Progress = { startedMs: number; sent: number; total: number }
@@ -47,9 +49,9 @@ export async function runTask(
   }
 }
 
-/** @throws what has nothing to do with the source; the signal's reason */
+/** @throws HardwareUnusable; what has nothing to do with the source; the signal's reason */
 async function encode(
-  { sandbox, connection, copies }: RunDeps,
+  { sandbox, hardware, connection, copies }: RunDeps,
   task: TaskBody,
   progress: Progress,
   signal: AbortSignal,
@@ -75,12 +77,15 @@ async function encode(
       const request = { sandbox, source: sealed, plan, chunk, signal }
       return chunk.kind === 'audio'
         ? encodeAudioChunk({ ...request, findGain: async ({ renditionId }) => gains.get(renditionId) }, sink)
-        : encodeVideoChunk({ ...request, threads: threads === 0 ? 'auto' : 1 }, sink)
+        : encodeVideoChunk({ ...request, threads: threads === 0 || hardware ? 'auto' : 1, hardware: hardware?.hardware }, sink)
     })
     const isWhole = end.truncatedAtS === undefined && (end.missingFrames ?? 0) <= TOLERATED_FRAMES
     return isWhole ? { outcome: 'done' } : { outcome: 'unclear', reason: 'its end cannot be read' }
   } catch (error) {
-    if (error instanceof InexactSeek || error instanceof MediaFailure || error instanceof NotEnoughAllowed)
+    // Where the card still encodes, it cannot encode this, such as a rung that is too small for it.
+    if (hardware && error instanceof HardwareFailure) await tryAgain(sandbox, hardware)
+    const isHardware = error instanceof HardwareFailure
+    if (isHardware || error instanceof InexactSeek || error instanceof MediaFailure || error instanceof NotEnoughAllowed)
       return { outcome: 'unclear', reason: error.message.slice(0, 500) }
     throw error
   }

@@ -8,16 +8,19 @@ import { type ClaimBody, MAX_JOBS, type TaskBody } from '../protocol.ts'
 import { connect, ServerRefusal } from './connection.ts'
 import { type Progress, type RunDeps, runTask } from './run-task.ts'
 import { openSourceCopies } from './source-copies.ts'
+import { HardwareUnusable, type TriedHardware } from './try-hardware.ts'
 
 export type WorkerOptions = {
   server: string
   token: string
-  /** Undefined: one per core. */
+  /** Undefined: one per core, and one with a graphics card. */
   jobs: number | undefined
   kinds: ClaimBody['kinds']
   cacheFolder: string
   cacheBytes: number
   sandbox: Sandbox
+  /** What encodes video in place of x264. */
+  hardware?: TriedHardware | undefined
   log: Logger
   /** Aborted first: no more chunks, and what takes longer than half a minute is returned. */
   stopping: AbortSignal
@@ -31,20 +34,16 @@ const AFTER_FAILURE_MS = 30_000
 
 /**
  * Encodes chunks for a server until a signal ends it.
- * @throws Failure `unauthenticated` when the token is refused
+ * @throws Failure `unauthenticated` when the token is refused; HardwareUnusable
  */
-export async function runWorker({
-  server,
-  token,
-  jobs = Math.min(availableParallelism(), MAX_JOBS),
-  kinds,
-  ...options
-}: WorkerOptions): Promise<void> {
-  const { sandbox, log, stopping, ending } = options
+export async function runWorker({ server, token, jobs: wanted, kinds, ...options }: WorkerOptions): Promise<void> {
+  const { sandbox, hardware, log, stopping, ending } = options
+  // A graphics card encodes a few streams at a time, and a chunk has one for each rung.
+  const jobs = wanted ?? (hardware ? 1 : Math.min(availableParallelism(), MAX_JOBS))
   const connection = connect(server, token, (why) => log.warn({ why }, 'worker: the server cannot be reached, trying again'))
   const copies = await openSourceCopies(options.cacheFolder, options.cacheBytes)
-  const deps: RunDeps = { sandbox, connection, copies }
-  const claimBody: ClaimBody = { encoder: encoderFingerprint(sandbox), kinds: [...kinds], jobs }
+  const deps: RunDeps = { sandbox, hardware, connection, copies }
+  const claimBody: ClaimBody = { encoder: hardware?.fingerprint ?? encoderFingerprint(sandbox), kinds: [...kinds], jobs }
   const refused = new AbortController()
   const quiet = AbortSignal.any([stopping, refused.signal])
   log.info({ server, jobs, encoder: claimBody.encoder }, 'worker: waiting for chunks')
@@ -87,6 +86,7 @@ export async function runWorker({
       const outcome = await runTask(deps, task, progress, AbortSignal.any([ending, returning.signal]))
       log.info({ task: task.id, kind, firstSegment, segmentCount, outcome: outcome ?? 'taken back' }, 'worker: chunk ended')
     } catch (error) {
+      if (error instanceof HardwareUnusable) return refused.abort(error)
       log.error({ err: error, task: task.id }, 'worker: a chunk could not be encoded here')
       await pause(AFTER_FAILURE_MS, undefined, { signal: quiet }).catch(() => undefined)
     } finally {
