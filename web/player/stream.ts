@@ -14,9 +14,9 @@ const BUFFER_S = 12
 const BUFFER_AFTER_SEEK_S = 4
 const AFTER_SEEK_MS = 2500
 
-/** How often in a minute a media source is replaced before playback stops: each damage, of video or of audio, takes another one. */
+/** How often a media source is replaced near one place of a video before playback stops: each damage, of video or of audio, takes another one. */
 const MAX_RESETS = 3
-const RESETS_COUNT_FOR_MS = 60_000
+const NEAR_S = 30
 
 export const AUTOMATIC = -1
 
@@ -101,6 +101,7 @@ export function openStream(request: StreamRequest, report: StreamReport): Stream
   hls.attachMedia(video)
   const stopWatchingDecoder = watchDecoder(hls, video, {
     playedTo: (timeS) => (startAtS = timeS),
+    positionS: () => startAtS ?? 0,
     failed() {
       segmentPaths.rereadFor(undefined)
       if (!isStopped) hls.recoverMediaError()
@@ -193,6 +194,7 @@ export function openStream(request: StreamRequest, report: StreamReport): Stream
 
 type DecoderReport = {
   playedTo(timeS: number): void
+  positionS(): number
   failed(): void
   /** By a new media source, into which nothing is loaded after some errors, or from the beginning. */
   replaced(): void
@@ -205,7 +207,12 @@ function watchDecoder(hls: Hls, video: HTMLVideoElement, report: DecoderReport):
   const listening = new AbortController()
   const on = (name: string, listener: () => void) => video.addEventListener(name, listener, { signal: listening.signal })
   let plays = !video.paused
-  let replacedMs: number[] = []
+  /** Where the last media sources were replaced. Not when: on a slow device each takes as long as it takes. */
+  let replacedAtS: number[] = []
+  // Before the first frame browsers show the failure of a decoder as the end of the video, until they report the error.
+  const hideFalseEnd = (event: Event) => video.ended && !isBufferedToEnd(video) && event.stopImmediatePropagation()
+  for (const name of ['playing', 'timeupdate', 'pause', 'ended'])
+    video.addEventListener(name, hideFalseEnd, { capture: true, signal: listening.signal })
   on('play', () => (plays = true))
   on('pause', () => (plays &&= video.error !== null)) // a decoder that fails pauses the video, too
   // Not the 0 of a new media source, which has nothing there and is about to seek.
@@ -218,9 +225,9 @@ function watchDecoder(hls: Hls, video: HTMLVideoElement, report: DecoderReport):
   return () => listening.abort()
 
   function playOn() {
-    const nowMs = performance.now()
-    replacedMs = [...replacedMs.filter((ms) => nowMs - ms < RESETS_COUNT_FOR_MS), nowMs]
-    if (replacedMs.length > MAX_RESETS) return report.keepsFailing()
+    const positionS = report.positionS()
+    replacedAtS = [...replacedAtS.filter((atS) => Math.abs(positionS - atS) < NEAR_S), positionS]
+    if (replacedAtS.length > MAX_RESETS) return report.keepsFailing()
     report.replaced()
     if (plays && video.paused) video.play().catch(() => {})
   }
