@@ -72,3 +72,21 @@ test('J24: what a suspended worker had published rightly stays, and a video with
   await untilFinished(reelgate, videoId)
   expect(readRows(reelgate, `select actor from audit_event where kind = 'video:reencrypted'`)).toHaveLength(1)
 })
+
+test('J24: a video that cannot be compared now does not keep the others from it', async () => {
+  const reelgate = await startReelgate({ video: await makeVideo({ seconds: 12, size: '96x64' }) })
+  const otherId = await reelgate.owner.upload('Another', await makeVideo({ seconds: 4, size: '96x64' }))
+  await untilFinished(reelgate, otherId)
+  await reelgate.stop()
+  suspend(reelgate)
+  const waiting = () => [
+    ...new Set(readRows(reelgate, 'select video_id from chunk where worker_id = ?', WORKER).map(({ video_id }) => video_id)),
+  ]
+  const [first] = waiting() // the server finds it first, too
+  expect(waiting()).toHaveLength(2)
+  const [source] = readRows<{ file: string }>(reelgate, 'select file from source where video_id = ?', String(first))
+  const blob = blobOf(reelgate, 'sources', source?.file ?? '')
+  await blob.remove()
+  await reelgate.restart()
+  await expect.poll(waiting).toEqual([first])
+})
