@@ -15,7 +15,7 @@ export type QualityReportDeps = { slowQueryDb: Db }
 /** Of a group of views. */
 type Quality = {
   views: number
-  /** Those whose first frame was shown, and how long that took: the median, and what 95 of 100 did not exceed. */
+  /** Those whose first frame was shown, and how long that took: the median and the 95th percentile. */
   starts: number
   startMedianMs: number | null
   startP95Ms: number | null

@@ -177,13 +177,15 @@ type PageElement = {
 declare const innerWidth: number
 declare function getComputedStyle(element: PageElement): { visibility: string }
 
-/** What the preview over the seek bar shows: which part of the sheet, and whether it is on the screen and within the frame. */
+/** What the preview over the seek bar shows: which part of the sheet, whether it is on the screen and within the frame, and how much wider the time below is. */
 export function readSeekPreview() {
   const range = document.querySelector('media-time-range')
   const thumbnail = range.shadowRoot?.querySelector('media-preview-thumbnail')
   const image = thumbnail?.shadowRoot?.querySelector('img')
   const { left = -1, right = -1, top = -1 } = thumbnail?.getBoundingClientRect() ?? {}
+  const time = range.shadowRoot?.querySelector('media-preview-time-display')?.getBoundingClientRect()
   return {
+    widerByPx: Math.round((time?.right ?? -1) - (time?.left ?? 0) - (right - left)),
     isShown: thumbnail ? getComputedStyle(thumbnail).visibility === 'visible' : false,
     isWithin: left >= 0 && right <= innerWidth && top >= 0,
     hasPicture: (image?.naturalWidth ?? 0) > 100,

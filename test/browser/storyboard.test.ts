@@ -62,7 +62,9 @@ test('B-06: under a moving pointer the seek bar shows the picture of that time, 
     [0.97, '480 0 160 90', 'chapter: The end of it'],
   ] as const) {
     await pointAt(player, share)
-    await expect.poll(() => readPreview(player)).toEqual({ isShown: true, isWithin: true, hasPicture: true, place, chapter })
+    await expect
+      .poll(() => readPreview(player))
+      .toEqual({ isShown: true, isWithin: true, hasPicture: true, place, chapter, widerByPx: 0 })
     await player.keepPicture(`storyboard-${share}`)
   }
   expect(ofStoryboard().slice(-2)).toEqual(['storyboard', 'storyboard-0'])

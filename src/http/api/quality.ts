@@ -31,7 +31,7 @@ const Row = Type.Object({
   views: Type.Integer({ description: 'pages that asked to play' }),
   starts: Type.Integer({ description: 'of those, how many showed a first frame' }),
   startMedianMs: Type.Union(Milliseconds.anyOf, { description: 'from the request to play to the first frame, the median' }),
-  startP95Ms: Type.Union(Milliseconds.anyOf, { description: 'what 95 of 100 starts did not exceed' }),
+  startP95Ms: Type.Union(Milliseconds.anyOf, { description: 'the 95th percentile: 95 % of starts took no longer' }),
   abandoned: Type.Integer({ description: 'views that ended before a first frame, without an error' }),
   waitedViews: Type.Integer({ description: 'started views that waited for data at least once' }),
   waits: Type.Integer({ description: 'how often they waited; after a seek does not count' }),

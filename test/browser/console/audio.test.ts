@@ -8,7 +8,7 @@ import { startChromium } from '../chromium.ts'
 import { makeLanguages, TONES } from '../tones.ts'
 import { complaintsOf, DESKTOP, findFaults, keepPicture, openConsole, PHONE } from './console.ts'
 
-// An owner names the audio tracks of a video, and chooses the one that plays by itself.
+// An owner names the audio tracks of a video, and chooses the one that plays by default.
 
 let reelgate: Awaited<ReturnType<typeof startSharedReelgate>>
 let chromium: Browser
@@ -79,7 +79,7 @@ test('T-14: an audio track is added from a file, with its progress, made the def
   await keepPicture(page, 'audio-add')
   await section.locator('input[type=file]').setInputFiles(await makeSound(4))
   await page.getByText('The audio track in French has been sent, and is being encoded.').waitFor()
-  await page.getByText('by itself; its file is 0:06 shorter than the video, and silent from there').waitFor()
+  await page.getByText('by default; its file is 0:06 shorter than the video, and silent from there').waitFor()
   await page.getByRole('button', { name: 'Edit Français' }).waitFor()
   await keepPicture(page, 'audio-added')
   await page.getByRole('button', { name: 'Remove Français' }).click()

@@ -29,7 +29,7 @@ export function QualitySection({ days, video }: { days: number; video?: string }
   return (
     <Section
       title="How it plays"
-      lead="As players report it while they play: how long viewers wait for the first frame, and for the rest. After a seek does not count."
+      lead="As players report it while they play: how long viewers wait for the first frame, and for the rest. After a seek does not count. 95 % of views started within the 95th percentile."
     >
       {byDay.length === 0 ? (
         <p>Nothing was played in these days.</p>
@@ -117,8 +117,8 @@ function QualityGroups({ days, video }: { days: number; video: string | undefine
 
 const COLUMNS: Column<QualityRow>[] = [
   { name: 'Views', kind: 'number', cell: ({ views }) => formatCount(views) },
-  { name: 'First frame', kind: 'number', cell: ({ startMedianMs }) => formatMs(startMedianMs) },
-  { name: '95 of 100 within', kind: 'number', cell: ({ startP95Ms }) => formatMs(startP95Ms) },
+  { name: 'First frame, median', kind: 'number', cell: ({ startMedianMs }) => formatMs(startMedianMs) },
+  { name: '95th percentile', kind: 'number', cell: ({ startP95Ms }) => formatMs(startP95Ms) },
   { name: 'Waited', kind: 'number', cell: ({ waitedViews, starts }) => formatPercent(shareOf(waitedViews, starts)) },
   {
     name: 'Errors',

@@ -1,4 +1,5 @@
 import { ActionIcon, Progress, UnstyledButton } from '@mantine/core'
+import { useMediaQuery } from '@mantine/hooks'
 import { Link, useRouterState } from '@tanstack/react-router'
 import { lazy, type Ref, Suspense, useEffect, useRef, useState, useSyncExternalStore } from 'react'
 import { Countdown } from '../ui/countdown.tsx'
@@ -26,6 +27,12 @@ function Tray() {
   const uploads = useUploads()
   const list = useUploadList()
   const [isOpen, setOpen] = useState(true)
+  const isPhone = useMediaQuery('(max-width: 767px)')
+  const isAllSent = list.length > 0 && list.every(({ state }) => state === 'sent')
+  // There it covers what the person goes on with.
+  useEffect(() => {
+    if (isPhone && isAllSent) setOpen(false)
+  }, [isPhone, isAllSent])
   const leftOut = uploads.leftOut()
   const smallerParts = uploads.smallerParts()
   const isShownByPage = useRouterState({ select: ({ location }) => location.pathname === '/welcome' }) && list.length === 1

@@ -18,6 +18,7 @@ export function AddAudio({ videoId }: { videoId: string }) {
   const [name, setName] = useState('')
   const [isDefault, setIsDefault] = useState(false)
   const [part, setPart] = useState(0)
+  const [sentCount, setSentCount] = useState(0)
   const add = useMutation({
     mutationFn: (file: File) => {
       setPart(0)
@@ -25,7 +26,10 @@ export function AddAudio({ videoId }: { videoId: string }) {
     },
     onSuccess(tracks) {
       announce(`The audio track in ${languageName(language.trim())} has been sent, and is being encoded.`)
+      setLanguage('') // the next track is of another
       setName('')
+      setIsDefault(false)
+      setSentCount(sentCount + 1)
       queries.setQueryData(audioQuery(videoId).queryKey, tracks)
     },
   })
@@ -35,7 +39,7 @@ export function AddAudio({ videoId }: { videoId: string }) {
       lead="Another language, for example: a file with the sound, or a video with it. It begins with the video, and what is longer is cut off."
     >
       <div className={forms.form}>
-        <LanguageField value={language} onChange={setLanguage} />
+        <LanguageField key={sentCount} value={language} onChange={setLanguage} />
         <TrackNameField value={name} hint="Empty: that of the language." onChange={setName} />
         <Switch
           label="Plays unless a viewer chooses another"

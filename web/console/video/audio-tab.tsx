@@ -20,7 +20,7 @@ import styles from './video-page.module.css'
 
 type AudioTrack = AudioTracksBody['tracks'][number]
 
-/** The audio tracks that viewers choose among: their names and languages, and which one plays by itself. */
+/** The audio tracks that viewers choose among: their names and languages, and which one plays by default. */
 export function AudioTab({ video: { id, status } }: { video: VideoBody }) {
   const { tracks } = useSuspenseQuery(audioQuery(id)).data
   const mayEdit = useMayEdit(id)
@@ -101,7 +101,7 @@ function State({ track }: { track: AudioTrack }) {
 
 function describeState({ state, error, differenceS = 0, default: isDefault }: AudioTrack): string {
   if (state === 'waiting' || state === 'failed') return error ?? NOT_READY[state]
-  const plays = isDefault ? 'by itself' : 'when chosen'
+  const plays = isDefault ? 'by default' : 'when chosen'
   const seconds = formatDuration(Math.abs(differenceS))
   if (differenceS > 0) return `${plays}; its file is ${seconds} longer than the video, and its end is cut off`
   return differenceS < 0 ? `${plays}; its file is ${seconds} shorter than the video, and silent from there` : plays

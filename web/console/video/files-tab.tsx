@@ -110,7 +110,7 @@ export function FilesTab({ video }: { video: VideoBody }) {
 
 const COLUMNS: Column<VideoFileBody>[] = [
   { name: 'What', kind: 'title', cell: ({ type }) => KINDS[type] ?? type },
-  { name: 'Picture', cell: ({ width, height }) => (width > 0 ? `${width} × ${height}` : undefined) },
+  { name: 'Resolution', cell: ({ width, height }) => (width > 0 ? `${width} × ${height}` : undefined) },
   {
     name: 'Codec',
     cell: ({ video_codec, audio_codec }) => [video_codec, audio_codec].filter((codec) => codec !== '').join(', ') || undefined,

@@ -55,6 +55,7 @@ function TrimForm({ video, trim, isBusy }: OfVideo & { trim: Trim }) {
   const [endText, setEndText] = useState(() => formatStart(rounded(trim.endS)))
   const change = useChange({
     call: (body: { startS?: number; endS?: number }) => callApi<unknown>('PUT', `videos/${video.id}/trim`, { body }),
+    announced: 'The trim has begun. Until it is complete, viewers see the video as before.',
     refreshes: LIBRARY,
   })
   const [startS, endS] = [parseStart(startText), parseStart(endText)]
