@@ -49,10 +49,16 @@ export const addViews = prepared<{ videoId: string; viewCount: number }>()((db, 
     ),
 )
 
-/** How often each of the videos was viewed; one that never was is missing. */
-export async function listViewTotals(db: Db, videoIds: readonly string[]) {
+/** How often each of the account's videos was viewed; one that never was is missing. */
+export async function listViewTotals(db: Db, accountId: string, videoIds: readonly string[]) {
   if (videoIds.length === 0) return []
-  return db.selectFrom('viewTotal').select(['videoId', 'viewCount']).where('videoId', 'in', videoIds).execute()
+  return db
+    .selectFrom('viewTotal')
+    .innerJoin('video', 'video.id', 'viewTotal.videoId')
+    .select(['viewTotal.videoId', 'viewTotal.viewCount'])
+    .where('viewTotal.videoId', 'in', videoIds)
+    .where('video.accountId', '=', accountId)
+    .execute()
 }
 
 /** What was sent of each of the account's videos on a day. */

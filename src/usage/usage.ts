@@ -139,8 +139,13 @@ async function addPart(tx: Db, { dayNumber, videoId, userId, sentBytes, sessionI
   if (viewCount > 0) await addViews(tx, { videoId, viewCount })
 }
 
-export async function countViews({ db }: { db: Db }, videoIds: readonly string[]): Promise<(videoId: string) => number> {
-  const totals = new Map((await listViewTotals(db, videoIds)).map(({ videoId, viewCount }) => [videoId, viewCount]))
+/** How often each of the account's videos was viewed; for ids of others 0. */
+export async function countViews(
+  { db }: { db: Db },
+  accountId: string,
+  videoIds: readonly string[],
+): Promise<(videoId: string) => number> {
+  const totals = new Map((await listViewTotals(db, accountId, videoIds)).map(({ videoId, viewCount }) => [videoId, viewCount]))
   return (videoId) => totals.get(videoId) ?? 0
 }
 

@@ -1,8 +1,9 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import type { ViewsBody } from '../../src/http/console/videos.ts'
 import { createOwner } from '../client.ts'
 import { pathOf, type Rule, ruleOf } from '../http/route-rules.ts'
 import { type Reelgate, startSharedReelgate } from '../in-process.ts'
-import { listTablesWithoutClock, readRows } from '../rows.ts'
+import { changeRows, listTablesWithoutClock, readRows } from '../rows.ts'
 import { createPerson, makeLink, type Person, signIn } from './person.ts'
 import { collectRoutes } from './routes.ts'
 
@@ -188,6 +189,20 @@ test('D25: each role plays every video of the account in the console, at its own
   expect(JSON.stringify(row)).toContain('^127')
   expect((await viewer.ask('POST', `/videos/${videoId}/otp`, { body: {} })).status).toBe(403)
   expect((await viewer.ask('POST', `/videos/${'0'.repeat(32)}/preview`, { body: {} })).status).toBe(404)
+})
+
+test('each role reads how often videos were viewed, of its own account alone', async () => {
+  const administrator = await signIn(reelgate)
+  const { id: account } = await administrator.get<{ id: string }>('POST', '/accounts', { name: 'Another' })
+  await administrator.get('PUT', '/sign-in/account', { account })
+  const { videoId: ofOther } = await administrator.get<{ videoId: string }>('PUT', '/videos?title=Of+another')
+  changeRows(reelgate, `insert into view_total (video_id, view_count) values ('${videoId}', 7), ('${ofOther}', 9)`)
+  const { viewer } = await signInAll()
+  const { rows } = await viewer.get<ViewsBody>('GET', `/videos/views?ids=${videoId},${ofOther}`)
+  expect(rows).toEqual([
+    { id: videoId, views: 7 },
+    { id: ofOther, views: 0 },
+  ])
 })
 
 test('a link that was made for one role never signs in as another', async () => {

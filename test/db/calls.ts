@@ -418,7 +418,7 @@ export const ONCE_ANALYZED: readonly Call[] = [
   ['bytes sent of videos on a day', 2500, (db) => usage.listSentBytes(db, large, '2026-03-01')],
   ['usage of two days', 5000, (db) => usage.listUsageOfDays(db, large, { days: USAGE_DAYS })],
   ['usage of a video on two days', 100, (db) => usage.listUsageOfDays(db, large, { days: USAGE_DAYS, videoId: V })],
-  ['views of some videos', 60, (db) => usage.listViewTotals(db, [V, idOf(9)])],
+  ['views of some videos', 60, (db) => usage.listViewTotals(db, large, [V, idOf(9)])],
   ['names of what events are about', 200, (db) => subjectNames.findSubjectNames(db, large, [V, idOf(9), 'user 7', 'f3'])],
 ]
 

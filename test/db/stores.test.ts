@@ -1378,7 +1378,7 @@ const STORES: readonly (readonly [store: string, calls: readonly Call[]])[] = [
       (tx) => usage.addVideoUsage(tx, { day: '2026-01-01', videoId: V1, userId: '', sentBytes: 1, viewCount: 1 }),
       (tx) => usage.addViews(tx, { videoId: V1, viewCount: 2 }),
       (tx) => usage.addViews(tx, { videoId: V1, viewCount: 3 }),
-      (tx) => usage.listViewTotals(tx, [V1, V2]),
+      ...[A, 'another'].map((accountId) => (tx: Db) => usage.listViewTotals(tx, accountId, [V1, V2])),
       (tx) => usage.listSentBytes(tx, A, '2026-01-01'),
       ...['ann', 'ben'].map(
         (userId) => (tx: Db) => usage.addVideoUsage(tx, { day: '2026-01-01', videoId: V1, userId, sentBytes: 5, viewCount: 1 }),

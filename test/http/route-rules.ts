@@ -233,6 +233,7 @@ export const RULES: Record<string, Rule> = {
     ...{ opens: 'cookie', status: 0, role: 'viewer', path: '/console/api/videos/VIDEO/preview' },
     body: {},
   },
+  'GET /console/api/videos/views': { opens: 'cookie', status: 0, role: 'viewer', path: '/console/api/videos/views?ids=VIDEO' },
   'GET /console/api/videos/:id/access': { opens: 'cookie', status: 0, role: 'viewer' },
   'GET /console/api/users': { opens: 'cookie', status: 0, role: 'owner' },
   'POST /console/api/users': { opens: 'cookie', status: 0, role: 'owner', body: { name: 'x', role: 'viewer' } },

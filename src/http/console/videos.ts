@@ -2,8 +2,10 @@ import type { FastifyRequest } from 'fastify'
 import { type Static, Type } from 'typebox'
 import { getVideo, haveAddedVideos } from '../../catalogue/video.ts'
 import { encodePlaybackInfo, issueOtp } from '../../playback/otp.ts'
+import { countViews } from '../../usage/usage.ts'
 import type { OtpRoutesDeps } from '../api/otp.ts'
 import { VideoParams, type VideoRoutesDeps } from '../api/videos.ts'
+import { authenticateRequest } from '../server/caller.ts'
 import type { App } from '../wire/app-type.ts'
 import { Flag, isOn } from '../wire/flag.ts'
 import { operation } from '../wire/operation.ts'
@@ -25,9 +27,24 @@ const AccessReply = Type.Object({
 })
 export type VideoAccessBody = Static<typeof AccessReply>
 
+const ViewsQuery = Type.Object({
+  ids: Type.String({ maxLength: 40 * 33, description: 'up to 40 ids of videos, separated by commas' }),
+})
+const ViewsReply = Type.Object({
+  rows: Type.Array(
+    Type.Object({
+      id: Type.String(),
+      views: Type.Integer({
+        description: 'playback sessions that were given a first key; 0 for an id that the account does not have',
+      }),
+    }),
+  ),
+})
+export type ViewsBody = Static<typeof ViewsReply>
+
 type ConsoleVideoRoutesDeps = SignInRoutesDeps & VideoRoutesDeps & Pick<OtpRoutesDeps, 'playbackOtps'>
 
-/** What a person may do with one video. */
+/** What only the console asks of videos: how often they were viewed, and what a person may do with one. */
 export function consoleVideoRoutes(app: App, deps: ConsoleVideoRoutesDeps): void {
   const person = (request: FastifyRequest) => deps.findSignedIn(readSignInToken(deps, request))
 
@@ -58,6 +75,21 @@ export function consoleVideoRoutes(app: App, deps: ConsoleVideoRoutesDeps): void
       )
       const otp = await issueOtp(deps.playbackOtps, { ...options, accountId, apiKeyId: consoleUserId, videoId })
       return { otp, playbackInfo: encodePlaybackInfo(videoId) }
+    },
+  )
+
+  // Not in the list of videos: that is answered from memory until a video changes, and a view changes none.
+  app.get(
+    '/videos/views',
+    operation('viewer', {
+      summary: 'How often videos were viewed',
+      querystring: ViewsQuery,
+      response: { 200: ViewsReply },
+    }),
+    async (request) => {
+      const ids = request.query.ids.split(',')
+      const viewsOf = await countViews(deps, authenticateRequest(request).accountId, ids)
+      return { rows: ids.map((id) => ({ id, views: viewsOf(id) })) }
     },
   )
 

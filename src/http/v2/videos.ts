@@ -89,7 +89,7 @@ export function v2VideoRoutes(app: App, deps: V2VideoDeps): void {
       const { accountId } = await authenticateFromBody(deps, { request, reply }, 'viewer')
       if (action !== undefined) throw new Failure('invalid', 'action must be "delete"; leave it out to read the video.')
       const video = await getVideo(deps, accountId, readId(request))
-      const viewCounts = await countViews(deps, [video.id])
+      const viewCounts = await countViews(deps, accountId, [video.id])
       const entity = videoEntity(video, viewCounts(video.id))
       return sendV2(request, reply, entity, { video: entity })
     },
@@ -116,6 +116,7 @@ export async function sendVideos(
   const { videos } = await findVideos(deps, accountId, filter, readPaging(paging, PAGE_LIMITS))
   const viewCounts = await countViews(
     deps,
+    accountId,
     videos.map(({ id }) => id),
   )
   const entities = videos.map((video) => videoEntity(video, viewCounts(video.id)))

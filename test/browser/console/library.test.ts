@@ -249,6 +249,23 @@ test('on a phone the states of videos have a line of their own, and their tags, 
   await keepPicture(page, 'library-phone')
 })
 
+test('a row says how often its video was viewed, on a phone too, and the head of the column orders by it', async () => {
+  const viewed = await addVideo('Viewed often')
+  changeRows(reelgate, `insert into view_total (video_id, view_count) values ('${viewed}', 1203), ('${reelgate.videoId}', 1)`)
+  const page = await open('/videos')
+  await page.getByRole('button', { name: 'Views', exact: true }).click()
+  const rows = list(page).getByRole('listitem')
+  await rows.first().getByText('Views 1,203', { exact: true }).waitFor()
+  await rows.nth(1).getByText('Views 1', { exact: true }).waitFor()
+  await rows.nth(2).getByText('Views 0', { exact: true }).waitFor()
+  await keepPicture(page, 'library-views')
+  await page.setViewportSize(PHONE)
+  await rows.first().getByText('1,203 views', { exact: true }).waitFor()
+  await rows.nth(1).getByText('1 view', { exact: true }).waitFor()
+  await keepPicture(page, 'library-views-phone')
+  expect(complaintsOf(page)).toEqual([])
+})
+
 test('how long ago a video was added stays true while nothing else changes on the page', async () => {
   const page = await open('/videos?q=nothing')
   await page.getByText('No video matches').waitFor()

@@ -1,6 +1,7 @@
 import { keepPreviousData, type QueryClient, queryOptions } from '@tanstack/react-query'
 import type { FolderContents, FolderSearchBody } from '../../../src/http/api/folders.ts'
 import type { VideoListBody } from '../../../src/http/api/list.ts'
+import type { ViewsBody } from '../../../src/http/console/videos.ts'
 import { callApi, csvUrl } from '../api.ts'
 import type { LibrarySearch } from './search.ts'
 import { isUnderWay, STATES } from './status.ts'
@@ -54,6 +55,18 @@ export const videosPageQuery = ({ sort, ...filter }: Selection, page: number) =>
     refetchInterval: ({ state }) =>
       state.data?.rows.some(({ status, replacement }) => isUnderWay(status, replacement)) ? REFRESH_UNDER_WAY_MS : REFRESH_MS,
   })
+
+const REFRESH_VIEWS_MS = 60_000
+
+/** How often the videos of a page of the list, which is not empty, were viewed. */
+export const viewsQuery = (rows: VideoListBody['rows']) => {
+  const ids = rows.map(({ id }) => id).join(',')
+  return queryOptions({
+    queryKey: ['views', ids],
+    queryFn: ({ signal }) => callApi<ViewsBody>('GET', 'videos/views', { query: { ids }, signal }),
+    refetchInterval: REFRESH_VIEWS_MS,
+  })
+}
 
 /** The same videos as a file. */
 export const videosCsv = (filter: Filter) => csvUrl('videos', listQuery(filter))

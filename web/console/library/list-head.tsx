@@ -66,6 +66,7 @@ const COLUMNS: readonly Column[] = [
   { label: 'State' },
   { label: 'Length', orders: ['-length', 'length'], isNumber: true },
   { label: 'Size', orders: ['-size', 'size'], isNumber: true },
+  { label: 'Views', orders: ['-views', 'views'], isNumber: true },
   { label: 'Added', orders: [undefined, 'upload_time'], isNumber: true },
 ]
 

@@ -1,7 +1,7 @@
 import { keepPreviousData, useQueries, useQuery, useQueryClient } from '@tanstack/react-query'
 import { useCallback, useState } from 'react'
 import type { VideoBody } from '../../../src/http/api/video-body.ts'
-import { filterOf, isCountCut, listOf, PAGE_SIZE, videoCountQuery, videosPageQuery } from '../catalogue/queries.ts'
+import { filterOf, isCountCut, listOf, PAGE_SIZE, videoCountQuery, videosPageQuery, viewsQuery } from '../catalogue/queries.ts'
 import type { LibrarySearch } from '../catalogue/search.ts'
 
 export type VideoRows = {
@@ -12,6 +12,8 @@ export type VideoRows = {
   retry(): void
   /** Undefined while its page is loading. */
   rowAt(index: number): VideoBody | undefined
+  /** How often a row's video was viewed; undefined until that has been read. */
+  viewsAt(index: number): number | undefined
   /** What is on the screen, first and last: their pages are read. */
   show(first: number, last: number): void
   /** The rows from one to another, read if they have not been yet. */
@@ -32,10 +34,15 @@ export function useVideoRows(search: LibrarySearch): VideoRows {
   const pages = Array.from({ length: shown.lastPage - shown.firstPage + 1 }, (_, index) => shown.firstPage + index)
   const results = useQueries({ queries: pages.map((page) => videosPageQuery(list, page)) })
 
-  const rowAt = (index: number) => {
-    const page = pageOf(index)
-    const result = page === 1 ? first : results[page - shown.firstPage]
-    return result?.data?.rows[index % PAGE_SIZE]
+  const resultOf = (page: number) => (page === 1 ? first : results[page - shown.firstPage])
+  const rowsOf = (page: number) => resultOf(page)?.data?.rows ?? []
+  const filled = pages.filter((page) => rowsOf(page).length > 0)
+  const views = useQueries({ queries: filled.map((page) => viewsQuery(rowsOf(page))) })
+
+  const rowAt = (index: number) => rowsOf(pageOf(index))[index % PAGE_SIZE]
+  const viewsAt = (index: number) => {
+    const id = rowAt(index)?.id
+    return views[filled.indexOf(pageOf(index))]?.data?.rows.find((row) => row.id === id)?.views
   }
   const show = useCallback((firstIndex: number, lastIndex: number) => {
     const next = { firstPage: pageOf(firstIndex), lastPage: pageOf(Math.max(firstIndex, lastIndex)) }
@@ -61,6 +68,7 @@ export function useVideoRows(search: LibrarySearch): VideoRows {
     error: failed?.error ?? null,
     retry: () => void failed?.refetch(),
     rowAt,
+    viewsAt,
     show,
     readRange,
   }

@@ -4,12 +4,14 @@ import { memo } from 'react'
 import type { VideoBody } from '../../../src/http/api/video-body.ts'
 import { isUnderWay, lookOf } from '../catalogue/status.ts'
 import { useMinute } from '../ui/use-minute.ts'
-import { formatAgo, formatBytes, formatDuration, formatMoment } from '../units.ts'
+import { countViews, formatAgo, formatBytes, formatCount, formatDuration, formatMoment } from '../units.ts'
 import { Poster } from './poster.tsx'
 import styles from './video-item.module.css'
 
 type VideoItemProps = {
   video: VideoBody
+  /** Undefined until they are known. */
+  views: number | undefined
   isSelected: boolean
   /** Whether any video is selected: then each shows its box. */
   isSelecting: boolean
@@ -21,12 +23,17 @@ type VideoItemProps = {
 
 /** A video as a line of the table. */
 export const VideoRow = memo(function VideoRow(props: VideoItemProps) {
-  const { video, isSelected } = props
+  const { video, views, isSelected } = props
   return (
     <div className={styles.row} data-selected={isSelected || undefined}>
       <PickBox {...props} />
       <div className={styles.still}>
         <Poster video={video} widthPx={96} />
+        {video.length > 0 && (
+          <span className={styles.length}>
+            <Length video={video} />
+          </span>
+        )}
       </div>
       <div className={styles.text}>
         <Title {...props} />
@@ -34,6 +41,7 @@ export const VideoRow = memo(function VideoRow(props: VideoItemProps) {
       </div>
       <div className={styles.state}>
         <State video={video} />
+        {views !== undefined && <span className={styles.views}>{countViews(views)}</span>}
       </div>
       <div className={styles.number}>
         <Length video={video} />
@@ -41,6 +49,10 @@ export const VideoRow = memo(function VideoRow(props: VideoItemProps) {
       <div className={styles.number}>
         <span className="visually-hidden">Size </span>
         {video.totalSizeBytes > 0 && formatBytes(video.totalSizeBytes)}
+      </div>
+      <div className={styles.number}>
+        <span className="visually-hidden">Views </span>
+        {views !== undefined && formatCount(views)}
       </div>
       <Added video={video} />
     </div>

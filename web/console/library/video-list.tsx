@@ -93,6 +93,7 @@ export function VideoList({ rows, selection, view, onDelete, onSelectAll }: Vide
               {video ? (
                 <Item
                   video={video}
+                  views={rows.viewsAt(index)}
                   isSelected={selection.has(video.id)}
                   isSelecting={selection.size > 0}
                   maySelect={maySelect}
