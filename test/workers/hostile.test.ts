@@ -14,7 +14,7 @@ let videoId: string
 let task: TaskBody
 
 beforeAll(async () => {
-  reelgate = await startSharedReelgate({ env: { REELGATE_ENCODERS: '0' } })
+  reelgate = await startSharedReelgate({ env: { REELGATE_ENCODERS: '0', REELGATE_METRICS_PORT: '0' } })
   token = await addWorker(reelgate, 'rented')
   videoId = await reelgate.owner.upload('The title of a lesson', await makeVideo({ seconds: 14 }))
   task = await claim(token, 'video')
@@ -118,6 +118,9 @@ test('J07, J08: garbage suspends its sender and is not published; its task is ov
   const [row] = JSON.parse((await reelgate.cli('worker', 'list', '--json')).stdout) as { suspendedReason: string }[]
   expect(row?.suspendedReason).toMatch(/init segment|segment/)
   expect(readRows(reelgate, 'select 1 from segment')).toEqual([])
+  expect(readRows(reelgate, `select 1 from alert where cause = 'worker-suspended'`)).toHaveLength(1)
+  const [, metrics = ''] = /"url":"(http:[^"]+\/metrics)"/.exec(reelgate.output()) ?? []
+  expect(await (await fetch(metrics)).text()).toContain('reelgate_workers{state="suspended"} 1')
   // What was recorded of the task is worth nothing any more.
   expect(await status(`/tasks/${task.id}/end`, { json: { outcome: 'done' } })).toBe(404)
   expect(await status(`/tasks/${task.id}/source`, { method: 'GET' })).toBe(404)
