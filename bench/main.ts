@@ -3,6 +3,7 @@ import { availableParallelism, cpus, loadavg } from 'node:os'
 import { parseArgs } from 'node:util'
 import { BACKUP_ROWS } from './backup.ts'
 import { BUCKET_ROWS } from './bucket.ts'
+import { CLUSTER_ROWS } from './cluster.ts'
 import { CONSOLE_ROWS } from './console.ts'
 import { FIRST_FRAME_ROWS } from './first-frame.ts'
 import { HEALTH_ROWS } from './health.ts'
@@ -30,6 +31,7 @@ const ROWS: readonly Row[] = [
   ...OTP_ROWS,
   ...POSTGRES_ROWS,
   ...KEY_ROWS,
+  ...CLUSTER_ROWS,
   ...HEALTH_ROWS,
   ...PARSE_ROWS,
   ...VIEWER_ROWS,
@@ -119,7 +121,7 @@ function formatResult({ row, measured, failure }: Result): string {
     `aim ${formatAim(aim, unit)}`.padStart(14),
     isMet(aim, measured) ? 'met' : 'MISSED',
   ]
-  return `${name.padEnd(18)}${numbers.join('  ')}\n    ${what}`
+  return [`${name.padEnd(18)}${numbers.join('  ')}`, what, ...(measured.note === undefined ? [] : [measured.note])].join('\n    ')
 }
 
 function toJson({ row, measured }: Result) {

@@ -13,8 +13,8 @@ export type Row = {
   measure(scope: Scope): Promise<Measured>
 }
 
-/** `ours` and `peer` are medians; `ratio` is the median of the pairs' ratios, ours to the peer's. */
-export type Measured = { ours: number; peer?: number; ratio?: number }
+/** `ours` and `peer` are medians; `ratio` is the median of the pairs' ratios, ours to the peer's. `note`: what they consist of. */
+export type Measured = { ours: number; peer?: number; ratio?: number; note?: string }
 
 export type Aim =
   | { ratioAtLeast: number }

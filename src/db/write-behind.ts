@@ -38,6 +38,8 @@ export type WriteBehind<Item> = {
   getOrLoad(name: string, load: () => Promise<Item>): Promise<Item>
   /** Writes all that changed before the call, and drops what was not used for a while. What cannot be written is kept. */
   save(): Promise<void>
+  /** Drops what was not used for a while, and writes nothing: for items whose rows are written elsewhere. */
+  dropUnused(): void
   /** Drops items with what is not written of them. */
   forget(matches: (item: Item) => boolean): void
 }
@@ -85,9 +87,12 @@ export function createWriteBehind<Item extends object, Change>(
   async function saveAll(): Promise<void> {
     let items = [...values()]
     for (let round = 0; items.length > 0 && round < MAX_ROUNDS; round++) items = await saveItems(items)
+    dropUnused((item) => kind.toChange(item) === undefined)
+  }
+
+  function dropUnused(mayDrop: (item: Item) => boolean): void {
     const unusedSinceS = nowS() - forgetAfterS
-    for (const [name, { item, usedAtS }] of entries)
-      if (usedAtS <= unusedSinceS && kind.toChange(item) === undefined) entries.delete(name)
+    for (const [name, { item, usedAtS }] of entries) if (usedAtS <= unusedSinceS && mayDrop(item)) entries.delete(name)
   }
 
   /** @returns those that were merged with their rows instead */
@@ -140,6 +145,7 @@ export function createWriteBehind<Item extends object, Change>(
       saving = saving.catch(() => undefined).then(saveAll)
       return saving
     },
+    dropUnused: () => dropUnused(() => true),
     forget(matches) {
       for (const [name, { item }] of entries) if (matches(item)) entries.delete(name)
     },

@@ -127,6 +127,9 @@ export async function openShared(deps: PlaybackDeps & { batches: Batches; server
 
 /** Saves what is in memory of sessions, their refusals, key budgets, viewings and how they play, and the alerts that were raised. */
 export async function savePlayback(deps: PlaybackDeps): Promise<void> {
-  const { sessions, keyPacing, suspicions, sessionRefusals, viewings, viewQualities } = deps
-  await Promise.all([sessions, keyPacing, suspicions, sessionRefusals, viewings, viewQualities].map((memory) => memory.save()))
+  const { sharing, sessions, keyPacing, suspicions, sessionRefusals, viewings, viewQualities } = deps
+  // Turns write sessions. What one is deciding on would conflict with its transaction, and be written although that may fail.
+  if (sharing.isShared()) sessions.dropUnused()
+  const written = [...(sharing.isShared() ? [] : [sessions]), keyPacing, suspicions, sessionRefusals, viewings, viewQualities]
+  await Promise.all(written.map((memory) => memory.save()))
 }

@@ -1,9 +1,10 @@
-import type { Db } from '../db/database.ts'
+import type { Batches, Db } from '../db/database.ts'
 import type { PlaybackSessionRow } from '../db/tables.ts'
 import type { Write } from '../db/write.ts'
 import { createWriteBehind } from '../db/write-behind.ts'
 import { Failure } from '../errors.ts'
 import { markViewed } from '../playback/sessions/session-store.ts'
+import { markViewedTogether } from '../playback/shared/shared-rows.ts'
 import { DAY_S, isDay, utcDay } from '../time.ts'
 import {
   addVideoUsage,
@@ -21,12 +22,24 @@ import { createViewersByAddress } from './viewers-by-address.ts'
 type UsageDeps = {
   db: Db
   write: Write
+  /** Undefined: no other server can use the database. */
+  batches?: Batches | undefined
+  servers?: { isShared(): boolean }
   /** Days are the owner's. */
   wallNowS: () => number
 }
 
 /** Counted but not written yet. Days are numbers here, which are cheap to compute. */
-type Part = { dayNumber: number; videoId: string; userId: string; sentBytes: number; sessionIds: string[] }
+type Part = {
+  dayNumber: number
+  videoId: string
+  userId: string
+  sentBytes: number
+  /** Each counts once, however often it is written. */
+  sessionIds: string[]
+  /** Views of sessions that are marked already. */
+  viewCount: number
+}
 
 /** Bytes sent to an address; `save` divides them among the viewers there. */
 type Delivered = { dayNumber: number; videoId: string; address: string; sentBytes: number }
@@ -55,31 +68,43 @@ export type Usage = {
 const BATCH_SIZE = 250
 
 /** Counts views and bytes in memory; `save` writes them to the database. A crash loses what was counted since. */
-export function openUsage({ db, write, wallNowS }: UsageDeps): Usage {
+export function openUsage({ db, write, batches, servers, wallNowS }: UsageDeps): Usage {
   const viewers = createViewersByAddress()
+  const mustMarkFirst = () => servers?.isShared() === true
   const delivered = new Map<string, Delivered>()
   const parts = createWriteBehind<Part, Part>(
     { write, nowS: wallNowS },
     {
       forgetAfterS: 0,
       toChange: (part) =>
-        part.sentBytes > 0 || part.sessionIds.length > 0 ? { ...part, sessionIds: [...part.sessionIds] } : undefined,
+        part.sentBytes > 0 || part.viewCount > 0 || part.sessionIds.length > 0
+          ? { ...part, sessionIds: mustMarkFirst() ? [] : [...part.sessionIds] }
+          : undefined,
       async write(tx, part) {
         await addPart(tx, part, wallNowS())
       },
       onWritten(part, written) {
         part.sentBytes -= written.sentBytes
-        part.sessionIds.splice(0, written.sessionIds.length)
+        part.viewCount -= written.viewCount
+        removeSessions(part, new Set(written.sessionIds))
       },
-      // An owner must not be charged twice. A view that is written twice counts once.
+      // An owner must not be charged twice. A view of a session that is marked with it counts once.
       onUnknown(part, written) {
         part.sentBytes -= written.sentBytes
+        part.viewCount -= written.viewCount
       },
     },
   )
 
   const partOf = (dayNumber: number, videoId: string, userId: string): Part =>
-    parts.getOrMake(`${dayNumber} ${videoId} ${userId}`, () => ({ dayNumber, videoId, userId, sentBytes: 0, sessionIds: [] }))
+    parts.getOrMake(`${dayNumber} ${videoId} ${userId}`, () => ({
+      dayNumber,
+      videoId,
+      userId,
+      sentBytes: 0,
+      sessionIds: [],
+      viewCount: 0,
+    }))
 
   const today = () => Math.floor(wallNowS() / DAY_S)
 
@@ -94,11 +119,31 @@ export function openUsage({ db, write, wallNowS }: UsageDeps): Usage {
     }
   }
 
-  function save(): Promise<void> {
+  /**
+   * Marks sessions whose requests are turns as viewed: in a short transaction like theirs. In that of the counters, sessions of viewers who
+   * play would conflict with it each time, and wait for it.
+   */
+  async function markFirst({ transaction }: Batches): Promise<void> {
+    const partOfSession = new Map([...parts.values()].flatMap((part) => part.sessionIds.map((id) => [id, part])))
+    const ids = [...partOfSession.keys()]
+    for (let first = 0; first < ids.length; first += BATCH_SIZE) {
+      const batch = new Set(ids.slice(first, first + BATCH_SIZE))
+      const marked = await transaction(async (tx) => ({
+        result: await markViewedTogether(tx, [...batch], wallNowS()),
+        isDurable: false, // the counters are, and are committed after it
+      }))
+      const isMarked = new Set(marked)
+      for (const [id, part] of partOfSession) if (isMarked.has(id)) part.viewCount++
+      for (const part of new Set(partOfSession.values())) removeSessions(part, batch)
+    }
+  }
+
+  async function save(): Promise<void> {
     for (const bytes of delivered.values()) attribute(bytes)
     delivered.clear()
     viewers.forgetInactive()
-    return parts.save()
+    if (batches && mustMarkFirst()) await markFirst(batches)
+    await parts.save()
   }
 
   return {
@@ -131,9 +176,14 @@ export function openUsage({ db, write, wallNowS }: UsageDeps): Usage {
   }
 }
 
+function removeSessions(part: Part, ids: ReadonlySet<string>): void {
+  part.sessionIds = part.sessionIds.filter((id) => !ids.has(id))
+}
+
 /** A session is marked as viewed, so that its view counts once even when it is recorded or written twice. */
-async function addPart(tx: Db, { dayNumber, videoId, userId, sentBytes, sessionIds }: Part, viewedAtS: number): Promise<void> {
-  let viewCount = 0
+async function addPart(tx: Db, part: Part, viewedAtS: number): Promise<void> {
+  const { dayNumber, videoId, userId, sentBytes, sessionIds } = part
+  let { viewCount } = part
   for (const id of sessionIds) viewCount += Number((await markViewed(tx, { id, viewedAtS })).numAffectedRows)
   await addVideoUsage(tx, { day: utcDay(dayNumber * DAY_S), videoId, userId, sentBytes, viewCount })
   if (viewCount > 0) await addViews(tx, { videoId, viewCount })

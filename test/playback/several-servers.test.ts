@@ -1,10 +1,15 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, onTestFinished } from 'vitest'
+import { openBatches } from '../../src/db/postgres/batches.ts'
+import { toPublicError } from '../../src/db/postgres/failures.ts'
 import { Failure } from '../../src/errors.ts'
+import { savePlayback } from '../../src/playback/open.ts'
 import type { PlaybackDeps } from '../../src/playback/playback-deps.ts'
+import { findSession } from '../../src/playback/sessions/session-store.ts'
 import { stopSessions } from '../../src/playback/sessions/stop.ts'
+import { countViews, openUsage } from '../../src/usage/usage.ts'
 import { openDatabaseAt } from '../db/database.ts'
-import { openOwnPostgres } from '../db/postgres/database.ts'
+import { connectTo, openOwnPostgres } from '../db/postgres/database.ts'
 import { makeLocation } from '../installation-folder.ts'
 import { startPostgres } from '../postgres.ts'
 import { sampledTests } from '../sample.ts'
@@ -19,13 +24,15 @@ const { test, draw } = sampledTests('sessions of several servers', 7)
 
 /** Three servers for most tests, whose viewers have nothing in common. */
 let shared: Awaited<ReturnType<typeof openSharedPlayback>>
+let databaseUrl = ''
 const closing = new AsyncDisposableStack()
 beforeAll(async () => {
   const location = await makeLocation({ database: 'postgres' })
   closing.defer(() => location.remove())
   const database = await openDatabaseAt(location)
   closing.defer(() => database.close())
-  shared = await openSharedPlayback({ ...database, url: location.databaseUrl ?? '' }, { durationS: 3600, servers: 3 })
+  databaseUrl = location.databaseUrl ?? ''
+  shared = await openSharedPlayback({ ...database, url: databaseUrl }, { durationS: 3600, servers: 3 })
   closing.defer(() => shared.close())
 })
 afterAll(() => closing.disposeAsync())
@@ -154,6 +161,49 @@ test('P33: once a stop is answered no server gives the session a key', async () 
     expect((await shared.rowOf(viewer))?.endReason).toBe('stopped')
     expect(await shared.db.selectFrom('streamSlot').selectAll().where('userId', '=', userId).execute()).toEqual([])
   }
+})
+
+test('F-310: what is in memory is saved while a request is decided on, without its session, and waits for nothing', async () => {
+  const viewer = await shared.newViewer({ userId: newUserId() })
+  const server = shared.anyServer()
+  await shared.send(shared.sign(viewer, 'key', { argument: '0' }), server)
+  const session = server.sessions.peek(viewer.state.session)
+  const seenAtS = session?.lastSeenAtS ?? 0
+  shared.passS(10)
+  let outcome: Promise<string> | undefined
+  await connectTo(databaseUrl)
+    .transaction()
+    .execute(async (tx) => {
+      await tx.selectFrom('keyBudget').select('levelS').forUpdate().execute()
+      outcome = outcomeOf(shared.send(shared.sign(viewer, 'key', { argument: '1' }), server))
+      await expect.poll(() => session?.lastSeenAtS).toBe(seenAtS + 10) // decided on, and not written: its budget is locked
+      await savePlayback(server)
+    })
+  expect(await outcome).toBe('allowed')
+})
+
+test('F-311: views are counted once, and no other write waits while a session to be marked as viewed is locked', async () => {
+  const server = shared.anyServer()
+  const batches = openBatches(databaseUrl, toPublicError)
+  onTestFinished(() => batches.close())
+  const viewer = await shared.newViewer({ userId: newUserId() })
+  const row = await findSession(server.db, viewer.state.session)
+  if (!row) throw new Error('there is no session')
+  const countNow = async () => (await countViews(server, row.accountId, [row.videoId]))(row.videoId)
+  const countBefore = await countNow()
+  const newUsage = () => openUsage({ ...server, batches, servers: { isShared: () => true }, wallNowS: () => 1_800_000_000 })
+  const usages = [newUsage(), newUsage()]
+  for (const usage of usages) usage.recordView(row)
+  let saved: Promise<unknown> | undefined
+  await connectTo(databaseUrl)
+    .transaction()
+    .execute(async (tx) => {
+      await tx.selectFrom('playbackSession').select('id').where('id', '=', row.id).forUpdate().execute()
+      saved = Promise.all(usages.map((usage) => usage.save()))
+      await server.write((own) => own.selectFrom('account').select('id').execute())
+    })
+  await saved
+  expect(await countNow()).toBe(countBefore + 1)
 })
 
 test('P34: what a viewer watches is counted when each beat goes to another server', async () => {

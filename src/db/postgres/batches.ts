@@ -3,13 +3,15 @@ import { CompiledQuery } from 'kysely'
 import type { Batches, Db } from '../database.ts'
 import { type Connection, openConnection, type Statement, toStatementResult } from './connection.ts'
 import { createPostgresKysely } from './dialect.ts'
-import { isConflict, LostConnection, outcomeUnknown } from './failures.ts'
+import { isConflict, isEndedWhenIdle, LostConnection, outcomeUnknown, Unreachable } from './failures.ts'
 
 /** Transactions that run at a time: what else is asked for collects meanwhile. */
 const CONNECTIONS = 2
 /** How often a transaction is tried when those of other servers roll it back: a deadlock is a lost race. */
 const MAX_ATTEMPTS = 5
+/** How often after a lost connection, where PostgreSQL does not answer or the caller has waited for `MAX_RETRY_MS`. */
 const MAX_ATTEMPTS_WHEN_LOST = 2
+const MAX_RETRY_MS = 4_000
 const MAX_PAUSE_MS = 10
 const TIMEOUT_MS = 5_000
 const SETTINGS = {
@@ -68,6 +70,7 @@ async function inTransaction<T>(
   work: (db: Db) => Promise<{ result: T; isDurable: boolean }>,
 ): Promise<T> {
   const send = (statement: string) => connection.execute(CompiledQuery.raw(statement))
+  const beganMs = performance.now()
   for (let attempt = 1; ; attempt++) {
     await connection.hold()
     const begun = send('begin') // not awaited: the first statement is sent right after it
@@ -76,13 +79,14 @@ async function inTransaction<T>(
       const { result, isDurable } = await work(db)
       await begun
       if (!isDurable) send('set local synchronous_commit = off').catch(() => undefined)
+      if (!connection.isOpen()) throw new LostConnection('the connection to the database was lost before the commit')
       await send('commit').catch((error) => {
-        throw isConflict(error) ? error : outcomeUnknown(error)
+        throw isConflict(error) || isEndedWhenIdle(error) ? error : outcomeUnknown(error)
       })
       return result
     } catch (error) {
       if (connection.isOpen()) await send('rollback').catch(() => undefined)
-      if (attempt >= maxAttempts(error)) throw error
+      if (attempt >= maxAttempts(error, performance.now() - beganMs)) throw error
     } finally {
       connection.release()
     }
@@ -90,7 +94,9 @@ async function inTransaction<T>(
   }
 }
 
-function maxAttempts(error: unknown): number {
+/** A connection that PostgreSQL has ended is replaced, as often as transactions are tried; one that cannot be replaced is not waited for. */
+function maxAttempts(error: unknown, sinceMs: number): number {
   if (isConflict(error)) return MAX_ATTEMPTS
-  return error instanceof LostConnection ? MAX_ATTEMPTS_WHEN_LOST : 1
+  if (!(error instanceof LostConnection)) return 1
+  return error instanceof Unreachable || sinceMs > MAX_RETRY_MS ? MAX_ATTEMPTS_WHEN_LOST : MAX_ATTEMPTS
 }

@@ -22,6 +22,11 @@ export function isConflict(error: unknown): boolean {
   return error instanceof pg.DatabaseError && (error.code === '40001' || error.code === '40P01')
 }
 
+/** Whether the session was ended, and its transaction rolled back, because no statement came for too long. */
+export function isEndedWhenIdle(error: unknown): boolean {
+  return error instanceof LostConnection && error.cause instanceof pg.DatabaseError && error.cause.code === '25P03'
+}
+
 /** Whether rows violated a constraint. */
 export function isConstraint(error: unknown): boolean {
   return error instanceof pg.DatabaseError && error.code?.startsWith('23') === true

@@ -108,3 +108,11 @@ export async function endTakenSessions(tx: Db, ids: readonly string[], endedAtS:
   await sql`update playback_session set ended_at_s = ${endedAtS}, end_reason = ${why}, version = version + 1
     where id = any(${ids}::text[]) and ended_at_s is null`.execute(tx)
 }
+
+/** Marks that views of sessions were counted. @returns the ids of those that had not been */
+export async function markViewedTogether(tx: Db, ids: readonly string[], viewedAtS: number): Promise<string[]> {
+  const { rows } = await sql<{ id: string }>`update playback_session as session set viewed_at_s = ${viewedAtS}
+    from (select id from playback_session where id = any(${ids}::text[]) and viewed_at_s is null order by id for update) as unviewed
+    where session.id = unviewed.id returning session.id`.execute(tx)
+  return rows.map(({ id }) => id)
+}
