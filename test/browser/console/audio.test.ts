@@ -86,6 +86,9 @@ test('T-14: an audio track is added from a file, with its progress, made the def
   await page.getByRole('dialog').getByRole('button', { name: 'Remove' }).click()
   await page.getByText('“Français” has been removed.').waitFor()
 
+  expect(await section.getByRole('combobox', { name: 'Language' }).inputValue()).toBe('') // the next track is of another
+  await section.getByRole('combobox', { name: 'Language' }).fill('fren')
+  await page.getByRole('option', { name: 'French' }).click()
   await section
     .locator('input[type=file]')
     .setInputFiles({ name: 'a.mp3', mimeType: 'audio/mpeg', buffer: Buffer.from('no sound') })
