@@ -45,10 +45,10 @@ test('F-263: a source that cannot be read to its end fails the run with that rea
   await expect(hashFrames(sandbox, remote, { inputArgs: [], isPiped: true })).rejects.toBe(lost)
 })
 
-/** Frames as they are, so that a second of them is larger than a block, and the index at the end. */
+/** Frames as they are, so that a second of them is larger than a block, and the index at the end. Half of it is more than sockets hold. */
 async function makeSource(folder: string): Promise<SealedSource> {
   const file = join(folder, 'video.avi')
-  await ffmpeg('-f', 'lavfi', '-i', 'testsrc=s=320x240:r=25:d=10', '-pix_fmt', 'yuv420p', '-c:v', 'rawvideo', file)
+  await ffmpeg('-f', 'lavfi', '-i', 'testsrc=s=320x240:r=25:d=20', '-pix_fmt', 'yuv420p', '-c:v', 'rawvideo', file)
   return seal(file, folder)
 }
 
@@ -80,7 +80,7 @@ async function hashFrames(
 ) {
   const output = collect(100_000)
   const { exitCode } = await runMedia(sandbox, {
-    ...{ tool: 'ffmpeg', source, inputArgs: ['-ss', '8'], limits: { cpuS: 20, wallS: 60 } },
+    ...{ tool: 'ffmpeg', source, inputArgs: ['-ss', '18'], limits: { cpuS: 20, wallS: 60 } },
     ...{ outputArgs: ['-an', '-c', 'copy', '-f', 'framemd5', 'pipe:1'], stdout: output.reader },
     ...options,
   })

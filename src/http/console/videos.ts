@@ -7,6 +7,7 @@ import type { OtpRoutesDeps } from '../api/otp.ts'
 import { VideoParams, type VideoRoutesDeps } from '../api/videos.ts'
 import { authenticateRequest } from '../server/caller.ts'
 import type { App } from '../wire/app-type.ts'
+import { EXAMPLE } from '../wire/examples.ts'
 import { Flag, isOn } from '../wire/flag.ts'
 import { operation } from '../wire/operation.ts'
 import { readOtpOptions } from '../wire/otp-options.ts'
@@ -28,7 +29,11 @@ const AccessReply = Type.Object({
 export type VideoAccessBody = Static<typeof AccessReply>
 
 const ViewsQuery = Type.Object({
-  ids: Type.String({ maxLength: 40 * 33, description: 'up to 40 ids of videos, separated by commas' }),
+  ids: Type.String({
+    maxLength: 40 * 33,
+    description: 'up to 40 ids of videos, separated by commas',
+    examples: [EXAMPLE.videoId],
+  }),
 })
 const ViewsReply = Type.Object({
   rows: Type.Array(

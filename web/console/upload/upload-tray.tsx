@@ -28,11 +28,9 @@ function Tray() {
   const list = useUploadList()
   const [isOpen, setOpen] = useState(true)
   const isPhone = useMediaQuery('(max-width: 767px)')
-  const isAllSent = list.length > 0 && list.every(({ state }) => state === 'sent')
-  // There it covers what the person goes on with.
-  useEffect(() => {
-    if (isPhone && isAllSent) setOpen(false)
-  }, [isPhone, isAllSent])
+  // There a finished list covers what the person goes on with.
+  const mayCover = isPhone && list.every(({ state }) => state === 'sent')
+  useEffect(() => setOpen(!mayCover), [mayCover])
   const leftOut = uploads.leftOut()
   const smallerParts = uploads.smallerParts()
   const isShownByPage = useRouterState({ select: ({ location }) => location.pathname === '/welcome' }) && list.length === 1
