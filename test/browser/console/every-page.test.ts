@@ -85,7 +85,7 @@ const PAGES: readonly PageToVisit[] = [
       viewer = reelgate.newViewer()
       const otp = await reelgate.owner.issueOtp(reelgate.videoId, {
         userId: 'reader-4711',
-        viewer: { email: 'reader@example.org' },
+        viewer: { email: 'reader-4711@example.org' },
       })
       await viewer.redeem(otp)
       await viewer.key(0)
