@@ -16,6 +16,7 @@ type Video = {
   readonly webkitAudioDecodedByteCount: number
   getVideoPlaybackQuality(): { totalVideoFrames: number; droppedVideoFrames: number }
   addEventListener(type: 'ended', listener: () => void): void
+  dispatchEvent(event: Event): boolean
   requestVideoFrameCallback(seen: (nowMs: number, frame: { mediaTime: number }) => void): void
 }
 type Frame = { readonly timestamp: number; readonly displayWidth: number; readonly displayHeight: number; close(): void }
@@ -87,6 +88,14 @@ export function readVideo(): Watched {
     framesDropped: droppedVideoFrames,
     soundBytesDecoded: video.webkitAudioDecodedByteCount,
   }
+}
+
+/** What Chromium does where a decoder fails before its first frame: for a moment it says that the video has ended. */
+export function claimEnd(): void {
+  const video = document.querySelector('video')
+  Object.defineProperty(video, 'ended', { configurable: true, value: true })
+  for (const name of ['timeupdate', 'pause', 'ended']) video.dispatchEvent(new Event(name))
+  Reflect.deleteProperty(video, 'ended')
 }
 
 /** What the player says of itself; nothing while its page is loading. */

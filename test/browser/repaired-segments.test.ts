@@ -8,6 +8,7 @@ import { type Reelgate, startReelgate } from '../in-process.ts'
 import { sampleOf } from '../sample.ts'
 import { readMediaPlaylist } from '../viewer.ts'
 import { compareWithSource } from './frame-pixels.ts'
+import { claimEnd } from './in-page.ts'
 import { lookAtPlayer, openTab, playerAddress } from './player.ts'
 import { makeSmallVideo, startWithSmallVideo } from './videos.ts'
 
@@ -98,6 +99,16 @@ test('F-47: a segment that no decoder can read, and that was not repaired, is tr
   await player.shows('refused', 'internal')
   expect(mostReadings(playlists)).toBeLessThanOrEqual(5)
   expect(sentDamaged()).toBeLessThanOrEqual(2 * 4) // pictures and sound, for each media source
+})
+
+test('F-47: what a browser shows as the end of a video, before it reports that a decoder failed, is not taken for its end', async () => {
+  const player = lookAtPlayer(await openTab(await shared.chromium.newContext()))
+  await player.page.goto(playerAddress(shared.reelgate.url, await shared.reelgate.owner.issueOtp(shared.reelgate.videoId)))
+  await player.play()
+  await player.playsPast(1)
+  await player.frame.evaluate(claimEnd)
+  expect(await player.frame.locator('body').getAttribute('data-code')).not.toBe('ended')
+  await player.playsPast(2)
 })
 
 test('F-47: for a segment that is gone and was not repaired the playlist is read once more, and the player says that the video is gone', async () => {

@@ -210,7 +210,8 @@ function watchDecoder(hls: Hls, video: HTMLVideoElement, report: DecoderReport):
   /** Where the last media sources were replaced. Not when: on a slow device each takes as long as it takes. */
   let replacedAtS: number[] = []
   // Before the first frame browsers show the failure of a decoder as the end of the video, until they report the error.
-  const hideFalseEnd = (event: Event) => video.ended && !isBufferedToEnd(video) && event.stopImmediatePropagation()
+  const isFalseEnd = () => video.ended && !video.seeking && !isBufferedToEnd(video)
+  const hideFalseEnd = (event: Event) => isFalseEnd() && event.stopImmediatePropagation()
   for (const name of ['playing', 'timeupdate', 'pause', 'ended'])
     video.addEventListener(name, hideFalseEnd, { capture: true, signal: listening.signal })
   on('play', () => (plays = true))
