@@ -94,6 +94,7 @@ test.each([
     expect(await findFaults(page)).toEqual([])
     await tabTo(page, 'button[type=submit]')
     await page.keyboard.press('Enter')
+    await page.getByText('The trim has begun.').waitFor()
     await page.getByText('Now 0:01 to 0:04.5 of the file plays.').waitFor()
     expect((await untilPlays(reelgate, 3.5)).length).toBeCloseTo(3.5, 1)
     await page.getByText('trimmed · kept until').waitFor()

@@ -299,6 +299,10 @@ interrupted(
       [PHONE, 'dark'],
     ] as const) {
       if (viewport) await page.setViewportSize(viewport)
+      // On a phone a finished list covers what the person goes on with.
+      await tray(page)
+        .locator(`[aria-expanded=${viewport ? 'false' : 'true'}]`)
+        .waitFor()
       await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' })
       await keepPicture(page, `uploads-in-smaller-parts-${viewport?.width ?? 1440}-${colorScheme}`)
       expect(await findFaults(page)).toEqual([])

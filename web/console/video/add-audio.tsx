@@ -18,7 +18,6 @@ export function AddAudio({ videoId }: { videoId: string }) {
   const [name, setName] = useState('')
   const [isDefault, setIsDefault] = useState(false)
   const [part, setPart] = useState(0)
-  const [sentCount, setSentCount] = useState(0)
   const add = useMutation({
     mutationFn: (file: File) => {
       setPart(0)
@@ -29,7 +28,6 @@ export function AddAudio({ videoId }: { videoId: string }) {
       setLanguage('') // the next track is of another
       setName('')
       setIsDefault(false)
-      setSentCount(sentCount + 1)
       queries.setQueryData(audioQuery(videoId).queryKey, tracks)
     },
   })
@@ -39,7 +37,7 @@ export function AddAudio({ videoId }: { videoId: string }) {
       lead="Another language, for example: a file with the sound, or a video with it. It begins with the video, and what is longer is cut off."
     >
       <div className={forms.form}>
-        <LanguageField key={sentCount} value={language} onChange={setLanguage} />
+        <LanguageField value={language} onChange={setLanguage} />
         <TrackNameField value={name} hint="Empty: that of the language." onChange={setName} />
         <Switch
           label="Plays unless a viewer chooses another"

@@ -21,7 +21,7 @@ export function LanguageField({ label = 'Language', value, hint, onChange }: Tex
       label={label}
       description={['Its name, or a code such as pt-BR.', hint].join(' ').trim()}
       data={[...codes.keys()]}
-      value={text}
+      value={value === '' ? '' : text}
       onChange={type}
       maxLength={60}
       limit={6}
