@@ -35,11 +35,12 @@ const WATCH = `(() => {
   globalThis.truth = truth
   let askedMs, movedMs, lastS, lookMs = performance.now(), gapMs = 0
   const video = document.querySelector('video')
-  video.addEventListener('play', () => {
+  // Captured: the player's own listeners, which open the stream, may keep a busy machine for a tenth of a second.
+  document.addEventListener('play', () => {
     if (askedMs !== undefined) return
     askedMs = performance.now()
     video.requestVideoFrameCallback(() => { truth.startMs = performance.now() - askedMs })
-  })
+  }, { capture: true })
   const look = () => {
     const nowMs = performance.now()
     const sinceLookMs = nowMs - lookMs
