@@ -65,9 +65,11 @@ function remember(presign: Presigner): Presigner {
   const known = new LRUCache<string, string>({ max: MAX_ADDRESSES })
   return (key, repairs = 0) => {
     const name = repairs === 0 ? key : `${key} ${repairs}`
-    const found = known.get(name) ?? presign(key, repairs)
-    known.set(name, found)
-    return found
+    const found = known.get(name)
+    if (found !== undefined) return found
+    const address = presign(key, repairs)
+    known.set(name, address)
+    return address
   }
 }
 
