@@ -42,7 +42,9 @@ export function makeLanguages(
 }
 
 /** The loudest of the tones in each stretch of 21 ms that was audible, by its index; -1: none. */
-export type Sounding = { atS: number; tone: number }
+type Sounding = { atS: number; tone: number }
+/** When a key was pressed, on the clock of the sound and of the page. */
+type Press = { atS: number; atMs: number }
 
 /** From now on the tab notes which tone is audible. After a click only, which lets a page make a sound. */
 export async function recordTones(hz: readonly number[]): Promise<void> {
@@ -50,6 +52,10 @@ export async function recordTones(hz: readonly number[]): Promise<void> {
   const recorder = context.createScriptProcessor(1024, 1, 1)
   const sounding: Sounding[] = []
   window.sounding = sounding
+  const notePress = () => {
+    window.press = { atS: context.currentTime, atMs: performance.now() }
+  }
+  document.addEventListener('keydown', notePress, { capture: true })
   recorder.onaudioprocess = ({ inputBuffer, playbackTime }) => {
     const samples = inputBuffer.getChannelData(0)
     const levels = hz.map((tone) => {
@@ -69,13 +75,18 @@ export async function recordTones(hz: readonly number[]): Promise<void> {
   await context.resume()
 }
 
-export function readTones(): Sounding[] {
-  return window.sounding
+export function readTone(): number | undefined {
+  return window.sounding.at(-1)?.tone
 }
 
-/** How long the longest stretch of silence was between the first and the last tone, and how long the first tone was audible from `fromS` on. */
-export function judgeSwitch(sounding: readonly Sounding[], fromS: number, to: number): { gapS: number; wrongS: number } {
-  const after = sounding.filter(({ atS }) => atS >= fromS)
+/**
+ * How long the longest stretch of silence was since the last key, how long another tone than this was audible since then, and after how
+ * much of that the first segment of a track was there, which a busy machine delays. All in seconds.
+ * @param pictureId of the rendition with the picture; 0: there is none
+ */
+export function judgeSwitch({ to, pictureId }: { to: number; pictureId: number }) {
+  const { press } = window
+  const after = window.sounding.filter(({ atS }) => atS >= press.atS)
   let [gapS, silentFromS] = [0, undefined as number | undefined]
   for (const { atS, tone } of after) {
     if (tone === -1) silentFromS ??= atS
@@ -85,7 +96,10 @@ export function judgeSwitch(sounding: readonly Sounding[], fromS: number, to: nu
     }
   }
   const lastWrong = after.findLast(({ tone }) => tone !== -1 && tone !== to)
-  return { gapS, wrongS: lastWrong ? lastWrong.atS - fromS : 0 }
+  const isSound = (name: string) => Number(/\/(\d+)\/\d+\.m4s$/.exec(name)?.[1] ?? pictureId) !== pictureId
+  const loads = performance.getEntriesByType('resource')
+  const first = loads.find(({ name, startTime }) => startTime >= press.atMs && isSound(name))
+  return { gapS, wrongS: lastWrong ? lastWrong.atS - press.atS : 0, loadedS: first ? (first.responseEnd - press.atMs) / 1000 : 0 }
 }
 
 // The browser's names, as far as needed.
@@ -93,6 +107,7 @@ type Node = { connect(to: Node): Node }
 declare const AudioContext: new () => {
   readonly destination: Node
   readonly sampleRate: number
+  readonly currentTime: number
   createScriptProcessor(
     size: number,
     inputs: number,
@@ -103,5 +118,12 @@ declare const AudioContext: new () => {
   createMediaElementSource(video: unknown): Node
   resume(): Promise<void>
 }
-declare const window: { sounding: Sounding[] }
-declare const document: { querySelector(selector: 'video'): unknown }
+declare const window: { sounding: Sounding[]; press: Press }
+declare const document: {
+  querySelector(selector: 'video'): unknown
+  addEventListener(type: 'keydown', listener: () => void, options: { capture: boolean }): void
+}
+declare const performance: {
+  now(): number
+  getEntriesByType(type: 'resource'): { name: string; startTime: number; responseEnd: number }[]
+}
