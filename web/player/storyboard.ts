@@ -32,6 +32,7 @@ export async function showStoryboard(deps: StoryboardDeps): Promise<void> {
   const track = video.addTextTrack('metadata', 'thumbnails')
   track.mode = 'hidden' // a disabled one has no cues
   const sheets = new Map<string, Sheet>()
+  let loads = 0
   for (const [, hours, minutes, seconds, endHours, endMinutes, endSeconds, name = '', place = ''] of text.matchAll(CUE)) {
     const cue = new VTTCue(inSeconds(hours, minutes, seconds), inSeconds(endHours, endMinutes, endSeconds), EMPTY + place)
     const sheet = sheets.get(name) ?? { cues: [], isAsked: false }
@@ -42,7 +43,7 @@ export async function showStoryboard(deps: StoryboardDeps): Promise<void> {
   range.addEventListener('mediapreviewrequest', loadSheet, { signal })
   const width = /xywh=\d+,\d+,(\d+)/.exec(text)?.[1]
   range.style.setProperty('--tile-width', `${width}px`)
-  showAtKeys(range, video, signal)
+  const keys = showAtKeys(range, video, { isLoading: () => loads > 0, signal })
   repeatRequest()
 
   function loadSheet(request: Event) {
@@ -52,7 +53,11 @@ export async function showStoryboard(deps: StoryboardDeps): Promise<void> {
     const [name, sheet] = [...sheets].find(([, sheet]) => isAbout(sheet)) ?? []
     if (name === undefined || !sheet || sheet.isAsked) return
     sheet.isAsked = true
-    void load(name, sheet)
+    loads++
+    void load(name, sheet).finally(() => {
+      loads--
+      keys.hideLater()
+    })
   }
 
   async function load(name: string, sheet: Sheet) {
@@ -82,7 +87,7 @@ function point(range: HTMLElement, type: string, share: number): void {
   range.dispatchEvent(new PointerEvent(type, { ...at, bubbles: type === 'pointermove', composed: true }))
 }
 
-/** How long the preview shows after a key, as the words of a change do. */
+/** How long the preview shows after a key and with its picture, as the words of a change do. */
 const SHOWN_MS = 1200
 const SEEKS = /^(Arrow(Left|Right)|Home|End|Page.*|[0-9jl])$/i
 const SHOWN = `:host([data-keyed]) [part~="preview-box"], :host([data-keyed]) media-preview-thumbnail {
@@ -103,7 +108,11 @@ const SHOWN = `:host([data-keyed]) [part~="preview-box"], :host([data-keyed]) me
 }`
 
 /** Keys on the focused seek bar show the preview, too, at the thumb: media-chrome shows it only under a pointer, and follows that. */
-function showAtKeys(range: HTMLElement, video: HTMLVideoElement, signal: AbortSignal): void {
+function showAtKeys(
+  range: HTMLElement,
+  video: HTMLVideoElement,
+  { isLoading, signal }: { isLoading(): boolean; signal: AbortSignal },
+) {
   const style = new CSSStyleSheet()
   style.replaceSync(SHOWN)
   range.shadowRoot?.adoptedStyleSheets.push(style)
@@ -120,11 +129,16 @@ function showAtKeys(range: HTMLElement, video: HTMLVideoElement, signal: AbortSi
   signal.addEventListener('abort', hide)
 
   if (bar?.matches(':focus-visible')) show()
+  return { hideLater }
+
+  function hideLater() {
+    clearTimeout(timer)
+    timer = setTimeout(() => isLoading() || hide(), SHOWN_MS)
+  }
 
   function show() {
     if (range.matches(':hover') || !bar || !video.duration) return
-    clearTimeout(timer)
-    timer = setTimeout(hide, SHOWN_MS)
+    hideLater()
     if (!range.hasAttribute('data-keyed')) point(range, 'pointerenter', 0)
     range.setAttribute('data-keyed', '')
     for (const _ of ['asks for the picture', 'is placed with it']) point(range, 'pointermove', video.currentTime / video.duration)
