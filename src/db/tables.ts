@@ -994,6 +994,8 @@ type WorkerTable = {
   encoder: string | null
   /** How many chunks it encodes concurrently. */
   jobs: Generated<number>
+  /** What it encodes: `video`, `audio` or `video,audio`. */
+  kinds: Generated<string>
   /** Seconds of video encoded in a second of a task, over its last tasks. */
   speed: number | null
   /** 1: it gets no more chunks. */

@@ -1,28 +1,31 @@
 import { sql } from 'kysely'
 import type { Db } from '../db/database.ts'
+import { CHUNK_KINDS, type ChunkKind } from './chunk-plan.ts'
 
-/** How many chunks encoders of one kind encode concurrently. */
-export type Capacity = { encoder: string; slots: number }
+/** How many chunks, of which kinds, something with this fingerprint encodes concurrently. */
+export type Capacity = { encoder: string; slots: number; kinds: readonly ChunkKind[] }
 
 /** Of workers that were seen since, and may be given chunks; each row one. */
 export async function listWorkerCapacities(db: Db, seenSinceS: number): Promise<Capacity[]> {
   const rows = await db
     .selectFrom('worker')
-    .select(['encoder', 'jobs as slots'])
+    .select(['encoder', 'jobs as slots', 'kinds'])
     .where('lastSeenAtS', '>=', seenSinceS)
     .where('drained', '=', 0)
     .where('suspendedReason', 'is', null)
     .execute()
-  return rows.flatMap(({ encoder, slots }) => (encoder === null ? [] : [{ encoder, slots }]))
+  return rows.flatMap(({ encoder, slots, kinds }) =>
+    encoder === null ? [] : [{ encoder, slots, kinds: CHUNK_KINDS.filter((kind) => kinds.split(',').includes(kind)) }],
+  )
 }
 
 /** Of the servers of this database; none where it has one alone. */
 export async function listServerCapacities(db: Db): Promise<Capacity[]> {
   const rows = await db.selectFrom('server').select(['encoder', 'encoderSlots as slots']).execute()
-  return rows.flatMap(({ encoder, slots }) => (encoder === null ? [] : [{ encoder, slots }]))
+  return rows.flatMap(({ encoder, slots }) => (encoder === null ? [] : [{ encoder, slots, kinds: CHUNK_KINDS }]))
 }
 
-export async function saveServerCapacity(tx: Db, serverId: string, { encoder, slots }: Capacity): Promise<void> {
+export async function saveServerCapacity(tx: Db, serverId: string, { encoder, slots }: Omit<Capacity, 'kinds'>): Promise<void> {
   await tx.updateTable('server').set({ encoder, encoderSlots: slots }).where('id', '=', serverId).execute()
 }
 

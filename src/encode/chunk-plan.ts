@@ -1,8 +1,11 @@
 import { audioSegmentCount, type Plan, videoSegmentCount } from './plan.ts'
 
+export const CHUNK_KINDS = ['video', 'audio'] as const
+export type ChunkKind = (typeof CHUNK_KINDS)[number]
+
 /** A run of segments that one ffmpeg encodes; lower priorities run first. */
 export type Chunk = {
-  kind: 'video' | 'audio'
+  kind: ChunkKind
   firstSegment: number
   segmentCount: number
   decodesFromStart: boolean

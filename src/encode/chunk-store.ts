@@ -1,10 +1,10 @@
-import { sql } from 'kysely'
+import { type ExpressionBuilder, sql } from 'kysely'
 import type { GenerationKey } from '../catalogue/generation-key.ts'
 import { countRows, hasRow } from '../db/count-rows.ts'
 import type { Db } from '../db/database.ts'
-import type { ChunkRow } from '../db/tables.ts'
+import type { ChunkRow, Tables } from '../db/tables.ts'
 import { claimedSubjects } from '../jobs/claim-store.ts'
-import { type Chunk, URGENT_SEGMENTS } from './chunk-plan.ts'
+import { CHUNK_KINDS, type Chunk, type ChunkKind, URGENT_SEGMENTS } from './chunk-plan.ts'
 
 export type ChunkKey = Pick<ChunkRow, 'videoId' | 'generation' | 'kind' | 'firstSegment'>
 
@@ -38,8 +38,17 @@ export type ChunkFilter = {
   kinds?: readonly ChunkRow['kind'][] | undefined
   /** Only those that are decoded from the video's start, or only the others. */
   decodesFromStart?: boolean | undefined
-  /** None of generations that these encode. */
-  exceptEncoders?: readonly string[]
+  /** Only those that this encoder may have. */
+  by?: ClaimingEncoder | undefined
+}
+
+/** An encoder among others: it gets the chunks of its own generations, and begins again those of which none of their encoder is there. */
+export type ClaimingEncoder = {
+  fingerprint: string
+  /** What can be encoded with this fingerprint, by this encoder and by those like it. */
+  kinds: readonly ChunkKind[]
+  /** The other fingerprints that are there, by what these encode. */
+  others: Readonly<Record<ChunkKind, readonly string[]>>
 }
 
 export async function insertChunks(
@@ -78,7 +87,7 @@ async function draw(pending: ReturnType<typeof pendingChunks>, { candidates = 1 
   return drawn && toVideoChunk(drawn)
 }
 
-function pendingChunks(db: Db, { nowS, only, kinds, decodesFromStart, exceptEncoders = [] }: ChunkFilter) {
+function pendingChunks(db: Db, { nowS, only, kinds, decodesFromStart, by }: ChunkFilter) {
   return (
     db
       .selectFrom('chunk')
@@ -101,19 +110,29 @@ function pendingChunks(db: Db, { nowS, only, kinds, decodesFromStart, exceptEnco
       .$if(only !== undefined, (chunk) => chunk.where('chunk.videoId', '=', only ?? ''))
       .$if(kinds !== undefined, (chunk) => chunk.where('chunk.kind', 'in', kinds ?? []))
       .$if(decodesFromStart !== undefined, (chunk) => chunk.where('chunk.decodesFromStart', '=', Number(decodesFromStart)))
-      .$if(exceptEncoders.length > 0, (chunk) =>
-        chunk.where(
-          (of) =>
-            of
-              .selectFrom('generation')
-              .select('generation.encoder')
-              .whereRef('generation.videoId', '=', 'chunk.videoId')
-              .whereRef('generation.number', '=', 'chunk.generation'),
-          'not in',
-          exceptEncoders,
-        ),
-      )
+      .$if(by !== undefined, (chunk) => chunk.where((of) => of.and(by ? allowedTo(of, by) : [])))
   )
+}
+
+/** Nothing where one encoder is alone. */
+function allowedTo(of: ExpressionBuilder<Tables, 'chunk'>, { fingerprint, kinds, others }: ClaimingEncoder) {
+  const encoder = of
+    .selectFrom('generation')
+    .select('generation.encoder')
+    .whereRef('generation.videoId', '=', 'chunk.videoId')
+    .whereRef('generation.number', '=', 'chunk.generation')
+  const leftByOthers = CHUNK_KINDS.filter((kind) => others[kind].length > 0).map((kind) =>
+    of.or([of('chunk.kind', '!=', kind), of(encoder, 'not in', others[kind])]),
+  )
+  if (CHUNK_KINDS.every((kind) => kinds.includes(kind))) return leftByOthers
+  // What it cannot encode all of would wait in the next generation, too.
+  const beyondIt = of
+    .selectFrom('chunk as other')
+    .select('other.kind')
+    .whereRef('other.videoId', '=', 'chunk.videoId')
+    .whereRef('other.generation', '=', 'chunk.generation')
+    .where('other.kind', 'not in', kinds)
+  return [...leftByOthers, of.or([of(encoder, '=', fingerprint), of.not(of.exists(beyondIt))])]
 }
 
 /** What a run claims: each of a chunk's runs is work of its own. */

@@ -6,9 +6,11 @@ import type { Claim, Claims } from '../jobs/claims.ts'
 import type { Job } from '../jobs/dispatcher.ts'
 import { createFailureGuard, type FailureDeps } from '../jobs/failures.ts'
 import { type CapacityDeps, findCapacities } from './capacity.ts'
+import { CHUNK_KINDS, type ChunkKind } from './chunk-plan.ts'
 import {
   beginRun,
   type ChunkFilter,
+  type ClaimingEncoder,
   findNextChunk,
   findOldestChunk,
   isUrgent,
@@ -34,14 +36,14 @@ export type EncodeWork = {
 type Permitted = { work: EncodeWork; only?: string | undefined }
 
 /** Who encodes: which chunks it may have, and where it is, if not in this process. */
-type Encoder = Pick<ChunkFilter, 'kinds' | 'decodesFromStart' | 'exceptEncoders'> & { remote?: RemoteEncoder }
+type Encoder = Pick<ChunkFilter, 'kinds' | 'decodesFromStart' | 'by'> & { remote?: RemoteEncoder }
 type Call = Permitted & { encoder: Encoder }
 
 /** Chunks are claimed by the encoders of this process and by those of other machines, in the same order. */
 export type EncodeScheduler = {
   /** @param urgentOnly when all ordinary slots are taken */
   claim(urgentOnly: boolean): Promise<Job | undefined>
-  claimForRemote(remote: RemoteEncoder, kinds: readonly VideoChunk['kind'][]): Promise<Job | undefined>
+  claimForRemote(remote: RemoteEncoder, kinds: readonly ChunkKind[]): Promise<Job | undefined>
 }
 
 export type EncodeSchedulerDeps = FailureDeps &
@@ -98,29 +100,36 @@ export function createEncodeScheduler(deps: EncodeSchedulerDeps, wake: () => voi
     chunksInOrder(() => false),
     MAX_PASSED_OVER,
   )
-  const ownKind = encoderFingerprint(deps.sandbox)
+  const ownFingerprint = encoderFingerprint(deps.sandbox)
   // Without encoders of its own, this server encodes only what may not leave it.
   const ownEncoder: Encoder = deps.encoderSlots > 0 ? {} : { decodesFromStart: true }
 
   async function claim(urgentOnly: boolean): Promise<Job | undefined> {
     const permitted = await findPermitted()
     if (!permitted) return undefined
-    const call = { ...permitted, encoder: { ...ownEncoder, exceptEncoders: await findOthers(ownKind) } }
+    const call = { ...permitted, encoder: { ...ownEncoder, by: await findAmongOthers(ownFingerprint, CHUNK_KINDS) } }
     if (urgentOnly) return (await claimRun(call, 'urgent')) ?? (await claimSource(call))
     return claimOrdinary(call)
   }
 
-  async function claimForRemote(remote: RemoteEncoder, kinds: readonly VideoChunk['kind'][]): Promise<Job | undefined> {
+  async function claimForRemote(remote: RemoteEncoder, kinds: readonly ChunkKind[]): Promise<Job | undefined> {
     const permitted = await findPermitted()
     // Where this server may not open uploads, it cannot check what is made of them.
     if (!permitted || permitted.only !== undefined) return undefined
-    const exceptEncoders = await findOthers(remote.encoder)
-    return claimRemote({ ...permitted, encoder: { remote, kinds, decodesFromStart: false, exceptEncoders } })
+    const by = await findAmongOthers(remote.encoder, kinds)
+    return claimRemote({ ...permitted, encoder: { remote, kinds, decodesFromStart: false, by } })
   }
 
-  /** Other encoders than this, which do what is theirs. What belongs to none that is here, the first that claims it begins again. */
-  async function findOthers(encoder: string): Promise<string[]> {
-    return [...(await findCapacities(deps)).keys()].filter((other) => other !== encoder)
+  async function findAmongOthers(fingerprint: string, kinds: readonly ChunkKind[]): Promise<ClaimingEncoder> {
+    const capacities = await findCapacities(deps)
+    const alike = capacities.get(fingerprint)
+    const encoding = (kind: ChunkKind) =>
+      [...capacities].flatMap(([other, slots]) => (other !== fingerprint && slots[kind] > 0 ? [other] : []))
+    return {
+      fingerprint,
+      kinds: CHUNK_KINDS.filter((kind) => kinds.includes(kind) || (alike?.[kind] ?? 0) > 0),
+      others: { video: encoding('video'), audio: encoding('audio') },
+    }
   }
 
   async function findPermitted(): Promise<Permitted | undefined> {

@@ -8,7 +8,7 @@ import type { WorkerRow } from '../db/tables.ts'
 import type { Write } from '../db/write.ts'
 import { checkResult, drawSample } from '../encode/check/check-result.ts'
 import type { ChunkSink } from '../encode/chunk.ts'
-import type { VideoChunk } from '../encode/chunk-store.ts'
+import { CHUNK_KINDS, type ChunkKind } from '../encode/chunk-plan.ts'
 import { findInit } from '../encode/generation-store.ts'
 import { InexactSeek } from '../encode/media-failure.ts'
 import type { RemoteEncoder, RemotePart } from '../encode/remote-encoder.ts'
@@ -55,7 +55,7 @@ export type HandOut = WorkerTasks & {
 /** A request that waits for a chunk. */
 type Poll = {
   worker: WorkerRow
-  kinds: readonly VideoChunk['kind'][]
+  kinds: readonly ChunkKind[]
   encoder: string
   /** False: nothing waits for it any more. */
   answer(task: TaskBody | undefined): boolean
@@ -185,10 +185,11 @@ export function startHandOut(deps: HandOutDeps, opened: AsyncDisposableStack, ma
     }
   }
 
-  async function saveSeen(worker: WorkerRow, { encoder, jobs = 1 }: ClaimBody): Promise<void> {
-    const hasChanged = worker.encoder !== encoder || worker.jobs !== jobs
+  async function saveSeen(worker: WorkerRow, { encoder, jobs = 1, kinds: asked }: ClaimBody): Promise<void> {
+    const kinds = CHUNK_KINDS.filter((kind) => asked.includes(kind)).join()
+    const hasChanged = worker.encoder !== encoder || worker.jobs !== jobs || worker.kinds !== kinds
     if (hasChanged || nowS() - (worker.lastSeenAtS ?? 0) >= SEEN_EVERY_S)
-      await write((tx) => updateWorker(tx, worker.id, { lastSeenAtS: nowS(), encoder, jobs }))
+      await write((tx) => updateWorker(tx, worker.id, { lastSeenAtS: nowS(), encoder, jobs, kinds }))
   }
 
   function assertMayEncode(worker: WorkerRow): void {

@@ -28,7 +28,7 @@ export async function findWorkerByName(db: Db, name: string): Promise<WorkerRow 
 export async function updateWorker(
   tx: Db,
   id: string,
-  change: Partial<Pick<WorkerRow, 'lastSeenAtS' | 'encoder' | 'jobs' | 'speed' | 'drained' | 'suspendedReason'>>,
+  change: Partial<Pick<WorkerRow, 'lastSeenAtS' | 'encoder' | 'jobs' | 'kinds' | 'speed' | 'drained' | 'suspendedReason'>>,
 ): Promise<void> {
   await tx.updateTable('worker').set(change).where('id', '=', id).execute()
 }

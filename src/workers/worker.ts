@@ -33,9 +33,10 @@ export type WorkerDeps = {
 }
 
 /** A worker as it is shown to administrators. */
-export type WorkerStatus = Omit<WorkerRow, 'hash' | 'trusted' | 'drained'> & {
+export type WorkerStatus = Omit<WorkerRow, 'hash' | 'trusted' | 'drained' | 'kinds'> & {
   trusted: boolean
   drained: boolean
+  kinds: string[]
   tasks: CurrentTask[]
 }
 
@@ -146,8 +147,9 @@ export async function suspendWorker(
 /** All workers, by name, with what each does now. */
 export async function findWorkers({ db, workerTasks }: Pick<WorkerDeps, 'db' | 'workerTasks'>): Promise<WorkerStatus[]> {
   const rows = await listWorkers(db)
-  return rows.map(({ hash: _, trusted, drained, ...row }) => ({
+  return rows.map(({ hash: _, trusted, drained, kinds, ...row }) => ({
     ...row,
+    kinds: kinds.split(','),
     trusted: trusted === 1,
     drained: drained === 1,
     tasks: workerTasks?.tasksOf(row.id) ?? [],

@@ -18,6 +18,7 @@ import * as tags from '../../src/catalogue/tag-store.ts'
 import { findSortedVideos, findVideos } from '../../src/catalogue/video.ts'
 import * as videos from '../../src/catalogue/video-store.ts'
 import type { Db } from '../../src/db/database.ts'
+import type { ChunkKind } from '../../src/encode/chunk-plan.ts'
 import * as chunks from '../../src/encode/chunk-store.ts'
 import * as damage from '../../src/encode/damage-store.ts'
 import * as generations from '../../src/encode/generation-store.ts'
@@ -86,6 +87,11 @@ const NEW_ALERT = {
   ...{ accountId: large, day: 7, cause: 'keys-drawn', subject: 'user x', atS: NOW_S },
   ...{ sessionId: null, userId: 'x', videoId: V, numbers: '{}' },
 }
+const encoderAmong = (kinds: readonly ChunkKind[]) => ({
+  fingerprint: '',
+  kinds,
+  others: { video: ['another'], audio: ['another'] },
+})
 const USAGE_DAYS = ['2026-03-01', '2026-03-02']
 const TODAY = Math.floor(NOW_S / 86_400)
 const viewingOf = (n: number) => ({ accountId: large, userId: `viewer ${n}`, videoId: idOf(n) })
@@ -320,7 +326,8 @@ export const ALWAYS: readonly Call[] = [
     400,
     (db) => chunks.findNextChunk(db, { nowS: NOW_S, kinds: ['video'], decodesFromStart: false }),
   ],
-  ['the next chunk of one encoder', 400, (db) => chunks.findNextChunk(db, { nowS: NOW_S, exceptEncoders: ['another'] })],
+  ['the next chunk of one encoder', 400, (db) => chunks.findNextChunk(db, { nowS: NOW_S, by: encoderAmong(['video', 'audio']) })],
+  ['the next chunk of an encoder of video', 400, (db) => chunks.findNextChunk(db, { nowS: NOW_S, by: encoderAmong(['video']) })],
 ]
 
 /** Well from the first ANALYZE on, which autovacuum makes within a minute. */

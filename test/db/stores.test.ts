@@ -29,7 +29,7 @@ import type { Database, Db } from '../../src/db/database.ts'
 import * as setting from '../../src/db/setting.ts'
 import * as demo from '../../src/demo/demo-store.ts'
 import * as capacities from '../../src/encode/capacity-store.ts'
-import type { Chunk } from '../../src/encode/chunk-plan.ts'
+import type { Chunk, ChunkKind } from '../../src/encode/chunk-plan.ts'
 import * as chunks from '../../src/encode/chunk-store.ts'
 import * as damage from '../../src/encode/damage-store.ts'
 import * as dubRenditions from '../../src/encode/dub-rendition-store.ts'
@@ -120,6 +120,10 @@ const chunk = (firstSegment: number, priority: number): Chunk => ({
   priority,
 })
 const runOf = (chunk: Chunk, attempt: number) => ({ ...VIDEO, ...chunk, state: 'running' as const, attempt, threads: 0 })
+const BOTH = ['video', 'audio'] as const
+const claiming = (fingerprint: string, kinds: readonly ChunkKind[], others: chunks.ClaimingEncoder['others']) => ({
+  ...{ fingerprint, kinds, others },
+})
 const chunkKey = (firstSegment: number) => ({ ...VIDEO, kind: 'audio' as const, firstSegment })
 const segment = (number: number, init: Buffer) => ({
   renditionId: 9,
@@ -694,8 +698,11 @@ const STORES: readonly (readonly [store: string, calls: readonly Call[]])[] = [
       (tx) => chunks.findOldestChunk(tx, { nowS: 1 }),
       (tx) => chunks.findNextChunk(tx, { nowS: 1, only: V1 }),
       (tx) => chunks.findNextChunk(tx, { nowS: 1, only: V2 }),
-      (tx) => chunks.findNextChunk(tx, { nowS: 1, exceptEncoders: ['f'] }),
-      (tx) => chunks.findNextChunk(tx, { nowS: 1, exceptEncoders: ['e', 'f'] }),
+      (tx) => chunks.findNextChunk(tx, { nowS: 1, by: claiming('g', BOTH, { video: ['f'], audio: ['f'] }) }),
+      (tx) => chunks.findNextChunk(tx, { nowS: 1, by: claiming('g', BOTH, { video: ['e', 'f'], audio: [] }) }),
+      (tx) => chunks.findNextChunk(tx, { nowS: 1, by: claiming('g', BOTH, { video: [], audio: ['e'] }) }),
+      (tx) => chunks.findNextChunk(tx, { nowS: 1, by: claiming('g', ['audio'], { video: [], audio: [] }) }),
+      (tx) => chunks.findNextChunk(tx, { nowS: 1, by: claiming('e', ['audio'], { video: [], audio: [] }) }),
       (tx) => capacities.countPendingSegments(tx).then((counts) => [...counts]),
       (tx) => chunks.beginRun(tx, runOf(chunk(0, 0), 0)),
       (tx) => chunks.beginRun(tx, runOf(chunk(0, 0), 0)),
@@ -1446,6 +1453,7 @@ const STORES: readonly (readonly [store: string, calls: readonly Call[]])[] = [
           lastSeenAtS: 9,
           encoder: 'ffmpeg 5',
           jobs: 4,
+          kinds: 'audio',
           speed: 1.5,
           suspendedReason: 'silence',
         }),

@@ -4,6 +4,7 @@ import { expect, onTestFinished, test, vi } from 'vitest'
 import type { VideoStatus } from '../../src/catalogue/status.ts'
 import { newId } from '../../src/crypto/secret.ts'
 import type { Db } from '../../src/db/database.ts'
+import type { ChunkKind } from '../../src/encode/chunk-plan.ts'
 import { endRun, insertChunks, releaseRun, type VideoChunk } from '../../src/encode/chunk-store.ts'
 import { encoderFingerprint } from '../../src/encode/encoder.ts'
 import { createEncodeScheduler, type EncodeSchedulerDeps, type EncodeWork } from '../../src/encode/scheduler.ts'
@@ -133,54 +134,96 @@ async function openSchedulerDeps(work: Partial<EncodeWork> = {}): Promise<Encode
   }
 }
 
+const ALL = ['video', 'audio'] as const
+const VIDEO = ['video'] as const
+
 test('J33: a chunk goes to encoders of its generation alone, and to any once none of them was seen for ten minutes', async () => {
-  const deps = await openSchedulerDeps()
+  const { deps, own, claim, seen, addChunk } = await openSchedulerOfWorkers()
+  await seen('a', 'other')
+  await seen('b', 'third')
+  for (const encoder of [own, 'other']) await addChunk(encoder)
+  expect(await claim('third', VIDEO)).toBe(undefined)
+  expect(await claim(own, ALL)).toBe(`video of ${own}`)
+  expect(await claim('other', VIDEO)).toBe('video of other')
+  deps.clock.nowS += 601
+  await seen('b', 'third')
+  expect(await claim('third', VIDEO)).toBe('video of other')
+})
+
+test('J41: chunks of a kind that no encoder of their generation takes go to one that encodes all of the video', async () => {
+  const { own, claim, seen, addChunk } = await openSchedulerOfWorkers()
+  await seen('a', 'other', 'video')
+  await addChunk('other', ...ALL)
+  expect(await claim('other', VIDEO)).toBe('video of other')
+  expect(await claim(own, ALL)).toBe('audio of other')
+  await seen('b', 'third', 'audio')
+  expect(await claim('third', ['audio'])).toBe(undefined)
+  await seen('c', 'third', 'video')
+  expect(await claim('third', ['audio'])).toBe('audio of other')
+  await seen('d', 'other', 'audio')
+  expect(await claim(own, ALL)).toBe(undefined)
+})
+
+test('J42: an encoder of one kind begins nothing again that has another; else it would do so for ever', async () => {
+  const { claim, seen, addChunk } = await openSchedulerOfWorkers(0)
+  await seen('a', 'other', 'video')
+  await addChunk('gone', ...ALL)
+  expect(await claim('other', VIDEO)).toBe(undefined)
+  await addChunk('gone too', 'video')
+  expect(await claim('other', VIDEO)).toBe('video of gone too')
+})
+
+/** A scheduler, and workers that claim one chunk at a time, which is pending again after that. */
+async function openSchedulerOfWorkers(encoderSlots = 2) {
+  const deps = { ...(await openSchedulerDeps()), encoderSlots }
   const accountId = await addAccount(deps)
   const own = encoderFingerprint(deps.sandbox)
-  const worker = (name: string, encoder: string) => ({
-    id: newId(),
-    name,
-    hash: Buffer.from(name),
-    createdAtS: 0,
-    lastSeenAtS: 1_000,
-    encoder,
-  })
-  await deps.write(async (tx) => {
-    await tx
-      .insertInto('worker')
-      .values([worker('a', 'other'), worker('b', 'third')])
-      .execute()
-    for (const encoder of [own, 'other']) {
-      const id = newId()
-      await insertVideo(tx, { id, accountId, status: 'ready', generation: 1 })
-      await tx.insertInto('generation').values({ videoId: id, number: 1, plan: '{}', encoder, createdAtS: 0 }).execute()
-      const chunk = { kind: 'video', decodesFromStart: false, segmentCount: 5, priority: 9 } as const
-      await insertChunks(tx, { videoId: id, generation: 1 }, [{ ...chunk, firstSegment: encoder === own ? 10 : 20 }])
-    }
-  })
-  const claimed: { by: string; firstSegment: number }[] = []
   const scheduler = createEncodeScheduler(deps, () => undefined)
-  async function claimAs(by: string) {
-    const remote = { workerId: by, encoder: by, encode: async () => true }
-    const job = await (by === own ? scheduler.claim(false) : scheduler.claimForRemote(remote, ['video']))
-    const [running] = await deps.db.selectFrom('chunk').select('firstSegment').where('state', '=', 'running').execute()
-    if (job && running) claimed.push({ by, ...running })
-    // As if it had ended without its chunk.
-    await deps.write(async (tx) => {
-      await tx.updateTable('chunk').set({ state: 'pending' }).execute()
-      await tx.deleteFrom('claim').execute()
-    })
+  return {
+    ...{ deps, own },
+    async addChunk(encoder: string, ...kinds: ChunkKind[]): Promise<void> {
+      const id = newId()
+      const chunk = { decodesFromStart: false, segmentCount: 5, priority: 9, firstSegment: 10 } as const
+      await deps.write(async (tx) => {
+        await insertVideo(tx, { id, accountId, status: 'ready', generation: 1 })
+        await tx.insertInto('generation').values({ videoId: id, number: 1, plan: '{}', encoder, createdAtS: 0 }).execute()
+        const chunks = (kinds.length > 0 ? kinds : VIDEO).map((kind) => ({ ...chunk, kind }))
+        await insertChunks(tx, { videoId: id, generation: 1 }, chunks)
+      })
+    },
+    async seen(name: string, encoder: string, kinds?: string): Promise<void> {
+      const worker = {
+        id: name,
+        name,
+        hash: Buffer.from(name),
+        createdAtS: 0,
+        lastSeenAtS: deps.clock.nowS,
+        encoder,
+        ...(kinds && { kinds }),
+      }
+      await deps.write(async (tx) => {
+        await tx.deleteFrom('worker').where('name', '=', name).execute()
+        await tx.insertInto('worker').values(worker).execute()
+      })
+    },
+    /** The kind of the chunk that this encoder gets, and which encoder its generation has. */
+    async claim(by: string, kinds: readonly ChunkKind[]): Promise<string | undefined> {
+      const remote = { workerId: by, encoder: by, encode: async () => true }
+      await (by === own ? scheduler.claim(false) : scheduler.claimForRemote(remote, kinds))
+      const running = await deps.db
+        .selectFrom('chunk')
+        .innerJoin('generation', 'generation.videoId', 'chunk.videoId')
+        .select(['chunk.kind', 'generation.encoder'])
+        .where('chunk.state', '=', 'running')
+        .executeTakeFirst()
+      await deps.write(async (tx) => {
+        await tx.updateTable('chunk').set({ state: 'pending' }).execute()
+        await tx.deleteFrom('claim').execute()
+      })
+      return running && `${running.kind} of ${running.encoder}`
+    },
   }
-  for (const by of ['third', own, 'other']) await claimAs(by)
-  deps.clock.nowS += 601
-  await deps.write((tx) => tx.updateTable('worker').set({ lastSeenAtS: deps.clock.nowS }).where('name', '=', 'b').execute())
-  await claimAs('third')
-  expect(claimed).toEqual([
-    { by: own, firstSegment: 10 },
-    { by: 'other', firstSegment: 20 },
-    { by: 'third', firstSegment: 20 },
-  ])
-})
+}
 
 async function addAccount({ write }: EncodeSchedulerDeps): Promise<string> {
   const account = { id: newId(), name: 'an owner', createdAtS: 0, mayUpload: 1, mayImport: 1 } as const

@@ -5,6 +5,7 @@ import { pino } from 'pino'
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { dataPaths } from '../../src/config/data-paths.ts'
 import { sendCommand } from '../../src/control/socket.ts'
+import type { ChunkKind } from '../../src/encode/chunk-plan.ts'
 import { encoderFingerprint } from '../../src/encode/encoder.ts'
 import { openSandbox } from '../../src/sandbox/bubblewrap.ts'
 import { runWorker } from '../../src/workers/client/run-worker.ts'
@@ -32,15 +33,18 @@ afterAll(() => reelgate.remove())
 /** A worker in this process. @returns ends it */
 async function startOther(
   name: string,
-  ffmpegVersion?: string,
-  hardware?: TriedHardware,
+  {
+    ffmpegVersion,
+    hardware,
+    kinds = ['video', 'audio'],
+  }: { ffmpegVersion?: string; hardware?: TriedHardware; kinds?: ChunkKind[] } = {},
 ): Promise<{ encoder: string; running: Promise<void>; end(): Promise<void> }> {
   const folder = await mkdtemp(join(tmpdir(), 'reelgate-worker-'))
   const sandbox = await openSandbox({ sandbox: 'weak' })
   if (ffmpegVersion !== undefined) sandbox.ffmpegVersion = ffmpegVersion
   const ending = new AbortController()
   const running = runWorker({
-    ...{ server: reelgate.url, token: await addWorker(reelgate, name), jobs: 2, kinds: ['video', 'audio'] },
+    ...{ server: reelgate.url, token: await addWorker(reelgate, name), jobs: 2, kinds },
     ...{ cacheFolder: join(folder, 'cache'), cacheBytes: 2 ** 30, sandbox, hardware, log: pino({ level: 'silent' }) },
     ...{ stopping: ending.signal, ending: ending.signal },
   })
@@ -62,8 +66,10 @@ const generationsOf = (videoId: string) =>
 const hasSeen = (name: string) =>
   readRows(reelgate, 'select 1 from worker where name = ? and last_seen_at_s is not null', name).length === 1
 
-test('J32: a video is encoded and repaired by the encoder that is there', async () => {
-  const other = await startOther('rented', '99.0')
+test('J32, J40: a video is encoded and repaired by the encoder that is there, and not by one that leaves its sound to others', async () => {
+  await startOther('pictures', { ffmpegVersion: '98.0', kinds: ['video'] })
+  await expect.poll(() => hasSeen('pictures')).toBe(true)
+  const other = await startOther('rented', { ffmpegVersion: '99.0' })
   await expect.poll(() => hasSeen('rented')).toBe(true)
   const videoId = await reelgate.owner.upload('Encoded elsewhere', await makeVideo(VIDEO))
   await untilFinished(reelgate, videoId)
@@ -87,7 +93,7 @@ test('J32: a video is encoded and repaired by the encoder that is there', async 
 
 test('J37: a video is encoded by a graphics card, and plays', async () => {
   const tried = await tryEncoder(await openDefaultSandbox(), CARD)
-  await startOther('card', undefined, tried)
+  await startOther('card', { hardware: tried })
   await expect.poll(() => hasSeen('card')).toBe(true)
   const videoId = await reelgate.owner.upload('Encoded on a card', await makeVideo(VIDEO))
   await untilFinished(reelgate, videoId)
@@ -97,7 +103,7 @@ test('J37: a video is encoded by a graphics card, and plays', async () => {
 
 async function encodeTooSmall() {
   const tried = await tryEncoder(await openDefaultSandbox(), tooLarge)
-  await startOther('large', undefined, tried)
+  await startOther('large', { hardware: tried })
   await expect.poll(() => hasSeen('large')).toBe(true)
   const videoId = await reelgate.owner.upload('Too small', await makeVideo(VIDEO))
   await untilFinished(reelgate, videoId)
@@ -108,14 +114,14 @@ async function encodeTooSmall() {
 if (isLong) test('J38: what a card cannot encode the server does, as another generation', encodeTooSmall)
 
 test('J39: a worker whose card is lost ends with the reason', async () => {
-  const { running } = await startOther('gone', undefined, { hardware: lost, fingerprint: 'lost' })
+  const { running } = await startOther('gone', { hardware: { hardware: lost, fingerprint: 'lost' } })
   await expect.poll(() => hasSeen('gone')).toBe(true)
   await reelgate.owner.upload('Without a card', await makeVideo(VIDEO))
   await expect(running).rejects.toBeInstanceOf(HardwareUnusable)
 })
 
 async function beginAgain() {
-  const other = await startOther('leased', '99.0')
+  const other = await startOther('leased', { ffmpegVersion: '99.0' })
   await expect.poll(() => hasSeen('leased')).toBe(true)
   await other.end()
   const waitingId = await reelgate.owner.upload('Begun again', await makeVideo(VIDEO))

@@ -82,7 +82,7 @@ test('F-348: no chunk is handed out while results that wait for their check fill
     1_000,
   )
   const claim = (worker: WorkerRow) =>
-    handOut.claim({ ...worker, encoder: body.encoder, lastSeenAtS: 1_000 }, body, new AbortController().signal)
+    handOut.claim({ ...worker, encoder: body.encoder, kinds: 'audio', lastSeenAtS: 1_000 }, body, new AbortController().signal)
   const task = handOut.getTask(one, (await claim(one))?.id ?? '')
   await task.receiveInit(9, bodyOf(100))
   await task.receiveSegment(9, 0, bodyOf(2_000))

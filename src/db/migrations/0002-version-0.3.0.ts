@@ -466,6 +466,7 @@ export const STATEMENTS: readonly string[] = [
     last_seen_at_s integer,
     encoder text,
     jobs integer not null default 1,
+    kinds text not null default 'video,audio',
     speed real,
     drained integer not null default 0,
     suspended_reason text
