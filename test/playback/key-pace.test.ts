@@ -1,12 +1,15 @@
 import { expect, test } from 'vitest'
 import { makeLanguages, TONES } from '../browser/tones.ts'
-import { startReelgate } from '../in-process.ts'
+import { slowTime } from '../faults/faked-clock.ts'
+import { startReelgate } from '../reelgate.ts'
 import { makeVideo } from '../videos.ts'
 import { readMediaPlaylist, readNames, type Viewer } from '../viewer.ts'
 import { stretchVideo } from './stretched-video.ts'
 
+// What is earned while they ask is next to nothing, however busy the machine is: time passes slowly for the servers.
+
 test('a key that comes too early is answered with the time to wait and the speed to play at until then', async () => {
-  const reelgate = await startReelgate({ video: await makeVideo() })
+  const reelgate = await startReelgate({ video: await makeVideo(), env: slowTime() })
   stretchVideo(reelgate, 3600)
   const viewer = reelgate.newViewer()
   await viewer.redeem(await reelgate.owner.issueOtp(reelgate.videoId, { userId: 'ann' }))
@@ -30,12 +33,12 @@ test('a key that comes too early is answered with the time to wait and the speed
 
   const other = reelgate.newViewer()
   await other.redeem(await reelgate.owner.issueOtp(reelgate.videoId, { userId: 'ann' }))
-  expect((await takeKeys(other, window)).window).toBeLessThan(window + 10) // what was earned since, not ten minutes more
+  expect((await takeKeys(other, window)).window).toBeLessThanOrEqual(window + 1) // what was earned since, not ten minutes more
 
   await reelgate.stop()
   await reelgate.restart()
   await viewer.openPage()
-  expect((await takeKeys(viewer, window)).window).toBeLessThan(window + 20)
+  expect((await takeKeys(viewer, window)).window).toBeLessThanOrEqual(window + 1)
 
   /** Asks for keys from a window on. @returns the first that came too early */
   async function takeKeys(viewer: Viewer, from: number): Promise<{ window: number; refused: Response }> {
@@ -47,7 +50,7 @@ test('a key that comes too early is answered with the time to wait and the speed
 })
 
 test('T-20: a viewer who changes the language with each segment pays once for a window, and all languages together give no more keys than one', async () => {
-  const reelgate = await startReelgate({ video: await makeLanguages(TONES, 10) })
+  const reelgate = await startReelgate({ video: await makeLanguages(TONES, 10), env: slowTime() })
   stretchVideo(reelgate, 3600)
   const takeAll = async (count: number) => {
     const viewer = reelgate.newViewer()
@@ -69,9 +72,9 @@ test('T-20: a viewer who changes the language with each segment pays once for a 
       }
   }
   const [one, all] = [await takeAll(1), await takeAll(4)]
-  // Ten minutes, and what is earned meanwhile.
+  // Ten minutes.
   for (const keys of [one, all]) {
-    expect(keys.size).toSatisfy((size: number) => size >= 50 && size < 60)
+    expect(keys.size).toSatisfy((size: number) => size >= 50 && size <= 51)
     expect(Math.max(...keys.keys())).toBe(keys.size - 1)
   }
   for (const [window, key] of all) expect(one.get(window) ?? key).toBe(key)
