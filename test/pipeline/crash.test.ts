@@ -4,6 +4,7 @@ import { afterAll, beforeAll, expect } from 'vitest'
 import { findEncoders, listFiles, listSegments, untilFinished } from '../data-folder.ts'
 import { footage } from '../footage.ts'
 import { startPostgres } from '../postgres.ts'
+import { timeEnd } from '../processes.ts'
 import { type Reelgate, startReelgate, startSharedReelgate } from '../reelgate.ts'
 import { readRows } from '../rows.ts'
 import { sampledTests } from '../sample.ts'
@@ -98,9 +99,11 @@ test('F-09: SIGTERM during an encode and an upload ends with 0 within 10 s; the 
   await reelgate.owner.until(videoId, 'ready')
   const seen: Sightings = new Map()
   await lookAtSegments(reelgate, videoId, seen)
-  const stopped = reelgate.stop()
+  const stopped = timeEnd(reelgate.pid, reelgate.stop())
   await expect(sending).rejects.toThrow()
-  expect(await Promise.race([stopped, pause(10_000).then(() => 'still running')])).toBe(0)
+  const { code, tookS } = await stopped
+  expect(code).toBe(0)
+  expect(tookS).toBeLessThan(10)
   expect(await findEncoders(reelgate)).toEqual([])
   expect(await listFiles(reelgate, 'tmp')).toEqual([])
   expect(readRows(reelgate, `select 1 from chunk where state = 'running'`)).toEqual([])
