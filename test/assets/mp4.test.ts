@@ -284,8 +284,8 @@ test('it is rejected before every rendition is finished, for other accounts, and
 })
 
 /**
- * Delays each reader of a segment of the video: its file becomes a pipe. `feed` lets the reader continue, if there is one yet or soon;
- * `restore` brings the file back.
+ * Delays each reader of a segment of the video: its file becomes a pipe. `feed` lets the reader continue; where the work may end before it
+ * reads, it is given what resolves then. `restore` brings the file back.
  */
 async function holdUp(reelgate: Reelgate, videoId: string) {
   const segment = listSegments(reelgate, videoId).find(({ rendition_id, number }) => rendition_id === 1 && number === 3)
@@ -297,11 +297,10 @@ async function holdUp(reelgate: Reelgate, videoId: string) {
   const feeder = spawn('sh', ['-c', 'exec 3> "$1" && echo reached && read -r _ && cat "$0" >&3', aside, path])
   onTestFinished(() => void feeder.kill())
   const ended = once(feeder, 'close')
-  const feed = async () => {
+  const feed = async (workEnded?: Promise<unknown>) => {
     feeder.stdin.end('\n')
-    const timer = setTimeout(() => feeder.kill(), 5_000)
+    void workEnded?.finally(() => feeder.kill())
     await ended
-    clearTimeout(timer)
   }
   return { reached: once(feeder.stdout, 'data'), feed, restore: () => rename(aside, path) }
 }
@@ -341,7 +340,7 @@ sampled.each(['the file', 'the video'])('deleting %s while it is made ends that,
       .length > 0
   )
     await pause(20)
-  await Promise.all([held.feed(), deleting])
+  await held.feed(deleting)
   expect(readRows(reelgate, `select id from file where type = 'mp4' and blob is not null`)).toEqual([])
   expect([await unfinishedIn(reelgate), await filesBelow(reelgate, 'files')]).toEqual([0, []])
 })
@@ -416,7 +415,7 @@ sampled(
     await untilBegun(reelgate)
     const stopped = reelgate.stop()
     await expect.poll(() => reelgate.output()).toContain('jobs: aborted for the stop')
-    await held.feed()
+    await held.feed(stopped)
     expect([await stopped, triesOf(reelgate), await unfinishedIn(reelgate), await filesBelow(reelgate, 'files')]).toEqual([
       0,
       [0],

@@ -182,7 +182,7 @@ test('J20: the token of a worker is removed in the middle of a chunk: it ends, a
   const videoId = await uploadFor('removed')
   await cluster.server().cli('worker', 'remove', 'removed')
   expect(await cluster.program('removed').ended()).toBe(1)
-  expect(cluster.program('removed').output()).toContain('it was removed')
+  await expect.poll(() => cluster.program('removed').output()).toContain('it was removed')
   await startWorker('after-removal')
   await expectWhole(videoId)
 })
@@ -195,9 +195,9 @@ test.each(['SIGTERM', 'SIGKILL'] as const)(
     const { program } = cluster.server()
     program.signal(signal)
     await program.ended()
+    await expect.poll(() => cluster.program(`patient-${signal}`).output()).toContain('the server cannot be reached')
     await program.start()
     await expectWhole(videoId)
-    expect(cluster.program(`patient-${signal}`).output()).toContain('the server cannot be reached')
   },
 )
 

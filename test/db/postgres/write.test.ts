@@ -70,12 +70,11 @@ test('two programs that keep changing the same number lose none of the changes t
     ours++
   }
   const refusals: unknown[] = []
-  for (let i = 0; i < 20; i++)
+  for (let round = 0; round < 20 || Math.min(ours, theirs) === 0; round++)
     await Promise.all(Array.from({ length: 10 }, () => addOneOfOurs().catch((error) => refusals.push(error))))
   isDone = true
   await others
   for (const refusal of refusals) expect(refusal).toMatchObject({ kind: 'unavailable' }) // too many tries
-  expect(Math.min(ours, theirs)).toBeGreaterThan(0)
   expect(await numberOf(db, 'counter')).toBe(ours + theirs)
 })
 
