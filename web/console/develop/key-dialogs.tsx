@@ -2,6 +2,7 @@ import { Checkbox, Select, TextInput } from '@mantine/core'
 import { useForm } from 'react-hook-form'
 import type { CreatedKeyBody } from '../../../src/http/api/keys.ts'
 import { callApi } from '../api.ts'
+import { ConfirmDialog } from '../ui/confirm-dialog.tsx'
 import { Dialog } from '../ui/dialog.tsx'
 import { FILLED, useField } from '../ui/form.tsx'
 import { useChange } from '../ui/use-change.ts'
@@ -85,25 +86,20 @@ export function RotateKeyDialog({ apiKey, onClose, onCreated }: CreatingState & 
 }
 
 export function RevokeKeyDialog({ apiKey, onClose }: DialogState & { apiKey: Key }) {
-  const revoke = useChange({
-    call: () => callApi<unknown>('DELETE', `keys/${apiKey.id}`),
-    announced: `The key ${apiKey.name} has been revoked.`,
-    onDone: onClose,
-    refreshes: [keysQuery.queryKey],
-  })
   return (
-    <Dialog
+    <ConfirmDialog
       title={`Revoke ${apiKey.name}?`}
       onClose={onClose}
       action="Revoke"
       color="stop"
-      change={revoke}
-      onSubmit={() => revoke.mutate()}
+      call={() => callApi<unknown>('DELETE', `keys/${apiKey.id}`)}
+      announced={`The key ${apiKey.name} has been revoked.`}
+      refreshes={[keysQuery.queryKey]}
     >
       <p>
         Programs that use it are refused from their next call on, and OTPs that it issued open nothing any more. This cannot be
         undone.
       </p>
-    </Dialog>
+    </ConfirmDialog>
   )
 }

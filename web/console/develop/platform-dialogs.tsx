@@ -5,6 +5,7 @@ import type { PlatformLinkBody } from '../../../src/http/api/lti.ts'
 import { callApi } from '../api.ts'
 import { folderOptions, ROOT_FOLDER_ID } from '../catalogue/folder-path.ts'
 import { folderSearchQuery } from '../catalogue/queries.ts'
+import { ConfirmDialog } from '../ui/confirm-dialog.tsx'
 import { Dialog } from '../ui/dialog.tsx'
 import { FactList } from '../ui/fact-list.tsx'
 import { FILLED, SwitchField, useField } from '../ui/form.tsx'
@@ -84,41 +85,32 @@ export function PlatformDialog({ platform, onClose }: PlatformDialogProps) {
 
 /** Makes the link with which a platform registers. */
 export function ConnectDialog({ onClose, onMade }: { onClose(): void; onMade(link: PlatformLinkBody): void }) {
-  const connect = useChange({
-    call: () => callApi<PlatformLinkBody>('POST', 'lti/links'),
-    onDone: onMade,
-    refreshes: [],
-  })
   return (
-    <Dialog
+    <ConfirmDialog
       title="Connect a learning platform"
       onClose={onClose}
       action="Make a link"
-      change={connect}
-      onSubmit={() => connect.mutate()}
+      call={() => callApi<PlatformLinkBody>('POST', 'lti/links')}
+      onDone={onMade}
+      refreshes={[]}
     >
       <p>An administrator of the platform opens the link there, within an hour. Then it is listed here, and you confirm it.</p>
-    </Dialog>
+    </ConfirmDialog>
   )
 }
 
 export function RemovePlatformDialog({ platform, onClose }: PlatformDialogProps) {
-  const remove = useChange({
-    call: () => callApi<unknown>('DELETE', `lti/platforms/${platform.id}`),
-    announced: `${platform.name} has been removed.`,
-    onDone: onClose,
-    refreshes: [platformsQuery.queryKey],
-  })
   return (
-    <Dialog
+    <ConfirmDialog
       title={`Remove ${platform.name}?`}
       onClose={onClose}
       action="Remove"
       color="stop"
-      change={remove}
-      onSubmit={() => remove.mutate()}
+      call={() => callApi<unknown>('DELETE', `lti/platforms/${platform.id}`)}
+      announced={`${platform.name} has been removed.`}
+      refreshes={[platformsQuery.queryKey]}
     >
       <p>Its activities show a sentence instead of the video, and no grade is sent any more. What people have watched stays.</p>
-    </Dialog>
+    </ConfirmDialog>
   )
 }

@@ -2,11 +2,10 @@ import { useSuspenseQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import { callApi, csvUrl } from '../api.ts'
 import { Ago } from '../ui/ago.tsx'
+import { ConfirmDialog } from '../ui/confirm-dialog.tsx'
 import { type Column, DataTable } from '../ui/data-table.tsx'
-import { Dialog } from '../ui/dialog.tsx'
 import { RowButton } from '../ui/row-button.tsx'
 import { Section } from '../ui/section.tsx'
-import { useChange } from '../ui/use-change.ts'
 import { formatIn } from '../units.ts'
 import { type UploadToken, uploadTokensQuery } from './queries.ts'
 
@@ -56,22 +55,17 @@ const COLUMNS: Column<UploadToken>[] = [
 ]
 
 function RevokeTokenDialog({ token, onClose }: { token: UploadToken; onClose(): void }) {
-  const revoke = useChange({
-    call: () => callApi<unknown>('DELETE', `upload-tokens/${token.id}`),
-    announced: `The token for ${nameOf(token)} has been revoked.`,
-    onDone: onClose,
-    refreshes: [uploadTokensQuery.queryKey],
-  })
   return (
-    <Dialog
+    <ConfirmDialog
       title={`Revoke the token for ${nameOf(token)}?`}
       onClose={onClose}
       action="Revoke"
       color="stop"
-      change={revoke}
-      onSubmit={() => revoke.mutate()}
+      call={() => callApi<unknown>('DELETE', `upload-tokens/${token.id}`)}
+      announced={`The token for ${nameOf(token)} has been revoked.`}
+      refreshes={[uploadTokensQuery.queryKey]}
     >
       <p>Pages that use it are refused, and what they are sending is deleted. Videos that have arrived stay.</p>
-    </Dialog>
+    </ConfirmDialog>
   )
 }

@@ -5,6 +5,7 @@ import { useState } from 'react'
 import type { WebhookTestBody } from '../../../src/http/api/webhooks.ts'
 import { ApiFailure, callApi } from '../api.ts'
 import { useMay } from '../sign-in/queries.ts'
+import { ConfirmDialog } from '../ui/confirm-dialog.tsx'
 import { Dialog } from '../ui/dialog.tsx'
 import { FactList } from '../ui/fact-list.tsx'
 import { FailureNotice } from '../ui/failure.tsx'
@@ -57,12 +58,6 @@ function WebhookActions({ webhook: { uuid, value, status } }: { webhook: Webhook
     mutationFn: () => callApi<{ secret: string }>('POST', `hooks/${uuid}/secret`),
     onSuccess: () => setAsking(undefined),
   })
-  const remove = useChange({
-    call: () => callApi<unknown>('DELETE', 'hooks', { body: { uuid } }),
-    announced: 'The webhook has been deleted.',
-    onDone: () => navigate({ to: '/develop/webhooks' }),
-    refreshes: [['webhooks']],
-  })
   return (
     <>
       <div className={styles.actions}>
@@ -98,16 +93,18 @@ function WebhookActions({ webhook: { uuid, value, status } }: { webhook: Webhook
         </SecretDialog>
       )}
       {asking === 'delete' && (
-        <Dialog
+        <ConfirmDialog
           title="Delete the webhook?"
           onClose={() => setAsking(undefined)}
           action="Delete"
           color="stop"
-          change={remove}
-          onSubmit={() => remove.mutate()}
+          call={() => callApi<unknown>('DELETE', 'hooks', { body: { uuid } })}
+          announced="The webhook has been deleted."
+          onDone={() => navigate({ to: '/develop/webhooks' })}
+          refreshes={[['webhooks']]}
         >
           <p>{value} is called no more, and its deliveries are removed. This cannot be undone.</p>
-        </Dialog>
+        </ConfirmDialog>
       )}
     </>
   )

@@ -6,6 +6,7 @@ import { callApi } from '../api.ts'
 import { ROOT_FOLDER_ID } from '../catalogue/folder-path.ts'
 import { FolderSelect } from '../catalogue/folder-select.tsx'
 import { LIBRARY } from '../catalogue/queries.ts'
+import { ConfirmDialog } from '../ui/confirm-dialog.tsx'
 import { Dialog } from '../ui/dialog.tsx'
 import { FILLED, useField } from '../ui/form.tsx'
 import { useChange } from '../ui/use-change.ts'
@@ -47,21 +48,17 @@ export function EditFolderDialog({ folder, parentId, onClose }: DialogState & { 
 /** Its videos and folders move to the folder around it. */
 export function DeleteFolderDialog({ folder, onClose }: DialogState & { folder: Folder }) {
   const navigate = route.useNavigate()
-  const remove = useChange({
-    call: () => callApi<unknown>('DELETE', `videos/folders/${folder.id}`),
-    onDone: () => navigate({ search: (before) => ({ ...before, folder: folder.parent ?? undefined }), replace: true }),
-    refreshes: LIBRARY,
-  })
   return (
-    <Dialog
+    <ConfirmDialog
       title={`Delete the folder ${folder.name}?`}
       onClose={onClose}
       action="Delete the folder"
       color="stop"
-      change={remove}
-      onSubmit={() => remove.mutate()}
+      call={() => callApi<unknown>('DELETE', `videos/folders/${folder.id}`)}
+      onDone={() => navigate({ search: (before) => ({ ...before, folder: folder.parent ?? undefined }), replace: true })}
+      refreshes={LIBRARY}
     >
       <p>The videos and folders in it are kept: they move to the folder around it.</p>
-    </Dialog>
+    </ConfirmDialog>
   )
 }

@@ -3,6 +3,7 @@ import { type UseFormRegisterReturn, useForm } from 'react-hook-form'
 import type { InvitationBody } from '../../../src/http/console/users.ts'
 import { callApi } from '../api.ts'
 import { useSignedIn } from '../sign-in/queries.ts'
+import { ConfirmDialog } from '../ui/confirm-dialog.tsx'
 import { Dialog } from '../ui/dialog.tsx'
 import { FILLED, useField, useSwitch } from '../ui/form.tsx'
 import { useChange } from '../ui/use-change.ts'
@@ -95,22 +96,17 @@ export function ChangeEmailDialog({ user, onClose }: { user: User; onClose(): vo
 }
 
 export function DeletePersonDialog({ user, onClose }: { user: User; onClose(): void }) {
-  const remove = useChange({
-    call: () => callApi<unknown>('DELETE', `users/${user.id}`),
-    announced: `${user.name} has been deleted.`,
-    onDone: onClose,
-    refreshes: [usersQuery.queryKey],
-  })
   return (
-    <Dialog
+    <ConfirmDialog
       title={`Delete ${user.name}?`}
       onClose={onClose}
       action="Delete"
       color="stop"
-      change={remove}
-      onSubmit={() => remove.mutate()}
+      call={() => callApi<unknown>('DELETE', `users/${user.id}`)}
+      announced={`${user.name} has been deleted.`}
+      refreshes={[usersQuery.queryKey]}
     >
       <p>The person is signed out everywhere, and cannot sign in again. Videos and settings stay.</p>
-    </Dialog>
+    </ConfirmDialog>
   )
 }

@@ -6,8 +6,8 @@ import type { TrashBody } from '../../../src/http/api/trash.ts'
 import { callApi, csvUrl } from '../api.ts'
 import { LIBRARY } from '../catalogue/queries.ts'
 import { useMay } from '../sign-in/queries.ts'
+import { ConfirmDialog } from '../ui/confirm-dialog.tsx'
 import { CsvLink } from '../ui/csv-link.tsx'
-import { Dialog } from '../ui/dialog.tsx'
 import { FailureNotice } from '../ui/failure.tsx'
 import { Page } from '../ui/page.tsx'
 import { useChange } from '../ui/use-change.ts'
@@ -85,15 +85,6 @@ function TrashActions({ ids, onDone }: { ids: readonly string[]; onDone(): void 
     onDone,
     refreshes: LIBRARY,
   })
-  const remove = useChange({
-    call: () => callApi<unknown>('DELETE', 'trash', { body: { videos: ids } }),
-    announced: `${countVideos(ids.length)} deleted for good.`,
-    onDone() {
-      setAsking(false)
-      onDone()
-    },
-    refreshes: LIBRARY,
-  })
   return (
     <>
       <Button disabled={ids.length === 0} loading={restore.isPending} onClick={() => restore.mutate()}>
@@ -104,16 +95,21 @@ function TrashActions({ ids, onDone }: { ids: readonly string[]; onDone(): void 
       </Button>
       {restore.error && <FailureNotice error={restore.error} />}
       {isAsking && (
-        <Dialog
+        <ConfirmDialog
           title={`Delete ${countVideos(ids.length)} for good?`}
           onClose={() => setAsking(false)}
           action="Delete for good"
           color="stop"
-          change={remove}
-          onSubmit={() => remove.mutate()}
+          call={() => callApi<unknown>('DELETE', 'trash', { body: { videos: ids } })}
+          announced={`${countVideos(ids.length)} deleted for good.`}
+          onDone={() => {
+            setAsking(false)
+            onDone()
+          }}
+          refreshes={LIBRARY}
         >
           <p>Their files are removed and their keys destroyed. This cannot be undone.</p>
-        </Dialog>
+        </ConfirmDialog>
       )}
     </>
   )

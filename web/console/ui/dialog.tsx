@@ -7,7 +7,7 @@ import type { Sending } from './form.tsx'
 
 const NOTHING_SENT: Sending = { isPending: false, error: null }
 
-type DialogProps = {
+export type DialogProps = {
   title: string
   onClose(): void
   /** What the button does, such as "Move". */

@@ -1,7 +1,7 @@
 import { type QueryKey, useMutation, useQueryClient } from '@tanstack/react-query'
 import { useAnnounce } from './announcements.tsx'
 
-type Change<Reply, Input> = {
+export type Change<Reply, Input> = {
   call(input: Input): Promise<Reply>
   /** What was done, in a sentence. */
   announced?: string | ((reply: Reply, input: Input) => string)

@@ -5,6 +5,7 @@ import type { AudioTracksBody } from '../../../src/http/api/audio.ts'
 import type { VideoBody } from '../../../src/http/api/video-body.ts'
 import { callApi, csvUrl } from '../api.ts'
 import { useAnnounce } from '../ui/announcements.tsx'
+import { ConfirmDialog } from '../ui/confirm-dialog.tsx'
 import { type Column, DataTable } from '../ui/data-table.tsx'
 import { Dialog } from '../ui/dialog.tsx'
 import { FailureNotice } from '../ui/failure.tsx'
@@ -121,28 +122,24 @@ function useReadyInPreview(videoId: string, tracks: readonly AudioTrack[]): void
 
 function RemoveTrack({ videoId, track, onClose }: { videoId: string; track: AudioTrack; onClose(): void }) {
   const queries = useQueryClient()
-  const announce = useAnnounce()
-  const remove = useMutation({
-    mutationFn: () => callApi<AudioTracksBody>('DELETE', `videos/${videoId}/audio/${track.id}`),
-    onSuccess(left) {
-      onClose()
-      announce(`“${track.name}” has been removed.`)
-      queries.setQueryData(audioQuery(videoId).queryKey, left)
-    },
-  })
   return (
-    <Dialog
+    <ConfirmDialog
       title={`Remove “${track.name}”?`}
       onClose={onClose}
       action="Remove"
       color="stop"
-      change={remove}
-      onSubmit={() => remove.mutate()}
+      call={() => callApi<AudioTracksBody>('DELETE', `videos/${videoId}/audio/${track.id}`)}
+      announced={`“${track.name}” has been removed.`}
+      onDone={(left) => {
+        onClose()
+        queries.setQueryData(audioQuery(videoId).queryKey, left)
+      }}
+      refreshes={[]}
     >
       <p>
         The track and its file are deleted. This cannot be undone. For viewers who have chosen it, the default track plays on.
       </p>
-    </Dialog>
+    </ConfirmDialog>
   )
 }
 

@@ -6,8 +6,8 @@ import type { VideoBody } from '../../../src/http/api/video-body.ts'
 import { callApi, csvUrl, sendForm } from '../api.ts'
 import { accountQuery } from '../system/queries.ts'
 import { useAnnounce } from '../ui/announcements.tsx'
+import { ConfirmDialog } from '../ui/confirm-dialog.tsx'
 import { type Column, DataTable } from '../ui/data-table.tsx'
-import { Dialog } from '../ui/dialog.tsx'
 import { FailureNotice } from '../ui/failure.tsx'
 import forms from '../ui/form.module.css'
 import { languageName } from '../ui/language-name.ts'
@@ -207,23 +207,20 @@ function UploadCaptions({ videoId }: { videoId: string }) {
 
 function DeleteCaptions({ videoId, file, onClose }: { videoId: string; file: VideoFileBody; onClose(): void }) {
   const refresh = useRefreshCaptions(videoId)
-  const remove = useMutation({
-    mutationFn: () => callApi<unknown>('DELETE', `videos/${videoId}/files/${file.id}`),
-    async onSuccess() {
-      onClose()
-      await refresh()
-    },
-  })
   return (
-    <Dialog
+    <ConfirmDialog
       title={`Delete the captions in ${languageName(file.lang)}?`}
       onClose={onClose}
       action="Delete"
       color="stop"
-      change={remove}
-      onSubmit={() => remove.mutate()}
+      call={() => callApi<unknown>('DELETE', `videos/${videoId}/files/${file.id}`)}
+      onDone={() => {
+        onClose()
+        return refresh()
+      }}
+      refreshes={[]}
     >
       <p>This cannot be undone. Viewers who watch now keep them until they reload.</p>
-    </Dialog>
+    </ConfirmDialog>
   )
 }

@@ -4,21 +4,14 @@ import { useState } from 'react'
 import type { VideoBody } from '../../../src/http/api/video-body.ts'
 import { callApi } from '../api.ts'
 import { LIBRARY } from '../catalogue/queries.ts'
-import { Dialog } from '../ui/dialog.tsx'
+import { ConfirmDialog } from '../ui/confirm-dialog.tsx'
 import { Section } from '../ui/section.tsx'
-import { useChange } from '../ui/use-change.ts'
 
 /** Into the trash, from which the video can be restored for 7 days; one without a file is deleted for good. */
 export function DeleteSection({ video: { id, title, status } }: { video: VideoBody }) {
   const navigate = useNavigate()
   const [isAsking, setAsking] = useState(false)
   const hasFile = status !== 'PRE-Upload'
-  const remove = useChange({
-    call: () => callApi<unknown>('DELETE', 'videos', { query: { trash: 1, videos: id } }),
-    announced: hasFile ? `${title} is in the trash.` : `${title} has been deleted.`,
-    onDone: () => navigate({ to: '/videos' }),
-    refreshes: LIBRARY,
-  })
   return (
     <Section
       title="Delete the video"
@@ -34,16 +27,18 @@ export function DeleteSection({ video: { id, title, status } }: { video: VideoBo
         </Button>
       </div>
       {isAsking && (
-        <Dialog
+        <ConfirmDialog
           title={`Delete ${title}?`}
           onClose={() => setAsking(false)}
           action="Delete"
           color="stop"
-          change={remove}
-          onSubmit={() => remove.mutate()}
+          call={() => callApi<unknown>('DELETE', 'videos', { query: { trash: 1, videos: id } })}
+          announced={hasFile ? `${title} is in the trash.` : `${title} has been deleted.`}
+          onDone={() => navigate({ to: '/videos' })}
+          refreshes={LIBRARY}
         >
           <p>Viewers who watch it now are stopped.</p>
-        </Dialog>
+        </ConfirmDialog>
       )}
     </Section>
   )

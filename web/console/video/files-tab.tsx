@@ -4,8 +4,8 @@ import { useState } from 'react'
 import type { VideoFileBody } from '../../../src/http/api/files.ts'
 import type { VideoBody } from '../../../src/http/api/video-body.ts'
 import { callApi, csvUrl } from '../api.ts'
+import { ConfirmDialog } from '../ui/confirm-dialog.tsx'
 import { type Column, DataTable } from '../ui/data-table.tsx'
-import { Dialog } from '../ui/dialog.tsx'
 import { FailureNotice } from '../ui/failure.tsx'
 import { RowButton } from '../ui/row-button.tsx'
 import { Section } from '../ui/section.tsx'
@@ -39,12 +39,6 @@ export function FilesTab({ video }: { video: VideoBody }) {
   const makeMp4 = useChange({
     call: () => callApi<unknown>('POST', `videos/${video.id}/files`, { body: { type: 'mp4' } }),
     refreshes: [filesQuery(video.id).queryKey],
-  })
-  const remove = useChange({
-    call: ({ id }: VideoFileBody) => callApi<unknown>('DELETE', `videos/${video.id}/files/${id}`),
-    announced: 'The file has been deleted.',
-    onDone: () => setRemoved(undefined),
-    refreshes: [['videos']],
   })
   const actions: Column<VideoFileBody> = {
     name: 'Actions',
@@ -93,16 +87,17 @@ export function FilesTab({ video }: { video: VideoBody }) {
         empty={<p>Nothing is stored yet.</p>}
       />
       {removed && (
-        <Dialog
+        <ConfirmDialog
           title={`Delete ${removed.name}?`}
           onClose={() => setRemoved(undefined)}
           action="Delete"
           color="stop"
-          change={remove}
-          onSubmit={() => remove.mutate(removed)}
+          call={() => callApi<unknown>('DELETE', `videos/${video.id}/files/${removed.id}`)}
+          announced="The file has been deleted."
+          refreshes={[['videos']]}
         >
           <p>This cannot be undone.</p>
-        </Dialog>
+        </ConfirmDialog>
       )}
     </Section>
   )

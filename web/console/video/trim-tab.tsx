@@ -5,7 +5,7 @@ import type { OneVideoBody, VideoBody } from '../../../src/http/api/video-body.t
 import { callApi } from '../api.ts'
 import { LIBRARY } from '../catalogue/queries.ts'
 import { isUnderWay } from '../catalogue/status.ts'
-import { Dialog } from '../ui/dialog.tsx'
+import { ConfirmDialog } from '../ui/confirm-dialog.tsx'
 import { FailureNotice } from '../ui/failure.tsx'
 import { ReloadIcon, UploadIcon } from '../ui/icons.tsx'
 import { Section } from '../ui/section.tsx'
@@ -254,12 +254,6 @@ function FormerSection({ videoId, kept, isBusy }: { videoId: string; kept: Kept;
     announced: 'The video plays the former version again.',
     refreshes: LIBRARY,
   })
-  const forget = useChange({
-    call: () => callApi<unknown>('DELETE', `videos/${videoId}/kept`),
-    announced: 'The former versions have been deleted.',
-    onDone: () => setAsking(false),
-    refreshes: LIBRARY,
-  })
   const [last] = kept
   const bytes = kept.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0)
   const what = kept.length === 1 ? 'the former version' : `${kept.length} former versions`
@@ -299,19 +293,20 @@ function FormerSection({ videoId, kept, isBusy }: { videoId: string; kept: Kept;
         </Button>
       </div>
       {isAsking && (
-        <Dialog
+        <ConfirmDialog
           title={`Delete ${what}?`}
           onClose={() => setAsking(false)}
           action="Delete for good"
           color="stop"
-          change={forget}
-          onSubmit={() => forget.mutate()}
+          call={() => callApi<unknown>('DELETE', `videos/${videoId}/kept`)}
+          announced="The former versions have been deleted."
+          refreshes={LIBRARY}
         >
           <p>
             This frees {formatBytes(bytes)}. {last && UNDO[last.replacedBy]} is then no longer possible, and viewers who still
             watch {kept.length === 1 ? 'it' : 'one of them'} must reload their page.
           </p>
-        </Dialog>
+        </ConfirmDialog>
       )}
     </Section>
   )

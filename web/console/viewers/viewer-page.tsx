@@ -6,11 +6,10 @@ import { callApi, csvUrl } from '../api.ts'
 import { VideoLink } from '../catalogue/video-link.tsx'
 import { useMay } from '../sign-in/queries.ts'
 import { Ago } from '../ui/ago.tsx'
+import { ConfirmDialog } from '../ui/confirm-dialog.tsx'
 import { type Column, DataTable } from '../ui/data-table.tsx'
-import { Dialog } from '../ui/dialog.tsx'
 import { Page } from '../ui/page.tsx'
 import { Section } from '../ui/section.tsx'
-import { useChange } from '../ui/use-change.ts'
 import { formatDuration } from '../units.ts'
 import { sessionsQuery, type Viewing, viewingsOfViewerQuery } from './queries.ts'
 import { SessionTable } from './session-table.tsx'
@@ -64,12 +63,6 @@ const COLUMNS: Column<Viewing>[] = [
 function EraseSection({ userId }: { userId: string }) {
   const navigate = route.useNavigate()
   const [isAsking, setAsking] = useState(false)
-  const erase = useChange({
-    call: () => callApi<unknown>('DELETE', `viewers/${encodeURIComponent(userId)}`),
-    announced: `${userId} has been erased.`,
-    onDone: () => navigate({ to: '/viewers/watched' }),
-    refreshes: [[]],
-  })
   return (
     <Section
       title="Erase this viewer"
@@ -81,19 +74,21 @@ function EraseSection({ userId }: { userId: string }) {
         </Button>
       </div>
       {isAsking && (
-        <Dialog
+        <ConfirmDialog
           title={`Erase ${userId}?`}
           onClose={() => setAsking(false)}
           action="Erase"
           color="stop"
-          change={erase}
-          onSubmit={() => erase.mutate()}
+          call={() => callApi<unknown>('DELETE', `viewers/${encodeURIComponent(userId)}`)}
+          announced={`${userId} has been erased.`}
+          onDone={() => navigate({ to: '/viewers/watched' })}
+          refreshes={[[]]}
         >
           <p>
             Sessions of the viewer stop now. This cannot be undone; webhook deliveries and backups that name the viewer go by
             themselves.
           </p>
-        </Dialog>
+        </ConfirmDialog>
       )}
     </Section>
   )
