@@ -7,6 +7,7 @@ import { ALERT_CAUSES } from '../alerts/cause.ts'
 import { readConfig } from '../config/config.ts'
 import { describeVariables } from '../config/environment.ts'
 import { isDatabaseUrl } from '../config/secrets.ts'
+import type { CommandName } from '../control/commands.ts'
 import type { ServerCommandName } from '../control/server-commands.ts'
 import { HARDWARE_NAMES } from '../encode/hardware-names.ts'
 import { Failure, hostFailure } from '../errors.ts'
@@ -109,7 +110,7 @@ const ACCOUNT: Topic = {
       run: ({ argument: name, options }) =>
         runAndPrint('account create', { name, mayUpload: options.upload, mayImport: options.import }, options),
     },
-    { usage: 'list', description: 'list accounts', run: ({ options }) => runAndPrint('account list', {}, options) },
+    sends('list', 'list accounts', 'account list'),
     {
       usage: 'set <account>',
       description: 'change the permissions and limits of an account, given by name or id',
@@ -154,16 +155,12 @@ const ACCOUNT: Topic = {
         await runAndPrint('account set', { account, ...settings }, { json })
       },
     },
-    {
-      usage: 'disable <account>',
-      description: 'disable an account: its keys are rejected and its videos stop playing; nothing is deleted',
-      run: ({ argument: account, options }) => runAndPrint('account disable', { account }, options),
-    },
-    {
-      usage: 'enable <account>',
-      description: 'enable an account again',
-      run: ({ argument: account, options }) => runAndPrint('account enable', { account }, options),
-    },
+    sends(
+      'disable <account>',
+      'disable an account: its keys are rejected and its videos stop playing; nothing is deleted',
+      'account disable',
+    ),
+    sends('enable <account>', 'enable an account again', 'account enable'),
   ],
 }
 
@@ -185,11 +182,7 @@ const KEY: Topic = {
       run: ({ argument: account, options: { name, permission, expires, json } }) =>
         runAndPrint('key create', { account, name, permissions: permission, lifeS: expires }, { json }),
     },
-    {
-      usage: 'list <account>',
-      description: 'list the keys of an account',
-      run: ({ argument: account, options }) => runAndPrint('key list', { account }, options),
-    },
+    sends('list <account>', 'list the keys of an account', 'key list'),
     {
       usage: 'rotate <keyId>',
       description: 'replace a key by a new one and print it; it is shown only once',
@@ -200,11 +193,7 @@ const KEY: Topic = {
       ],
       run: ({ argument: keyId, options }) => runAndPrint('key rotate', { keyId, overlapS: options.overlap }, options),
     },
-    {
-      usage: 'revoke <keyId>',
-      description: 'revoke a key immediately',
-      run: ({ argument: keyId, options }) => runAndPrint('key revoke', { keyId }, options),
-    },
+    sends('revoke <keyId>', 'revoke a key immediately', 'key revoke'),
     {
       usage: 'restore',
       description: 'restore the master key’s file from its recovery phrase on stdin',
@@ -215,11 +204,11 @@ const KEY: Topic = {
       description: 'replace the master key by a new one, and print its recovery phrase; the server may be running',
       run: ({ options }) => rotateMasterKey(options),
     },
-    {
-      usage: 'media-secret',
-      description: 'print the secret by which a proxy checks the addresses of segments (nginx: secure_link_md5)',
-      run: ({ options }) => runOnServerAndPrint('key media-secret', {}, options),
-    },
+    sendsToServer(
+      'media-secret',
+      'print the secret by which a proxy checks the addresses of segments (nginx: secure_link_md5)',
+      'key media-secret',
+    ),
     {
       usage: 'phrase',
       description: 'print the recovery phrase of the master key',
@@ -258,26 +247,10 @@ const WORKER: Topic = {
       options: [new Option('--trusted', 'it is yours alone')],
       run: ({ argument: name, options: { trusted = false, json } }) => runAndPrint('worker add', { name, trusted }, { json }),
     },
-    {
-      usage: 'list',
-      description: 'list workers: what each does, how fast, and when it was last seen',
-      run: ({ options }) => runAndPrint('worker list', {}, options),
-    },
-    {
-      usage: 'drain <name>',
-      description: 'give a worker no more chunks; it finishes those that it has',
-      run: ({ argument: name, options }) => runAndPrint('worker drain', { name }, options),
-    },
-    {
-      usage: 'resume <name>',
-      description: 'give a worker chunks again that was drained or suspended',
-      run: ({ argument: name, options }) => runAndPrint('worker resume', { name }, options),
-    },
-    {
-      usage: 'remove <name>',
-      description: 'remove a worker: its token is refused, and its chunks are encoded by others',
-      run: ({ argument: name, options }) => runAndPrint('worker remove', { name }, options),
-    },
+    sends('list', 'list workers: what each does, how fast, and when it was last seen', 'worker list'),
+    sends('drain <name>', 'give a worker no more chunks; it finishes those that it has', 'worker drain'),
+    sends('resume <name>', 'give a worker chunks again that was drained or suspended', 'worker resume'),
+    sends('remove <name>', 'remove a worker: its token is refused, and its chunks are encoded by others', 'worker remove'),
   ],
 }
 
@@ -286,21 +259,13 @@ const WEBHOOK: Topic = {
   alias: 'hook',
   description: 'manage webhooks',
   commands: [
-    {
-      usage: 'list <account>',
-      description: 'list the webhooks of an account',
-      run: ({ argument: account, options }) => runAndPrint('webhook list', { account }, options),
-    },
-    {
-      usage: 'test <webhookId>',
-      description: 'send a test event to a webhook through the running server, and print what it answered',
-      run: ({ argument: webhookId, options }) => runOnServerAndPrint('webhook test', { webhookId }, options),
-    },
-    {
-      usage: 'resume',
-      description: 'let a restored copy of an installation send its webhooks: it is the live one from now on',
-      run: ({ options }) => runAndPrint('webhook resume', {}, options),
-    },
+    sends('list <account>', 'list the webhooks of an account', 'webhook list'),
+    sendsToServer(
+      'test <webhookId>',
+      'send a test event to a webhook through the running server, and print what it answered',
+      'webhook test',
+    ),
+    sends('resume', 'let a restored copy of an installation send its webhooks: it is the live one from now on', 'webhook resume'),
   ],
 }
 
@@ -308,12 +273,8 @@ const BAN: Topic = {
   name: 'ban',
   description: 'manage bans for exceeding rate limits',
   commands: [
-    { usage: 'list', description: 'list active bans', run: ({ options }) => runAndPrint('ban list', {}, options) },
-    {
-      usage: 'lift <subject>',
-      description: 'lift the bans of an address, a key or an account, and clear its strikes',
-      run: ({ argument: subject, options }) => runAndPrint('ban lift', { subject }, options),
-    },
+    sends('list', 'list active bans', 'ban list'),
+    sends('lift <subject>', 'lift the bans of an address, a key or an account, and clear its strikes', 'ban lift'),
   ],
 }
 
@@ -361,11 +322,7 @@ const ALERT: Topic = {
       run: ({ argument: account, options: { cause, userId, json } }) =>
         runAndPrint('alert list', { account, cause, userId }, { json }),
     },
-    {
-      usage: 'test',
-      description: 'send a test mail to REELGATE_ALERT_TO, and print what the mail server answered',
-      run: ({ options }) => runAndPrint('alert test', {}, options),
-    },
+    sends('test', 'send a test mail to REELGATE_ALERT_TO, and print what the mail server answered', 'alert test'),
   ],
 }
 
@@ -373,11 +330,11 @@ const VIDEO: Topic = {
   name: 'video',
   description: 'encrypt a video again',
   commands: [
-    {
-      usage: 'reencrypt <videoId>',
-      description: 'encode a video again under a new key, through the running server; then the old key is destroyed',
-      run: ({ argument: videoId, options }) => runOnServerAndPrint('video reencrypt', { videoId }, options),
-    },
+    sendsToServer(
+      'reencrypt <videoId>',
+      'encode a video again under a new key, through the running server; then the old key is destroyed',
+      'video reencrypt',
+    ),
   ],
 }
 
@@ -405,24 +362,29 @@ const CONSOLE: Topic = {
         'print a link that signs a person in once, for a lost link or password; default: the oldest administrator, who is added if there is none',
       run: ({ argument: user, options }) => printConsoleLink(user || undefined, options),
     },
-    {
-      usage: 'users',
-      description: 'list the people of all accounts',
-      run: ({ options }) => runAndPrint('console users', {}, options),
-    },
+    sends('users', 'list the people of all accounts', 'console users'),
   ],
 }
 
 const DEMO: Topic = {
   name: 'demo',
   description: 'the demo video of a new installation',
-  commands: [
-    {
-      usage: 'remove',
-      description: 'delete it permanently, through the running server',
-      run: ({ options }) => runOnServerAndPrint('demo remove', {}, options),
-    },
-  ],
+  commands: [sendsToServer('remove', 'delete it permanently, through the running server', 'demo remove')],
+}
+
+/** A command that sends its argument, under the name that its usage has for it, and prints the answer. */
+function sends(usage: string, description: string, name: CommandName): CommandSpec {
+  return { usage, description, run: ({ argument, options }) => runAndPrint(name, argumentOf(usage, argument), options) }
+}
+
+/** The same through the running server, which alone can do it. */
+function sendsToServer(usage: string, description: string, name: ServerCommandName): CommandSpec {
+  return { usage, description, run: ({ argument, options }) => runOnServerAndPrint(name, argumentOf(usage, argument), options) }
+}
+
+function argumentOf(usage: string, argument: string): Record<string, string> {
+  const [, name] = /<(\w+)>/.exec(usage) ?? []
+  return name === undefined ? {} : { [name]: argument }
 }
 
 async function runOnServerAndPrint(name: ServerCommandName, args: unknown, options: JsonOption): Promise<void> {
