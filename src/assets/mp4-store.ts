@@ -1,9 +1,9 @@
 import { sql, type Updateable } from 'kysely'
-import { ACCOUNT_ID_UNINDEXED, NOT_DELETED_UNINDEXED } from '../catalogue/video-store.ts'
+import { filesToMake, OF_EXISTING_VIDEO } from '../catalogue/files-to-make.ts'
+import { ACCOUNT_ID_UNINDEXED } from '../catalogue/video-store.ts'
 import { hasRow } from '../db/count-rows.ts'
 import type { Db } from '../db/database.ts'
 import type { NewFile, Tables } from '../db/tables.ts'
-import { claimedSubjects } from '../jobs/claim-store.ts'
 
 /** Records a request for an MP4. One that exists or is being made is left as it is; one that could not be made is tried again. */
 export async function insertRequestedMp4(tx: Db, file: Pick<NewFile, 'videoId' | 'createdAtS' | 'widthPx' | 'heightPx'>) {
@@ -45,18 +45,11 @@ export async function findPendingMp4(db: Db, accountId: string, nowS: number): P
     .executeTakeFirst()
 }
 
-/** Those of a disabled account wait. */
 function pendingMp4s(db: Db, nowS: number) {
-  return db
-    .selectFrom('file')
-    .innerJoin('video', 'video.id', 'file.videoId')
-    .innerJoin('account', 'account.id', 'video.accountId')
+  return filesToMake(db, 'mp4', nowS)
     .where('file.type', '=', sql.lit('mp4')) // a literal, so that the partial index on MP4s is used
     .where('file.blob', 'is', null)
     .where('file.enabled', '=', 1)
-    .where('video.id', 'not in', claimedSubjects(db, 'mp4', nowS))
-    .where('video.deletedAtS', 'is', null)
-    .where('account.disabled', '=', 0)
 }
 
 /** Counts an attempt before it runs, so that one that crashes this process counts, too. False: it is not as it was found. */
@@ -83,9 +76,7 @@ export async function finishMp4(tx: Db, id: number, outcome: Updateable<Tables['
     .set(outcome)
     .where('id', '=', id)
     .where('blob', 'is', null)
-    .where(({ exists, selectFrom }) =>
-      exists(selectFrom('video').select('video.id').whereRef('video.id', '=', 'file.videoId').where(NOT_DELETED_UNINDEXED)),
-    )
+    .where(OF_EXISTING_VIDEO)
     .executeTakeFirst()
   return ended.numUpdatedRows > 0n
 }

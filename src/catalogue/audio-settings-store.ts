@@ -10,8 +10,7 @@ export async function findAudioSettings(db: Db, { videoId, sourceNumber }: Sourc
   const row = await db
     .selectFrom('audioSettings')
     .select('list')
-    .where('videoId', '=', videoId)
-    .where('sourceNumber', '=', sourceNumber)
+    .where(({ and }) => and({ videoId, sourceNumber }))
     .executeTakeFirst()
   return row ? JSON.parse(row.list) : []
 }

@@ -26,8 +26,7 @@ export async function listDubs(db: Db, { videoId, ofSource }: Pick<Dub, 'videoId
   return db
     .selectFrom('dub')
     .selectAll()
-    .where('videoId', '=', videoId)
-    .where('ofSource', '=', ofSource)
+    .where(({ and }) => and({ videoId, ofSource }))
     .orderBy('sourceNumber')
     .execute()
 }

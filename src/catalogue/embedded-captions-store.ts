@@ -2,8 +2,8 @@ import { sql, type Updateable } from 'kysely'
 import { hasRow } from '../db/count-rows.ts'
 import type { Db } from '../db/database.ts'
 import type { Tables } from '../db/tables.ts'
-import { claimedSubjects } from '../jobs/claim-store.ts'
-import { ACCOUNT_ID_UNINDEXED, NOT_DELETED_UNINDEXED } from './video-store.ts'
+import { filesToMake, OF_EXISTING_VIDEO } from './files-to-make.ts'
+import { ACCOUNT_ID_UNINDEXED } from './video-store.ts'
 
 /** Captions inside of an uploaded file: ffmpeg's number of their stream, and what it is called there. */
 export type CaptionTrack = { streamIndex: number; language: string; title: string | null }
@@ -47,16 +47,8 @@ export async function findUnreadCaptions(db: Db, accountId: string, nowS: number
     .executeTakeFirst()
 }
 
-/** Those of a disabled account wait. */
 function unreadCaptions(db: Db, nowS: number) {
-  return db
-    .selectFrom('file')
-    .innerJoin('video', 'video.id', 'file.videoId')
-    .innerJoin('account', 'account.id', 'video.accountId')
-    .where(isUnread)
-    .where('video.id', 'not in', claimedSubjects(db, 'captions', nowS))
-    .where('video.deletedAtS', 'is', null)
-    .where('account.disabled', '=', 0)
+  return filesToMake(db, 'captions', nowS).where(isUnread)
 }
 
 /** Counts an attempt before it runs, so that one that crashes this process counts, too. False: it is not as it was found. */
@@ -103,9 +95,7 @@ export async function finishReadingCaptions(tx: Db, id: number, outcome: Updatea
     .set(outcome)
     .where('id', '=', id)
     .where(isUnread)
-    .where(({ exists, selectFrom }) =>
-      exists(selectFrom('video').select('video.id').whereRef('video.id', '=', 'file.videoId').where(NOT_DELETED_UNINDEXED)),
-    )
+    .where(OF_EXISTING_VIDEO)
     .executeTakeFirst()
   return numUpdatedRows > 0n
 }

@@ -79,8 +79,7 @@ export async function renewMp4(
 ): Promise<string | undefined> {
   const removed = await tx
     .deleteFrom('file')
-    .where('videoId', '=', file.videoId)
-    .where('type', '=', 'mp4')
+    .where(({ and }) => and({ videoId: file.videoId, type: 'mp4' }))
     .returning('blob')
     .executeTakeFirst()
   if (removed)

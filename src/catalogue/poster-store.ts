@@ -152,8 +152,7 @@ export async function hideExtractedPosters(tx: Db, video: GenerationKey): Promis
   await tx
     .updateTable('file')
     .set({ enabled: 0 })
-    .where('videoId', '=', video.videoId)
-    .where('generation', '=', video.generation)
+    .where(({ and }) => and({ videoId: video.videoId, generation: video.generation }))
     .where('attachmentId', 'in', EXTRACTED)
     .where('enabled', '=', 1)
     .execute()

@@ -66,8 +66,7 @@ export async function setStatusReason(tx: Db, { videoId, generation }: Generatio
   const video = await tx
     .selectFrom('video')
     .select('statusReason')
-    .where('id', '=', videoId)
-    .where('generation', '=', generation)
+    .where(({ and }) => and({ id: videoId, generation }))
     .where('deletedAtS', 'is', null)
     .executeTakeFirst()
   const own = tx.updateTable('generation').where('videoId', '=', videoId).where('number', '=', generation)
@@ -80,8 +79,7 @@ export async function setStatusReason(tx: Db, { videoId, generation }: Generatio
   const row = await tx
     .selectFrom('generation')
     .select('reason')
-    .where('videoId', '=', videoId)
-    .where('number', '=', generation)
+    .where(({ and }) => and({ videoId, number: generation }))
     .executeTakeFirst()
   if (row) await own.set({ reason: addSentence(row.reason, reason) }).execute()
 }

@@ -85,8 +85,7 @@ export async function insertStoryboard(
 export async function requeueStoryboard(tx: Db, key: GenerationKey): Promise<void> {
   await tx
     .deleteFrom('file')
-    .where('videoId', '=', key.videoId)
-    .where('generation', '=', key.generation)
+    .where(({ and }) => and({ videoId: key.videoId, generation: key.generation }))
     .where('type', 'in', ['storyboard', 'poster-candidate'])
     .execute()
   await updateGeneration(tx, key).set({ storyboardMadeAtS: null, storyboardAttempts: 0 }).execute()

@@ -1,8 +1,9 @@
 import { sql, type Updateable } from 'kysely'
+import { hasRow } from '../db/count-rows.ts'
 import type { Db } from '../db/database.ts'
 import type { Tables } from '../db/tables.ts'
-import { claimedSubjects } from '../jobs/claim-store.ts'
-import { ACCOUNT_ID_UNINDEXED, NOT_DELETED_UNINDEXED } from './video-store.ts'
+import { filesToMake, OF_EXISTING_VIDEO } from './files-to-make.ts'
+import { ACCOUNT_ID_UNINDEXED } from './video-store.ts'
 
 /** Captions that are to be made of speech, and the attempts started so far. */
 export type Untranscribed = { id: number; videoId: string; language: string; attempts: number }
@@ -38,12 +39,8 @@ export async function insertTranscription(
 
 /** Whether viewers get captions in a language that people have written or looked at. */
 export async function hasReviewedCaptions(db: Db, videoId: string, language: string): Promise<boolean> {
-  const row = await db
-    .selectFrom('file')
-    .select('id')
-    .where(({ and }) => and({ videoId, language, type: 'caption', enabled: 1, automatic: 0 }))
-    .executeTakeFirst()
-  return row !== undefined
+  const isReviewed = { type: 'caption', enabled: 1, automatic: 0 } as const
+  return hasRow(db.selectFrom('file').where(({ and }) => and({ videoId, language, ...isReviewed })))
 }
 
 export async function listAccountsToTranscribe(db: Db, nowS: number): Promise<string[]> {
@@ -62,17 +59,9 @@ export async function findUntranscribed(db: Db, accountId: string, nowS: number)
     .executeTakeFirst()
 }
 
-/** Of videos that have been examined; those of a disabled account wait. */
+/** Of videos that have been examined. */
 function untranscribed(db: Db, nowS: number) {
-  return db
-    .selectFrom('file')
-    .innerJoin('video', 'video.id', 'file.videoId')
-    .innerJoin('account', 'account.id', 'video.accountId')
-    .where(isUntranscribed)
-    .where('video.generation', '>', 0)
-    .where('video.id', 'not in', claimedSubjects(db, 'transcription', nowS))
-    .where('video.deletedAtS', 'is', null)
-    .where('account.disabled', '=', 0)
+  return filesToMake(db, 'transcription', nowS).where(isUntranscribed).where('video.generation', '>', 0)
 }
 
 /** Counts an attempt before it runs, so that one that crashes this process counts, too. False: it is not as it was found. */
@@ -92,9 +81,7 @@ export async function updateUntranscribed(tx: Db, id: number, change: Updateable
     .set(change)
     .where('id', '=', id)
     .where(isUntranscribed)
-    .where(({ exists, selectFrom }) =>
-      exists(selectFrom('video').select('video.id').whereRef('video.id', '=', 'file.videoId').where(NOT_DELETED_UNINDEXED)),
-    )
+    .where(OF_EXISTING_VIDEO)
     .executeTakeFirst()
   return numUpdatedRows > 0n
 }

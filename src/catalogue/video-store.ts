@@ -159,31 +159,25 @@ export async function listSummaries(db: Db, accountId: string, videoIds: readonl
 }
 
 /** Marks existing videos of the account as deleted, and subtracts them from its count. */
-export async function tombstoneVideos(tx: Db, accountId: string, videoIds: readonly string[], nowS: number): Promise<void> {
-  await tx
-    .updateTable('video')
-    .set({ deletedAtS: nowS })
-    .where(ACCOUNT_ID_UNINDEXED, '=', accountId)
-    .where('id', 'in', videoIds)
-    .execute()
-  await tx
-    .updateTable('account')
-    .set((account) => ({ videoCount: account('videoCount', '-', videoIds.length) }))
-    .where('id', '=', accountId)
-    .execute()
+export function tombstoneVideos(tx: Db, accountId: string, videoIds: readonly string[], nowS: number): Promise<void> {
+  return setDeleted(tx, accountId, videoIds, nowS)
 }
 
 /** The reverse of `tombstoneVideos`. */
-export async function restoreVideos(tx: Db, accountId: string, videoIds: readonly string[]): Promise<void> {
+export function restoreVideos(tx: Db, accountId: string, videoIds: readonly string[]): Promise<void> {
+  return setDeleted(tx, accountId, videoIds, null)
+}
+
+async function setDeleted(tx: Db, accountId: string, videoIds: readonly string[], deletedAtS: number | null): Promise<void> {
   await tx
     .updateTable('video')
-    .set({ deletedAtS: null })
+    .set({ deletedAtS })
     .where(ACCOUNT_ID_UNINDEXED, '=', accountId)
     .where('id', 'in', videoIds)
     .execute()
   await tx
     .updateTable('account')
-    .set((account) => ({ videoCount: account('videoCount', '+', videoIds.length) }))
+    .set((account) => ({ videoCount: account('videoCount', deletedAtS === null ? '+' : '-', videoIds.length) }))
     .where('id', '=', accountId)
     .execute()
 }

@@ -117,9 +117,7 @@ export async function listDamagedChunks(tx: Db, { videoId, generation }: Generat
   const damaged = await tx
     .selectFrom('segment')
     .select(['videoId', 'generation', 'renditionId', 'number'])
-    .where('videoId', '=', videoId)
-    .where('generation', '=', generation)
-    .where('damaged', '=', 1)
+    .where(({ and }) => and({ videoId, generation, damaged: 1 }))
     .execute()
   const chunks = new Map<string, ChunkKey>()
   for (const segment of damaged) {

@@ -58,8 +58,7 @@ async function changePlan(
   await tx
     .updateTable('generation')
     .set((of) => ({ plan: JSON.stringify(plan), segmentBytes: of('segmentBytes', '+', sizeBytes) }))
-    .where('videoId', '=', videoId)
-    .where('number', '=', generation)
+    .where(({ and }) => and({ videoId, number: generation }))
     .execute()
   await addSize(tx, videoId, sizeBytes)
 }

@@ -243,8 +243,7 @@ export async function listTrackKinds(db: Db, { videoId, generation }: Generation
     .selectFrom('rendition')
     .select('kind')
     .distinct()
-    .where('videoId', '=', videoId)
-    .where('generation', '=', generation)
+    .where(({ and }) => and({ videoId, generation }))
     .orderBy('kind', 'desc')
     .execute()
   return rows.map(({ kind }) => kind)
@@ -422,8 +421,7 @@ export async function keepGeneration(
   await tx
     .updateTable('generation')
     .set({ ...kept, reason: video.select('statusReason') })
-    .where('videoId', '=', videoId)
-    .where('number', '=', generation)
+    .where(({ and }) => and({ videoId, number: generation }))
     .execute()
   await tx
     .updateTable('source')
@@ -434,8 +432,7 @@ export async function keepGeneration(
   await tx
     .updateTable('chunk')
     .set({ state: 'done' })
-    .where('videoId', '=', videoId)
-    .where('generation', '=', generation)
+    .where(({ and }) => and({ videoId, generation }))
     .where('state', '!=', 'done')
     .execute()
 }
@@ -495,14 +492,8 @@ export async function listEndedKept(db: Db, nowS: number, limit: number) {
 
 /** Whether another generation plays in place of this one, which may play again. */
 export async function isKept(db: Db, { videoId, generation }: GenerationKey): Promise<boolean> {
-  const row = await db
-    .selectFrom('generation')
-    .select('number')
-    .where('videoId', '=', videoId)
-    .where('number', '=', generation)
-    .where('keptUntilS', 'is not', null)
-    .executeTakeFirst()
-  return row !== undefined
+  const row = db.selectFrom('generation').where(({ and }) => and({ videoId, number: generation }))
+  return hasRow(row.where('keptUntilS', 'is not', null))
 }
 
 /** Makes a kept generation one like any other. */
@@ -510,8 +501,7 @@ export async function releaseKept(tx: Db, { videoId, generation }: GenerationKey
   await tx
     .updateTable('generation')
     .set({ keptUntilS: null, keptBy: null })
-    .where('videoId', '=', videoId)
-    .where('number', '=', generation)
+    .where(({ and }) => and({ videoId, number: generation }))
     .execute()
 }
 
@@ -520,13 +510,7 @@ export async function releaseKept(tx: Db, { videoId, generation }: GenerationKey
  * @returns the names of the blobs, which the caller removes after the commit
  */
 export async function removeUnusedSource(tx: Db, videoId: string, number: number): Promise<string[]> {
-  const used = await tx
-    .selectFrom('generation')
-    .select('number')
-    .where('videoId', '=', videoId)
-    .where('sourceNumber', '=', number)
-    .executeTakeFirst()
-  if (used) return []
+  if (await hasRow(tx.selectFrom('generation').where(({ and }) => and({ videoId, sourceNumber: number })))) return []
   await saveAudioSettings(tx, { videoId, sourceNumber: number }, [])
   const dubs: string[] = []
   for (const dub of await listDubs(tx, { videoId, ofSource: number })) dubs.push(...(await removeDubFile(tx, dub)))
@@ -542,8 +526,7 @@ export async function removeDubFile(tx: Db, dub: Pick<Dub, 'videoId' | 'sourceNu
 async function removeSource(tx: Db, videoId: string, number: number): Promise<string[]> {
   const removed = await tx
     .deleteFrom('source')
-    .where('videoId', '=', videoId)
-    .where('number', '=', number)
+    .where(({ and }) => and({ videoId, number }))
     .returning(['file', 'sizeBytes'])
     .executeTakeFirst()
   if (!removed) return []

@@ -37,8 +37,7 @@ export async function updateResumableUpload(
   const { numUpdatedRows } = await tx
     .updateTable('resumableUpload')
     .set(progress)
-    .where('id', '=', id)
-    .where('receivedBytes', '=', fromBytes)
+    .where(({ and }) => and({ id, receivedBytes: fromBytes }))
     .where('finishedAtS', 'is', null)
     .executeTakeFirst()
   return numUpdatedRows > 0n
@@ -55,8 +54,7 @@ export async function finishResumableUpload(
   const { numUpdatedRows } = await tx
     .updateTable('resumableUpload')
     .set({ ...times, lengthBytes: sizeBytes, receivedBytes: sizeBytes, receivedState: null, wrappedKey: null })
-    .where('id', '=', id)
-    .where('receivedBytes', '=', fromBytes)
+    .where(({ and }) => and({ id, receivedBytes: fromBytes }))
     .where('finishedAtS', 'is', null)
     .executeTakeFirst()
   return numUpdatedRows > 0n

@@ -15,8 +15,7 @@ export async function findSource(db: Db, videoId: string, number?: number): Prom
   return db
     .selectFrom('source')
     .selectAll()
-    .where('videoId', '=', videoId)
-    .where('number', '=', number ?? current)
+    .where(({ and }) => and({ videoId, number: number ?? current }))
     .executeTakeFirst()
 }
 

@@ -1,4 +1,5 @@
 import type { Insertable } from 'kysely'
+import { hasRow } from '../db/count-rows.ts'
 import type { Db } from '../db/database.ts'
 import { removeOldRows } from '../db/remove-old-rows.ts'
 import type { Tables, UploadTokenRow } from '../db/tables.ts'
@@ -23,15 +24,9 @@ export async function findUploadToken(db: Db, hash: Buffer) {
 
 /** Whether there is a token for pages of an origin that has neither expired nor been revoked. */
 export async function hasLiveToken(db: Db, origin: string, nowS: number): Promise<boolean> {
-  const row = await db
-    .selectFrom('uploadToken')
-    .select('id')
-    .where('origin', '=', origin)
-    .where('expiresAtS', '>', nowS)
-    .where('revokedAtS', 'is', null)
-    .limit(1)
-    .executeTakeFirst()
-  return row !== undefined
+  return hasRow(
+    db.selectFrom('uploadToken').where('origin', '=', origin).where('expiresAtS', '>', nowS).where('revokedAtS', 'is', null),
+  )
 }
 
 /** The newest of an account, with positions below that. @param madeBy lists only those that this person made */
@@ -67,8 +62,7 @@ export async function revokeLiveToken(
   return tx
     .updateTable('uploadToken')
     .set({ revokedAtS: nowS })
-    .where('accountId', '=', accountId)
-    .where('id', '=', id)
+    .where(({ and }) => and({ accountId, id }))
     .where('expiresAtS', '>', nowS)
     .where('revokedAtS', 'is', null)
     .$if(madeBy !== undefined, (tokens) => tokens.where('consoleUserId', '=', madeBy ?? ''))
@@ -115,8 +109,7 @@ export async function setUploadReference(tx: Db, videoId: string, tokenId: strin
 export async function removeReplacingOfToken(tx: Db, tokenId: string, videoId: string): Promise<void> {
   await tx
     .deleteFrom('resumableUpload')
-    .where('videoId', '=', videoId)
-    .where('uploadTokenId', '=', tokenId)
+    .where(({ and }) => and({ videoId, uploadTokenId: tokenId }))
     .where('finishedAtS', 'is', null)
     .execute()
 }
@@ -126,8 +119,7 @@ export async function listUnfinishedOfToken(db: Db, id: string): Promise<string[
   const rows = await db
     .selectFrom('video')
     .select('id')
-    .where('uploadTokenId', '=', id)
-    .where('status', '=', 'PRE-Upload')
+    .where(({ and }) => and({ uploadTokenId: id, status: 'PRE-Upload' }))
     .where('deletedAtS', 'is', null)
     .execute()
   return rows.map((row) => row.id)

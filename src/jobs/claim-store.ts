@@ -46,23 +46,14 @@ export async function insertClaim(
 
 /** Whether the claim still stands. */
 export async function hasClaim(tx: Db, { kind, subject, id }: ClaimKey): Promise<boolean> {
-  const row = await tx
-    .selectFrom('claim')
-    .select('id')
-    .where('kind', '=', kind)
-    .where('subject', '=', subject)
-    .where('id', '=', id)
-    .executeTakeFirst()
-  return row !== undefined
+  return hasRow(tx.selectFrom('claim').where(({ and }) => and({ kind, subject, id })))
 }
 
 /** Ends a claim. False: it was taken over. */
 export async function removeClaim(tx: Db, { kind, subject, id }: ClaimKey): Promise<boolean> {
   const removed = await tx
     .deleteFrom('claim')
-    .where('kind', '=', kind)
-    .where('subject', '=', subject)
-    .where('id', '=', id)
+    .where(({ and }) => and({ kind, subject, id }))
     .executeTakeFirst()
   return removed.numDeletedRows > 0n
 }
@@ -87,8 +78,7 @@ export async function countFailures(db: Db, { kind, subject }: Work): Promise<nu
   const row = await db
     .selectFrom('claim')
     .select('failures')
-    .where('kind', '=', kind)
-    .where('subject', '=', subject)
+    .where(({ and }) => and({ kind, subject }))
     .executeTakeFirst()
   return row?.failures ?? 0
 }

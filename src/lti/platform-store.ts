@@ -41,8 +41,7 @@ export async function setFirstDeployment(tx: Db, id: string, deploymentId: strin
   const { numUpdatedRows } = await tx
     .updateTable('ltiPlatform')
     .set({ deploymentIds: JSON.stringify([deploymentId]) })
-    .where('id', '=', id)
-    .where('deploymentIds', '=', '[]')
+    .where(({ and }) => and({ id, deploymentIds: '[]' }))
     .executeTakeFirst()
   return numUpdatedRows > 0n
 }

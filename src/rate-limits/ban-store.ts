@@ -13,9 +13,7 @@ export async function countStrikes(db: Db, { scope, budget, subject }: BanKey, a
   return countRows(
     db
       .selectFrom('strike')
-      .where('scope', '=', scope)
-      .where('subject', '=', subject)
-      .where('budget', '=', budget)
+      .where(({ and }) => and({ scope, subject, budget }))
       .where('atS', '>', afterS),
   )
 }
@@ -44,9 +42,7 @@ export async function lengthenBan(tx: Db, { scope, budget, subject }: BanKey, en
   await tx
     .updateTable('ban')
     .set({ endsAtS })
-    .where('scope', '=', scope)
-    .where('subject', '=', subject)
-    .where('budget', '=', budget)
+    .where(({ and }) => and({ scope, subject, budget }))
     .execute()
 }
 

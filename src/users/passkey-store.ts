@@ -39,8 +39,7 @@ export async function savePasskeyUse(
 export async function removePasskey(tx: Db, consoleUserId: string, id: string): Promise<boolean> {
   const { numDeletedRows } = await tx
     .deleteFrom('passkey')
-    .where('id', '=', id)
-    .where('consoleUserId', '=', consoleUserId)
+    .where(({ and }) => and({ id, consoleUserId }))
     .executeTakeFirst()
   return numDeletedRows > 0n
 }

@@ -89,8 +89,7 @@ export async function listSignIns(db: Db, consoleUserId: string, seenAfterS: num
 export async function removeSignIn(tx: Db, consoleUserId: string, id: string): Promise<boolean> {
   const { numDeletedRows } = await tx
     .deleteFrom('signIn')
-    .where('id', '=', id)
-    .where('consoleUserId', '=', consoleUserId)
+    .where(({ and }) => and({ id, consoleUserId }))
     .executeTakeFirst()
   return numDeletedRows > 0n
 }

@@ -31,8 +31,7 @@ export async function findFirstAdministrator(db: Db): Promise<ConsoleUserRow | u
   return db
     .selectFrom('consoleUser')
     .selectAll()
-    .where('isAdministrator', '=', 1)
-    .where('disabled', '=', 0)
+    .where(({ and }) => and({ isAdministrator: 1, disabled: 0 }))
     .orderBy('createdAtS')
     .orderBy('id')
     .limit(1)

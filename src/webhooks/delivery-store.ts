@@ -131,10 +131,7 @@ export async function settleDelivery(tx: Db, { webhookId, sequence, attempts }: 
   const { numUpdatedRows } = await tx
     .updateTable('delivery')
     .set(settled)
-    .where('webhookId', '=', webhookId)
-    .where('sequence', '=', sequence)
-    .where('attempts', '=', attempts)
-    .where('state', '=', 'sending')
+    .where(({ and }) => and({ webhookId, sequence, attempts, state: 'sending' }))
     .executeTakeFirst()
   return numUpdatedRows > 0n
 }
@@ -203,8 +200,7 @@ export async function replayDelivery(tx: Db, webhookId: string, sequence: number
   const row = await tx
     .selectFrom('delivery')
     .select('state')
-    .where('webhookId', '=', webhookId)
-    .where('sequence', '=', sequence)
+    .where(({ and }) => and({ webhookId, sequence }))
     .executeTakeFirst()
   if (!row) return false
   if (row.state === 'sending') return true // it is on its way

@@ -22,8 +22,7 @@ export async function takeSequence(tx: Db, event: WebhookEvent, accountId: strin
   return tx
     .updateTable('webhook')
     .set((webhook) => ({ lastSequence: webhook('lastSequence', '+', 1) }))
-    .where('accountId', '=', accountId)
-    .where('event', '=', event)
+    .where(({ and }) => and({ accountId, event }))
     .returning(['id', 'lastSequence', 'disabledReason'])
     .execute()
 }

@@ -52,8 +52,7 @@ export async function replaceSecret(
       previousSecretExpiresAtS: secret.previousEndsAtS,
       wrappedSecret: secret.wrapped,
     }))
-    .where('accountId', '=', accountId)
-    .where('id', '=', webhookId)
+    .where(({ and }) => and({ accountId, id: webhookId }))
     .executeTakeFirst()
   return numUpdatedRows > 0n
 }
