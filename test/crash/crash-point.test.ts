@@ -65,9 +65,6 @@ beforeAll(async () => {
   const { videoId = '' } = await clients.create(0)
   await clients.upload(0, videoId, { clear: videos[0] ?? Buffer.alloc(0), isVideo: true })
   await reelgate.owner.until(videoId, 'ready')
-  // A server that was killed three times while it made the pictures gives them up, with an error.
-  const unmade = 'select 1 from generation where storyboard_made_at_s is null'
-  while (readRows(reelgate, unmade).length > 0) await pause(20)
   expect(await crashTest.compare()).toEqual([])
 })
 afterAll(async () => {
@@ -77,6 +74,7 @@ afterAll(async () => {
 
 for (const { rows, name, prepare, comeTrue } of sampleOf('crash scenarios', SCENARIOS, 1)) {
   test(`${rows}: ${name} survives kill -9 before each of its system calls`, async () => {
+    await untilPicturesMade()
     const all = await findPoints(prepare)
     const points = choose(all)
     let kills = 0
@@ -93,6 +91,12 @@ for (const { rows, name, prepare, comeTrue } of sampleOf('crash scenarios', SCEN
     expect(await crashTest.settled()).toEqual([])
     process.stderr.write(`${name}: ${all.length} places, ${points.length} tried, ${kills} kills\n`)
   }, 3_600_000)
+}
+
+/** A server that was killed three times while it made the pictures of a video gives them up, with an error. */
+async function untilPicturesMade() {
+  const unmade = 'select 1 from generation where storyboard_made_at_s is null'
+  while (readRows(reelgate, unmade).length > 0) await pause(20)
 }
 
 /** The places that an undisturbed scenario passes. */

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { NoAnswer, type UploadCredentials } from '../client.ts'
-import { findEncoders, listFiles, untilFinished } from '../data-folder.ts'
+import { findEncoders, listFiles, untilFinished, untilStoryboardMade } from '../data-folder.ts'
 import { createTusClient } from '../ingest/tus-client.ts'
 import { makeLesson } from '../pipeline/lesson.ts'
 import { play } from '../pipeline/replaced.ts'
@@ -116,6 +116,7 @@ for (const { rows, name, prepare, call, outcomes } of sampleOf('crash scenarios 
     for (const point of points) {
       const where = `killed before ${point.syscall} ${point.nth}`
       await expect.poll(isBusy).toBe(false)
+      await untilStoryboardMade(reelgate, videoId) // one that three kills interrupt is given up, with an error
       await prepare()
       const [before, viewer] = [stateOf(), await play({ ...reelgate, videoId })]
       const former = await segmentsOf(viewer)
