@@ -35,8 +35,8 @@ createRoot(root).render(
       getStyleNonce={styleNonce}
     >
       <QueryClientProvider client={queries}>
-        <RouterProvider router={pages} />
         <ConnectionNotice />
+        <RouterProvider router={pages} />
       </QueryClientProvider>
     </MantineProvider>
   </StrictMode>,

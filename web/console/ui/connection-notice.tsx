@@ -5,7 +5,7 @@ import styles from './connection-notice.module.css'
 import { Countdown } from './countdown.tsx'
 import { WarningIcon } from './icons.tsx'
 
-/** Over every page while the server does not answer. */
+/** Above every page, and over what is scrolled, while the server does not answer. */
 export function ConnectionNotice() {
   const { isAway, nextTryAtMs } = useSyncExternalStore(connection.subscribe, connection.get)
   const [wasAway, setWasAway] = useState(false)
