@@ -35,6 +35,7 @@ const AUDIT_KINDS = [
   'video:edited',
   'video:moved-in',
   'video:reencrypted',
+  'video:part-encoded',
   'video:retried',
   'video:replacement-requested',
   'video:trimmed',

@@ -39,6 +39,7 @@ const KINDS: Readonly<Record<string, string>> = {
   'video:replacement-undone': 'Replacement undone',
   'video:kept-deleted': 'Former files deleted',
   'video:reencrypted': 'Encrypted under a new key',
+  'video:part-encoded': 'A part encoded again',
   'video:trashed': 'Moved to the trash',
   'video:restored': 'Restored from the trash',
   'video:deleted': 'Deleted for good',
@@ -93,6 +94,7 @@ export function describeKind(kind: string): string {
 /** What details are called, where their own name does not say it. */
 const DETAILS: Readonly<Record<string, string>> = {
   fileId: 'file',
+  positionS: 'at second',
   folderId: 'folder',
   videoId: 'video',
   parentId: 'in the folder',

@@ -539,6 +539,8 @@ type ChunkTable = {
   threads: Generated<number>
   /** The worker whose segments the last finished run published; null: this server encoded them. */
   workerId: string | null
+  /** 1: its segments are published, and its next run compares them with what it makes. */
+  compared: Generated<number>
 }
 
 type SegmentTable = {

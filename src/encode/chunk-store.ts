@@ -12,10 +12,15 @@ function chunkKey({ videoId, generation, kind, firstSegment }: ChunkKey): ChunkK
   return { videoId, generation, kind, firstSegment }
 }
 
-export type VideoChunk = Chunk & Pick<ChunkRow, 'videoId' | 'generation' | 'state' | 'attempt' | 'threads'>
+export type VideoChunk = Chunk &
+  Pick<ChunkRow, 'videoId' | 'generation' | 'state' | 'attempt' | 'threads'> & {
+    /** An owner asked for it to be encoded again: what is published is compared with what comes out. */
+    isCompared?: boolean
+  }
 
 function toVideoChunk(row: ChunkRow): VideoChunk {
-  return { ...row, decodesFromStart: row.decodesFromStart === 1 }
+  const { compared, decodesFromStart, ...rest } = row
+  return { ...rest, decodesFromStart: decodesFromStart === 1, ...(compared === 1 && { isCompared: true }) }
 }
 
 /** For chunks that a viewer or a new video waits for right now; everything above is backlog. */
@@ -194,7 +199,7 @@ function updateChunk(tx: Db, key: ChunkKey) {
 export async function endRun(tx: Db, chunk: VideoChunk, state: 'done' | 'failed', workerId?: string): Promise<boolean> {
   const ended = await updateChunk(tx, chunk)
     .where(({ and }) => and({ state: 'running', attempt: chunk.attempt }))
-    .set({ state, threads: chunk.threads, workerId: workerId ?? null })
+    .set({ state, threads: chunk.threads, workerId: workerId ?? null, compared: 0 })
     .executeTakeFirst()
   return ended.numUpdatedRows > 0n
 }
@@ -219,9 +224,10 @@ export async function forgetWorker(tx: Db, chunk: ChunkKey): Promise<void> {
   await updateChunk(tx, chunk).set({ workerId: null }).execute()
 }
 
-/** Makes a finished chunk pending again, since one of its segments is damaged. False: it was not finished. */
-export async function reopenChunk(tx: Db, key: ChunkKey): Promise<boolean> {
-  const reopened = await updateChunk(tx, key).where('state', '=', 'done').set({ state: 'pending' }).executeTakeFirst()
+/** Makes a finished chunk pending again: one of its segments is damaged, or all are to be compared. False: it was not finished. */
+export async function reopenChunk(tx: Db, key: ChunkKey, isCompared = false): Promise<boolean> {
+  const again = { state: 'pending', compared: Number(isCompared) } as const
+  const reopened = await updateChunk(tx, key).where('state', '=', 'done').set(again).executeTakeFirst()
   return reopened.numUpdatedRows > 0n
 }
 

@@ -89,11 +89,19 @@ export async function isDamaged(db: Db, segment: SegmentKey): Promise<boolean> {
   return row?.damaged === 1
 }
 
+type ChunkSpan = ChunkKey & Pick<VideoChunk, 'segmentCount'>
+
 /** The damaged segments of a chunk. */
-export async function listDamaged(
-  db: Db,
-  { videoId, generation, kind, firstSegment, segmentCount }: ChunkKey & Pick<VideoChunk, 'segmentCount'>,
-): Promise<PublishedSegment[]> {
+export async function listDamaged(db: Db, chunk: ChunkSpan): Promise<PublishedSegment[]> {
+  return publishedOf(db, chunk).where('segment.damaged', '=', 1).execute()
+}
+
+/** All published segments of a chunk. */
+export async function listPublished(db: Db, chunk: ChunkSpan): Promise<PublishedSegment[]> {
+  return publishedOf(db, chunk).execute()
+}
+
+function publishedOf(db: Db, { videoId, generation, kind, firstSegment, segmentCount }: ChunkSpan) {
   return db
     .selectFrom('segment')
     .innerJoin('rendition', (join) =>
@@ -106,10 +114,8 @@ export async function listDamaged(
     .where(({ and }) => and({ 'rendition.kind': kind, 'segment.videoId': videoId, 'segment.generation': generation }))
     .where('segment.number', '>=', firstSegment)
     .where('segment.number', '<', firstSegment + segmentCount)
-    .where('segment.damaged', '=', 1)
     .orderBy('segment.renditionId')
     .orderBy('segment.number')
-    .execute()
 }
 
 /** The chunks of a generation that have a damaged segment, each once. */

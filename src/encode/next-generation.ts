@@ -75,18 +75,13 @@ export async function reencryptVideo(
   const played = await getReadyVideo(deps.db, videoId)
   const video = await findGenerationWithKey(deps, played)
   if (!video) throw videoNotFound()
-  if (!(await deps.hasRoom()))
-    throw new Failure('unavailable', 'The disk of this server has no room for another encoding of this video.')
-  // Found out now, while the old generation plays: at the end it would fail the video.
-  if (!(await isSourceIntact(deps, { videoId }, new AbortController().signal)))
-    throw new Failure('conflict', 'The uploaded file of this video was lost or changed on this server’s disk. Upload it again.')
+  await assertEncodable(deps, videoId)
   const oldPosters = await listGenerationBlobs(deps.db, video)
   const lostDubs = await findLostDubs(deps, videoId, video.plan, new AbortController().signal)
   const encoder = await chooseEncoder(deps, video.plan)
   const change = await deps.write(async (tx) => {
     const { accountId, generation } = await getReadyVideo(tx, videoId)
-    if (generation !== video.generation || (await findLaterGeneration(tx, video)) !== undefined)
-      throw new Failure('conflict', 'This video is being encoded again already. Try again when that is finished.')
+    if (generation !== video.generation || (await findLaterGeneration(tx, video)) !== undefined) throw encodedAlready()
     await alsoInTransaction(tx, accountId)
     return addNextGeneration(deps, tx, video, { encoder, lostDubs })
   })
@@ -98,12 +93,25 @@ export async function reencryptVideo(
   void deps.signals.send('work-queued', 'encode')
 }
 
-async function getReadyVideo(db: Db, videoId: string): Promise<GenerationKey & { accountId: string }> {
+/** Found out while the old generation plays: at the end it would fail the video. @throws Failure as `reencryptVideo` */
+export async function assertEncodable(deps: RequestedDeps, videoId: string): Promise<void> {
+  if (!(await deps.hasRoom()))
+    throw new Failure('unavailable', 'The disk of this server has no room for another encoding of this video.')
+  if (!(await isSourceIntact(deps, { videoId }, new AbortController().signal)))
+    throw new Failure('conflict', 'The uploaded file of this video was lost or changed on this server’s disk. Upload it again.')
+}
+
+/** @throws Failure `not-found`; `conflict` when it is not ready */
+export async function getReadyVideo(db: Db, videoId: string): Promise<GenerationKey & { accountId: string }> {
   const video = await findPlayedGeneration(db, videoId)
   if (!video) throw videoNotFound()
   if (video.status !== 'ready')
     throw new Failure('conflict', `This video is ${video.status}: only one that is ready can be encoded again.`)
   return { videoId, ...video }
+}
+
+export function encodedAlready(): Failure {
+  return new Failure('conflict', 'This video is being encoded again already. Try again when that is finished.')
 }
 
 /** @returns undefined when there is a later generation already */

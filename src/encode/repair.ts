@@ -10,6 +10,7 @@ import {
   findPlayable,
   isDamaged,
   listDamaged,
+  listPublished,
   type PublishedSegment,
   type SegmentKey,
   segmentKey,
@@ -50,17 +51,23 @@ type ReportDeps = { write: Write; signals: Pick<Signals, 'send'>; log: Pick<Logg
 
 /**
  * Takes the clear segments of a chunk that is encoded again. A damaged one is put back under its name when it comes out with exactly
- * the published bytes: no other bytes may ever be encrypted with its IV.
+ * the published bytes: no other bytes may ever be encrypted with its IV. Where the chunk is to be compared, so must the others.
  */
 export async function openRepair(deps: PublicationDeps & { log: Logger }, video: GenerationWithKey, chunk: VideoChunk) {
   const damaged = new Map((await listDamaged(deps.db, chunk)).map((segment) => [segmentName(segment), segment]))
+  const compared = new Map(
+    chunk.isCompared ? (await listPublished(deps.db, chunk)).map((segment) => [segmentName(segment), segment]) : [],
+  )
   const encrypt = segmentCipher(video, chunk.kind)
 
   async function onSegment(renditionId: number, number: number, clear: Buffer): Promise<void> {
-    const segment = damaged.get(segmentName({ renditionId, number }))
+    const name = segmentName({ renditionId, number })
+    const segment = damaged.get(name) ?? compared.get(name)
     if (!segment) return
     const bytes = encrypt(renditionId, number, clear)
     if (!createHash('sha256').update(bytes).digest().equals(segment.sha256)) return
+    compared.delete(name)
+    if (!damaged.has(name)) return
     await deps.segments.put(segment.file, bytes)
     await recordIntact(segment)
   }
@@ -78,8 +85,10 @@ export async function openRepair(deps: PublicationDeps & { log: Logger }, video:
 
   return {
     sink: { onInit: () => undefined, onSegment } satisfies ChunkSink,
-    /** Whether no segment is damaged any more. */
-    isDone: () => damaged.size === 0,
+    /** Whether no segment is damaged any more, and all came out that are compared. */
+    isDone: () => damaged.size === 0 && compared.size === 0,
+    /** Whether all of it can be played. */
+    isPlayable: () => damaged.size === 0,
     /** Keeps files that were restored by hand. */
     async keepIntact(): Promise<void> {
       for (const segment of [...damaged.values()])

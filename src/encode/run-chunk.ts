@@ -204,8 +204,8 @@ async function encodeRemotely(
 }
 
 /**
- * Encodes a chunk again whose segments are all published, some of them damaged. A segment that comes out with the bytes that were
- * published is put back. When others remain, the video gets its next generation; without its source it fails.
+ * Encodes a chunk again whose segments are all published, some of them damaged, or all to be compared. A segment that comes out with the
+ * bytes that were published is put back. When others remain, the video gets its next generation; without its source it fails.
  */
 async function repairChunk(run: Run): Promise<void> {
   const { deps, chunk, video, signal } = run
@@ -219,7 +219,8 @@ async function repairChunk(run: Run): Promise<void> {
     if (!(error instanceof MediaFailure)) throw error
   }
   if (await isSourceIntact(deps, video, signal))
-    await startNextGeneration(deps, video, chunk, 'a damaged segment came out with other bytes')
+    await startNextGeneration(deps, video, chunk, 'a segment came out with other bytes')
+  else if (repair.isPlayable()) await repair.finish()
   else await settleFailure(deps, partOf(video), segmentsLost(), (tx) => endRun(tx, chunk, 'failed'))
 }
 

@@ -6,6 +6,7 @@ import { findVideo } from '../catalogue/video-store.ts'
 import type { Config } from '../config/config.ts'
 import type { Channel, Db } from '../db/database.ts'
 import type { EncodeCounters } from '../encode/encode-counters.ts'
+import { type EncodePartAgain, encodePartAgain } from '../encode/encode-part-again.ts'
 import { type RequestedDeps, reencryptVideo } from '../encode/next-generation.ts'
 import { type Damage, reportDamage } from '../encode/repair.ts'
 import { type Retry, retryVideo } from '../encode/retry.ts'
@@ -29,6 +30,8 @@ export type VideoWork = {
   retry: Retry
   /** The same for a video of an account that is ready. @throws Failure `not-found`; as `reencryptVideo` */
   encodeAgain: Retry
+  /** The same for what plays at a position: see `encodePartAgain`. */
+  encodePartAgain: EncodePartAgain
   /** Of this process. */
   counters: EncodeCounters
 }
@@ -51,6 +54,10 @@ export function openVideoWork(deps: VideoWorkDeps): VideoWork {
     ...{ ...deps, sources: deps.folders.sources, uploadMaxBytes, quota: createStorageQuota(deps) },
     ...{ uploadExpiryS, uploadLocks: createUploadLocks(deps.channel && { channel: deps.channel, signals: deps.signals }) },
   }
+  async function assertOfAccount(accountId: string, videoId: string): Promise<void> {
+    const video = await findVideo(deps.db, accountId, videoId)
+    if (!video || video.deletedAtS !== null) throw videoNotFound()
+  }
   return {
     deletion: encoding,
     receiving,
@@ -58,9 +65,12 @@ export function openVideoWork(deps: VideoWorkDeps): VideoWork {
     repairSegment: (damage) => reportDamage(deps, damage),
     reencrypt: (...video) => reencryptVideo(encoding, ...video),
     async encodeAgain({ accountId, videoId }, alsoInTransaction) {
-      const video = await findVideo(deps.db, accountId, videoId)
-      if (!video || video.deletedAtS !== null) throw videoNotFound()
+      await assertOfAccount(accountId, videoId)
       await reencryptVideo(encoding, videoId, alsoInTransaction)
+    },
+    async encodePartAgain({ accountId, ...part }, alsoInTransaction) {
+      await assertOfAccount(accountId, part.videoId)
+      await encodePartAgain(encoding, part, alsoInTransaction)
     },
     async retry(...failed) {
       if (!(await retryImport(receiving, ...failed))) await retryVideo(encoding, ...failed)

@@ -557,6 +557,11 @@ test('L06: every operation and every command that manages something is in the au
       to(videoId, () => command('move chapters', { ...moved, language: null, chapters: [] })),
     ],
     ['demo remove', 'video:deleted', to(demo?.id ?? '', () => command('demo remove', {}))],
+    [
+      'POST /api/videos/{id}/encode',
+      'video:part-encoded',
+      to(videoId, () => ask('POST', `/api/videos/${videoId}/encode?positionS=0`)),
+    ],
     ['POST /api/videos/{id}/encode', 'video:reencrypted', to(videoId, () => ask('POST', `/api/videos/${videoId}/encode`))],
     [
       'video reencrypt',

@@ -105,6 +105,33 @@ test('F-42: a video that has lost a segment and its source becomes an Encoding e
   ])
 })
 
+test('F-271: a part that its owner has encoded again is compared, and plays meanwhile; only other bytes than those stored change the video', async () => {
+  const { reelgate, ask, segment, rendition } = await startPlaying()
+  const { owner, videoId } = reelgate
+  const encodeAt = async (positionS: number) =>
+    (await owner.call('POST', `/api/videos/${videoId}/encode?positionS=${positionS}`)).status
+  const attempts = () =>
+    readRows<{ kind: string; attempt: number }>(
+      reelgate,
+      `select kind, sum(attempt) as attempt from chunk where video_id = ? group by kind order by kind`,
+      videoId,
+    ).map(({ attempt }) => attempt)
+  const unfinished = () => readRows(reelgate, `select 1 from chunk where state != 'done' or compared = 1`)
+  const [whole, [audioRuns = 0, videoRuns = 0]] = [await segment.read(), attempts()]
+  expect(await encodeAt(5)).toBe(200)
+  expect((await ask(1)).status).toBe(200)
+  await expect.poll(unfinished).toEqual([])
+  expect(attempts()).toEqual([audioRuns + 1, videoRuns + 1])
+  expect(videoRow(reelgate)).toEqual({ status: 'ready', generation: 1 })
+  expect(await segment.read()).toEqual(whole)
+
+  expect(await encodeAt(9.1)).toBe(400)
+  changeChecksum(reelgate, rendition)
+  expect(await encodeAt(5)).toBe(200)
+  await expect.poll(() => videoRow(reelgate)).toEqual({ status: 'ready', generation: 2 })
+  expect(readRows(reelgate, 'select 1 from segment where damaged = 1')).toEqual([])
+})
+
 test('F-43: a changed byte is not sent once it is found; while the disk of sources is away the video waits for it, then is repaired', async () => {
   const { reelgate, ask, viewer, segment, rendition } = await startPlaying()
   const { dataDir, videoId } = reelgate

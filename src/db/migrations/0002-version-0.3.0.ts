@@ -472,6 +472,7 @@ export const STATEMENTS: readonly string[] = [
     suspended_reason text
   ) without rowid`,
   'alter table chunk add column worker_id text',
+  'alter table chunk add column compared integer not null default 0',
 
   // Learning platforms (LTI 1.3): their registrations, courses, launches that were used, and grades on their way.
   `create table lti_platform (

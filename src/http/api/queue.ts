@@ -3,6 +3,7 @@ import { type Static, Type } from 'typebox'
 import { recordAuditEvent } from '../../audit/audit-log.ts'
 import { describeDetails, describeKind, listIds } from '../../audit/audit-words.ts'
 import { type HistoryDeps, listVideoHistory } from '../../catalogue/video-history.ts'
+import type { EncodePartAgain } from '../../encode/encode-part-again.ts'
 import type { Retry } from '../../encode/retry.ts'
 import { type AccountQueueDeps, listQueue } from '../../progress/account-queue.ts'
 import { findActorNames } from '../../users/actor-names.ts'
@@ -66,9 +67,20 @@ const HistoryReply = Type.Object({
 })
 export type HistoryBody = Static<typeof HistoryReply>
 
+const EncodeQuery = Type.Object({
+  positionS: Type.Optional(
+    Type.String({ pattern: '^[0-9]{1,6}([.][0-9]{1,3})?$', description: 'only what plays at this second', examples: ['754.5'] }),
+  ),
+})
 const RetryReply = Type.Object({ message: Type.Literal('Queued') })
 
-type QueueRoutesDeps = AccountQueueDeps & HistoryDeps & { retry: Retry; encodeAgain: Retry; wallNowS: () => number }
+type QueueRoutesDeps = AccountQueueDeps &
+  HistoryDeps & {
+    retry: Retry
+    encodeAgain: Retry
+    encodePartAgain: EncodePartAgain
+    wallNowS: () => number
+  }
 
 /** What the server does with the account's videos. */
 export function queueRoutes(app: App, deps: QueueRoutesDeps): void {
@@ -85,10 +97,17 @@ export function queueRoutes(app: App, deps: QueueRoutesDeps): void {
     },
   )
 
-  async function queueVideo(request: FastifyRequest, videoId: string, kind: 'video:retried' | 'video:reencrypted', queue: Retry) {
+  type QueueKind = 'video:retried' | 'video:reencrypted' | 'video:part-encoded'
+  async function queueVideo(
+    request: FastifyRequest,
+    videoId: string,
+    kind: QueueKind,
+    queue: Retry,
+    details?: { positionS: number },
+  ) {
     const by = authenticateRequest(request)
     const { accountId } = by
-    const event = { atS: deps.wallNowS(), accountId, by, kind, subjects: [videoId] } as const
+    const event = { atS: deps.wallNowS(), accountId, by, kind, subjects: [videoId], details } as const
     await queue({ accountId, videoId }, (tx) => recordAuditEvent(tx, event))
     return { message: 'Queued' as const }
   }
@@ -110,11 +129,18 @@ export function queueRoutes(app: App, deps: QueueRoutesDeps): void {
     operation(EDITOR_OR_UPLOADER, {
       summary: 'Encode a video again',
       description:
-        'From the file that it was made from, with a new key, for example after a change of the encoder. What it plays now stays until the new encode is complete; then viewers who watch it begin again. 409 for a video that is not ready, is being encoded again already, or whose file was lost.',
+        'From the file that it was made from, with a new key, for example after a change of the encoder. What it plays now stays until the new encode is complete; then viewers who watch it begin again. 409 for a video that is not ready, is being encoded again already, or whose file was lost. With `positionS` only the parts of about 20 s of video and a minute of sound that play there are encoded again, and compared with what is stored: where the same bytes come out nothing changes, else all of the video is encoded again.',
       params: VideoParams,
+      querystring: EncodeQuery,
       response: { 200: RetryReply },
     }),
-    (request) => queueVideo(request, request.params.id, 'video:reencrypted', deps.encodeAgain),
+    (request) => {
+      const { params, query } = request
+      if (query.positionS === undefined) return queueVideo(request, params.id, 'video:reencrypted', deps.encodeAgain)
+      const positionS = Number(query.positionS)
+      const encodePart: Retry = (video, alsoInTransaction) => deps.encodePartAgain({ ...video, positionS }, alsoInTransaction)
+      return queueVideo(request, params.id, 'video:part-encoded', encodePart, { positionS })
+    },
   )
 
   app.get(
