@@ -80,7 +80,7 @@ export async function joinServers(deps: ServersDeps): Promise<Servers> {
   let clockDifferenceS = 0
   let isDrained = false
   let countSessions = () => 0
-  /** Since when no beat has failed: before, the others may have been silent because the database was. */
+  /** Since when no beat has failed, or this server has begun: before, the others may have been silent because the database was. */
   let steadySinceMs = performance.now()
 
   async function readClocks(): Promise<number> {
@@ -129,7 +129,7 @@ export async function joinServers(deps: ServersDeps): Promise<Servers> {
       known = ids
       await saveBeat(channel.db, { id, run }, describe(nowS)) // one that joins waits for it
     }
-    const mayJudge = state === 'joining' || performance.now() - steadySinceMs > MAX_SILENCE_S * 1000
+    const mayJudge = performance.now() - steadySinceMs > MAX_SILENCE_S * 1000
     if (mayJudge) for (const dead of others.filter(({ isDead }) => isDead)) await bury(dead)
   }
 
@@ -152,7 +152,8 @@ export async function joinServers(deps: ServersDeps): Promise<Servers> {
     void signals.send('servers-changed', undefined)
     for (const beganMs = performance.now(); ; await pause(JOIN_POLL_MS)) {
       await beat()
-      if (others.every(({ isDead, knowsUs }) => isDead || knowsUs)) return
+      // One that is silent may still have requests under way: it comes back, or is removed.
+      if (others.every(({ isDead, knowsUs }) => !isDead && knowsUs)) return
       if (performance.now() - beganMs > MAX_JOIN_MS)
         throw new Failure('unavailable', 'Another server of this installation does not notice this one. Start it again.')
     }

@@ -1,11 +1,12 @@
+import { setTimeout as pause } from 'node:timers/promises'
 import type { Batches, Db } from '../db/database.ts'
 import type { PlaybackSessionRow } from '../db/tables.ts'
 import type { Write } from '../db/write.ts'
 import { createWriteBehind } from '../db/write-behind.ts'
 import { Failure } from '../errors.ts'
 import { markViewed } from '../playback/sessions/session-store.ts'
-import { markViewedTogether } from '../playback/shared/shared-rows.ts'
 import { DAY_S, isDay, utcDay } from '../time.ts'
+import { addViewsTogether, markViewedTogether } from './shared-views.ts'
 import {
   addVideoUsage,
   addViews,
@@ -37,8 +38,6 @@ type Part = {
   sentBytes: number
   /** Each counts once, however often it is written. */
   sessionIds: string[]
-  /** Views of sessions that are marked already. */
-  viewCount: number
 }
 
 /** Bytes sent to an address; `save` divides them among the viewers there. */
@@ -66,32 +65,33 @@ export type Usage = {
 
 /** Rows in one transaction, so few that other writes are not delayed. */
 const BATCH_SIZE = 250
+/** A request locks its session for a few milliseconds, and one that is suspended for a second at most; then the next save counts its view. */
+const MAX_ATTEMPTS = 50
+const RETRY_MS = 50
 
 /** Counts views and bytes in memory; `save` writes them to the database. A crash loses what was counted since. */
 export function openUsage({ db, write, batches, servers, wallNowS }: UsageDeps): Usage {
   const viewers = createViewersByAddress()
-  const mustMarkFirst = () => servers?.isShared() === true
+  const isShared = () => servers?.isShared() === true
   const delivered = new Map<string, Delivered>()
   const parts = createWriteBehind<Part, Part>(
     { write, nowS: wallNowS },
     {
       forgetAfterS: 0,
       toChange: (part) =>
-        part.sentBytes > 0 || part.viewCount > 0 || part.sessionIds.length > 0
-          ? { ...part, sessionIds: mustMarkFirst() ? [] : [...part.sessionIds] }
+        part.sentBytes > 0 || part.sessionIds.length > 0
+          ? { ...part, sessionIds: isShared() ? [] : [...part.sessionIds] }
           : undefined,
       async write(tx, part) {
         await addPart(tx, part, wallNowS())
       },
       onWritten(part, written) {
         part.sentBytes -= written.sentBytes
-        part.viewCount -= written.viewCount
         removeSessions(part, new Set(written.sessionIds))
       },
       // An owner must not be charged twice. A view of a session that is marked with it counts once.
       onUnknown(part, written) {
         part.sentBytes -= written.sentBytes
-        part.viewCount -= written.viewCount
       },
     },
   )
@@ -103,7 +103,6 @@ export function openUsage({ db, write, batches, servers, wallNowS }: UsageDeps):
       userId,
       sentBytes: 0,
       sessionIds: [],
-      viewCount: 0,
     }))
 
   const today = () => Math.floor(wallNowS() / DAY_S)
@@ -120,21 +119,21 @@ export function openUsage({ db, write, batches, servers, wallNowS }: UsageDeps):
   }
 
   /**
-   * Marks sessions whose requests are turns as viewed: in a short transaction like theirs. In that of the counters, sessions of viewers who
+   * Counts views of sessions whose requests are turns: in short transactions like theirs. In that of the bytes, sessions of viewers who
    * play would conflict with it each time, and wait for it.
    */
-  async function markFirst({ transaction }: Batches): Promise<void> {
+  async function countTogether({ transaction }: Batches): Promise<void> {
     const partOfSession = new Map([...parts.values()].flatMap((part) => part.sessionIds.map((id) => [id, part])))
-    const ids = [...partOfSession.keys()]
-    for (let first = 0; first < ids.length; first += BATCH_SIZE) {
-      const batch = new Set(ids.slice(first, first + BATCH_SIZE))
-      const marked = await transaction(async (tx) => ({
-        result: await markViewedTogether(tx, [...batch], wallNowS()),
-        isDurable: false, // the counters are, and are committed after it
-      }))
-      const isMarked = new Set(marked)
-      for (const [id, part] of partOfSession) if (isMarked.has(id)) part.viewCount++
-      for (const part of new Set(partOfSession.values())) removeSessions(part, batch)
+    const sessions = [...partOfSession]
+    for (let first = 0; first < sessions.length; first += BATCH_SIZE) {
+      let left = new Map(sessions.slice(first, first + BATCH_SIZE))
+      for (let attempt = 1; left.size > 0 && attempt <= MAX_ATTEMPTS; attempt++) {
+        if (attempt > 1) await pause(RETRY_MS)
+        const locked = await transaction(async (tx) => ({ result: await addTogether(tx, left, wallNowS()), isDurable: true }))
+        const counted = new Set(left.keys()).difference(locked)
+        for (const part of new Set(left.values())) removeSessions(part, counted)
+        left = new Map([...left].filter(([id]) => locked.has(id)))
+      }
     }
   }
 
@@ -142,7 +141,7 @@ export function openUsage({ db, write, batches, servers, wallNowS }: UsageDeps):
     for (const bytes of delivered.values()) attribute(bytes)
     delivered.clear()
     viewers.forgetInactive()
-    if (batches && mustMarkFirst()) await markFirst(batches)
+    if (batches && isShared()) await countTogether(batches)
     await parts.save()
   }
 
@@ -183,10 +182,31 @@ function removeSessions(part: Part, ids: ReadonlySet<string>): void {
 /** A session is marked as viewed, so that its view counts once even when it is recorded or written twice. */
 async function addPart(tx: Db, part: Part, viewedAtS: number): Promise<void> {
   const { dayNumber, videoId, userId, sentBytes, sessionIds } = part
-  let { viewCount } = part
+  let viewCount = 0
   for (const id of sessionIds) viewCount += Number((await markViewed(tx, { id, viewedAtS })).numAffectedRows)
   await addVideoUsage(tx, { day: utcDay(dayNumber * DAY_S), videoId, userId, sentBytes, viewCount })
   if (viewCount > 0) await addViews(tx, { videoId, viewCount })
+}
+
+/**
+ * Marks and counts views of sessions that other servers change, too. The counters are locked first, by adding nothing: they may have to be
+ * waited for, and no request of a session waits meanwhile.
+ * @returns the sessions that a request had locked: their views are not counted yet
+ */
+async function addTogether(tx: Db, partOf: ReadonlyMap<string, Part>, viewedAtS: number): Promise<Set<string>> {
+  function viewsOf(ids: Iterable<string>, each: number) {
+    const counts = new Map<Part, number>()
+    for (const id of ids) {
+      const part = partOf.get(id)
+      if (part) counts.set(part, (counts.get(part) ?? 0) + each)
+    }
+    return [...counts].map(([{ dayNumber, ...part }, viewCount]) => ({ ...part, day: utcDay(dayNumber * DAY_S), viewCount }))
+  }
+
+  await addViewsTogether(tx, viewsOf(partOf.keys(), 0))
+  const { marked, locked } = await markViewedTogether(tx, [...partOf.keys()], viewedAtS)
+  if (marked.length > 0) await addViewsTogether(tx, viewsOf(marked, 1))
+  return new Set(locked)
 }
 
 /** How often each of the account's videos was viewed; for ids of others 0. */

@@ -1,5 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
+import { sql } from 'kysely'
 import { afterAll, beforeAll, expect, onTestFinished } from 'vitest'
+import type { Db } from '../../src/db/database.ts'
 import { openBatches } from '../../src/db/postgres/batches.ts'
 import { toPublicError } from '../../src/db/postgres/failures.ts'
 import { Failure } from '../../src/errors.ts'
@@ -204,6 +206,63 @@ test('F-311: views are counted once, and no other write waits while a session to
     })
   await saved
   expect(await countNow()).toBe(countBefore + 1)
+})
+
+test('F-313: a view is marked and counted in one commit, so that a crash between the two loses none', async () => {
+  const server = shared.anyServer()
+  const batches = openBatches(databaseUrl, toPublicError)
+  onTestFinished(() => batches.close())
+  const viewer = await shared.newViewer({ userId: newUserId() })
+  const row = await findSession(server.db, viewer.state.session)
+  if (!row) throw new Error('there is no session')
+  const usage = openUsage({ ...server, batches, servers: { isShared: () => true }, wallNowS: () => 1_800_000_000 })
+  usage.recordView(row)
+  const saveAtLast = (): Promise<void> => usage.save().catch(saveAtLast) // it waits for a lock for three seconds
+  let saved: Promise<void> | undefined
+  await connectTo(databaseUrl)
+    .transaction()
+    .execute(async (tx) => {
+      const counter = { videoId: row.videoId, viewCount: 0 }
+      await tx
+        .insertInto('viewTotal')
+        .values(counter)
+        .onConflict((known) => known.column('videoId').doUpdateSet({ viewCount: 0 }))
+        .execute()
+      saved = saveAtLast()
+      await expect.poll(() => isWaitedFor(tx)).toBe(true)
+      expect((await findSession(tx, row.id))?.viewedAtS).toBeNull()
+    })
+  await saved
+  expect((await countViews(server, row.accountId, [row.videoId]))(row.videoId)).toBe(1)
+  expect((await findSession(shared.db, row.id))?.viewedAtS).toBe(1_800_000_000)
+})
+
+/** Whether another connection waits for a lock of this one. */
+async function isWaitedFor(tx: Db): Promise<boolean> {
+  const { rows } =
+    await sql`select pid from pg_locks where not granted and pg_backend_pid() = any(pg_blocking_pids(pid))`.execute(tx)
+  return rows.length > 0
+}
+
+test('F-314: a stream that takes the slot of another one locks both sessions in one order', async () => {
+  await shared.write((tx) => tx.updateTable('account').set({ streamLimitPolicy: 'stop-oldest' }).execute())
+  const userId = newUserId()
+  const pair = await Promise.all([1, 2].map(() => shared.newViewer({ userId, streamLimit: 1 })))
+  const [oldest, newest] = pair.toSorted((a, b) => (a.state.session < b.state.session ? -1 : 1)) as [Viewer, Viewer]
+  await shared.beat(oldest)
+  const locking = (tx: Db, { state }: Viewer) =>
+    tx.selectFrom('playbackSession').select('id').where('id', '=', state.session).forUpdate()
+  let outcome: Promise<string> | undefined
+  await connectTo(databaseUrl)
+    .transaction()
+    .execute(async (tx) => {
+      await locking(tx, oldest).execute()
+      outcome = outcomeOf(shared.beat(newest))
+      await expect.poll(() => isWaitedFor(tx)).toBe(true)
+      await locking(tx, newest).noWait().execute()
+    })
+  expect(await outcome).toBe('allowed')
+  expect(await outcomeOf(shared.beat(oldest))).toBe('session-ended: taken')
 })
 
 test('P34: what a viewer watches is counted when each beat goes to another server', async () => {

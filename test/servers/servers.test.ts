@@ -138,6 +138,24 @@ test('F-284: a server that is silent for ten seconds loses its writing connectio
   await expect.poll(() => query("select id from claim where server = 'frozen' and id is not null")).toEqual([])
 })
 
+test('F-312: a server that joins after the database was away leaves those alone whose signs of life were kept from it', async () => {
+  const installation = await makeInstallation()
+  const query = await connectTo(installation.location.databaseUrl)
+  await (await installation.start()).stop()
+  await query(
+    `insert into server (id, run, name, version, state, started_at_s, beat_at_s, backend)
+     values ('late', 'a', 'late', '0.3.0', 'serving', 1, extract(epoch from now()) - 11, pg_backend_pid() || ' 0')`,
+  )
+  const joining = installation.start()
+  const joined = () => query("select id, beat_at_s from server where id <> 'late'")
+  await expect.poll(joined).toHaveLength(1)
+  const [before] = await joined()
+  await expect.poll(joined).not.toEqual([before]) // it has seen the row
+  await query("update server set beat_at_s = extract(epoch from now()), knows = $1 where id = 'late'", before?.id)
+  await joining
+  expect(await query("select run from server where id = 'late'")).toEqual([{ run: 'a' }])
+})
+
 test('F-285: a server that others took for dead answers nothing more, and starts again', async () => {
   const installation = await makeInstallation()
   const query = await connectTo(installation.location.databaseUrl)

@@ -23,21 +23,30 @@ export async function takeLocks(tx: Db, locks: ReadonlySet<bigint>): Promise<voi
   await sql`select pg_advisory_xact_lock(number) from unnest(${numbers}::bigint[]) as lock (number)`.execute(tx)
 }
 
-/** Locks sessions and reads what requests change of them, with the epoch of the proofs. */
-export async function lockSessions(tx: Db, ids: readonly string[]) {
+/**
+ * Locks sessions, and reads what requests change of them, with the epoch of the proofs. `viewers` are those of the requests: sessions that
+ * have their slots may lose them, and are locked here with the others, in one order.
+ */
+export async function lockSessions(tx: Db, ids: readonly string[], viewers: readonly SlotOwner[]) {
   const { rows } = await sql<SharedColumns & { epoch: string | null }>`
     select id, pages, last_seen_at_s, left_at_s, ended_at_s, end_reason, viewed_at_s, key_windows, version, seq_highest, seq_seen, live,
       (select epoch from proof_epoch) as epoch
-    from playback_session where id = any(${ids}::text[]) order by id for update`.execute(tx)
+    from playback_session where id = any(${ids}::text[] || array(
+      select session_id from ${unnestOwners(viewers)} join stream_slot using (account_id, user_id)
+    )) order by id for update`.execute(tx)
   return rows
 }
+
+const unnestOwners = (owners: readonly SlotOwner[]) =>
+  sql`unnest(${owners.map(({ accountId }) => accountId)}::text[], ${owners.map(({ userId }) => userId)}::text[])
+    as viewer (account_id, user_id)`
 
 export async function readSlots(tx: Db, owners: readonly SlotOwner[]) {
   const { rows } = await sql<SlotRow & { streamLimitPolicy: string }>`
     select slot.account_id, slot.user_id, slot.n, slot.session_id, slot.taken_at_s, slot.ends_at_s, stream_limit_policy
-    from unnest(${owners.map(({ accountId }) => accountId)}::text[], ${owners.map(({ userId }) => userId)}::text[])
-      as viewer (account_id, user_id)
-    join stream_slot as slot using (account_id, user_id) join account on account.id = slot.account_id`.execute(tx)
+    from ${unnestOwners(owners)} join stream_slot as slot using (account_id, user_id) join account on account.id = slot.account_id`.execute(
+    tx,
+  )
   return rows
 }
 
@@ -102,17 +111,9 @@ export async function writeKeyBudgets(tx: Db, rows: readonly Omit<KeyBudgetRow, 
       earning = excluded.earning, used_at_s = excluded.used_at_s, version = key_budget.version + 1`.execute(tx)
 }
 
-/** Ends sessions whose slot another one has taken. */
+/** Ends sessions whose slot another one has taken, and which are locked. */
 export async function endTakenSessions(tx: Db, ids: readonly string[], endedAtS: number): Promise<void> {
   const why: EndReason = 'taken'
   await sql`update playback_session set ended_at_s = ${endedAtS}, end_reason = ${why}, version = version + 1
     where id = any(${ids}::text[]) and ended_at_s is null`.execute(tx)
-}
-
-/** Marks that views of sessions were counted. @returns the ids of those that had not been */
-export async function markViewedTogether(tx: Db, ids: readonly string[], viewedAtS: number): Promise<string[]> {
-  const { rows } = await sql<{ id: string }>`update playback_session as session set viewed_at_s = ${viewedAtS}
-    from (select id from playback_session where id = any(${ids}::text[]) and viewed_at_s is null order by id for update) as unviewed
-    where session.id = unviewed.id returning session.id`.execute(tx)
-  return rows.map(({ id }) => id)
 }

@@ -196,7 +196,7 @@ async function lockState(tx: Db, batch: readonly Pending[], preciseNowS: () => n
   const wantedKeys = [...keys.values()].map(({ key }) => key)
   const [, rows, slotRows, budgetRows] = await Promise.all([
     locks.length > 0 && takeLocks(tx, new Set(locks)),
-    lockSessions(tx, [...sessions.keys()]),
+    lockSessions(tx, [...sessions.keys()], [...owners.values()]),
     owners.size > 0 ? readSlots(tx, [...owners.values()]) : [],
     wantedKeys.length > 0 ? readKeyBudgets(tx, wantedKeys) : [],
   ])
