@@ -28,7 +28,7 @@ export function AudioTab({ video: { id, status } }: { video: VideoBody }) {
   const [edited, setEdited] = useState<AudioTrack>()
   const [removed, setRemoved] = useState<AudioTrack>()
   useReadyInPreview(id, tracks)
-  const makeDefault = useChange(id, ({ name }: AudioTrack) => `“${name}” plays unless a viewer chooses another.`)
+  const makeDefault = useChangeTrack(id, ({ name }: AudioTrack) => `“${name}” plays unless a viewer chooses another.`)
   const columns: Column<AudioTrack>[] = [
     { name: 'Name', kind: 'title', cell: ({ name }) => name },
     { name: 'Language', cell: ({ language }) => (language === undefined ? '–' : languageName(language)) },
@@ -146,7 +146,7 @@ function RemoveTrack({ videoId, track, onClose }: { videoId: string; track: Audi
 function EditTrack({ videoId, track, onClose }: { videoId: string; track: AudioTrack; onClose(): void }) {
   const [name, setName] = useState(track.name)
   const [language, setLanguage] = useState(track.language ?? '')
-  const save = useChange(videoId, () => 'The audio track has been saved. The player above shows it.')
+  const save = useChangeTrack(videoId, () => 'The audio track has been saved. The player above shows it.')
   const submit = () => {
     const isNamed = name.trim() !== track.name
     save.mutate({ track, change: { ...(isNamed && { name }), language } }, { onSuccess: onClose })
@@ -162,7 +162,7 @@ function EditTrack({ videoId, track, onClose }: { videoId: string; track: AudioT
 type Change = { track: AudioTrack; change: { name?: string; language?: string; default?: true } }
 
 /** The player above is loaded again with what has changed. */
-function useChange(videoId: string, announcement: (track: AudioTrack) => string) {
+function useChangeTrack(videoId: string, announcement: (track: AudioTrack) => string) {
   const announce = useAnnounce()
   const queries = useQueryClient()
   return useMutation({
