@@ -34,7 +34,7 @@ async function storedBytes(videoId: string): Promise<number> {
   return sizes.reduce((sum, size) => sum + size, 0)
 }
 
-test('F-153: a file whose connection is cut at random places is, after each resumption from the offset, whole, and nothing that was acknowledged is sent twice', async () => {
+test('F-153, U08: a file whose connection is cut at random places is, after each resumption from the offset, whole, and nothing that was acknowledged is sent twice', async () => {
   const file = randomBytes(3_000_000)
   const { address, videoId } = await tus.create(file.length)
   let acknowledged = 0
@@ -89,7 +89,7 @@ test('F-154: a connection that brings bytes keeps the upload, and others get 423
   expect(await storedHash(videoId)).toBe(sha256(file))
 })
 
-test('F-154: two tabs that send one upload at the same time make one whole file', async () => {
+test('F-154, U06: two tabs that send one upload at the same time make one whole file', async () => {
   const file = randomBytes(400_000)
   const { address, videoId } = await tus.create(file.length)
   async function sendAll(): Promise<void> {

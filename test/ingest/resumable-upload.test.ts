@@ -121,7 +121,7 @@ test('an answer to a key has no CORS headers: no page of another site reads it',
 })
 
 describe('F-151: a request that breaks the rules is refused in words, and changes nothing:', () => {
-  test('a part at another offset: 409 with the right one', async () => {
+  test('U05: a part at another offset: 409 with the right one', async () => {
     const { address } = await tus.create(100)
     await tus.patch(address, 0, 'x'.repeat(30))
     for (const offset of [0, 29, 31, 100]) {
@@ -131,7 +131,7 @@ describe('F-151: a request that breaks the rules is refused in words, and change
     }
   })
 
-  test('a part at a finished upload: 403, and its video stays as it is', async () => {
+  test('U09: a part at a finished upload: 403, and its video stays as it is', async () => {
     const { address, videoId } = await tus.create(10)
     expect((await tus.patch(address, 0, '0123456789')).status).toBe(204)
     for (const offset of [0, 10]) {
@@ -145,7 +145,7 @@ describe('F-151: a request that breaks the rules is refused in words, and change
     expect(await storedHash(videoId)).toBe(sha256(Buffer.from('0123456789')))
   })
 
-  test('more bytes than the length, with and without Content-Length: 413', async () => {
+  test('U07: more bytes than the length, with and without Content-Length: 413', async () => {
     const { address } = await tus.create(100)
     expect((await tus.patch(address, 0, 'x'.repeat(101))).status).toBe(413)
     const streamed = new Blob(['x'.repeat(101)]).stream()
@@ -156,6 +156,20 @@ describe('F-151: a request that breaks the rules is refused in words, and change
       'Upload-Metadata': metadataOf({ title: 'x' }),
     })
     expect(tooLong.status).toBe(413)
+  })
+
+  test('U07: an offset or a length that is no size, and a length that was said before: 400', async () => {
+    const { address } = await tus.create(100)
+    for (const offset of ['-1', '1e1', '9223372036854775808', ''])
+      expect((await tus.patch(address, 0, 'x', { 'Upload-Offset': offset })).status, offset).toBe(400)
+    const metadata = { 'Upload-Metadata': metadataOf({ title: 'x' }) }
+    for (const length of ['-1', '1e1', '9223372036854775808'])
+      expect((await tus.call('POST', tus.endpoint, { ...metadata, 'Upload-Length': length })).status, length).toBe(400)
+    const deferred = await tus.call('POST', tus.endpoint, { ...metadata, 'Upload-Defer-Length': '1' })
+    const open = deferred.headers.get('Location') ?? ''
+    expect((await tus.patch(open, 0, 'x', { 'Upload-Length': '10' })).status).toBe(204)
+    expect((await tus.patch(open, 1, 'x', { 'Upload-Length': '20' })).status).toBe(400)
+    expect((await tus.head(open)).headers.get('Upload-Length')).toBe('10')
   })
 
   test.each([
@@ -209,7 +223,7 @@ describe('F-151: a request that breaks the rules is refused in words, and change
     expect(await readRows(reelgate, 'select count(*) as count from video')).toEqual(before)
   })
 
-  test('an upload of another account, or of a deleted video: 404', async () => {
+  test('U10: an upload of another account, or of a deleted video: 404', async () => {
     const { address, videoId } = await tus.create(10)
     const other = createTusClient(await reelgate.newOwner('another'))
     for (const refused of [await other.head(address), await other.patch(address, 0, 'x'), await other.remove(address)])
@@ -219,7 +233,7 @@ describe('F-151: a request that breaks the rules is refused in words, and change
   })
 })
 
-describe('F-152: a part with a checksum counts only when its bytes match:', () => {
+describe('F-152, U21: a part with a checksum counts only when its bytes match:', () => {
   test.each(['sha1', 'sha256', 'md5'])('%s', async (algorithm) => {
     const file = randomBytes(40_000)
     const { address, videoId } = await tus.create(file.length)

@@ -155,7 +155,7 @@ test('J17: a worker that is stopped gives its chunks back, and another has them 
   await expectWhole(videoId)
 })
 
-test('J18: the way to a worker is cut in the middle of a chunk until its lease has ended, and is there again', async () => {
+test('F-26, J18: the way to a worker is cut in the middle of a chunk until its lease has ended, and is there again', async () => {
   await startWorker('far')
   const videoId = await uploadFor('far')
   await cluster.machine('far').setLinked(false)
