@@ -1,6 +1,6 @@
 import type { CompiledQuery, QueryResult } from 'kysely'
 import pg from 'pg'
-import { LostConnection, toConnectionError, Unreachable } from './failures.ts'
+import { isOutdated, LostConnection, toConnectionError, Unreachable } from './failures.ts'
 
 /** One connection, made when it is first needed and again after it was lost. */
 export type Connection = {
@@ -94,6 +94,8 @@ export function openConnection(options: ConnectionOptions): Connection {
   let isHeld = false
   let isClosed = false
   let reconnects = 0
+  /** How often all statements had to be prepared again. */
+  let preparations = 0
 
   async function ensureConnected(): Promise<pg.Client> {
     if (isClosed || isHeld) throw new LostConnection('the connection to the database is gone')
@@ -148,9 +150,14 @@ export function openConnection(options: ConnectionOptions): Connection {
     pending++
     try {
       const usedClient = client ?? (await ensureConnected())
+      const query = prepared(statement, preparations)
       try {
-        return toStatementResult<R>(await usedClient.query(prepared(statement)))
+        return toStatementResult<R>(await usedClient.query(query))
       } catch (cause) {
+        if (isOutdated(cause)) {
+          if (query.name === prepared(statement, preparations).name) preparations++
+          if (!isHeld) return await execute<R>(statement) // within a transaction all of it runs again
+        }
         const error = toConnectionError(cause)
         if (error instanceof LostConnection) {
           forget(usedClient)
@@ -210,14 +217,17 @@ const MAX_PREPARED_STATEMENTS = 500
 const MAX_VALUES = 32
 const names = new Map<string, string>()
 
-/** Parsing and planning a statement takes longer than running most of them, so the server keeps each prepared under a name. */
-export function prepared({ sql, parameters }: Statement): pg.QueryConfig {
+/**
+ * Parsing and planning a statement takes longer than running most of them, so the server keeps each prepared under a name.
+ * @param preparations how often those before were outdated
+ */
+export function prepared({ sql, parameters }: Statement, preparations = 0): pg.QueryConfig {
   let name = names.get(sql)
   if (name === undefined && parameters.length <= MAX_VALUES && names.size < MAX_PREPARED_STATEMENTS) {
     name = `s${names.size}`
     names.set(sql, name)
   }
-  return { text: sql, values: parameters.map(withoutNul), ...(name !== undefined && { name }) }
+  return { text: sql, values: parameters.map(withoutNul), ...(name !== undefined && { name: `${name}.${preparations}` }) }
 }
 
 /**

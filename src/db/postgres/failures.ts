@@ -17,9 +17,14 @@ export function toConnectionError(error: unknown): unknown {
   return error instanceof LostConnection ? error : new LostConnection('the connection to the database was lost', { cause: error })
 }
 
-/** Whether the same may succeed when it is tried again: it conflicted with another transaction. */
+/** Whether the same may succeed when it is tried again: it conflicted with another transaction, or a table has got columns since. */
 export function isConflict(error: unknown): boolean {
-  return error instanceof pg.DatabaseError && (error.code === '40001' || error.code === '40P01')
+  return error instanceof pg.DatabaseError && (error.code === '40001' || error.code === '40P01' || isOutdated(error))
+}
+
+/** Whether a prepared statement did not run since its result has other columns by now: the next version has added to a table. */
+export function isOutdated(error: unknown): boolean {
+  return error instanceof pg.DatabaseError && error.code === '0A000' && error.routine === 'RevalidateCachedQuery'
 }
 
 /** Whether the session was ended, and its transaction rolled back, because no statement came for too long. */
