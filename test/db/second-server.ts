@@ -16,7 +16,7 @@ export function connectSecondServer(
 ): Pick<Database, 'db' | 'write'> & { close(): Promise<void> } {
   const connection = openConnection({ url, settings: { default_transaction_isolation: 'serializable' } })
   const { execute, takeChanges } = collectChanges(connection.execute)
-  const committer = createPostgresCommitter(createPostgresKysely(execute, connection.close), connection, toPublicError)
+  const committer = createPostgresCommitter(createPostgresKysely(execute, connection.close), connection, toPublicError, true)
   const reader = openConnection({ url, settings: { default_transaction_read_only: 'on' } })
   const read: typeof reader.execute = async (query) => {
     await beforeRead(query.sql)
