@@ -184,16 +184,22 @@ test('F-310: what is in memory is saved while a request is decided on, without i
   expect(await outcome).toBe('allowed')
 })
 
-test('F-311: views are counted once, and no other write waits while a session to be marked as viewed is locked', async () => {
-  const server = shared.anyServer()
+/** A session without a view, and what counts views of it. */
+async function openUnviewed(server: ReturnType<typeof shared.anyServer>) {
   const batches = openBatches(databaseUrl, toPublicError)
   onTestFinished(() => batches.close())
   const viewer = await shared.newViewer({ userId: newUserId() })
   const row = await findSession(server.db, viewer.state.session)
   if (!row) throw new Error('there is no session')
+  const newUsage = () => openUsage({ ...server, batches, servers: { isShared: () => true }, wallNowS: () => 1_800_000_000 })
+  return { row, newUsage }
+}
+
+test('F-311: views are counted once, and no other write waits while a session to be marked as viewed is locked', async () => {
+  const server = shared.anyServer()
+  const { row, newUsage } = await openUnviewed(server)
   const countNow = async () => (await countViews(server, row.accountId, [row.videoId]))(row.videoId)
   const countBefore = await countNow()
-  const newUsage = () => openUsage({ ...server, batches, servers: { isShared: () => true }, wallNowS: () => 1_800_000_000 })
   const usages = [newUsage(), newUsage()]
   for (const usage of usages) usage.recordView(row)
   let saved: Promise<unknown> | undefined
@@ -210,14 +216,10 @@ test('F-311: views are counted once, and no other write waits while a session to
 
 test('F-313: a view is marked and counted in one commit, so that a crash between the two loses none', async () => {
   const server = shared.anyServer()
-  const batches = openBatches(databaseUrl, toPublicError)
-  onTestFinished(() => batches.close())
-  const viewer = await shared.newViewer({ userId: newUserId() })
-  const row = await findSession(server.db, viewer.state.session)
-  if (!row) throw new Error('there is no session')
-  const usage = openUsage({ ...server, batches, servers: { isShared: () => true }, wallNowS: () => 1_800_000_000 })
+  const { row, newUsage } = await openUnviewed(server)
+  const usage = newUsage()
   usage.recordView(row)
-  const saveAtLast = (): Promise<void> => usage.save().catch(saveAtLast) // it waits for a lock for three seconds
+  const saveUntilSaved = (): Promise<void> => usage.save().catch(saveUntilSaved) // it waits for a lock for three seconds
   let saved: Promise<void> | undefined
   await connectTo(databaseUrl)
     .transaction()
@@ -228,7 +230,7 @@ test('F-313: a view is marked and counted in one commit, so that a crash between
         .values(counter)
         .onConflict((known) => known.column('videoId').doUpdateSet({ viewCount: 0 }))
         .execute()
-      saved = saveAtLast()
+      saved = saveUntilSaved()
       await expect.poll(() => isWaitedFor(tx)).toBe(true)
       expect((await findSession(tx, row.id))?.viewedAtS).toBeNull()
     })

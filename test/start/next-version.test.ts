@@ -18,7 +18,7 @@ test('F-315: servers that start concurrently on a database of the version before
   expect(readRows(before, 'select count(*)::int as n from video')).toEqual([{ n: 1 }])
 })
 
-test('F-316: a server serves on with the statements that it has prepared, once the next version has added to all of its tables', async () => {
+test('F-316: a running server continues to serve after the next version has added a column to each of its tables', async () => {
   const reelgate = await startReelgate({ database: 'postgres' })
   await useEverything()
   const tables = readRows<{ name: string }>(
