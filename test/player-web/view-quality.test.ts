@@ -18,7 +18,8 @@ function newVideo() {
   const quality = measureViewQuality({
     ...{ video, renditionId: () => rendition.id, askedMs: undefined, network: () => '4g', signal: new AbortController().signal },
   })
-  const fire = (type: string) => video.dispatchEvent(new Event(type))
+  const fire = (type: string, timeStamp = nowMs) =>
+    video.dispatchEvent(Object.defineProperty(new Event(type), 'timeStamp', { value: timeStamp }))
   return {
     ...{ video, rendition, quality, fire, showFrame: () => showFrame() },
     passMs(ms: number) {
@@ -46,6 +47,16 @@ function newPlaying() {
   page.fire('playing')
   return page
 }
+
+test('the start counts from the request to play, however long other listeners of the page work first', () => {
+  const { video, quality, fire, passMs, showFrame } = newVideo()
+  video.paused = false
+  passMs(80)
+  fire('play', performance.now() - 80)
+  passMs(320)
+  showFrame()
+  expect(quality.read()).toMatchObject({ startMs: 400 })
+})
 
 test('the start lasts from the request to play to the first frame; one that was taken back does not count', () => {
   const { video, quality, fire, passMs, play, showFrame } = newVideo()

@@ -82,7 +82,7 @@ function runPlayer(page: PageValues, options: PlayerOptions, parts: Parts) {
   const onWaiting = (waiting: Waiting | undefined) => screen.show(waiting ? { state: 'waiting', waiting } : { state: 'loading' })
   let playback: Playback | undefined
   let askedMs: number | undefined
-  elements.video.addEventListener('play', () => (askedMs = performance.now()))
+  elements.video.addEventListener('play', ({ timeStamp }) => (askedMs = timeStamp))
   const run = createViewerActions(elements, fullscreen, () => playback)
   listenToKeys({ elements, settings, help, run })
   listenToGestures(elements, run)

@@ -47,8 +47,9 @@ export function measureViewQuality({ video, renditionId, signal, ...deps }: Meas
   let lastS = 0
   let error: Quality['error']
 
+  // When it happened: other listeners, such as those that open the stream, may have kept a slow device before these.
   const on = (type: string, listener: (atMs: number) => void) =>
-    video.addEventListener(type, () => listener(performance.now()), { signal })
+    video.addEventListener(type, ({ timeStamp }) => listener(timeStamp), { signal })
   on('play', asked)
   on('playing', moves)
   on('timeupdate', (atMs) => !video.paused && !video.seeking && video.currentTime > lastS && moves(atMs))
