@@ -120,7 +120,7 @@ function headline(batch: readonly Upload[]): string {
 function Total({ list, bytesPerS }: { list: readonly Upload[]; bytesPerS: number }) {
   const counted = list.filter(({ state }) => state !== 'failed')
   const [sent, all] = [sum(counted, 'sentBytes'), sum(counted, 'sizeBytes')]
-  const isMoving = bytesPerS > 0 && list.some(({ state }) => state === 'sending')
+  const isMoving = bytesPerS > 0 && list.some(({ state, isStalled }) => state === 'sending' && !isStalled)
   return (
     <div className={styles.total}>
       <Progress value={(100 * sent) / Math.max(1, all)} size={6} aria-label="All uploads" />

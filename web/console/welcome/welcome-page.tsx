@@ -86,15 +86,14 @@ function AddStep({ upload }: { upload: Upload | undefined }) {
       </div>
     )
   const percent = Math.floor((100 * upload.sentBytes) / Math.max(1, upload.sizeBytes))
-  const speed = uploads.bytesPerS()
+  const isWaiting = upload.isStalled || upload.state === 'pausing'
+  const speed = isWaiting ? 0 : uploads.bytesPerS()
   return (
     <div className={styles.sending}>
       <p>Uploading {upload.title}</p>
       <Progress value={percent} size={10} aria-label={`Upload of ${upload.title}`} />
       <p>
-        {upload.isStalled || upload.state === 'pausing'
-          ? 'Waiting for the connection'
-          : `${percent} % of ${formatBytes(upload.sizeBytes)}`}
+        {isWaiting ? 'Waiting for the connection' : `${percent} % of ${formatBytes(upload.sizeBytes)}`}
         {speed > 0 && ` · ${formatBytes(speed)}/s`}. Keep this tab open until it is uploaded.
       </p>
     </div>
