@@ -127,6 +127,8 @@ test('another file replaces that of a lesson: the list and the page say how far 
     ['00:03.500', '00:04.000', 'A second line'],
   ])
   const page = await openTrim(own)
+  await page.locator('[data-tile]').first().waitFor()
+  const former = await pictureAddress(page)
   const held = Promise.withResolvers<void>()
   await page.route(isPart, async (route) => {
     await held.promise
@@ -143,6 +145,7 @@ test('another file replaces that of a lesson: the list and the page say how far 
   await keepPicture(page, 'replaced-does-not-fit')
   expect(await findFaults(page)).toEqual([])
   await page.getByText('replaced · kept until').waitFor()
+  await expect.poll(() => pictureAddress(page)).not.toBe(former)
   expect(await page.getByRole('textbox', { name: 'End' }).inputValue()).toMatch(/^0:03/)
   expect(await own.owner.video(own.videoId)).toMatchObject({ title: 'Lesson 12', kept: [{ replacedBy: 'replace' }] })
 
@@ -162,6 +165,10 @@ test('another file replaces that of a lesson: the list and the page say how far 
   await expectPlaying(page)
   expect(complaintsOf(page)).toEqual([])
 })
+
+/** Of the sheet with the picture at the start; undefined while the video has none. */
+const pictureAddress = (page: Page): Promise<string | undefined> =>
+  page.evaluate(() => document.querySelector<HTMLElement>('[data-tile]')?.style.backgroundImage)
 
 async function startWithLesson() {
   const own = await startReelgate({ video: await makeVideo({ seconds: 6 }), title: 'Lesson 12' })

@@ -7,7 +7,7 @@ import { Page } from '../ui/page.tsx'
 import partStyles from '../ui/part-links.module.css'
 import { PartRow } from '../ui/part-links.tsx'
 import { PlayerFrame } from './player-frame.tsx'
-import { previewQuery, videoQuery } from './queries.ts'
+import { previewQuery, storyboardQuery, videoQuery } from './queries.ts'
 import type { VideoTab } from './tabs.ts'
 import { useMayEdit } from './use-may-edit.ts'
 import styles from './video-page.module.css'
@@ -76,13 +76,14 @@ export function VideoPage() {
   )
 }
 
-/** Loaded again when the video plays another file or another part of it: a player that is open would go on with the former one. */
+/** Loaded again when the video plays another file or another part of it, as are its pictures: an open player would go on with the former one. */
 function Player({ video: { id, title, length, kept } }: { video: OneVideoBody }) {
   const queries = useQueryClient()
   const exchange = kept && JSON.stringify([length, kept[0]])
   const seen = useRef(exchange)
   useEffect(() => {
-    if (exchange !== undefined && exchange !== seen.current) void queries.resetQueries({ queryKey: previewQuery(id).queryKey })
+    if (exchange !== undefined && exchange !== seen.current)
+      for (const { queryKey } of [previewQuery(id), storyboardQuery(id)]) void queries.resetQueries({ queryKey })
     seen.current = exchange
   }, [queries, id, exchange])
   return <PlayerFrame videoId={id} title={`Player: ${title}`} />
