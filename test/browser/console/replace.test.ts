@@ -168,7 +168,7 @@ test('another file replaces that of a lesson: the list and the page say how far 
 
 /** Of the sheet with the picture at the start; undefined while the video has none. */
 const pictureAddress = (page: Page): Promise<string | undefined> =>
-  page.evaluate(() => document.querySelector<HTMLElement>('[data-tile]')?.style.backgroundImage)
+  page.evaluate(`document.querySelector('[data-tile]')?.style.backgroundImage`)
 
 async function startWithLesson() {
   const own = await startReelgate({ video: await makeVideo({ seconds: 6 }), title: 'Lesson 12' })
