@@ -177,7 +177,7 @@ function BackupAge({ lastBackup }: { lastBackup: { name: string; at: string } | 
 }
 
 const COLORS = { ok: 'ok', warning: 'warn', trouble: 'stop' } as const
-const WORDS = { ok: 'Fine', warning: 'Look at it', trouble: 'Trouble' } as const
+const WORDS = { ok: 'Fine', warning: 'Warning', trouble: 'Trouble' } as const
 
 const COLUMNS: Column<Check>[] = [
   { name: 'Check', kind: 'title', cell: ({ check }) => check },
