@@ -23,7 +23,7 @@ import { extractPosters, type Poster } from './extract-posters.ts'
 import { findInit, findSegment, moveToReadyIfPlayable } from './generation-store.ts'
 import { removeImage, sealImage } from './image.ts'
 import type { Plan } from './plan.ts'
-import { type GenerationWithKey, waitForSegment } from './publication.ts'
+import { type GenerationWithKey, waitForFirstSegment } from './publication.ts'
 
 /** How long posters may delay a video that could play. */
 const MAX_SEARCH_MS = 2_000
@@ -87,7 +87,7 @@ async function extractFromSource({ deps, video, source, signal }: PosterWork): P
     .finally(() => search.abort())
   await Promise.all([
     pause(MAX_SEARCH_MS, undefined, { signal: either }).catch(() => undefined),
-    waitForFirstSegment(deps, video, either),
+    waitForFirstSegment(deps, video, bestRenditionId(video.plan), either),
   ])
   search.abort()
   const posters = await extracting
@@ -105,18 +105,8 @@ async function extractFromSource({ deps, video, source, signal }: PosterWork): P
   }
 }
 
-/** Resolves when the first segment of the best rendition is published, or when the signal ends the wait. */
-async function waitForFirstSegment(deps: PosterDeps, video: GenerationWithKey, signal: AbortSignal): Promise<void> {
-  const renditionId = bestRenditionId(video.plan)
-  const wait = new AbortController()
-  // Listens before it queries, so that no event is missed.
-  const published = waitForSegment(deps.signals, { ...video, renditionId, number: 0 }, AbortSignal.any([signal, wait.signal]))
-  if (await findSegment(deps.db, video, renditionId, 0)) wait.abort()
-  await published
-}
-
 async function extractFromFirstSegment({ deps, video, signal }: PosterWork): Promise<Poster[]> {
-  await waitForFirstSegment(deps, video, signal)
+  await waitForFirstSegment(deps, video, bestRenditionId(video.plan), signal)
   signal.throwIfAborted()
   try {
     const copy = await sealImage(deps.tmp, Readable.from(await readFirstSegment(deps, video)))

@@ -187,6 +187,11 @@ export function isUrgent({ kind, segmentCount, priority }: VideoChunk): boolean 
   return kind === 'video' && segmentCount <= URGENT_SEGMENTS && priority <= URGENT_PRIORITY
 }
 
+/** Whether a run of the chunk has begun, and not ended. */
+export async function isRunning(db: Db, key: ChunkKey): Promise<boolean> {
+  return hasRow(db.selectFrom('chunk').where(({ and }) => and({ ...chunkKey(key), state: 'running' })))
+}
+
 export async function hasPendingChunks(db: Db): Promise<boolean> {
   return hasRow(db.selectFrom('chunk').where('state', '=', sql.lit('pending')))
 }

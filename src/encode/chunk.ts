@@ -51,8 +51,13 @@ export type ChunkSink = {
   onSegment: (renditionId: number, segment: number, bytes: Buffer) => void | Promise<void>
 }
 
-/** `lowestFirst`: the lowest rung is encoded before the others, by an ffmpeg of its own. `hardware`: what encodes in place of x264. */
-type VideoChunkRequest = ChunkRequest & { threads: 'auto' | 1; lowestFirst?: boolean; hardware?: Hardware | undefined }
+type VideoChunkRequest = ChunkRequest & {
+  threads: 'auto' | 1
+  /** The lowest rung is encoded first, by an ffmpeg of its own; the others once this resolves. */
+  afterLowest?: (() => Promise<void>) | undefined
+  /** What encodes in place of x264. */
+  hardware?: Hardware | undefined
+}
 
 /**
  * Encodes a run of segments in all rungs with one ffmpeg, which writes each rung into its own pipe.
@@ -74,8 +79,9 @@ export async function encodeVideoChunk(request: VideoChunkRequest, sink: ChunkSi
     }))
     return runVideoChunk(request, videoTrack, frames, rungs)
   }
-  if (!request.lowestFirst || renditions.length === 1) return encode(renditions)
+  if (!request.afterLowest || renditions.length === 1) return encode(renditions)
   await encode(renditions.slice(-1))
+  await request.afterLowest()
   return encode(renditions.slice(0, -1))
 }
 

@@ -2,9 +2,10 @@ import { createInterface } from 'node:readline'
 import type { Readable } from 'node:stream'
 import { AAC_FRAME_SAMPLES, AAC_RATE_HZ } from '../mp4/aac.ts'
 import type { Sandbox } from '../sandbox/bubblewrap.ts'
-import { type SealedSource, SIGKILL_EXIT } from '../sandbox/media-run.ts'
-import { runMedia } from '../sandbox/run.ts'
+import { type MediaEnd, type SealedSource, SIGKILL_EXIT } from '../sandbox/media-run.ts'
+import { runMedia, runOnFragments } from '../sandbox/run.ts'
 import { chunkLimits } from './chunk.ts'
+import { cutAudio } from './cut-audio.ts'
 import { mixSources } from './downmix.ts'
 import { inputClockArgs } from './encoder.ts'
 import type { AudioTrackPlan, Plan } from './plan.ts'
@@ -14,8 +15,7 @@ const TARGET_LUFS = -16
 /** What is quieter still stays quieter: of a nearly silent track all that would become loud is noise. */
 export const MAX_GAIN_DB = 25
 
-// A pass over two hours takes 35 s, five samples 0.3 s, and they differ by about 1 LU. Ten shorter ones are no nearer, and take twice as
-// long: ffmpeg reads the index of the file again for each.
+// A pass over two hours takes 35 s, five samples half a second, and they differ by about 1 LU. Ten shorter ones are no nearer.
 const SAMPLES = 5
 const SAMPLE_S = 6
 /** ffmpeg reports this as long as nothing was loud enough to count. */
@@ -32,26 +32,60 @@ export async function measureGain(
   source: SealedSource,
   { plan, audioTrack, signal }: { plan: Plan; audioTrack: AudioTrackPlan; signal?: AbortSignal },
 ): Promise<number> {
-  const spans = sampleSpans(plan, audioTrack)
-  let lufs = SILENCE_LUFS
-  const end = await runMedia(sandbox, {
-    tool: 'ffmpeg',
-    source,
-    // Filters that are made again would begin to measure again: it ends there instead.
-    inputs: spans.map(({ fromS, lengthS }) => [
-      ...['-reinit_filter', '0', ...inputClockArgs(plan), '-ss', fromS.toFixed(3), '-t', lengthS.toFixed(3)],
-    ]),
-    outputArgs: ['-filter_complex', measuringGraph(spans.length, audioTrack), '-map', '[measured]', '-f', 'null', '-'],
-    pipes: [
-      async (bytes) => {
-        lufs = (await readLoudness(bytes)) ?? lufs
-      },
-    ],
-    limits: chunkLimits(0, SAMPLES * SAMPLE_S + plan.durationS / MIN_SEEK_SPEED),
-    signal,
-  })
-  if (end.exitCode === SIGKILL_EXIT && !end.outOfTime) throw new Error('ffmpeg was killed while it measured the loudness')
-  return gainFor(lufs)
+  const request = { plan, audioTrack, spans: sampleSpans(plan, audioTrack), signal }
+  const lufs = (await measurePackets(sandbox, source, request)) ?? (await measureInFile(sandbox, source, request))
+  return gainFor(lufs ?? SILENCE_LUFS)
+}
+
+type Measuring = {
+  plan: Plan
+  audioTrack: AudioTrackPlan
+  spans: readonly { fromS: number; lengthS: number }[]
+  signal: AbortSignal | undefined
+}
+
+/** Undefined where the packets of the samples cannot be cut out of the file, or ffmpeg makes nothing of them alone. */
+async function measurePackets(sandbox: Sandbox, source: SealedSource, request: Measuring): Promise<number | undefined> {
+  const { plan, audioTrack, spans } = request
+  const [only, ...others] = audioTrack.sources ?? []
+  if (!only || others.length > 0 || plan.isPiped || spans.length === 1) return undefined
+  const fragments = await cutAudio(source, { stream: only.stream, spans })
+  if (!fragments) return undefined
+  const { run, lufs } = openMeter({ ...request, audioTrack: { ...audioTrack, sources: [{ ...only, stream: 0 }] } }, 1)
+  return lufs(await runOnFragments(sandbox, { ...run, fragments, inputArgs: SAME_FILTERS }))
+}
+
+async function measureInFile(sandbox: Sandbox, source: SealedSource, request: Measuring): Promise<number | undefined> {
+  const { plan, spans } = request
+  const inputs = spans.map(({ fromS, lengthS }) => [
+    ...[...SAME_FILTERS, ...inputClockArgs(plan), '-ss', fromS.toFixed(3), '-t', lengthS.toFixed(3)],
+  ])
+  const { run, lufs } = openMeter(request, spans.length)
+  return lufs(await runMedia(sandbox, { ...run, tool: 'ffmpeg', source, inputs }))
+}
+
+/** Filters that are made again would begin to measure again: it ends there instead. */
+const SAME_FILTERS = ['-reinit_filter', '0']
+
+/** A run that measures its inputs one after another. @returns lufs: undefined where nothing was decoded */
+function openMeter({ plan, audioTrack, signal }: Measuring, inputs: number) {
+  let lufs: number | undefined
+  return {
+    run: {
+      outputArgs: ['-filter_complex', measuringGraph(inputs, audioTrack), '-map', '[measured]', '-f', 'null', '-'],
+      pipes: [
+        async (bytes: Readable) => {
+          lufs = await readLoudness(bytes)
+        },
+      ],
+      limits: chunkLimits(0, SAMPLES * SAMPLE_S + plan.durationS / MIN_SEEK_SPEED),
+      ...(signal ? { signal } : {}),
+    },
+    lufs(end: MediaEnd): number | undefined {
+      if (end.exitCode === SIGKILL_EXIT && !end.outOfTime) throw new Error('ffmpeg was killed while it measured the loudness')
+      return lufs
+    },
+  }
 }
 
 /** The plan and the track by which a track is measured: of one that is a file of its own, those of that file. */

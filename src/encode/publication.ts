@@ -11,7 +11,7 @@ import type { BlobStore } from '../storage/blob-store.ts'
 import { endRun, isCurrentRun, reopenChunk, type VideoChunk } from './chunk-store.ts'
 import { listDamaged } from './damage-store.ts'
 import type { EncodeCounters } from './encode-counters.ts'
-import { insertSegment, moveToReadyIfPlayable, type NewSegment } from './generation-store.ts'
+import { findSegment, insertSegment, moveToReadyIfPlayable, type NewSegment } from './generation-store.ts'
 import { gridFor, type Plan } from './plan.ts'
 
 /** A generation with its plan and its unwrapped content key, while it is encoded or read. */
@@ -161,6 +161,21 @@ function segmentKeys({ plan, contentKey }: GenerationWithKey, kind: VideoChunk['
     const window = kind === 'audio' ? windowOfAudioSegment(number, grid) : windowOfVideoSegment(number)
     return [deriveWindowKey(contentKey, window), segmentIv(renditionId, number)]
   }
+}
+
+/** Resolves when the first segment of a rendition is published, or when the signal ends the wait. */
+export async function waitForFirstSegment(
+  { db, signals }: { db: Db; signals: Pick<Signals, 'on'> },
+  { videoId, generation }: GenerationKey,
+  renditionId: number,
+  signal: AbortSignal,
+): Promise<void> {
+  const isThere = new AbortController()
+  // Listens before it queries, so that no event is missed.
+  const first = { videoId, generation, renditionId, number: 0 }
+  const published = waitForSegment(signals, first, AbortSignal.any([signal, isThere.signal]))
+  if (await findSegment(db, { videoId, generation }, renditionId, 0)) isThere.abort()
+  await published
 }
 
 /** Resolves when the segment is published, or when the signal ends the wait. */

@@ -1,4 +1,6 @@
+import { findShownTimes } from '../mp4/shown-times.ts'
 import type { Sandbox } from '../sandbox/bubblewrap.ts'
+import { withClearBytes } from '../sandbox/clear-bytes.ts'
 import type { MediaLimits, SealedSource } from '../sandbox/media-run.ts'
 import { runMedia } from '../sandbox/run.ts'
 import { entriesOf, number, readLines } from './ffprobe-lines.ts'
@@ -34,7 +36,10 @@ export async function readFrameTimes(
   const count = Math.round(Math.min(MAX_FRAMES, Math.max(MIN_FRAMES, MAX_READ_BYTES / frameBytes)))
   // Only where the beginning certainly ends before the middle: their packets are distinguished by how many there are.
   const hasMiddle = isSeekable && durationS * averageHz > 4 * count
-  const middle = hasMiddle ? `,${(startS + durationS / 2).toFixed(3)}%+#${Math.ceil(count / 4)}` : ''
+  const later = hasMiddle ? { timeS: startS + durationS / 2, count: Math.ceil(count / 4) } : undefined
+  const indexed = await findIndexedTimes(source, { stream: Number(index), count, later })
+  if (indexed) return { runs: toRuns(indexed, startS), firstHasTime: true }
+  const middle = later ? `,${later.timeS.toFixed(3)}%+#${later.count}` : ''
   const times: (number | undefined)[] = []
   const end = await runMedia(sandbox, {
     tool: 'ffprobe',
@@ -46,11 +51,18 @@ export async function readFrameTimes(
     signal,
   })
   if (end.exitCode !== 0 || end.outOfTime) return { runs: [], firstHasTime: true }
-  const runs = [times.slice(0, count), times.slice(count)]
-    .map((run) => run.filter((timeS) => timeS !== undefined).map((timeS) => timeS - startS))
-    .map((run) => run.sort((a, b) => a - b))
-    .filter((run) => run.length > 0)
-  return { runs, firstHasTime: times.length === 0 || times[0] !== undefined }
+  const runs = [times.slice(0, count), times.slice(count)].map((run) => run.filter((timeS) => timeS !== undefined))
+  return { runs: toRuns(runs, startS), firstHasTime: times.length === 0 || times[0] !== undefined }
+}
+
+/** An MP4 has them in its index, which ffprobe reads for all tracks, and with the packets. */
+async function findIndexedTimes(source: SealedSource, wanted: Omit<Parameters<typeof findShownTimes>[1], 'sizeBytes'>) {
+  if (source.openInPlace) return undefined
+  return withClearBytes(source, (read) => findShownTimes(read, { ...wanted, sizeBytes: source.sizeBytes }))
+}
+
+function toRuns(times: readonly number[][], startS: number): number[][] {
+  return times.map((run) => run.map((timeS) => timeS - startS).sort((a, b) => a - b)).filter((run) => run.length > 0)
 }
 
 /** Undefined: never shown, or without a time. */

@@ -11,6 +11,7 @@ import {
   endRun,
   hasPendingChunks,
   isCurrentRun,
+  isRunning,
   listUnfinishedChunks,
   replaceChunk,
   type VideoChunk,
@@ -31,7 +32,14 @@ import { measuredAs, measureGain } from './loudness.ts'
 import { type ChunkEnd, InexactSeek, MediaFailure, truncationReason } from './media-failure.ts'
 import { type ReplaceDeps, startNextGeneration } from './next-generation.ts'
 import { type AudioTrackPlan, audioTracksOf, type DubFile, type Plan } from './plan.ts'
-import { type Encoded, type GenerationWithKey, openPublication, type Publication, StaleRunError } from './publication.ts'
+import {
+  type Encoded,
+  type GenerationWithKey,
+  openPublication,
+  type Publication,
+  StaleRunError,
+  waitForFirstSegment,
+} from './publication.ts'
 import type { RemoteEncoder } from './remote-encoder.ts'
 import { openRepair } from './repair.ts'
 import { runAll } from './run-all.ts'
@@ -278,10 +286,8 @@ async function tryPart(run: Run, part: Part & { threads: number; leadS: number }
       const findGain = (...track: [AudioTrackPlan, SealedSource]) => settleGain(run, ...track)
       return await encodeAudioChunk({ ...request, findGain, findDubSource: (dub) => findDubSource(run, dub) }, sink)
     }
-    return await encodeVideoChunk(
-      { ...request, threads: part.threads === 0 ? 'auto' : 1, lowestFirst: isAwaitedBeginning(video.plan, part) },
-      sink,
-    )
+    const afterLowest = isAwaitedBeginning(video.plan, part) ? () => waitForSound(run) : undefined
+    return await encodeVideoChunk({ ...request, threads: part.threads === 0 ? 'auto' : 1, afterLowest }, sink)
   } catch (error) {
     if (error instanceof InexactSeek) return error
     throw error
@@ -294,6 +300,18 @@ async function tryPart(run: Run, part: Part & { threads: number; leadS: number }
  */
 function isAwaitedBeginning({ cut }: Plan, { firstSegment, segmentCount }: Part): boolean {
   return cut === undefined && firstSegment === 0 && segmentCount <= URGENT_SEGMENTS
+}
+
+/** How long the other rungs of the beginning wait for its sound, if it takes longer than the lowest rung. */
+const MAX_WAIT_FOR_SOUND_MS = 2_000
+
+/** A video plays with its lowest rung and its sound: the other rungs would take the cores on which that is encoded. */
+async function waitForSound({ deps, video, signal }: Run): Promise<void> {
+  const { audioTrack } = video.plan
+  if (!audioTrack || !(await isRunning(deps.db, { ...video, kind: 'audio', firstSegment: 0 }))) return
+  const wait = AbortSignal.any([signal, AbortSignal.timeout(MAX_WAIT_FOR_SOUND_MS)])
+  await waitForFirstSegment(deps, video, audioTrack.renditionId, wait)
+  signal.throwIfAborted()
 }
 
 /**

@@ -29,6 +29,7 @@ export async function* splitAdts(bytes: AsyncIterable<Buffer>): AsyncGenerator<B
 
 /** The init segment of the audio: the same bytes for every video of the same bit rate. */
 export function audioInit(bitrateBps: number): Buffer {
+  const brands = encodeBox('ftyp', Buffer.from('iso6'), u32(0x200), Buffer.from('iso6cmfcmp41'))
   const entry = encodeBox(
     'mp4a',
     u32(0),
@@ -38,9 +39,22 @@ export function audioInit(bitrateBps: number): Buffer {
     u32(AAC_RATE_HZ * 2 ** 16),
     esds(bitrateBps),
   )
+  return soundInit({ brands, description: encodeFullBox('stsd', 0, 0, u32(1), entry), timescale: AAC_RATE_HZ })
+}
+
+/** The init segment of one track of audio. @param sound.description an `stsd` box with one entry */
+export function soundInit({
+  brands,
+  description,
+  timescale,
+}: {
+  brands: Buffer
+  description: Buffer
+  timescale: number
+}): Buffer {
   const sampleTable = encodeBox(
     'stbl',
-    encodeFullBox('stsd', 0, 0, u32(1), entry),
+    description,
     encodeFullBox('stts', 0, 0, u32(0)),
     encodeFullBox('stsc', 0, 0, u32(0)),
     encodeFullBox('stsz', 0, 0, u32(0, 0)),
@@ -49,7 +63,7 @@ export function audioInit(bitrateBps: number): Buffer {
   const dataInThisFile = encodeBox('dinf', encodeFullBox('dref', 0, 0, u32(1), encodeFullBox('url ', 0, 1)))
   const media = encodeBox(
     'mdia',
-    encodeFullBox('mdhd', 0, 0, u32(0, 0, AAC_RATE_HZ, 0), u16(UNDETERMINED_LANGUAGE, 0)),
+    encodeFullBox('mdhd', 0, 0, u32(0, 0, timescale, 0), u16(UNDETERMINED_LANGUAGE, 0)),
     encodeFullBox('hdlr', 0, 0, u32(0), Buffer.from('soun'), u32(0, 0, 0), Buffer.from('SoundHandler\0')),
     encodeBox('minf', encodeFullBox('smhd', 0, 0, u32(0)), dataInThisFile, sampleTable),
   )
@@ -71,7 +85,6 @@ export function audioInit(bitrateBps: number): Buffer {
     u32(TRACK_ID + 1),
   )
   const defaults = encodeFullBox('trex', 0, 0, u32(TRACK_ID, 1, AAC_FRAME_SAMPLES, 0, SYNC_SAMPLE))
-  const brands = encodeBox('ftyp', Buffer.from('iso6'), u32(0x200), Buffer.from('iso6cmfcmp41'))
   return Buffer.concat([brands, encodeBox('moov', header, track, encodeBox('mvex', defaults))])
 }
 

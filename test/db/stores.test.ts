@@ -710,6 +710,7 @@ const STORES: readonly (readonly [store: string, calls: readonly Call[]])[] = [
       (tx) => chunks.beginRun(tx, runOf(chunk(0, 0), 1)),
       (tx) => chunks.beginRun(tx, runOf(chunk(2, 1), 0)),
       (tx) => chunks.hasPendingChunks(tx),
+      (tx) => chunks.isRunning(tx, chunkKey(0)),
       (tx) => chunks.isCurrentRun(tx, runOf(chunk(0, 0), 1)),
       (tx) => chunks.isCurrentRun(tx, runOf(chunk(0, 0), 2)),
       (tx) => generations.insertSegment(tx, VIDEO, segment(0, bytes(1))),

@@ -100,7 +100,7 @@ test('with the lowest rung first, its segments come before those of all others, 
     order.push(renditionId)
     return lowestFirst.onSegment(renditionId, segment, bytes)
   }
-  await encodeVideoChunk({ ...video, threads: 1, lowestFirst: true, chunk }, { ...lowestFirst, onSegment })
+  await encodeVideoChunk({ ...video, threads: 1, afterLowest: async () => {}, chunk }, { ...lowestFirst, onSegment })
   expect(order).toEqual([2, 1])
   expect(lowestFirst.segments).toEqual(sink.segments)
 })
