@@ -1,5 +1,3 @@
-import { promisify } from 'node:util'
-import { constants, gzip, type ZlibOptions } from 'node:zlib'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { type Static, type TSchema, Type } from 'typebox'
 import { Value } from 'typebox/value'
@@ -23,19 +21,13 @@ import type { LimitDeps } from '../server/limit.ts'
 import type { App } from '../wire/app-type.ts'
 import { toChaptersBody } from '../wire/chapters.ts'
 import { posterPath } from '../wire/poster-path.ts'
+import { createPlaylistCompressor } from './compress-playlist.ts'
 import { isFlooding, redeemWithin, refuseViewers } from './limit-viewers.ts'
 import { BeatBody, DamageBody, RedeemBody, SessionBody, type WatermarkBody } from './wire.ts'
 
 // The routes behind the player page: playback-protocol.md, sections 2 to 5 and 9.
 
 const MAX_BODY_BYTES = 8 * 1024
-
-const gzipped: (text: string, options: ZlibOptions) => Promise<Buffer> = promisify(gzip)
-/**
- * Of an hour's playlist: 2 ms, half of the default level's time, for 2 % more bytes. Signatures repeat nothing: matches of a few letters
- * would cost more than they save, a twentieth of a playlist of presigned addresses.
- */
-const GZIP = { level: 4, strategy: constants.Z_FILTERED }
 
 /** @see playback-protocol.md, section 7 */
 const BEAT_EVERY_MS = 6_000
@@ -56,6 +48,7 @@ export async function playbackInterface(
   app: App,
   deps: PlaybackDeps & LimitDeps & { checkSegment: SegmentCheck },
 ): Promise<void> {
+  const compress = createPlaylistCompressor()
   // The proof covers the body's bytes, so they are kept as they came.
   app.removeAllContentTypeParsers()
   app.addContentTypeParser('application/json', { parseAs: 'buffer', bodyLimit: MAX_BODY_BYTES }, (_request, body, done) =>
@@ -95,7 +88,7 @@ export async function playbackInterface(
   app.get('/:session/playlist/:name', { exposeHeadRoute: false, schema: { params: PlaylistParams } }, async (request, reply) => {
     const { session: id, name } = request.params
     const session = await admit(deps, readRequest(request, 'playlist', id, name))
-    return sendPlaylist(request, reply, await buildPlaylist(deps, session, name))
+    return sendPlaylist(request, reply, await buildPlaylist(deps, session, name), compress)
   })
 
   app.get('/:session/file/:name', { exposeHeadRoute: false, schema: { params: FileParams } }, async (request, reply) => {
@@ -185,10 +178,15 @@ function watermarkBody(watermark: ShownWatermark): WatermarkBody {
 }
 
 /** An hour has 173 kB of lines, and 23 kB as gzip: on a slow network they delay the first picture by seconds. */
-async function sendPlaylist(request: FastifyRequest, reply: FastifyReply, playlist: string): Promise<FastifyReply> {
+async function sendPlaylist(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  playlist: string,
+  compress: (playlist: string) => Promise<Buffer>,
+): Promise<FastifyReply> {
   reply.type('application/vnd.apple.mpegurl')
   if (!acceptsCoding(request.headers['accept-encoding']?.toString() ?? '', 'gzip')) return reply.send(playlist)
-  return reply.header('Content-Encoding', 'gzip').send(await gzipped(playlist, GZIP))
+  return reply.header('Content-Encoding', 'gzip').send(await compress(playlist))
 }
 
 function sendKey(reply: FastifyReply, key: Buffer): FastifyReply {
