@@ -10,22 +10,23 @@ import {
 } from 'kysely'
 import type { Db } from './database.ts'
 
+/** Where a value will be bound. */
+export type ValueOf<Values> = <Name extends keyof Values & string>(name: Name) => RawBuilder<Values[Name]>
+
 /**
  * A statement that is built and compiled once; each call only binds its values. For the few that run with every request:
  * building one takes several times as long as SQLite needs to run it.
  * @param build returns the statement, with `value(name)` where a value will be bound
  */
 export function prepared<Values extends Record<string, unknown>>() {
-  return <Row>(
-    build: (db: Db, value: <Name extends keyof Values & string>(name: Name) => RawBuilder<Values[Name]>) => Compilable<Row>,
-  ) => {
+  return <Row>(build: (db: Db, value: ValueOf<Values>) => Compilable<Row> | RawBuilder<Row>) => {
     const byDialect = new WeakMap<DialectAdapter, CompiledQuery<Row>>()
     return async (db: Db, values: Values) => {
       const executor = db.getExecutor()
       const { adapter } = executor
       let compiled = byDialect.get(adapter)
       if (!compiled) {
-        compiled = build(db, (name) => sql.val(new Placeholder(name)).$castTo()).compile()
+        compiled = build(db, (name) => sql.val(new Placeholder(name)).$castTo()).compile(db)
         byDialect.set(adapter, compiled)
       }
       const parameters = compiled.parameters.map((parameter) =>

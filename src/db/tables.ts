@@ -757,6 +757,7 @@ type KeyBudgetTable = {
   releasedOf: number
   /** Of an address: JSON list of the last sessions that earned there, each with when. */
   earning: string | null
+  /** When it was last used, and at most a quarter of an hour more. */
   usedAtS: number
   /** Rises with each save: write-behind.ts. */
   version: Generated<number>

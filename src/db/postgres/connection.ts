@@ -152,6 +152,7 @@ export function openConnection(options: ConnectionOptions): Connection {
       const usedClient = client ?? (await ensureConnected())
       const query = prepared(statement, preparations)
       try {
+        collectWrites(usedClient)
         return toStatementResult<R>(await usedClient.query(query))
       } catch (cause) {
         if (isOutdated(cause)) {
@@ -201,6 +202,20 @@ async function closeClient(client: pg.Client): Promise<void> {
   const timeout = setTimeout(() => destroyClient(client), CLOSE_TIMEOUT_MS)
   await client.end()
   clearTimeout(timeout)
+}
+
+const collecting = new WeakSet<pg.Client>()
+
+/** Statements that are sent without waiting for one another leave in one system call, which takes as long as all else that is done for them. */
+function collectWrites(client: pg.Client): void {
+  if (collecting.has(client)) return
+  const { stream } = client.connection
+  collecting.add(client)
+  stream.cork()
+  process.nextTick(() => {
+    collecting.delete(client)
+    stream.uncork()
+  })
 }
 
 /** Without the protocol's farewell: a peer that does not answer would not answer that either. */

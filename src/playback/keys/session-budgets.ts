@@ -140,11 +140,15 @@ function noteSession({ earningSessions }: Budget, sessionId: string, atS: number
   }
 }
 
+/** An index has when it was used: PostgreSQL changes a row in place, without its indexes, as long as that is the same. */
+const USED_STEP_S = 900
+
 /** As its row has it, without the version. */
 export function toRow({ key, balance, releasedOf, earningSessions, ...budget }: Budget): Omit<KeyBudgetRow, 'version'> {
   const released = Buffer.from(releasedIn(budget, releasedOf))
   const earning = earningSessions.size > 0 ? JSON.stringify([...earningSessions]) : null
-  return { ...key, ...balance, released, releasedOf, earning, usedAtS: Math.floor(balance.earnedAtS) }
+  const usedAtS = USED_STEP_S * Math.ceil(balance.earnedAtS / USED_STEP_S)
+  return { ...key, ...balance, released, releasedOf, earning, usedAtS }
 }
 
 export function releasedIn({ released }: Pick<Budget, 'released'>, generation: number): Buffer {

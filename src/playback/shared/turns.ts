@@ -83,12 +83,15 @@ type Refused = { refusal: unknown }
 
 /** Requests that arrive within this time share a transaction. */
 const COLLECT_MS = 1
+/** Under load a transaction begins so long after the one before: one for many requests takes little more than one for each of them. */
+const PACE_MS = 8
 const MAX_BATCH = 50
 
 export function createTurns({ batches, signals, nonces, preciseNowS }: TurnDeps): Turns {
   let waiting: Pending[] = []
   const inFlight = new Set<string>()
   let running = 0
+  let lastBeganMs = 0
 
   function take<Result>(request: TurnRequest<Result>): Promise<Result> {
     return new Promise<Result>((resolve, reject) => {
@@ -123,19 +126,22 @@ export function createTurns({ batches, signals, nonces, preciseNowS }: TurnDeps)
   async function run(): Promise<void> {
     if (running >= batches.count) return
     running++
-    await pause(COLLECT_MS)
-    for (let batch = takeBatch(); batch.length > 0; batch = takeBatch()) {
+    do {
+      await pause(Math.max(COLLECT_MS, lastBeganMs + PACE_MS - performance.now()))
+      const batch = takeBatch()
+      if (batch.length === 0) break
+      lastBeganMs = performance.now()
       await runBatch(batch)
       for (const { session } of batch) inFlight.delete(session.row.id)
-    }
+    } while (waiting.length > 0)
     running--
     if (waiting.length > 0 && running === 0) void run()
   }
 
   async function runBatch(batch: readonly Pending[]): Promise<void> {
     try {
-      const { outcomes, state } = await batches.transaction((tx) => decideBatch(tx, batch))
-      for (const session of state.changedSessions) noteWritten(session, state)
+      const { outcomes, state, written } = await batches.transaction((tx) => decideBatch(tx, batch))
+      for (const columns of written) noteWritten(state, columns)
       if (state.taken.length > 0) void signals.send('session-ended', { sessionIds: state.taken, why: 'taken' })
       for (const [n, turn] of batch.entries()) {
         const refused = outcomes[n]
@@ -161,8 +167,8 @@ export function createTurns({ batches, signals, nonces, preciseNowS }: TurnDeps)
         return { refusal: error }
       }
     })
-    await writeState(tx, state)
-    return { result: { outcomes, state }, isDurable: state.isDurable }
+    const written = await writeState(tx, state)
+    return { result: { outcomes, state, written }, isDurable: state.isDurable }
   }
 
   return { take }
@@ -305,28 +311,35 @@ function budgetsOn({ budgets, nowS }: State, playing: Playing): SessionBudgets {
 }
 
 /** Its row has what is in memory, so nothing is left to be saved. */
-function noteWritten(session: LiveSession, { rows }: State): void {
-  const { endedAtS, endReason, ...columns } = toColumns(session)
-  const version = (rows.get(session.row.id)?.version ?? 0) + 1
-  session.row = { ...session.row, ...columns, version }
+function noteWritten({ sessions, rows }: State, { endedAtS, endReason, ...columns }: SharedColumns): void {
+  const session = sessions.get(columns.id)
+  if (session) session.row = { ...session.row, ...columns, version: (rows.get(columns.id)?.version ?? 0) + 1 }
 }
 
-async function writeState(tx: Db, { changedSessions, slots, budgets, taken, sessions, nowS }: State): Promise<void> {
+/** @returns what the sessions now have */
+async function writeState(tx: Db, state: State): Promise<SharedColumns[]> {
+  const { changedSessions, slots, budgets, taken, sessions, nowS } = state
   const columns = [...changedSessions].map(toColumns)
-  const kept = [...budgets.values()].filter(
-    (budget) =>
-      balanceText(budget) !== budget.before && (budget.isStored || budget.released.size > 0 || isAlwaysKept(budget.key)),
-  )
+  const { stored = [], others = [] } = Object.groupBy(findChanged(budgets), ({ isStored }) => (isStored ? 'stored' : 'others'))
   const changed = [...slots.values()].filter((viewer) => viewer.changed.size > 0)
   const written = changed.flatMap((viewer) => viewer.rows.filter(({ n }) => viewer.changed.has(n)))
   const emptied = changed.flatMap(({ owner, rows, changed: numbers }) =>
     [...numbers].filter((n) => !rows.some((row) => row.n === n)).map((n) => ({ ...owner, n })),
   )
-  const others = taken.filter((id) => !sessions.has(id))
+  const endedElsewhere = taken.filter((id) => !sessions.has(id))
   await Promise.all([
     columns.length > 0 && writeSessions(tx, columns),
     changed.length > 0 && writeSlots(tx, written, emptied),
-    kept.length > 0 && writeKeyBudgets(tx, kept.map(toRow)),
-    others.length > 0 && endTakenSessions(tx, others, Math.floor(nowS)),
+    stored.length + others.length > 0 && writeKeyBudgets(tx, { stored: stored.map(toRow), others: others.map(toRow) }),
+    endedElsewhere.length > 0 && endTakenSessions(tx, endedElsewhere, Math.floor(nowS)),
   ])
+  return columns
+}
+
+/** What nothing was taken from need not be stored. */
+function findChanged(budgets: State['budgets']) {
+  return [...budgets.values()].filter(
+    (budget) =>
+      balanceText(budget) !== budget.before && (budget.isStored || budget.released.size > 0 || isAlwaysKept(budget.key)),
+  )
 }
