@@ -31,8 +31,11 @@ const PROGRAMS = [
   { package: 'systemd', isInstalled: () => existsSync('/usr/lib/systemd/systemd'), for: ['test'] },
   // The fresh Debian of long tests.
   { package: 'mmdebstrap', isInstalled: () => isOnPath('mmdebstrap'), for: process.env.REELGATE_LONG === '1' ? ['test'] : [] },
-  // WordPress and PgBouncer themselves are only unpacked, since their packages bring a server that starts.
-  ...['mariadb-server-core', 'php-mysql', 'libjs-underscore', 'libc-ares2'].map((name) => ({
+  // WordPress, PgBouncer and HAProxy themselves are only unpacked, since their packages bring a server that starts.
+  ...[
+    ...['mariadb-server-core', 'php-mysql', 'libjs-underscore'],
+    ...['libc-ares2', 'liblua5.3-0', 'libopentracing-c-wrapper0'],
+  ].map((name) => ({
     package: name,
     isInstalled: () => existsSync(`/usr/share/doc/${name}`),
     for: process.env.REELGATE_LONG === '1' ? ['test'] : [],

@@ -12,6 +12,7 @@ const CACHE = join(root, '.cache')
 const NGINX = join(CACHE, 'nginx')
 const WORDPRESS = join(CACHE, 'wordpress')
 const PGBOUNCER = join(CACHE, 'pgbouncer')
+const HAPROXY = join(CACHE, 'haproxy')
 
 /** The stages of the setup, in order; the steps of one run concurrently. `isStale` runs at every start, so it must be fast. */
 const STAGES = [
@@ -97,7 +98,7 @@ function readJson(file) {
 // --- files of Debian packages, for tests and benchmarks: footage, and programs whose packages would start a server ---
 
 function isUnfetched() {
-  return isFootageMissing() || isNginxMissing() || isMissingForLong(WORDPRESS) || isMissingForLong(PGBOUNCER)
+  return isFootageMissing() || isNginxMissing() || [WORDPRESS, PGBOUNCER, HAPROXY].some(isMissingForLong)
 }
 
 /** One after the other: each may have to update apt's lists. */
@@ -106,6 +107,7 @@ async function fetchFiles() {
   if (isNginxMissing()) await fetchUnpacked('nginx', NGINX)
   if (isMissingForLong(WORDPRESS)) await fetchUnpacked('wordpress', WORDPRESS)
   if (isMissingForLong(PGBOUNCER)) await fetchUnpacked('pgbouncer', PGBOUNCER)
+  if (isMissingForLong(HAPROXY)) await fetchUnpacked('haproxy', HAPROXY)
 }
 
 function isNginxMissing() {

@@ -10,7 +10,7 @@ import { startServer } from '../src/server.ts'
 import { createOwner, type Owner } from './client.ts'
 import { type Location, makeLocation } from './installation-folder.ts'
 import type { DatabaseOptions } from './postgres.ts'
-import { serverEnvironment } from './reelgate.ts'
+import { type Reelgate, type StartOptions, serverEnvironment, startReelgate } from './reelgate.ts'
 
 /** One of several servers of an installation, in the test's own process, with a data folder of its own that is empty at its start. */
 export type OneOfSeveral = {
@@ -78,4 +78,13 @@ export async function makeInstallation(options: DatabaseOptions = { database: 'p
     },
   }
   return installation
+}
+
+/** One more server of an installation: a process of its own, with a data folder of its own. */
+export async function startAnother(of: Reelgate, options: Pick<StartOptions, 'env' | 'main'> = {}): Promise<Reelgate> {
+  const dataDir = await mkdtemp(join(tmpdir(), 'reelgate-one-of-several-'))
+  const { masterKeyFile, databaseUrl, bucket } = of
+  const env = { ...of.env, REELGATE_DATA: dataDir, REELGATE_MASTER_KEY_FILE: masterKeyFile }
+  const remove = () => rm(dataDir, { recursive: true, force: true })
+  return startReelgate({ ...options, location: { dataDir, masterKeyFile, databaseUrl, bucket, env, remove }, copyOf: of })
 }

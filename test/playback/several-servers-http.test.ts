@@ -1,33 +1,10 @@
-import { once } from 'node:events'
-import { createServer, request } from 'node:http'
-import type { AddressInfo } from 'node:net'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, test } from 'vitest'
+import { startBalancer } from '../balancer.ts'
 import { makeInstallation } from '../several-servers.ts'
 import { makeVideo } from '../videos.ts'
 import { createViewer } from '../viewer.ts'
 
 // Two servers over HTTP behind a balancer that gives each request to the next one.
-
-async function startBalancer(urls: readonly string[]): Promise<string> {
-  let count = 0
-  const balancer = createServer((incoming, outgoing) => {
-    const url = new URL(incoming.url ?? '', urls[count++ % urls.length])
-    const { method, headers } = incoming
-    const forwarded = request(url, { method, headers: { ...headers, host: url.host } }, (answer) => {
-      outgoing.writeHead(answer.statusCode ?? 502, answer.headers)
-      answer.pipe(outgoing)
-    })
-    forwarded.on('error', () => outgoing.destroy())
-    incoming.pipe(forwarded)
-  })
-  balancer.listen(0, '127.0.0.1')
-  await once(balancer, 'listening')
-  onTestFinished(() => {
-    balancer.closeAllConnections()
-    balancer.close()
-  })
-  return `http://127.0.0.1:${(balancer.address() as AddressInfo).port}`
-}
 
 test('P37: a viewer plays on when a second server joins, each request goes to the next one, and no proof works twice', async () => {
   const installation = await makeInstallation()
