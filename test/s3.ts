@@ -54,14 +54,14 @@ export async function newBucket(): Promise<BucketUnderTest> {
   return { bucket: openBucket({ ...address, endpoint: proxy.endpoint }), proxy, address }
 }
 
-export async function openStore(bucket: Bucket, { partBytes = 8 * 2 ** 20, cacheBytes = 2 ** 30 } = {}) {
+export async function openStore(bucket: Bucket, { partBytes = 8 * 2 ** 20, cacheBytes = 2 ** 30, kind = 'sources' } = {}) {
   const folder = await mkdtemp(join(tmpdir(), 'reelgate-cache-'))
   onTestFinished(() => rm(folder, { recursive: true }))
-  return openStoreWith(bucket, openLocalCache(folder, cacheBytes), partBytes)
+  return openStoreWith(bucket, openLocalCache(folder, cacheBytes), partBytes, kind)
 }
 
-export function openStoreWith(bucket: Bucket, cache: LocalCache, partBytes = 8 * 2 ** 20) {
-  return blobsInBucket(bucket, { folder: 'sources', partBytes, cache })
+export function openStoreWith(bucket: Bucket, cache: LocalCache, partBytes = 8 * 2 ** 20, kind = 'sources') {
+  return blobsInBucket(bucket, { folder: kind, partBytes, cache })
 }
 
 /** All that is below the prefix: the keys without it, and the uploads that are not finished. */

@@ -43,6 +43,7 @@ export async function work({ server, tokenFile, jobs, only, encoder, cache, cach
     ...{
       server: serverUrl(server),
       token,
+      mayPutAt: (address) => mayPutAt(address, new URL(server)),
       jobs,
       kinds: only ?? ['video', 'audio'],
       cacheFolder: resolve(cache),
@@ -54,6 +55,11 @@ export async function work({ server, tokenFile, jobs, only, encoder, cache, cach
     ...{ stopping: stopping.signal, ending: ending.signal },
   })
   process.exit(0) // a connection that is kept open would keep the process for a few seconds
+}
+
+/** Not to programs of this machine, which only its own server may name; to others protected on its way, as all else. */
+function mayPutAt({ protocol, hostname }: URL, server: URL): boolean {
+  return isLoopback(hostname) ? isLoopback(server.hostname) : protocol === 'https:'
 }
 
 /** Without a slash at its end. @throws Failure `invalid` where the way there is not protected */

@@ -34,10 +34,22 @@ export class StaleRunError extends Error {}
 /** How a chunk was encoded. `threads` 0: chosen by the encoder. No `workerId`: by this server. */
 export type Encoded = { threads: 0 | 1; workerId?: string }
 
+/** How another encoder stores the segments of one run by itself. */
+export type SegmentStoring = {
+  /** What encrypts a segment. */
+  keysOf(renditionId: number, number: number): [key: Buffer, iv: Buffer]
+  /** What its blob is called. */
+  nameOf(renditionId: number, number: number): string
+  /** Holds a segment whose blob is there: these clear bytes, encrypted with its keys. */
+  addStored(renditionId: number, number: number, clear: Buffer): void
+}
+
 /** Where one run of a chunk puts its clear segments. */
 export type Publication = {
   addInit(renditionId: number, init: Buffer): void
   addSegment(renditionId: number, number: number, clear: Buffer): Promise<void>
+  /** Another encoder encrypts and stores segments itself. */
+  storing: SegmentStoring
   /** Publishes the held segments and marks the chunk done, in one transaction. */
   finish(encoded: Encoded): Promise<void>
   /** A hash of the held segments: equal for equal frames from one encoder. */
@@ -61,16 +73,28 @@ export function openPublication(
   const held: NewSegment[] = []
   let storeSegment = createSegmentWriter(deps, video, chunk.kind)
 
+  const [encryptStored, nameOf] = [segmentCipher(video, chunk.kind), newSegmentNames(video)]
+
+  function addStored(renditionId: number, number: number, clear: Buffer): void {
+    const file = nameOf(renditionId, number)
+    held.push({
+      init: getInit(renditionId),
+      renditionId,
+      number,
+      ...describeStored(file, encryptStored(renditionId, number, clear)),
+    })
+  }
+
   async function addSegment(renditionId: number, number: number, clear: Buffer): Promise<void> {
-    const segment = await store(renditionId, number, clear)
+    const segment = { init: getInit(renditionId), ...(await storeSegment(renditionId, number, clear)) }
     if (isHeld) held.push(segment)
     else await publish([segment])
   }
 
-  async function store(renditionId: number, number: number, clear: Buffer): Promise<NewSegment> {
+  function getInit(renditionId: number): Buffer {
     const init = inits.get(renditionId)
     if (!init) throw new Error(`rendition ${renditionId} has a segment before its init segment`)
-    return { init, ...(await storeSegment(renditionId, number, clear)) }
+    return init
   }
 
   async function publish(segments: readonly NewSegment[], finished?: Encoded): Promise<void> {
@@ -107,6 +131,7 @@ export function openPublication(
   return {
     addInit: (renditionId, init) => void inits.set(renditionId, init),
     addSegment,
+    storing: { keysOf: segmentKeys(video, chunk.kind), nameOf, addStored },
     finish: (encoded) => publish(held.splice(0), encoded),
     digestHeld() {
       const digests = held.map(({ renditionId, number, sha256 }) => `${renditionId}/${number} ${sha256.toString('hex')}`)
@@ -130,16 +155,26 @@ export function createSegmentWriter(
   video: GenerationWithKey,
   kind: VideoChunk['kind'],
 ) {
-  const encrypt = segmentCipher(video, kind)
-  // Each encrypted version has its own name, so that none is ever overwritten. Those of one attempt share what is random: in a playlist
-  // with the addresses of a bucket it does not compress.
-  const attempt = randomBytes(6).toString('hex')
+  const [encrypt, nameOf] = [segmentCipher(video, kind), newSegmentNames(video)]
   return async (renditionId: number, number: number, clear: Buffer): Promise<Omit<NewSegment, 'init'>> => {
     const bytes = encrypt(renditionId, number, clear)
-    const file = `${video.videoId}/${video.generation}/${renditionId}/${number}.${attempt}.m4s`
-    const { sizeBytes } = await segments.put(file, bytes, { isNew: true })
-    return { renditionId, number, file, sizeBytes, sha256: hash('sha256', bytes, 'buffer') }
+    const file = nameOf(renditionId, number)
+    await segments.put(file, bytes, { isNew: true })
+    return { renditionId, number, ...describeStored(file, bytes) }
   }
+}
+
+/**
+ * Names the blobs of one attempt. Each encrypted version has its own name, so that none is ever overwritten. Those of one attempt share
+ * what is random: in a playlist with the addresses of a bucket it does not compress.
+ */
+function newSegmentNames({ videoId, generation }: GenerationKey) {
+  const attempt = randomBytes(6).toString('hex')
+  return (renditionId: number, number: number) => `${videoId}/${generation}/${renditionId}/${number}.${attempt}.m4s`
+}
+
+function describeStored(file: string, bytes: Buffer): Pick<NewSegment, 'file' | 'sizeBytes' | 'sha256'> {
+  return { file, sizeBytes: bytes.length, sha256: hash('sha256', bytes, 'buffer') }
 }
 
 /** Encrypts segments of one kind: the same clear bytes always give the same stored ones. */

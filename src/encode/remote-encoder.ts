@@ -3,6 +3,7 @@ import type { SealedSource } from '../sandbox/media-run.ts'
 import type { ChunkSink } from './chunk.ts'
 import type { Chunk } from './chunk-plan.ts'
 import type { Plan } from './plan.ts'
+import type { SegmentStoring } from './publication.ts'
 
 /** An encoder on another machine that waits for a chunk. */
 export type RemoteEncoder = {
@@ -28,5 +29,7 @@ export type RemotePart = {
   /** By how much each audio rendition is made louder, in decibels. */
   gains: ReadonlyMap<number, number>
   source: SealedSource
+  /** Undefined: what comes out is not stored as it is. */
+  storing?: SegmentStoring
   signal: AbortSignal
 }

@@ -37,6 +37,7 @@ import {
   type GenerationWithKey,
   openPublication,
   type Publication,
+  type SegmentStoring,
   StaleRunError,
   waitForFirstSegment,
 } from './publication.ts'
@@ -142,7 +143,8 @@ async function encodeExactly(run: Run, part: Part & { threads: 0 | 1 }, publicat
   const sink = { onInit: publication.addInit, onSegment: publication.addSegment }
   const { remote } = run
   if (remote) {
-    if (await encodeRemotely(run, remote, part, sink)) return { threads: part.threads, workerId: remote.workerId }
+    if (await encodeRemotely(run, remote, part, sink, publication.storing))
+      return { threads: part.threads, workerId: remote.workerId }
     if (!isOwnEncoder(run)) throw new OtherEncoder('its encoder cannot encode a part cleanly')
   }
   const doubtful: { decodedBefore: number; digest: string }[] = []
@@ -197,6 +199,7 @@ async function encodeRemotely(
   remote: RemoteEncoder,
   part: Part & { threads: 0 | 1 },
   sink: ChunkSink,
+  storing?: SegmentStoring,
 ): Promise<boolean> {
   const { video, source, signal } = run
   const { videoId, generation, sourceNumber, plan, encoder } = video
@@ -208,7 +211,8 @@ async function encodeRemotely(
   const { threads, kind, firstSegment, segmentCount, decodesFromStart } = part
   const span = { kind, firstSegment, segmentCount, decodesFromStart }
   const key = { videoId, generation, sourceNumber }
-  return remote.encode({ video: key, plan, encoder, part: span, threads, gains, source, signal }, sink)
+  const request = { video: key, plan, encoder, part: span, threads, gains, source, signal }
+  return remote.encode({ ...request, ...(storing && { storing }) }, sink)
 }
 
 /**

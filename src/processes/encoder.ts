@@ -10,6 +10,7 @@ import { startEncoding } from '../encode/start.ts'
 import { startImportScheduler } from '../ingest/import-work.ts'
 import { runRegularly } from '../installation/log-errors.ts'
 import type { Foundation } from '../installation/open-foundation.ts'
+import { openDirectUploads } from '../workers/direct-uploads.ts'
 import { type HandOut, startHandOut } from '../workers/hand-out.ts'
 import { startRecheck } from '../workers/recheck.ts'
 import { createWorkerWatch } from '../workers/watch-workers.ts'
@@ -32,7 +33,8 @@ export async function startEncoder(foundation: Foundation): Promise<HandOut> {
     opened,
   )
   const onSuspended = startRecheck(foundation, opened)
-  const handOut = startHandOut({ ...foundation, claimForRemote, onSuspended }, opened)
+  const direct = openDirectUploads(foundation, opened)
+  const handOut = startHandOut({ ...foundation, direct, claimForRemote, onSuspended }, opened)
   const watchWorkers = createWorkerWatch({ ...foundation, workerTasks: handOut })
   runRegularly(foundation, { everyMs: 60_000, work: watchWorkers, failure: 'worker: looking after workers failed' })
   const imports = await startImportScheduler({ ...receiving, ...foundation, importMaxS: config.importMaxS })

@@ -19,7 +19,17 @@ import { startDispatcher } from '../jobs/dispatcher.ts'
 import type { Sandbox } from '../sandbox/bubblewrap.ts'
 import type { SealedSource } from '../sandbox/media-run.ts'
 import type { Signals } from '../signals/signals.ts'
-import { CLAIM_WAIT_MS, type ClaimBody, type EndBody, MAX_JOBS, type TaskBody } from './protocol.ts'
+import { BlobLost } from '../storage/blob-store.ts'
+import type { DirectUploads } from './direct-uploads.ts'
+import {
+  type AddressBody,
+  type AddressReply,
+  CLAIM_WAIT_MS,
+  type ClaimBody,
+  type EndBody,
+  MAX_JOBS,
+  type TaskBody,
+} from './protocol.ts'
 import { openTask, type Task, taskNotFound, WorkerLost } from './task.ts'
 import { type CurrentTask, suspendWorker, type WorkerTasks } from './worker.ts'
 import { findWorkerByHash, updateWorker } from './worker-store.ts'
@@ -31,7 +41,8 @@ type HandOutDeps = {
   db: Db
   write: Write
   nowS: () => number
-  folders: Pick<VideoFolders, 'sources'>
+  folders: Pick<VideoFolders, 'sources' | 'segments'>
+  direct: DirectUploads
   sandbox: Sandbox
   signals: Pick<Signals, 'on' | 'send'>
   claimForRemote: EncodeScheduler['claimForRemote']
@@ -47,10 +58,16 @@ export type HandOut = WorkerTasks & {
   getTask(worker: Pick<WorkerRow, 'id'>, taskId: string): Task
   /** Part of the source, sealed as it is stored. @throws Failure `forbidden` when the task has fetched enough */
   openSource(task: Task, range: { first: number; last: number }): Promise<{ first: number; last: number; bytes: Readable }>
+  /** Where a worker may put a segment itself. Undefined: it is to be sent here. */
+  presign(task: Task, segment: SegmentName, bytes: AddressBody): Promise<AddressReply | undefined>
+  /** Takes a segment that was put there. */
+  receiveStored(task: Task, segment: SegmentName): Promise<void>
   end(task: Task, body: EndBody): void
   /** Answers those that wait, and lets none wait from now on: the server stops. */
   stopWaiting(): void
 }
+
+type SegmentName = { renditionId: number; number: number }
 
 /** A request that waits for a chunk. */
 type Poll = {
@@ -77,7 +94,7 @@ const NEWEST_SHARE = 0.3
 
 /** @param opened stops it */
 export function startHandOut(deps: HandOutDeps, opened: AsyncDisposableStack, maxUncheckedBytes = MAX_UNCHECKED_BYTES): HandOut {
-  const { db, write, nowS, folders, signals, log } = deps
+  const { db, write, nowS, folders, direct, signals, log } = deps
   const nowMs = () => performance.now()
   const polls = new Set<Poll>()
   const tasks = new Map<string, Task>()
@@ -216,8 +233,9 @@ export function startHandOut(deps: HandOutDeps, opened: AsyncDisposableStack, ma
       poll.answer(undefined)
       throw new WorkerLost('the worker gets no chunks any more')
     }
+    const isStoring = part.storing !== undefined && (await direct.arePossible())
     signal.throwIfAborted()
-    const task = openTask(poll.worker, part, sealed, nowMs)
+    const task = openTask(poll.worker, part, sealed, nowMs, { isStoring })
     const abort = () => task.fail(signal.reason)
     signal.addEventListener('abort', abort)
     tasks.set(task.id, task)
@@ -232,6 +250,7 @@ export function startHandOut(deps: HandOutDeps, opened: AsyncDisposableStack, ma
     } finally {
       tasks.delete(task.id)
       signal.removeEventListener('abort', abort)
+      await dropStored(task)
     }
   }
 
@@ -256,8 +275,20 @@ export function startHandOut(deps: HandOutDeps, opened: AsyncDisposableStack, ma
     if (await hasOtherInits(part.video, checked.inits))
       return suspend(task, 'its encoder writes other parameter sets than the one that began this video')
     for (const [renditionId, init] of checked.inits) await sink.onInit(renditionId, init)
-    for (const { renditionId, number, bytes } of segments) await sink.onSegment(renditionId, number, bytes)
+    for (const { renditionId, number, bytes, isStored } of segments) {
+      if (isStored) part.storing?.addStored(renditionId, number, bytes)
+      else await sink.onSegment(renditionId, number, bytes)
+    }
+    task.isPassedOn = true
     return true
+  }
+
+  /** What a worker has put into the bucket and is not published. */
+  async function dropStored(task: Task): Promise<void> {
+    const taken = task.listTaken()
+    direct.removeLate(taken.map(({ file }) => file))
+    for (const { file, isStored } of taken)
+      if (!isStored || !task.isPassedOn) await folders.segments.remove(file).catch(() => undefined) // it is removed late
   }
 
   /** Two machines may call their encoders the same and write other parameter sets: segments of both would not play together. */
@@ -314,6 +345,17 @@ export function startHandOut(deps: HandOutDeps, opened: AsyncDisposableStack, ma
       if (!source) throw taskNotFound()
       const blob = await folders.sources.open(source.file)
       return { ...range, bytes: blob.stream(range) }
+    },
+    async presign(task, { renditionId, number }, bytes) {
+      return direct.presign(task.takeName(renditionId, number, bytes), bytes)
+    },
+    async receiveStored(task, { renditionId, number }) {
+      await task.receiveStored(renditionId, number, (file) =>
+        folders.segments.read(file).catch((error) => {
+          if (error instanceof BlobLost) throw new Failure('conflict', 'The segment is not in the bucket.')
+          throw error
+        }),
+      )
     },
     end(task, body) {
       task.end(body)

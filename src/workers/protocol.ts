@@ -50,8 +50,25 @@ export const TaskBody = Type.Object({
     ivHex: Hex16,
     allowedBytes: Type.Integer({ minimum: 0, description: 'of the sealed file, in all requests of the task' }),
   }),
+  segmentKeys: Type.Optional(
+    Type.Array(Type.Object({ renditionId: Count, number: Count, keyHex: Hex16, ivHex: Hex16 }), {
+      description: 'where segments may be put into the bucket: what encrypts each of this chunk',
+    }),
+  ),
 })
 export type TaskBody = Static<typeof TaskBody>
+
+export const AddressBody = Type.Object({
+  sizeBytes: Type.Integer({ minimum: 1 }),
+  sha256: Type.String({ pattern: '^[0-9a-f]{64}$', description: 'both of the encrypted segment' }),
+})
+export type AddressBody = Static<typeof AddressBody>
+
+export const AddressReply = Type.Object({
+  url: Type.String(),
+  headers: Type.Record(Type.String(), Type.String(), { description: 'to be sent with it' }),
+})
+export type AddressReply = Static<typeof AddressReply>
 
 export const EndBody = Type.Object({
   outcome: Type.Union([Type.Literal('done'), Type.Literal('unclear'), Type.Literal('returned')]),

@@ -1,4 +1,6 @@
 import { hash } from 'node:crypto'
+import { Readable } from 'node:stream'
+import { decryptSegment } from '../crypto/content-key.ts'
 import { newId } from '../crypto/secret.ts'
 import type { WorkerRow } from '../db/tables.ts'
 import { expectedRenditions } from '../encode/check/check-result.ts'
@@ -9,7 +11,7 @@ import { StaleRunError } from '../encode/publication.ts'
 import type { RemotePart } from '../encode/remote-encoder.ts'
 import { Failure } from '../errors.ts'
 import { AAC_FRAME_SAMPLES, AAC_RATE_HZ } from '../mp4/aac.ts'
-import { type EndBody, LEASE_MS, MAX_RANGE_BYTES, type TaskBody } from './protocol.ts'
+import { type AddressBody, type EndBody, LEASE_MS, MAX_RANGE_BYTES, type TaskBody } from './protocol.ts'
 
 /** The worker is lost, or returned its chunk: another run encodes it. */
 export class WorkerLost extends StaleRunError {}
@@ -33,12 +35,23 @@ export type Task = {
   /** Both keep what a request brings, and extend the lease while it arrives. @throws Failure for what is none of the chunk */
   receiveInit(renditionId: number, body: AsyncIterable<Buffer>): Promise<void>
   receiveSegment(renditionId: number, number: number, body: AsyncIterable<Buffer>): Promise<void>
+  /**
+   * Takes the name of the blob that a worker may store a segment as. @throws Failure for what is none of the chunk, or where it announced
+   * other bytes before
+   */
+  takeName(renditionId: number, number: number, bytes: AddressBody): string
+  /** Keeps a segment that its worker says it has stored. @param read gives its blob @throws Failure `conflict` when that is not what was announced */
+  receiveStored(renditionId: number, number: number, read: (file: string) => Promise<Buffer>): Promise<void>
+  /** The names that were taken, and whether a segment was found there. */
+  listTaken(): { file: string; isStored: boolean }[]
   end(body: EndBody): void
   hasEnded(): boolean
   heldBytes(): number
   inits: ReadonlyMap<number, Buffer>
-  /** In the order of their numbers in each rendition. */
-  listSegments(): (ResultSegment & { bytes: Buffer })[]
+  /** What its worker has stored is the publication's. */
+  isPassedOn: boolean
+  /** In the order of their numbers in each rendition. `isStored`: as a blob, encrypted. */
+  listSegments(): (ResultSegment & { bytes: Buffer; isStored: boolean })[]
   /** The length of the part, in seconds. */
   lengthS: number
 }
@@ -47,15 +60,22 @@ export type Task = {
 const MAX_SHARES = 3
 const ALWAYS_ALLOWED_BYTES = 16 * 2 ** 20
 const MAX_INIT_BYTES = 64 * 1024
+/** What encryption adds at most. */
+const BLOCK_BYTES = 16
 
-/** @param sealed whether the source has an index, so that parts of it can be read; without one all of it may be fetched */
+/**
+ * @param options.isStoring whether its worker may store segments itself
+ * @param sealed whether the source has an index, so that parts of it can be read; without one all of it may be fetched
+ */
 export function openTask(
   worker: Task['worker'],
   part: RemotePart,
   { sizeBytes: sealedBytes, hasIndex }: { sizeBytes: number; hasIndex: boolean },
   nowMs: () => number,
+  { isStoring = false } = {},
 ): Task {
   const { plan, source, threads, gains } = part
+  const storing = isStoring ? part.storing : undefined
   const id = newId()
   const lengthS = lengthOf(part)
   const { promise: ended, resolve, reject } = Promise.withResolvers<EndBody>()
@@ -70,6 +90,7 @@ export function openTask(
   const maxBytes = renditions.values().reduce((sum, { maxBytes }) => sum + segmentCount * maxBytes + MAX_INIT_BYTES, 0)
   const inits = new Map<number, Buffer>()
   const segments = new Map<string, Buffer>()
+  const announced = new Map<string, AddressBody & { file: string; isStored: boolean; isBeingRead: boolean }>()
   let leaseEndsMs = startedMs + LEASE_MS
   let fetchedBytes = 0
   /** Of what is kept and what arrives: many requests may do so at the same time. */
@@ -104,13 +125,17 @@ export function openTask(
     if (hasEnded) throw taskNotFound()
     const known = to.get(key)
     if (!known) to.set(key, bytes)
-    else if (!hash('sha256', known, 'buffer').equals(hash('sha256', bytes, 'buffer')))
-      throw new Failure('conflict', 'Other bytes were received for this segment: the chunk is to be given back.')
+    else if (!hash('sha256', known, 'buffer').equals(hash('sha256', bytes, 'buffer'))) throw otherBytes()
     return !known
   }
 
+  function getKey(renditionId: number, number: number): string {
+    if (!renditions.has(renditionId) || !numbers.includes(number)) throw notOfTask()
+    return `${renditionId}/${number}`
+  }
+
   return {
-    ...{ id, worker, part, startedMs, ended, inits, lengthS },
+    ...{ id, worker, part, startedMs, ended, inits, lengthS, isPassedOn: false },
     body: {
       id,
       chunk: part.part,
@@ -118,6 +143,14 @@ export function openTask(
       plan: withoutNames(plan),
       gains: [...gains],
       source: { sizeBytes: source.sizeBytes, sealedBytes, keyHex: source.keyHex, ivHex: source.ivHex, allowedBytes },
+      ...(storing && {
+        segmentKeys: [...renditions.keys()].flatMap((renditionId) =>
+          numbers.map((number) => {
+            const [key, iv] = storing.keysOf(renditionId, number)
+            return { renditionId, number, keyHex: key.toString('hex'), ivHex: iv.toString('hex') }
+          }),
+        ),
+      }),
     },
     fail(reason) {
       hasEnded = true
@@ -142,9 +175,39 @@ export function openTask(
       await receive(inits, renditionId, body, MAX_INIT_BYTES)
     },
     async receiveSegment(renditionId, number, body) {
-      if (!renditions.has(renditionId) || !numbers.includes(number)) throw notOfTask()
-      await receive(segments, `${renditionId}/${number}`, body)
+      await receive(segments, getKey(renditionId, number), body)
     },
+    takeName(renditionId, number, bytes) {
+      const key = getKey(renditionId, number)
+      if (hasEnded || !storing) throw taskNotFound()
+      if (bytes.sizeBytes > (renditions.get(renditionId)?.maxBytes ?? 0) + BLOCK_BYTES) throw notOfTask()
+      const known = announced.get(key) ?? {
+        ...bytes,
+        file: storing.nameOf(renditionId, number),
+        isStored: false,
+        isBeingRead: false,
+      }
+      if (known.sha256 !== bytes.sha256 || known.sizeBytes !== bytes.sizeBytes) throw otherBytes()
+      announced.set(key, known)
+      return known.file
+    },
+    async receiveStored(renditionId, number, read) {
+      const key = getKey(renditionId, number)
+      const known = announced.get(key)
+      if (hasEnded || !storing || !known) throw taskNotFound()
+      if (known.isStored) return
+      if (known.isBeingRead) throw new Failure('conflict', 'Another request is about this segment.') // memory is bounded by the chunk
+      known.isBeingRead = true
+      try {
+        const stored = await read(known.file)
+        if (hash('sha256', stored) !== known.sha256) throw otherBytes()
+        await receive(segments, key, Readable.from([decrypt(stored, storing.keysOf(renditionId, number))]))
+        known.isStored = true
+      } finally {
+        known.isBeingRead = false
+      }
+    },
+    listTaken: () => [...announced.values()],
     end(body) {
       if (hasEnded) throw taskNotFound()
       const missing = renditions.size * (segmentCount + 1) - inits.size - segments.size
@@ -156,8 +219,10 @@ export function openTask(
     listSegments: () =>
       [...renditions.keys()].flatMap((renditionId) =>
         numbers.map((number) => {
-          const bytes = segments.get(`${renditionId}/${number}`) ?? Buffer.alloc(0)
-          return { renditionId, number, sizeBytes: bytes.length, read: async () => bytes, bytes }
+          const key = getKey(renditionId, number)
+          const bytes = segments.get(key) ?? Buffer.alloc(0)
+          const isStored = announced.get(key)?.isStored ?? false
+          return { renditionId, number, sizeBytes: bytes.length, read: async () => bytes, bytes, isStored }
         }),
       ),
   }
@@ -165,6 +230,18 @@ export function openTask(
 
 export function taskNotFound(): Failure {
   return new Failure('not-found', 'This task has ended, or is not of this worker.')
+}
+
+function otherBytes(): Failure {
+  return new Failure('conflict', 'Other bytes were received for this segment: the chunk is to be given back.')
+}
+
+function decrypt(stored: Buffer, keys: [key: Buffer, iv: Buffer]): Buffer {
+  try {
+    return decryptSegment(stored, ...keys)
+  } catch (error) {
+    throw new Failure('invalid', 'The stored segment is not encrypted with its key.', { cause: error })
+  }
 }
 
 function notOfTask(): Failure {

@@ -182,6 +182,16 @@ export const RULES: Record<string, Rule> = {
   'GET /worker/tasks/:task/source': { opens: 'worker', status: 409, path: `${TASK}/source` },
   'PUT /worker/tasks/:task/init/:rendition': { opens: 'worker', status: 409, path: `${TASK}/init/1` },
   'PUT /worker/tasks/:task/segments/:rendition/:number': { opens: 'worker', status: 409, path: `${TASK}/segments/1/0` },
+  'POST /worker/tasks/:task/segments/:rendition/:number/address': {
+    opens: 'worker',
+    status: 409,
+    path: `${TASK}/segments/1/0/address`,
+  },
+  'POST /worker/tasks/:task/segments/:rendition/:number/stored': {
+    opens: 'worker',
+    status: 409,
+    path: `${TASK}/segments/1/0/stored`,
+  },
   'POST /worker/tasks/:task/heartbeat': { opens: 'worker', status: 409, path: `${TASK}/heartbeat` },
   'POST /worker/tasks/:task/end': { opens: 'worker', status: 409, path: `${TASK}/end` },
 

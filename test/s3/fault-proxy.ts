@@ -41,8 +41,15 @@ export type FaultProxy = {
   listen(): Promise<void>
 }
 
-/** Stands in front of a store, and passes requests on as they are: signatures have the address of the store. */
+/** Stands in front of a store, or of a server, until the test has finished. */
 export async function startFaultProxy(store: string): Promise<FaultProxy> {
+  const proxy = await openFaultProxy(store)
+  onTestFinished(() => proxy.stop().catch(() => undefined))
+  return proxy
+}
+
+/** The same; the caller stops it. It passes requests on as they are: signatures have the address of the store. */
+export async function openFaultProxy(store: string): Promise<FaultProxy> {
   const target = new URL(store)
   const seen: string[] = []
   let server: Server
@@ -84,6 +91,5 @@ export async function startFaultProxy(store: string): Promise<FaultProxy> {
   }
 
   await proxy.listen()
-  onTestFinished(() => proxy.stop().catch(() => undefined))
   return proxy
 }

@@ -44,7 +44,7 @@ async function startOther(
   if (ffmpegVersion !== undefined) sandbox.ffmpegVersion = ffmpegVersion
   const ending = new AbortController()
   const running = runWorker({
-    ...{ server: reelgate.url, token: await addWorker(reelgate, name), jobs: 2, kinds },
+    ...{ server: reelgate.url, mayPutAt: () => true, token: await addWorker(reelgate, name), jobs: 2, kinds },
     ...{ cacheFolder: join(folder, 'cache'), cacheBytes: 2 ** 30, sandbox, hardware, log: pino({ level: 'silent' }) },
     ...{ stopping: ending.signal, ending: ending.signal },
   })

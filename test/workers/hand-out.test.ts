@@ -44,6 +44,7 @@ test('F-348: no chunk is handed out while results that wait for their check fill
   if (!one || !other) throw new Error('two workers were added')
   const sandbox = await openDefaultSandbox()
   const body = { encoder: encoderFingerprint(sandbox), kinds: ['audio' as const] }
+  const direct = { arePossible: async () => false, presign: async () => undefined, removeLate: () => undefined }
   const order: string[] = []
   // The first result fails its check, which is written down when the test lets it.
   const written = Promise.withResolvers<void>()
@@ -51,7 +52,15 @@ test('F-348: no chunk is handed out while results that wait for their check fill
   onTestFinished(() => opened.disposeAsync())
   const handOut = startHandOut(
     {
-      ...{ db, nowS: () => 1_000, folders: { sources }, sandbox, onSuspended: () => undefined, log: pino({ level: 'silent' }) },
+      ...{
+        db,
+        nowS: () => 1_000,
+        folders: { sources, segments: sources },
+        direct,
+        sandbox,
+        onSuspended: () => undefined,
+        log: pino({ level: 'silent' }),
+      },
       write: Object.assign(async () => written.promise as Promise<never>, write),
       signals: { on: () => () => undefined, send: async () => undefined },
       async claimForRemote(remote: RemoteEncoder) {

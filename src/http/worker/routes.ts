@@ -1,9 +1,17 @@
 import { Readable } from 'node:stream'
 import type { FastifyRequest } from 'fastify'
-import { Type } from 'typebox'
+import { type Static, Type } from 'typebox'
 import { Failure } from '../../errors.ts'
 import type { HandOut } from '../../workers/hand-out.ts'
-import { ClaimBody, EndBody, PROTOCOL_HEADER, PROTOCOL_VERSION, TaskBody } from '../../workers/protocol.ts'
+import {
+  AddressBody,
+  AddressReply,
+  ClaimBody,
+  EndBody,
+  PROTOCOL_HEADER,
+  PROTOCOL_VERSION,
+  TaskBody,
+} from '../../workers/protocol.ts'
 import { authenticateWorker, type Worker, type WorkerDeps } from '../../workers/worker.ts'
 import { describePart, readRange } from '../media/range.ts'
 import { countUnauthenticated } from '../server/identify.ts'
@@ -72,7 +80,20 @@ export async function workerInterface(app: App, deps: WorkerRoutesDeps): Promise
 
   app.put('/tasks/:task/segments/:rendition/:number', { schema: { params: SegmentParams } }, async (request, reply) => {
     const { params, body } = request
-    await taskOf(request, params.task).receiveSegment(Number(params.rendition), Number(params.number), bytesOf(body))
+    const { renditionId, number } = segmentOf(params)
+    await taskOf(request, params.task).receiveSegment(renditionId, number, bytesOf(body))
+    return reply.code(204).send()
+  })
+
+  const address = { params: SegmentParams, body: AddressBody, response: { 200: AddressReply, 204: Type.Null() } }
+  app.post('/tasks/:task/segments/:rendition/:number/address', { schema: address }, async (request, reply) => {
+    const { params, body } = request
+    return (await handOut.presign(taskOf(request, params.task), segmentOf(params), body)) ?? reply.code(204).send(null)
+  })
+
+  app.post('/tasks/:task/segments/:rendition/:number/stored', { schema: { params: SegmentParams } }, async (request, reply) => {
+    const { params } = request
+    await handOut.receiveStored(taskOf(request, params.task), segmentOf(params))
     return reply.code(204).send()
   })
 
@@ -85,6 +106,10 @@ export async function workerInterface(app: App, deps: WorkerRoutesDeps): Promise
     handOut.end(taskOf(request, request.params.task), request.body)
     return reply.code(202).send()
   })
+}
+
+function segmentOf({ rendition, number }: Static<typeof SegmentParams>) {
+  return { renditionId: Number(rendition), number: Number(number) }
 }
 
 function readToken(request: FastifyRequest): string {

@@ -72,7 +72,7 @@ const SENT_BYTES = 2 ** 20
 /** Some stores list late what was written a moment ago: an upload is looked at twice before it is ended. */
 const LISTED_AFTER_MS = 1_000
 /** Segments, which players load by presigned addresses, are never changed under a name. */
-const FOR_CACHES = { 'cache-control': 'public, max-age=31536000, immutable' }
+export const FOR_CACHES = { 'cache-control': 'public, max-age=31536000, immutable' }
 
 /** The blobs of one kind in a bucket. Each is one object; see `growing.ts` for those that grow. */
 export function blobsInBucket(bucket: Bucket, { folder, partBytes, cache }: S3Options): BlobStore {

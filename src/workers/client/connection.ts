@@ -2,6 +2,8 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { Type } from 'typebox'
 import { Value } from 'typebox/value'
 import {
+  type AddressBody,
+  AddressReply,
   CLAIM_WAIT_MS,
   type ClaimBody,
   type EndBody,
@@ -29,6 +31,16 @@ export type Connection = {
   readSource(taskId: string, range: { first: number; last: number }, signal: AbortSignal): Promise<Buffer>
   putInit(taskId: string, renditionId: number, bytes: Buffer, signal: AbortSignal): Promise<void>
   putSegment(taskId: string, renditionId: number, number: number, bytes: Buffer, signal: AbortSignal): Promise<void>
+  /** Where a segment may be put instead. Undefined: nowhere. */
+  findAddress(
+    taskId: string,
+    renditionId: number,
+    number: number,
+    body: AddressBody,
+    signal: AbortSignal,
+  ): Promise<AddressReply | undefined>
+  /** A segment was put there. */
+  confirmStored(taskId: string, renditionId: number, number: number, signal: AbortSignal): Promise<void>
   beat(taskId: string, signal: AbortSignal): Promise<void>
   end(taskId: string, body: EndBody, signal: AbortSignal): Promise<void>
 }
@@ -109,6 +121,16 @@ export function connect(base: string, token: string, onAway: (why: string) => vo
     },
     async putSegment(taskId, renditionId, number, bytes, signal) {
       await call({ method: 'PUT', path: `/tasks/${taskId}/segments/${renditionId}/${number}`, bytes, signal })
+    },
+    async findAddress(taskId, renditionId, number, json, signal) {
+      const path = `/tasks/${taskId}/segments/${renditionId}/${number}/address`
+      const response = await call({ method: 'POST', path, json, signal, limitMs: ANSWERED_WITHIN_MS })
+      if (response.status === 204) return undefined
+      const reply: unknown = await response.json()
+      return Value.Check(AddressReply, reply) ? reply : undefined
+    },
+    async confirmStored(taskId, renditionId, number, signal) {
+      await call({ method: 'POST', path: `/tasks/${taskId}/segments/${renditionId}/${number}/stored`, signal })
     },
     async beat(taskId, signal) {
       await call({ method: 'POST', path: `/tasks/${taskId}/heartbeat`, signal, limitMs: ANSWERED_WITHIN_MS })

@@ -7,10 +7,17 @@ import type { SealedSource } from '../../sandbox/media-run.ts'
 import { type EndBody, HEARTBEAT_MS, type TaskBody } from '../protocol.ts'
 import { type Connection, ServerRefusal } from './connection.ts'
 import { fetchParts, NotEnoughAllowed } from './needed-parts.ts'
+import type { SendSegment } from './send-segment.ts'
 import type { Range, SourceCopies } from './source-copies.ts'
 import { type TriedHardware, tryAgain } from './try-hardware.ts'
 
-export type RunDeps = { sandbox: Sandbox; hardware: TriedHardware | undefined; connection: Connection; copies: SourceCopies }
+export type RunDeps = {
+  sandbox: Sandbox
+  hardware: TriedHardware | undefined
+  connection: Connection
+  sendSegment: SendSegment
+  copies: SourceCopies
+}
 
 /** How far a run is: how many of its segments were sent. */
 export type Progress = { startedMs: number; sent: number; total: number }
@@ -51,7 +58,7 @@ export async function runTask(
 
 /** @throws HardwareUnusable; what has nothing to do with the source; the signal's reason */
 async function encode(
-  { sandbox, hardware, connection, copies }: RunDeps,
+  { sandbox, hardware, connection, sendSegment, copies }: RunDeps,
   task: TaskBody,
   progress: Progress,
   signal: AbortSignal,
@@ -65,7 +72,7 @@ async function encode(
   const sink: ChunkSink = {
     onInit: (renditionId, bytes) => connection.putInit(id, renditionId, bytes, signal),
     async onSegment(renditionId, number, bytes) {
-      await connection.putSegment(id, renditionId, number, bytes, signal)
+      await sendSegment(task, { renditionId, number, bytes }, signal)
       progress.sent++
     },
   }

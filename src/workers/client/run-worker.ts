@@ -7,12 +7,15 @@ import type { Sandbox } from '../../sandbox/bubblewrap.ts'
 import { type ClaimBody, MAX_JOBS, type TaskBody } from '../protocol.ts'
 import { connect, ServerRefusal } from './connection.ts'
 import { type Progress, type RunDeps, runTask } from './run-task.ts'
+import { createSegmentSender } from './send-segment.ts'
 import { openSourceCopies } from './source-copies.ts'
 import { HardwareUnusable, type TriedHardware } from './try-hardware.ts'
 
 export type WorkerOptions = {
   server: string
   token: string
+  /** Whether segments may be put at an address that the server names. */
+  mayPutAt(address: URL): boolean
   /** Undefined: one per core, and one with a graphics card. */
   jobs: number | undefined
   kinds: ClaimBody['kinds']
@@ -42,7 +45,10 @@ export async function runWorker({ server, token, jobs: wanted, kinds, ...options
   const jobs = wanted ?? (hardware ? 1 : Math.min(availableParallelism(), MAX_JOBS))
   const connection = connect(server, token, (why) => log.warn({ why }, 'worker: the server cannot be reached, trying again'))
   const copies = await openSourceCopies(options.cacheFolder, options.cacheBytes)
-  const deps: RunDeps = { sandbox, hardware, connection, copies }
+  const sendSegment = createSegmentSender(connection, options.mayPutAt, (why) =>
+    log.warn({ why }, 'worker: the bucket cannot be reached, segments go through the server'),
+  )
+  const deps: RunDeps = { sandbox, hardware, connection, sendSegment, copies }
   const claimBody: ClaimBody = { encoder: hardware?.fingerprint ?? encoderFingerprint(sandbox), kinds: [...kinds], jobs }
   const refused = new AbortController()
   const quiet = AbortSignal.any([stopping, refused.signal])
