@@ -11,6 +11,7 @@ const OPERATIONS_CAUSES = [
   'api-key-ends',
   'backup-old',
   'sandbox-missing',
+  'encoder-missing',
   'worker-silent',
   'worker-suspended',
   'proxy-unknown',

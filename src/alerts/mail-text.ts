@@ -59,6 +59,11 @@ const CAUSES: Readonly<Record<AlertCause, { subject: string; remedy: string }>> 
     subject: 'The sandbox around ffmpeg does not run',
     remedy: 'Uploads wait, or are encoded without it. What to do: reelgate doctor',
   },
+  'encoder-missing': {
+    subject: 'Videos wait, and no encoder takes them',
+    remedy:
+      'Start a worker that takes what waits, of one version for video and sound, or set REELGATE_ENCODERS: reelgate worker list',
+  },
   'worker-silent': {
     subject: 'An encoder on another machine is silent',
     remedy: 'Look at its machine and its log. If it is no longer used: reelgate worker remove NAME',

@@ -36,6 +36,7 @@ const AUDIT_KINDS = [
   'video:moved-in',
   'video:reencrypted',
   'video:part-encoded',
+  'video:part-same',
   'video:retried',
   'video:replacement-requested',
   'video:trimmed',

@@ -40,6 +40,7 @@ const KINDS: Readonly<Record<string, string>> = {
   'video:kept-deleted': 'Former files deleted',
   'video:reencrypted': 'Encrypted under a new key',
   'video:part-encoded': 'A part encoded again',
+  'video:part-same': 'The part came out as it was',
   'video:trashed': 'Moved to the trash',
   'video:restored': 'Restored from the trash',
   'video:deleted': 'Deleted for good',

@@ -29,6 +29,28 @@ export async function saveServerCapacity(tx: Db, serverId: string, { encoder, sl
   await tx.updateTable('server').set({ encoder, encoderSlots: slots }).where('id', '=', serverId).execute()
 }
 
+/** What waits for an encoder: a kind of chunk, and the kinds that its video consists of. Reads all pending chunks. */
+export async function listWaiting(db: Db): Promise<{ encoder: string; kind: ChunkKind; ofKinds: ChunkKind[] }[]> {
+  const rows = await db
+    .selectFrom('chunk')
+    .innerJoin('generation', (join) =>
+      join.onRef('generation.videoId', '=', 'chunk.videoId').onRef('generation.number', '=', 'chunk.generation'),
+    )
+    .innerJoin('chunk as other', (join) =>
+      join.onRef('other.videoId', '=', 'chunk.videoId').onRef('other.generation', '=', 'chunk.generation'),
+    )
+    .select(['chunk.videoId', 'generation.encoder', 'chunk.kind', 'other.kind as ofKind'])
+    .where('chunk.state', '=', sql.lit('pending')) // a literal, for the partial index
+    .where('chunk.decodesFromStart', '=', 0) // others are the server's own work
+    .distinct()
+    .orderBy(['chunk.videoId', 'chunk.kind', 'other.kind'])
+    .execute()
+  const ofVideos = Map.groupBy(rows, ({ videoId, encoder, kind }) => `${videoId} ${encoder} ${kind}`)
+  return [...ofVideos.values()].flatMap((ofVideo) =>
+    ofVideo.slice(0, 1).map(({ encoder, kind }) => ({ encoder, kind, ofKinds: ofVideo.map(({ ofKind }) => ofKind) })),
+  )
+}
+
 /** How many segments wait for each encoder. Reads all pending chunks. */
 export async function countPendingSegments(db: Db): Promise<Map<string, number>> {
   const rows = await db

@@ -1,6 +1,6 @@
 import type { Db } from '../db/database.ts'
 import type { Sandbox } from '../sandbox/bubblewrap.ts'
-import { type Capacity, countPendingSegments, listServerCapacities, listWorkerCapacities } from './capacity-store.ts'
+import { type Capacity, countPendingSegments, listServerCapacities, listWaiting, listWorkerCapacities } from './capacity-store.ts'
 import { CHUNK_KINDS, type ChunkKind } from './chunk-plan.ts'
 import { encoderFingerprint } from './encoder.ts'
 import type { Plan } from './plan.ts'
@@ -54,6 +54,17 @@ export async function chooseEncoder(deps: CapacityDeps, plan: Needs): Promise<st
   if ([...capacities.keys()].every((encoder) => encoder === own)) return own
   const kinds = CHUNK_KINDS.filter((kind) => plan[`${kind}Track`] !== undefined)
   return findLeastBusy(capacities, await countPendingSegments(deps.slowQueryDb), { kinds, own })
+}
+
+/** The kinds of chunks that wait although nothing that is there encodes them, nor all of their video as its next generation. */
+export async function findStuckKinds(deps: CapacityDeps): Promise<ChunkKind[]> {
+  const capacities = await findCapacities(deps)
+  const encodesAny = (kinds: readonly ChunkKind[]) => capacities.values().some((slots) => kinds.every((kind) => slots[kind] > 0))
+  if (encodesAny(CHUNK_KINDS)) return []
+  const stuck = (await listWaiting(deps.slowQueryDb)).filter(
+    ({ encoder, kind, ofKinds }) => (capacities.get(encoder)?.[kind] ?? 0) === 0 && !encodesAny(ofKinds),
+  )
+  return CHUNK_KINDS.filter((kind) => stuck.some((waiting) => waiting.kind === kind))
 }
 
 /** Whether each part of a video can be decoded alone, and so on another machine. */

@@ -1,5 +1,8 @@
 import { createHash } from 'node:crypto'
 import type { Logger } from 'pino'
+import { recordAuditEvent } from '../audit/audit-log.ts'
+import { findAccountOfVideo } from '../catalogue/video-store.ts'
+import type { Db } from '../db/database.ts'
 import type { Write } from '../db/write.ts'
 import type { Signals } from '../signals/signals.ts'
 import type { ChunkSink } from './chunk.ts'
@@ -49,11 +52,13 @@ export async function reportDamage(
 }
 type ReportDeps = { write: Write; signals: Pick<Signals, 'send'>; log: Pick<Logger, 'error'> }
 
+type RepairDeps = PublicationDeps & { wallNowS: () => number }
+
 /**
  * Takes the clear segments of a chunk that is encoded again. A damaged one is put back under its name when it comes out with exactly
  * the published bytes: no other bytes may ever be encrypted with its IV. Where the chunk is to be compared, so must the others.
  */
-export async function openRepair(deps: PublicationDeps & { log: Logger }, video: GenerationWithKey, chunk: VideoChunk) {
+export async function openRepair(deps: RepairDeps, video: GenerationWithKey, chunk: VideoChunk) {
   const damaged = new Map((await listDamaged(deps.db, chunk)).map((segment) => [segmentName(segment), segment]))
   const compared = new Map(
     chunk.isCompared ? (await listPublished(deps.db, chunk)).map((segment) => [segmentName(segment), segment]) : [],
@@ -83,6 +88,21 @@ export async function openRepair(deps: PublicationDeps & { log: Logger }, video:
     deps.log.info(key, 'video: repaired')
   }
 
+  /** For the owner who asked for the comparison. */
+  async function recordSame(tx: Db): Promise<void> {
+    const { videoId, kind, firstSegment } = chunk
+    const accountId = await findAccountOfVideo(tx, videoId)
+    const details = { kind, firstSegment }
+    await recordAuditEvent(tx, {
+      atS: deps.wallNowS(),
+      accountId,
+      by: 'server',
+      kind: 'video:part-same',
+      subjects: [videoId],
+      details,
+    })
+  }
+
   return {
     sink: { onInit: () => undefined, onSegment } satisfies ChunkSink,
     /** Whether no segment is damaged any more, and all came out that are compared. */
@@ -94,7 +114,11 @@ export async function openRepair(deps: PublicationDeps & { log: Logger }, video:
       for (const segment of [...damaged.values()])
         if ((await findSegmentFault(deps.segments, segment)) === undefined) await recordIntact(segment)
     },
-    finish: () => deps.claim.settle((tx) => finishRun(tx, chunk)),
+    finish: () =>
+      deps.claim.settle(async (tx) => {
+        await finishRun(tx, chunk)
+        if (chunk.isCompared && compared.size === 0 && damaged.size === 0) await recordSame(tx)
+      }),
   }
 }
 

@@ -7,6 +7,8 @@ import { describeDamagedFiles } from '../assets/damaged-file.ts'
 import type { FileKind, FileName } from '../assets/file-damage-store.ts'
 import { tryTranscriber } from '../assets/transcribe.ts'
 import type { Config } from '../config/config.ts'
+import { MAX_ABSENCE_S } from '../encode/capacity.ts'
+import { CHUNK_KINDS } from '../encode/chunk-plan.ts'
 import { Failure, hostFailure } from '../errors.ts'
 import { type Check, type Finding, failure, judgeSync, ok, timeSyncs, warning } from '../health-check.ts'
 import { assertMayListen, LISTEN_VARIABLES, METRICS_VARIABLES } from '../net/listen-failure.ts'
@@ -109,6 +111,8 @@ export async function examineInstallation(
     if (finding.state !== 'trouble')
       checks.push({ check: 'bucket rules', ...(await asFinding(() => examineUsedBuckets(config, readSetting))) })
   }
+  if (config.encoders === 0)
+    checks.push({ check: 'encoders', ...(await asFinding(() => examineEncoders(config, Date.now() / 1000))) })
   if (config.transcriber) checks.push({ check: 'transcription', ...(await asFinding(() => examineTranscriber(config))) })
   if (config.alertMail) checks.push({ check: 'e-mail', ...(await asFinding(() => examineMail(config))) })
   const filesBucket = (await findFilesBucket(config, (name) => peekSetting(config, name)).catch(() => undefined))?.address
@@ -227,6 +231,24 @@ async function examineServers(config: Config, nowS: number): Promise<Finding> {
   const list = described.map(({ name, is, version }) => `${name} ${is}${versions.size > 1 ? ` (${version})` : ''}`).join(', ')
   const silent = described.some(({ is }) => is === 'silent')
   return silent ? warning(`${list}. The others take over the work of a silent one after ten seconds.`) : ok(`${list}.`)
+}
+
+/** Whether workers take what this server does not encode. */
+async function examineEncoders(config: Config, nowS: number): Promise<Finding> {
+  const { peekRows, appliedMigrations, migrations } = await locateDatabase(config)
+  if ((await appliedMigrations()).length < migrations.length) return ok(NOT_MIGRATED)
+  const servers = config.sharesDatabase
+    ? await peekRows<{ name: string }>('server', 'select name from server where encoder_slots > 0')
+    : []
+  if (servers.length > 0) return ok('Other servers encode.')
+  const query = `select name, kinds from worker where drained = 0 and suspended_reason is null and last_seen_at_s >= ${Math.floor(nowS) - MAX_ABSENCE_S}`
+  const workers = await peekRows<{ name: string; kinds: string }>('worker', query)
+  const missing = CHUNK_KINDS.filter((kind) => !workers.some(({ kinds }) => kinds.split(',').includes(kind)))
+  if (missing.length === 0) return ok(`Workers encode: ${nameSome(workers.map(({ name }) => name))}.`)
+  const what = missing.map((kind) => (kind === 'audio' ? 'sound' : kind)).join(' and ')
+  return warning(
+    `REELGATE_ENCODERS is 0, and no worker has asked for ${what} in the last ten minutes: videos wait. Start one (reelgate worker list), or set REELGATE_ENCODERS.`,
+  )
 }
 
 async function examineApiKeys(config: Config, nowS: number): Promise<Finding> {

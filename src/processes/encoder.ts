@@ -13,6 +13,7 @@ import type { Foundation } from '../installation/open-foundation.ts'
 import { openDirectUploads } from '../workers/direct-uploads.ts'
 import { type HandOut, startHandOut } from '../workers/hand-out.ts'
 import { startRecheck } from '../workers/recheck.ts'
+import { createCapacityWatch } from '../workers/watch-capacity.ts'
 import { createWorkerWatch } from '../workers/watch-workers.ts'
 
 /**
@@ -37,6 +38,12 @@ export async function startEncoder(foundation: Foundation): Promise<HandOut> {
   const handOut = startHandOut({ ...foundation, direct, claimForRemote, onSuspended }, opened)
   const watchWorkers = createWorkerWatch({ ...foundation, workerTasks: handOut })
   runRegularly(foundation, { everyMs: 60_000, work: watchWorkers, failure: 'worker: looking after workers failed' })
+  const watchCapacity = createCapacityWatch(foundation)
+  runRegularly(foundation, {
+    everyMs: 60_000,
+    work: watchCapacity,
+    failure: 'worker: looking for chunks without an encoder failed',
+  })
   const imports = await startImportScheduler({ ...receiving, ...foundation, importMaxS: config.importMaxS })
   opened.defer(() => imports.stop())
   const { transcriber } = config

@@ -704,6 +704,7 @@ const STORES: readonly (readonly [store: string, calls: readonly Call[]])[] = [
       (tx) => chunks.findNextChunk(tx, { nowS: 1, by: claiming('g', ['audio'], { video: [], audio: [] }) }),
       (tx) => chunks.findNextChunk(tx, { nowS: 1, by: claiming('e', ['audio'], { video: [], audio: [] }) }),
       (tx) => capacities.countPendingSegments(tx).then((counts) => [...counts]),
+      (tx) => capacities.listWaiting(tx),
       (tx) => chunks.beginRun(tx, runOf(chunk(0, 0), 0)),
       (tx) => chunks.beginRun(tx, runOf(chunk(0, 0), 0)),
       (tx) => chunks.releaseRun(tx, chunks.subjectOfNextRun(runOf(chunk(0, 0), 0))),

@@ -4,11 +4,13 @@ import { expect, onTestFinished, test, vi } from 'vitest'
 import type { VideoStatus } from '../../src/catalogue/status.ts'
 import { newId } from '../../src/crypto/secret.ts'
 import type { Db } from '../../src/db/database.ts'
+import { findStuckKinds } from '../../src/encode/capacity.ts'
 import type { ChunkKind } from '../../src/encode/chunk-plan.ts'
 import { endRun, insertChunks, releaseRun, type VideoChunk } from '../../src/encode/chunk-store.ts'
 import { encoderFingerprint } from '../../src/encode/encoder.ts'
 import { createEncodeScheduler, type EncodeSchedulerDeps, type EncodeWork } from '../../src/encode/scheduler.ts'
 import type { Job } from '../../src/jobs/dispatcher.ts'
+import { createCapacityWatch } from '../../src/workers/watch-capacity.ts'
 import { openTestClaims } from '../claims.ts'
 import { openOwnDatabase } from '../db/database.ts'
 
@@ -171,6 +173,27 @@ test('J42: an encoder of one kind begins nothing again that has another; else it
   expect(await claim('other', VIDEO)).toBe(undefined)
   await addChunk('gone too', 'video')
   expect(await claim('other', VIDEO)).toBe('video of gone too')
+})
+
+test('J49: chunks that wait for an encoder which is not there, and for none that takes all of their video, raise an alert, once', async () => {
+  const { own, seen, addChunk, ...scheduled } = await openSchedulerOfWorkers(0)
+  const deps = { ...scheduled.deps, slowQueryDb: scheduled.deps.db }
+  const stuck = () => findStuckKinds(deps)
+  const watch = createCapacityWatch(deps)
+  const alerts = () => deps.db.selectFrom('alert').select(['cause', 'numbers', 'occurrenceCount']).execute()
+  await watch()
+  expect([await stuck(), await alerts()]).toEqual([[], []])
+  await addChunk(own, ...ALL)
+  expect(await stuck()).toEqual(ALL)
+  await seen('a', own, 'video')
+  expect(await stuck()).toEqual(['audio'])
+  await seen('b', 'other', 'audio') // it encodes the sound of other videos
+  expect(await stuck()).toEqual(['audio'])
+  for (let minute = 0; minute < 2; minute++) await watch()
+  expect(await alerts()).toEqual([{ cause: 'encoder-missing', numbers: '{"kinds":"audio"}', occurrenceCount: 1 }])
+  await seen('c', 'another', 'video,audio')
+  expect(await stuck()).toEqual([])
+  expect(await findStuckKinds({ ...deps, encoderSlots: 1 })).toEqual([])
 })
 
 /** A scheduler, and workers that claim one chunk at a time, which is pending again after that. */

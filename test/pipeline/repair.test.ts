@@ -124,6 +124,8 @@ test('F-271: a part that its owner has encoded again is compared, and plays mean
   expect(attempts()).toEqual([audioRuns + 1, videoRuns + 1])
   expect(videoRow(reelgate)).toEqual({ status: 'ready', generation: 1 })
   expect(await segment.read()).toEqual(whole)
+  const same = readRows(reelgate, `select subject, actor from audit_event where kind = 'video:part-same'`)
+  expect(same).toEqual(Array(2).fill({ subject: videoId, actor: 'server' }))
 
   expect(await encodeAt(9.1)).toBe(400)
   changeChecksum(reelgate, rendition)

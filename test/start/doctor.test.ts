@@ -58,6 +58,22 @@ test('with and without a running server the doctor finds nothing wrong, and says
   expect(stdout).toMatch(/^ok {7}data folder {10}\S+ can be written\.$/m)
 })
 
+test('J49: without encoders of the server, and without a worker that takes a kind of chunk, videos wait: a warning', async () => {
+  const reelgate = await startReelgate({ env: { REELGATE_ENCODERS: '0' } })
+  const env = { ...reelgate.env, REELGATE_ENCODERS: '0' }
+  expect((await doctor(env)).says('encoders')).toContain('asked for video and sound')
+  const seen = (name: string, kinds: string) =>
+    changeRows(
+      reelgate,
+      `insert into worker (id, name, hash, created_at_s, last_seen_at_s, kinds) values (?, ?, ?, 0, ?, ?)`,
+      ...[name, name, Buffer.from(name), Math.floor(Date.now() / 1000), kinds],
+    )
+  seen('office', 'video')
+  expect((await doctor(env)).says('encoders')).toContain('asked for sound')
+  seen('attic', 'audio')
+  expect((await doctor(env)).states).toMatchObject({ encoders: 'ok' })
+})
+
 test('a missing key, ffmpeg or database is trouble, with a remedy', async () => {
   const reelgate = await startReelgate({ database: 'sqlite' })
   await reelgate.stop()

@@ -16,6 +16,7 @@ const WorkerBody = Type.Object({
     { description: 'silent: no request in ten minutes' },
   ),
   reason: Type.Union([Type.String(), Type.Null()], { description: 'why it is suspended' }),
+  kinds: Type.String({ description: 'what it takes: video, audio, or both with a comma' }),
   encodes: Type.Array(
     Type.Object({
       video: Type.String({ description: 'its id' }),
@@ -59,7 +60,7 @@ export function workerAdminRoutes(app: App, { workers }: WorkerAdminDeps): void 
       rows: (await findWorkers(workers)).map((worker) => {
         const { name, state, reason, speed, lastSeenAtS } = describeWorker(worker, workers.nowS())
         return {
-          ...{ name, trusted: worker.trusted, state, reason, speed },
+          ...{ name, trusted: worker.trusted, state, reason, kinds: worker.kinds.join(','), speed },
           encodes: worker.tasks.map(({ videoId, ...task }) => ({ video: videoId, ...task })),
           lastSeenAt: lastSeenAtS === null ? null : isoTime(lastSeenAtS),
         }

@@ -83,6 +83,11 @@ const CAUSES: Readonly<Record<string, Explain>> = {
       'Compare countries, browsers and networks on the Activity page.',
     ].join(' '),
   }),
+  'encoder-missing': ({ numbers }) => ({
+    title: `Chunks of ${String(numbers.kinds ?? '').replace('audio', 'sound')} wait, and no encoder takes them`,
+    advice:
+      'Start a worker that takes what waits, of one version for video and sound, or let the server encode (REELGATE_ENCODERS).',
+  }),
   'worker-silent': ({ numbers }) => ({
     title: `The encoder ${numbers.worker ?? ''} is silent`,
     advice: 'It asked for nothing in ten minutes. Look at its machine; if it is no longer used: reelgate worker remove NAME',

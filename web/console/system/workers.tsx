@@ -49,7 +49,7 @@ export function Workers() {
   return (
     <Section
       title="Encoders on other machines"
-      lead="A worker sees the videos of which it encodes chunks, and nothing else. What it sends is compared with the source before it is published."
+      lead="A worker sees the videos of which it encodes chunks, and nothing else. What it sends is compared with the source before it is published: all of it, or one segment in twenty of a trusted one."
     >
       {drain.error && <FailureNotice error={drain.error} />}
       <DataTable
@@ -94,6 +94,8 @@ const WORDS = {
   suspended: 'Suspended',
 } as const
 
+const TAKES: Readonly<Record<string, string>> = { 'video,audio': 'Video and sound', video: 'Video', audio: 'Sound' }
+
 const COLUMNS: Column<Worker>[] = [
   { name: 'Name', kind: 'title', cell: ({ name, trusted }) => (trusted ? `${name} (trusted)` : name) },
   {
@@ -102,6 +104,7 @@ const COLUMNS: Column<Worker>[] = [
       <StateWord color={COLORS[state]}>{reason === null ? WORDS[state] : `${WORDS[state]}: ${reason}`}</StateWord>
     ),
   },
+  { name: 'Takes', cell: ({ kinds, lastSeenAt }) => lastSeenAt !== null && TAKES[kinds] },
   { name: 'Encodes', cell: ({ encodes }) => encodes.map(describeTask).join('; ') },
   { name: 'Speed', kind: 'number', cell: ({ speed }) => speed !== null && `${speed.toFixed(1)} × real time` },
   { name: 'Last seen', cell: ({ lastSeenAt }) => (lastSeenAt === null ? 'Never' : <Ago at={lastSeenAt} />) },

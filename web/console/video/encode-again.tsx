@@ -37,8 +37,8 @@ export function EncodeAgain({ video: { id, title, length } }: { video: VideoBody
           {isPart ? (
             <p>
               The parts that play there, about 20 seconds of video and a minute of sound, are encoded again and compared with what
-              is stored. Where they come out the same, nothing changes. Otherwise all of the video is encoded again; it plays
-              meanwhile.
+              is stored. Where they come out the same, nothing changes, and the video’s history says so. Otherwise all of the
+              video is encoded again; it plays meanwhile.
             </p>
           ) : (
             <p>
