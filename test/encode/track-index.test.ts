@@ -101,7 +101,10 @@ test('F-329: an index that contradicts itself, or claims any numbers, costs litt
     }
     const sizeBytes = changed.length
     const spans = [{ fromS: 1, lengthS: 6 }]
-    await findAudioSpans(read, { sizeBytes, stream: 1, spans })
+    const found = await findAudioSpans(read, { sizeBytes, stream: 1, spans })
+    const sizes = found?.spans.flat().flatMap((run) => run.sizes) ?? []
+    expect(sizes.length).toBeLessThanOrEqual(10_000)
+    expect(sizes.reduce((sum, size) => sum + size, 0)).toBeLessThanOrEqual(8 * 2 ** 20)
     const times = await findShownTimes(read, { sizeBytes, stream: 0, count: 200, later: { timeS: 4, count: 50 } })
     expect(times?.flat().every(Number.isFinite) ?? true).toBe(true)
     expect(readBytes).toBeLessThan(4 * sizeBytes)

@@ -6,8 +6,8 @@ test('F-330: each viewer is sent the playlist that is theirs, of any length, whe
   const compress = createPlaylistCompressor()
   // Of one length, as those of the renditions of a video often are, and more than are kept.
   const playlists = Array.from({ length: 30 }, (_, number) => `#EXTM3U\n${String(number).padStart(2, '0').repeat(400_000)}`)
-  const compressed = await Promise.all([...playlists, ...playlists].map(compress))
-  expect(compressed.map((bytes) => gunzipSync(bytes).toString())).toEqual([...playlists, ...playlists])
+  for (const playlist of [...playlists, ...playlists.toReversed()])
+    expect(gunzipSync(await compress(playlist)).toString()).toBe(playlist)
   const [first = ''] = playlists
   expect(await compress(first)).toBe(await compress(first))
 })
