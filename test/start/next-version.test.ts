@@ -1,4 +1,5 @@
-import { expect, test } from 'vitest'
+import pg from 'pg'
+import { expect, onTestFinished, test } from 'vitest'
 import { migrateOnSingleConnection } from '../../src/db/postgres/database.ts'
 import { startReelgate } from '../reelgate.ts'
 import { changeRows, readRows } from '../rows.ts'
@@ -16,6 +17,23 @@ test('F-315: servers that start concurrently on a database of the version before
     { name: expect.stringMatching(/^0002-/) },
   ])
   expect(readRows(before, 'select count(*)::int as n from video')).toEqual([{ n: 1 }])
+})
+
+test('F-342: a migration and a transaction of the version before lock the same tables in opposite orders: both are done', async () => {
+  const before = await makeInstallation020('postgres')
+  const { databaseUrl = '' } = before
+  const other = new pg.Client({ connectionString: databaseUrl })
+  await other.connect()
+  onTestFinished(() => other.end())
+  await other.query('begin')
+  await other.query('select from segment') // the migration changes it late
+  const migrating = migrateOnSingleConnection(databaseUrl)
+  const waiting = () => readRows(before, "select 1 as n from pg_locks where not granted and relation = 'segment'::regclass")
+  await expect.poll(waiting).toHaveLength(1)
+  await other.query('select from playback_session') // it has changed this one
+  await other.query('commit')
+  await migrating
+  expect(readRows(before, 'select count(*)::int as n from kysely_migration')).toEqual([{ n: 2 }])
 })
 
 test('F-316: a running server continues to serve after the next version has added a column to each of its tables', async () => {

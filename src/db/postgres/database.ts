@@ -11,7 +11,7 @@ import { type Connection, openConnection } from './connection.ts'
 import { unusable } from './connection-errors.ts'
 
 import { createPostgresKysely } from './dialect.ts'
-import { DISK_FULL, LostConnection, toPublicError } from './failures.ts'
+import { DISK_FULL, isConflict, LostConnection, toPublicError } from './failures.ts'
 import { MIGRATIONS } from './migrations.ts'
 import { createOutageTracker } from './outage.ts'
 import { assertSupportedServer, retryUntilReachable } from './probe.ts'
@@ -149,10 +149,24 @@ export async function migrateOnSingleConnection(url: string): Promise<void> {
   const connection = openConnection({ url })
   try {
     await connection.hold()
-    await migrate(createPostgresKysely(connection.execute, connection.close), MIGRATIONS)
+    await migrateAmongOthers(createPostgresKysely(connection.execute, connection.close))
   } catch (error) {
     throw unusable(url, error)
   } finally {
     await connection.close()
+  }
+}
+
+/** Servers of the version before, which serve meanwhile, lock the same tables in other orders: a deadlock rolls one of both back. */
+const MAX_ATTEMPTS_TO_MIGRATE = 10
+
+async function migrateAmongOthers(db: Db): Promise<void> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await migrate(db, MIGRATIONS)
+    } catch (error) {
+      const isRolledBack = error instanceof Failure && isConflict(error.cause)
+      if (!isRolledBack || attempt === MAX_ATTEMPTS_TO_MIGRATE) throw error
+    }
   }
 }
