@@ -6,7 +6,7 @@ import { promisify } from 'node:util'
 import { audioEncoderArgs, videoEncoderArgs, videoFilters } from '../src/encode/encoder.ts'
 import type { Plan } from '../src/encode/plan.ts'
 import { createOwner, type Owner } from '../test/client.ts'
-import { findEncoders, type Installed, listSegments, untilFinished } from '../test/data-folder.ts'
+import { findEncoders, type Installed, listSegments, untilEncoded, untilFinished } from '../test/data-folder.ts'
 import { readRows } from '../test/rows.ts'
 import { measureInterleaved, timeMs } from './interleaved.ts'
 import type { Row, Scope } from './row.ts'
@@ -30,6 +30,29 @@ export const VIDEO_ROWS: readonly Row[] = [
         3,
         async () => (await encodeService.encode(video)).seconds,
         async () => (await timeMs(() => encodeBare(scope, video, plan))) / 1000,
+      )
+    },
+  },
+  {
+    name: 'ladder-extras',
+    what: 'the same video with its loudness evened out, until its storyboard is there; peer: neither, until the last segment',
+    unit: 's',
+    aim: { ratioAtMost: 1.06 },
+    prepare: make48SVideo,
+    measure: async (scope) => {
+      const video = await make48SVideo()
+      const { encode, evenOutLoudness } = await openEncodeService(scope)
+      await encode(video) // warm up
+      return measureInterleaved(
+        3,
+        async () => {
+          await evenOutLoudness(true)
+          return (await encode(video, { until: untilFinished })).seconds
+        },
+        async () => {
+          await evenOutLoudness(false)
+          return (await encode(video)).seconds
+        },
       )
     },
   },
@@ -71,19 +94,23 @@ async function openEncodeService(scope: Scope) {
     service = await startService(scope, dataDir)
   }
 
-  /** Uploads, and waits for the last segment; the time starts with the upload's response. */
-  async function encode(video: string, { killed = false } = {}): Promise<{ seconds: number; plan: Plan }> {
+  /** Uploads, and waits for the last segment, or for more; the time starts with the upload's response. */
+  async function encode(video: string, { killed = false, until = untilEncoded } = {}): Promise<{ seconds: number; plan: Plan }> {
     const videoId = await owner().upload('A video', video)
     const ms = await timeMs(async () => {
       if (killed) await killAndRestart(videoId)
-      await untilFinished(installed, videoId)
+      await until(installed, videoId)
     })
     const plan = getPlan(installed, videoId)
     await owner().delete([videoId])
     return { seconds: ms / 1000, plan }
   }
 
-  return { encode }
+  async function evenOutLoudness(isOn: boolean): Promise<void> {
+    await owner().call('PUT', '/api/account', { body: { normalizesLoudness: isOn } })
+  }
+
+  return { encode, evenOutLoudness }
 }
 
 function countPlanned(installed: Installed, videoId: string): number {
