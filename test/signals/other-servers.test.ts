@@ -12,6 +12,7 @@ async function makeTwo() {
     const database = await openPostgres(url, true)
     await database.channel?.unlockStart()
     const signals = createSignals(database.write, database.channel)
+    await database.channel?.clockS() // the connection that answers has begun to listen before
     onTestFinished(async () => {
       await signals.stop()
       await database.close()
@@ -51,7 +52,8 @@ test('F-288: a server that lost its listening connection clears what it has cach
   await client.connect()
   onTestFinished(() => client.end())
   await client.query(
-    `select pg_terminate_backend(pid) from pg_stat_activity where query like 'listen %' and datname = current_database()`,
+    `select pg_terminate_backend(pid) from pg_stat_activity
+     where query like '%clock_timestamp%' and pid <> pg_backend_pid() and datname = current_database()`,
   )
   await expect
     .poll(async () => {
