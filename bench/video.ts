@@ -6,7 +6,7 @@ import { promisify } from 'node:util'
 import { audioEncoderArgs, videoEncoderArgs, videoFilters } from '../src/encode/encoder.ts'
 import type { Plan } from '../src/encode/plan.ts'
 import { createOwner, type Owner } from '../test/client.ts'
-import { findEncoders, type Installed, listSegments, untilEncoded, untilFinished } from '../test/data-folder.ts'
+import { findEncoders, type Installed, listSegments, untilEncoded, untilStoryboardMade } from '../test/data-folder.ts'
 import { readRows } from '../test/rows.ts'
 import { measureInterleaved, timeMs } from './interleaved.ts'
 import type { Row, Scope } from './row.ts'
@@ -44,10 +44,10 @@ export const VIDEO_ROWS: readonly Row[] = [
       const { encode, evenOutLoudness } = await openEncodeService(scope)
       await encode(video) // warm up
       return measureInterleaved(
-        3,
+        2,
         async () => {
           await evenOutLoudness(true)
-          return (await encode(video, { until: untilFinished })).seconds
+          return (await encode(video, { until: untilStoryboardMade })).seconds
         },
         async () => {
           await evenOutLoudness(false)
