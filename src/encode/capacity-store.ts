@@ -31,19 +31,23 @@ export async function saveServerCapacity(tx: Db, serverId: string, { encoder, sl
 
 /** What waits for an encoder: a kind of chunk, and the kinds that its video consists of. Reads all pending chunks. */
 export async function listWaiting(db: Db): Promise<{ encoder: string; kind: ChunkKind; ofKinds: ChunkKind[] }[]> {
-  const rows = await db
+  const waiting = db
     .selectFrom('chunk')
-    .innerJoin('generation', (join) =>
-      join.onRef('generation.videoId', '=', 'chunk.videoId').onRef('generation.number', '=', 'chunk.generation'),
-    )
-    .innerJoin('chunk as other', (join) =>
-      join.onRef('other.videoId', '=', 'chunk.videoId').onRef('other.generation', '=', 'chunk.generation'),
-    )
-    .select(['chunk.videoId', 'generation.encoder', 'chunk.kind', 'other.kind as ofKind'])
-    .where('chunk.state', '=', sql.lit('pending')) // a literal, for the partial index
-    .where('chunk.decodesFromStart', '=', 0) // others are the server's own work
+    .select(['videoId', 'generation', 'kind'])
+    .where('state', '=', sql.lit('pending')) // a literal, for the partial index
+    .where('decodesFromStart', '=', 0) // others are the server's own work
     .distinct()
-    .orderBy(['chunk.videoId', 'chunk.kind', 'other.kind'])
+  const rows = await db
+    .selectFrom(waiting.as('waiting'))
+    .innerJoin('generation', (join) =>
+      join.onRef('generation.videoId', '=', 'waiting.videoId').onRef('generation.number', '=', 'waiting.generation'),
+    )
+    .innerJoin('chunk', (join) =>
+      join.onRef('chunk.videoId', '=', 'waiting.videoId').onRef('chunk.generation', '=', 'waiting.generation'),
+    )
+    .select(['waiting.videoId', 'generation.encoder', 'waiting.kind', 'chunk.kind as ofKind'])
+    .distinct()
+    .orderBy(['waiting.videoId', 'waiting.kind', 'chunk.kind'])
     .execute()
   const ofVideos = Map.groupBy(rows, ({ videoId, encoder, kind }) => `${videoId} ${encoder} ${kind}`)
   return [...ofVideos.values()].flatMap((ofVideo) =>
