@@ -6,7 +6,14 @@ import { promisify } from 'node:util'
 import { audioEncoderArgs, videoEncoderArgs, videoFilters } from '../src/encode/encoder.ts'
 import type { Plan } from '../src/encode/plan.ts'
 import { createOwner, type Owner } from '../test/client.ts'
-import { findEncoders, type Installed, listSegments, untilEncoded, untilStoryboardMade } from '../test/data-folder.ts'
+import {
+  countPlannedSegments,
+  findEncoders,
+  type Installed,
+  listSegments,
+  untilEncoded,
+  untilStoryboardMade,
+} from '../test/data-folder.ts'
 import { readRows } from '../test/rows.ts'
 import { measureInterleaved, timeMs } from './interleaved.ts'
 import type { Row, Scope } from './row.ts'
@@ -83,7 +90,7 @@ async function openEncodeService(scope: Scope) {
   const owner = (): Owner => createOwner(service.url, apiKey)
 
   async function killAndRestart(videoId: string) {
-    const planned = () => countPlanned(installed, videoId)
+    const planned = () => countPlannedSegments(installed, videoId)
     while (planned() === 0 || listSegments(installed, videoId).length < planned() / 2) await pause(20)
     await service.kill()
     const killedAtMs = performance.now()
@@ -111,11 +118,6 @@ async function openEncodeService(scope: Scope) {
   }
 
   return { encode, evenOutLoudness }
-}
-
-function countPlanned(installed: Installed, videoId: string): number {
-  const sql = `select sum(segment_count * case kind when 'video' then 3 else 1 end) as planned from chunk where video_id = ?`
-  return readRows<{ planned: number | null }>(installed, sql, videoId)[0]?.planned ?? 0
 }
 
 function getPlan(installed: Installed, videoId: string): Plan {

@@ -174,6 +174,14 @@ export function markUnfinished(installed: Installed, videoId: string): () => voi
   }
 }
 
+/** How many segments all renditions of a video will have; 0 before it is planned. */
+export function countPlannedSegments(installed: Installed, videoId: string): number {
+  const renditions =
+    'select count(*) from rendition r where r.video_id = c.video_id and r.generation = c.generation and r.kind = c.kind'
+  const sql = `select sum(segment_count * (${renditions})) as planned from chunk c where video_id = ?`
+  return Number(readRows<{ planned: number | null }>(installed, sql, videoId)[0]?.planned ?? 0)
+}
+
 /** Resolves when every segment of every rendition of the video is there; throws when the video fails. */
 export async function untilEncoded(installed: Installed, videoId: string): Promise<void> {
   type Row = { status: string; status_reason: string | null; finished_at_s: number | null }

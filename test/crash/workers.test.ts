@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { MEDIA_FOLDERS } from '../../src/config/data-paths.ts'
-import { hasFolder, listFiles, listSegments, untilFinished } from '../data-folder.ts'
+import { countPlannedSegments, hasFolder, listFiles, listSegments, untilFinished } from '../data-folder.ts'
 import { type MovableClock, newMovableClock } from '../faults/faked-clock.ts'
 import { type Reelgate, startSharedReelgate } from '../reelgate.ts'
 import { readRows } from '../rows.ts'
@@ -136,13 +136,7 @@ async function expectWhole(videoId: string): Promise<void> {
   await untilFinished(reelgate, videoId)
   expect(await reelgate.owner.video(videoId)).toMatchObject({ status: 'ready' })
   const segments = listSegments(reelgate, videoId)
-  const [{ planned = 0 } = {}] = readRows<{ planned: number }>(
-    reelgate,
-    `select sum(segment_count * (select count(*) from rendition r where r.video_id = c.video_id and r.generation = c.generation and r.kind = c.kind)) as planned
-     from chunk c where video_id = ?`,
-    videoId,
-  )
-  expect(segments.length).toBe(Number(planned))
+  expect(segments.length).toBe(countPlannedSegments(reelgate, videoId))
   const stored = new Set((await listFiles(reelgate, `segments/${videoId}`)).map((name) => `${videoId}/${name}`))
   expect(segments.filter(({ file }) => !stored.has(file))).toEqual([])
 }
