@@ -34,6 +34,7 @@ const PROGRAMS = [
   // WordPress, PgBouncer and HAProxy themselves are only unpacked, since their packages bring a server that starts.
   ...[
     ...['mariadb-server-core', 'php-mysql', 'libjs-underscore'],
+    ...['pulseaudio', 'pulseaudio-utils', 'gstreamer1.0-pulseaudio'], // a sound device, and how WebKitGTK plays on it
     ...['libc-ares2', 'liblua5.3-0', 'libopentracing-c-wrapper0'],
   ].map((name) => ({
     package: name,

@@ -149,7 +149,7 @@ for (const { rows, name, prepare, call, outcomes } of sampleOf('crash scenarios 
     expect([...breaches, ...(await sweepBreaches(reelgate, memory, orphans))]).toEqual([])
     await expect.poll(() => listFiles(reelgate, 'tmp')).toEqual([])
     process.stderr.write(`${name}: ${all.length} places, ${points.length} tried, ${kills} kills\n`)
-  }, 3_600_000)
+  }, 4 * 3_600_000)
 }
 
 /** All, or one: of any system call as likely as of another. */
