@@ -3,7 +3,10 @@ import { type FileHandle, open, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { isDiskFull } from '../../errors.ts'
 
-/** Bytes of a known number, to be read as often as a request is tried. `sha256`: in hex, where it is known without reading them. */
+/**
+ * Bytes of a known number, to be read as often as a request is tried; a block is kept until two more were read. `sha256`: in hex, where it
+ * is known without reading them.
+ */
 export type Blocks = { sizeBytes(): number; blocks(): AsyncIterable<Buffer>; sha256?(): string }
 
 /** Bytes that wait to be sent: few in memory, more in a file that has no name, so that a crash leaves nothing of it. */
@@ -15,6 +18,8 @@ export type Spooled = Blocks &
 
 /** So much is in memory. A part of an upload is larger: many uploads at once take little of it. */
 const BLOCK_BYTES = 256 * 1024
+/** A request holds two: one on its way to the socket, and the next one. Memory of its own for each would be collected as slowly as it is sent. */
+const BLOCKS_KEPT = 3
 
 /**
  * @param folder where files of this process are
@@ -51,11 +56,12 @@ export function openSpooled(folder: string, onDiskFull: () => void): Spooled {
     }
   }
 
-  /** Each has memory of its own, since it may be on its way to a socket when the next one is read. */
   async function* blocks(): AsyncGenerator<Buffer> {
+    const memory = Buffer.allocUnsafe(file ? BLOCKS_KEPT * BLOCK_BYTES : 0)
     for (let at = 0; file && at < writtenBytes; at += BLOCK_BYTES) {
-      const { buffer, bytesRead } = await file.read(Buffer.allocUnsafe(BLOCK_BYTES), 0, BLOCK_BYTES, at)
-      yield buffer.subarray(0, bytesRead)
+      const into = at % memory.length
+      const { bytesRead } = await file.read(memory, into, BLOCK_BYTES, at)
+      yield memory.subarray(into, into + bytesRead)
     }
     if (filled > 0) yield block.subarray(0, filled)
   }
