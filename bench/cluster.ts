@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { readdirSync, readFileSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { openBucket } from '../src/storage/s3/bucket.ts'
 import { createOwner, type Owner } from '../test/client.ts'
@@ -8,6 +8,7 @@ import { openObjectStore } from '../test/s3/radosgw.ts'
 import { makeVideo } from '../test/videos.ts'
 import { createViewer, type Viewer } from '../test/viewer.ts'
 import { measureInterleaved, median } from './interleaved.ts'
+import { familyOf, processorMs } from './processor-time.ts'
 import type { Measured, Row, Scope } from './row.ts'
 import { firstApiKey, type ListeningProcess, startService } from './service.ts'
 
@@ -225,29 +226,4 @@ async function startInstallations(scope: Scope) {
   const one = await start('bench-one', 1)
   const [postmaster] = readFileSync(join(database.folder, 'data', 'postmaster.pid'), 'utf8').split('\n')
   return { several, one, postgres: () => familyOf(Number(postmaster)) }
-}
-
-// --- processor time ---
-
-const MS_PER_TICK = 10
-
-/** What processes have used, and those of their children that have ended. */
-function processorMs(pids: readonly number[]): number {
-  const ticks = pids.flatMap((pid) => fieldsOf(pid).slice(11, 15).map(Number))
-  return MS_PER_TICK * ticks.reduce((sum, each) => sum + each, 0)
-}
-
-/** A process and its children. */
-function familyOf(parent: number): number[] {
-  const pids = readdirSync('/proc').flatMap((name) => (/^\d+$/.test(name) ? [Number(name)] : []))
-  return [parent, ...pids.filter((pid) => Number(fieldsOf(pid)[1]) === parent)]
-}
-
-/** Of /proc/PID/stat, behind the name; none of a process that has ended. */
-function fieldsOf(pid: number): string[] {
-  try {
-    return readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ').at(-1)?.split(' ') ?? []
-  } catch {
-    return []
-  }
 }

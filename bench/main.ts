@@ -22,6 +22,7 @@ import { SEGMENT_ROWS } from './segment.ts'
 import { UPLOAD_ROWS } from './upload.ts'
 import { VIDEO_ROWS } from './video.ts'
 import { VIEWER_ROWS } from './viewers.ts'
+import { WORKER_ROWS } from './workers.ts'
 
 const ROWS: readonly Row[] = [
   ...LIST_ROWS,
@@ -39,6 +40,7 @@ const ROWS: readonly Row[] = [
   ...BUCKET_ROWS,
   ...UPLOAD_ROWS,
   ...VIDEO_ROWS,
+  ...WORKER_ROWS,
   ...FIRST_FRAME_ROWS,
   ...PLAYER_ROWS,
   ...PROCESS_ROWS,
