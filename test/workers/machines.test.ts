@@ -6,7 +6,7 @@ import { dataPaths } from '../../src/config/data-paths.ts'
 import { sendCommand } from '../../src/control/socket.ts'
 import { type Cluster, startCluster, type WorkerOptions } from '../cluster/cluster.ts'
 import { examine, newMemory } from '../crash/inspect-data-folder.ts'
-import { countPlannedSegments, listSegments, untilFinished } from '../data-folder.ts'
+import { countPlannedSegments, listFiles, listSegments, untilFinished } from '../data-folder.ts'
 import { type MovableClock, newMovableClock, shiftedClock } from '../faults/faked-clock.ts'
 import { mountSmallDisk } from '../faults/small-disk.ts'
 import type { Reached } from '../postgres/cluster.ts'
@@ -87,6 +87,9 @@ async function expectWhole(videoId: string): Promise<void> {
   const segments = listSegments(server, videoId)
   expect(segments.length).toBe(countPlannedSegments(server, videoId))
   expect(new Set(segments.map(({ rendition_id, number }) => `${rendition_id} ${number}`)).size).toBe(segments.length)
+  const stored = (await listFiles(server, `segments/${videoId}`)).map((name) => `${videoId}/${name}`)
+  expect(stored.sort()).toEqual(segments.map(({ file }) => file).sort())
+  if (STORAGE === 'bucket') return // the crash suites examine a folder
   const { breaches, orphans } = await examine(server, newMemory())
   expect({ breaches, orphans }).toEqual({ breaches: [], orphans: [] })
 }
