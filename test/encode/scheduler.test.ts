@@ -188,6 +188,7 @@ test('J49: chunks that wait for an encoder which is not there, and for none that
   await seen('a', own, 'video')
   expect(await stuck()).toEqual(['audio'])
   await seen('b', 'other', 'audio') // it encodes the sound of other videos
+  await addChunk('gone', 'video') // without sound, and encoded by the first as its next generation
   expect(await stuck()).toEqual(['audio'])
   for (let minute = 0; minute < 2; minute++) await watch()
   expect(await alerts()).toEqual([{ cause: 'encoder-missing', numbers: '{"kinds":"audio"}', occurrenceCount: 1 }])
