@@ -40,16 +40,16 @@ const COLUMNS: Column<Work>[] = [
     cell: ({ status, playableS }) => (status === 'ready' ? 'Already' : playableS !== null && formatEstimate(playableS)),
   },
   { name: 'Finished', cell: ({ remainingS }) => remainingS !== null && formatEstimate(remainingS) },
-  { name: 'Speed', kind: 'number', cell: ({ speed }) => speed !== null && `${speed.toFixed(1)} × real time` },
+  { name: 'Speed', kind: 'number', cell: ({ speed }) => speed !== null && speed > 0 && `${speed.toFixed(1)} × real time` },
 ]
 
 function Done({ work: { title, part, chunks, receivedBytes } }: { work: Work }) {
   if (part !== null)
     return (
-      <>
+      <div>
         <Progress value={100 * part} aria-label={`Encoding of ${title}`} mb={4} />
         {Math.floor(100 * part)} %{chunks && `, chunk ${chunks.done} of ${chunks.all}`}
-      </>
+      </div>
     )
   return receivedBytes === null ? null : `${formatBytes(receivedBytes)} received`
 }

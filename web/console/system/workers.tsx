@@ -112,5 +112,6 @@ const COLUMNS: Column<Worker>[] = [
 
 function describeTask({ kind, firstSegment, segmentCount }: Worker['encodes'][number]): string {
   const what = kind === 'audio' ? 'sound' : 'video'
+  if (segmentCount === 1) return `${what}, segment ${firstSegment + 1}`
   return `${what}, segments ${firstSegment + 1}–${firstSegment + segmentCount}`
 }
