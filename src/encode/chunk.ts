@@ -4,6 +4,7 @@ import type { Sandbox } from '../sandbox/bubblewrap.ts'
 import { type MediaEnd, type MediaLimits, type Reader, type SealedSource, SIGKILL_EXIT, wasKilled } from '../sandbox/media-run.ts'
 import { runMedia, runOnFrames } from '../sandbox/run.ts'
 import {
+  BY_AREA,
   companionArgs,
   gridFilter,
   SAME_ON_ALL_PROCESSORS,
@@ -148,14 +149,14 @@ export async function decodeVideoChunk(
     },
     frames: () => frames,
   }
-  await runVideoChunk({ ...request, threads: 1 }, videoTrack, planFrames(videoTrack, request.chunk), [output])
+  await runVideoChunk({ ...request, threads: 1, scaling: BY_AREA }, videoTrack, planFrames(videoTrack, request.chunk), [output])
 }
 
 /** What becomes of a chunk's frames. */
 type VideoOutput = CountingReader & { filters: string; outputArgs: readonly string[] }
 
 async function runVideoChunk(
-  { sandbox, source, plan, threads, signal }: VideoChunkRequest,
+  { sandbox, source, plan, threads, scaling = SAME_ON_ALL_PROCESSORS, signal }: VideoChunkRequest & { scaling?: string },
   videoTrack: VideoTrackPlan,
   frames: Frames,
   outputs: readonly VideoOutput[],
@@ -167,7 +168,7 @@ async function runVideoChunk(
     source,
     isPiped: plan.isPiped,
     inputArgs: [...(threads === 1 ? ONE_THREAD : []), ...videoInputArgs(plan), ...seekArgs(videoTrack, frames)],
-    outputArgs: [...videoArgs(videoTrack, frames, outputs, threads), ...companionArgs(plan, 'audioTrack')],
+    outputArgs: [...videoArgs(videoTrack, frames, outputs, { threads, scaling }), ...companionArgs(plan, 'audioTrack')],
     pipes: [...outputs, ...(frames.startsWithSeek ? [landing] : []), ...lastFrames].map(({ reader }) => reader),
     limits: chunkLimits(frames.count / rateHz(videoTrack), (frames.skipped + frames.trimmed) / rateHz(videoTrack)),
     signal,
@@ -276,7 +277,12 @@ function seekArgs(videoTrack: VideoTrackPlan, { startsWithSeek, seekTo }: Frames
 }
 
 /** One branch of the filters per output, and one with a corner of the image that only counts the source's real last frames. */
-function videoArgs(videoTrack: VideoTrackPlan, frames: Frames, outputs: readonly VideoOutput[], threads: 'auto' | 1): string[] {
+function videoArgs(
+  videoTrack: VideoTrackPlan,
+  frames: Frames,
+  outputs: readonly VideoOutput[],
+  { threads, scaling }: { threads: 'auto' | 1; scaling: string },
+): string[] {
   const chain = [
     ...sourceFilters(videoTrack),
     gridFilter(videoTrack),
@@ -294,7 +300,7 @@ function videoArgs(videoTrack: VideoTrackPlan, frames: Frames, outputs: readonly
   const common = ['-fps_mode', 'passthrough', ...(threads === 1 ? ONE_THREAD : [])]
   return [
     ...(threads === 1 ? ['-filter_threads', '1', '-filter_complex_threads', '1'] : []),
-    ...['-filter_complex', `${SAME_ON_ALL_PROCESSORS}[0:V:0]${chain.join(',')}${branches.join('')}`],
+    ...['-filter_complex', `${scaling}[0:V:0]${chain.join(',')}${branches.join('')}`],
     ...outputs.flatMap(({ outputArgs }, index) => [
       ...['-map', `[v${index}]`, ...common, '-frames:v', String(frames.count)],
       ...[...outputArgs, `pipe:${3 + index}`],

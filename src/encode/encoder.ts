@@ -66,6 +66,9 @@ export function encodedVideoFilters(videoTrack: VideoTrackPlan): string[] {
 /** Before a graph of filters: its scalers round as every processor can. */
 export const SAME_ON_ALL_PROCESSORS = 'sws_flags=bicubic+accurate_rnd+bitexact;'
 
+/** Before a graph whose frames are compared, not encoded: each pixel is the mean of those that it stands for, which costs least. */
+export const BY_AREA = 'sws_flags=area;'
+
 /** Filters for the source's frames, before all others. */
 export function sourceFilters({ interlaced, storedPx }: VideoTrackPlan): string[] {
   if (!interlaced) return []

@@ -8,7 +8,7 @@ import type { Result, ResultSegment } from './result.ts'
 
 const FRAME_BYTES = (SMALL.widthPx * SMALL.heightPx * 3) / 2
 const PICTURE_ARGS = [
-  ...['-map', '0:v:0', '-vf', `scale=${SMALL.widthPx}:${SMALL.heightPx}`],
+  ...['-map', '0:v:0', '-vf', `scale=${SMALL.widthPx}:${SMALL.heightPx}:flags=area`],
   ...['-fps_mode', 'passthrough', '-f', 'rawvideo'],
 ]
 
