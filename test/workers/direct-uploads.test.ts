@@ -211,12 +211,18 @@ test('J47: no address is made for a bucket that accepts other bytes, replaces ob
     reply.writeHead(status === 412 ? 200 : status).end()
     return true
   }
+  const trust: FaultProxy['fault'] = async ({ method, pass, reply }) => {
+    if (method !== 'PUT') return false
+    const { status } = await pass()
+    reply.writeHead(status === 412 ? status : 200).end()
+    return true
+  }
   const unknown: FaultProxy['fault'] = ({ method, headers, reply }) => {
     const isFaulty = method === 'PUT' && headers['if-none-match'] !== undefined
     if (isFaulty) reply.writeHead(501).end()
     return isFaulty
   }
-  for (const fault of [accept, replace, unknown]) {
+  for (const fault of [accept, replace, trust, unknown]) {
     proxy.fault = fault
     expect(await honorsPresignedPuts(bucket)).toBe(false)
   }
