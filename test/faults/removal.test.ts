@@ -8,7 +8,7 @@ import { readRows } from '../rows.ts'
 import { makeVideo } from '../videos.ts'
 
 test('F-05: a deletion whose files cannot be removed is retried by itself, and goes through when they can', async () => {
-  const reelgate = await startReelgate({ video: await makeVideo() })
+  const reelgate = await startReelgate({ video: await makeVideo(), storage: 'folder' })
   const { owner, videoId } = reelgate
   const folder = join(reelgate.dataDir, 'segments', videoId)
   const setImmutable = (sign: '+' | '-') => promisify(execFile)('chattr', ['-R', `${sign}i`, folder])

@@ -21,7 +21,7 @@ const storedHash = async (reelgate: Reelgate, videoId: string) => sha256(await g
 
 test('X30: a part that fills the disk is refused in words, and gives back what it took; nothing acknowledged is lost, and the file continues when there is space', async () => {
   const disk = await mountSmallDisk(40)
-  const reelgate = await startReelgate({ within: disk.path, database: 'sqlite' })
+  const reelgate = await startReelgate({ within: disk.path, database: 'sqlite', storage: 'folder' })
   const tus = createTusClient(reelgate.owner)
   const file = randomBytes(9 * MIB)
   const { address, videoId } = await tus.create(undefined)
@@ -82,7 +82,7 @@ test('X30: an account whose limit is lowered while a file is sent refuses its ne
 test('X31: a clock that jumps by a day, ahead or back, while a file is sent and while the server is down neither ends the upload nor loses a byte', async () => {
   const clock = await newMovableClock('wall clock')
   onTestFinished(clock.remove)
-  const reelgate = await startReelgate({ env: clock.env })
+  const reelgate = await startReelgate({ env: clock.env, storage: 'folder' }) // a bucket refuses what such a clock has signed (F-192)
   const tus = createTusClient(reelgate.owner)
   const file = randomBytes(700_000)
   const { address, videoId } = await tus.create(file.length)
@@ -108,7 +108,7 @@ test('X31: a clock that jumps by a day, ahead or back, while a file is sent and 
 test('X32: an upload whose time ends while it is being sent keeps what came and continues; one that no client sends is removed', async () => {
   const clock = await newMovableClock('time')
   onTestFinished(clock.remove)
-  const reelgate = await startReelgate({ env: clock.env, database: 'sqlite' })
+  const reelgate = await startReelgate({ env: clock.env, database: 'sqlite', storage: 'folder' })
   const tus = createTusClient(reelgate.owner)
   const file = randomBytes(300_000)
   const [sent, left] = [await tus.create(file.length), await tus.create(file.length)]
