@@ -3,7 +3,7 @@ import { type Actor, recordAuditEvent } from '../audit/audit-log.ts'
 import type { MediaFolder } from '../config/data-paths.ts'
 import type { Db } from '../db/database.ts'
 import { isCommitOutcomeUnknown } from '../db/write.ts'
-import { logLevelFor } from '../errors.ts'
+import { isHostFailure, logLevelFor, StorageUnavailable } from '../errors.ts'
 import type { Signals } from '../signals/signals.ts'
 import type { BlobStore } from '../storage/blob-store.ts'
 import { addVideoEvents } from '../webhooks/outbox.ts'
@@ -157,7 +157,9 @@ async function removeTombstones({ db, write, folders, signals, log }: RemovalDep
       await write.makingRoom((tx) => removeTombstone(tx, videoId))
     } catch (error) {
       isDone = false
-      log[logLevelFor(error, 'error')]({ err: error, videoId }, 'deletion: files of a video could not be removed; retrying')
+      const level = logLevelFor(error, isHostFailure(error) ? 'warn' : 'error')
+      log[level]({ err: error, videoId }, 'deletion: files of a video could not be removed; retrying')
+      if (error instanceof StorageUnavailable) break // those of the next one would not answer either
     }
   }
   return { isDone, count: videoIds.length }
