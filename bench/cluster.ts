@@ -10,10 +10,10 @@ import { createViewer, type Viewer } from '../test/viewer.ts'
 import { measureInterleaved, median } from './interleaved.ts'
 import { familyOf, processorMs } from './processor-time.ts'
 import type { Measured, Row, Scope } from './row.ts'
-import { firstApiKey, type ListeningProcess, startService } from './service.ts'
+import { firstApiKey, type ListeningProcess, ROOT, startBuild, startService } from './service.ts'
 
-// What several servers cost: processor time, which does not depend on how many cores there are, or on what else they do. Clients run in
-// this process, and are not counted.
+// What servers cost: processor time, which does not depend on how many cores there are, or on what else they do. Clients run in this
+// process, and are not counted; they sign their proofs before the measured part.
 
 const PAIRS = 3
 const CORES = 2
@@ -34,29 +34,42 @@ type Installation = { servers: readonly ListeningProcess[]; owner: Owner; videoI
 /** Prepares calls. @returns them, in the order in which they are made */
 type Prepare = (installation: Installation) => Promise<(() => Promise<unknown>)[]>
 
-export const CLUSTER_ROWS: readonly Row[] = [
-  clusterRow('otp', 'durable OTPs', { ratioAtLeast: 0.5 }, issueAll),
-  clusterRow('redeem', 'OTPs that become sessions', { ratioAtLeast: 0.5 }, redeemAll),
-  clusterRow('keys', 'first releases of keys', { oursAtLeast: 6_000 }, releaseAll),
-  clusterRow('beats', 'beats of viewers', { ratioAtLeast: 0.25 }, beatAll),
-  clusterRow('list', 'the newest 20 videos', { ratioAtLeast: 0.5 }, listAll),
-]
+const CALLS_OF: Record<string, { what: string; prepare: Prepare; aim: Row['aim'] }> = {
+  otp: { what: 'durable OTPs', prepare: issueAll, aim: { ratioAtLeast: 0.5 } },
+  redeem: { what: 'OTPs that become sessions', prepare: redeemAll, aim: { ratioAtLeast: 0.5 } },
+  keys: { what: 'first releases of keys', prepare: releaseAll, aim: { oursAtLeast: 6_000 } },
+  beats: { what: 'beats of viewers', prepare: beatAll, aim: { ratioAtLeast: 0.25 } },
+  list: { what: 'the newest 20 videos', prepare: listAll, aim: { ratioAtLeast: 0.5 } },
+}
 
-function clusterRow(name: string, what: string, aim: Row['aim'], prepare: Prepare): Row {
-  return {
+export const CLUSTER_ROWS: readonly Row[] = Object.entries(CALLS_OF).flatMap(([name, { what, prepare, aim }]) => [
+  {
     name: `cluster-${name}`,
     what: `${what} that the processor time of two cores suffices for, of servers and PostgreSQL: two servers, each call to the next one; peer: one server`,
     unit: 'per s',
     aim,
-    measure: (scope) => measureCalls(scope, prepare),
-  }
-}
+    measure: (scope) => measureCalls(scope, prepare, startInstallations),
+  },
+  ...(['sqlite', 'postgres'] as const).map((database): Row => {
+    const where = database === 'sqlite' ? 'the server: one on SQLite' : 'the server and PostgreSQL: one server'
+    return {
+      name: `single-${database}-${name}`,
+      what: `${what} that the processor time of two cores suffices for, of ${where}; peer: the build in REELGATE_BENCH_BEFORE, or this one`,
+      unit: 'per s',
+      aim: { ratioAtLeast: database === 'sqlite' ? 0.95 : 0.8 },
+      measure: (scope) => measureCalls(scope, prepare, (within) => startBuilds(within, database)),
+    }
+  }),
+])
 
 type Spent = { callsPerS: number; serversMs: number; postgresMs: number }
 
-async function measureCalls(scope: Scope, prepare: Prepare): Promise<Measured> {
-  const { several, one, postgres } = await startInstallations(scope)
-  const spentBy = { several: [] as Spent[], one: [] as Spent[] }
+/** What is measured, what it is compared with, and the processes of PostgreSQL. */
+type Compared = { ours: Installation; peer: Installation; postgres: () => number[]; names: { ours: string; peer: string } }
+
+async function measureCalls(scope: Scope, prepare: Prepare, start: (scope: Scope) => Promise<Compared>): Promise<Measured> {
+  const { ours, peer, postgres, names } = await start(scope)
+  const spentBy = { ours: [] as Spent[], peer: [] as Spent[] }
 
   async function measure(installation: Installation): Promise<Spent> {
     const calls = await prepare(installation)
@@ -68,19 +81,19 @@ async function measureCalls(scope: Scope, prepare: Prepare): Promise<Measured> {
     return { callsPerS: (1_000 * CORES) / (serversMs + postgresMs), serversMs, postgresMs }
   }
 
-  async function measureAgain(which: 'several' | 'one'): Promise<number> {
-    const spent = await measure(which === 'several' ? several : one)
+  async function measureAgain(which: 'ours' | 'peer'): Promise<number> {
+    const spent = await measure(which === 'ours' ? ours : peer)
     spentBy[which].push(spent)
     return spent.callsPerS
   }
 
-  for (const installation of [several, one]) await measure(installation) // a program is slower at first
+  for (const installation of [ours, peer]) await measure(installation) // a program is slower at first
   const measured = await measureInterleaved(
     PAIRS,
-    () => measureAgain('several'),
-    () => measureAgain('one'),
+    () => measureAgain('ours'),
+    () => measureAgain('peer'),
   )
-  return { ...measured, note: `two: ${describe(spentBy.several)}; one: ${describe(spentBy.one)}` }
+  return { ...measured, note: `${names.ours}: ${describe(spentBy.ours)}; ${names.peer}: ${describe(spentBy.peer)}` }
 }
 
 function describe(spent: readonly Spent[]): string {
@@ -104,19 +117,15 @@ async function issueAll({ servers, videoId, owner }: Installation) {
 }
 
 async function redeemAll(installation: Installation) {
-  const viewers = await openPages(installation)
-  return viewers.map(
-    ({ viewer, otp }) =>
-      () =>
-        redeem(viewer, otp),
-  )
+  const pages = await openPages(installation)
+  return pages.map(({ viewer, otp }) => redeem(viewer, otp))
 }
 
 /** Each viewer asks for each window once, at the servers in turn. */
 async function releaseAll(installation: Installation) {
   const viewers = await openSessions(installation)
   return Array.from({ length: WINDOWS }, (_, window) =>
-    viewers.map((viewer, n) => () => askInTurn(installation, viewer, n + window, 'key', String(window))),
+    viewers.map((viewer, n) => askInTurn(installation, viewer, n + window, 'key', String(window))),
   ).flat()
 }
 
@@ -124,7 +133,7 @@ async function beatAll(installation: Installation) {
   const viewers = await openSessions(installation)
   const body = JSON.stringify({ state: 'playing', positionS: 1, rate: 1 })
   return Array.from({ length: BEATS }, (_, beat) =>
-    viewers.map((viewer, n) => () => askInTurn(installation, viewer, n + beat, 'beat', undefined, body)),
+    viewers.map((viewer, n) => askInTurn(installation, viewer, n + beat, 'beat', undefined, body)),
   ).flat()
 }
 
@@ -152,40 +161,46 @@ async function openPages({ servers, owner, videoId }: Installation) {
 
 async function openSessions(installation: Installation): Promise<Viewer[]> {
   const pages = await openPages(installation)
-  await makeAll(
-    pages.map(
-      ({ viewer, otp }) =>
-        () =>
-          redeem(viewer, otp),
-    ),
-  )
+  await makeAll(pages.map(({ viewer, otp }) => redeem(viewer, otp)))
   return pages.map(({ viewer }) => viewer)
 }
 
-async function redeem(viewer: Viewer, otp: string): Promise<void> {
-  const { status, body } = await viewer.redeem(otp)
-  if (status !== 200) throw new Error(`redeem: ${status} ${JSON.stringify(body)}`)
+/** @returns sends it, signed before */
+function redeem(viewer: Viewer, otp: string): () => Promise<void> {
+  const { state, proof, redeemBody, send } = viewer
+  const body = JSON.stringify(redeemBody(otp))
+  const header = proof({ operation: 'redeem', body })
+  return async () => {
+    const response = await send('POST', '/play/redeem', header, body)
+    const answer = await response.text()
+    if (response.status !== 200) throw new Error(`redeem: ${response.status} ${answer}`)
+    state.session = JSON.parse(answer).session
+  }
 }
 
-/** A proof that is stale is signed again, as players do. */
-async function askInTurn(
+/** @returns sends it, signed before; a proof that is stale by then is signed again, as players do */
+function askInTurn(
   { servers }: Installation,
   { state, proof }: Viewer,
   turn: number,
   operation: 'key' | 'beat',
   argument?: string,
   body?: string,
-): Promise<void> {
+): () => Promise<void> {
   const path = ['/play', state.session, operation, ...(argument === undefined ? [] : [argument])].join('/')
-  for (let tries = 1; ; tries++) {
-    const header = proof({ operation, session: state.session, argument, body })
-    const headers = { 'Reelgate-Proof': header, ...(body !== undefined && { 'Content-Type': 'application/json' }) }
-    const method = body === undefined ? 'GET' : 'POST'
-    const response = await fetch(`${at(servers, turn).url}${path}`, { method, headers, body })
-    state.nonce = response.headers.get('Reelgate-Nonce') ?? state.nonce
-    const answer = Buffer.from(await response.arrayBuffer())
-    if (response.ok) return
-    if (response.status !== 401 || tries === 3) throw new Error(`${operation}: ${response.status} ${answer}`)
+  const sign = () => proof({ operation, session: state.session, argument, body })
+  let header = sign()
+  return async () => {
+    for (let tries = 1; ; tries++) {
+      const headers = { 'Reelgate-Proof': header, ...(body !== undefined && { 'Content-Type': 'application/json' }) }
+      const method = body === undefined ? 'GET' : 'POST'
+      const response = await fetch(`${at(servers, turn).url}${path}`, { method, headers, body })
+      state.nonce = response.headers.get('Reelgate-Nonce') ?? state.nonce
+      const answer = Buffer.from(await response.arrayBuffer())
+      if (response.ok) return
+      if (response.status !== 401 || tries === 3) throw new Error(`${operation}: ${response.status} ${answer}`)
+      header = sign()
+    }
   }
 }
 
@@ -198,16 +213,15 @@ function at<T>(list: readonly T[], n: number): T {
 // --- servers ---
 
 /** Two servers of one installation, and one of another, on one PostgreSQL, which waits for the disk, and one bucket. */
-async function startInstallations(scope: Scope) {
-  const database = await openCluster({ durable: true, settings: { shared_buffers: '128MB' } })
-  scope.defer(() => database.remove())
+async function startInstallations(scope: Scope): Promise<Compared> {
+  const { newUrl, postgres } = await startPostgres(scope)
   const { endpoint, remove, ...credentials } = await openObjectStore()
   scope.defer(remove)
 
   async function start(bucket: string, count: number): Promise<Installation> {
     await openBucket({ endpoint, region: 'us-east-1', bucket, prefix: '', credentials }).send({ method: 'PUT' })
     const env = {
-      REELGATE_DATABASE_URL: await createDatabase(database.url),
+      REELGATE_DATABASE_URL: await newUrl(),
       REELGATE_STORAGE_URL: `s3://${bucket}/?endpoint=${endpoint}`,
       REELGATE_MASTER_KEY: randomBytes(32).toString('hex'),
       AWS_ACCESS_KEY_ID: credentials.accessKeyId,
@@ -215,15 +229,36 @@ async function startInstallations(scope: Scope) {
     }
     const servers: ListeningProcess[] = []
     while (servers.length < count) servers.push(await startService(scope, join(scope.folder, `${bucket}-${servers.length}`), env))
-    const first = at(servers, 0)
-    const owner = createOwner(first.url, firstApiKey(first))
-    const videoId = await owner.readyVideo(await makeVideo({ seconds: VIDEO_S, rate: 5, dark: true, audioTrack: false }))
-    for (let n = 1; n < VIDEOS; n++) await owner.credentials(`video ${n}`)
-    return { servers, owner, videoId }
+    return fill(servers)
   }
 
-  const several = await start('bench-several', 2)
-  const one = await start('bench-one', 1)
+  const names = { ours: 'two', peer: 'one' }
+  return { ours: await start('bench-several', 2), peer: await start('bench-one', 1), postgres, names }
+}
+
+/** One server of this build and one of another, each with a data folder. */
+async function startBuilds(scope: Scope, database: 'sqlite' | 'postgres'): Promise<Compared> {
+  const { newUrl, postgres } = database === 'postgres' ? await startPostgres(scope) : { newUrl: undefined, postgres: () => [] }
+  async function start(root: string, name: string): Promise<Installation> {
+    const env: Record<string, string> = newUrl ? { REELGATE_DATABASE_URL: await newUrl() } : {}
+    return fill([await startBuild(scope, root, join(scope.folder, name), env)])
+  }
+  const ours = await start(ROOT, 'ours')
+  const peer = await start(process.env.REELGATE_BENCH_BEFORE ?? ROOT, 'peer')
+  return { ours, peer, postgres, names: { ours: 'this build', peer: 'the one before' } }
+}
+
+async function startPostgres(scope: Scope) {
+  const database = await openCluster({ durable: true, settings: { shared_buffers: '128MB' } })
+  scope.defer(() => database.remove())
   const [postmaster] = readFileSync(join(database.folder, 'data', 'postmaster.pid'), 'utf8').split('\n')
-  return { several, one, postgres: () => familyOf(Number(postmaster)) }
+  return { newUrl: () => createDatabase(database.url), postgres: () => familyOf(Number(postmaster)) }
+}
+
+async function fill(servers: readonly ListeningProcess[]): Promise<Installation> {
+  const first = at(servers, 0)
+  const owner = createOwner(first.url, firstApiKey(first))
+  const videoId = await owner.readyVideo(await makeVideo({ seconds: VIDEO_S, rate: 5, dark: true, audioTrack: false }))
+  for (let n = 1; n < VIDEOS; n++) await owner.credentials(`video ${n}`)
+  return { servers, owner, videoId }
 }
