@@ -52,7 +52,10 @@ process.env.NODE_COMPILE_CACHE ??= join(import.meta.dirname, '.cache/compile')
 
 const isBucket = process.env.REELGATE_TEST_STORAGE === 'bucket'
 const isPostgres = process.env.REELGATE_TEST_DATABASE === 'postgres'
-/** Debian's WordPress with its database, a standby of PostgreSQL, and a build of another tree, take minutes; PulseAudio is installed for long runs. */
+/**
+ * Debian's WordPress with its database, a standby of PostgreSQL, a build of another tree, and servers that are lost, take minutes; PulseAudio
+ * is installed for long runs.
+ */
 const LONG_ONLY = isLong
   ? []
   : [
@@ -60,6 +63,8 @@ const LONG_ONLY = isLong
       'test/browser/engines/sound-device.test.ts',
       'test/faults/standby.test.ts',
       'test/start/two-versions.test.ts',
+      'test/servers/many-viewers.test.ts',
+      'test/crash/several-servers.test.ts',
     ]
 /** A run of everything, and not of what was selected by a file's or a test's name. */
 const isOfEverything = process.argv.slice(2).every((argument) => argument === 'run' || /^--(?!testNamePattern)/.test(argument))

@@ -9,7 +9,9 @@ export async function startBalancer(urls: readonly string[]): Promise<string> {
   const balancer = createServer((incoming, outgoing) => {
     const url = new URL(incoming.url ?? '', urls[count++ % urls.length])
     const { method, headers } = incoming
-    const forwarded = request(url, { method, headers: { ...headers, host: url.host } }, (answer) => {
+    // A connection of its own: one that is kept may be closed by the server while the next request is on its way.
+    const options = { method, headers: { ...headers, host: url.host, connection: 'close' }, agent: false }
+    const forwarded = request(url, options, (answer) => {
       outgoing.writeHead(answer.statusCode ?? 502, answer.headers)
       answer.pipe(outgoing)
     })

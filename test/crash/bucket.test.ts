@@ -1,31 +1,21 @@
-import { cp, mkdir, writeFile } from 'node:fs/promises'
-import { dirname, join, relative } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { describe, expect, onTestFinished } from 'vitest'
-import { FILE_BLOB_NAME } from '../../src/catalogue/file-store.ts'
-import { dataPaths, MEDIA_FOLDERS, type MediaFolder } from '../../src/config/data-paths.ts'
+import { dataPaths } from '../../src/config/data-paths.ts'
 import { sendCommand } from '../../src/control/socket.ts'
-import { SEGMENT_BLOB } from '../../src/encode/generation-store.ts'
-import { SOURCE_BLOB_NAME } from '../../src/ingest/source-store.ts'
 import type { MoveStatus } from '../../src/installation/file-move.ts'
-import { RETIRED_KEPT_S } from '../../src/storage/blob-store.ts'
-import { createOrphanSweep, ORPHANS_KEPT_S } from '../../src/storage/orphan-sweep.ts'
-import type { Bucket } from '../../src/storage/s3/bucket.ts'
-import { readBody } from '../../src/storage/s3/objects.ts'
 import { addFile, SRT } from '../assets/sample-files.ts'
 import type { Owner, UploadCredentials } from '../client.ts'
 import { filesOf, getStoredSource, listSegments, type StoredSegment } from '../data-folder.ts'
 import { createTusClient } from '../ingest/tus-client.ts'
 import { makeLocation } from '../installation-folder.ts'
-import { newFolder } from '../pipeline/videos.ts'
 import { goldenWith, type Reelgate, startSharedReelgate } from '../reelgate.ts'
 import { readRows } from '../rows.ts'
 import { type FaultProxy, startFaultProxy } from '../s3/fault-proxy.ts'
-import { bucketEnvironment, contentsOf, newBucketOf, storeEndpoint } from '../s3.ts'
+import { bucketEnvironment, newBucketOf, storeEndpoint } from '../s3.ts'
 import { sampledTests } from '../sample.ts'
 import { isLong } from '../seeded-random.ts'
 import { makeLargeVideo, makeVideo } from '../videos.ts'
-import { examine, newMemory } from './inspect-data-folder.ts'
+import { examineBucket } from './examine-bucket.ts'
 
 // kill -9 before and after each request of a server to its bucket. An owner's program repeats what was not acknowledged, until all is done.
 
@@ -221,40 +211,7 @@ async function listCaptions(owner: Owner, videoId: string): Promise<number[]> {
 /** Of a stopped server: its rows and their objects are whole, and eight days later there is nothing else. */
 async function expectNothingLostOrLeft({ reelgate, other }: Tested): Promise<void> {
   const hasMoved = readRows(reelgate, `select 1 from setting where name = 'storage-moved'`).length > 0
-  const bucket = hasMoved ? other.bucket : newBucketOf(reelgate)
-  const folder = await newFolder()
-  await cp(reelgate.dataDir, folder, { recursive: true, filter: (path) => !/\.(sock|reserve)$/.test(path) })
-  const stored = await copyObjects(bucket, folder)
-  const { breaches, orphans } = await examine({ ...reelgate, dataDir: folder, bucket: undefined }, newMemory())
+  const { breaches, kept, named } = await examineBucket(reelgate, hasMoved ? other.bucket : newBucketOf(reelgate))
   expect(breaches).toEqual([])
-  const left = new Set(orphans.map((path) => relative(folder, path)))
-  const files = filesOf({ dataDir: folder, bucket: bucket.address })
-  const patterns = { sources: SOURCE_BLOB_NAME, segments: SEGMENT_BLOB, posters: FILE_BLOB_NAME, files: FILE_BLOB_NAME }
-  const afterS = (await files.sources.nowS()) + 60
-  for (const [kind, pattern] of Object.entries(patterns) as [MediaFolder, RegExp][]) {
-    const sweep = createOrphanSweep(
-      files[kind],
-      pattern,
-      async (names) => new Set(names.filter((name) => !left.has(`${kind}/${name}`))),
-    )
-    for (const atS of [afterS + ORPHANS_KEPT_S, afterS + ORPHANS_KEPT_S + RETIRED_KEPT_S]) await sweep(atS, 1_000)
-  }
-  await files.sources.removeUnfinished(afterS)
-  const kept = await contentsOf(bucket)
-  expect({ ...kept, objects: kept.objects.filter((name) => name !== 'check') }).toEqual({
-    objects: ['reelgate', ...stored.filter((name) => !left.has(name))].sort(),
-    uploads: [],
-  })
-}
-
-/** @returns the names of all files of videos */
-async function copyObjects(bucket: Bucket, folder: string): Promise<string[]> {
-  const { objects } = await contentsOf(bucket)
-  const names = objects.filter((name) => MEDIA_FOLDERS.some((kind) => name.startsWith(`${kind}/`)))
-  for (const kind of MEDIA_FOLDERS) await mkdir(join(folder, kind), { recursive: true })
-  for (const name of names) {
-    await mkdir(dirname(join(folder, name)), { recursive: true })
-    await writeFile(join(folder, name), await bucket.ask({ method: 'GET', key: bucket.address.prefix + name }, readBody))
-  }
-  return names
+  expect(kept).toEqual(named)
 }

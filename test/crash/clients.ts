@@ -225,7 +225,8 @@ export class Clients {
       const page = browser.state.ticket ? undefined : await browser.openPage(`?otp=${otp}`)
       if (page && !page.ok) return { status: page.status }
       let outcome = await browser.redeem(otp)
-      if (outcome.body.code === 'proof-stale') outcome = await browser.redeem(otp) // its nonce was of the start before
+      // Its nonce was of the start before, or a proxy sent it to a second server after the first had used the proof.
+      if (outcome.status === 401) outcome = await browser.redeem(otp)
       return { status: outcome.status, reported: outcome.playing ? { session: String(outcome.body.session) } : {} }
     })
     if (op.outcome === 'ok') this.known.playing.push({ viewer, videoId })

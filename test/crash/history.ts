@@ -47,6 +47,7 @@ export function openHistory(path: string) {
   /** @param C the call, with what its answer will report of it */
   async function record<C extends Call>(client: number, call: C, send: () => Promise<Answer<C>>): Promise<C & Received> {
     const start = order++
+    const begunMs = performance.now()
     if (++calls >= awaited.calls) awaited.resolve()
     writeSync(file, `${JSON.stringify({ type: 'invoke', client, start, ...call })}\n`)
     // A connection that breaks, or an answer that breaks off, tells nothing of what was done.
@@ -57,7 +58,7 @@ export function openHistory(path: string) {
     const outcome: Received['outcome'] =
       answer.status >= 200 && answer.status < 400 ? 'ok' : answer.status >= 400 && answer.status < 500 ? 'fail' : 'info'
     const op = Object.assign({}, call, answer.reported, { client, start, end: order++, outcome, status: answer.status })
-    writeSync(file, `${JSON.stringify({ type: outcome, ...op })}\n`)
+    writeSync(file, `${JSON.stringify({ type: outcome, tookMs: Math.round(performance.now() - begunMs), ...op })}\n`)
     ops.push(op)
     return op
   }

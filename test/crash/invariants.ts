@@ -239,7 +239,9 @@ function readBreaches(round: Round): string[] {
   return breaches
 }
 
+/** What had no answer may be done later still: by a server that was suspended. */
 type Written<T> = { value: T; start: number; end: number; isSure: boolean }
+const endOf = ({ outcome, end }: Op) => (outcome === 'ok' ? end : Number.POSITIVE_INFINITY)
 
 /** What a reader between two places may see: writes that may have begun, and that no certain later one had replaced. */
 function possible<T>(writes: readonly Written<T>[], from: number, to: number): T[] {
@@ -285,7 +287,8 @@ function collectWrites(round: Round, id: string, before: { title: string; tags: 
   const calls = of(round, 'tag').filter(({ outcome, videoIds }) => outcome !== 'fail' && videoIds.includes(id))
   for (const op of round.ops) {
     const isIt = (op.kind === 'create' && op.videoId === id) || (op.kind === 'edit' && op.videoId === id)
-    if (isIt && op.outcome !== 'fail') titles.push({ value: op.title, start: op.start, end: op.end, isSure: op.outcome === 'ok' })
+    if (isIt && op.outcome !== 'fail')
+      titles.push({ value: op.title, start: op.start, end: endOf(op), isSure: op.outcome === 'ok' })
   }
   const kept = new Map<string, Written<boolean>[]>()
   const tags = (tag: string) => {
@@ -293,11 +296,11 @@ function collectWrites(round: Round, id: string, before: { title: string; tags: 
       { value: before?.tags.has(tag) ?? false, start: -1, end: -1, isSure: true },
       ...calls
         .filter(({ how, tags }) => how === 'replace' || tags.includes(tag))
-        .map(({ how, tags, start, end, outcome }) => ({
-          value: how !== 'remove' && tags.includes(tag),
-          start,
-          end,
-          isSure: outcome === 'ok',
+        .map((op) => ({
+          value: op.how !== 'remove' && op.tags.includes(tag),
+          start: op.start,
+          end: endOf(op),
+          isSure: op.outcome === 'ok',
         })),
     ]
     kept.set(tag, found)

@@ -13,7 +13,7 @@ type Act = (client: number) => Promise<Op>
 
 /**
  * What clients do next, drawn at random.
- * @returns `run`: so many clients call one thing after the other, until their server is gone
+ * @returns `run`: so many clients call one thing after the other: until their server is gone, or all that there are until it is over
  */
 export function createWorkload(clients: Clients, chance: Chance, files: readonly Buffer[]) {
   const { known } = clients
@@ -113,12 +113,15 @@ export function createWorkload(clients: Clients, chance: Chance, files: readonly
   ]
   const acts = ACTS.flatMap(([weight, act]) => Array<Act>(weight).fill(act))
 
-  async function run(count: number): Promise<void> {
+  async function run(count: number, isOver?: () => boolean): Promise<void> {
     videosLeft = VIDEOS_A_ROUND
     const nextAct = () => (known.videos.size > MOST_VIDEOS ? remove : (one(acts) ?? create))
     await Promise.all(
       Array.from({ length: count }, async (_, client) => {
-        for (let op: Op | undefined; op?.outcome !== 'info'; ) op = await nextAct()(client)
+        for (let op: Op | undefined; isOver ? !isOver() : op?.outcome !== 'info'; ) {
+          if (op?.outcome === 'info') await pause(chance.between(0, 4_000)) // as a client that repeats its calls
+          op = await nextAct()(client)
+        }
       }),
     )
   }

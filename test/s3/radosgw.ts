@@ -10,6 +10,10 @@ import { promisify } from 'node:util'
 
 /** An S3 store of our own, Ceph's gateway on one disk in memory: on loopback, in a folder of its own. */
 export type ObjectStore = ReachedStore & {
+  /** Ends what answers, by kill -9. Objects stay where they are. */
+  kill(): Promise<void>
+  /** Starts it again. */
+  start(): Promise<void>
   /** Ends it, and removes its folder. */
   remove(): Promise<void>
 }
@@ -39,7 +43,7 @@ const run = promisify(execFile)
 /** No daemon takes longer. */
 const STARTS_WITHIN_MS = 60_000
 
-async function startIn(folder: string, daemons: ChildProcess[]): Promise<ReachedStore> {
+async function startIn(folder: string, daemons: ChildProcess[]): Promise<Omit<ObjectStore, 'remove'>> {
   // Below the ports that the kernel gives away. A hundred for each store: the monitor, the disk's own, the gateway.
   const base = 20_000 + 100 * randomInt(100)
   const [monitorPort, gatewayPort] = [base, base + 90]
@@ -71,15 +75,25 @@ async function startIn(folder: string, daemons: ChildProcess[]): Promise<Reached
   await ceph('ceph-osd', '-i', '0', '--mkfs', '--osd-uuid', disk)
   const osd = start('ceph-osd', '-i', '0')
   await until(osd, async () => (await ceph('ceph', 'osd', 'stat')).stdout.includes('1 up'))
-  const gateway = start('radosgw', '-n', 'client.rgw')
-  await until(gateway, () => isListening(gatewayPort))
+  async function startGateway() {
+    const daemon = start('radosgw', '-n', 'client.rgw')
+    await until(daemon, () => isListening(gatewayPort))
+    return daemon
+  }
+  let gateway = await startGateway()
   const keys = { accessKeyId: randomBytes(8).toString('hex'), secretAccessKey: randomBytes(16).toString('hex') }
   await ceph(
     ...(['radosgw-admin', 'user', 'create', '--uid=tests', '--display-name=tests'] as const),
     `--access-key=${keys.accessKeyId}`,
     `--secret-key=${keys.secretAccessKey}`,
   )
-  return { endpoint: `http://127.0.0.1:${gatewayPort}`, ...keys }
+  return {
+    ...{ endpoint: `http://127.0.0.1:${gatewayPort}`, ...keys },
+    kill: () => endDaemon(gateway),
+    async start() {
+      gateway = await startGateway()
+    },
+  }
 }
 
 /**
