@@ -10,6 +10,7 @@ import type { Bucket } from '../../src/storage/s3/bucket.ts'
 import { readBody } from '../../src/storage/s3/objects.ts'
 import { filesOf, type Installed } from '../data-folder.ts'
 import { newFolder } from '../pipeline/videos.ts'
+import { readRows } from '../rows.ts'
 import { contentsOf } from '../s3.ts'
 import { examine, newMemory } from './inspect-data-folder.ts'
 
@@ -39,9 +40,12 @@ export async function examineBucket(installed: Installed, bucket: Bucket, option
   }
   await files.sources.removeUnfinished(afterS)
   const { objects, uploads } = await contentsOf(bucket)
+  // Parts of files that still arrive have the name of the file, and what they are of it.
+  const arriving = readRows<{ file: string }>(installed, 'select file from resumable_upload where finished_at_s is null')
+  const arrivingFiles = new Set(arriving.map(({ file }) => `sources/${file}`))
   return {
     breaches,
-    kept: { objects: objects.filter((name) => name !== 'check'), uploads },
+    kept: { objects: objects.filter((name) => name !== 'check' && !arrivingFiles.has(name.split('!')[0] ?? '')), uploads },
     named: { objects: ['reelgate', ...stored.filter((name) => !left.has(name))].sort(), uploads: [] },
   }
 }
