@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { MEDIA_FOLDERS } from '../../src/config/data-paths.ts'
 import { countPlannedSegments, hasFolder, listFiles, listSegments, untilFinished } from '../data-folder.ts'
 import { type MovableClock, newMovableClock } from '../faults/faked-clock.ts'
+import { DATABASE } from '../postgres.ts'
 import { type Reelgate, startSharedReelgate } from '../reelgate.ts'
 import { readRows } from '../rows.ts'
 import { type FaultProxy, openFaultProxy } from '../s3/fault-proxy.ts'
@@ -92,8 +93,11 @@ const HAPPENINGS: Record<string, (at: { worker: WorkerProcess; videoId: string }
   async 'its worker is killed'({ worker }) {
     worker.kill()
     await worker.ended
-    aheadS += 60
-    await clock.set(aheadS) // its lease ends
+    // Its lease ends. A server whose clock is not that of PostgreSQL answers nothing: there it ends in its own time.
+    if (DATABASE === 'sqlite') {
+      aheadS += 60
+      await clock.set(aheadS)
+    }
     await newWorker()
   },
   async 'the video is deleted'({ videoId }) {

@@ -58,8 +58,9 @@ async function startWorker(name: string, options: WorkerOptions = {}): Promise<v
   onTestFinished(() => cluster.program(name).kill())
 }
 
-/** All tasks of workers end that have not sent a request since. */
+/** All tasks of workers end that have not sent a request since. With a clock that is not PostgreSQL's a server answers nothing: there in their own time. */
 async function passLease(): Promise<void> {
+  if (DATABASE === 'postgres') return
   aheadS += 60
   await clock.set(aheadS)
 }
@@ -134,6 +135,7 @@ test('J16: a worker is suspended past its lease and wakes: what it sends is refu
   const videoId = await uploadFor('frozen')
   cluster.program('frozen').setFrozen(true)
   await passLease()
+  await expect.poll(() => tasksOf('frozen')).toEqual([])
   await startWorker('meanwhile')
   await expect.poll(() => tasksOf('meanwhile')).not.toEqual([])
   cluster.program('frozen').setFrozen(false)
