@@ -66,23 +66,6 @@ test('F-290: a server is suspended until the other takes it for dead, and wakes 
   await expect.poll(() => callMany(4)).toEqual([])
 })
 
-test('F-344: a server is suspended while it is to create videos: nginx sends those calls to the other one, and each creates one video', async () => {
-  const owner = createOwner(cluster.url, cluster.server('right').owner.apiKey)
-  const left = cluster.program('left')
-  const titles = Array.from({ length: 4 }, (_, n) => `created once ${n}`)
-  left.setFrozen(true)
-  const created = await Promise.all(titles.map((title) => owner.credentials(title)))
-  left.setFrozen(false)
-  // What it had received before comes first.
-  for (const title of titles)
-    await expect
-      .poll(async () => (await cluster.server('left').owner.call('PUT', `/api/videos?title=later ${title}`)).ok)
-      .toBe(true)
-  const { rows } = await owner.list('?limit=40&q=created once')
-  const ids = rows.filter(({ title }) => titles.includes(title)).map(({ id }) => id)
-  expect(ids.toSorted()).toEqual(created.map(({ videoId }) => videoId).toSorted())
-})
-
 // Owners call, and viewers play, while one server loses its way to one of the others.
 for (const { number, from } of [
   { number: 'F-305', from: 'database' },
