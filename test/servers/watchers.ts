@@ -70,9 +70,13 @@ export async function startWatchers(
     waits.set(what, Math.max(waits.get(what) ?? 0, Math.round(performance.now() - sinceMs)))
 
   async function watch(viewer: Viewer, n: number): Promise<void> {
-    const segment = async () => readMediaPlaylist(await viewer.playlist('1')).segments[0]?.uri ?? ''
-    await expect.poll(segment).not.toBe('')
-    const href = new URL(await segment(), `${url}/play/${viewer.state.session}/playlist/`).href
+    let segment = ''
+    const find = async () => {
+      segment = readMediaPlaylist(await viewer.playlist('1')).segments[0]?.uri ?? ''
+      return segment
+    }
+    await expect.poll(find).not.toBe('')
+    const href = new URL(segment, `${url}/play/${viewer.state.session}/playlist/`).href
     const beat = JSON.stringify({ state: 'playing', positionS: 1, rate: 1, bufferS: 4 })
     const sends: [string, () => Promise<Response>][] = [
       ['key', () => viewer.key(0)],
