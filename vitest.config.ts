@@ -65,6 +65,7 @@ const LONG_ONLY = isLong
       'test/start/two-versions.test.ts',
       'test/servers/many-viewers.test.ts',
       'test/crash/several-servers.test.ts',
+      'test/crash/workers.test.ts',
     ]
 /** A run of everything, and not of what was selected by a file's or a test's name. */
 const isOfEverything = process.argv.slice(2).every((argument) => argument === 'run' || /^--(?!testNamePattern)/.test(argument))

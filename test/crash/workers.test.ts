@@ -7,7 +7,7 @@ import { type Reelgate, startSharedReelgate } from '../reelgate.ts'
 import { readRows } from '../rows.ts'
 import { type FaultProxy, openFaultProxy } from '../s3/fault-proxy.ts'
 import { STORAGE } from '../s3.ts'
-import { isLong, newChance } from '../seeded-random.ts'
+import { newChance } from '../seeded-random.ts'
 import { makeVideo } from '../videos.ts'
 import { addWorker, startWorker, type WorkerProcess } from '../workers/worker-process.ts'
 import { sweepBreaches } from './crash-harness.ts'
@@ -109,7 +109,7 @@ const ROWS = Object.keys(HAPPENINGS).flatMap((happening) =>
   [...Object.keys(POINTS), PUBLISHED].map((point) => [happening, point] as const),
 )
 
-test.runIf(isLong).each(ROWS)(
+test.each(ROWS)(
   'J48: %s when %s',
   async (happening, point) => {
     const worker = await newWorker()
