@@ -13,7 +13,7 @@ import type { Measured, Row, Scope } from './row.ts'
 import { firstApiKey, type ListeningProcess, ROOT, startListening, startService } from './service.ts'
 import { make48SVideo, makeLongVideo, makePhoneVideo } from './videos.ts'
 
-const LESSON_MINUTES = 10
+const LESSON_MINUTES = 5
 const PHONE_S = 12
 
 export const WORKER_ROWS: readonly Row[] = [

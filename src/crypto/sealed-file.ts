@@ -1,5 +1,5 @@
 import { createDecipheriv, createHash, createHmac, randomBytes, subtle } from 'node:crypto'
-import { Readable, Transform, type TransformCallback } from 'node:stream'
+import { Transform, type TransformCallback } from 'node:stream'
 import type { IHasher } from 'hash-wasm'
 import { equalsInConstantTime } from './constant-time.ts'
 import { deriveKey } from './master-key.ts'
@@ -62,9 +62,8 @@ type BegunBlock = { clear: IHasher; sealed: IHasher }
 export async function openSealing(seal: Seal, saved?: SavedSealing): Promise<Sealing> {
   const macKey = macKeyOf(seal)
   const pads = padsOf(macKey)
-  let memory = newBlockMemory()
-  let spare: SharedArrayBuffer | undefined
-  let waiting = Buffer.from(memory)
+  const memory = new SharedArrayBuffer(BLOCK_BYTES + CIPHER_BLOCK_BYTES) // of a block and its padding
+  const waiting = Buffer.from(memory)
   let waitingBytes = 0
   let sizeBytes = 0
   let iv = seal.iv
@@ -106,8 +105,6 @@ export async function openSealing(seal: Seal, saved?: SavedSealing): Promise<Sea
     if (hasClearBytes) sha256 = chainHashes(sha256, Buffer.from(begun?.clear.digest('binary') ?? hashes.sha256))
     macs.push(begun ? pads.outer(begun.sealed.digest('binary')) : Buffer.from(hashes.mac))
     begun = undefined
-    ;[memory, spare] = [spare ?? newBlockMemory(), memory]
-    waiting = Buffer.from(memory)
     return sealed
   }
 
@@ -145,16 +142,6 @@ export async function openSealing(seal: Seal, saved?: SavedSealing): Promise<Sea
       return { last, sizeBytes, sha256: sha256 ?? Buffer.alloc(0), macs: Buffer.concat(macs) }
     },
   }
-}
-
-/** Of a block and its padding. */
-function newBlockMemory(): SharedArrayBuffer {
-  return new SharedArrayBuffer(BLOCK_BYTES + CIPHER_BLOCK_BYTES)
-}
-
-/** Seals a block while the one before it is stored: what `add` yields is kept until the second call after it. */
-export function sealAhead(sealed: AsyncIterable<Buffer>): Readable {
-  return Readable.from(sealed, { highWaterMark: 1 })
 }
 
 async function createSavableHash(): Promise<IHasher> {

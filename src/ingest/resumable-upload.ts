@@ -10,7 +10,7 @@ import { insertTags } from '../catalogue/tag-store.ts'
 import { parseTitle } from '../catalogue/title.ts'
 import { insertVideo, listPositions, type OwnColumns, returnFilesOfToken } from '../catalogue/video-store.ts'
 import { equalsInConstantTime } from '../crypto/constant-time.ts'
-import { newSeal, openSealing, type Seal, type Sealed, type Sealing, sealAhead } from '../crypto/sealed-file.ts'
+import { newSeal, openSealing, type Seal, type Sealed, type Sealing } from '../crypto/sealed-file.ts'
 import { newId } from '../crypto/secret.ts'
 import type { Db } from '../db/database.ts'
 import type { ResumableUploadRow } from '../db/tables.ts'
@@ -226,7 +226,7 @@ export async function receivePart(deps: ResumableUploadDeps, upload: ResumableUp
   /** Nothing is left on the disk of what is refused. */
   async function append(countedBytes: number): Promise<number> {
     try {
-      const storedBytes = await deps.sources.appendPart(upload.file, countedBytes, sealAhead(sealPieces()))
+      const storedBytes = await deps.sources.appendPart(upload.file, countedBytes, sealPieces())
       await reservation.reserve(sealing.sizeBytes())
       if (checksum) pieces.throwIfBroken()
       if (checksum && !equalsInConstantTime(checksum.digest(), part.checksum?.digest ?? Buffer.alloc(0))) throw checksumMismatch()

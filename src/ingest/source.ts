@@ -3,7 +3,7 @@ import type { Logger } from 'pino'
 import type { Reservation } from '../accounts/storage-quota.ts'
 import { addSize } from '../catalogue/video-store.ts'
 import { unwrap, wrap } from '../crypto/master-key.ts'
-import { newSeal, openSealing, type Seal, type Sealed, sealAhead } from '../crypto/sealed-file.ts'
+import { newSeal, openSealing, type Seal, type Sealed } from '../crypto/sealed-file.ts'
 import { newId } from '../crypto/secret.ts'
 import type { Db } from '../db/database.ts'
 import { Failure } from '../errors.ts'
@@ -46,7 +46,7 @@ export async function receiveSource(
     received.sealed = sealed
     yield last
   }
-  await deps.sources.put(file, [sealAhead(sealAll())])
+  await deps.sources.put(file, [sealAll()])
   if (!received.sealed) throw new Error('a source was stored before it ended')
   return { ...received.sealed, file, seal }
 }

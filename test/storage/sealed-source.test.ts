@@ -17,7 +17,6 @@ import {
   type Seal,
   type Sealing,
   SealingStream,
-  sealAhead,
 } from '../../src/crypto/sealed-file.ts'
 import { openSandbox } from '../../src/sandbox/bubblewrap.ts'
 import { collect } from '../../src/sandbox/child-process.ts'
@@ -56,25 +55,6 @@ test('F-263: a block of a sealed file is given only as it was sealed, the last o
       numbers.map((number) => number === 1),
     )
   }
-})
-
-test('a block is sealed while the one before it is stored, and does not change meanwhile', async () => {
-  const clear = randomBytes(4 * MIB + 5)
-  const seal = newSeal()
-  const sealing = await openSealing(seal)
-  async function* sealAll() {
-    yield* sealing.add(clear)
-    yield (await sealing.end()).last
-  }
-  const stored: Buffer[] = []
-  for await (const block of sealAhead(sealAll())) {
-    const now = Buffer.from(block)
-    stored.push(now)
-    const isSealedBytes = Math.min(stored.length + 1, 4) * MIB
-    await expect.poll(() => sealing.sealedBytes()).toBeGreaterThanOrEqual(isSealedBytes)
-    expect(now.equals(block)).toBe(true)
-  }
-  expect(openSeal(Buffer.concat(stored), seal).equals(clear)).toBe(true)
 })
 
 test('the hash of a file up to a MiB is its SHA-256; of a longer one that of its blocks, one after the other', () => {

@@ -54,7 +54,7 @@ export async function sendParts(
   }
 
   try {
-    for await (const piece of bytes) await add(typeof piece === 'string' ? Buffer.from(piece) : piece)
+    for await (const piece of readAhead(bytes)) await add(piece)
     return {
       etags: await Promise.all(sending),
       tail: filling,
@@ -65,4 +65,30 @@ export async function sendParts(
     await Promise.allSettled(sending)
     throw error
   }
+}
+
+/**
+ * Asks for the next piece while one is used, such as a block that another thread seals meanwhile: of which there is a copy, because the memory
+ * it came in may be that of the next one.
+ */
+export async function* readAhead(bytes: Bytes): AsyncGenerator<Buffer> {
+  const pieces = readPieces(bytes)
+  let memory = Buffer.alloc(0)
+  let next = pieces.next()
+  try {
+    for (let read = await next; !read.done; read = await next) {
+      const { length } = read.value
+      if (memory.length < length) memory = Buffer.allocUnsafeSlow(length)
+      memory.set(read.value)
+      next = pieces.next()
+      next.catch(() => undefined) // it is thrown in its turn
+      yield memory.subarray(0, length)
+    }
+  } finally {
+    pieces.return(undefined).catch(() => undefined) // not awaited, as a client may be
+  }
+}
+
+async function* readPieces(bytes: Bytes): AsyncGenerator<Uint8Array> {
+  for await (const piece of bytes) yield typeof piece === 'string' ? Buffer.from(piece) : piece
 }
