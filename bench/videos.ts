@@ -23,7 +23,7 @@ export function makeLongVideo(minutes: number): Promise<string> {
   return makeOnce(`video-${minutes}-min`, args)
 }
 
-/** 1080p of 13 Mbit/s with noise, as phones film, of so many seconds. */
+/** 1080p of 13 Mbit/s with noise, as phones record it, of so many seconds. */
 export function makePhoneVideo(seconds: number): Promise<string> {
   const rate = ['-b:v', '13M', '-maxrate', '14M', '-bufsize', '13M', '-g', '60', '-pix_fmt', 'yuv420p']
   const encode = ['-vf', 'scale=1920:1080,noise=alls=12:allf=t,fps=30', '-c:v', 'libx264', '-preset', 'fast', ...rate]

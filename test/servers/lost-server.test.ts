@@ -1,33 +1,22 @@
 import { afterAll, beforeAll, expect } from 'vitest'
 import { createOwner } from '../client.ts'
-import { type Cluster, startCluster } from '../cluster/cluster.ts'
+import type { Cluster } from '../cluster/cluster.ts'
 import { findLost, startLoad } from '../faults/load.ts'
-import type { Reached } from '../postgres/cluster.ts'
-import { askForShared } from '../postgres.ts'
 import { readRows } from '../rows.ts'
-import type { ReachedStore } from '../s3/radosgw.ts'
 import { sampledTests } from '../sample.ts'
 import { makeVideo } from '../videos.ts'
 import { createViewer } from '../viewer.ts'
+import { startTwoServers } from './two-servers.ts'
 import { startWatchers } from './watchers.ts'
 
 // Two servers on machines of their own behind nginx, which takes turns as docs/operations.md says, and what befalls one of them.
 
 const { test, draw } = sampledTests('a server of several is lost', 1)
 
-/** Viewers are outside, where the bucket is not. */
-const VIA_SERVERS = { REELGATE_MEDIA_DELIVERY: 'server' }
-
 let cluster: Cluster
 
 beforeAll(async () => {
-  cluster = await startCluster([
-    { kind: 'database', name: 'database', of: await askForShared<Reached>('postgresSocket') },
-    { kind: 'store', name: 'store', of: await askForShared<ReachedStore>('objectStoreSocket') },
-    { kind: 'server', name: 'left', env: { REELGATE_SERVER_NAME: 'left', ...VIA_SERVERS } },
-    { kind: 'server', name: 'right', env: { REELGATE_SERVER_NAME: 'right', ...VIA_SERVERS } },
-    { kind: 'proxy', name: 'proxy' },
-  ])
+  cluster = await startTwoServers()
 })
 afterAll(() => cluster.end())
 

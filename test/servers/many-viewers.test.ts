@@ -1,13 +1,11 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { createOwner, type Owner } from '../client.ts'
-import { type Cluster, startCluster } from '../cluster/cluster.ts'
+import type { Cluster } from '../cluster/cluster.ts'
 import { findLost, startLoad } from '../faults/load.ts'
-import type { Reached } from '../postgres/cluster.ts'
-import { askForShared } from '../postgres.ts'
 import { readRows } from '../rows.ts'
-import type { ReachedStore } from '../s3/radosgw.ts'
 import { makeVideo } from '../videos.ts'
+import { startTwoServers } from './two-servers.ts'
 import { startWatchers } from './watchers.ts'
 
 // What befalls one of two servers behind nginx, under many viewers, owners and uploads: how long a viewer waits. Only in long runs.
@@ -18,18 +16,10 @@ const BETWEEN_MS = 2_000
 /** An owner may expect 5 s; tests run on busy machines. */
 const MAX_WAIT_MS = 10_000
 
-const VIA_SERVERS = { REELGATE_MEDIA_DELIVERY: 'server' }
-
 let cluster: Cluster
 
 beforeAll(async () => {
-  cluster = await startCluster([
-    { kind: 'database', name: 'database', of: await askForShared<Reached>('postgresSocket') },
-    { kind: 'store', name: 'store', of: await askForShared<ReachedStore>('objectStoreSocket') },
-    { kind: 'server', name: 'left', env: { REELGATE_SERVER_NAME: 'left', ...VIA_SERVERS } },
-    { kind: 'server', name: 'right', env: { REELGATE_SERVER_NAME: 'right', ...VIA_SERVERS } },
-    { kind: 'proxy', name: 'proxy' },
-  ])
+  cluster = await startTwoServers()
 })
 afterAll(() => cluster.end())
 
